@@ -1,0 +1,1 @@
+//! What runs in a user's program: tensors, the pool, the launch.

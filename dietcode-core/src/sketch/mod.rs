@@ -1,0 +1,3 @@
+//! Sketches: families of schedules with parameters.
+mod tiled;
+pub use tiled::Tiled;

@@ -1,0 +1,253 @@
+//! `KernelDef`: what a user's loop nest says, checked and in one canonical form.
+//!
+//! Everything downstream (the macro's expansion, the IR, the signature that the runtime checks calls against)
+//! is made from this form and never looks at Rust tokens again. It prints canonically ([`std::fmt::Display`]),
+//! and [`KernelDef::source_hash`] is the hash of that print, so white space and comments never change it.
+
+use std::fmt;
+
+/// A checked kernel: `output[output_index] = epilogue(init + Σ update)` over the loops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelDef {
+    /// The function's name.
+    pub name: String,
+    /// The config named in the attribute, relative to the crate's manifest; `None` runs the default micro-kernel.
+    pub config: Option<String>,
+    /// The parameters in order; exactly one of them is mutable.
+    pub params: Vec<Param>,
+    /// The shape variables in order of first appearance, outermost dimension of the first parameter first.
+    pub shape_vars: Vec<ShapeVar>,
+    /// All loops of the nest: the spatial ones in source order, then the reductions in source order.
+    pub loops: Vec<Loop>,
+    /// Index of the mutable parameter in `params`.
+    pub output: usize,
+    /// One entry per dimension of the output: a spatial loop variable, each used once, or a constant.
+    pub output_index: Vec<Affine>,
+    /// The reduction, if the nest accumulates.
+    pub reduction: Option<Reduction>,
+    /// The value that is stored; [`Expr::Acc`] stands for the finished accumulator.
+    pub epilogue: Expr,
+}
+
+/// A tensor parameter: `name: &[[dtype; dims[1]]; dims[0]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// The parameter's name.
+    pub name: String,
+    /// The element type.
+    pub dtype: DType,
+    /// Extents, outermost first, affine in the shape variables.
+    pub dims: Vec<Affine>,
+    /// Whether it is the `&mut` parameter.
+    pub mutable: bool,
+}
+
+/// Element types of tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// IEEE 754 binary32.
+    F32,
+}
+
+/// A symbolic extent, bound at a call by one dimension of one parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeVar {
+    /// The variable's name, as written.
+    pub name: String,
+    /// The parameter that binds it.
+    pub param: usize,
+    /// The dimension of that parameter which is the bare variable.
+    pub dim: usize,
+}
+
+/// One loop, `for name in 0..extent`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// The loop variable.
+    pub name: String,
+    /// The number of iterations, affine in the shape variables.
+    pub extent: Affine,
+    /// Whether the variable indexes the output.
+    pub role: Role,
+}
+
+/// What a loop does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Its variable indexes the output.
+    Spatial,
+    /// It is summed over.
+    Reduce,
+}
+
+/// `acc = init; for reduce loops { acc += update }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// Where the sum starts: a literal, loads, or the output itself for `y[..] += …`.
+    pub init: Expr,
+    /// What is added in each iteration.
+    pub update: Expr,
+}
+
+/// `constant + Σ coefficient · variable`, over loop variables and shape variables. Terms are sorted by name and have
+/// no zero coefficient, so equality is structural.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Affine {
+    /// (variable, coefficient), sorted by variable.
+    pub terms: Vec<(String, i64)>,
+    /// The constant term.
+    pub constant: i64,
+}
+
+/// A scalar expression of the output's element type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// The accumulator (in an epilogue only).
+    Acc,
+    /// A literal.
+    Literal(f64),
+    /// An element of a parameter.
+    Load {
+        /// Index into `KernelDef::params`.
+        param: usize,
+        /// One entry per dimension.
+        index: Vec<Affine>,
+    },
+    /// An integer expression of loop and shape variables, cast to the element type (`i as f32`).
+    Index(Affine),
+    /// `-x`.
+    Neg(Box<Expr>),
+    /// `a op b`.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// A method call, receiver first.
+    Call(Function, Vec<Expr>),
+    /// `if lhs op rhs { then } else { otherwise }`.
+    Select {
+        /// The comparison.
+        op: CompareOp,
+        /// Its left side.
+        lhs: Box<Expr>,
+        /// Its right side.
+        rhs: Box<Expr>,
+        /// The value if it holds.
+        then: Box<Expr>,
+        /// The value if it does not (NaN on either side included, but for `!=`).
+        otherwise: Box<Expr>,
+    },
+}
+
+/// Arithmetic on elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+}
+
+/// Comparison of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CompareOp {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+}
+
+/// The methods a nest may call, with Rust's meaning of each (`max` and `min` return the other operand if one is NaN).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `a.max(b)`
+    Max,
+    /// `a.min(b)`
+    Min,
+    /// `a.exp()`
+    Exp,
+    /// `a.tanh()`
+    Tanh,
+    /// `a.sqrt()`
+    Sqrt,
+    /// `a.abs()`
+    Abs,
+}
+
+impl Affine {
+    /// A constant.
+    pub fn constant(value: i64) -> Affine {
+        Affine { terms: Vec::new(), constant: value }
+    }
+
+    /// A bare variable.
+    pub fn var(name: impl Into<String>) -> Affine {
+        Affine { terms: vec![(name.into(), 1)], constant: 0 }
+    }
+
+    /// The coefficient of a variable, 0 if it does not occur.
+    pub fn coefficient(&self, name: &str) -> i64 {
+        self.terms.iter().find(|(n, _)| n == name).map_or(0, |(_, c)| *c)
+    }
+
+    /// The variable, if this is one with coefficient 1 and nothing else.
+    pub fn as_var(&self) -> Option<&str> {
+        match self.terms.as_slice() {
+            [(name, 1)] if self.constant == 0 => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The value, if no variable occurs.
+    pub fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + factor · other`; `None` if a coefficient overflows.
+    pub fn add_scaled(&self, other: &Affine, factor: i64) -> Option<Affine> {
+        let mut sum = self.clone();
+        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
+        for (name, c) in &other.terms {
+            let c = c.checked_mul(factor)?;
+            match sum.terms.binary_search_by(|(n, _)| n.cmp(name)) {
+                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(c)?,
+                Err(at) => sum.terms.insert(at, (name.clone(), c)),
+            }
+        }
+        sum.terms.retain(|(_, c)| *c != 0);
+        Some(sum)
+    }
+}
+
+impl fmt::Display for Affine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for (name, c) in &self.terms {
+            match (first, *c) {
+                (true, 1) => write!(f, "{name}")?,
+                (true, -1) => write!(f, "-{name}")?,
+                (true, c) => write!(f, "{c}*{name}")?,
+                (false, 1) => write!(f, " + {name}")?,
+                (false, -1) => write!(f, " - {name}")?,
+                (false, c) if c < 0 => write!(f, " - {}*{name}", c.unsigned_abs())?,
+                (false, c) => write!(f, " + {c}*{name}")?,
+            }
+            first = false;
+        }
+        match (first, self.constant) {
+            (true, c) => write!(f, "{c}"),
+            (false, 0) => Ok(()),
+            (false, c) if c < 0 => write!(f, " - {}", c.unsigned_abs()),
+            (false, c) => write!(f, " + {c}"),
+        }
+    }
+}

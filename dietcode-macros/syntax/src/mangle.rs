@@ -1,0 +1,38 @@
+//! The one place where names of generated things are made.
+//!
+//! | thing                       | name                                     |
+//! |-----------------------------|------------------------------------------|
+//! | table of a kernel           | `dietcode1_table_<kernel>_<hash>`        |
+//! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>` |
+//! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`  |
+//! | variable that build.rs sets | `DIETCODE_KERNEL_<KERNEL>`               |
+//! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs` |
+//!
+//! `1` is the version of the formats below: the C ABI of a micro-kernel and the layout of its table. `<hash>` is the
+//! source hash of the nest, sixteen hexadecimal digits.
+
+/// Version of the ABI between generated code and the runtime.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Names that generated code keeps for itself: user's names must not start with it.
+pub const RESERVED_PREFIX: &str = "dietcode";
+
+/// The C symbol of a kernel's table of micro-kernels.
+pub fn table_symbol(kernel: &str, source_hash: u64) -> String {
+    format!("dietcode{FORMAT_VERSION}_table_{kernel}_{source_hash:016x}")
+}
+
+/// The C symbol of the function that counts a micro-kernel's parallel tiles.
+pub fn grid_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_grid_{kernel}_{source_hash:016x}_{micro_kernel}")
+}
+
+/// The C symbol of the function that carries out a range of a micro-kernel's parallel tiles.
+pub fn run_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_run_{kernel}_{source_hash:016x}_{micro_kernel}")
+}
+
+/// The environment variable through which build.rs tells the macro that it has seen a kernel.
+pub fn env_var(kernel: &str) -> String {
+    format!("DIETCODE_KERNEL_{}", kernel.to_uppercase())
+}

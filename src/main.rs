@@ -1,0 +1,2 @@
+//! The dietcode command.
+fn main() {}
