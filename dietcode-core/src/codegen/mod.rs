@@ -1,1 +1,19 @@
-//! codegen
+//! From scheduled programs to source text.
+
+/// One micro-kernel's source file and what the registry says about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranslationUnit {
+    /// The micro-kernel's name: its schedule's, a C identifier.
+    pub name: String,
+    /// C symbol of the function that counts parallel tiles.
+    pub grid_symbol: String,
+    /// C symbol of the function that carries out tiles.
+    pub run_symbol: String,
+    /// Scratch bytes that a thread needs while it runs tiles.
+    pub scratch_bytes: i64,
+    /// The source text; it includes `dietcode.h`.
+    pub source: String,
+}
+
+/// The header that every generated C file includes; it is written beside them as `dietcode.h`.
+pub const DIETCODE_H: &str = include_str!("dietcode.h");

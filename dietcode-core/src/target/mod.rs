@@ -1,1 +1,3 @@
-//! target
+//! What code is generated for.
+mod cpu;
+pub use cpu::CpuTarget;

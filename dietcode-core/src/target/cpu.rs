@@ -1,0 +1,26 @@
+//! A CPU as the schedules see it.
+
+/// The limits of a CPU and of the instruction set that the compiler was told to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuTarget {
+    /// The CPU's model, as it names itself, with family, model and stepping where it has them.
+    pub model: String,
+    /// What `-march=` says.
+    pub march: String,
+    /// First line of the compiler's `--version`.
+    pub compiler: String,
+    /// Bits of [`crate::cpu_features`] that code compiled for `march` may use.
+    pub features: u64,
+    /// Width of a vector register in bytes (64 with AVX-512).
+    pub vector_bytes: i64,
+    /// How many vector registers there are (32 with AVX-512).
+    pub vector_registers: i64,
+    /// First-level data cache of one core, in bytes.
+    pub l1_bytes: i64,
+    /// Second-level cache of one core, in bytes.
+    pub l2_bytes: i64,
+    /// Last-level cache, in bytes.
+    pub l3_bytes: i64,
+    /// Cores this process may use.
+    pub cores: i64,
+}
