@@ -1,4 +1,5 @@
 //! From scheduled programs to source text.
+pub mod registry;
 
 /// One micro-kernel's source file and what the registry says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
