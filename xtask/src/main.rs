@@ -1,2 +1,66 @@
-//! Chores.
-fn main() {}
+//! The project's own chores. `cargo xtask test` runs everything that the project checks, on any machine with Rust and
+//! a C compiler.
+//!
+//! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
+mod runner;
+mod steps;
+mod tools;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask test [--keep-going] [STEP...]
+
+Runs every check of the project, or only the named ones, and stops at the first that fails.
+
+  --keep-going  run the other steps too when one fails
+  --list        print the steps and end
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["test", rest @ ..] => test(rest),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        [] => bad_usage("a command is missing"),
+        [other, ..] => bad_usage(&format!("there is no command `{other}`")),
+    }
+}
+
+fn test(args: &[&str]) -> ExitCode {
+    let (flags, wanted): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
+    if let Some(flag) = flags.iter().find(|flag| !["--keep-going", "--list", "--help", "-h"].contains(*flag)) {
+        return bad_usage(&format!("there is no option `{flag}`"));
+    }
+    if flags.contains(&"--help") || flags.contains(&"-h") {
+        print!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let mut steps = steps::all();
+    if flags.contains(&"--list") {
+        for step in &steps {
+            println!("{:10} {}", step.name, step.about);
+        }
+        return ExitCode::SUCCESS;
+    }
+    if let Some(unknown) = wanted.iter().find(|name| !steps.iter().any(|step| step.name == **name)) {
+        return bad_usage(&format!("there is no step `{unknown}`; `cargo xtask test --list` prints them"));
+    }
+    steps.retain(|step| wanted.is_empty() || wanted.contains(&step.name));
+
+    let missing = tools::missing();
+    if !missing.is_empty() {
+        eprintln!("{}", missing.join("\n"));
+        return ExitCode::from(3);
+    }
+    if runner::run(&steps, flags.contains(&"--keep-going")) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+fn bad_usage(what: &str) -> ExitCode {
+    eprintln!("{what}\n\n{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,85 @@
+//! Everything that the project checks, in order: what fails fast and often stands first.
+
+use std::path::{Path, PathBuf};
+
+/// One named check: commands that must all succeed.
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) commands: Vec<Cargo>,
+}
+
+/// One call of cargo.
+pub(crate) struct Cargo {
+    pub(crate) args: Vec<&'static str>,
+    pub(crate) env: Vec<(&'static str, String)>,
+    pub(crate) folder: PathBuf,
+}
+
+/// The steps of `cargo xtask test`.
+pub(crate) fn all() -> Vec<Step> {
+    let step = |name, about, commands| Step { name, about, commands };
+    vec![
+        step(
+            "format",
+            "rustfmt changes nothing, in the workspace and in the example",
+            vec![cargo("fmt --all --check"), cargo("fmt --check").in_example()],
+        ),
+        step(
+            "clippy",
+            "no warning from rustc or clippy",
+            vec![cargo("clippy --workspace --all-targets --all-features -- -D warnings")],
+        ),
+        step(
+            "features",
+            "the library builds with each of its features alone",
+            vec![
+                cargo("check --package dietcode-core --no-default-features"),
+                cargo("check --package dietcode-core --no-default-features --features runtime"),
+                cargo("check --package dietcode-core --no-default-features --features compiler"),
+            ],
+        ),
+        step(
+            "tests",
+            "unit, UI, property and integration tests",
+            vec![cargo("test --workspace --all-features --lib --bins --tests")],
+        ),
+        step("doc-tests", "the examples in the documentation", vec![cargo("test --workspace --all-features --doc")]),
+        step(
+            "docs",
+            "the documentation builds without a warning",
+            vec![
+                cargo("doc --workspace --all-features --no-deps --document-private-items")
+                    .with("RUSTDOCFLAGS", "-D warnings"),
+            ],
+        ),
+        step(
+            "example",
+            "a crate of its own builds its kernels and runs them; and checks without a C compiler",
+            vec![cargo("run").in_example(), cargo("check").in_example().with("DIETCODE_SKIP_NATIVE", "1")],
+        ),
+    ]
+}
+
+fn cargo(args: &'static str) -> Cargo {
+    Cargo { args: args.split(' ').collect(), env: Vec::new(), folder: root() }
+}
+
+impl Cargo {
+    /// The example is a workspace of its own. It shares the target folder, so that nothing is compiled twice.
+    fn in_example(self) -> Cargo {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir));
+        let folder = root().join("examples").join("dense");
+        Cargo { folder, ..self }.with("CARGO_TARGET_DIR", &target.to_string_lossy())
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Cargo {
+        self.env.push((name, value.to_owned()));
+        self
+    }
+}
+
+/// The repository's root: cargo says where this package is, and it stands directly below.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in a folder of the workspace").to_owned()
+}
