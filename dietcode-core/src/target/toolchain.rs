@@ -1,0 +1,238 @@
+//! The C compiler, found as the crate `cc` finds it, and the one place that says with which flags it is called.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A C compiler that was checked to be new enough, set to generate code for one `-march`.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    tool: cc::Tool,
+    march: String,
+    version: String,
+    kind: CompilerKind,
+    macros: Macros,
+}
+
+/// Which compiler it is, with its major version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompilerKind {
+    /// GNU C.
+    Gcc(u32),
+    /// LLVM's or Apple's clang.
+    Clang(u32),
+}
+
+/// The macros that the compiler predefines.
+#[derive(Clone, Debug, Default)]
+pub struct Macros(BTreeMap<String, String>);
+
+/// What generated code is compiled with, besides `-march`.
+///
+/// Contraction into fused multiply-adds is what the kernels live from; errno and traps of the mathematical functions
+/// would keep loops from being vectorised. Nothing here lets the compiler reorder sums or assume that NaN is absent.
+const FLAGS: &[&str] = &[
+    "-O3",
+    "-std=gnu11",
+    "-fPIC",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=fast",
+    // Unused leftovers of a generated nest are not worth a user's attention.
+    "-w",
+];
+
+const OLDEST_GCC: u32 = 11;
+const OLDEST_CLANG: u32 = 14;
+
+impl Toolchain {
+    /// Finds the C compiler (`CC` and its like are honoured) and asks it what `-march=<march>` allows.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unavailable`] if there is none or it is too old; an input error if `march` is not a name or the
+    /// compiler does not know it.
+    pub fn find(march: &str) -> Result<Toolchain> {
+        check_march(march)?;
+        let tool = find_tool()?;
+        let version = version(&tool)?;
+        let macros = Macros::of(&tool, march)?;
+        let kind = check_version(&macros, &version)?;
+        Ok(Toolchain { tool, march: march.to_owned(), version, kind, macros })
+    }
+
+    /// The flags for a translation unit, `-march` included.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags = vec![format!("-march={}", self.march)];
+        flags.extend(FLAGS.iter().map(|&flag| flag.to_owned()));
+        // Compilers tune for 256 bits even where 512 are at hand; the packing loops are left to them.
+        if self.macros.defines("__AVX512F__") {
+            flags.push("-mprefer-vector-width=512".into());
+        }
+        flags
+    }
+
+    /// A command that compiles one C file with these flags and links it into a shared library.
+    pub fn shared_library(&self, source: &Path, output: &Path) -> Command {
+        let mut command = self.tool.to_command();
+        command.args(self.flags()).arg("-shared").arg("-o").arg(output).arg(source).arg("-lm");
+        command
+    }
+
+    /// What `-march=` says.
+    pub fn march(&self) -> &str {
+        &self.march
+    }
+
+    /// The first line of `--version`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Which compiler it is.
+    pub fn kind(&self) -> CompilerKind {
+        self.kind
+    }
+
+    /// What it predefines for this `-march`.
+    pub fn macros(&self) -> &Macros {
+        &self.macros
+    }
+}
+
+impl Macros {
+    /// Reads lines of `#define NAME VALUE`.
+    pub fn parse(text: &str) -> Macros {
+        let define = |line: &str| {
+            let rest = line.strip_prefix("#define ")?;
+            let (name, value) = rest.split_once(' ').unwrap_or((rest, ""));
+            Some((name.to_owned(), value.trim().to_owned()))
+        };
+        Macros(text.lines().filter_map(define).collect())
+    }
+
+    /// Whether a macro is defined.
+    pub fn defines(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// A macro's value, if it is a number.
+    pub fn number(&self, name: &str) -> Option<u32> {
+        self.0.get(name)?.parse().ok()
+    }
+
+    fn of(tool: &cc::Tool, march: &str) -> Result<Macros> {
+        let mut command = tool.to_command();
+        command.arg(format!("-march={march}")).args(["-dM", "-E", "-x", "c", "-"]);
+        let (ok, output, complaint) = run(command, tool)?;
+        if ok {
+            return Ok(Macros::parse(&output));
+        }
+        let complaint = complaint.lines().next().unwrap_or_default().to_owned();
+        Err(Error::input(format!(
+            "the C compiler {} does not take -march={march} ({complaint}): name an architecture that it knows, or \"native\"",
+            tool.path().display()
+        )))
+    }
+}
+
+/// An architecture's name reaches a command line, so it is a name and nothing else.
+fn check_march(march: &str) -> Result<()> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    if !march.is_empty() && march.len() <= 64 && march.chars().all(fits) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "`{march:.80}` is not the name of an architecture: expected one as in -march, such as \"native\""
+    )))
+}
+
+fn find_tool() -> Result<cc::Tool> {
+    let mut build = cc::Build::new();
+    build.opt_level(3).debug(false).warnings(false).cargo_metadata(false).cargo_warnings(false);
+    // A build script is told what it builds for; elsewhere that is the machine this was itself built for.
+    if std::env::var_os("TARGET").is_none() || std::env::var_os("HOST").is_none() {
+        build.target(env!("DIETCODE_TARGET")).host(env!("DIETCODE_TARGET"));
+    }
+    build.try_get_compiler().map_err(|e| none_found(e.to_string()))
+}
+
+fn none_found(cause: impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "no C compiler was found ({cause}): install gcc {OLDEST_GCC} or newer, or clang {OLDEST_CLANG} or newer \
+             (on Debian and Ubuntu: apt-get install gcc), or name one in the environment variable CC"
+        ),
+    )
+}
+
+fn version(tool: &cc::Tool) -> Result<String> {
+    let mut command = Command::new(tool.path());
+    command.arg("--version");
+    let (_, output, _) = run(command, tool)?;
+    output
+        .lines()
+        .next()
+        .map(|line| line.trim().to_owned())
+        .ok_or_else(|| none_found(format!("{} --version says nothing", tool.path().display())))
+}
+
+fn check_version(macros: &Macros, version: &str) -> Result<CompilerKind> {
+    let (kind, found, oldest) = match (macros.number("__clang_major__"), macros.number("__GNUC__")) {
+        (Some(major), _) => (CompilerKind::Clang(major), major, OLDEST_CLANG),
+        (None, Some(major)) => (CompilerKind::Gcc(major), major, OLDEST_GCC),
+        (None, None) => return Err(none_found(format!("`{version}` is neither gcc nor clang"))),
+    };
+    if found >= oldest { Ok(kind) } else { Err(none_found(format!("`{version}` is too old"))) }
+}
+
+/// Runs a compiler on empty input: whether it succeeded, what it wrote, what it complained of.
+fn run(mut command: Command, tool: &cc::Tool) -> Result<(bool, String, String)> {
+    let missing = |e: std::io::Error| none_found(format!("{} does not start: {e}", tool.path().display()));
+    command.env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(missing)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A compiler that refuses its arguments has closed its input already.
+        let _ = stdin.write_all(b"\n");
+    }
+    let output = child.wait_with_output().map_err(missing)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macros_are_parsed() {
+        let macros = Macros::parse("#define __GNUC__ 12\n#define __AVX__ 1\n#define EMPTY\nnoise\n");
+        assert_eq!(macros.number("__GNUC__"), Some(12));
+        assert!(macros.defines("EMPTY") && !macros.defines("noise"));
+    }
+
+    #[test]
+    fn old_and_foreign_compilers_are_refused_with_what_to_install() {
+        let check = |text: &str| check_version(&Macros::parse(text), "a compiler 1.0");
+        assert_eq!(check("#define __GNUC__ 11\n").unwrap(), CompilerKind::Gcc(11));
+        assert_eq!(check("#define __GNUC__ 4\n#define __clang_major__ 14\n").unwrap(), CompilerKind::Clang(14));
+        for text in ["#define __GNUC__ 10\n", "#define __GNUC__ 4\n#define __clang_major__ 13\n", ""] {
+            let error = check(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert!(error.to_string().contains("install gcc 11"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_architecture_is_a_name() {
+        for bad in ["", "native -o /etc/passwd", "a;b", "a\nb", "$(x)"] {
+            assert_eq!(Toolchain::find(bad).unwrap_err().kind(), ErrorKind::Input, "{bad:?}");
+        }
+        let error = Toolchain::find("no-such-cpu").unwrap_err();
+        assert!(error.to_string().contains("no-such-cpu"), "{error}");
+    }
+}
