@@ -82,6 +82,13 @@ impl Toolchain {
         command
     }
 
+    /// A command that compiles one C file with these flags into an object.
+    pub fn object(&self, source: &Path, object: &Path) -> Command {
+        let mut command = self.tool.to_command();
+        command.args(self.flags()).arg("-c").arg("-o").arg(object).arg(source);
+        command
+    }
+
     /// What `-march=` says.
     pub fn march(&self) -> &str {
         &self.march
