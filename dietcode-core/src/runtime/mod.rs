@@ -1,1 +1,31 @@
-//! What runs in a user's program: tensors, the pool, the launch.
+//! What a program that calls kernels needs: tensors, the checks of a call, the threads, the launch.
+//!
+//! A call walks down this list once: [`TensorRef`] and [`TensorMut`] borrow the caller's memory, [`Kernel::bind`]
+//! checks them against the nest's [`Signature`] and reads off the shape variables, the kernel's dispatcher picks a
+//! micro-kernel, and [`launch`] carries out its tiles on [`threads`] threads. With one thread nothing on that way
+//! allocates.
+mod aligned;
+mod bind;
+mod helpers;
+mod kernel;
+mod launch;
+mod layout;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod owned;
+mod pool;
+mod scratch;
+mod signature;
+mod threads;
+mod view;
+mod view_mut;
+
+pub use kernel::{Arg, Kernel, TableSource};
+pub use launch::launch;
+pub use layout::MAX_RANK;
+pub use owned::Tensor;
+pub use scratch::MAX_SCRATCH_BYTES;
+pub use signature::{Affine, Bound, Loop, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature};
+pub use threads::{MAX_THREADS, set_threads, threads, with_threads};
+pub use view::TensorRef;
+pub use view_mut::TensorMut;

@@ -1,0 +1,158 @@
+//! Checks a call's tensors against the nest's signature and reads off the shape variables.
+//!
+//! After [`Signature::bind`] every access of the kernel is in bounds and no input is written while it is read. The
+//! error paths are out of line: a good call makes a few integer comparisons.
+
+use super::kernel::Arg;
+use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Shape, Signature};
+use crate::{Error, Result};
+
+impl Signature {
+    /// The shape of a call, once everything about it has been checked.
+    pub(super) fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
+        self.check_limits()?;
+        self.check_kinds(args)?;
+        let shape = Shape::from_values(self.shape_vars.iter().map(|v| args[v.param].shape()[v.dim] as i64));
+        self.check_extents(args, &shape)?;
+        if !self.is_empty(&shape) {
+            self.check_bounds(args, &shape)?;
+        }
+        self.check_overlap(args)?;
+        Ok(shape)
+    }
+
+    /// Whether no element of the output is computed: a spatial loop has no iteration. (A reduction without iterations
+    /// still stores the epilogue of the initial value.)
+    pub(super) fn is_empty(&self, shape: &[i64]) -> bool {
+        self.loops.iter().any(|l| !l.reduce && l.extent.at(shape) == Some(0))
+    }
+
+    fn check_limits(&self) -> Result<()> {
+        if self.shape_vars.len() <= MAX_SHAPE_VARS && self.params.len() <= MAX_PARAMS {
+            return Ok(());
+        }
+        Err(self.error(&format!(
+            "it has {} shape variables and {} parameters, but at most {MAX_SHAPE_VARS} and {MAX_PARAMS} are possible",
+            self.shape_vars.len(),
+            self.params.len()
+        )))
+    }
+
+    fn check_kinds(&self, args: &[Arg<'_>]) -> Result<()> {
+        if args.len() != self.params.len() {
+            return Err(self.error(&format!(
+                "it takes {} tensors, but was called with {}",
+                self.params.len(),
+                args.len()
+            )));
+        }
+        for (param, arg) in self.params.iter().zip(args) {
+            if arg.shape().len() != param.dims.len() {
+                return Err(self.error(&format!(
+                    "`{}` must have {} dimensions, but has {} (shape {:?})",
+                    param.name,
+                    param.dims.len(),
+                    arg.shape().len(),
+                    arg.shape()
+                )));
+            }
+            if matches!(arg, Arg::Mut(_)) != param.mutable {
+                return Err(self.error(&format!(
+                    "`{}` is {}, but was given as the other",
+                    param.name,
+                    if param.mutable { "the output, a TensorMut" } else { "an input, a TensorRef" }
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_extents(&self, args: &[Arg<'_>], shape: &[i64]) -> Result<()> {
+        for (param, arg) in self.params.iter().zip(args) {
+            for (dim, (extent, found)) in param.dims.iter().zip(arg.shape()).enumerate() {
+                if extent.at(shape) != Some(*found as i64) {
+                    return Err(self.wrong_extent(param.name, dim, extent, *found, shape));
+                }
+            }
+        }
+        for l in self.loops {
+            if l.extent.at(shape).is_none_or(|extent| extent < 0) {
+                return Err(self.error(&format!(
+                    "the loop over `{}` would have {} iterations; there must be from 0 to {}",
+                    l.name,
+                    self.valued(&l.extent, shape),
+                    i64::MAX
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_bounds(&self, args: &[Arg<'_>], shape: &[i64]) -> Result<()> {
+        for bound in self.bounds {
+            let extent = args[bound.param].shape()[bound.dim] as i64;
+            let inside = bound.least.at(shape).is_some_and(|least| least >= 0)
+                && bound.greatest.at(shape).is_some_and(|greatest| greatest < extent);
+            if !inside {
+                return Err(self.out_of_bounds(bound, extent, shape));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_overlap(&self, args: &[Arg<'_>]) -> Result<()> {
+        let named = || self.params.iter().zip(args);
+        for (output, out) in named().filter(|(param, _)| param.mutable) {
+            for (input, arg) in named().filter(|(param, _)| !param.mutable) {
+                let (a, b) = (out.addresses(), arg.addresses());
+                if !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end {
+                    return Err(self.error(&format!(
+                        "the output `{}` (bytes {:#x}..{:#x}) overlaps the input `{}` (bytes {:#x}..{:#x}); give it memory of its own",
+                        output.name, a.start, a.end, input.name, b.start, b.end
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong_extent(&self, param: &str, dim: usize, expected: &Affine, found: usize, shape: &[i64]) -> Error {
+        let mut message =
+            format!("dimension {dim} of `{param}` is {found}, but must be {}", self.valued(expected, shape));
+        for &(var, _) in expected.terms {
+            if let (Some(v), Some(value)) = (self.shape_vars.get(var), shape.get(var)) {
+                let binder = self.params[v.param].name;
+                message += &format!("; {} = {value} is dimension {} of `{binder}`", v.name, v.dim);
+            }
+        }
+        self.error(&message)
+    }
+
+    #[cold]
+    fn out_of_bounds(&self, bound: &Bound, extent: i64, shape: &[i64]) -> Error {
+        self.error(&format!(
+            "dimension {} of `{}` is {extent}, but its index `{}` runs from {} to {}",
+            bound.dim,
+            self.params[bound.param].name,
+            bound.index,
+            self.valued(&bound.least, shape),
+            self.valued(&bound.greatest, shape)
+        ))
+    }
+
+    /// "16*T + 2 = 34", or "34" for a constant.
+    fn valued(&self, affine: &Affine, shape: &[i64]) -> String {
+        let text = affine.display(self.shape_vars);
+        match affine.at(shape) {
+            Some(value) if affine.terms.is_empty() => value.to_string(),
+            Some(value) => format!("{text} = {value}"),
+            None => format!("{text}, more than {}", i64::MAX),
+        }
+    }
+
+    #[cold]
+    fn error(&self, message: &str) -> Error {
+        Error::input(format!("{}: {message}", self.name))
+    }
+}

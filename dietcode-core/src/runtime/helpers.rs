@@ -1,0 +1,87 @@
+//! Lets helper threads join a call, and sees them out before the call ends.
+//!
+//! Unlike a rayon scope, the caller neither steals other work while it waits (calls from inside a rayon pool would pile up
+//! on its stack) nor waits for helpers that have not begun: those find the door closed and go away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+
+use rayon::ThreadPool;
+
+/// Set in `Door::state` once no more helpers may enter; the other bits count those inside.
+const CLOSED: usize = 1 << (usize::BITS - 1);
+
+/// About 50 µs: longer than the last tile of a helper mostly takes, and shorter than it is worth to sleep.
+const SPINS: usize = 4096;
+
+/// Runs `body` here, while up to `helpers` threads of the pool run `help`. Returns once none of them runs it any more.
+pub(super) fn with_helpers<R>(
+    pool: &ThreadPool,
+    helpers: u64,
+    help: &(dyn Fn() + Sync),
+    body: impl FnOnce() -> R,
+) -> R {
+    // SAFETY: only the lifetime changes. `help` is called by helpers inside only, and before this function is left (also by
+    // a panic, see `CloseOnDrop`) the door is closed and nobody is inside.
+    let help = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(help) };
+    let door = Arc::new(Door { state: AtomicUsize::new(0), caller: thread::current(), help });
+    for _ in 0..helpers {
+        let door = Arc::clone(&door);
+        pool.spawn(move || door.enter());
+    }
+    let _close = CloseOnDrop(&door);
+    body()
+}
+
+struct Door {
+    state: AtomicUsize,
+    caller: Thread,
+    /// Behind a pointer, for a door may outlive it in the pool's queue.
+    help: *const (dyn Fn() + Sync),
+}
+
+// SAFETY: what `help` points to is `Sync`.
+unsafe impl Send for Door {}
+// SAFETY: as above.
+unsafe impl Sync for Door {}
+
+impl Door {
+    fn enter(&self) {
+        let open = |state: usize| (state & CLOSED == 0).then_some(state + 1);
+        if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, open).is_err() {
+            return;
+        }
+        let _leave = LeaveOnDrop(self);
+        // SAFETY: while somebody is inside, the caller waits.
+        unsafe { (*self.help)() };
+    }
+}
+
+/// A helper inside; leaving publishes what it wrote.
+struct LeaveOnDrop<'a>(&'a Door);
+
+impl Drop for LeaveOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.0.state.fetch_sub(1, Ordering::Release) == CLOSED + 1 {
+            self.0.caller.unpark();
+        }
+    }
+}
+
+struct CloseOnDrop<'a>(&'a Door);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.state.fetch_or(CLOSED, Ordering::Relaxed);
+        for _ in 0..SPINS {
+            if self.0.state.load(Ordering::Acquire) == CLOSED {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        while self.0.state.load(Ordering::Acquire) != CLOSED {
+            thread::park();
+        }
+    }
+}

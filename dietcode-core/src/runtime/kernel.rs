@@ -1,0 +1,176 @@
+//! A kernel as a program holds it, and a call of it.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::layout::MAX_RANK;
+use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
+use super::view::TensorRef;
+use super::view_mut::TensorMut;
+use super::{launch, threads};
+use crate::{Error, ErrorKind, Result, abi, cpu_features};
+
+/// A kernel: what a call must look like, its micro-kernels, and how one is picked.
+pub struct Kernel {
+    /// What a call must look like.
+    pub signature: Signature,
+    /// The micro-kernels.
+    pub table: &'static TableSource,
+    /// The row of the table for a shape (the shape variables in declaration order).
+    pub dispatch: fn(&[i64]) -> usize,
+}
+
+/// Where a kernel's micro-kernels are.
+pub enum TableSource {
+    /// Compiled into this program.
+    Linked(&'static abi::Table),
+    /// There is no native code; the text says why, and what to do.
+    Skipped(&'static str),
+}
+
+/// A tensor of a call.
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// An input.
+    Ref(TensorRef<'a, f32>),
+    /// The output.
+    Mut(TensorMut<'a, f32>),
+}
+
+impl Kernel {
+    /// Computes the output, on [`threads`](super::threads()) threads.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::bind`], before anything is written; [`ErrorKind::Unavailable`] if there is no native code, if
+    /// this CPU lacks a feature that the code uses, or if scratch memory or threads cannot be had.
+    pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
+        let shape = self.bind(args)?;
+        if self.signature.is_empty(&shape) {
+            return Ok(());
+        }
+        let micro_kernel = self.micro_kernel((self.dispatch)(&shape))?;
+        self.check_cpu(micro_kernel)?;
+        let mut buffers = [std::ptr::null_mut::<c_void>(); MAX_PARAMS];
+        let mut strides = [0_i64; MAX_PARAMS * MAX_RANK];
+        let mut dims = 0;
+        for (arg, buffer) in args.iter().zip(&mut buffers) {
+            *buffer = arg.data().cast();
+            for stride in arg.strides() {
+                strides[dims] = *stride as i64;
+                dims += 1;
+            }
+        }
+        // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors and that the
+        // output is apart from the inputs, and the CPU can execute it.
+        unsafe { launch(micro_kernel, &buffers[..args.len()], &strides[..dims], &shape, threads()?) }
+    }
+
+    /// The values of the shape variables, once everything about the call has been checked.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a rank or an
+    /// extent does not fit, an index would leave its tensor, or the output overlaps an input.
+    pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
+        self.signature.bind(args)
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> &'static str {
+        self.signature.name
+    }
+
+    /// The hash of the nest's canonical form.
+    pub fn source_hash(&self) -> u64 {
+        self.signature.source_hash
+    }
+
+    /// The shape variables in declaration order.
+    pub fn shape_vars(&self) -> &'static [ShapeVar] {
+        self.signature.shape_vars
+    }
+
+    fn micro_kernel(&self, index: usize) -> Result<&'static abi::MicroKernel> {
+        let table = match self.table {
+            TableSource::Linked(table) => table,
+            TableSource::Skipped(why) => {
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    format!("{}: there is no native code: {why}", self.name()),
+                ));
+            }
+        };
+        if i64::try_from(index).is_ok_and(|index| index < table.len) {
+            // SAFETY: the table has `len` rows, and this is one of them.
+            return Ok(unsafe { &*table.micro_kernels.add(index) });
+        }
+        let message = format!("{}: there is no micro-kernel {index}, there are {}", self.name(), table.len);
+        Err(Error::new(ErrorKind::Failed, message))
+    }
+
+    fn check_cpu(&self, micro_kernel: &abi::MicroKernel) -> Result<()> {
+        static DETECTED: OnceLock<u64> = OnceLock::new();
+        let missing = micro_kernel.cpu_features & !DETECTED.get_or_init(cpu_features::detected);
+        if missing == 0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "{}: its code was compiled for {}, which this CPU does not have; build it here, or set `march` in its config",
+                self.name(),
+                missing_names(missing)
+            ),
+        ))
+    }
+}
+
+fn missing_names(mask: u64) -> String {
+    let names = cpu_features::names(mask);
+    if names.is_empty() { format!("unknown CPU features {mask:#x}") } else { names.join(", ") }
+}
+
+impl Arg<'_> {
+    pub(super) fn shape(&self) -> &[usize] {
+        match self {
+            Arg::Ref(x) => x.shape(),
+            Arg::Mut(x) => x.shape(),
+        }
+    }
+
+    fn strides(&self) -> &[usize] {
+        match self {
+            Arg::Ref(x) => x.strides(),
+            Arg::Mut(x) => x.strides(),
+        }
+    }
+
+    fn data(&self) -> *mut f32 {
+        match self {
+            Arg::Ref(x) => x.as_ptr().cast_mut(),
+            Arg::Mut(x) => x.data(),
+        }
+    }
+
+    /// The bytes from the first element to the end of the last.
+    pub(super) fn addresses(&self) -> Range<usize> {
+        let span = match self {
+            Arg::Ref(x) => x.span(),
+            Arg::Mut(x) => x.span(),
+        };
+        let start = self.data().addr();
+        start..start + span * size_of::<f32>()
+    }
+}
+
+impl<'a> From<TensorRef<'a, f32>> for Arg<'a> {
+    fn from(tensor: TensorRef<'a, f32>) -> Self {
+        Arg::Ref(tensor)
+    }
+}
+
+impl<'a> From<TensorMut<'a, f32>> for Arg<'a> {
+    fn from(tensor: TensorMut<'a, f32>) -> Self {
+        Arg::Mut(tensor)
+    }
+}

@@ -1,0 +1,148 @@
+//! Shape and strides of a view, inline, checked once when the view is made.
+
+use crate::{Error, Result};
+
+/// The largest number of dimensions of a tensor.
+pub const MAX_RANK: usize = 8;
+
+/// A row-major layout: the last stride is 1, and each outer stride spans at least the row inside it, so that no two
+/// elements share a place. All numbers fit an `isize`.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [usize; MAX_RANK],
+}
+
+impl Layout {
+    /// The dense layout of a shape.
+    pub(super) fn row_major(shape: &[usize]) -> Result<Layout> {
+        let mut layout = Layout { rank: rank_of(shape)?, shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
+        let mut stride = 1_usize;
+        for dim in (0..shape.len()).rev() {
+            layout.shape[dim] = shape[dim];
+            layout.strides[dim] = stride;
+            // An extent of zero still gets strides that do not overlap, as if it were one.
+            stride = stride
+                .checked_mul(shape[dim].max(1))
+                .filter(|size| isize::try_from(*size).is_ok())
+                .ok_or_else(|| overflows(shape))?;
+        }
+        Ok(layout)
+    }
+
+    /// A layout with rows that need not be adjacent.
+    pub(super) fn strided(shape: &[usize], strides: &[usize]) -> Result<Layout> {
+        let mut layout = Layout::row_major(shape)?;
+        if shape.len() != strides.len() {
+            return Err(Error::input(format!(
+                "the shape {shape:?} has {} dimensions, but there are {} strides",
+                shape.len(),
+                strides.len()
+            )));
+        }
+        let mut row = 1_usize;
+        for dim in (0..shape.len()).rev() {
+            check_stride(shape, strides, dim, row)?;
+            row = strides[dim]
+                .checked_mul(shape[dim].saturating_sub(1))
+                .and_then(|outer| outer.checked_add(row))
+                .filter(|size| isize::try_from(*size).is_ok())
+                .ok_or_else(|| overflows(shape))?;
+        }
+        layout.strides[..strides.len()].copy_from_slice(strides);
+        Ok(layout)
+    }
+
+    /// Extents, outermost first.
+    pub(super) fn shape(&self) -> &[usize] {
+        &self.shape[..self.rank]
+    }
+
+    /// Distances in elements between neighbours, outermost dimension first.
+    pub(super) fn strides(&self) -> &[usize] {
+        &self.strides[..self.rank]
+    }
+
+    /// The number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// The distance in elements from the first element to one past the last; 0 if there is none.
+    pub(super) fn span(&self) -> usize {
+        if self.shape().contains(&0) {
+            return 0;
+        }
+        1 + self.shape().iter().zip(self.strides()).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>()
+    }
+
+    /// The distance in elements of an element from the first; `None` outside the tensor or if the rank differs.
+    #[inline]
+    pub(super) fn offset<const R: usize>(&self, index: [usize; R]) -> Option<usize> {
+        if R != self.rank {
+            return None;
+        }
+        let mut offset = 0;
+        for (dim, at) in index.into_iter().enumerate() {
+            if at >= self.shape[dim] {
+                return None;
+            }
+            offset += at * self.strides[dim];
+        }
+        Some(offset)
+    }
+
+    /// Whether a slice of `len` elements is exactly the tensor.
+    pub(super) fn check_exact(&self, len: usize) -> Result<()> {
+        if self.len() == len {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "a tensor of shape {:?} has {} elements, but the slice has {len}",
+            self.shape(),
+            self.len()
+        )))
+    }
+
+    /// Whether a slice of `len` elements holds the tensor.
+    pub(super) fn check_holds(&self, len: usize) -> Result<()> {
+        if self.span() <= len {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "a tensor of shape {:?} with strides {:?} spans {} elements, but the slice has {len}",
+            self.shape(),
+            self.strides(),
+            self.span()
+        )))
+    }
+}
+
+fn rank_of(shape: &[usize]) -> Result<usize> {
+    if shape.len() <= MAX_RANK {
+        return Ok(shape.len());
+    }
+    Err(Error::input(format!("a tensor has at most {MAX_RANK} dimensions, but this shape has {}", shape.len())))
+}
+
+fn check_stride(shape: &[usize], strides: &[usize], dim: usize, row: usize) -> Result<()> {
+    let innermost = dim + 1 == shape.len();
+    if innermost && strides[dim] != 1 {
+        return Err(Error::input(format!(
+            "tensors are row-major: the stride of the last dimension must be 1, but it is {}",
+            strides[dim]
+        )));
+    }
+    if strides[dim] < row {
+        return Err(Error::input(format!(
+            "rows overlap: the stride of dimension {dim} is {}, but what lies inside it spans {row} elements (shape {shape:?}, strides {strides:?})",
+            strides[dim]
+        )));
+    }
+    Ok(())
+}
+
+fn overflows(shape: &[usize]) -> Error {
+    Error::input(format!("a tensor of shape {shape:?} spans more than {} elements, the most there can be", isize::MAX))
+}

@@ -1,0 +1,158 @@
+//! What a nest demands of a call, as `#[dynamic_kernel]` writes it into the program: constants only.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// The most shape variables a kernel can have.
+pub const MAX_SHAPE_VARS: usize = 16;
+
+/// The most parameters a kernel can have.
+pub const MAX_PARAMS: usize = 16;
+
+/// A kernel's name, its parameters, its loops, and the bounds of its indices.
+#[derive(Debug)]
+pub struct Signature {
+    /// The function's name.
+    pub name: &'static str,
+    /// The hash of the nest's canonical form.
+    pub source_hash: u64,
+    /// The shape variables in declaration order: the order of a [`Shape`] and of all [`Affine`] terms.
+    pub shape_vars: &'static [ShapeVar],
+    /// The parameters in declaration order.
+    pub params: &'static [Param],
+    /// The loops of the nest.
+    pub loops: &'static [Loop],
+    /// The ranges of the indices that are not in bounds by construction.
+    pub bounds: &'static [Bound],
+}
+
+/// A symbolic extent and the dimension that binds it.
+#[derive(Debug)]
+pub struct ShapeVar {
+    /// Its name.
+    pub name: &'static str,
+    /// The parameter that binds it.
+    pub param: usize,
+    /// The dimension of that parameter which is the bare variable.
+    pub dim: usize,
+}
+
+/// A tensor parameter.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// Its extents, outermost first.
+    pub dims: &'static [Affine],
+    /// Whether the kernel writes it.
+    pub mutable: bool,
+}
+
+/// A loop, `for name in 0..extent`.
+#[derive(Debug)]
+pub struct Loop {
+    /// The loop variable.
+    pub name: &'static str,
+    /// The number of iterations.
+    pub extent: Affine,
+    /// Whether it is summed over.
+    pub reduce: bool,
+}
+
+/// The range of one index, over all iterations of the loops.
+#[derive(Debug)]
+pub struct Bound {
+    /// The parameter that is indexed.
+    pub param: usize,
+    /// The dimension that is indexed.
+    pub dim: usize,
+    /// The least value of the index.
+    pub least: Affine,
+    /// The greatest value of the index, inclusive.
+    pub greatest: Affine,
+    /// The index as written.
+    pub index: &'static str,
+}
+
+/// `constant + Σ coefficient · variable`.
+#[derive(Debug)]
+pub struct Affine {
+    /// (index of a shape variable, coefficient)
+    pub terms: &'static [(usize, i64)],
+    /// The constant term.
+    pub constant: i64,
+}
+
+impl Affine {
+    /// The value at a shape; `None` if it does not fit.
+    #[inline]
+    pub(super) fn at(&self, shape: &[i64]) -> Option<i64> {
+        let mut sum = self.constant;
+        for &(var, coefficient) in self.terms {
+            sum = sum.checked_add(coefficient.checked_mul(*shape.get(var)?)?)?;
+        }
+        Some(sum)
+    }
+
+    /// The expression with names in it, for messages.
+    pub(super) fn display<'a>(&'a self, vars: &'a [ShapeVar]) -> impl fmt::Display + 'a {
+        AffineDisplay { affine: self, vars }
+    }
+}
+
+struct AffineDisplay<'a> {
+    affine: &'a Affine,
+    vars: &'a [ShapeVar],
+}
+
+impl fmt::Display for AffineDisplay<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut plus = "";
+        for &(var, coefficient) in self.affine.terms {
+            let name = self.vars.get(var).map_or("?", |v| v.name);
+            match coefficient {
+                1 => write!(f, "{plus}{name}")?,
+                c => write!(f, "{plus}{c}*{name}")?,
+            }
+            plus = " + ";
+        }
+        match self.affine.constant {
+            0 if !plus.is_empty() => Ok(()),
+            c if c < 0 && !plus.is_empty() => write!(f, " - {}", c.unsigned_abs()),
+            c => write!(f, "{plus}{c}"),
+        }
+    }
+}
+
+/// The values of a kernel's shape variables in declaration order: a slice, held inline.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    len: usize,
+    values: [i64; MAX_SHAPE_VARS],
+}
+
+impl Shape {
+    /// A shape of at most [`MAX_SHAPE_VARS`] values.
+    pub(super) fn from_values(values: impl Iterator<Item = i64>) -> Shape {
+        let mut shape = Shape { len: 0, values: [0; MAX_SHAPE_VARS] };
+        for (place, value) in shape.values.iter_mut().zip(values) {
+            *place = value;
+            shape.len += 1;
+        }
+        shape
+    }
+}
+
+impl Deref for Shape {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        &self.values[..self.len]
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,119 @@
+//! A borrowed tensor that is read.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Index;
+
+use super::layout::Layout;
+use crate::Result;
+
+/// A tensor borrowed for reading: row-major, with rows that need not be adjacent.
+#[derive(Clone, Copy)]
+pub struct TensorRef<'a, T> {
+    data: *const T,
+    layout: Layout,
+    lifetime: PhantomData<&'a [T]>,
+}
+
+// SAFETY: it gives out `&T` only, like `&[T]`.
+unsafe impl<T: Sync> Send for TensorRef<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for TensorRef<'_, T> {}
+
+impl<'a, T> TensorRef<'a, T> {
+    /// The whole slice as a tensor.
+    ///
+    /// # Errors
+    /// If the slice does not have exactly as many elements as the shape.
+    ///
+    /// ```
+    /// # use dietcode_core::runtime::TensorRef;
+    /// let data = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    /// let x = TensorRef::new(&data, &[2, 3])?;
+    /// assert_eq!(x.get([1, 0]), Some(&4.0));
+    /// # Ok::<(), dietcode_core::Error>(())
+    /// ```
+    pub fn new(data: &'a [T], shape: &[usize]) -> Result<Self> {
+        let layout = Layout::row_major(shape)?;
+        layout.check_exact(data.len())?;
+        Ok(Self::from_layout(data.as_ptr(), layout))
+    }
+
+    /// A tensor whose rows lie `strides` elements apart, for instance some columns of a wider matrix.
+    ///
+    /// # Errors
+    /// If the last stride is not 1, rows overlap, or the slice ends before the last element.
+    pub fn with_strides(data: &'a [T], shape: &[usize], strides: &[usize]) -> Result<Self> {
+        let layout = Layout::strided(shape, strides)?;
+        layout.check_holds(data.len())?;
+        Ok(Self::from_layout(data.as_ptr(), layout))
+    }
+
+    /// A tensor over memory that is not a slice.
+    ///
+    /// # Safety
+    /// Every element that shape and strides name must be readable for `'a` and not be written in that time, and `data`
+    /// must be aligned and not null, even if the tensor is empty.
+    ///
+    /// # Errors
+    /// If the last stride is not 1, rows overlap, or a size overflows.
+    pub unsafe fn from_raw_parts(data: *const T, shape: &[usize], strides: &[usize]) -> Result<Self> {
+        Ok(Self::from_layout(data, Layout::strided(shape, strides)?))
+    }
+
+    pub(super) fn from_layout(data: *const T, layout: Layout) -> Self {
+        TensorRef { data, layout, lifetime: PhantomData }
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// Distances in elements between neighbours, outermost dimension first; the last is 1.
+    pub fn strides(&self) -> &[usize] {
+        self.layout.strides()
+    }
+
+    /// The first element.
+    pub fn as_ptr(&self) -> *const T {
+        self.data
+    }
+
+    /// An element; `None` outside the tensor or if `R` is not its rank.
+    #[inline]
+    pub fn get<const R: usize>(&self, index: [usize; R]) -> Option<&'a T> {
+        let offset = self.layout.offset(index)?;
+        // SAFETY: an index inside the shape names an element that is readable for 'a.
+        Some(unsafe { &*self.data.add(offset) })
+    }
+
+    pub(super) fn span(&self) -> usize {
+        self.layout.span()
+    }
+}
+
+impl<T, const R: usize> Index<[usize; R]> for TensorRef<'_, T> {
+    type Output = T;
+
+    /// Panics outside the tensor, like a slice.
+    #[inline]
+    fn index(&self, index: [usize; R]) -> &T {
+        match self.get(index) {
+            Some(element) => element,
+            None => panic!("index {index:?} is outside a tensor of shape {:?}", self.shape()),
+        }
+    }
+}
+
+impl<'a, T> From<&TensorRef<'a, T>> for TensorRef<'a, T> {
+    fn from(view: &TensorRef<'a, T>) -> Self {
+        TensorRef { ..*view }
+    }
+}
+
+impl<T> fmt::Debug for TensorRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TensorRef {{ shape: {:?}, strides: {:?} }}", self.shape(), self.strides())
+    }
+}

@@ -1,0 +1,133 @@
+//! Kernels with hand-written signatures and micro-kernels.
+
+use std::ffi::{c_char, c_void};
+use std::slice;
+
+use dietcode_core::abi::{MicroKernel, Table};
+use dietcode_core::runtime::{Affine, Arg, Bound, Kernel, Loop, Param, ShapeVar, Signature, TableSource};
+use dietcode_core::runtime::{TensorMut, TensorRef};
+use dietcode_core::{Error, Result};
+
+const ROWS: i64 = 4;
+const M: Affine = Affine { terms: &[(0, 1)], constant: 0 };
+const K: Affine = Affine { terms: &[(1, 1)], constant: 0 };
+const N: Affine = Affine { terms: &[(2, 1)], constant: 0 };
+const fn spatial(name: &'static str, extent: Affine) -> Loop {
+    Loop { name, extent, reduce: false }
+}
+
+unsafe extern "C" fn dense_grid(shape: *const i64) -> i64 {
+    // SAFETY: a shape of `dense` has three variables.
+    (unsafe { *shape } + ROWS - 1) / ROWS
+}
+
+/// Four rows of `y = x · wᵀ` a tile, computed in scratch memory.
+unsafe extern "C" fn dense_run(
+    buffers: *const *mut c_void,
+    strides: *const i64,
+    shape: *const i64,
+    scratch: *mut c_void,
+    begin: i64,
+    end: i64,
+) {
+    // SAFETY: the launch hands over what the signature of `dense` says.
+    unsafe {
+        let [x, w, y] = [0, 1, 2].map(|p| (*buffers.add(p)).cast::<f32>());
+        let strides = slice::from_raw_parts(strides, 6);
+        let [m, k, n] = [0, 1, 2].map(|v| *shape.add(v));
+        assert!(scratch.addr().is_multiple_of(64));
+        for i in begin * ROWS..(end * ROWS).min(m) {
+            for j in 0..n {
+                let sum = scratch.cast::<f32>();
+                *sum = 0.0;
+                for step in 0..k {
+                    *sum += *x.offset((i * strides[0] + step) as isize) * *w.offset((j * strides[2] + step) as isize);
+                }
+                *y.offset((i * strides[4] + j) as isize) = *sum;
+            }
+        }
+    }
+}
+
+pub(crate) const fn micro_kernel(name: *const c_char, cpu_features: u64, scratch_bytes: i64) -> MicroKernel {
+    MicroKernel { name, cpu_features, scratch_bytes, grid: dense_grid, run: dense_run }
+}
+
+pub(crate) static MICRO_KERNELS: [MicroKernel; 3] = [
+    micro_kernel(c"good".as_ptr(), 0, 64),
+    micro_kernel(c"from_the_future".as_ptr(), 1 << 63 | 1 << 62, 64),
+    micro_kernel(c"greedy".as_ptr(), 0, 1 << 40),
+];
+static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 3 };
+static LINKED: TableSource = TableSource::Linked(&TABLE);
+static SKIPPED: TableSource = TableSource::Skipped("DIETCODE_SKIP_NATIVE is set; unset it and build again");
+
+const DENSE: Signature = Signature {
+    name: "dense",
+    source_hash: 0x1234,
+    shape_vars: &[
+        ShapeVar { name: "M", param: 0, dim: 0 },
+        ShapeVar { name: "K", param: 0, dim: 1 },
+        ShapeVar { name: "N", param: 1, dim: 0 },
+    ],
+    params: &[
+        Param { name: "x", dims: &[M, K], mutable: false },
+        Param { name: "w", dims: &[N, K], mutable: false },
+        Param { name: "y", dims: &[M, N], mutable: true },
+    ],
+    loops: &[spatial("i", M), spatial("j", N), Loop { name: "k", extent: K, reduce: true }],
+    bounds: &[],
+};
+
+pub(crate) static GOOD: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 0 };
+pub(crate) static FUTURE: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 1 };
+pub(crate) static GREEDY: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 2 };
+pub(crate) static LOST: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 3 };
+pub(crate) static NATIVELESS: Kernel = Kernel { signature: DENSE, table: &SKIPPED, dispatch: |_| 0 };
+
+/// `y[i] = Σ_r x[i + r + 1]` with `y` of extent `H - 2`: its index is not in bounds by construction.
+pub(crate) static WINDOW: Kernel = Kernel {
+    signature: Signature {
+        name: "window",
+        source_hash: 0,
+        shape_vars: &[ShapeVar { name: "H", param: 0, dim: 0 }, ShapeVar { name: "R", param: 1, dim: 0 }],
+        params: &[
+            Param { name: "x", dims: &[Affine { terms: &[(0, 1)], constant: 0 }], mutable: false },
+            Param { name: "f", dims: &[Affine { terms: &[(1, 1)], constant: 0 }], mutable: false },
+            Param { name: "y", dims: &[Affine { terms: &[(0, 1)], constant: -2 }], mutable: true },
+        ],
+        loops: &[
+            spatial("i", Affine { terms: &[(0, 1)], constant: -2 }),
+            Loop { name: "r", extent: Affine { terms: &[(1, 1)], constant: 0 }, reduce: true },
+        ],
+        bounds: &[Bound {
+            param: 0,
+            dim: 0,
+            least: Affine { terms: &[], constant: 1 },
+            greatest: Affine { terms: &[(0, 1), (1, 1)], constant: -3 },
+            index: "i + r + 1",
+        }],
+    },
+    table: &SKIPPED,
+    dispatch: |_| 0,
+};
+
+/// What the macro's function does.
+pub(crate) fn call(kernel: &Kernel, x: TensorRef<'_, f32>, w: TensorRef<'_, f32>, y: TensorMut<'_, f32>) -> Result<()> {
+    kernel.call(&mut [Arg::Ref(x), Arg::Ref(w), Arg::Mut(y)])
+}
+
+/// Calls with tensors of these shapes.
+pub(crate) fn call_shapes(kernel: &Kernel, x: &[usize], w: &[usize], y: &[usize]) -> Result<Vec<f32>, Error> {
+    let data = |shape: &[usize]| -> Vec<f32> { (0..shape.iter().product()).map(|at| (at % 7) as f32 - 2.5).collect() };
+    let (x_data, w_data, mut y_data) = (data(x), data(w), data(y));
+    call(kernel, TensorRef::new(&x_data, x)?, TensorRef::new(&w_data, w)?, TensorMut::new(&mut y_data, y)?)?;
+    Ok(y_data)
+}
+
+/// The same as [`call_shapes`] with a good dense, computed here.
+pub(crate) fn expected(m: usize, k: usize, n: usize) -> Vec<f32> {
+    let at = |index: usize| (index % 7) as f32 - 2.5;
+    let element = |i: usize, j: usize| (0..k).fold(0.0, |sum, step| sum + at(i * k + step) * at(j * k + step));
+    (0..m * n).map(|index| element(index / n, index % n)).collect()
+}

@@ -1,0 +1,10 @@
+//! Tensors, the checks of a call, threads and the launch, with micro-kernels written in Rust behind the C ABI.
+#![cfg(feature = "runtime")]
+
+mod calls;
+mod fake;
+mod launches;
+#[cfg(feature = "ndarray")]
+mod ndarrays;
+mod thread_settings;
+mod views;
