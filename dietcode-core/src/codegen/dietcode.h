@@ -1,4 +1,5 @@
-/* What the generated C files of dietcode share: the ABI of a micro-kernel (mirrored by dietcode_core::abi). */
+/* What the generated C files of dietcode share: the ABI of a micro-kernel (mirrored by dietcode_core::abi), vectors,
+ * and the transposing copy. */
 #ifndef DIETCODE_H
 #define DIETCODE_H
 
@@ -17,5 +18,92 @@ struct dietcode_table {
   const struct dietcode_micro_kernel *micro_kernels;
   int64_t len;
 };
+
+typedef int64_t dietcode_int;
+
+static inline dietcode_int dietcode_imin(dietcode_int a, dietcode_int b) { return a < b ? a : b; }
+static inline dietcode_int dietcode_imax(dietcode_int a, dietcode_int b) { return a > b ? a : b; }
+
+/* Rust's f32::max and f32::min: of a NaN and a number, the number. */
+static inline float dietcode_fmax(float a, float b) { return b != b || a > b ? a : b; }
+static inline float dietcode_fmin(float a, float b) { return b != b || a < b ? a : b; }
+
+/* A vector of n floats, and the same at any address of a float. */
+#define DIETCODE_VECTOR(n)                                                 \
+  typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \
+  typedef float dietcode_f32x##n##u __attribute__((vector_size(4 * (n)), aligned(4), may_alias));
+DIETCODE_VECTOR(2)
+DIETCODE_VECTOR(4)
+DIETCODE_VECTOR(8)
+DIETCODE_VECTOR(16)
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int32_t dietcode_i32x2 __attribute__((vector_size(8)));
+typedef int32_t dietcode_i32x4 __attribute__((vector_size(16)));
+typedef int32_t dietcode_i32x8 __attribute__((vector_size(32)));
+typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
+#define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shuffle(a, b, (dietcode_i32x##n){__VA_ARGS__})
+#endif
+
+/* An n × n transposition exchanges, for each bit d of the index, the off-diagonal d × d blocks of rows r and r + d. */
+#define DIETCODE_EXCHANGE(n, rows, d, low, high)                           \
+  for (int r = 0; r < (n); ++r) {                                          \
+    if ((r & (d)) == 0) {                                                  \
+      const dietcode_f32x##n a = rows[r], b = rows[r + (d)];               \
+      rows[r] = DIETCODE_SHUFFLE(n, a, b, low);                            \
+      rows[r + (d)] = DIETCODE_SHUFFLE(n, a, b, high);                     \
+    }                                                                      \
+  }
+#define DIETCODE_LIST(...) __VA_ARGS__
+
+#define DIETCODE_BLOCK2(rows) DIETCODE_EXCHANGE(2, rows, 1, DIETCODE_LIST(0, 2), DIETCODE_LIST(1, 3))
+#define DIETCODE_BLOCK4(rows)                                                              \
+  DIETCODE_EXCHANGE(4, rows, 2, DIETCODE_LIST(0, 1, 4, 5), DIETCODE_LIST(2, 3, 6, 7))      \
+  DIETCODE_EXCHANGE(4, rows, 1, DIETCODE_LIST(0, 4, 2, 6), DIETCODE_LIST(1, 5, 3, 7))
+#define DIETCODE_BLOCK8(rows)                                                              \
+  DIETCODE_EXCHANGE(8, rows, 4, DIETCODE_LIST(0, 1, 2, 3, 8, 9, 10, 11),                   \
+                    DIETCODE_LIST(4, 5, 6, 7, 12, 13, 14, 15))                             \
+  DIETCODE_EXCHANGE(8, rows, 2, DIETCODE_LIST(0, 1, 8, 9, 4, 5, 12, 13),                   \
+                    DIETCODE_LIST(2, 3, 10, 11, 6, 7, 14, 15))                             \
+  DIETCODE_EXCHANGE(8, rows, 1, DIETCODE_LIST(0, 8, 2, 10, 4, 12, 6, 14),                  \
+                    DIETCODE_LIST(1, 9, 3, 11, 5, 13, 7, 15))
+#define DIETCODE_BLOCK16(rows)                                                                         \
+  DIETCODE_EXCHANGE(16, rows, 8, DIETCODE_LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23), \
+                    DIETCODE_LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))       \
+  DIETCODE_EXCHANGE(16, rows, 4, DIETCODE_LIST(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27), \
+                    DIETCODE_LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))         \
+  DIETCODE_EXCHANGE(16, rows, 2, DIETCODE_LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29), \
+                    DIETCODE_LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))         \
+  DIETCODE_EXCHANGE(16, rows, 1, DIETCODE_LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30), \
+                    DIETCODE_LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+
+/* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes. */
+#define DIETCODE_TRANSPOSE(n)                                                                              \
+  static inline void dietcode_transpose##n(float *restrict to, dietcode_int to_stride,                     \
+                                           const float *restrict from, dietcode_int from_stride,           \
+                                           dietcode_int valid, dietcode_int columns) {                     \
+    dietcode_int column = 0;                                                                               \
+    for (; column + (n) <= columns; column += (n)) {                                                       \
+      dietcode_f32x##n rows[n];                                                                            \
+      if (valid == (n)) {                                                                                  \
+        for (int r = 0; r < (n); ++r) rows[r] = *(const dietcode_f32x##n##u *)(from + r * from_stride + column); \
+      } else {                                                                                             \
+        for (int r = 0; r < (n); ++r) {                                                                    \
+          rows[r] = (dietcode_f32x##n){0};                                                                 \
+          if (r < valid) rows[r] = *(const dietcode_f32x##n##u *)(from + r * from_stride + column);        \
+        }                                                                                                  \
+      }                                                                                                    \
+      DIETCODE_BLOCK##n(rows)                                                                              \
+      for (int r = 0; r < (n); ++r) *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];     \
+    }                                                                                                      \
+    for (; column < columns; ++column)                                                                     \
+      for (int r = 0; r < (n); ++r) to[column * to_stride + r] = r < valid ? from[r * from_stride + column] : 0; \
+  }
+DIETCODE_TRANSPOSE(2)
+DIETCODE_TRANSPOSE(4)
+DIETCODE_TRANSPOSE(8)
+DIETCODE_TRANSPOSE(16)
 
 #endif

@@ -1,4 +1,6 @@
 //! From scheduled programs to source text.
+pub mod c;
+mod c_like;
 pub mod registry;
 
 /// One micro-kernel's source file and what the registry says about it.

@@ -12,12 +12,13 @@
 use std::fmt::Write;
 
 use dietcode_syntax::{ShapeVar, mangle};
+use serde::{Deserialize, Serialize};
 
 use super::{DIETCODE_H, TranslationUnit};
 use crate::cpu_features::CPU_FEATURES;
 
 /// How a dispatcher finds the micro-kernel of a shape: a decision tree whose names are resolved to positions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision {
     /// This row of the table.
     Pick(usize),
@@ -32,6 +33,22 @@ pub enum Decision {
         /// Everywhere else.
         above: Box<Decision>,
     },
+}
+
+impl Decision {
+    /// The row that serves a shape, as the generated dispatcher would pick it.
+    pub fn pick(&self, shape: &[i64]) -> usize {
+        match self {
+            Decision::Pick(row) => *row,
+            Decision::Split { var, threshold, below, above } => {
+                if shape[*var] <= *threshold {
+                    below.pick(shape)
+                } else {
+                    above.pick(shape)
+                }
+            }
+        }
+    }
 }
 
 /// The C files of a kernel as (file name, text). The rows of the exported table stand in the order of `units`.

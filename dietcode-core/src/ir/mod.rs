@@ -1,1 +1,24 @@
-//! ir
+//! The intermediate representation, from a user's nest to the loops that are printed as source text.
+//!
+//! ```text
+//! Program   = shape variables, params (buffers), blocks in order
+//! Buffer    = name, dtype, shape, scope: global | panel | local | register | view
+//! Block     = iteration variables (spatial | reduce, extent), output and its index, init, update, epilogue
+//! Stmt      = For(var, extent, kind, body) | Let | Store | Allocate | View | IfThenElse | Seq | Intrinsic
+//! For.kind  = serial | parallel | vectorized | unrolled
+//! Expr      = constants, variables, + - * / % min max and, comparisons, Select, Load, Cast, Call
+//! ```
+
+mod affine;
+mod expr;
+mod printer;
+mod program;
+mod stmt;
+mod verify;
+
+pub use affine::{Affine, affine, coefficient};
+pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, holds};
+pub(crate) use printer::compare_name;
+pub use program::{ACC, Block, Buffer, IterVar, Name, Program, Reduction, Scope};
+pub use stmt::{ForKind, Intrinsic, Region, Stmt};
+pub use verify::verify;

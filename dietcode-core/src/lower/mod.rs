@@ -1,1 +1,106 @@
-//! lower
+//! Lowering: from a schedule to the loops that are printed as source text.
+//!
+//! [`lower`] is the pipeline, one named line a pass; each pass is one file whose header says what it does and why it
+//! stands where it stands. Between passes, debug builds verify the invariants of [`crate::ir::verify`].
+
+mod guard;
+mod local_padding;
+mod nest;
+mod partition;
+mod registers;
+mod stage;
+mod storage;
+mod transpose;
+mod unroll;
+mod vectorize;
+
+use std::sync::Arc;
+
+pub(crate) use local_padding::guards_that_stay;
+
+use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};
+use crate::schedule::Schedule;
+use crate::{Error, ErrorKind, Result};
+
+/// A lowered kernel: what one thread does for each of the parallel tiles.
+#[derive(Clone, Debug)]
+pub struct LoopNest {
+    /// The kernel's name.
+    pub name: Name,
+    /// The shape variables, in the order of the ABI.
+    pub shape_vars: Vec<Name>,
+    /// The tensors, in the order of the ABI.
+    pub params: Vec<Arc<Buffer>>,
+    /// The tensor that is written.
+    pub output: Arc<Buffer>,
+    /// The parallel loop's variable and extent; the extent names shape variables only.
+    pub grid: Option<(Name, Expr)>,
+    /// What stands in the parallel loop.
+    pub body: Stmt,
+    /// Offsets of the panels in a thread's scratch memory, in bytes.
+    pub panels: Vec<(Arc<Buffer>, i64)>,
+    /// Bytes of scratch memory that a thread needs.
+    pub scratch_bytes: i64,
+}
+
+/// Called after each pass with its name and what it made.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Stmt);
+
+/// Lowers a schedule.
+///
+/// # Errors
+/// A schedule whose stages or tile have no constant extents; a schedule that breaks an invariant of the IR.
+pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
+    lower_observed(schedule, &mut |_, _| {})
+}
+
+/// Lowers a schedule and shows what each pass makes.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
+    let mut pass = |name: &'static str, body: Stmt| -> Result<Stmt> {
+        observe(name, &body);
+        checked(schedule, name, body)
+    };
+    let body = pass("nest", nest::build(schedule)?)?;
+    let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
+    let body = pass("transpose", transpose::transpose(body))?;
+    let body = pass("partition", partition::partition(body))?;
+    let body = pass("vectorize", vectorize::vectorize(body))?;
+    let body = pass("registers", registers::registers(body))?;
+    let body = pass("unroll", unroll::unroll(body))?;
+    let (panels, scratch_bytes) = storage::storage(&body);
+    let (grid, body) = grid(body);
+    Ok(LoopNest {
+        name: schedule.program.name.clone(),
+        shape_vars: schedule.program.shape_vars.clone(),
+        params: schedule.program.params.clone(),
+        output: schedule.block.output.clone(),
+        grid,
+        body,
+        panels,
+        scratch_bytes,
+    })
+}
+
+/// Takes the parallel loop off.
+fn grid(body: Stmt) -> (Option<(Name, Expr)>, Stmt) {
+    match body {
+        Stmt::For { var, extent, kind: ForKind::Parallel, body } => (Some((var, extent)), *body),
+        body => (None, body),
+    }
+}
+
+/// The body, if the invariants hold.
+fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
+    let program = &schedule.program;
+    match verify(&body, &program.shape_vars, &program.params, &schedule.block.output) {
+        Ok(()) => Ok(body),
+        Err(why) => {
+            let trace: Vec<String> = schedule.trace().iter().map(ToString::to_string).collect();
+            let text = format!("after pass `{pass}` of `{}`: {why}\n{}\n{body}", program.name, trace.join("\n"));
+            Err(Error::new(ErrorKind::Input, text))
+        }
+    }
+}

@@ -1,1 +1,190 @@
-//! schedule
+//! Schedules: a block's loops, transformed by primitives.
+//!
+//! A [`Schedule`] starts as the nest the user wrote and is changed by one primitive after the other. Each primitive
+//! lives in its own file, documents before → after, and checks its legality ([`legality`]) before it rewrites
+//! anything. What was applied is kept as a trace, which prints.
+
+mod cache_read;
+mod cache_write;
+mod compute_at;
+mod decompose_reduction;
+mod fuse;
+mod kind;
+mod legality;
+mod reorder;
+mod split;
+mod trace;
+
+use dietcode_syntax::Role;
+
+pub use cache_read::Staging;
+pub use split::Tail;
+pub use trace::Instruction;
+
+use crate::Error;
+use crate::ir::{Block, Expr, ForKind, Name, Program};
+
+/// A block on its way to loops.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    pub(crate) program: Program,
+    pub(crate) block: Block,
+    /// The loops as they stand, outermost first.
+    pub(crate) loops: Vec<Loop>,
+    /// How variables that are no longer loops are computed from those that are, in the order of the primitives.
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) cache_reads: Vec<CacheRead>,
+    pub(crate) cache_write: Option<CacheWrite>,
+    pub(crate) decomposed: bool,
+    trace: Vec<Instruction>,
+}
+
+/// A loop of a schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loop {
+    pub(crate) name: Name,
+    /// How many iterations; may name outer loops where a split clipped it.
+    pub(crate) extent: Expr,
+    /// The most iterations it can have, if that is a constant.
+    pub(crate) limit: Option<i64>,
+    pub(crate) kind: ForKind,
+    pub(crate) role: Role,
+}
+
+/// Where a variable that no longer is a loop comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Relation {
+    /// `parent = outer · factor + inner`; if `guard`, only where `parent < extent`.
+    Split { parent: Name, outer: Name, inner: Name, factor: i64, extent: Expr, guard: bool },
+    /// `outer = fused / inner_extent`, `inner = fused % inner_extent`.
+    Fuse { fused: Name, outer: Name, inner: Name, inner_extent: Expr },
+}
+
+/// A staged copy of one read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CacheRead {
+    /// The copy's name.
+    pub(crate) name: Name,
+    /// The tensor that is read, and the index that this copy serves.
+    pub(crate) buffer: Name,
+    pub(crate) index: Vec<Expr>,
+    pub(crate) staging: Staging,
+    /// How many loops stand around the copy; until `compute_at` says so, all of them.
+    pub(crate) depth: Option<usize>,
+}
+
+/// The accumulators' tile.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CacheWrite {
+    pub(crate) name: Name,
+    /// How many loops stand around it.
+    pub(crate) depth: Option<usize>,
+}
+
+impl Relation {
+    /// The names that it binds or replaces.
+    pub(crate) fn names(&self) -> [&Name; 3] {
+        match self {
+            Relation::Split { parent, outer, inner, .. } => [parent, outer, inner],
+            Relation::Fuse { fused, outer, inner, .. } => [fused, outer, inner],
+        }
+    }
+}
+
+impl Schedule {
+    /// The nest as it stands: spatial loops, then reductions, all serial.
+    pub fn new(program: &Program, block: &Block) -> Schedule {
+        let loops = block.iters.iter().map(|iter| Loop {
+            name: iter.name.clone(),
+            extent: iter.extent.clone(),
+            limit: iter.extent.as_int(),
+            kind: ForKind::Serial,
+            role: iter.role,
+        });
+        Schedule {
+            program: program.clone(),
+            block: block.clone(),
+            loops: loops.collect(),
+            relations: Vec::new(),
+            cache_reads: Vec::new(),
+            cache_write: None,
+            decomposed: false,
+            trace: Vec::new(),
+        }
+    }
+
+    /// The names of the loops, outermost first.
+    pub fn loop_names(&self) -> Vec<Name> {
+        self.loops.iter().map(|l| l.name.clone()).collect()
+    }
+
+    /// The primitives that were applied, in order.
+    pub fn trace(&self) -> &[Instruction] {
+        &self.trace
+    }
+
+    /// An expression over the block's iteration variables, in terms of the loops. What a fused loop stands for stays a
+    /// variable; lowering binds it by a `let`.
+    pub(crate) fn unsplit(&self, e: &Expr) -> Expr {
+        self.resolve(e, false)
+    }
+
+    /// The same, down to the loops themselves: for asking what depends on what.
+    pub(crate) fn in_loops(&self, e: &Expr) -> Expr {
+        self.resolve(e, true)
+    }
+
+    fn resolve(&self, e: &Expr, through_fused: bool) -> Expr {
+        self.relations.iter().fold(e.clone(), |e, relation| match relation {
+            Relation::Split { parent, outer, inner, factor, .. } => {
+                let value = Expr::Var(outer.clone()).mul(Expr::Int(*factor)).add(Expr::Var(inner.clone()));
+                e.substitute(parent, &value)
+            }
+            Relation::Fuse { fused, outer, inner, inner_extent } if through_fused => {
+                let fused = Expr::Var(fused.clone());
+                e.substitute(outer, &fused.clone().div(inner_extent.clone()))
+                    .substitute(inner, &fused.rem(inner_extent.clone()))
+            }
+            Relation::Fuse { .. } => e,
+        })
+    }
+
+    /// The block's iteration variables of which a loop is a part.
+    pub(crate) fn roots(&self, name: &str) -> Vec<Name> {
+        let from = self.relations.iter().rev().find_map(|relation| match relation {
+            Relation::Split { parent, outer, inner, .. } if [outer, inner].iter().any(|n| &***n == name) => {
+                Some(self.roots(parent))
+            }
+            Relation::Fuse { fused, outer, inner, .. } if &**fused == name => {
+                Some([self.roots(outer), self.roots(inner)].concat())
+            }
+            _ => None,
+        });
+        from.unwrap_or_else(|| vec![name.into()])
+    }
+
+    /// The block's iteration variables whose tile hangs over the edge of some shapes.
+    pub(crate) fn ragged(&self) -> Vec<Name> {
+        let padded = self.relations.iter().filter_map(|relation| match relation {
+            Relation::Split { parent, guard: true, .. } => Some(self.roots(parent)),
+            _ => None,
+        });
+        padded.flatten().collect()
+    }
+
+    pub(crate) fn record(&mut self, instruction: Instruction) {
+        self.trace.push(instruction);
+    }
+
+    /// The position of a loop.
+    pub(crate) fn find(&self, name: &str) -> Result<usize, Error> {
+        self.loops.iter().position(|l| &*l.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.loops.iter().map(|l| &*l.name).collect();
+            Error::input(format!(
+                "no loop `{name}` in the schedule of `{}`; there are: {}",
+                self.block.name,
+                names.join(", ")
+            ))
+        })
+    }
+}

@@ -35,3 +35,118 @@ pub struct Tiled {
     #[serde(default)]
     pub order: Vec<String>,
 }
+
+/// The longest name; longer ones are cut and end in a hash.
+const MAX_NAME: usize = 128;
+
+impl Tiled {
+    /// A readable C identifier for these parameters: equal names, equal parameters.
+    ///
+    /// | part                   | stands for                     |
+    /// |------------------------|--------------------------------|
+    /// | `_vj`                  | vectors along `j`              |
+    /// | `_r_i8_j48`            | the register tile              |
+    /// | `_b_i512_j96_k384`     | the block tile                 |
+    /// | `_p_w`                 | packed inputs                  |
+    /// | `_o_i_j`               | the order                      |
+    /// | `_0` and 16 hex digits | a hash, where the parts above are too long, or could be read in two ways |
+    pub fn name(&self) -> String {
+        let plain = self.plain_name();
+        if self.reads_one_way() && plain.len() <= MAX_NAME {
+            return plain;
+        }
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let hash = blake3::hash(&json).to_hex();
+        let readable = plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        let start: String = readable.take(MAX_NAME - 18).collect();
+        format!("{start}_0{}", &hash[..16])
+    }
+
+    fn plain_name(&self) -> String {
+        let mut name = "tiled".to_string();
+        name.extend(self.vector.iter().map(|v| format!("_v{v}")));
+        for (part, tile) in [("_r", &self.register_tile), ("_b", &self.block_tile)] {
+            name.extend((!tile.is_empty()).then_some(part));
+            name.extend(tile.iter().map(|(var, size)| format!("_{var}{size}")));
+        }
+        for (part, list) in [("_p", &self.pack), ("_o", &self.order)] {
+            name.extend((!list.is_empty()).then_some(part));
+            name.extend(list.iter().map(|entry| format!("_{entry}")));
+        }
+        name
+    }
+
+    /// Whether the parts can be told apart: a variable that ends in a digit runs into its size, one with an underscore
+    /// looks like two, and a packed input `o` like the start of the order.
+    fn reads_one_way(&self) -> bool {
+        let letters = |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphabetic());
+        self.names().all(letters) && self.sizes().all(|size| size > 0) && !self.pack.iter().any(|input| input == "o")
+    }
+
+    /// All names of loop variables and tensors in it, with repetitions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let tiles = self.register_tile.keys().chain(self.block_tile.keys());
+        self.vector.iter().chain(tiles).chain(&self.pack).chain(&self.order).map(String::as_str)
+    }
+
+    /// All tile sizes in it.
+    pub fn sizes(&self) -> impl Iterator<Item = i64> {
+        self.register_tile.values().chain(self.block_tile.values()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiled(vector: &str, register: &[(&str, i64)], block: &[(&str, i64)], pack: &[&str], order: &[&str]) -> Tiled {
+        let tile = |sizes: &[(&str, i64)]| sizes.iter().map(|(var, size)| (var.to_string(), *size)).collect();
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        Tiled {
+            vector: (!vector.is_empty()).then(|| vector.to_string()),
+            register_tile: tile(register),
+            block_tile: tile(block),
+            pack: list(pack),
+            order: list(order),
+        }
+    }
+
+    fn is_identifier(name: &str) -> bool {
+        name.starts_with("tiled")
+            && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+            && name.len() <= MAX_NAME
+    }
+
+    #[test]
+    fn names_are_readable() {
+        let blocks = [("i", 512), ("j", 96), ("k", 384)];
+        let dense = tiled("j", &[("i", 8), ("j", 48)], &blocks, &["w"], &["j", "i"]);
+        assert_eq!(dense.name(), "tiled_vj_r_i8_j48_b_i512_j96_k384_p_w_o_j_i");
+        assert_eq!(Tiled::default().name(), "tiled");
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_gets_a_hash() {
+        let pairs = [
+            (tiled("", &[("i1", 2)], &[], &[], &[]), tiled("", &[("i", 12)], &[], &[], &[])),
+            (tiled("", &[], &[], &["w", "o", "i"], &[]), tiled("", &[], &[], &["w"], &["i"])),
+            (tiled("", &[], &[], &["a_b"], &[]), tiled("", &[], &[], &["a", "b"], &[])),
+            (tiled("j_r_i8", &[], &[], &[], &[]), tiled("j", &[("i", 8)], &[], &[], &[])),
+            (tiled("", &[("i", -8)], &[], &[], &[]), tiled("", &[("i_", 8)], &[], &[], &[])),
+        ];
+        for (a, b) in pairs {
+            assert_ne!(a.name(), b.name(), "{a:?} {b:?}");
+            assert!(is_identifier(&a.name()) && is_identifier(&b.name()), "{} {}", a.name(), b.name());
+        }
+    }
+
+    #[test]
+    fn long_and_odd_names_are_still_identifiers_and_differ() {
+        let long = "a".repeat(200);
+        let one = tiled(&long, &[(&long, 8)], &[], &[], &[]);
+        let other = tiled(&long, &[(&long, 9)], &[], &[], &[]);
+        assert_ne!(one.name(), other.name());
+        assert!(is_identifier(&one.name()) && is_identifier(&other.name()));
+        assert!(is_identifier(&tiled("ü; rm -rf /", &[("\n", 1)], &[], &["\""], &[]).name()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Expressions as text of the C family.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ir::{ACC, BinaryOp, Buffer, Expr, Function, Name, Region, Scope, compare_name};
+
+/// How tightly a piece of text binds, as in C; larger is tighter.
+const TERNARY: u8 = 1;
+const AND: u8 = 2;
+const COMPARE: u8 = 3;
+const SUM: u8 = 4;
+const PRODUCT: u8 = 5;
+const PRIMARY: u8 = 7;
+
+/// The names that hold what an address is made of.
+#[derive(Default)]
+pub(super) struct Addresses {
+    strides: BTreeMap<Name, Vec<Expr>>,
+    taken: Vec<Name>,
+}
+
+impl Addresses {
+    /// Starts with the names that the kernel uses itself.
+    pub(super) fn new(taken: Vec<Name>) -> Addresses {
+        Addresses { strides: BTreeMap::new(), taken }
+    }
+
+    /// A name like `wish` that nothing else has.
+    pub(super) fn fresh(&mut self, wish: &str) -> Name {
+        let mut name: Name = wish.into();
+        while self.taken.contains(&name) {
+            name = format!("{name}_").into();
+        }
+        self.taken.push(name.clone());
+        name
+    }
+
+    /// Gives a buffer strides that are known at run time only; returns the variables that hold those that are not 1.
+    pub(super) fn declare(&mut self, buffer: &Buffer, unit: impl Fn(usize) -> bool) -> Vec<(usize, Name)> {
+        let mut variables = Vec::new();
+        let mut strides = Vec::new();
+        for dim in 0..buffer.shape.len() {
+            if unit(dim) {
+                strides.push(Expr::Int(1));
+            } else {
+                let name = self.fresh(&format!("{}_s{dim}", buffer.name));
+                strides.push(Expr::Var(name.clone()));
+                variables.push((dim, name));
+            }
+        }
+        self.strides.insert(buffer.name.clone(), strides);
+        variables
+    }
+
+    /// The distance in elements between neighbours along each dimension.
+    pub(super) fn strides(&self, buffer: &Buffer) -> Vec<Expr> {
+        self.strides.get(&buffer.name).cloned().unwrap_or_else(|| row_major(&buffer.shape))
+    }
+
+    /// The distance from the first element to the one at an index.
+    pub(super) fn offset(&self, buffer: &Buffer, index: &[Expr]) -> Expr {
+        let terms = self.strides(buffer).into_iter().zip(index).map(|(stride, i)| i.clone().mul(stride));
+        terms.fold(Expr::Int(0), Expr::add)
+    }
+
+    /// The strides of a view of a region.
+    pub(super) fn view_strides(&self, region: &Region) -> Vec<Expr> {
+        let strides = self.strides(&region.buffer);
+        let sum = |steps: &Vec<i64>| {
+            steps.iter().zip(&strides).fold(Expr::Int(0), |sum, (c, s)| sum.add(s.clone().mul(Expr::Int(*c))))
+        };
+        region.steps.iter().map(sum).collect()
+    }
+
+    /// The text of an expression.
+    pub(super) fn text(&self, e: &Expr) -> String {
+        self.print(e).0
+    }
+
+    fn print(&self, e: &Expr) -> (String, u8) {
+        match e {
+            Expr::Int(value) if *value < 0 => (format!("({value})"), PRIMARY),
+            Expr::Int(value) => (value.to_string(), PRIMARY),
+            Expr::Float(value) => (float(*value), PRIMARY),
+            Expr::Var(name) if &**name == ACC => ("dietcode_acc".into(), PRIMARY),
+            Expr::Var(name) => (name.to_string(), PRIMARY),
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+            Expr::Compare(op, a, b) => {
+                let text = format!("{} {} {}", self.operand(a, SUM), compare_name(*op), self.operand(b, SUM));
+                (text, COMPARE)
+            }
+            Expr::Select(c, a, b) => {
+                let [c, a, b] = [c, a, b].map(|e| self.operand(e, AND));
+                (format!("{c} ? {a} : {b}"), TERNARY)
+            }
+            Expr::Load(buffer, index) => (self.element(buffer, index), PRIMARY),
+            Expr::Cast(_, a) => (format!("(float)({})", self.text(a)), PRIMARY),
+            Expr::Call(Function::Neg, args) => (format!("(-{})", self.operand(&args[0], PRIMARY)), PRIMARY),
+            Expr::Call(f, args) => {
+                let args: Vec<String> = args.iter().map(|arg| self.text(arg)).collect();
+                (format!("{}({})", function(*f), args.join(", ")), PRIMARY)
+            }
+        }
+    }
+
+    fn operand(&self, e: &Expr, at_least: u8) -> String {
+        let (text, own) = self.print(e);
+        if own < at_least { format!("({text})") } else { text }
+    }
+
+    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> (String, u8) {
+        let (sign, own) = match op {
+            BinaryOp::Min => return (format!("dietcode_imin({}, {})", self.text(a), self.text(b)), PRIMARY),
+            BinaryOp::Max => return (format!("dietcode_imax({}, {})", self.text(a), self.text(b)), PRIMARY),
+            BinaryOp::Add => ("+", SUM),
+            BinaryOp::Sub => ("-", SUM),
+            BinaryOp::Mul => ("*", PRODUCT),
+            BinaryOp::Div => ("/", PRODUCT),
+            BinaryOp::Mod => ("%", PRODUCT),
+            BinaryOp::And => ("&&", AND),
+        };
+        (format!("{} {sign} {}", self.operand(a, own), self.operand(b, own + 1)), own)
+    }
+
+    /// An element of a buffer, as something that can be read or assigned.
+    pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
+        match buffer.scope {
+            Scope::Register => register(&buffer.name, index),
+            _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),
+        }
+    }
+}
+
+/// Row-major strides of constant extents.
+fn row_major(shape: &[Expr]) -> Vec<Expr> {
+    let mut stride = Expr::Int(1);
+    let mut strides: Vec<Expr> = shape
+        .iter()
+        .rev()
+        .map(|extent| {
+            let own = stride.clone();
+            stride = stride.clone().mul(extent.clone());
+            own
+        })
+        .collect();
+    strides.reverse();
+    strides
+}
+
+/// The variable that holds a register: the constants of its index, without the lane.
+pub(super) fn register(name: &str, index: &[Expr]) -> String {
+    let place: String = index.iter().filter_map(Expr::as_int).map(|i| format!("_{i}")).collect();
+    format!("{name}_r{place}")
+}
+
+/// A literal of the element type that reads back as the same bits.
+pub(super) fn float(value: f64) -> String {
+    let text = format!("{:?}f", value as f32);
+    if value.is_sign_negative() { format!("({text})") } else { text }
+}
+
+fn function(f: Function) -> &'static str {
+    match f {
+        Function::Neg => "-",
+        Function::Max => "dietcode_fmax",
+        Function::Min => "dietcode_fmin",
+        Function::Exp => "__builtin_expf",
+        Function::Tanh => "__builtin_tanhf",
+        Function::Sqrt => "__builtin_sqrtf",
+        Function::Abs => "__builtin_fabsf",
+    }
+}

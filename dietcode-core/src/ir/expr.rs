@@ -1,0 +1,250 @@
+//! Expressions: integers (indices, extents, conditions) and elements of tensors.
+//!
+//! The constructors fold constants and drop neutral elements, so a tree that is built with them, or rebuilt by
+//! [`Expr::map`], is simplified. Integers are never negative where they are divided, so C's `/` is the floor.
+
+use std::sync::Arc;
+
+pub use dietcode_syntax::{CompareOp, DType};
+
+use super::{Buffer, Name};
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// An integer constant.
+    Int(i64),
+    /// An element constant.
+    Float(f64),
+    /// A loop variable, a shape variable or a `let`.
+    Var(Name),
+    /// `a op b`, both integers or both elements.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `a op b`, a condition.
+    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    /// `if condition { a } else { b }`; only the chosen side is evaluated.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// An element of a buffer.
+    Load(Arc<Buffer>, Vec<Expr>),
+    /// A conversion from an integer.
+    Cast(DType, Box<Expr>),
+    /// An elementwise function.
+    Call(Function, Vec<Expr>),
+}
+
+/// Binary operators. `Min`, `Max`, `Mod` are for integers, `And` for conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`
+    Div,
+    /// `a % b`
+    Mod,
+    /// the smaller one
+    Min,
+    /// the larger one
+    Max,
+    /// both hold
+    And,
+}
+
+/// Functions on elements, with the meaning of Rust's methods of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `-a`
+    Neg,
+    /// `a.max(b)`
+    Max,
+    /// `a.min(b)`
+    Min,
+    /// `a.exp()`
+    Exp,
+    /// `a.tanh()`
+    Tanh,
+    /// `a.sqrt()`
+    Sqrt,
+    /// `a.abs()`
+    Abs,
+}
+
+impl Expr {
+    /// A variable.
+    pub fn var(name: impl Into<Name>) -> Expr {
+        Expr::Var(name.into())
+    }
+
+    /// The value of an integer constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Expr::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// `a op b`, folded.
+    pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
+        use BinaryOp::*;
+        if let Some(folded) = fold(op, &a, &b) {
+            return folded;
+        }
+        match (op, &a, &b) {
+            (Add, Expr::Int(0), _) | (Mul, Expr::Int(1), _) => b,
+            (Add | Sub, _, Expr::Int(0)) | (Mul | Div, _, Expr::Int(1)) => a,
+            (Mul, _, Expr::Int(0)) | (Mul, Expr::Int(0), _) | (Mod, _, Expr::Int(1)) => Expr::Int(0),
+            (Mul, Expr::Int(_), _) => Expr::binary(Mul, b, a),
+            (And, Expr::Int(0), _) | (And, _, Expr::Int(1)) => a,
+            (And, Expr::Int(1), _) | (And, _, Expr::Int(0)) => b,
+            (Min | Max, _, _) | (And, _, _) if a == b => a,
+            (Add, Expr::Binary(Add, x, c), Expr::Int(d)) if c.as_int().is_some() => {
+                (**x).clone().add(Expr::Int(c.as_int().unwrap_or(0) + d))
+            }
+            _ => Expr::Binary(op, Box::new(a), Box::new(b)),
+        }
+    }
+
+    /// `self - other`.
+    pub fn sub(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Sub, self, other)
+    }
+
+    /// `self + other`.
+    pub fn add(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Add, self, other)
+    }
+
+    /// `self * other`.
+    pub fn mul(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Mul, self, other)
+    }
+
+    /// `self / other`.
+    pub fn div(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Div, self, other)
+    }
+
+    /// `self % other`.
+    pub fn rem(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Mod, self, other)
+    }
+
+    /// The smaller one.
+    pub fn min(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Min, self, other)
+    }
+
+    /// The larger one.
+    pub fn max(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::Max, self, other)
+    }
+
+    /// Both hold.
+    pub fn and(self, other: Expr) -> Expr {
+        Expr::binary(BinaryOp::And, self, other)
+    }
+
+    /// `⌈self / divisor⌉`.
+    pub fn ceil_div(self, divisor: i64) -> Expr {
+        self.add(Expr::Int(divisor - 1)).div(Expr::Int(divisor))
+    }
+
+    /// `a op b`, folded if both are constants.
+    pub fn compare(op: CompareOp, a: Expr, b: Expr) -> Expr {
+        match (&a, &b) {
+            (Expr::Int(x), Expr::Int(y)) => Expr::Int(i64::from(holds(op, x, y))),
+            _ => Expr::Compare(op, Box::new(a), Box::new(b)),
+        }
+    }
+
+    /// `self < other`.
+    pub fn lt(self, other: Expr) -> Expr {
+        Expr::compare(CompareOp::Lt, self, other)
+    }
+
+    /// `if condition { then } else { otherwise }`, folded if the condition is constant.
+    pub fn select(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+        match condition {
+            Expr::Int(0) => otherwise,
+            Expr::Int(_) => then,
+            _ if then == otherwise => then,
+            _ => Expr::Select(Box::new(condition), Box::new(then), Box::new(otherwise)),
+        }
+    }
+
+    /// Rebuilds the tree bottom up: every node is first rebuilt from its children, then replaced by `f` if it says so.
+    pub fn map(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        let rebuilt = match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => self.clone(),
+            Expr::Binary(op, a, b) => Expr::binary(*op, a.map(f), b.map(f)),
+            Expr::Compare(op, a, b) => Expr::compare(*op, a.map(f), b.map(f)),
+            Expr::Select(c, a, b) => Expr::select(c.map(f), a.map(f), b.map(f)),
+            Expr::Load(buffer, index) => Expr::Load(buffer.clone(), index.iter().map(|i| i.map(f)).collect()),
+            Expr::Cast(dtype, a) => Expr::Cast(*dtype, Box::new(a.map(f))),
+            Expr::Call(function, args) => Expr::Call(*function, args.iter().map(|a| a.map(f)).collect()),
+        };
+        f(&rebuilt).unwrap_or(rebuilt)
+    }
+
+    /// Replaces a variable.
+    pub fn substitute(&self, name: &str, value: &Expr) -> Expr {
+        self.map(&mut |e| matches!(e, Expr::Var(n) if &**n == name).then(|| value.clone()))
+    }
+
+    /// Calls `f` on every node, parents first.
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        f(self);
+        match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => {}
+            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+            Expr::Select(c, a, b) => {
+                c.visit(f);
+                a.visit(f);
+                b.visit(f);
+            }
+            Expr::Load(_, args) | Expr::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
+            Expr::Cast(_, a) => a.visit(f),
+        }
+    }
+
+    /// Whether a variable occurs.
+    pub fn uses(&self, name: &str) -> bool {
+        let mut found = false;
+        self.visit(&mut |e| found |= matches!(e, Expr::Var(n) if &**n == name));
+        found
+    }
+}
+
+/// Folds an operator on two integer constants.
+fn fold(op: BinaryOp, a: &Expr, b: &Expr) -> Option<Expr> {
+    let (a, b) = (a.as_int()?, b.as_int()?);
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Div => a.checked_div_euclid(b),
+        BinaryOp::Mod => a.checked_rem_euclid(b),
+        BinaryOp::Min => Some(a.min(b)),
+        BinaryOp::Max => Some(a.max(b)),
+        BinaryOp::And => Some(i64::from(a != 0 && b != 0)),
+    }
+    .map(Expr::Int)
+}
+
+/// Whether a comparison holds.
+pub fn holds<T: PartialOrd>(op: CompareOp, a: &T, b: &T) -> bool {
+    match op {
+        CompareOp::Lt => a < b,
+        CompareOp::Le => a <= b,
+        CompareOp::Gt => a > b,
+        CompareOp::Ge => a >= b,
+        CompareOp::Eq => a == b,
+        CompareOp::Ne => a != b,
+    }
+}

@@ -1,0 +1,228 @@
+//! The printed form of the IR: it reads like the loop nest it is, and tests compare it.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+use dietcode_syntax::Role;
+
+use super::{
+    ACC, BinaryOp, Block, Buffer, CompareOp, Expr, ForKind, Function, Intrinsic, Program, Region, Scope, Stmt,
+};
+
+/// How tightly an operator binds; larger is tighter.
+fn precedence(e: &Expr) -> u8 {
+    match e {
+        Expr::Select(..) => 0,
+        Expr::Binary(BinaryOp::And, ..) => 1,
+        Expr::Compare(..) => 2,
+        Expr::Binary(BinaryOp::Add | BinaryOp::Sub, ..) => 3,
+        Expr::Binary(BinaryOp::Mul | BinaryOp::Div | BinaryOp::Mod, ..) => 4,
+        _ => 5,
+    }
+}
+
+/// An operand: in parentheses if it binds less tightly than its place needs.
+fn operand(f: &mut Formatter<'_>, e: &Expr, at_least: u8) -> fmt::Result {
+    if precedence(e) < at_least { write!(f, "({e})") } else { write!(f, "{e}") }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let own = precedence(self);
+        match self {
+            Expr::Int(value) => write!(f, "{value}"),
+            Expr::Float(value) => write!(f, "{value:?}"),
+            Expr::Var(name) if &**name == ACC => f.write_str("acc"),
+            Expr::Var(name) => f.write_str(name),
+            Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => write!(f, "{}({a}, {b})", binary_name(*op)),
+            Expr::Binary(op, a, b) => {
+                operand(f, a, own)?;
+                write!(f, " {} ", binary_name(*op))?;
+                operand(f, b, own + 1)
+            }
+            Expr::Compare(op, a, b) => {
+                operand(f, a, own + 1)?;
+                write!(f, " {} ", compare_name(*op))?;
+                operand(f, b, own + 1)
+            }
+            Expr::Select(c, a, b) => write!(f, "if {c} {{ {a} }} else {{ {b} }}"),
+            Expr::Load(buffer, index) => write!(f, "{}{}", buffer.name, Brackets(index)),
+            Expr::Cast(_, a) => {
+                operand(f, a, 5)?;
+                f.write_str(" as f32")
+            }
+            Expr::Call(function, args) => {
+                let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+                write!(f, "{}({})", function_name(*function), args.join(", "))
+            }
+        }
+    }
+}
+
+struct Brackets<'a>(&'a [Expr]);
+
+impl Display for Brackets<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|index| write!(f, "[{index}]"))
+    }
+}
+
+impl Display for BinaryOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(binary_name(*self))
+    }
+}
+
+fn binary_name(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::Mod => "%",
+        BinaryOp::Min => "min",
+        BinaryOp::Max => "max",
+        BinaryOp::And => "&&",
+    }
+}
+
+/// A comparison's sign, the same in Rust, in C and in print.
+pub(crate) fn compare_name(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Lt => "<",
+        CompareOp::Le => "<=",
+        CompareOp::Gt => ">",
+        CompareOp::Ge => ">=",
+        CompareOp::Eq => "==",
+        CompareOp::Ne => "!=",
+    }
+}
+
+fn function_name(function: Function) -> &'static str {
+    match function {
+        Function::Neg => "neg",
+        Function::Max => "max",
+        Function::Min => "min",
+        Function::Exp => "exp",
+        Function::Tanh => "tanh",
+        Function::Sqrt => "sqrt",
+        Function::Abs => "abs",
+    }
+}
+
+impl Display for Buffer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let scope = match self.scope {
+            Scope::Global => "global",
+            Scope::Panel => "panel",
+            Scope::Local => "local",
+            Scope::Register => "register",
+            Scope::View => "view",
+        };
+        write!(f, "{scope} {}{}", self.name, Brackets(&self.shape))
+    }
+}
+
+impl Display for Region {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.buffer.name, Brackets(&self.base))
+    }
+}
+
+impl Display for Stmt {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        print(self, 0, &mut text)?;
+        f.write_str(&text)
+    }
+}
+
+/// One line of the print.
+fn line(out: &mut String, depth: usize, text: impl Display) -> fmt::Result {
+    writeln!(out, "{:1$}{text}", "", depth * 2)
+}
+
+fn print(stmt: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
+    match stmt {
+        Stmt::For { var, extent, kind, body } => {
+            let kind = match kind {
+                ForKind::Serial => "for",
+                ForKind::Parallel => "parallel",
+                ForKind::Vectorized => "vectorized",
+                ForKind::Unrolled => "unrolled",
+            };
+            line(out, depth, format_args!("{kind} {var} in 0..{extent}"))?;
+            print(body, depth + 1, out)
+        }
+        Stmt::Let { var, value, body } => {
+            line(out, depth, format_args!("let {var} = {value}"))?;
+            print(body, depth, out)
+        }
+        Stmt::Store { buffer, index, value } => {
+            line(out, depth, format_args!("{}{} = {value}", buffer.name, Brackets(index)))
+        }
+        Stmt::Allocate { buffer, body } => {
+            line(out, depth, format_args!("allocate {buffer}"))?;
+            print(body, depth, out)
+        }
+        Stmt::View { view, inside, whole, edge, fill, body } => {
+            line(out, depth, format_args!("{view} = if {inside} {{ {whole} }} else {{ {edge} }} where"))?;
+            print(fill, depth + 1, out)?;
+            print(body, depth, out)
+        }
+        Stmt::IfThenElse { condition, then, otherwise } => {
+            line(out, depth, format_args!("if {condition}"))?;
+            print(then, depth + 1, out)?;
+            otherwise.iter().try_for_each(|otherwise| {
+                line(out, depth, "else")?;
+                print(otherwise, depth + 1, out)
+            })
+        }
+        Stmt::Seq(stmts) => stmts.iter().try_for_each(|stmt| print(stmt, depth, out)),
+        Stmt::Intrinsic(Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, .. }) => {
+            line(
+                out,
+                depth,
+                format_args!(
+                    "{}{} = transpose {}{}, {valid} of {lanes} lanes, {columns} columns",
+                    to.name,
+                    Brackets(to_index),
+                    from.name,
+                    Brackets(from_index)
+                ),
+            )
+        }
+    }
+}
+
+impl Display for Block {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut depth = 0;
+        let mut text = String::new();
+        let open = |role, depth: &mut usize, text: &mut String| {
+            self.iters_of(role).try_for_each(|iter| {
+                line(text, *depth, format_args!("for {} in 0..{}", iter.name, iter.extent))?;
+                *depth += 1;
+                Ok(())
+            })
+        };
+        open(Role::Spatial, &mut depth, &mut text)?;
+        let spatial = depth;
+        if let Some(reduction) = &self.reduction {
+            line(&mut text, depth, format_args!("acc = {}", reduction.init))?;
+            open(Role::Reduce, &mut depth, &mut text)?;
+            line(&mut text, depth, format_args!("acc += {}", reduction.update))?;
+        }
+        let output =
+            format_args!("{}{} = {}", self.output.name, Brackets(&self.output_index), self.epilogue).to_string();
+        line(&mut text, spatial, output)?;
+        f.write_str(&text)
+    }
+}
+
+impl Display for Program {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let params: Vec<String> = self.params.iter().map(ToString::to_string).collect();
+        writeln!(f, "{}({})", self.name, params.join(", "))?;
+        self.blocks.iter().try_for_each(|block| write!(f, "{block}"))
+    }
+}

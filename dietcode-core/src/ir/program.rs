@@ -1,0 +1,122 @@
+//! Programs before they are scheduled: buffers and blocks.
+
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use super::{DType, Expr};
+
+/// A name of a variable or a buffer; unique within a program.
+pub type Name = Arc<str>;
+
+/// What a kernel computes, at any shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The kernel's name.
+    pub name: Name,
+    /// The shape variables, in the order in which the runtime passes their values.
+    pub shape_vars: Vec<Name>,
+    /// The tensors, in the order of the function's parameters; scope [`Scope::Global`].
+    pub params: Vec<Arc<Buffer>>,
+    /// The computations, in order.
+    pub blocks: Vec<Block>,
+}
+
+/// A tensor, or a piece of memory that a schedule adds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffer {
+    /// Its name.
+    pub name: Name,
+    /// Element type.
+    pub dtype: DType,
+    /// Extents, outermost first. Only a global buffer's may name shape variables.
+    pub shape: Vec<Expr>,
+    /// Where it lives.
+    pub scope: Scope,
+}
+
+/// Where a buffer lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The caller's memory; addressed through run-time strides, the last of which is 1.
+    Global,
+    /// A thread's scratch memory, row-major, in the order in which the tile reads it: a packed panel.
+    Panel,
+    /// A thread's stack, row-major.
+    Local,
+    /// Registers: every index is a constant, or the lane of a vector.
+    Register,
+    /// A window into another buffer, with strides of its own, chosen at run time by [`super::Stmt::View`].
+    View,
+}
+
+/// One computation: for every value of the spatial variables,
+/// `output[output_index] = epilogue(init + Σ over the reduce variables of update)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Its name.
+    pub name: Name,
+    /// The iteration variables, spatial ones first.
+    pub iters: Vec<IterVar>,
+    /// The buffer it writes.
+    pub output: Arc<Buffer>,
+    /// Which element of it.
+    pub output_index: Vec<Expr>,
+    /// Init and update of the accumulator; a block without them is elementwise.
+    pub reduction: Option<Reduction>,
+    /// The stored value; [`ACC`] stands for the finished accumulator.
+    pub epilogue: Expr,
+}
+
+/// The accumulating part of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reduction {
+    /// Where the sum starts.
+    pub init: Expr,
+    /// What is added.
+    pub update: Expr,
+}
+
+/// An iteration variable of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IterVar {
+    /// Its name.
+    pub name: Name,
+    /// Values are `0..extent`.
+    pub extent: Expr,
+    /// Spatial or reduce.
+    pub role: Role,
+}
+
+/// The variable that stands for the accumulator in an epilogue. It lies in the prefix that users may not use.
+pub const ACC: &str = "dietcode_acc";
+
+impl Block {
+    /// The iteration variables of a role.
+    pub fn iters_of(&self, role: Role) -> impl Iterator<Item = &IterVar> {
+        self.iters.iter().filter(move |iter| iter.role == role)
+    }
+
+    /// The distinct reads of the accumulating part, in order of appearance: buffer and index.
+    pub fn update_reads(&self) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
+        let mut reads = Vec::new();
+        if let Some(reduction) = &self.reduction {
+            reduction.update.visit(&mut |e| {
+                if let Expr::Load(buffer, index) = e
+                    && !reads.contains(&(buffer.clone(), index.clone()))
+                {
+                    reads.push((buffer.clone(), index.clone()));
+                }
+            });
+        }
+        reads
+    }
+}
+
+impl Buffer {
+    /// Bytes of a buffer whose extents are constants.
+    pub fn bytes(&self) -> Option<i64> {
+        let DType::F32 = self.dtype;
+        self.shape.iter().try_fold(4i64, |bytes, extent| bytes.checked_mul(extent.as_int()?))
+    }
+}

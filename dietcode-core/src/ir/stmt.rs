@@ -1,0 +1,268 @@
+//! Statements of a scheduled program.
+
+use std::sync::Arc;
+
+use super::{Buffer, Expr, Name};
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// `for var in 0..extent`.
+    For {
+        /// The loop variable.
+        var: Name,
+        /// How many iterations.
+        extent: Expr,
+        /// How they are carried out.
+        kind: ForKind,
+        /// What is done in each.
+        body: Box<Stmt>,
+    },
+    /// `let var = value in body`.
+    Let {
+        /// The variable.
+        var: Name,
+        /// Its value, an integer.
+        value: Expr,
+        /// Where it holds.
+        body: Box<Stmt>,
+    },
+    /// `buffer[index] = value`.
+    Store {
+        /// The buffer.
+        buffer: Arc<Buffer>,
+        /// One entry per dimension.
+        index: Vec<Expr>,
+        /// The stored element.
+        value: Expr,
+    },
+    /// The buffer exists in `body`; it is not initialised.
+    Allocate {
+        /// The buffer.
+        buffer: Arc<Buffer>,
+        /// Where it exists.
+        body: Box<Stmt>,
+    },
+    /// `view` is a window into `whole` if `inside` holds, else into `edge`, after `fill` has run.
+    View {
+        /// The window; `view[v…]` is `region.buffer[region.base + Σ v·stride]`.
+        view: Arc<Buffer>,
+        /// Holds where no access of the window is outside of the tensor.
+        inside: Expr,
+        /// The tensor itself.
+        whole: Region,
+        /// The padded copy.
+        edge: Region,
+        /// Fills the padded copy.
+        fill: Box<Stmt>,
+        /// Where the window exists.
+        body: Box<Stmt>,
+    },
+    /// `if condition { then } else { otherwise }`.
+    IfThenElse {
+        /// The condition.
+        condition: Expr,
+        /// If it holds.
+        then: Box<Stmt>,
+        /// If not.
+        otherwise: Option<Box<Stmt>>,
+    },
+    /// One after the other.
+    Seq(Vec<Stmt>),
+    /// A piece that the target does in a special way.
+    Intrinsic(Intrinsic),
+}
+
+/// Where a view begins and how far its neighbours are apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// The underlying buffer.
+    pub buffer: Arc<Buffer>,
+    /// The element at index 0 of the view.
+    pub base: Vec<Expr>,
+    /// For each dimension of the view, the coefficient of its index in each dimension of `buffer`.
+    pub steps: Vec<Vec<i64>>,
+}
+
+/// How a loop's iterations are carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ForKind {
+    /// One after the other.
+    Serial,
+    /// In any order, by any thread.
+    Parallel,
+    /// All at once, as the lanes of a vector.
+    Vectorized,
+    /// One after the other, written out.
+    Unrolled,
+}
+
+/// Operations that a target carries out with instructions of its own. Each names the loops it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intrinsic {
+    /// `for column in 0..columns { for lane in 0..lanes { to[lane fastest] = lane < valid ? from[column fastest] : 0 } }`:
+    /// a copy that exchanges which of two loops is contiguous, done in registers.
+    TransposeCopy {
+        /// The destination and its element at (0, 0); its last dimension runs over the lanes.
+        to: Arc<Buffer>,
+        /// Index of the destination at (0, 0).
+        to_index: Vec<Expr>,
+        /// Distance in elements between columns of the destination.
+        to_stride: i64,
+        /// The source; its last dimension runs over the columns.
+        from: Arc<Buffer>,
+        /// Index of the source at (0, 0).
+        from_index: Vec<Expr>,
+        /// Dimension of the source over which the lanes run.
+        from_dim: usize,
+        /// How many lanes: a power of two.
+        lanes: i64,
+        /// How many of them lie inside of the tensor.
+        valid: Expr,
+        /// How many columns.
+        columns: Expr,
+    },
+}
+
+impl Stmt {
+    /// A loop.
+    pub fn for_(var: Name, extent: Expr, kind: ForKind, body: Stmt) -> Stmt {
+        Stmt::For { var, extent, kind, body: Box::new(body) }
+    }
+
+    /// A conditional without an else.
+    pub fn if_(condition: Expr, then: Stmt) -> Stmt {
+        match condition {
+            Expr::Int(0) => Stmt::Seq(Vec::new()),
+            Expr::Int(_) => then,
+            condition => Stmt::IfThenElse { condition, then: Box::new(then), otherwise: None },
+        }
+    }
+
+    /// Statements in order, flattened.
+    pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+        let mut flat = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Seq(inner) => flat.extend(inner),
+                stmt => flat.push(stmt),
+            }
+        }
+        match flat.len() {
+            1 => flat.swap_remove(0),
+            _ => Stmt::Seq(flat),
+        }
+    }
+
+    /// Rebuilds the statements directly inside of this one.
+    #[must_use]
+    pub fn map_children(self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+        match self {
+            Stmt::For { var, extent, kind, body } => Stmt::For { var, extent, kind, body: Box::new(f(*body)) },
+            Stmt::Let { var, value, body } => Stmt::Let { var, value, body: Box::new(f(*body)) },
+            Stmt::Allocate { buffer, body } => Stmt::Allocate { buffer, body: Box::new(f(*body)) },
+            Stmt::View { view, inside, whole, edge, fill, body } => {
+                Stmt::View { view, inside, whole, edge, fill: Box::new(f(*fill)), body: Box::new(f(*body)) }
+            }
+            Stmt::IfThenElse { condition, then, otherwise } => {
+                let otherwise = otherwise.map(|stmt| Box::new(f(*stmt)));
+                Stmt::IfThenElse { condition, then: Box::new(f(*then)), otherwise }
+            }
+            Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(f)),
+            leaf @ (Stmt::Store { .. } | Stmt::Intrinsic(_)) => leaf,
+        }
+    }
+
+    /// Rebuilds the tree bottom up: children first, then every statement is given to `f`.
+    #[must_use]
+    pub fn map(self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+        fn go(stmt: Stmt, f: &mut dyn FnMut(Stmt) -> Stmt) -> Stmt {
+            let rebuilt = stmt.map_children(&mut |child| go(child, f));
+            f(rebuilt)
+        }
+        go(self, f)
+    }
+
+    /// Rebuilds every expression.
+    #[must_use]
+    pub fn map_exprs(self, f: &mut impl FnMut(&Expr) -> Expr) -> Stmt {
+        self.map(&mut |stmt| match stmt {
+            Stmt::For { var, extent, kind, body } => Stmt::For { var, extent: f(&extent), kind, body },
+            Stmt::Let { var, value, body } => Stmt::Let { var, value: f(&value), body },
+            Stmt::Store { buffer, index, value } => {
+                Stmt::Store { buffer, index: index.iter().map(&mut *f).collect(), value: f(&value) }
+            }
+            Stmt::View { view, inside, mut whole, mut edge, fill, body } => {
+                whole.base = whole.base.iter().map(&mut *f).collect();
+                edge.base = edge.base.iter().map(&mut *f).collect();
+                Stmt::View { view, inside: f(&inside), whole, edge, fill, body }
+            }
+            Stmt::IfThenElse { condition, then, otherwise } => {
+                Stmt::IfThenElse { condition: f(&condition), then, otherwise }
+            }
+            Stmt::Intrinsic(Intrinsic::TransposeCopy {
+                to,
+                to_index,
+                to_stride,
+                from,
+                from_index,
+                from_dim,
+                lanes,
+                valid,
+                columns,
+            }) => Stmt::Intrinsic(Intrinsic::TransposeCopy {
+                to,
+                to_index: to_index.iter().map(&mut *f).collect(),
+                to_stride,
+                from,
+                from_index: from_index.iter().map(&mut *f).collect(),
+                from_dim,
+                lanes,
+                valid: f(&valid),
+                columns: f(&columns),
+            }),
+            other @ (Stmt::Allocate { .. } | Stmt::Seq(_)) => other,
+        })
+    }
+
+    /// Replaces a buffer by another.
+    #[must_use]
+    pub fn rename(self, from: &Arc<Buffer>, to: &Arc<Buffer>) -> Stmt {
+        let renamed = self.map_exprs(&mut |e| {
+            e.map(&mut |e| match e {
+                Expr::Load(buffer, index) if buffer == from => Some(Expr::Load(to.clone(), index.clone())),
+                _ => None,
+            })
+        });
+        renamed.map(&mut |stmt| match stmt {
+            Stmt::Store { buffer, index, value } if buffer == *from => Stmt::Store { buffer: to.clone(), index, value },
+            other => other,
+        })
+    }
+
+    /// Replaces a variable by a value.
+    #[must_use]
+    pub fn substitute(self, name: &str, value: &Expr) -> Stmt {
+        self.map_exprs(&mut |e| e.substitute(name, value))
+    }
+
+    /// Calls `f` on every statement, parents first.
+    pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
+        f(self);
+        match self {
+            Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::Allocate { body, .. } => body.visit(f),
+            Stmt::View { fill, body, .. } => {
+                fill.visit(f);
+                body.visit(f);
+            }
+            Stmt::IfThenElse { then, otherwise, .. } => {
+                then.visit(f);
+                if let Some(otherwise) = otherwise {
+                    otherwise.visit(f);
+                }
+            }
+            Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| stmt.visit(f)),
+            Stmt::Store { .. } | Stmt::Intrinsic(_) => {}
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What must hold of a scheduled program between any two passes.
+//!
+//! * A variable is used only inside of the loop or `let` that binds it, and no name is bound twice on one path.
+//! * A buffer is read and written only where it is allocated; a parameter everywhere; an input is never written.
+//! * An access has one index per dimension.
+//! * The extent of a vectorized or unrolled loop is a positive constant.
+//! * Extents of panels, locals and registers are positive constants.
+//! * A parallel loop stands in no other loop.
+
+use std::sync::Arc;
+
+use super::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
+
+/// Checks the invariants above.
+///
+/// # Errors
+/// A sentence that names the entity; the caller adds the pass and the printed IR.
+pub fn verify(body: &Stmt, shape_vars: &[Name], params: &[Arc<Buffer>], output: &Arc<Buffer>) -> Result<(), String> {
+    let mut scope = Verifier { vars: shape_vars.to_vec(), buffers: params.to_vec(), output, loops: 0 };
+    scope.stmt(body)
+}
+
+struct Verifier<'a> {
+    vars: Vec<Name>,
+    buffers: Vec<Arc<Buffer>>,
+    output: &'a Arc<Buffer>,
+    loops: usize,
+}
+
+impl Verifier<'_> {
+    fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
+        match stmt {
+            Stmt::For { var, extent, kind, body } => {
+                self.expr(extent)?;
+                check_loop(var, extent, *kind, self.loops)?;
+                self.loops += 1;
+                self.bind(var, |scope| scope.stmt(body))?;
+                self.loops -= 1;
+                Ok(())
+            }
+            Stmt::Let { var, value, body } => {
+                self.expr(value)?;
+                self.bind(var, |scope| scope.stmt(body))
+            }
+            Stmt::Store { buffer, index, value } => {
+                if buffer.scope == Scope::Global && buffer != self.output {
+                    return Err(format!("input `{}` is written", buffer.name));
+                }
+                self.access(buffer, index)?;
+                self.expr(value)
+            }
+            Stmt::Allocate { buffer, body } => {
+                if buffer.bytes().is_none_or(|bytes| bytes <= 0) {
+                    return Err(format!("the size of `{buffer}` is not a positive constant"));
+                }
+                self.with_buffer(buffer, |scope| scope.stmt(body))
+            }
+            Stmt::View { view, inside, whole, edge, fill, body } => {
+                self.expr(inside)?;
+                self.access(&whole.buffer, &whole.base)?;
+                self.access(&edge.buffer, &edge.base)?;
+                self.stmt(fill)?;
+                self.with_buffer(view, |scope| scope.stmt(body))
+            }
+            Stmt::IfThenElse { condition, then, otherwise } => {
+                self.expr(condition)?;
+                self.stmt(then)?;
+                otherwise.iter().try_for_each(|otherwise| self.stmt(otherwise))
+            }
+            Stmt::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
+            Stmt::Intrinsic(Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, .. }) => {
+                self.access(to, to_index)?;
+                self.access(from, from_index)?;
+                self.expr(valid)?;
+                self.expr(columns)
+            }
+        }
+    }
+
+    fn bind(&mut self, var: &Name, inside: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
+        if self.vars.contains(var) {
+            return Err(format!("`{var}` is bound twice"));
+        }
+        self.vars.push(var.clone());
+        inside(self)?;
+        self.vars.pop();
+        Ok(())
+    }
+
+    fn with_buffer(
+        &mut self,
+        buffer: &Arc<Buffer>,
+        inside: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.buffers.push(buffer.clone());
+        inside(self)?;
+        self.buffers.pop();
+        Ok(())
+    }
+
+    fn access(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> Result<(), String> {
+        if !self.buffers.contains(buffer) {
+            return Err(format!("`{}` is accessed where it does not exist", buffer.name));
+        }
+        if index.len() != buffer.shape.len() {
+            return Err(format!("`{}` has {} dimensions, {} indices", buffer.name, buffer.shape.len(), index.len()));
+        }
+        index.iter().try_for_each(|index| self.expr(index))
+    }
+
+    fn expr(&self, e: &Expr) -> Result<(), String> {
+        let mut result = Ok(());
+        e.visit(&mut |e| {
+            let found = match e {
+                Expr::Var(name) if !self.vars.contains(name) => Err(format!("`{name}` is used where it is not bound")),
+                Expr::Load(buffer, index) => self.access(buffer, index),
+                _ => Ok(()),
+            };
+            if result.is_ok() {
+                result = found;
+            }
+        });
+        result
+    }
+}
+
+fn check_loop(var: &Name, extent: &Expr, kind: ForKind, depth: usize) -> Result<(), String> {
+    match kind {
+        ForKind::Vectorized | ForKind::Unrolled if extent.as_int().is_none_or(|extent| extent < 1) => {
+            Err(format!("loop `{var}` is {kind:?} but its extent is `{extent}`"))
+        }
+        ForKind::Parallel if depth > 0 => Err(format!("parallel loop `{var}` stands in another loop")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,110 @@
+//! Local padding: no predicate in the compute part.
+//!
+//! It stands right after the loops are built, because there the guards still are what the schedule made them, and
+//! before anything is unrolled or vectorized, because those passes want plain stores.
+//!
+//! ```text
+//! for i in 0..100                                    for i in 0..100
+//!   if i < 80: x_panel[i] = x[i]                       x_panel[i] = if i < 80 { x[i] } else { 0 }
+//! for i in 0..100                            →       for i in 0..100
+//!   if i < 80: tile[i] = tile[i] + x_panel[i]          tile[i] = tile[i] + x_panel[i]
+//! for i in 0..100                                    for i in 0..100
+//!   if i < 80: y[i] = tile[i]                          if i < 80: y[i] = tile[i]
+//! ```
+//!
+//! A guard of the compute part goes if what it protects is harmless outside of the tensor:
+//!
+//! * every tensor read that moves along the guarded variable is staged, so that nothing outside is read;
+//! * and, for a summed variable, the update is exactly zero where the staged reads are zero. `0 · b` with a `b` that is
+//!   read does not count: it is NaN if `b` is infinite.
+//!
+//! A spatial variable needs no second condition: what the tile computes outside of the output is never stored.
+//!
+//! Source: DietCode (MLSys 2022), section 4.3, "local padding".
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::Role;
+
+use super::guard::{self, Guard};
+use crate::ir::{BinaryOp, Expr, Function, Name, Reduction, Scope, Stmt};
+use crate::schedule::Schedule;
+
+/// Moves the guards of staged copies into the copied value, and drops those of the compute part that may go.
+pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
+    let guards = guard::of(schedule);
+    let removable: Vec<Expr> = match &schedule.block.reduction {
+        Some(reduction) => guards.iter().filter(|g| may_go(g, reduction, schedule)).map(Guard::condition).collect(),
+        None => Vec::new(),
+    };
+    body.map(&mut |stmt| match stmt {
+        Stmt::IfThenElse { condition, then, otherwise: None } => match *then {
+            Stmt::Store { buffer, index, value } if is_copy(&buffer.scope, &value) => {
+                Stmt::Store { buffer, index, value: Expr::select(condition, value, Expr::Float(0.0)) }
+            }
+            Stmt::Store { buffer, index, value } if buffer.scope == Scope::Local => {
+                let left = guard::conjuncts(&condition).into_iter().filter(|part| !removable.contains(part));
+                Stmt::if_(left.fold(Expr::Int(1), Expr::and), Stmt::Store { buffer, index, value })
+            }
+            then => Stmt::if_(condition, then),
+        },
+        other => other,
+    })
+}
+
+/// A staged copy: a tensor's element into a panel.
+fn is_copy(to: &Scope, value: &Expr) -> bool {
+    *to == Scope::Panel && matches!(value, Expr::Load(from, _) if from.scope == Scope::Global)
+}
+
+/// Whether the compute part is right without a guard.
+fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
+    let staged = |buffer: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *buffer);
+    let mut reads_inside = true;
+    reduction.update.visit(&mut |e| {
+        if let Expr::Load(buffer, index) = e {
+            reads_inside &= staged(&buffer.name) || !index.iter().any(|i| i.uses(&guard.root));
+        }
+    });
+    reads_inside && (guard.role == Role::Spatial || at_zero(&reduction.update, &guard.root) == Some(0.0))
+}
+
+/// The value of an expression whose reads along a variable are all zero, if that determines it whatever the others are.
+fn at_zero(e: &Expr, along: &Name) -> Option<f64> {
+    let arg = |e: &Expr| at_zero(e, along);
+    Some(match e {
+        Expr::Float(value) => *value,
+        Expr::Load(_, index) if index.iter().any(|i| i.uses(along)) => 0.0,
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (arg(a)?, arg(b)?);
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => a / b,
+                _ => return None,
+            }
+        }
+        Expr::Call(function, args) => {
+            let args = args.iter().map(arg).collect::<Option<Vec<f64>>>()?;
+            match (function, args.as_slice()) {
+                (Function::Neg, [a]) => -a,
+                (Function::Abs, [a]) => a.abs(),
+                (Function::Sqrt, [a]) => a.sqrt(),
+                (Function::Exp, [a]) => a.exp(),
+                (Function::Tanh, [a]) => a.tanh(),
+                (Function::Max, [a, b]) => a.max(*b),
+                (Function::Min, [a, b]) => a.min(*b),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// The guards that stay in the compute part of a schedule, by variable: for messages.
+pub(crate) fn guards_that_stay(schedule: &Schedule) -> BTreeMap<Name, Role> {
+    let Some(reduction) = &schedule.block.reduction else { return BTreeMap::new() };
+    let guards = guard::of(schedule).into_iter().filter(|g| !may_go(g, reduction, schedule));
+    guards.map(|g| (g.root, g.role)).collect()
+}

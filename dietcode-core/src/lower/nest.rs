@@ -1,0 +1,294 @@
+//! First pass: from a schedule to loops.
+//!
+//! It stands first because every later pass rewrites statements. What it builds is right by itself, only slow: every
+//! statement that may lie outside of a tensor is guarded by a predicate, also the innermost one.
+//!
+//! ```text
+//! for the loops outside of the tile
+//!   fill the panels, choose the views         stage
+//!   allocate tile
+//!     initialise the tile
+//!     for the loops inside                    panels and views in between
+//!       if guards: tile[…] += update
+//!     if guards: output[…] = epilogue(tile)
+//! ```
+
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use super::guard::{self, Guard};
+use super::stage::{self, Stage};
+use crate::Result;
+use crate::ir::{ACC, Buffer, CompareOp, Expr, ForKind, Name, Reduction, Scope, Stmt};
+use crate::schedule::{Relation, Schedule};
+
+/// The guarded loops of a schedule.
+pub(super) fn build(schedule: &Schedule) -> Result<Stmt> {
+    let builder = Builder::new(schedule)?;
+    Ok(builder.lets(&[], builder.level(0)))
+}
+
+struct Builder<'a> {
+    schedule: &'a Schedule,
+    guards: Vec<Guard>,
+    stages: Vec<Stage>,
+    /// How many loops stand around the accumulators' tile.
+    tile_depth: usize,
+    tile: Arc<Buffer>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(schedule: &'a Schedule) -> Result<Builder<'a>> {
+        let guards = guard::of(schedule);
+        let stages = stage::of(schedule, &guards)?;
+        let tile_depth = tile_depth(schedule);
+        let tile = tile_buffer(schedule, tile_depth)?;
+        Ok(Builder { schedule, guards, stages, tile_depth, tile })
+    }
+
+    /// What stands inside of the outermost `depth` loops.
+    fn level(&self, depth: usize) -> Stmt {
+        let loops = &self.schedule.loops;
+        let inner = match &self.schedule.block.reduction {
+            Some(reduction) if depth == self.tile_depth => return self.staged(depth, self.tile_nest(reduction)),
+            _ if depth == loops.len() => self.elementwise(),
+            _ => self.open(depth, self.level(depth + 1)),
+        };
+        self.staged(depth, inner)
+    }
+
+    /// The stages of this depth around a statement.
+    fn staged(&self, depth: usize, body: Stmt) -> Stmt {
+        let here = self.stages.iter().filter(|stage| stage.depth == depth);
+        here.fold(body, |body, stage| stage.around(body, |leaf| self.nest(depth, &stage.dims, leaf)))
+    }
+
+    /// A loop of the schedule around a statement, with the `let`s that it completes.
+    fn open(&self, at: usize, body: Stmt) -> Stmt {
+        let l = &self.schedule.loops[at];
+        let bound: Vec<Name> = self.schedule.loops[..=at].iter().map(|l| l.name.clone()).collect();
+        Stmt::for_(l.name.clone(), self.extent(at), l.kind, self.lets(&bound, body))
+    }
+
+    /// The extent of a loop. A reduction around the tile runs at least once: the output is written also if there is
+    /// nothing to sum.
+    fn extent(&self, at: usize) -> Expr {
+        let l = &self.schedule.loops[at];
+        let extent = self.schedule.unsplit(&l.extent);
+        let writes = at < self.tile_depth || !self.schedule.decomposed;
+        if l.role == Role::Reduce && writes && extent.as_int().is_none() { extent.max(Expr::Int(1)) } else { extent }
+    }
+
+    /// The given loops inside of the outermost `depth` around a statement, serial.
+    fn nest(&self, depth: usize, dims: &[usize], leaf: Stmt) -> Stmt {
+        let mut bound: Vec<Name> = self.schedule.loops[..depth].iter().map(|l| l.name.clone()).collect();
+        bound.extend(dims.iter().map(|&at| self.schedule.loops[at].name.clone()));
+        dims.iter().rev().fold(leaf, |body, &at| {
+            let l = &self.schedule.loops[at];
+            let body = self.lets(&bound, body);
+            bound.pop();
+            let kind = if l.kind == ForKind::Vectorized { l.kind } else { ForKind::Serial };
+            Stmt::for_(l.name.clone(), self.schedule.unsplit(&l.extent), kind, body)
+        })
+    }
+
+    /// Binds what fused loops stand for, right inside of the last loop that it takes.
+    fn lets(&self, bound: &[Name], body: Stmt) -> Stmt {
+        let schedule = self.schedule;
+        schedule.relations.iter().fold(body, |body, relation| {
+            let Relation::Fuse { fused, outer, inner, inner_extent } = relation else { return body };
+            let value = schedule.in_loops(&Expr::Var(fused.clone()));
+            let parts = || schedule.loops.iter().filter(|l| value.uses(&l.name));
+            let complete = parts().all(|l| bound.contains(&l.name));
+            if !complete || !bound.last().is_some_and(|last| value.uses(last)) {
+                return body;
+            }
+            let fused = schedule.unsplit(&Expr::Var(fused.clone()));
+            let inner_extent = schedule.unsplit(inner_extent);
+            let quotient = fused.clone().div(inner_extent.clone());
+            let body = let_(inner, fused.rem(inner_extent), body);
+            let_(outer, quotient, body)
+        })
+    }
+
+    /// The leaf of a block without a reduction.
+    fn elementwise(&self) -> Stmt {
+        let block = &self.schedule.block;
+        let value = self.schedule.unsplit(&block.epilogue);
+        Stmt::if_(guard::all(&self.guards), self.store_output(value))
+    }
+
+    fn store_output(&self, value: Expr) -> Stmt {
+        let block = &self.schedule.block;
+        let index = block.output_index.iter().map(|e| self.schedule.unsplit(e)).collect();
+        Stmt::Store { buffer: block.output.clone(), index, value }
+    }
+
+    /// The accumulators' tile: initialised, summed, written back.
+    fn tile_nest(&self, reduction: &Reduction) -> Stmt {
+        let init = self.over_tile(self.store_tile(self.start(reduction)));
+        let update = self.update(self.tile_depth, reduction);
+        let body = if self.schedule.decomposed { vec![init, update] } else { vec![update] };
+        let body = body.into_iter().chain([self.write_back(reduction)]);
+        Stmt::Allocate { buffer: self.tile.clone(), body: Box::new(Stmt::seq(body)) }
+    }
+
+    /// What the tile starts with: a constant. An init that reads tensors is added when the tile is written back,
+    /// where the output's guards stand anyway.
+    fn start(&self, reduction: &Reduction) -> Expr {
+        match reduction.init {
+            Expr::Float(value) if self.partial().is_none() => Expr::Float(value),
+            _ => Expr::Float(0.0),
+        }
+    }
+
+    /// The loops inside of the tile, with the sum in the middle.
+    fn update(&self, depth: usize, reduction: &Reduction) -> Stmt {
+        let body = if depth == self.schedule.loops.len() {
+            self.accumulate(reduction)
+        } else {
+            self.open(depth, self.update(depth + 1, reduction))
+        };
+        // The stages at the tile's own depth stand around the whole of it.
+        if depth == self.tile_depth { body } else { self.staged(depth, body) }
+    }
+
+    fn accumulate(&self, reduction: &Reduction) -> Stmt {
+        let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
+        let tile = Expr::Load(self.tile.clone(), self.tile_index());
+        let sum = Expr::Binary(crate::ir::BinaryOp::Add, Box::new(tile), Box::new(self.schedule.unsplit(&update)));
+        let add = Stmt::if_(guard::all(&self.guards), self.store_tile(sum));
+        if self.schedule.decomposed {
+            return add;
+        }
+        let inner = self.schedule.loops[self.tile_depth..].iter().filter(|l| l.role == Role::Reduce);
+        let first = inner.fold(Expr::Int(1), |all, l| all.and(is(&l.name, Expr::Int(0))));
+        Stmt::seq([Stmt::if_(first, self.store_tile(self.start(reduction))), add])
+    }
+
+    fn spatial_guards(&self) -> Expr {
+        guard::all(self.guards.iter().filter(|guard| guard.role == Role::Spatial))
+    }
+
+    fn tile_dims(&self) -> Vec<usize> {
+        tile_dims(self.schedule, self.tile_depth)
+    }
+
+    fn tile_index(&self) -> Vec<Expr> {
+        self.tile_dims().iter().map(|&at| Expr::Var(self.schedule.loops[at].name.clone())).collect()
+    }
+
+    fn store_tile(&self, value: Expr) -> Stmt {
+        Stmt::Store { buffer: self.tile.clone(), index: self.tile_index(), value }
+    }
+
+    /// The spatial loops of the tile, as they are scheduled.
+    fn over_tile(&self, leaf: Stmt) -> Stmt {
+        self.tile_dims().iter().rev().fold(leaf, |body, &at| {
+            let l = &self.schedule.loops[at];
+            Stmt::for_(l.name.clone(), l.extent.clone(), l.kind, body)
+        })
+    }
+
+    /// The reduction loops around the tile: whether this is their first step, and whether it is their last.
+    fn partial(&self) -> Option<(Expr, Expr)> {
+        let outer: Vec<usize> =
+            (0..self.tile_depth).filter(|&at| self.schedule.loops[at].role == Role::Reduce).collect();
+        let all = |value: &dyn Fn(usize) -> Expr| {
+            outer.iter().fold(Expr::Int(1), |all, &at| all.and(is(&self.schedule.loops[at].name, value(at))))
+        };
+        (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.extent(at).sub(Expr::Int(1)))))
+    }
+
+    /// Moves the tile to memory, then to the output, the loop along which the output is contiguous innermost.
+    fn write_back(&self, reduction: &Reduction) -> Stmt {
+        let block = &self.schedule.block;
+        let spill = Arc::new(Buffer {
+            name: self.schedule.fresh_name(&format!("{}_out", block.output.name)),
+            ..(*self.tile).clone()
+        });
+        let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
+        let copy = self.over_tile(Stmt::Store { buffer: spill.clone(), index: self.tile_index(), value: from_tile });
+        let sum = Expr::Load(spill.clone(), self.tile_index());
+        let plus = |start: Expr| match start {
+            Expr::Float(0.0) => sum.clone(),
+            start => Expr::Binary(crate::ir::BinaryOp::Add, Box::new(start), Box::new(sum.clone())),
+        };
+        let finish = |value: &Expr| {
+            let epilogue = self.schedule.unsplit(&block.epilogue);
+            epilogue.map(&mut |e| matches!(e, Expr::Var(name) if &**name == ACC).then(|| value.clone()))
+        };
+        let store = |value: Expr| self.over_output(Stmt::if_(self.spatial_guards(), self.store_output(value)));
+        let stores = match self.partial() {
+            None if self.start(reduction) == reduction.init => store(finish(&sum)),
+            None => store(finish(&plus(self.schedule.unsplit(&reduction.init)))),
+            Some((first, last)) => {
+                let so_far = Expr::Load(
+                    block.output.clone(),
+                    block.output_index.iter().map(|e| self.schedule.unsplit(e)).collect(),
+                );
+                let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), store(plus(start)));
+                if_else(&first, from(self.schedule.unsplit(&reduction.init)), from(so_far))
+            }
+        };
+        Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
+    }
+
+    /// The spatial loops of the tile, in the order in which the output lies in memory.
+    fn over_output(&self, leaf: Stmt) -> Stmt {
+        let schedule = self.schedule;
+        let last = schedule.block.output_index.last().map(|e| schedule.in_loops(e));
+        let contiguous = |at: &usize| last.as_ref().is_some_and(|e| e.uses(&schedule.loops[*at].name));
+        let (inner, outer): (Vec<usize>, Vec<usize>) = self.tile_dims().into_iter().partition(contiguous);
+        self.nest(self.tile_depth, &[outer, inner].concat(), leaf)
+    }
+}
+
+/// Where the tile begins if nobody said so: outside of the reductions, but inside of every loop without a constant
+/// extent that would be a dimension of it.
+fn tile_depth(schedule: &Schedule) -> usize {
+    let chosen = schedule.cache_write.as_ref().and_then(|tile| tile.depth);
+    let loops = &schedule.loops;
+    let reductions = loops.iter().position(|l| l.role == Role::Reduce).unwrap_or(loops.len());
+    let dynamic = loops.iter().rposition(|l| l.role == Role::Spatial && l.extent.as_int().is_none());
+    chosen.unwrap_or_else(|| reductions.max(dynamic.map_or(0, |at| at + 1)))
+}
+
+fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {
+    (depth..schedule.loops.len()).filter(|&at| schedule.loops[at].role == Role::Spatial).collect()
+}
+
+/// The accumulators, on the stack until a later pass finds that they fit into registers.
+fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
+    let output = &schedule.block.output;
+    let name = schedule.cache_write.as_ref().map(|tile| tile.name.clone());
+    let tile = Buffer {
+        name: name.unwrap_or_else(|| schedule.fresh_name(&format!("{}_tile", output.name))),
+        dtype: output.dtype,
+        shape: tile_dims(schedule, depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
+        scope: Scope::Local,
+    };
+    const STACK: i64 = 64 << 10;
+    match tile.bytes() {
+        Some(bytes) if bytes <= STACK => Ok(Arc::new(tile)),
+        _ => Err(crate::Error::input(format!(
+            "the tile `{tile}` is larger than the {STACK} bytes that the stack is asked for"
+        ))),
+    }
+}
+
+fn is(name: &Name, value: Expr) -> Expr {
+    Expr::compare(CompareOp::Eq, Expr::Var(name.clone()), value)
+}
+
+fn if_else(condition: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
+    if then == otherwise {
+        return then;
+    }
+    Stmt::IfThenElse { condition: condition.clone(), then: Box::new(then), otherwise: Some(Box::new(otherwise)) }
+}
+
+fn let_(var: &Name, value: Expr, body: Stmt) -> Stmt {
+    Stmt::Let { var: var.clone(), value, body: Box::new(body) }
+}

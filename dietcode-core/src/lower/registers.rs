@@ -1,0 +1,86 @@
+//! Promotion of the accumulators' tile to registers.
+//!
+//! It stands after vectorization, which decides what the lanes are, and before unrolling, which turns every index of
+//! such a tile into a constant. A tile qualifies if each of its indices is an unrolled loop's variable, and the last
+//! may be the lane of a vector; otherwise it stays where it is, on the stack.
+
+use std::sync::Arc;
+
+use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt};
+
+/// More vectors than this, and the compiler would spill them anyway.
+const MOST_VECTORS: i64 = 64;
+
+/// Promotes what qualifies.
+pub(super) fn registers(body: Stmt) -> Stmt {
+    body.map(&mut |stmt| match stmt {
+        Stmt::Allocate { buffer, body } if buffer.scope == Scope::Local && qualifies(&buffer, &body) => {
+            let promoted = Arc::new(Buffer { scope: Scope::Register, ..(*buffer).clone() });
+            let body = body.rename(&buffer, &promoted);
+            Stmt::Allocate { buffer: promoted, body: Box::new(body) }
+        }
+        other => other,
+    })
+}
+
+fn qualifies(buffer: &Arc<Buffer>, body: &Stmt) -> bool {
+    let mut lanes = None;
+    if !accesses_qualify(buffer, body, &mut Vec::new(), &mut lanes) {
+        return false;
+    }
+    let elements: i64 = buffer.shape.iter().filter_map(Expr::as_int).product();
+    elements / lanes.flatten().unwrap_or(1) <= MOST_VECTORS
+}
+
+/// Checks every access; `lanes` is how many lanes all of them agree on.
+fn accesses_qualify(
+    buffer: &Arc<Buffer>,
+    stmt: &Stmt,
+    loops: &mut Vec<(Name, ForKind, Option<i64>)>,
+    lanes: &mut Option<Option<i64>>,
+) -> bool {
+    match stmt {
+        Stmt::For { var, extent, kind, body } => {
+            loops.push((var.clone(), *kind, extent.as_int()));
+            let ok = accesses_qualify(buffer, body, loops, lanes);
+            loops.pop();
+            ok
+        }
+        Stmt::Store { buffer: to, index, value } => {
+            let mut ok = to != buffer || constant(index, loops, lanes);
+            value.visit(&mut |e| {
+                if let Expr::Load(from, index) = e {
+                    ok &= from != buffer || constant(index, loops, lanes);
+                }
+            });
+            ok
+        }
+        Stmt::Let { body, .. } | Stmt::Allocate { body, .. } => accesses_qualify(buffer, body, loops, lanes),
+        Stmt::View { fill, body, .. } => {
+            accesses_qualify(buffer, fill, loops, lanes) && accesses_qualify(buffer, body, loops, lanes)
+        }
+        Stmt::IfThenElse { then, otherwise, .. } => {
+            accesses_qualify(buffer, then, loops, lanes)
+                && otherwise.iter().all(|stmt| accesses_qualify(buffer, stmt, loops, lanes))
+        }
+        Stmt::Seq(stmts) => stmts.iter().all(|stmt| accesses_qualify(buffer, stmt, loops, lanes)),
+        Stmt::Intrinsic(_) => true,
+    }
+}
+
+fn constant(index: &[Expr], loops: &[(Name, ForKind, Option<i64>)], lanes: &mut Option<Option<i64>>) -> bool {
+    let mut found = None;
+    let known = index.iter().enumerate().all(|(dim, e)| match e {
+        Expr::Int(_) => true,
+        Expr::Var(name) => match loops.iter().rev().find(|(var, ..)| var == name) {
+            Some((_, ForKind::Unrolled, _)) => true,
+            Some((_, ForKind::Vectorized, extent)) if dim + 1 == index.len() => {
+                found = *extent;
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    });
+    known && *lanes.get_or_insert(found) == found
+}

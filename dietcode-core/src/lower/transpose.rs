@@ -1,0 +1,95 @@
+//! The transposing pack: a copy whose two sides are contiguous along different loops, done in registers.
+//!
+//! It stands before partitioning, since the instruction sequence handles missing lanes by itself.
+//!
+//! ```text
+//! for k in 0..n                                          w_panel[…][0][0] = transpose w[…][…], valid of 16 lanes, n columns
+//!   vectorized j in 0..16                         →
+//!     w_panel[…][k][j] = if j_0·16 + j < N { w[j_0·16 + j][k_0 + k] } else { 0 }
+//! ```
+
+use super::guard;
+use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+
+/// Replaces every copy of that kind by the intrinsic.
+pub(super) fn transpose(body: Stmt) -> Stmt {
+    match body {
+        Stmt::For { .. } => replace(&body).unwrap_or_else(|| body.map_children(&mut transpose)),
+        other => other.map_children(&mut transpose),
+    }
+}
+
+fn replace(stmt: &Stmt) -> Option<Stmt> {
+    let (mut loops, leaf) = loops(stmt);
+    let Stmt::Store { buffer: to, index: to_index, value } = leaf else { return None };
+    let (condition, load) = match value {
+        Expr::Select(condition, load, otherwise) if **otherwise == Expr::Float(0.0) => (&**condition, &**load),
+        load => (&Expr::Int(1), load),
+    };
+    let Expr::Load(from, from_index) = load else { return None };
+    if to.scope != Scope::Panel || from.scope != Scope::Global {
+        return None;
+    }
+    let (lane, lanes, kind) = loops.pop()?;
+    let lanes = lanes.as_int().filter(|_| kind == ForKind::Vectorized)?;
+    let from_dim = only_dim(from_index, &lane).filter(|dim| dim + 1 < from_index.len())?;
+    let at = loops.iter().rposition(|(name, ..)| only_dim(from_index, name) == Some(from_index.len() - 1))?;
+    let (column, columns, _) = loops.remove(at);
+    if loops[at..].iter().any(|(_, extent, _)| extent.uses(&column)) {
+        return None;
+    }
+    let to_stride = stride_along(to, to_index, &column)?;
+    let valid = valid_lanes(condition, &lane, lanes, &column)?;
+    let first = |index: &[Expr]| {
+        let zero = Expr::Int(0);
+        index.iter().map(|e| e.substitute(&lane, &zero).substitute(&column, &zero)).collect()
+    };
+    let copy = Stmt::Intrinsic(Intrinsic::TransposeCopy {
+        to: to.clone(),
+        to_index: first(to_index),
+        to_stride,
+        from: from.clone(),
+        from_index: first(from_index),
+        from_dim,
+        lanes,
+        valid,
+        columns,
+    });
+    Some(loops.into_iter().rev().fold(copy, |body, (name, extent, kind)| Stmt::for_(name, extent, kind, body)))
+}
+
+/// A chain of loops and the statement in it.
+fn loops(stmt: &Stmt) -> (Vec<(Name, Expr, ForKind)>, &Stmt) {
+    let mut loops = Vec::new();
+    let mut inner = stmt;
+    while let Stmt::For { var, extent, kind, body } = inner {
+        loops.push((var.clone(), extent.clone(), *kind));
+        inner = body;
+    }
+    (loops, inner)
+}
+
+/// The one dimension along which a variable moves an index, by one.
+fn only_dim(index: &[Expr], name: &str) -> Option<usize> {
+    let coefficients = index.iter().map(|e| Some(affine(e)?.coefficient(name))).collect::<Option<Vec<i64>>>()?;
+    let dim = coefficients.iter().position(|c| *c == 1)?;
+    (coefficients.iter().filter(|c| **c != 0).count() == 1).then_some(dim)
+}
+
+/// How far apart in a panel the neighbours along a variable lie.
+fn stride_along(panel: &Buffer, index: &[Expr], name: &str) -> Option<i64> {
+    let dim = only_dim(index, name)?;
+    panel.shape[dim + 1..].iter().try_fold(1i64, |stride, extent| stride.checked_mul(extent.as_int()?))
+}
+
+/// How many lanes lie inside: every guard is `base + lane < extent`.
+fn valid_lanes(condition: &Expr, lane: &str, lanes: i64, column: &str) -> Option<Expr> {
+    guard::conjuncts(condition).into_iter().try_fold(Expr::Int(lanes), |valid, part| {
+        let Expr::Compare(CompareOp::Lt, value, extent) = part else { return None };
+        if affine(&value)?.coefficient(lane) != 1 || value.uses(column) {
+            return None;
+        }
+        let left = (*extent).sub(value.substitute(lane, &Expr::Int(0)));
+        Some(valid.min(left.max(Expr::Int(0))))
+    })
+}

@@ -1,0 +1,44 @@
+//! Vectorization: which loops can be one statement on vectors.
+//!
+//! It stands after partitioning, which leaves plain stores inside of the tensor. A loop marked as vectorized whose body
+//! is anything else becomes serial here (the C compiler may still find something); what is left, the code generator
+//! prints as it stands.
+
+use crate::ir::{BinaryOp, Expr, ForKind, Function, Scope, Stmt, affine};
+
+/// Keeps a loop vectorized only if its body is one store of lane-wise arithmetic to neighbouring elements.
+pub(super) fn vectorize(body: Stmt) -> Stmt {
+    body.map(&mut |stmt| match stmt {
+        Stmt::For { var, extent, kind: ForKind::Vectorized, body } => {
+            let kind = if is_plain(&body, &var) { ForKind::Vectorized } else { ForKind::Serial };
+            Stmt::For { var, extent, kind, body }
+        }
+        other => other,
+    })
+}
+
+fn is_plain(body: &Stmt, lane: &str) -> bool {
+    let Stmt::Store { buffer, index, value } = body else { return false };
+    let neighbours = match index.split_last() {
+        Some((last, outer)) => moves_by(last, lane) == Some(1) && outer.iter().all(|e| !e.uses(lane)),
+        None => false,
+    };
+    neighbours && buffer.scope != Scope::View && is_lanewise(value, lane)
+}
+
+fn moves_by(e: &Expr, lane: &str) -> Option<i64> {
+    Some(affine(e)?.coefficient(lane))
+}
+
+/// Whether an expression can be computed for all lanes at once. What does not depend on the lane is computed once.
+fn is_lanewise(e: &Expr, lane: &str) -> bool {
+    !e.uses(lane)
+        || match e {
+            Expr::Load(_, index) => index.iter().all(|e| affine(e).is_some()),
+            Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, a, b) => {
+                is_lanewise(a, lane) && is_lanewise(b, lane)
+            }
+            Expr::Call(Function::Neg, args) => args.iter().all(|arg| is_lanewise(arg, lane)),
+            _ => false,
+        }
+}

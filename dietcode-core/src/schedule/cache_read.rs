@@ -1,0 +1,69 @@
+//! The primitive `cache_read`.
+
+use super::{CacheRead, Instruction, Schedule, legality};
+use crate::Result;
+use crate::ir::{Name, Scope};
+
+/// When a read is staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Staging {
+    /// Always: into a packed panel, in the order in which the tile reads it.
+    Always,
+    /// Only where the tile hangs over the edge of the tensor; inside, it is read in place. This is what makes local
+    /// padding free for an operand that needs no packing.
+    Edge,
+}
+
+impl Schedule {
+    /// Reads a tensor through a staged copy; TVM's `cache_read`. One copy is made for each distinct index; where it
+    /// is filled, [`Schedule::compute_at`] says. Its dimensions are the loops inside of that place over which the read
+    /// moves, in their order.
+    ///
+    /// ```text
+    /// for k                    for k
+    ///   for j            →       for j_1: x_panel[j_1] = x[…]
+    ///     … x[…] …               for j: … x_panel[j_1] …
+    /// ```
+    ///
+    /// # Errors
+    /// The reduction does not read the tensor, or it is staged already.
+    pub fn cache_read(&mut self, buffer: &str, staging: Staging) -> Result<Vec<Name>> {
+        legality::cache_read(self, buffer)?;
+        let mut names = Vec::new();
+        for (read, index) in self.block.update_reads() {
+            if &*read.name != buffer || read.scope != Scope::Global {
+                continue;
+            }
+            let what = match staging {
+                Staging::Always => "panel",
+                Staging::Edge => "view",
+            };
+            let name = self.fresh_name(&format!("{buffer}_{what}"));
+            names.push(name.clone());
+            self.cache_reads.push(CacheRead { name, buffer: read.name.clone(), index, staging, depth: None });
+        }
+        self.record(Instruction::CacheRead { buffer: buffer.into(), staging, into: names.clone() });
+        Ok(names)
+    }
+
+    /// Whether a loop, a tensor, a variable or a stage already has this name.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.loops.iter().any(|l| &*l.name == name)
+            || self.relations.iter().any(|relation| relation.names().iter().any(|taken| &***taken == name))
+            || self.program.params.iter().any(|param| &*param.name == name)
+            || self.program.shape_vars.iter().any(|var| &**var == name)
+            || self.cache_reads.iter().any(|stage| &*stage.name == name)
+            || self.cache_write.as_ref().is_some_and(|tile| &*tile.name == name)
+    }
+
+    /// A name like `wish` that nothing has yet.
+    pub(crate) fn fresh_name(&self, wish: &str) -> Name {
+        let mut name = wish.to_owned();
+        let mut n = 1;
+        while self.is_taken(&name) {
+            n += 1;
+            name = format!("{wish}{n}");
+        }
+        name.into()
+    }
+}

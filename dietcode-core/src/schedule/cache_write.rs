@@ -1,0 +1,30 @@
+//! The primitive `cache_write`.
+
+use super::{CacheWrite, Instruction, Schedule};
+use crate::Result;
+use crate::ir::Name;
+
+impl Schedule {
+    /// Accumulates in a tile of its own, which is written back when it is done; TVM's `cache_write`. Where the tile
+    /// begins, [`Schedule::compute_at`] says; inside of that place it has one dimension for each spatial loop. If
+    /// reduction loops stand around it, partial sums wait in the output, and the epilogue is applied by the last.
+    ///
+    /// ```text
+    /// for i                    for i_0
+    ///   for j                    tile[8][48]
+    ///     for k           →      for k: for i_1: for j_1: tile[i_1][j_1] += …
+    ///       y[i][j] += …         for i_1: for j_1: y[…][…] = tile[i_1][j_1]
+    /// ```
+    ///
+    /// # Errors
+    /// There is a tile already.
+    pub fn cache_write(&mut self) -> Result<Name> {
+        if let Some(tile) = &self.cache_write {
+            return Err(crate::Error::input(format!("cache_write: there is the tile `{}` already", tile.name)));
+        }
+        let name = self.fresh_name(&format!("{}_tile", self.block.output.name));
+        self.cache_write = Some(CacheWrite { name: name.clone(), depth: None });
+        self.record(Instruction::CacheWrite(name.clone()));
+        Ok(name)
+    }
+}

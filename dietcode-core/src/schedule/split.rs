@@ -1,0 +1,71 @@
+//! The primitive `split`.
+
+use super::{Instruction, Loop, Relation, Schedule, legality};
+use crate::Result;
+use crate::ir::{Expr, ForKind, Name};
+
+/// What a split does where the factor does not divide the extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tail {
+    /// The inner loop keeps its constant extent and hangs over the edge; local padding makes that safe. For tiles.
+    Pad,
+    /// The last inner loop is shorter. For loops outside of the tile.
+    Clip,
+}
+
+impl Schedule {
+    /// Splits a loop in two; TVM's and Halide's `split`.
+    ///
+    /// ```text
+    /// for i in 0..M            for i_0 in 0..⌈M/8⌉
+    ///   …               →        for i_1 in 0..8                    (pad: only where i_0·8 + i_1 < M)
+    ///                            for i_1 in 0..min(8, M − i_0·8)    (clip)
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown loop, a factor that is not from 1 to 2³¹, a name that is taken, a loop that is no longer serial.
+    pub fn split(&mut self, name: &str, factor: i64, tail: Tail, into: [&str; 2]) -> Result<()> {
+        let at = self.find(name)?;
+        legality::split(self, at, factor, tail, into)?;
+        let parent = self.loops[at].clone();
+        let [outer, inner]: [Name; 2] = into.map(Name::from);
+        let divides = parent.extent.as_int().is_some_and(|extent| extent % factor == 0);
+        let inner_extent = match tail {
+            _ if divides => Expr::Int(factor),
+            Tail::Pad => Expr::Int(factor),
+            Tail::Clip => {
+                let left = parent.extent.clone().sub(Expr::Var(outer.clone()).mul(Expr::Int(factor)));
+                Expr::Int(factor).min(left)
+            }
+        };
+        let new_loop = |name: &Name, extent: Expr, limit| Loop {
+            name: name.clone(),
+            extent,
+            limit,
+            kind: ForKind::Serial,
+            role: parent.role,
+        };
+        let outer_limit = parent.limit.map(|limit| (limit + factor - 1) / factor);
+        let new = [
+            new_loop(&outer, parent.extent.clone().ceil_div(factor), outer_limit),
+            new_loop(&inner, inner_extent, Some(parent.limit.map_or(factor, |limit| limit.min(factor)))),
+        ];
+        self.loops.splice(at..=at, new);
+        let guard = tail == Tail::Pad && !divides && factor > 1;
+        self.record(Instruction::Split {
+            parent: parent.name.clone(),
+            factor,
+            tail,
+            into: [outer.clone(), inner.clone()],
+        });
+        self.relations.push(Relation::Split {
+            parent: parent.name,
+            outer,
+            inner,
+            factor,
+            extent: parent.extent,
+            guard,
+        });
+        Ok(())
+    }
+}

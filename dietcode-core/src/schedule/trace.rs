@@ -1,0 +1,84 @@
+//! The record of what a schedule is made of.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::{Staging, Tail};
+use crate::ir::{ForKind, Name};
+
+/// One applied primitive with its decisions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instruction {
+    /// See [`super::Schedule::split`].
+    Split {
+        /// The loop that was split.
+        parent: Name,
+        /// Iterations of the inner loop.
+        factor: i64,
+        /// What happens at the ragged end.
+        tail: Tail,
+        /// The new loops.
+        into: [Name; 2],
+    },
+    /// See [`super::Schedule::reorder`].
+    Reorder(Vec<Name>),
+    /// See [`super::Schedule::fuse`].
+    Fuse {
+        /// The two loops.
+        loops: [Name; 2],
+        /// The new one.
+        into: Name,
+    },
+    /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`].
+    Kind(ForKind, Name),
+    /// See [`super::Schedule::cache_read`].
+    CacheRead {
+        /// The tensor.
+        buffer: Name,
+        /// When it is copied.
+        staging: Staging,
+        /// The copies, one for each distinct index.
+        into: Vec<Name>,
+    },
+    /// See [`super::Schedule::cache_write`].
+    CacheWrite(Name),
+    /// See [`super::Schedule::compute_at`].
+    ComputeAt {
+        /// A staged copy or the accumulators' tile.
+        stage: Name,
+        /// The loop; none: outside of all.
+        at: Option<Name>,
+    },
+    /// See [`super::Schedule::decompose_reduction`].
+    DecomposeReduction,
+}
+
+impl Display for Instruction {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
+                let tail = match tail {
+                    Tail::Pad => "pad",
+                    Tail::Clip => "clip",
+                };
+                write!(f, "{outer}, {inner} = split({parent}, {factor}, {tail})")
+            }
+            Instruction::Reorder(order) => write!(f, "reorder({})", order.join(", ")),
+            Instruction::Fuse { loops: [outer, inner], into } => write!(f, "{into} = fuse({outer}, {inner})"),
+            Instruction::Kind(ForKind::Serial, name) => write!(f, "serial({name})"),
+            Instruction::Kind(ForKind::Parallel, name) => write!(f, "parallel({name})"),
+            Instruction::Kind(ForKind::Vectorized, name) => write!(f, "vectorize({name})"),
+            Instruction::Kind(ForKind::Unrolled, name) => write!(f, "unroll({name})"),
+            Instruction::CacheRead { buffer, staging, into } => {
+                let staging = match staging {
+                    Staging::Always => "always",
+                    Staging::Edge => "edge",
+                };
+                write!(f, "{} = cache_read({buffer}, {staging})", into.join(", "))
+            }
+            Instruction::CacheWrite(into) => write!(f, "{into} = cache_write()"),
+            Instruction::ComputeAt { stage, at: Some(at) } => write!(f, "compute_at({stage}, {at})"),
+            Instruction::ComputeAt { stage, at: None } => write!(f, "compute_at({stage})"),
+            Instruction::DecomposeReduction => write!(f, "decompose_reduction()"),
+        }
+    }
+}

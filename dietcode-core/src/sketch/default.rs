@@ -1,0 +1,82 @@
+//! The micro-kernel that is used where nothing was tuned.
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::{KernelDef, Role};
+
+use super::Tiled;
+use crate::frontend;
+use crate::ir::{Affine, Block, Expr, Name, affine};
+use crate::target::CpuTarget;
+
+/// Steps of all reductions together in a cache block.
+const REDUCTION_BLOCK: i64 = 384;
+
+impl Tiled {
+    /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
+    /// vectors along the output's contiguous loop, a register tile that fills the registers, panels for what would
+    /// otherwise be read with a stride or many times.
+    pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Tiled {
+        let program = frontend::program(def);
+        let block = &program.blocks[0];
+        let full = full_tile(block, target);
+        let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
+        let valid = candidates.into_iter().find(|tiled| tiled.violations(def, target).is_empty());
+        // The nest as the user wrote it, one iteration of the output at a time, is always valid.
+        valid.unwrap_or_default()
+    }
+}
+
+/// Register tile, blocks and panels from how the block reads its inputs.
+fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
+    let lanes = target.vector_bytes / 4;
+    let Some(vector) = contiguous_loop(block) else { return Tiled::default() };
+    let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
+    let moves = |index: &[Affine], name: &str| index.iter().any(|form| form.coefficient(name) != 0);
+    // A second loop is worth registers if some operand stays the same along it.
+    let others = block.iters_of(Role::Spatial).filter(|iter| iter.name != vector);
+    let second = others.filter(|iter| reads.iter().any(|index| !moves(index, &iter.name))).last();
+    let many = target.vector_registers >= 32;
+    let (across, down) = match second {
+        Some(_) if many => (3, 8),
+        Some(_) => (2, 6),
+        None => (4, 1),
+    };
+    let mut register_tile = BTreeMap::from([(vector.to_string(), across * lanes)]);
+    let mut block_tile = register_tile.clone();
+    if let Some(second) = second {
+        register_tile.insert(second.name.to_string(), down);
+        block_tile.insert(second.name.to_string(), down * 64);
+    }
+    let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(reductions.len())));
+    let packed = block.update_reads().into_iter().filter(|(_, index)| {
+        let reused = second.is_some_and(|second| !index.iter().any(|e| e.uses(&second.name)));
+        let along = index.iter().any(|e| e.uses(&vector));
+        let contiguous = index
+            .split_last()
+            .is_some_and(|(last, outer)| last.uses(&vector) && !outer.iter().any(|e| e.uses(&vector)));
+        along && (reused || !contiguous)
+    });
+    let mut pack: Vec<String> = packed.map(|(buffer, _)| buffer.name.to_string()).collect();
+    pack.sort();
+    pack.dedup();
+    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, order: Vec::new() }
+}
+
+fn forms(index: &[Expr]) -> Option<Vec<Affine>> {
+    index.iter().map(affine).collect()
+}
+
+/// The loop along which the output is contiguous.
+fn contiguous_loop(block: &Block) -> Option<Name> {
+    let Expr::Var(name) = block.output_index.last()? else { return None };
+    Some(name.clone())
+}
+
+/// The whole budget for one reduction; for several, small windows inside and the rest outermost.
+fn reduction_blocks(reductions: usize) -> impl Iterator<Item = i64> {
+    let inner = 4i64;
+    let outer = (REDUCTION_BLOCK / inner.pow(reductions.saturating_sub(1).min(4) as u32)).max(1);
+    std::iter::once(outer).chain(std::iter::repeat(inner)).take(reductions)
+}

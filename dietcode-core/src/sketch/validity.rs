@@ -1,0 +1,141 @@
+//! When a [`Tiled`] is valid for a nest on a CPU: hardware limits, not divisibility of extents.
+
+use dietcode_syntax::{Expr, KernelDef, Role};
+
+use super::Tiled;
+use crate::frontend;
+use crate::lower::{guards_that_stay, lower};
+use crate::target::CpuTarget;
+
+/// Statements that the unrolled register tile may have.
+const MOST_UNROLLED: i64 = 1024;
+
+impl Tiled {
+    /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
+    pub fn violations(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+        let mut found = self.unknown_names(def);
+        if found.is_empty() {
+            found = self.bad_sizes(def, target);
+        }
+        if found.is_empty() {
+            found = self.beyond_limits(def, target);
+        }
+        found
+    }
+
+    /// Every name must be a loop of the nest, or an input that its reduction reads.
+    fn unknown_names(&self, def: &KernelDef) -> Vec<String> {
+        let is_loop = |name: &str, role: Option<Role>| {
+            def.loops.iter().any(|l| l.name == name && role.is_none_or(|role| l.role == role))
+        };
+        let mut found = Vec::new();
+        let mut check = |key: &str, name: &str, known: bool, expected: &str| {
+            if !known {
+                found.push(format!("{key}: `{name}` is not {expected} of `{}`", def.name));
+            }
+        };
+        if let Some(name) = &self.vector {
+            check("vector", name, is_loop(name, Some(Role::Spatial)), "a spatial loop");
+        }
+        for (key, sizes) in [("register_tile", &self.register_tile), ("block_tile", &self.block_tile)] {
+            sizes.keys().for_each(|name| check(key, name, is_loop(name, None), "a loop"));
+        }
+        self.order.iter().for_each(|name| check("order", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
+        let read = inputs_of_update(def);
+        self.pack
+            .iter()
+            .for_each(|name| check("pack", name, read.contains(&name.as_str()), "an input of the reduction"));
+        let repeated = |names: &[String]| (1..names.len()).find(|&n| names[..n].contains(&names[n]));
+        for (key, names) in [("pack", &self.pack), ("order", &self.order)] {
+            if let Some(n) = repeated(names) {
+                found.push(format!("{key}: `{}` is named twice", names[n]));
+            }
+        }
+        found
+    }
+
+    fn bad_sizes(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+        let mut found = Vec::new();
+        for (key, sizes) in [("register_tile", &self.register_tile), ("block_tile", &self.block_tile)] {
+            let bad = sizes.iter().filter(|(_, size)| !(1..=1 << 31).contains(*size));
+            found.extend(bad.map(|(name, size)| format!("{key}: `{name}` is {size}, expected 1 to 2^31")));
+        }
+        if !found.is_empty() {
+            return found;
+        }
+        for l in &def.loops {
+            let (size, block) = (self.register_size(&l.name), self.block_size(&l.name, l.role));
+            if let Some(block) = block.filter(|block| block % size != 0) {
+                found
+                    .push(format!("block_tile: `{}` is {block}, not a multiple of the register tile's {size}", l.name));
+            }
+        }
+        if let Some(name) = self.vector.as_ref().filter(|_| self.lanes(target) == 1) {
+            let size = self.register_size(name);
+            found.push(format!("register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"));
+        }
+        found
+    }
+
+    /// The limits of the hardware, and what lowering refuses.
+    fn beyond_limits(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+        let product = |role| {
+            let of_role = def.loops.iter().filter(|l| l.role == role);
+            of_role.fold(1i64, |product, l| product.saturating_mul(self.register_size(&l.name)))
+        };
+        let (tile, steps) = (product(Role::Spatial), product(Role::Reduce));
+        let registers = tile / self.lanes(target);
+        // One register holds the operand that is multiplied with all others, another the next of them.
+        let most = target.vector_registers - 2;
+        if registers > most && def.reduction.is_some() {
+            return vec![format!(
+                "the register tile takes {registers} registers of {} lanes, the CPU has {most} to spare",
+                self.lanes(target)
+            )];
+        }
+        if registers.saturating_mul(steps) > MOST_UNROLLED {
+            return vec![format!("the unrolled tile has {registers} x {steps} statements, more than {MOST_UNROLLED}")];
+        }
+        let nest =
+            self.schedule(&frontend::program(def), target).and_then(|schedule| Ok((lower(&schedule)?, schedule)));
+        match nest {
+            Err(e) => vec![e.to_string()],
+            Ok((nest, _)) if nest.scratch_bytes > target.l2_bytes => {
+                vec![format!(
+                    "the panels take {} bytes, the second-level cache has {}",
+                    nest.scratch_bytes, target.l2_bytes
+                )]
+            }
+            Ok((_, schedule)) => {
+                let stay = guards_that_stay(&schedule);
+                let ragged = schedule.ragged();
+                let why = |name: &str| {
+                    format!("register_tile: `{name}` cannot be padded: the update is not zero where its inputs are")
+                };
+                stay.keys().filter(|name| ragged.contains(name)).map(|name| why(name)).collect()
+            }
+        }
+    }
+}
+
+/// The names of the inputs that a nest's update reads.
+fn inputs_of_update(def: &KernelDef) -> Vec<&str> {
+    let mut names = Vec::new();
+    if let Some(reduction) = &def.reduction {
+        loads(&reduction.update, def, &mut names);
+    }
+    names
+}
+
+fn loads<'a>(e: &Expr, def: &'a KernelDef, names: &mut Vec<&'a str>) {
+    match e {
+        Expr::Load { param, .. } => names.push(&def.params[*param].name),
+        Expr::Neg(a) => loads(a, def, names),
+        Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|e| loads(e, def, names)),
+        Expr::Call(_, args) => args.iter().for_each(|e| loads(e, def, names)),
+        Expr::Select { lhs, rhs, then, otherwise, .. } => {
+            [lhs, rhs, then, otherwise].into_iter().for_each(|e| loads(e, def, names));
+        }
+        Expr::Acc | Expr::Literal(_) | Expr::Index(_) => {}
+    }
+}
