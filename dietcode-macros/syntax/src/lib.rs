@@ -1,5 +1,39 @@
 //! The front end that `#[dynamic_kernel]` and the build script share: from a Rust function to a [`KernelDef`].
-mod def;
-pub mod mangle;
+//!
+//! ```text
+//! source text ── scan ──► Annotated ──┐
+//! macro input ── ItemFn ──────────────┴── parse_kernel: attribute, signature, nest, body ──► KernelDef
+//!                                          KernelDef ── bounds, Display, source_hash
+//! ```
+//!
+//! `nest` looks at the form of a body, `body` walks it with the meaning of names (`scope`) and brings its values
+//! (`element`) and indices (`affine`) into canonical form. All sentences a user can get stand in `error`.
 
+mod affine;
+mod attribute;
+mod body;
+mod bounds;
+mod cfg;
+mod def;
+mod display;
+mod element;
+mod error;
+pub mod mangle;
+mod name;
+mod nest;
+mod parse;
+mod scan;
+mod scope;
+mod signature;
+
+pub use affine::MAX_COEFFICIENT;
+pub use bounds::{Bound, bounds};
+pub use cfg::Cfg;
 pub use def::*;
+pub use element::{MAX_DEPTH, MAX_OPERATIONS};
+pub use error::Errors;
+pub use name::MAX_NAME;
+pub use nest::MAX_LOOPS;
+pub use parse::{parse_function, parse_kernel};
+pub use scan::{Annotated, scan};
+pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS};

@@ -1,0 +1,62 @@
+//! The signature of a kernel as a constant of the runtime's types.
+
+use dietcode_syntax::{Affine, KernelDef, Role, bounds};
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+/// What a call of the kernel must look like.
+pub(crate) fn signature(def: &KernelDef) -> TokenStream {
+    let runtime = quote!(::dietcode_core::runtime);
+    let (name, hash) = (&def.name, def.source_hash());
+    let shape_vars = def.shape_vars.iter().map(|var| {
+        let (name, param, dim) = (&var.name, var.param, var.dim);
+        quote!(#runtime::ShapeVar { name: #name, param: #param, dim: #dim })
+    });
+    let params = def.params.iter().map(|param| {
+        let (name, mutable) = (&param.name, param.mutable);
+        let dims = param.dims.iter().map(|dim| affine(def, dim));
+        quote!(#runtime::Param { name: #name, dims: &[#(#dims),*], mutable: #mutable })
+    });
+    let loops = def.loops.iter().map(|l| {
+        let (name, extent, reduce) = (&l.name, affine(def, &l.extent), l.role == Role::Reduce);
+        quote!(#runtime::Loop { name: #name, extent: #extent, reduce: #reduce })
+    });
+    let bounds = bounds(def).into_iter().map(|bound| {
+        let (param, dim, index) = (bound.param, bound.dim, bound.index.to_string());
+        let (least, greatest) = (affine(def, &bound.least), affine(def, &bound.greatest));
+        quote! {
+            #runtime::Bound { param: #param, dim: #dim, least: #least, greatest: #greatest, index: #index }
+        }
+    });
+    quote! {
+        #runtime::Signature {
+            name: #name,
+            source_hash: #hash,
+            shape_vars: &[#(#shape_vars),*],
+            params: &[#(#params),*],
+            loops: &[#(#loops),*],
+            bounds: &[#(#bounds),*],
+        }
+    }
+}
+
+/// The signature of a kernel that has errors.
+pub(crate) fn empty(name: &Ident) -> TokenStream {
+    let name = name.to_string();
+    quote! {
+        ::dietcode_core::runtime::Signature {
+            name: #name, source_hash: 0, shape_vars: &[], params: &[], loops: &[], bounds: &[],
+        }
+    }
+}
+
+/// An expression of shape variables, which the runtime knows by position.
+fn affine(def: &KernelDef, affine: &Affine) -> TokenStream {
+    let position = |name: &str| def.shape_vars.iter().position(|var| var.name == name);
+    let terms = affine.terms.iter().filter_map(|(name, coefficient)| {
+        let var = position(name)?;
+        Some(quote!((#var, #coefficient)))
+    });
+    let constant = affine.constant;
+    quote!(::dietcode_core::runtime::Affine { terms: &[#(#terms),*], constant: #constant })
+}

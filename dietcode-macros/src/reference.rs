@@ -1,0 +1,104 @@
+//! `reference`: the user's nest, kept as plain Rust over the same views.
+//!
+//! Every token of the nest keeps its span, so an editor still works on it. Three things change: `x[i][k]` becomes
+//! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
+//! `i - r + R` means what it says even where a part of it is negative; and an accumulator without a type is an `f32`.
+
+use crate::params;
+use dietcode_syntax::KernelDef;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, ExprForLoop, ItemFn, Local, Pat, PatType, Type, parse_quote, parse_quote_spanned};
+
+/// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
+pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
+    let params = params::of(item);
+    let (inputs, args, pattern) = (params::inputs(&params), params::args(&params), params::pattern(&params));
+    let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
+    let mut nest = (*item.block).clone();
+    Rewrite { params: &params }.visit_block_mut(&mut nest);
+    let nest = &nest.stmts;
+    let doc = format!(
+        "The nest of [`{0}`](fn@super::{0}) as it is written, run as plain Rust: the oracle that its micro-kernels are \
+         checked against.",
+        def.name
+    );
+    quote! {
+        #[doc = #doc]
+        #[allow(unused, clippy::all, clippy::pedantic, reason = "a nest is written for the front end, not for lints")]
+        pub fn reference(#inputs) -> ::dietcode_core::Result<()> {
+            let dietcode_args = #args;
+            let dietcode_shape = KERNEL.bind(&dietcode_args)?;
+            let #pattern = dietcode_args else { ::core::unreachable!("they were made in this order") };
+            let [#(#shape_vars),*] = *dietcode_shape else { ::core::unreachable!("it has one value per variable") };
+            #(#nest)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+struct Rewrite<'a> {
+    params: &'a [params::Param],
+}
+
+impl VisitMut for Rewrite<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        match self.element(expr) {
+            Some(element) => *expr = element,
+            None => visit_mut::visit_expr_mut(self, expr),
+        }
+    }
+
+    fn visit_expr_for_loop_mut(&mut self, l: &mut ExprForLoop) {
+        if let Expr::Range(range) = plain(&mut l.expr)
+            && let Some(start) = &mut range.start
+        {
+            **start = parse_quote_spanned!(start.span()=> 0i64);
+        }
+        visit_mut::visit_expr_for_loop_mut(self, l);
+    }
+
+    fn visit_local_mut(&mut self, local: &mut Local) {
+        match &mut local.pat {
+            Pat::Type(PatType { ty, .. }) if matches!(&**ty, Type::Path(ty) if ty.path.is_ident("usize")) => {
+                *ty = parse_quote!(i64);
+            }
+            Pat::Ident(name) if name.mutability.is_some() => {
+                let name = name.clone();
+                local.pat = Pat::Type(parse_quote!(#name: f32));
+            }
+            _ => {}
+        }
+        visit_mut::visit_local_mut(self, local);
+    }
+}
+
+impl Rewrite<'_> {
+    /// `x[i][k]` as an index of a view, if the expression is an element of a tensor.
+    fn element(&self, expr: &mut Expr) -> Option<Expr> {
+        let span = expr.span();
+        let mut indices = Vec::new();
+        let mut base = plain(expr);
+        while let Expr::Index(index) = base {
+            indices.push(index.index.clone());
+            base = plain(&mut index.expr);
+        }
+        let Expr::Path(tensor) = base else { return None };
+        let is_tensor = self.params.iter().any(|param| tensor.path.is_ident(&param.name));
+        indices.reverse();
+        (is_tensor && !indices.is_empty()).then(|| parse_quote_spanned!(span=> #tensor[[#((#indices) as usize),*]]))
+    }
+}
+
+/// The expression without parentheses around it.
+fn plain(mut expr: &mut Expr) -> &mut Expr {
+    loop {
+        expr = match expr {
+            Expr::Paren(inner) => &mut inner.expr,
+            Expr::Group(inner) => &mut inner.expr,
+            other => return other,
+        }
+    }
+}

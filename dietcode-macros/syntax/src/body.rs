@@ -1,0 +1,311 @@
+//! Walks the nest with the meaning of every name at hand, and reduces its forms to one.
+//!
+//! The walk executes the nest symbolically. An accumulator, and the element of the output that the nest writes, hold an
+//! expression of what was there before. Assignments outside reductions replace it; the one update under reduction
+//! loops turns what is held so far into the reduction's initial value, and the value itself into [`Expr::Acc`]. What
+//! the output holds at the end is the epilogue. So a local accumulator, `y[i][j] += …` in a perfect nest, an output
+//! that is first set and then added to, and an elementwise nest are all the same to the rest of the program.
+//!
+//! It is sound because nothing that is read can change under the walk: inputs are never written, the output is read
+//! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it.
+
+use crate::element::negate;
+use crate::error::{Errors, Problem, text};
+use crate::nest::{Assign, For, Let, Stmt};
+use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, path, plain, subscripts};
+use crate::signature::Signature;
+use crate::{Affine, BinaryOp, Expr, Loop, Reduction, Role};
+use proc_macro2::Ident;
+use syn::{BinOp, ExprLit, Lit};
+
+/// What a nest computes; see the fields of the same names of [`crate::KernelDef`].
+pub(crate) struct Body {
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) output_index: Vec<Affine>,
+    pub(crate) reduction: Option<Reduction>,
+    pub(crate) epilogue: Expr,
+}
+
+/// Walks the statements; `None` after something was reported.
+pub(crate) fn walk(stmts: &[Stmt<'_>], name: &Ident, signature: &Signature, errors: &mut Errors) -> Option<Body> {
+    let output = signature.output.map(|param| {
+        let index = first_store(stmts, &signature.params[param].name).unwrap_or_default();
+        Output { param, value: Some(Expr::Load { param, index: index.clone() }), index }
+    });
+    let mut walk = Walk { scope: Scope::new(signature, errors, output), reduction: None, stored: false };
+    walk.block(stmts);
+    walk.finish(name)
+}
+
+/// Where a value lives that an assignment changes.
+#[derive(Clone, Copy, PartialEq)]
+enum Target {
+    Accumulator(usize),
+    Output,
+}
+
+struct Walk<'a> {
+    scope: Scope<'a>,
+    reduction: Option<(Target, Reduction)>,
+    stored: bool,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, stmts: &[Stmt<'_>]) {
+        let names = self.scope.names.len();
+        let mut loops = 0;
+        for stmt in stmts {
+            match stmt {
+                Stmt::For(l) if loops > 0 => self.scope.errors.push(l.token, Problem::SecondLoop),
+                Stmt::For(l) => {
+                    loops += 1;
+                    self.for_loop(l);
+                }
+                Stmt::Let(local) if local.mutable => self.accumulator(local),
+                Stmt::Let(local) => self.scope.bind(local),
+                Stmt::Assign(assign) => self.assign(assign),
+            }
+        }
+        self.scope.names.truncate(names);
+    }
+
+    fn for_loop(&mut self, l: &For<'_>) {
+        if !l.body.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::Assign(_))) {
+            // Its statements may have been reported and left out.
+            if self.scope.errors.is_empty() {
+                self.scope.errors.push(l.token, Problem::EmptyLoop);
+            }
+            return;
+        }
+        let extent = l.extent.and_then(|extent| self.scope.extent(extent)).unwrap_or_else(|| Affine::constant(1));
+        let names = self.scope.names.len();
+        self.scope.declare(l.var, Meaning::LoopVar);
+        let name = l.var.to_string();
+        let reduce = !self.scope.output.as_ref().is_some_and(|output| output.index.contains(&Affine::var(&name)));
+        self.scope.loops.push(OpenLoop { name, extent, reduce });
+        self.scope.depth += 1;
+        self.block(&l.body);
+        self.scope.depth -= 1;
+        self.scope.names.truncate(names);
+    }
+
+    /// `let mut acc = init;`
+    fn accumulator(&mut self, local: &Let<'_>) {
+        let value = match self.scope.holds_index(local) {
+            Some(true) => self.scope.fail(local.name, Problem::MutableIndex { name: local.name.to_string() }),
+            Some(false) => self.scope.value(local.value),
+            None => None,
+        };
+        self.scope.accumulators.push(Accumulator { home: self.scope.depth, value });
+        self.scope.declare(local.name, Meaning::Accumulator(self.scope.accumulators.len() - 1));
+    }
+
+    fn assign(&mut self, assign: &Assign<'_>) {
+        let Some(target) = self.target(assign.target) else {
+            // What is wrong with the value is worth knowing as well.
+            self.scope.value(assign.value);
+            return;
+        };
+        let under_reduction = match target {
+            Target::Accumulator(at) => self.scope.accumulators[at].home < self.scope.depth,
+            Target::Output => self.scope.open_reduction().is_some(),
+        };
+        self.stored |= target == Target::Output;
+        if under_reduction { self.update(target, assign) } else { self.replace(target, assign) }
+    }
+
+    /// The accumulator or output that is assigned to; anything else is reported.
+    fn target(&mut self, target: &syn::Expr) -> Option<Target> {
+        if let syn::Expr::Index(_) = plain(target) {
+            return self.store(target);
+        }
+        let Some(ident) = path(target) else {
+            return self.scope.fail(target, Problem::AssignTarget { found: text(target) });
+        };
+        let name = ident.to_string();
+        match self.scope.meaning(ident) {
+            Meaning::Accumulator(at) => Some(Target::Accumulator(at)),
+            Meaning::Broken => None,
+            Meaning::Tensor(_) => self.scope.fail(ident, Problem::WholeTensor { name }),
+            other => self.scope.fail(ident, Problem::AssignImmutable { name, kind: other.describe() }),
+        }
+    }
+
+    /// `y[i][j]` on the left of an assignment.
+    fn store(&mut self, target: &syn::Expr) -> Option<Target> {
+        let (param, index) = self.scope.element(target)?;
+        let output = self.scope.output.as_ref()?;
+        if param != output.param {
+            if self.scope.signature.params[param].mutable {
+                return None; // Reported as a second output.
+            }
+            let name = |param: usize| self.scope.signature.params[param].name.clone();
+            let problem = Problem::AssignInput { name: name(param), output: name(output.param) };
+            return self.scope.fail(subscripts(target).0, problem);
+        }
+        self.check_output_index(target)?;
+        let expected = self.scope.output.as_ref()?.index.clone();
+        if index != expected {
+            let expected = self.scope.element_text(param, &expected);
+            return self.scope.fail(target, Problem::OutputIndexDiffers { found: text(target), expected });
+        }
+        Some(Target::Output)
+    }
+
+    /// Each index of the output is a loop variable, used once, or an integer.
+    fn check_output_index(&mut self, target: &syn::Expr) -> Option<()> {
+        let mut seen = Vec::new();
+        let mut fine = Some(());
+        for index in subscripts(target).1 {
+            let found = output_index(index)
+                .filter(|index| index.as_var().is_none_or(|name| self.scope.loops.iter().any(|l| l.name == name)));
+            let problem = match found {
+                None => Problem::OutputIndex { found: text(index) },
+                Some(index) if index.as_var().is_some() && seen.contains(&index) => {
+                    Problem::OutputIndexTwice { name: index.to_string() }
+                }
+                Some(index) => {
+                    seen.push(index);
+                    continue;
+                }
+            };
+            fine = self.scope.fail(index, problem);
+        }
+        fine
+    }
+
+    /// An assignment outside reductions: the value becomes another expression.
+    fn replace(&mut self, target: Target, assign: &Assign<'_>) {
+        let value = match assign.op {
+            None => self.scope.value(assign.value),
+            Some(op) => {
+                let old = self.scope.value(assign.target);
+                let value = self.scope.value(assign.value);
+                old.zip(value).map(|(old, value)| Expr::Binary(op, Box::new(old), Box::new(value)))
+            }
+        };
+        *self.held(target) = value;
+    }
+
+    /// An assignment under reduction loops: it has to add something, and be the only one.
+    fn update(&mut self, target: Target, assign: &Assign<'_>) {
+        let Some((negative, added)) = self.summand(target, assign) else { return };
+        let update = self.scope.value(added).map(|value| if negative { negate(value) } else { value });
+        let init = self.held(target).take();
+        *self.held(target) = Some(Expr::Acc);
+        if self.reduction.is_some() {
+            self.scope.errors.push(assign.target, Problem::SecondUpdate);
+            return;
+        }
+        let (Some(init), Some(update)) = (init, update) else { return };
+        if self.reads_output(&update) {
+            self.scope.errors.push(added, Problem::OutputInUpdate);
+        }
+        self.reduction = Some((target, Reduction { init, update }));
+    }
+
+    /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
+    fn summand<'e>(&mut self, target: Target, assign: &Assign<'e>) -> Option<(bool, &'e syn::Expr)> {
+        let same = |side: &syn::Expr| text(plain(side)) == text(plain(assign.target));
+        match (assign.op, plain(assign.value)) {
+            (Some(BinaryOp::Add), _) => return Some((false, assign.value)),
+            (Some(BinaryOp::Sub), _) => return Some((true, assign.value)),
+            (None, syn::Expr::Binary(sum)) => match sum.op {
+                BinOp::Add(_) if same(&sum.left) => return Some((false, &sum.right)),
+                BinOp::Add(_) if same(&sum.right) => return Some((false, &sum.left)),
+                BinOp::Sub(_) if same(&sum.left) => return Some((true, &sum.right)),
+                _ => {}
+            },
+            _ => {}
+        }
+        let open = self.scope.open_reduction().map(|l| l.name.clone());
+        let problem = match (assign.op, open) {
+            (None, Some(name)) if target == Target::Output => Problem::StoreUnderReduction { name },
+            (op, _) => Problem::OnlySums { found: op.map_or("=".to_string(), |op| format!("{op}=")) },
+        };
+        self.scope.fail(assign.target, problem)
+    }
+
+    fn held(&mut self, target: Target) -> &mut Option<Expr> {
+        match target {
+            Target::Accumulator(at) => &mut self.scope.accumulators[at].value,
+            Target::Output => &mut self.scope.output.as_mut().expect("a store was resolved to it").value,
+        }
+    }
+
+    fn reads_output(&self, expr: &Expr) -> bool {
+        self.scope
+            .output
+            .as_ref()
+            .is_some_and(|output| expr.any(&|e| matches!(e, Expr::Load { param, .. } if *param == output.param)))
+    }
+
+    /// What only the whole nest can tell; not worth saying while parts of it are in error.
+    fn finish(self, name: &Ident) -> Option<Body> {
+        if !self.scope.errors.is_empty() {
+            return None;
+        }
+        let output = self.scope.output.as_ref()?;
+        let epilogue = output.value.clone()?;
+        let problem = if !self.stored {
+            Some(Problem::NoStore { name: self.scope.signature.params[output.param].name.clone() })
+        } else if self.reduction.is_some() && !epilogue.any(&|e| matches!(e, Expr::Acc)) {
+            Some(Problem::SumNotStored)
+        } else if self.reduction.is_some() && self.reads_output(&epilogue) {
+            Some(Problem::OutputAfterSum)
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            self.scope.errors.push(name, problem);
+            return None;
+        }
+        let output_index = output.index.clone();
+        let reduction = self.reduction.map(|(_, reduction)| reduction);
+        Some(Body { loops: loops(self.scope.loops), output_index, reduction, epilogue })
+    }
+}
+
+/// Spatial loops in source order, then reductions in source order.
+fn loops(open: Vec<OpenLoop>) -> Vec<Loop> {
+    let (reduce, spatial): (Vec<_>, Vec<_>) = open.into_iter().partition(|l| l.reduce);
+    let role = |reduce| if reduce { Role::Reduce } else { Role::Spatial };
+    spatial.into_iter().chain(reduce).map(|l| Loop { name: l.name, extent: l.extent, role: role(l.reduce) }).collect()
+}
+
+/// The index of the first store to a tensor, by its form alone; reads above it are compared with it.
+fn first_store(stmts: &[Stmt<'_>], output: &str) -> Option<Vec<Affine>> {
+    stmts.iter().find_map(|stmt| match stmt {
+        Stmt::For(l) => first_store(&l.body, output),
+        Stmt::Let(_) => None,
+        Stmt::Assign(assign) => {
+            let (base, indices) = subscripts(assign.target);
+            path(base).filter(|base| *base == output)?;
+            indices.into_iter().map(output_index).collect()
+        }
+    })
+}
+
+/// A bare name or an integer.
+fn output_index(index: &syn::Expr) -> Option<Affine> {
+    match plain(index) {
+        syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse().ok().map(Affine::constant),
+        other => path(other).map(|ident| Affine::var(ident.to_string())),
+    }
+}
+
+impl Expr {
+    /// Whether a part of the expression, or all of it, is of a kind.
+    fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
+        is(self)
+            || match self {
+                Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => false,
+                Expr::Neg(inner) => inner.any(is),
+                Expr::Binary(_, lhs, rhs) => lhs.any(is) || rhs.any(is),
+                Expr::Call(_, arguments) => arguments.iter().any(|argument| argument.any(is)),
+                Expr::Select { lhs, rhs, then, otherwise, .. } => {
+                    lhs.any(is) || rhs.any(is) || then.any(is) || otherwise.any(is)
+                }
+            }
+    }
+}

@@ -1,0 +1,227 @@
+//! The canonical print of a kernel, and its hash.
+//!
+//! The print is itself a nest that the front end accepts and reads back as the same definition: parsing, printing and
+//! parsing again changes nothing. It is what people are shown, and what the source hash is taken of.
+
+use crate::{Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Role};
+use std::fmt::{self, Display, Formatter};
+
+impl KernelDef {
+    /// A hash of the canonical print: FNV-1a, 64 bits.
+    ///
+    /// The value is written into tuned files and C symbols, so it must be the same for every compiler and version of
+    /// this crate (which rules `std`'s hasher out), and it is computed in front of every user's build (which is why
+    /// its ten lines stand here and no crate for it among the macro's dependencies).
+    pub fn source_hash(&self) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+}
+
+impl Display for KernelDef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.config {
+            Some(path) => writeln!(f, "#[dynamic_kernel(config = {path:?})]")?,
+            None => writeln!(f, "#[dynamic_kernel]")?,
+        }
+        write!(f, "fn {}(", self.name)?;
+        for (at, param) in self.params.iter().enumerate() {
+            write!(f, "{}{param}", if at == 0 { "" } else { ", " })?;
+        }
+        writeln!(f, ") {{")?;
+        self.nest(f)?;
+        writeln!(f, "}}")
+    }
+}
+
+impl KernelDef {
+    fn nest(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let spatial = || self.loops.iter().filter(|l| l.role == Role::Spatial);
+        let reduce = || self.loops.iter().filter(|l| l.role == Role::Reduce);
+        let inside = spatial().count() + 1;
+        open(f, 1, spatial())?;
+        let pad = indent(inside);
+        if let Some(reduction) = &self.reduction {
+            writeln!(f, "{pad}let mut acc = {};", self.show(&reduction.init))?;
+            open(f, inside, reduce())?;
+            writeln!(f, "{}acc += {};", indent(inside + reduce().count()), self.show(&reduction.update))?;
+            close(f, inside, reduce().count())?;
+        }
+        let output = Load { name: &self.params[self.output].name, index: &self.output_index };
+        writeln!(f, "{pad}{output} = {};", self.show(&self.epilogue))?;
+        close(f, 1, spatial().count())
+    }
+
+    fn show<'a>(&'a self, expr: &'a Expr) -> Shown<'a> {
+        Shown { params: &self.params, expr, tightness: Tightness::Loose }
+    }
+}
+
+fn indent(depth: usize) -> String {
+    " ".repeat(4 * depth)
+}
+
+fn open<'a>(f: &mut Formatter<'_>, depth: usize, loops: impl Iterator<Item = &'a Loop>) -> fmt::Result {
+    for (at, l) in loops.enumerate() {
+        writeln!(f, "{}for {} in 0..{} {{", indent(depth + at), l.name, l.extent)?;
+    }
+    Ok(())
+}
+
+fn close(f: &mut Formatter<'_>, depth: usize, count: usize) -> fmt::Result {
+    (0..count).rev().try_for_each(|at| writeln!(f, "{}}}", indent(depth + at)))
+}
+
+impl Display for Param {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let borrow = if self.mutable { "&mut " } else { "&" };
+        write!(f, "{}: {borrow}{}{}", self.name, "[".repeat(self.dims.len()), self.dtype)?;
+        self.dims.iter().rev().try_for_each(|dim| write!(f, "; {dim}]"))
+    }
+}
+
+impl Display for DType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            DType::F32 => f.write_str("f32"),
+        }
+    }
+}
+
+struct Load<'a> {
+    name: &'a str,
+    index: &'a [Affine],
+}
+
+impl Display for Load<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.index.iter().try_for_each(|index| write!(f, "[{index}]"))
+    }
+}
+
+/// How tightly the surroundings bind an expression: it gets parentheses if it binds less tightly itself.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Tightness {
+    Loose,
+    Sum,
+    Product,
+    Negation,
+    Receiver,
+}
+
+struct Shown<'a> {
+    params: &'a [Param],
+    expr: &'a Expr,
+    tightness: Tightness,
+}
+
+impl Shown<'_> {
+    fn at<'b>(&'b self, expr: &'b Expr, tightness: Tightness) -> Shown<'b> {
+        Shown { params: self.params, expr, tightness }
+    }
+
+    fn bare(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.expr {
+            Expr::Acc => f.write_str("acc"),
+            Expr::Literal(value) => literal(f, *value),
+            Expr::Load { param, index } => write!(f, "{}", Load { name: &self.params[*param].name, index }),
+            Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as f32"),
+            Expr::Index(index) => write!(f, "({index}) as f32"),
+            Expr::Neg(inner) => write!(f, "-{}", self.at(inner, Tightness::Negation)),
+            Expr::Binary(op, lhs, rhs) => {
+                let (left, right) = op.tightness();
+                write!(f, "{} {op} {}", self.at(lhs, left), self.at(rhs, right))
+            }
+            Expr::Call(function, arguments) => self.call(f, *function, arguments),
+            Expr::Select { op, lhs, rhs, then, otherwise } => {
+                let loose = |expr| self.at(expr, Tightness::Loose);
+                write!(f, "if {} {op} {} ", self.at(lhs, Tightness::Sum), self.at(rhs, Tightness::Sum))?;
+                write!(f, "{{ {} }} else {{ {} }}", loose(then), loose(otherwise))
+            }
+        }
+    }
+
+    fn call(&self, f: &mut Formatter<'_>, function: Function, arguments: &[Expr]) -> fmt::Result {
+        let [receiver, rest @ ..] = arguments else { return write!(f, "{function}()") };
+        write!(f, "{}.{function}(", self.at(receiver, Tightness::Receiver))?;
+        rest.iter().try_for_each(|argument| write!(f, "{}", self.at(argument, Tightness::Loose)))?;
+        write!(f, ")")
+    }
+
+    /// How tightly the expression itself binds. A cast before `<` would be read as a generic argument, so it binds
+    /// looser than everything but an assignment.
+    fn own_tightness(&self) -> Tightness {
+        match self.expr {
+            Expr::Index(_) | Expr::Select { .. } => Tightness::Loose,
+            Expr::Binary(op, ..) => op.tightness().0,
+            Expr::Neg(_) => Tightness::Negation,
+            Expr::Literal(value) if value.is_sign_negative() => Tightness::Negation,
+            Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Call(..) => Tightness::Receiver,
+        }
+    }
+}
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.own_tightness() < self.tightness {
+            f.write_str("(")?;
+            self.bare(f)?;
+            return f.write_str(")");
+        }
+        self.bare(f)
+    }
+}
+
+/// The shortest decimal that reads back as the same number; elements are `f32`, and print as such.
+fn literal(f: &mut Formatter<'_>, value: f64) -> fmt::Result {
+    let narrow = value as f32;
+    if f64::from(narrow) == value { write!(f, "{narrow:?}") } else { write!(f, "{value:?}") }
+}
+
+impl BinaryOp {
+    /// What the left and the right operand must bind at least as tightly as; operators associate to the left.
+    fn tightness(self) -> (Tightness, Tightness) {
+        match self {
+            BinaryOp::Add | BinaryOp::Sub => (Tightness::Sum, Tightness::Product),
+            BinaryOp::Mul | BinaryOp::Div => (Tightness::Product, Tightness::Negation),
+        }
+    }
+}
+
+impl Display for BinaryOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+        })
+    }
+}
+
+impl Display for CompareOp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CompareOp::Lt => "<",
+            CompareOp::Le => "<=",
+            CompareOp::Gt => ">",
+            CompareOp::Ge => ">=",
+            CompareOp::Eq => "==",
+            CompareOp::Ne => "!=",
+        })
+    }
+}
+
+impl Display for Function {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Function::Max => "max",
+            Function::Min => "min",
+            Function::Exp => "exp",
+            Function::Tanh => "tanh",
+            Function::Sqrt => "sqrt",
+            Function::Abs => "abs",
+        })
+    }
+}

@@ -1,0 +1,321 @@
+//! From a Rust expression to an [`Expr`]: the values that a nest stores and adds up.
+
+use crate::error::{Problem, text};
+use crate::nest::{Let, binding, describe};
+use crate::scope::{Meaning, Scope, path};
+use crate::{BinaryOp, CompareOp, Expr, Function};
+use proc_macro2::Ident;
+use syn::{BinOp, ExprBinary, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
+
+/// How deep an expression may be nested, its `let`s put in place. Every stage walks it recursively.
+pub const MAX_DEPTH: usize = 128;
+
+/// How many operations all expressions of a kernel may have together, their `let`s put in place.
+pub const MAX_OPERATIONS: usize = 4096;
+
+/// A method a nest may call, by its name.
+fn function(name: &str) -> Option<(Function, usize)> {
+    Some(match name {
+        "max" => (Function::Max, 2),
+        "min" => (Function::Min, 2),
+        "exp" => (Function::Exp, 1),
+        "tanh" => (Function::Tanh, 1),
+        "sqrt" => (Function::Sqrt, 1),
+        "abs" => (Function::Abs, 1),
+        _ => return None,
+    })
+}
+
+fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
+    Some(match op {
+        BinOp::Add(_) => BinaryOp::Add,
+        BinOp::Sub(_) => BinaryOp::Sub,
+        BinOp::Mul(_) => BinaryOp::Mul,
+        BinOp::Div(_) => BinaryOp::Div,
+        _ => return None,
+    })
+}
+
+fn comparison(op: &BinOp) -> Option<CompareOp> {
+    Some(match op {
+        BinOp::Lt(_) => CompareOp::Lt,
+        BinOp::Le(_) => CompareOp::Le,
+        BinOp::Gt(_) => CompareOp::Gt,
+        BinOp::Ge(_) => CompareOp::Ge,
+        BinOp::Eq(_) => CompareOp::Eq,
+        BinOp::Ne(_) => CompareOp::Ne,
+        _ => return None,
+    })
+}
+
+/// `-inner`, where a negative literal is a literal.
+pub(crate) fn negate(inner: Expr) -> Expr {
+    match inner {
+        Expr::Literal(value) => Expr::Literal(-value),
+        other => Expr::Neg(Box::new(other)),
+    }
+}
+
+impl Scope<'_> {
+    /// The value of an expression, or `None` after everything wrong with it is reported.
+    pub(crate) fn value(&mut self, expr: &syn::Expr) -> Option<Expr> {
+        self.value_at(expr, 0)
+    }
+
+    fn value_at(&mut self, expr: &syn::Expr, depth: usize) -> Option<Expr> {
+        self.spend(expr, 1, depth)?;
+        let depth = depth + 1;
+        match expr {
+            syn::Expr::Paren(inner) => self.value_at(&inner.expr, depth),
+            syn::Expr::Group(inner) => self.value_at(&inner.expr, depth),
+            syn::Expr::Block(inner) if inner.label.is_none() => self.branch(&inner.block, depth),
+            syn::Expr::Lit(literal) => self.literal(&literal.lit),
+            syn::Expr::Path(_) if path(expr).is_some() => self.name(path(expr)?, depth),
+            syn::Expr::Index(_) => self.load(expr),
+            syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
+                self.value_at(&unary.expr, depth).map(negate)
+            }
+            syn::Expr::Binary(binary) => self.binary(binary, depth),
+            syn::Expr::MethodCall(call) => self.call(call, depth),
+            syn::Expr::Cast(cast) => self.cast(cast, depth),
+            syn::Expr::If(branches) => self.select(branches, depth),
+            syn::Expr::Call(call) => self.fail(expr, Problem::FreeCall { found: text(&call.func) }),
+            syn::Expr::Path(_) => self.fail(expr, Problem::Unknown { name: text(expr) }),
+            other => self.fail(other, Problem::Expression { found: describe(other).to_string() }),
+        }
+    }
+
+    /// Counts operations, and limits them and their depth.
+    fn spend(&mut self, at: &dyn quote::ToTokens, operations: usize, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return self.fail(at, Problem::TooDeep { most: MAX_DEPTH.to_string() });
+        }
+        let before = self.operations;
+        self.operations = before.saturating_add(operations);
+        match (before > MAX_OPERATIONS, self.operations > MAX_OPERATIONS) {
+            (false, true) => self.fail(at, Problem::TooLarge { most: MAX_OPERATIONS.to_string() }),
+            (true, _) => None,
+            (false, false) => Some(()),
+        }
+    }
+
+    fn literal(&mut self, literal: &Lit) -> Option<Expr> {
+        let (digits, suffix) = match literal {
+            Lit::Float(float) => (float.base10_digits(), float.suffix()),
+            Lit::Int(integer) if integer.suffix() == "f32" => (integer.base10_digits(), "f32"),
+            Lit::Int(integer) => return self.fail(integer, integer_literal(integer)),
+            other => return self.fail(other, Problem::OtherLiteral { found: text(other) }),
+        };
+        if !matches!(suffix, "" | "f32") {
+            return self.fail(literal, Problem::FloatLiteral { found: text(literal) });
+        }
+        // Read as `f32` at once, as rustc does: a detour over `f64` would round twice.
+        match digits.parse::<f32>() {
+            Ok(value) if value.is_finite() => Some(Expr::Literal(f64::from(value))),
+            Ok(_) => self.fail(literal, Problem::FloatRange { found: text(literal) }),
+            Err(_) => self.fail(literal, Problem::FloatLiteral { found: text(literal) }),
+        }
+    }
+
+    fn name(&mut self, ident: &Ident, depth: usize) -> Option<Expr> {
+        let name = ident.to_string();
+        let value = match self.meaning(ident) {
+            Meaning::Element(value) => value,
+            Meaning::Accumulator(at) if self.accumulators[at].home == self.depth => {
+                self.accumulators[at].value.clone()?
+            }
+            Meaning::Accumulator(_) => return self.fail(ident, Problem::AccumulatorInLoop { name }),
+            Meaning::Tensor(_) => return self.fail(ident, Problem::WholeTensor { name }),
+            Meaning::ShapeVar | Meaning::LoopVar | Meaning::Index(_) => {
+                return self.fail(ident, Problem::IndexAsElement { name });
+            }
+            Meaning::Broken => return None,
+        };
+        self.put_in_place(ident, value, depth)
+    }
+
+    /// A value that already exists is copied to where it is used, and counts again.
+    fn put_in_place(&mut self, at: &dyn quote::ToTokens, value: Expr, depth: usize) -> Option<Expr> {
+        let (operations, levels) = value.size();
+        self.spend(at, operations, depth + levels)?;
+        Some(value)
+    }
+
+    fn load(&mut self, expr: &syn::Expr) -> Option<Expr> {
+        let (param, index) = self.element(expr)?;
+        let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {
+            return Some(Expr::Load { param, index });
+        };
+        if output.index.is_empty() {
+            return None;
+        }
+        if output.index != index {
+            let expected = self.element_text(param, &output.index);
+            return self.fail(expr, Problem::OutputReadElsewhere { found: text(expr), expected });
+        }
+        let value = output.value.clone();
+        if self.open_reduction().is_some() {
+            return self.fail(expr, Problem::OutputInUpdate);
+        }
+        self.put_in_place(expr, value?, 0)
+    }
+
+    fn binary(&mut self, binary: &ExprBinary, depth: usize) -> Option<Expr> {
+        let Some(op) = arithmetic(&binary.op) else {
+            return self.fail(binary.op, Problem::Operator { found: text(binary.op) });
+        };
+        let lhs = self.value_at(&binary.left, depth);
+        let rhs = self.value_at(&binary.right, depth);
+        Some(Expr::Binary(op, Box::new(lhs?), Box::new(rhs?)))
+    }
+
+    fn call(&mut self, call: &ExprMethodCall, depth: usize) -> Option<Expr> {
+        let name = call.method.to_string();
+        let arguments: Vec<_> =
+            std::iter::once(&*call.receiver).chain(&call.args).map(|argument| self.value_at(argument, depth)).collect();
+        let Some((function, arity)) = function(&name) else {
+            return self.fail(&call.method, Problem::Method { name });
+        };
+        if let Some(turbofish) = &call.turbofish {
+            return self.fail(turbofish, Problem::Turbofish { name });
+        }
+        if arguments.len() != arity {
+            let (found, expected) = (call.args.len().to_string(), (arity - 1).to_string());
+            return self.fail(&call.method, Problem::MethodArguments { name, found, expected });
+        }
+        Some(Expr::Call(function, arguments.into_iter().collect::<Option<_>>()?))
+    }
+
+    fn cast(&mut self, cast: &ExprCast, depth: usize) -> Option<Expr> {
+        if !matches!(&*cast.ty, Type::Path(path) if path.path.is_ident("f32")) {
+            return self.fail(&cast.ty, Problem::CastType { found: text(&cast.ty) });
+        }
+        if !self.is_index(&cast.expr) {
+            return self.value_at(&cast.expr, depth);
+        }
+        let index = self.index(&cast.expr)?;
+        Some(match index.as_constant() {
+            Some(value) => Expr::Literal(f64::from(value as f32)),
+            None => Expr::Index(index),
+        })
+    }
+
+    /// Whether an expression is meant as an index, by its first operand.
+    pub(crate) fn is_index(&self, expr: &syn::Expr) -> bool {
+        match expr {
+            syn::Expr::Paren(inner) => self.is_index(&inner.expr),
+            syn::Expr::Group(inner) => self.is_index(&inner.expr),
+            syn::Expr::Unary(unary) => self.is_index(&unary.expr),
+            syn::Expr::Binary(binary) => self.is_index(&binary.left),
+            syn::Expr::Lit(literal) => matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != "f32"),
+            _ => path(expr).is_some_and(|ident| self.names_an_index(ident)),
+        }
+    }
+
+    fn select(&mut self, branches: &ExprIf, depth: usize) -> Option<Expr> {
+        let condition = self.condition(&branches.cond, depth);
+        let then = self.branch(&branches.then_branch, depth);
+        let Some((_, otherwise)) = &branches.else_branch else {
+            return self.fail(branches.if_token, Problem::NoElse);
+        };
+        let otherwise = self.value_at(otherwise, depth);
+        let (op, lhs, rhs) = condition?;
+        Some(Expr::Select {
+            op,
+            lhs: Box::new(lhs),
+            rhs: Box::new(rhs),
+            then: Box::new(then?),
+            otherwise: Box::new(otherwise?),
+        })
+    }
+
+    fn condition(&mut self, condition: &syn::Expr, depth: usize) -> Option<(CompareOp, Expr, Expr)> {
+        let condition = crate::scope::plain(condition);
+        let comparison = match condition {
+            syn::Expr::Binary(binary) => comparison(&binary.op).map(|op| (op, binary)),
+            _ => None,
+        };
+        let Some((op, binary)) = comparison else {
+            return self.fail(condition, Problem::Condition { found: text(condition) });
+        };
+        let lhs = self.value_at(&binary.left, depth);
+        let rhs = self.value_at(&binary.right, depth);
+        Some((op, lhs?, rhs?))
+    }
+
+    /// `{ let t = …; value }`
+    fn branch(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
+        let outer = self.names.len();
+        let value = self.branch_value(block, depth);
+        self.names.truncate(outer);
+        value
+    }
+
+    fn branch_value(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
+        let (last, before) = match block.stmts.split_last() {
+            Some((syn::Stmt::Expr(last, None), before)) => (last, before),
+            _ => return self.fail(block, Problem::BranchValue),
+        };
+        for stmt in before {
+            match stmt {
+                syn::Stmt::Local(local) => {
+                    if let Some(local) = binding(local, self.errors) {
+                        self.temporary(&local, depth);
+                    }
+                }
+                other => self.errors.push(other, Problem::BranchStatement),
+            }
+        }
+        self.value_at(last, depth)
+    }
+
+    /// An immutable `let` of an index or an element.
+    pub(crate) fn bind(&mut self, local: &Let<'_>) {
+        self.temporary(local, 0);
+    }
+
+    fn temporary(&mut self, local: &Let<'_>, depth: usize) {
+        let meaning = match self.holds_index(local) {
+            _ if local.mutable && depth > 0 => self.fail(local.name, Problem::BranchStatement),
+            None => None,
+            Some(true) => self.index(local.value).map(Meaning::Index),
+            Some(false) => self.value_at(local.value, depth).map(Meaning::Element),
+        };
+        self.declare(local.name, meaning.unwrap_or(Meaning::Broken));
+    }
+
+    /// Whether a `let` holds an index: its type says so, or else its value does.
+    pub(crate) fn holds_index(&mut self, local: &Let<'_>) -> Option<bool> {
+        match local.ty {
+            None => Some(self.is_index(local.value)),
+            Some(Type::Path(ty)) if ty.path.is_ident("f32") => Some(false),
+            Some(Type::Path(ty)) if ty.path.is_ident("usize") => Some(true),
+            Some(other) => self.fail(other, Problem::LetType { found: text(other) }),
+        }
+    }
+}
+
+/// `2` was meant as `2.0`; a suffix that says otherwise is shown as it is.
+fn integer_literal(integer: &LitInt) -> Problem {
+    match integer.suffix() {
+        "" => Problem::IntegerLiteral { found: integer.base10_digits().to_string() },
+        _ => Problem::OtherLiteral { found: integer.to_string() },
+    }
+}
+
+impl Expr {
+    /// How many operations it has, and how deep it is.
+    fn size(&self) -> (usize, usize) {
+        let parts: &[&Expr] = match self {
+            Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => &[],
+            Expr::Neg(inner) => &[inner],
+            Expr::Binary(_, lhs, rhs) => &[lhs, rhs],
+            Expr::Call(_, arguments) => &arguments.iter().collect::<Vec<_>>(),
+            Expr::Select { lhs, rhs, then, otherwise, .. } => &[lhs, rhs, then, otherwise],
+        };
+        parts
+            .iter()
+            .map(|part| part.size())
+            .fold((1, 1), |(operations, depth), (o, d)| (operations + o, depth.max(d + 1)))
+    }
+}

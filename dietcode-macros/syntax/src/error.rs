@@ -1,0 +1,233 @@
+//! The one table of user errors: every sentence that the front end can say about a kernel.
+//!
+//! A sentence names what was found, then what is allowed or what to do. Errors accumulate, so that one build
+//! reports everything that is wrong with a function.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use std::fmt;
+
+/// All that is wrong with a kernel, in source order.
+#[derive(Clone, Debug, Default)]
+pub struct Errors(Vec<syn::Error>);
+
+impl Errors {
+    /// The errors as `compile_error!` items, each at its own tokens.
+    pub fn to_compile_error(&self) -> TokenStream {
+        self.0.iter().map(syn::Error::to_compile_error).collect()
+    }
+
+    /// (line, column, sentence) of each error; both count from 1, as compilers print them.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize, String)> {
+        self.0.iter().map(|error| {
+            let at = error.span().start();
+            (at.line, at.column + 1, error.to_string())
+        })
+    }
+
+    /// Whether nothing was found wrong.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds an error at some tokens.
+    pub(crate) fn push(&mut self, at: impl ToTokens, problem: Problem) {
+        self.0.push(syn::Error::new_spanned(at, problem));
+    }
+
+    /// The value if nothing was found wrong, else the errors in source order.
+    pub(crate) fn finish<T>(mut self, value: Option<T>) -> Result<T, Errors> {
+        self.0.sort_by_key(|error| (error.span().start().line, error.span().start().column));
+        match value {
+            Some(value) if self.0.is_empty() => Ok(value),
+            _ => Err(self),
+        }
+    }
+}
+
+impl From<syn::Error> for Errors {
+    fn from(error: syn::Error) -> Errors {
+        Errors(error.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (line, column, sentence)) in self.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "\n" };
+            write!(f, "{separator}{line}:{column}: {sentence}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// Declares [`Problem`] and its `Display` from rows of `Name(fields) "sentence";`.
+macro_rules! problems {
+    ($($(#[$section:meta])* $name:ident $(($($field:ident),+))? $sentence:literal;)+) => {
+        /// A row of the table.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Problem {
+            $($(#[$section])* $name $({ $($field: String),+ })?,)+
+        }
+
+        impl fmt::Display for Problem {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Problem::$name $({ $($field),+ })? => write!(f, $sentence),)+
+                }
+            }
+        }
+    };
+}
+
+problems! {
+    // The attribute.
+    AttributeArgument(found)
+        "found `{found}`; dynamic_kernel takes `config = \"path/to/config.json\"` or nothing";
+    ConfigNotAString(found)
+        "found `{found}` as the config; expected a string: `config = \"path/to/config.json\"`";
+    ConfigTwice "the config is given twice; give it once";
+    ConfigEmpty "the config is an empty path; leave it out to use the default micro-kernel";
+    AttributeTwice "dynamic_kernel stands here a second time; a kernel carries it once";
+    NotAFunction
+        "dynamic_kernel stands on something that is not a free function; put it on a `fn` outside `impl` and `trait`";
+
+    // The function.
+    Qualifier(found) "found `{found}`; a kernel is a plain `fn`: remove it";
+    Generics
+        "found generic parameters; a kernel has none: its extents are named by the array types, `&[[f32; K]; M]`";
+    Where "found a `where` clause; a kernel has no generic parameters to constrain: remove it";
+    ReturnType "found a return type; a kernel returns nothing and writes its `&mut` parameter: remove it";
+    Variadic "found `...`; a kernel lists each of its parameters";
+    SelfParameter "found `self`; a kernel is a free function over tensors";
+    ParameterPattern(found) "found the pattern `{found}`; a parameter of a kernel is a plain name";
+    ParameterAttribute "found an attribute on a parameter; a kernel's parameters carry none";
+    ParameterTwice(name) "the parameter `{name}` is declared twice; give each its own name";
+    NoOutput "no parameter is `&mut`; a kernel writes exactly one, such as `y: &mut [[f32; N]; M]`";
+    SecondOutput(first, name)
+        "`{name}` is a second `&mut` parameter after `{first}`; a kernel has one output: split it into two kernels";
+    TooMany(found, what, most) "the kernel has {found} {what}; at most {most} are supported";
+
+    // Types.
+    NotAReference(found) "found the type `{found}`; a tensor is borrowed: `&[[f32; K]; M]`, or `&mut …` for the output";
+    NotAnArray(found) "found the type `{found}`; a tensor is a nested array with its extents, such as `[[f32; K]; M]`";
+    Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
+    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`";
+    Lifetime(found) "found the lifetime `{found}`; a kernel's parameters carry none: remove it";
+    Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
+    ExtentNotPositive(found) "the extent is {found}; an extent is at least 1";
+    UnboundShapeVar(name)
+        "the shape variable `{name}` is bound by no parameter; some parameter needs a dimension that is just `{name}`";
+
+    // Names.
+    NameReserved(name, prefix) "the name `{name}` starts with `{prefix}`, which generated code keeps for itself; rename it";
+    NameKeyword(name) "the name `{name}` is taken in the generated C or CUDA code; rename it";
+    NameTaken(name) "the name `{name}` is taken in the generated Rust code; rename it";
+    NameUnderscore(name) "the name `{name}` starts with an underscore, which C keeps for itself; rename it";
+    NameTooLong(length, most) "the name is {length} characters long; at most {most} are supported";
+    NameNotAscii(name) "the name `{name}` is not ASCII; it becomes a C identifier: use letters, digits and `_`";
+    NameRaw(name) "found the raw identifier `{name}`; it becomes a C identifier: use a name that is no keyword";
+    Shadows(name, kind) "the name `{name}` is already {kind}; give each its own name";
+    Unknown(name)
+        "unknown name `{name}`; a nest knows its parameters, shape variables, loop variables and `let`s, nothing outside";
+
+    // Statements.
+    InnerAttribute "found an attribute inside the nest; loops, statements and expressions carry none: remove it";
+    Statement(found)
+        "found {found}; a nest is made of `for v in 0..extent` loops, `let`s and assignments to an accumulator or the output";
+    Label(found) "found the label `{found}`; a nest has no jumps: remove it";
+    LoopPattern(found) "found the pattern `{found}`; a loop variable is a plain name";
+    LoopRange(found) "found `{found}`; a loop runs over `0..extent`, where the extent is a shape variable such as `0..M`";
+    LoopInclusive "found an inclusive range; write `0..extent`, with the extent as its end";
+    LoopStart(found) "the loop starts at `{found}`; a loop starts at the literal 0: shift the index instead";
+    LoopEnd "the loop has no end; write `0..extent`";
+    ExtentOfLoop(name) "the extent depends on the loop variable `{name}`; an extent is made of shape variables and integers";
+    TooManyLoops(most) "the nest is deeper than {most} loops, which is the most supported";
+    SecondLoop "found a second loop beside the one above; a nest has one chain of loops: split it into two kernels";
+    EmptyLoop "the loop has no effect; its body needs a loop or an assignment";
+    LetPattern(found) "found the pattern `{found}`; a `let` binds a plain name";
+    LetWithoutValue(name) "`{name}` has no value; write `let {name} = …;`";
+    LetElse "found `let … else`; a `let` binds a plain name to a value";
+    LetType(found) "found the type `{found}`; a `let` is an `f32` (an element) or a `usize` (an index)";
+    MutableIndex(name) "`{name}` is a mutable index; only accumulators are mutable: remove `mut`";
+    AssignTarget(found) "`{found}` is assigned to; only an accumulator (`let mut`) and an element of the output are";
+    AssignImmutable(name, kind) "`{name}` is assigned to but it is {kind}; only an accumulator (`let mut`) and the output are";
+    AssignInput(name, output) "`{name}` is written, but it is an input; the output is `{output}`: a kernel writes nothing else";
+    AssignOperator(found) "found `{found}`; elements are changed by `=`, `+=`, `-=`, `*=` and `/=`";
+    OnlySums(found) "found `{found}` under a reduction loop; a reduction is a sum: use `+=` or `-=`";
+    SecondUpdate "found a second update under reduction loops; a nest has one: merge the two, or split the kernel";
+    OutputIndex(found) "found the output index `{found}`; each is a bare loop variable or an integer";
+    OutputIndexTwice(name) "the loop variable `{name}` indexes the output twice; each indexes one dimension";
+    OutputIndexDiffers(found, expected) "found `{found}`, but the output's element is `{expected}` above; a nest writes one element";
+    StoreUnderReduction(name)
+        "the output is overwritten in each iteration of `{name}`, which does not index it; sum with `+=`, or store outside that loop";
+    NoStore(name) "the output `{name}` is never written; a nest ends in an assignment to it";
+    SumNotStored "the sum is never stored; assign the accumulator to the output after its loops";
+
+    // Expressions.
+    Expression(found) "found {found}; an element is made of loads, literals, `+ - * /`, `if … else`, casts and methods";
+    FreeCall(found) "found a call of `{found}`; a nest calls methods only: .max() .min() .exp() .tanh() .sqrt() .abs()";
+    Method(name) "unknown method `{name}`; a nest may call .max() .min() .exp() .tanh() .sqrt() .abs()";
+    MethodArguments(name, found, expected) "`.{name}()` has {found} arguments; it takes {expected}";
+    Turbofish(name) "found generic arguments on `.{name}()`; remove them";
+    Operator(found) "found the operator `{found}`; elements are combined by `+ - * /`";
+    Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
+    NoElse "the `if` has no `else`; both values are needed";
+    BranchStatement "found a statement; a branch is made of `let`s and a value at its end";
+    BranchValue "the branch has no value; end it with an expression without a semicolon";
+    IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
+    FloatLiteral(found) "found the literal `{found}`; a literal is a decimal number, with `f32` after it or nothing";
+    FloatRange(found) "the literal `{found}` does not fit into an f32; the largest is 3.4028235e38";
+    OtherLiteral(found) "found the literal `{found}`; an element is a float such as `1.5`";
+    CastType(found) "found a cast to `{found}`; elements and indices are cast to `f32`, and an index needs no cast";
+    WholeTensor(name) "the tensor `{name}` is used as a whole; index it down to an element";
+    IndexAsElement(name) "`{name}` is an index; write `{name} as f32` to use it as an element";
+    NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only parameters are";
+    IndexedExpression(found) "`{found}` is indexed; only parameters are";
+    WrongRank(name, found, rank) "`{name}` has {rank} dimensions; found {found} indices";
+    OutputReadElsewhere(found, expected)
+        "the output is read at `{found}`; it may be read only at the element that is written, `{expected}`";
+    OutputInUpdate "the output is read under a reduction loop; an update adds what does not depend on the sum: use `+=`";
+    OutputAfterSum
+        "the output's old value is used after the sum; start from it instead: `let mut acc = y[…];`, or `+=` on the output";
+    AccumulatorInLoop(name)
+        "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
+
+    // Indices.
+    NotAffine(found)
+        "`{found}` is not affine; an index or extent adds and subtracts variables and integers, each at most times an integer";
+    ProductOfVariables(found) "`{found}` multiplies two variables; in an index or extent one factor is an integer";
+    IndexSuffix(found) "found the suffix in `{found}`; integers in an index carry none";
+    ElementAsIndex(name, kind) "`{name}` is {kind}; an index is made of loop variables, shape variables and integers";
+    Coefficient(most) "a coefficient or constant is larger than {most}, which is the most supported";
+
+    // Sizes.
+    TooDeep(most) "the expression is nested deeper than {most} levels; split it";
+    TooLarge(most) "the nest has more than {most} operations once its `let`s are put in place; make it smaller";
+
+    // Conditional compilation.
+    CfgPredicate(found) "found `{found}`; a cfg predicate is `name`, `name = \"value\"`, `all(…)`, `any(…)` or `not(…)`";
+}
+
+/// Tokens as a person would write them, cut to a length that fits into a sentence.
+pub(crate) fn text(tokens: impl ToTokens) -> String {
+    const LONGEST: usize = 48;
+    let mut out = String::new();
+    for c in tokens.to_token_stream().to_string().chars() {
+        let glued =
+            matches!(c, '[' | ']' | ')' | '.' | ',' | ';' | '?') || out.ends_with(['[', '(', '.', '&', '!', '\'']);
+        if (glued || c.is_whitespace()) && out.ends_with(' ') && matches!(c, '[' | ']' | ')' | '.' | ',' | ';' | '?') {
+            out.pop();
+        }
+        if !(c.is_whitespace() && (out.is_empty() || out.ends_with(['[', '(', '.', '&', '!', ' ']))) {
+            out.push(c);
+        }
+    }
+    let out = out.replace(" (", "(");
+    match out.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", out[..end].trim_end()),
+        None => out,
+    }
+}

@@ -1,0 +1,210 @@
+//! From a Rust block to the statements a nest is made of: loops, `let`s and assignments, nothing else.
+//!
+//! This stage looks at the form only. A statement that has no place in a nest is reported and left out, so that the
+//! rest of the function is still checked; what names mean is the next stage's matter.
+
+use crate::BinaryOp;
+use crate::error::{Errors, Problem, text};
+use proc_macro2::Ident;
+use syn::visit::Visit;
+use syn::{BinOp, Block, Expr, ExprForLoop, ExprLit, ExprRange, Lit, Local, Pat, RangeLimits, Type};
+
+/// The most loops a nest may have.
+pub const MAX_LOOPS: usize = 16;
+
+/// A statement of a nest.
+pub(crate) enum Stmt<'a> {
+    For(For<'a>),
+    Let(Let<'a>),
+    Assign(Assign<'a>),
+}
+
+/// `for var in 0..extent { body }`. The extent is `None` if the range was reported.
+pub(crate) struct For<'a> {
+    pub(crate) var: &'a Ident,
+    pub(crate) extent: Option<&'a Expr>,
+    pub(crate) body: Vec<Stmt<'a>>,
+    pub(crate) token: syn::Token![for],
+}
+
+/// `let name: ty = value;`
+pub(crate) struct Let<'a> {
+    pub(crate) name: &'a Ident,
+    pub(crate) mutable: bool,
+    pub(crate) ty: Option<&'a Type>,
+    pub(crate) value: &'a Expr,
+}
+
+/// `target op value;`, where no operator is a plain `=`.
+pub(crate) struct Assign<'a> {
+    pub(crate) target: &'a Expr,
+    pub(crate) op: Option<BinaryOp>,
+    pub(crate) value: &'a Expr,
+}
+
+/// The statements of a function's body.
+pub(crate) fn parse<'a>(body: &'a Block, errors: &mut Errors) -> Vec<Stmt<'a>> {
+    Attributes { errors }.visit_block(body);
+    block(body, 0, errors)
+}
+
+/// Reports every attribute inside the body, wherever it stands.
+struct Attributes<'a> {
+    errors: &'a mut Errors,
+}
+
+impl Visit<'_> for Attributes<'_> {
+    fn visit_attribute(&mut self, attribute: &syn::Attribute) {
+        self.errors.push(attribute, Problem::InnerAttribute);
+    }
+}
+
+fn block<'a>(block: &'a Block, depth: usize, errors: &mut Errors) -> Vec<Stmt<'a>> {
+    block.stmts.iter().filter_map(|stmt| statement(stmt, depth, errors)).collect()
+}
+
+fn statement<'a>(stmt: &'a syn::Stmt, depth: usize, errors: &mut Errors) -> Option<Stmt<'a>> {
+    match stmt {
+        syn::Stmt::Local(local) => binding(local, errors).map(Stmt::Let),
+        syn::Stmt::Expr(expr, _) => expression(expr, depth, errors),
+        syn::Stmt::Item(item) => reject(item, "an item", errors),
+        syn::Stmt::Macro(call) => reject(call, "a macro call", errors),
+    }
+}
+
+fn expression<'a>(expr: &'a Expr, depth: usize, errors: &mut Errors) -> Option<Stmt<'a>> {
+    match expr {
+        Expr::ForLoop(l) => for_loop(l, depth, errors).map(Stmt::For),
+        Expr::Assign(assign) => Some(Stmt::Assign(Assign { target: &assign.left, op: None, value: &assign.right })),
+        Expr::Binary(binary) => {
+            let op = match binary.op {
+                BinOp::AddAssign(_) => BinaryOp::Add,
+                BinOp::SubAssign(_) => BinaryOp::Sub,
+                BinOp::MulAssign(_) => BinaryOp::Mul,
+                BinOp::DivAssign(_) => BinaryOp::Div,
+                op if text(op).ends_with('=')
+                    && !matches!(op, BinOp::Eq(_) | BinOp::Le(_) | BinOp::Ge(_) | BinOp::Ne(_)) =>
+                {
+                    errors.push(op, Problem::AssignOperator { found: text(op) });
+                    return None;
+                }
+                _ => return reject(expr, "an expression whose value is dropped", errors),
+            };
+            Some(Stmt::Assign(Assign { target: &binary.left, op: Some(op), value: &binary.right }))
+        }
+        other => reject(other, describe(other), errors),
+    }
+}
+
+fn reject<'a>(at: impl quote::ToTokens, found: &str, errors: &mut Errors) -> Option<Stmt<'a>> {
+    errors.push(at, Problem::Statement { found: found.to_string() });
+    None
+}
+
+fn for_loop<'a>(l: &'a ExprForLoop, depth: usize, errors: &mut Errors) -> Option<For<'a>> {
+    if let Some(label) = &l.label {
+        errors.push(label, Problem::Label { found: label.name.to_string() });
+    }
+    if depth == MAX_LOOPS {
+        errors.push(l.for_token, Problem::TooManyLoops { most: MAX_LOOPS.to_string() });
+        return None;
+    }
+    let extent = range(&l.expr, errors);
+    let body = block(&l.body, depth + 1, errors);
+    let var = plain_name(&l.pat).filter(|(_, mutable)| !mutable);
+    if var.is_none() {
+        errors.push(&l.pat, Problem::LoopPattern { found: text(&l.pat) });
+    }
+    Some(For { var: var?.0, extent, body, token: l.for_token })
+}
+
+/// The end of a range that starts at the literal 0.
+fn range<'a>(expr: &'a Expr, errors: &mut Errors) -> Option<&'a Expr> {
+    let (problem, at): (Problem, &dyn quote::ToTokens) = match expr {
+        Expr::Paren(inner) => return range(&inner.expr, errors),
+        Expr::Group(inner) => return range(&inner.expr, errors),
+        Expr::Range(ExprRange { limits: limits @ RangeLimits::Closed(_), .. }) => (Problem::LoopInclusive, limits),
+        Expr::Range(ExprRange { start: Some(start), end: Some(end), .. }) if is_zero(start) => return Some(end),
+        Expr::Range(ExprRange { start: Some(start), end: Some(_), .. }) => {
+            (Problem::LoopStart { found: text(start) }, start)
+        }
+        Expr::Range(ExprRange { end: None, .. }) => (Problem::LoopEnd, expr),
+        other => (Problem::LoopRange { found: text(other) }, other),
+    };
+    errors.push(at, problem);
+    None
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    matches!(expr, Expr::Lit(ExprLit { lit: Lit::Int(zero), .. })
+        if zero.suffix().is_empty() && zero.base10_digits() == "0")
+}
+
+/// A `let` of a plain name, in a nest or in a branch of an `if`.
+pub(crate) fn binding<'a>(local: &'a Local, errors: &mut Errors) -> Option<Let<'a>> {
+    let (pattern, ty) = match &local.pat {
+        Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
+        pattern => (pattern, None),
+    };
+    let name = plain_name(pattern);
+    if name.is_none() {
+        errors.push(pattern, Problem::LetPattern { found: text(pattern) });
+    }
+    let (name, mutable) = name?;
+    match &local.init {
+        Some(init) if init.diverge.is_none() => Some(Let { name, mutable, ty, value: &init.expr }),
+        Some(init) => {
+            errors.push(&init.expr, Problem::LetElse);
+            None
+        }
+        None => {
+            errors.push(name, Problem::LetWithoutValue { name: name.to_string() });
+            None
+        }
+    }
+}
+
+/// The name in a pattern that is just a name, and whether it is `mut`.
+fn plain_name(pattern: &Pat) -> Option<(&Ident, bool)> {
+    match pattern {
+        Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => Some((&p.ident, p.mutability.is_some())),
+        _ => None,
+    }
+}
+
+/// What an expression is called in a sentence.
+pub(crate) fn describe(expr: &Expr) -> &'static str {
+    match expr {
+        Expr::Array(_) | Expr::Repeat(_) => "an array",
+        Expr::Assign(_) => "an assignment",
+        Expr::Async(_) | Expr::Await(_) => "`async` code",
+        Expr::Block(_) => "a block",
+        Expr::Break(_) => "a `break`",
+        Expr::Call(_) => "a function call",
+        Expr::Cast(_) => "a cast",
+        Expr::Closure(_) => "a closure",
+        Expr::Const(_) => "a `const` block",
+        Expr::Continue(_) => "a `continue`",
+        Expr::Field(_) => "a field access",
+        Expr::ForLoop(_) => "a `for` loop",
+        Expr::If(_) => "an `if` statement",
+        Expr::Index(_) => "an element whose value is dropped",
+        Expr::Let(_) => "a `let` condition",
+        Expr::Lit(_) => "a literal",
+        Expr::Loop(_) => "a `loop`",
+        Expr::Macro(_) => "a macro call",
+        Expr::Match(_) => "a `match`",
+        Expr::MethodCall(_) => "a method call",
+        Expr::Path(_) => "a name",
+        Expr::Range(_) => "a range",
+        Expr::Reference(_) => "a reference",
+        Expr::Return(_) => "a `return`",
+        Expr::Struct(_) => "a struct",
+        Expr::Try(_) => "a `?`",
+        Expr::Tuple(_) => "a tuple",
+        Expr::Unary(_) => "a unary operator",
+        Expr::Unsafe(_) => "an `unsafe` block",
+        Expr::While(_) => "a `while` loop",
+        _ => "an expression",
+    }
+}

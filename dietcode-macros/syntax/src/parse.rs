@@ -1,0 +1,57 @@
+//! The front end as one function, a line per stage.
+
+use crate::error::{Errors, Problem};
+use crate::{KernelDef, attribute, body, nest, signature};
+use proc_macro2::TokenStream;
+use syn::{Attribute, Item, ItemFn};
+
+/// Checks a function that carries `#[dynamic_kernel(args)]` and brings it into its canonical form.
+///
+/// # Errors
+/// Everything that is wrong with the function, each at its own tokens, in source order.
+pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
+    let mut errors = Errors::default();
+    let config = attribute::parse(args, &mut errors);
+    check_attributes(&item.attrs, &mut errors);
+    let signature = signature::parse(&item.sig, &mut errors);
+    let stmts = nest::parse(&item.block, &mut errors);
+    let body = body::walk(&stmts, &item.sig.ident, &signature, &mut errors);
+    let def = body.zip(signature.output).map(|(body, output)| KernelDef {
+        name: item.sig.ident.to_string(),
+        config,
+        params: signature.params,
+        shape_vars: signature.shape_vars,
+        loops: body.loops,
+        output,
+        output_index: body.output_index,
+        reduction: body.reduction,
+        epilogue: body.epilogue,
+    });
+    errors.finish(def)
+}
+
+/// The function that an attribute stands on.
+///
+/// # Errors
+/// If it stands on something else.
+pub fn parse_function(item: &TokenStream) -> Result<ItemFn, Errors> {
+    syn::parse2(item.clone()).map_err(|error| match syn::parse2::<Item>(item.clone()) {
+        Ok(item) => {
+            let mut errors = Errors::default();
+            errors.push(item, Problem::NotAFunction);
+            errors
+        }
+        Err(_) => error.into(),
+    })
+}
+
+/// Whether an attribute is `dynamic_kernel`, by whatever path.
+pub(crate) fn is_dynamic_kernel(path: &syn::Path) -> bool {
+    path.segments.last().is_some_and(|segment| segment.ident == "dynamic_kernel")
+}
+
+fn check_attributes(attributes: &[Attribute], errors: &mut Errors) {
+    for attribute in attributes.iter().filter(|attribute| is_dynamic_kernel(attribute.path())) {
+        errors.push(attribute, Problem::AttributeTwice);
+    }
+}

@@ -1,0 +1,232 @@
+//! What the names of a nest stand for while it is walked.
+
+use crate::affine::affine;
+use crate::error::{Errors, Problem, text};
+use crate::signature::Signature;
+use crate::{Affine, Expr, name};
+use proc_macro2::Ident;
+
+/// What a name stands for.
+#[derive(Clone)]
+pub(crate) enum Meaning {
+    /// A parameter.
+    Tensor(usize),
+    /// A shape variable.
+    ShapeVar,
+    /// The variable of an open loop.
+    LoopVar,
+    /// An immutable `let` of an index.
+    Index(Affine),
+    /// An immutable `let` of an element.
+    Element(Expr),
+    /// A `let mut`: an index into [`Scope::accumulators`].
+    Accumulator(usize),
+    /// Something that was reported; its uses are not reported again.
+    Broken,
+}
+
+impl Meaning {
+    /// What it is called in a sentence.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Meaning::Tensor(_) => "a parameter",
+            Meaning::ShapeVar => "a shape variable",
+            Meaning::LoopVar => "a loop variable",
+            Meaning::Index(_) | Meaning::Element(_) => "an immutable `let`",
+            Meaning::Accumulator(_) => "an accumulator",
+            Meaning::Broken => "in error",
+        }
+        .to_string()
+    }
+}
+
+/// A mutable value, as an expression of what it held before the nest.
+pub(crate) struct Accumulator {
+    /// How many loops were open at its `let`.
+    pub(crate) home: usize,
+    /// What it holds now; `None` if that was reported.
+    pub(crate) value: Option<Expr>,
+}
+
+/// A loop of the chain.
+pub(crate) struct OpenLoop {
+    pub(crate) name: String,
+    pub(crate) extent: Affine,
+    pub(crate) reduce: bool,
+}
+
+/// The output: where it is written and what it holds.
+pub(crate) struct Output {
+    pub(crate) param: usize,
+    /// The element that the nest's first store writes; empty if that store is in error.
+    pub(crate) index: Vec<Affine>,
+    /// What that element holds now; before the first store, what was there.
+    pub(crate) value: Option<Expr>,
+}
+
+/// The names, loops and values at one point of the walk.
+pub(crate) struct Scope<'a> {
+    pub(crate) signature: &'a Signature,
+    pub(crate) errors: &'a mut Errors,
+    pub(crate) names: Vec<(String, Meaning)>,
+    /// The chain of loops that the walk has entered, outermost first.
+    pub(crate) loops: Vec<OpenLoop>,
+    /// How many of them are open.
+    pub(crate) depth: usize,
+    pub(crate) accumulators: Vec<Accumulator>,
+    pub(crate) output: Option<Output>,
+    /// How many operations expressions have been given so far.
+    pub(crate) operations: usize,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of a function's body.
+    pub(crate) fn new(signature: &'a Signature, errors: &'a mut Errors, output: Option<Output>) -> Scope<'a> {
+        let tensors = signature.params.iter().enumerate();
+        let tensors = tensors.map(|(at, param)| match param.dims.is_empty() {
+            true => (param.name.clone(), Meaning::Broken),
+            false => (param.name.clone(), Meaning::Tensor(at)),
+        });
+        let shape_vars = signature.shape_vars.iter().map(|var| (var.name.clone(), Meaning::ShapeVar));
+        let unbound = signature.unbound.iter().map(|name| (name.clone(), Meaning::Broken));
+        let names = tensors.chain(unbound).chain(shape_vars).collect();
+        Scope { signature, errors, names, loops: Vec::new(), depth: 0, accumulators: Vec::new(), output, operations: 0 }
+    }
+
+    /// Reports a problem; `None`, so that a caller can return it.
+    pub(crate) fn fail<T>(&mut self, at: impl quote::ToTokens, problem: Problem) -> Option<T> {
+        self.errors.push(at, problem);
+        None
+    }
+
+    /// The meaning of a name; an unknown one is reported.
+    pub(crate) fn meaning(&mut self, ident: &Ident) -> Meaning {
+        match lookup(&self.names, ident) {
+            Some(meaning) => meaning.clone(),
+            None => {
+                self.errors.push(ident, Problem::Unknown { name: ident.to_string() });
+                Meaning::Broken
+            }
+        }
+    }
+
+    /// Declares a name. Only a `let` may stand in front of another `let`, as it does in Rust: both are put in place.
+    pub(crate) fn declare(&mut self, ident: &Ident, meaning: Meaning) {
+        name::check(ident, self.errors);
+        let is_let = |meaning: &Meaning| matches!(meaning, Meaning::Index(_) | Meaning::Element(_) | Meaning::Broken);
+        if let Some(old) = lookup(&self.names, ident).filter(|old| !(is_let(old) && is_let(&meaning))) {
+            let problem = Problem::Shadows { name: ident.to_string(), kind: old.describe() };
+            self.errors.push(ident, problem);
+        }
+        self.names.push((ident.to_string(), meaning));
+    }
+
+    /// An index in terms of loop and shape variables.
+    pub(crate) fn index(&mut self, expr: &syn::Expr) -> Option<Affine> {
+        self.affine(expr, |name| Problem::Unknown { name })
+    }
+
+    fn affine(&mut self, expr: &syn::Expr, unknown: fn(String) -> Problem) -> Option<Affine> {
+        let names = &self.names;
+        let mut resolve = |ident: &Ident, errors: &mut Errors| {
+            let name = ident.to_string();
+            let problem = match lookup(names, ident) {
+                None => unknown(name),
+                Some(Meaning::Broken) => return None,
+                Some(Meaning::Index(value)) => return Some(value.clone()),
+                Some(Meaning::LoopVar | Meaning::ShapeVar) => return Some(Affine::var(name)),
+                Some(Meaning::Element(_)) => Problem::ElementAsIndex { name, kind: "an element".to_string() },
+                Some(other) => Problem::ElementAsIndex { name, kind: other.describe() },
+            };
+            errors.push(ident, problem);
+            None
+        };
+        affine(expr, &mut resolve, self.errors)
+    }
+
+    /// A loop's extent: an index that no loop variable occurs in.
+    pub(crate) fn extent(&mut self, expr: &syn::Expr) -> Option<Affine> {
+        let extent = self.affine(expr, |name| Problem::UnboundShapeVar { name })?;
+        let inner = extent.terms.iter().map(|(name, _)| name).find(|name| self.loops.iter().any(|l| l.name == **name));
+        if let Some(name) = inner {
+            return self.fail(expr, Problem::ExtentOfLoop { name: name.clone() });
+        }
+        match extent.as_constant() {
+            Some(value) if value < 1 => self.fail(expr, Problem::ExtentNotPositive { found: value.to_string() }),
+            _ => Some(extent),
+        }
+    }
+
+    /// The indices of `x[i][k]` and the name in front of them, if it is one.
+    pub(crate) fn element(&mut self, expr: &'_ syn::Expr) -> Option<(usize, Vec<Affine>)> {
+        let (base, indices) = subscripts(expr);
+        let Some(ident) = path(base) else {
+            return self.fail(expr, Problem::IndexedExpression { found: text(base) });
+        };
+        let param = match self.meaning(ident) {
+            Meaning::Tensor(param) => Some(param),
+            Meaning::Broken => None,
+            other => self.fail(ident, Problem::NotATensor { name: ident.to_string(), kind: other.describe() }),
+        };
+        let found = indices.len();
+        let indices: Vec<_> = indices.into_iter().map(|index| self.index(index)).collect();
+        let param = param?;
+        let rank = self.signature.params[param].dims.len();
+        if found != rank {
+            let (name, found, rank) = (ident.to_string(), found.to_string(), rank.to_string());
+            return self.fail(expr, Problem::WrongRank { name, found, rank });
+        }
+        Some((param, indices.into_iter().collect::<Option<_>>()?))
+    }
+
+    /// Whether a name stands for an index.
+    pub(crate) fn names_an_index(&self, ident: &Ident) -> bool {
+        matches!(lookup(&self.names, ident), Some(Meaning::Index(_) | Meaning::LoopVar | Meaning::ShapeVar))
+    }
+
+    /// An element of a tensor as it is written.
+    pub(crate) fn element_text(&self, param: usize, index: &[Affine]) -> String {
+        let index: String = index.iter().map(|index| format!("[{index}]")).collect();
+        format!("{}{index}", self.signature.params[param].name)
+    }
+
+    /// The innermost open loop that is summed over.
+    pub(crate) fn open_reduction(&self) -> Option<&OpenLoop> {
+        self.loops[..self.depth].iter().rev().find(|l| l.reduce)
+    }
+}
+
+fn lookup<'a>(names: &'a [(String, Meaning)], ident: &Ident) -> Option<&'a Meaning> {
+    names.iter().rev().find(|(name, _)| ident == name).map(|(_, meaning)| meaning)
+}
+
+/// The tensor and the indices of `x[i][k]`.
+pub(crate) fn subscripts(expr: &syn::Expr) -> (&syn::Expr, Vec<&syn::Expr>) {
+    let mut indices = Vec::new();
+    let mut base = plain(expr);
+    while let syn::Expr::Index(index) = base {
+        indices.push(&*index.index);
+        base = plain(&index.expr);
+    }
+    indices.reverse();
+    (base, indices)
+}
+
+/// The expression without parentheses around it.
+pub(crate) fn plain(mut expr: &syn::Expr) -> &syn::Expr {
+    loop {
+        expr = match expr {
+            syn::Expr::Paren(inner) => &inner.expr,
+            syn::Expr::Group(inner) => &inner.expr,
+            other => return other,
+        }
+    }
+}
+
+/// The name that an expression is, if it is nothing else.
+pub(crate) fn path(expr: &syn::Expr) -> Option<&Ident> {
+    match plain(expr) {
+        syn::Expr::Path(path) if path.qself.is_none() => path.path.get_ident(),
+        _ => None,
+    }
+}

@@ -1,0 +1,196 @@
+//! The function's head: qualifiers, parameters and the shape variables that their types name.
+
+use crate::affine::affine;
+use crate::error::{Errors, Problem, text};
+use crate::{Affine, DType, Param, ShapeVar, name};
+use proc_macro2::Ident;
+use syn::{FnArg, Pat, PatType, ReturnType, Type};
+
+/// The most dimensions a tensor may have.
+pub const MAX_RANK: usize = 8;
+
+/// The most parameters a kernel may have; the runtime holds that many.
+pub const MAX_PARAMS: usize = 16;
+
+/// The most shape variables a kernel may have; the runtime holds that many.
+pub const MAX_SHAPE_VARS: usize = 16;
+
+/// What the head says. A parameter without dimensions is one whose type was reported.
+#[derive(Default)]
+pub(crate) struct Signature {
+    pub(crate) params: Vec<Param>,
+    pub(crate) shape_vars: Vec<ShapeVar>,
+    /// Names that types use although nothing binds them; they were reported.
+    pub(crate) unbound: Vec<String>,
+    pub(crate) output: Option<usize>,
+}
+
+/// Reads the head as far as it makes sense, so that the body can be checked as well.
+pub(crate) fn parse(sig: &syn::Signature, errors: &mut Errors) -> Signature {
+    name::check(&sig.ident, errors);
+    qualifiers(sig, errors);
+    let mut signature = Signature::default();
+    let mut used = Vec::new();
+    for input in &sig.inputs {
+        parameter(input, &mut signature, &mut used, errors);
+    }
+    if signature.output.is_none() && !sig.inputs.iter().any(is_mutable) {
+        errors.push(&sig.ident, Problem::NoOutput);
+    }
+    signature.shape_vars = shape_vars(&signature.params);
+    check_shape_vars(&mut signature, &used, errors);
+    check_counts(sig, &signature, errors);
+    signature
+}
+
+fn qualifiers(sig: &syn::Signature, errors: &mut Errors) {
+    let mut remove = |at: &dyn quote::ToTokens, found: &str| {
+        errors.push(at, Problem::Qualifier { found: found.to_string() });
+    };
+    sig.constness.iter().for_each(|at| remove(at, "const"));
+    sig.asyncness.iter().for_each(|at| remove(at, "async"));
+    sig.unsafety.iter().for_each(|at| remove(at, "unsafe"));
+    sig.abi.iter().for_each(|at| remove(at, "extern"));
+    if !sig.generics.params.is_empty() {
+        errors.push(&sig.generics, Problem::Generics);
+    }
+    if let Some(clause) = &sig.generics.where_clause {
+        errors.push(clause, Problem::Where);
+    }
+    if let ReturnType::Type(..) = &sig.output {
+        errors.push(&sig.output, Problem::ReturnType);
+    }
+    if let Some(variadic) = &sig.variadic {
+        errors.push(variadic, Problem::Variadic);
+    }
+}
+
+fn is_mutable(input: &FnArg) -> bool {
+    matches!(input, FnArg::Typed(PatType { ty, .. }) if matches!(&**ty, Type::Reference(r) if r.mutability.is_some()))
+}
+
+fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, errors: &mut Errors) {
+    let typed = match input {
+        FnArg::Typed(typed) => typed,
+        FnArg::Receiver(receiver) => return errors.push(receiver, Problem::SelfParameter),
+    };
+    for attribute in &typed.attrs {
+        errors.push(attribute, Problem::ParameterAttribute);
+    }
+    let dims = tensor(&typed.ty, used, errors);
+    let ident = match &*typed.pat {
+        Pat::Ident(p) if p.by_ref.is_none() && p.mutability.is_none() && p.subpat.is_none() => &p.ident,
+        other => return errors.push(other, Problem::ParameterPattern { found: text(other) }),
+    };
+    name::check(ident, errors);
+    let name = ident.to_string();
+    if signature.params.iter().any(|p| p.name == name) {
+        return errors.push(ident, Problem::ParameterTwice { name });
+    }
+    let mutable = is_mutable(input);
+    match signature.output {
+        Some(first) if mutable => {
+            let first = signature.params[first].name.clone();
+            errors.push(&typed.ty, Problem::SecondOutput { first, name: name.clone() });
+        }
+        None if mutable => signature.output = Some(signature.params.len()),
+        _ => {}
+    }
+    signature.params.push(Param { name, dtype: DType::F32, dims, mutable });
+}
+
+/// The extents of `&[[f32; K]; M]`, outermost first; empty if the type was reported.
+fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Vec<Affine> {
+    let reference = match ty {
+        Type::Reference(reference) => reference,
+        other => {
+            errors.push(other, Problem::NotAReference { found: text(other) });
+            return Vec::new();
+        }
+    };
+    if let Some(lifetime) = &reference.lifetime {
+        errors.push(lifetime, Problem::Lifetime { found: lifetime.to_string() });
+    }
+    let mut dims = Vec::new();
+    let mut element = &*reference.elem;
+    while let Type::Array(array) = element {
+        dims.push(extent(&array.len, used, errors));
+        element = &array.elem;
+    }
+    let problem = match element {
+        Type::Path(path) if path.path.is_ident("f32") && !dims.is_empty() => None,
+        Type::Slice(_) => Some(Problem::Slice),
+        other if dims.is_empty() => Some(Problem::NotAnArray { found: text(other) }),
+        other => Some(Problem::ElementType { found: text(other) }),
+    };
+    if let Some(problem) = problem {
+        errors.push(element, problem);
+        return Vec::new();
+    }
+    if dims.len() > MAX_RANK {
+        errors.push(ty, Problem::Rank { found: dims.len().to_string(), most: MAX_RANK.to_string() });
+    }
+    dims.into_iter().collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The length of an array type; every name in it is a shape variable.
+fn extent(len: &syn::Expr, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<Affine> {
+    let mut resolve = |ident: &Ident, errors: &mut Errors| {
+        if !used.contains(ident) {
+            name::check(ident, errors);
+            used.push(ident.clone());
+        }
+        Some(Affine::var(ident.to_string()))
+    };
+    let extent = affine(len, &mut resolve, errors)?;
+    if let Some(value) = extent.as_constant().filter(|value| *value < 1) {
+        errors.push(len, Problem::ExtentNotPositive { found: value.to_string() });
+    }
+    Some(extent)
+}
+
+/// Shape variables that some dimension binds, in order of first appearance in the canonical print.
+fn shape_vars(params: &[Param]) -> Vec<ShapeVar> {
+    let dims =
+        || params.iter().enumerate().flat_map(|(p, param)| (0..).zip(&param.dims).map(move |(d, dim)| (p, d, dim)));
+    let mut vars: Vec<ShapeVar> = Vec::new();
+    for (_, _, dim) in dims() {
+        for (name, _) in &dim.terms {
+            let binder = dims().find(|(_, _, dim)| dim.as_var() == Some(name));
+            if let Some((param, dim, _)) = binder.filter(|_| vars.iter().all(|var| var.name != *name)) {
+                vars.push(ShapeVar { name: name.clone(), param, dim });
+            }
+        }
+    }
+    vars
+}
+
+/// Every name in a type must be bound by some dimension, and be no parameter's name.
+fn check_shape_vars(signature: &mut Signature, used: &[Ident], errors: &mut Errors) {
+    // A parameter whose type was reported may have been the one that binds.
+    let complete = signature.params.iter().all(|param| !param.dims.is_empty());
+    for ident in used {
+        let name = ident.to_string();
+        if signature.params.iter().any(|param| param.name == name) {
+            errors.push(ident, Problem::Shadows { name, kind: "a parameter".to_string() });
+        } else if signature.shape_vars.iter().all(|var| var.name != name) {
+            if complete {
+                errors.push(ident, Problem::UnboundShapeVar { name: name.clone() });
+            }
+            signature.unbound.push(name);
+        }
+    }
+}
+
+fn check_counts(sig: &syn::Signature, signature: &Signature, errors: &mut Errors) {
+    let counts = [
+        (signature.params.len(), MAX_PARAMS, "parameters"),
+        (signature.shape_vars.len(), MAX_SHAPE_VARS, "shape variables"),
+    ];
+    for (found, most, what) in counts {
+        if found > most {
+            let (found, most, what) = (found.to_string(), most.to_string(), what.to_string());
+            errors.push(&sig.ident, Problem::TooMany { found, what, most });
+        }
+    }
+}

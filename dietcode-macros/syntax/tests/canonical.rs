@@ -1,0 +1,188 @@
+//! Nests in the forms that people write them, and the one form they come out in.
+
+use dietcode_syntax::{KernelDef, scan};
+
+fn def(source: &str) -> KernelDef {
+    let found = scan(source).expect("it is Rust");
+    let [annotated] = found.as_slice() else { panic!("one kernel, found {}", found.len()) };
+    let def = annotated.parse().unwrap_or_else(|errors| panic!("{errors}\nin {source}"));
+    assert_reads_back(&def);
+    def
+}
+
+/// The print is a kernel itself, and the same one.
+fn assert_reads_back(def: &KernelDef) {
+    let print = def.to_string();
+    let again = scan(&print).expect("the print is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}\nin {print}"));
+    assert_eq!(&again, def, "{print}");
+    assert_eq!(again.source_hash(), def.source_hash());
+}
+
+/// A kernel with one input `x`, one vector `b` and one output `y`, around a body.
+fn around(body: &str) -> String {
+    format!("#[dynamic_kernel] fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {{ {body} }}")
+}
+
+const DENSE: &str = r#"
+    /// Y = X · Wᵀ
+    #[dynamic_kernel(config = "configs/bert_dense.json")]
+    pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = 0.0; // a comment
+            for k in 0..K { acc += x[i][k] * w[j][k]; }
+            y[i][j] = acc;
+        } }
+    }"#;
+
+#[test]
+fn dense() {
+    assert_eq!(
+        def(DENSE).to_string(),
+        r#"#[dynamic_kernel(config = "configs/bert_dense.json")]
+fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+"#
+    );
+    let vars: Vec<_> = def(DENSE).shape_vars.iter().map(|v| (v.name.clone(), v.param, v.dim)).collect();
+    assert_eq!(vars, [("M".to_string(), 0, 0), ("K".to_string(), 0, 1), ("N".to_string(), 1, 0)]);
+}
+
+/// The hash is written into tuned files: it must not change from one version to the next without a new format version.
+#[test]
+fn the_hash_is_pinned() {
+    assert_eq!(format!("{:016x}", def(DENSE).source_hash()), "e388ec550bb48226");
+}
+
+#[test]
+fn white_space_comments_and_visibility_do_not_change_the_hash() {
+    let other = DENSE.replace("pub fn", "fn").replace("// a comment\n", "/* another */").replace("0..M", " 0 .. (M) ");
+    assert_eq!(def(&other).source_hash(), def(DENSE).source_hash());
+}
+
+#[test]
+fn what_is_computed_changes_the_hash() {
+    let hash = def(DENSE).source_hash();
+    for (from, to) in [
+        ("0.0", "1.0"),
+        ("* w", "+ w"),
+        ("w[j][k]", "w[j][k] * 2.0"),
+        ("bert_dense.json", "other.json"),
+        ("fn dense", "fn other"),
+    ] {
+        assert_ne!(def(&DENSE.replace(from, to)).source_hash(), hash, "{from} → {to}");
+    }
+}
+
+#[test]
+fn batched_matmul_sums_into_what_is_there() {
+    let def = def("#[dietcode::dynamic_kernel]
+        fn bmm(x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]) {
+            for b in 0..B { for k in 0..K { for i in 0..M { for j in 0..N { y[b][i][j] += x[b][i][k] * w[b][k][j]; } } } }
+        }");
+    assert_eq!(
+        def.to_string(),
+        "#[dynamic_kernel]
+fn bmm(x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]) {
+    for b in 0..B {
+        for i in 0..M {
+            for j in 0..N {
+                let mut acc = y[b][i][j];
+                for k in 0..K {
+                    acc += x[b][i][k] * w[b][k][j];
+                }
+                y[b][i][j] = acc;
+            }
+        }
+    }
+}
+"
+    );
+}
+
+#[test]
+fn convolution() {
+    let def = def("#[dynamic_kernel]
+        fn conv2d(x: &[[[f32; W + S - 1]; H + R - 1]; C], k: &[[[[f32; S]; R]; C]; O], y: &mut [[[f32; W]; H]; O]) {
+            for o in 0..O { for h in 0..H { for w in 0..W {
+                for c in 0..C { for r in 0..R { for s in 0..S { y[o][h][w] += x[c][h + r][w + s] * k[o][c][r][s]; } } }
+            } } }
+        }");
+    let print = def.to_string();
+    assert!(print.contains("x: &[[[f32; S + W - 1]; H + R - 1]; C]"), "{print}");
+    assert!(print.contains("acc += x[c][h + r][s + w] * k[o][c][r][s];"), "{print}");
+    assert!(dietcode_syntax::bounds(&def).is_empty(), "the types settle every index");
+}
+
+#[test]
+fn row_sum_and_outer_product_and_elementwise() {
+    let row = def(&around("for i in 0..M { let mut s = b[i]; for k in 0..K { s -= x[i][k]; } y[i] = s; }"));
+    assert!(row.to_string().contains("acc += -x[i][k];"), "{row}");
+    let outer = def("#[dynamic_kernel] fn outer(a: &[f32; M], b: &[f32; N], y: &mut [[f32; N]; M]) {
+        for j in 0..N { for i in 0..M { y[i][j] = a[i] * b[j]; } } }");
+    assert!(outer.reduction.is_none() && outer.loops[0].name == "j", "{outer}");
+    let whole = def("#[dynamic_kernel] fn total(x: &[f32; N], y: &mut [f32; 1]) { for i in 0..N { y[0] += x[i]; } }");
+    assert_eq!(whole.loops.len(), 1, "{whole}");
+}
+
+/// Each of these is the same sum with the same tail.
+#[test]
+fn forms_of_a_sum_are_one() {
+    let forms = [
+        "for i in 0..M { let mut a = 0.0; for k in 0..K { a += x[i][k]; } let v = a + b[i]; y[i] = if v > 0.0 { v } else { 0.0 }; }",
+        "for i in 0..M { let mut a: f32 = 0.0; for k in 0..K { a = a + x[i][k]; } a += b[i]; y[i] = if a > 0.0 { a } else { 0.0 }; }",
+        "for i in 0..M { y[i] = 0.0; for k in 0..K { y[i] += x[i][k]; } y[i] = y[i] + b[i]; y[i] = if y[i] > 0.0 { y[i] } else { 0.0 }; }",
+        "for i in 0..M { y[i] = 0.0; for k in 0..K { let t = x[i][k]; y[i] = t + y[i]; }
+         y[i] = { let v: f32 = y[i] + b[i]; if (v > 0.0) { v } else { 0f32 } }; }",
+    ];
+    let first = def(&around(forms[0]));
+    assert!(first.to_string().contains("y[i] = if acc + b[i] > 0.0 { acc + b[i] } else { 0.0 };"), "{first}");
+    for form in forms {
+        assert_eq!(def(&around(form)), first, "{form}");
+    }
+}
+
+#[test]
+fn indices_are_affine_and_temporaries_are_put_in_place() {
+    let def = def("#[dynamic_kernel]
+        fn gather(x: &[f32; N], y: &mut [[f32; J]; I]) {
+            for i in 0..I { for j in 0..J {
+                let at = 2 * i + (j - 1) * 3;
+                let last: usize = N - 1;
+                y[i][j] = x[last - at] * (i as f32) + at as f32 - (3 as f32) * -1.5e-3_f32;
+            } }
+        }");
+    assert!(
+        def.to_string()
+            .contains("y[i][j] = x[N - 2*i - 3*j + 2] * (i as f32) + ((2*i + 3*j - 3) as f32) - 3.0 * -0.0015;"),
+        "{def}"
+    );
+    let bounds = dietcode_syntax::bounds(&def);
+    let [bound] = bounds.as_slice() else { panic!("{bounds:?}") };
+    assert_eq!((bound.param, bound.dim), (0, 0));
+    assert_eq!(bound.least.to_string(), "-2*I - 3*J + N + 7");
+    assert_eq!(bound.greatest.to_string(), "N + 2");
+}
+
+#[test]
+fn methods_print_as_they_are_written() {
+    let body =
+        "for i in 0..M { y[i] = -(b[i] - x[i][0]).exp().max(-(1.0).tanh()).min(b[i].abs() / (b[i] / 2.0)).sqrt(); }";
+    let print = def(&around(body)).to_string();
+    let tail = "y[i] = -(b[i] - x[i][0]).exp().max(-1.0.tanh()).min(b[i].abs() / (b[i] / 2.0)).sqrt();";
+    assert!(print.contains(tail), "{print}");
+}
+
+#[test]
+fn elements_may_be_updated_in_place() {
+    let def = def(&around("for i in 0..M { y[i] *= b[i]; y[i] += 1.0; }"));
+    assert!(def.to_string().contains("y[i] = y[i] * b[i] + 1.0;"), "{def}");
+}
