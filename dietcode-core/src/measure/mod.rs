@@ -1,1 +1,25 @@
-//! measure
+//! Builds candidates and measures them, in a process that may die of it.
+//!
+//! ```text
+//! TranslationUnit ── builder ──► shared library ── runner ══ JSON lines ══► worker ──► Sample or Failure
+//!                                                                            ├─ tensors   guarded, poisoned
+//!                                                                            ├─ expected  every element checked
+//!                                                                            └─ rounds    A B C A B C …
+//! ```
+//!
+//! The [`Runner`] is the only one who starts workers; what a candidate does to its worker becomes a [`Failure`].
+pub mod baselines;
+mod builder;
+mod failure;
+mod instance;
+mod protocol;
+mod runner;
+mod sample;
+pub mod worker;
+
+pub use builder::{Builder, Unit};
+pub use failure::Failure;
+pub use instance::Instance;
+pub use protocol::{Implementation, Job, Timing};
+pub use runner::{Limits, Measured, Runner};
+pub use sample::{Sample, Summary};

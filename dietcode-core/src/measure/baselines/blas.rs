@@ -1,0 +1,257 @@
+//! The system's BLAS, found when the program runs: nothing is linked against it.
+//!
+//! | library  | how it names things                                                        |
+//! |----------|----------------------------------------------------------------------------|
+//! | OpenBLAS | `cblas_sgemm`, `openblas_*`; wheels prefix `scipy_`, 64-bit suffixes `64_` |
+//! | BLIS     | `cblas_sgemm`, `bli_*`                                                     |
+//! | MKL      | `cblas_sgemm`, `MKL_*`                                                     |
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Gemm, Matrix};
+use crate::measure::Failure;
+
+/// Names under which a dynamic linker may know a BLAS, the fastest first.
+pub const LIBRARY_NAMES: &[&str] = &[
+    "libopenblas.so.0",
+    "libopenblas.so",
+    "libblis.so.4",
+    "libblis.so",
+    "libmkl_rt.so.2",
+    "libmkl_rt.so",
+    "libcblas.so.3",
+    "libblas.so.3",
+    "libopenblas.dylib",
+];
+
+/// A library that holds a BLAS.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlasLibrary {
+    /// A path, or a name for the dynamic linker.
+    pub library: PathBuf,
+    /// Which it says it is, with its version: `OpenBLAS 0.3.21`.
+    pub name: String,
+}
+
+/// A loaded BLAS.
+pub struct Blas {
+    sgemm: Sgemm,
+    _library: libloading::Library,
+}
+
+/// `cblas_sgemm` with the library's width of integers.
+enum Sgemm {
+    Int(CblasSgemm<c_int>),
+    Long(CblasSgemm<i64>),
+}
+
+#[rustfmt::skip]
+type CblasSgemm<I> = unsafe extern "C" fn(
+    order: c_int, trans_a: c_int, trans_b: c_int, m: I, n: I, k: I,
+    alpha: f32, a: *const f32, lda: I, b: *const f32, ldb: I, beta: f32, c: *mut f32, ldc: I,
+);
+
+const ROW_MAJOR: c_int = 101;
+const NO_TRANSPOSE: c_int = 111;
+const TRANSPOSE: c_int = 112;
+
+impl BlasLibrary {
+    /// Loads a library and looks whether there is a BLAS in it. May crash with a broken library, so it is a worker that
+    /// asks.
+    pub(in crate::measure) fn probe(library: &Path) -> Option<BlasLibrary> {
+        let loaded = open(library).ok()?;
+        find_sgemm(&loaded)?;
+        let file = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Some(BlasLibrary { library: library.to_owned(), name: own_name(&loaded).unwrap_or(file) })
+    }
+}
+
+impl Blas {
+    /// Loads it and sets its number of threads.
+    pub(in crate::measure) fn load(library: &BlasLibrary, threads: usize) -> Result<Blas, Failure> {
+        let loaded = open(&library.library).map_err(|e| Failure::Load { message: e.to_string() })?;
+        let missing = || Failure::Load { message: format!("{} has no cblas_sgemm", library.library.display()) };
+        let sgemm = find_sgemm(&loaded).ok_or_else(missing)?;
+        set_threads(&loaded, threads);
+        Ok(Blas { sgemm, _library: loaded })
+    }
+
+    /// Carries out a product.
+    ///
+    /// # Safety
+    ///
+    /// `buffers` has one tensor per parameter of the nest that `gemm` was made from, at the same instance, and
+    /// [`Gemm::blas_can`] holds.
+    pub(in crate::measure) unsafe fn run(&self, gemm: &Gemm, buffers: &[*mut c_void]) {
+        let Some(call) = Call::of(gemm) else { return };
+        gemm.for_each_product(|a, b, c| {
+            let (a, b) = if call.swapped { (b, a) } else { (a, b) };
+            let at = |param: usize, offset: i64| {
+                // SAFETY: the matcher computed the offset from an index inside the tensor.
+                unsafe { buffers[param].cast::<f32>().offset(offset as isize) }
+            };
+            let (a, b, c) = (at(call.a.param, a), at(call.b.param, b), at(gemm.c.param, c));
+            let beta = if gemm.accumulate { 1.0 } else { 0.0 };
+            let (ta, tb) = (call.a.transpose, call.b.transpose);
+            let [m, n, k, lda, ldb, ldc] = [call.m, call.n, gemm.k, call.a.leading, call.b.leading, call.ldc];
+            // SAFETY: as the caller vouches; the leading dimensions are those of the tensors.
+            unsafe {
+                match self.sgemm {
+                    Sgemm::Long(f) => f(ROW_MAJOR, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc),
+                    Sgemm::Int(f) => {
+                        let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|i| i as c_int);
+                        f(ROW_MAJOR, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Gemm {
+    /// Whether `sgemm` takes these strides: one of each matrix's two must be 1, the other wide enough.
+    pub fn blas_can(&self) -> bool {
+        Call::of(self).is_some_and(|call| {
+            [call.m, call.n, self.k, call.a.leading, call.b.leading, call.ldc]
+                .iter()
+                .all(|i| *i <= i64::from(c_int::MAX))
+        })
+    }
+}
+
+/// The arguments of a row-major `sgemm`.
+struct Call {
+    /// A product whose columns are contiguous is computed as its transpose, from the factors the other way round.
+    swapped: bool,
+    m: i64,
+    n: i64,
+    a: Factor,
+    b: Factor,
+    ldc: i64,
+}
+
+struct Factor {
+    param: usize,
+    transpose: c_int,
+    leading: i64,
+}
+
+impl Call {
+    fn of(gemm: &Gemm) -> Option<Call> {
+        let Gemm { m, n, k, a, b, c, .. } = *gemm;
+        let turned = |x: Matrix| Matrix { row: x.col, col: x.row, ..x };
+        if let Some(ldc) = leading(c, m, n) {
+            return Some(Call { swapped: false, m, n, a: factor(a, m, k)?, b: factor(b, k, n)?, ldc });
+        }
+        let ldc = leading(turned(c), n, m)?;
+        Some(Call { swapped: true, m: n, n: m, a: factor(turned(b), n, k)?, b: factor(turned(a), k, m)?, ldc })
+    }
+}
+
+fn factor(x: Matrix, rows: i64, cols: i64) -> Option<Factor> {
+    let of = |transpose, leading| Factor { param: x.param, transpose, leading };
+    let turned = Matrix { row: x.col, col: x.row, ..x };
+    let plain = leading(x, rows, cols).map(|l| of(NO_TRANSPOSE, l));
+    plain.or_else(|| leading(turned, cols, rows).map(|l| of(TRANSPOSE, l)))
+}
+
+/// The distance between rows, if columns are neighbours. A stride along an extent of 1 means nothing.
+fn leading(x: Matrix, rows: i64, cols: i64) -> Option<i64> {
+    let leading = if rows == 1 { cols } else { x.row };
+    ((x.col == 1 || cols == 1) && leading >= cols).then_some(leading)
+}
+
+fn open(library: &Path) -> Result<libloading::Library, libloading::Error> {
+    // SAFETY: a BLAS's initialisers set up its threads. That it may be something else is why a worker does this.
+    unsafe { libloading::Library::new(library) }
+}
+
+fn find_sgemm(library: &libloading::Library) -> Option<Sgemm> {
+    // SAFETY: all libraries of the table above give these names to this function.
+    unsafe {
+        let int = ["cblas_sgemm", "scipy_cblas_sgemm"]
+            .iter()
+            .find_map(|n| library.get(n.as_bytes()).ok().map(|f| Sgemm::Int(*f)));
+        let long = ["cblas_sgemm64_", "scipy_cblas_sgemm64_", "cblas_sgemm_64"];
+        int.or_else(|| long.iter().find_map(|n| library.get(n.as_bytes()).ok().map(|f| Sgemm::Long(*f))))
+    }
+}
+
+const OPENBLAS_NAMES: &[(&str, &str)] = &[("", ""), ("scipy_", ""), ("", "64_"), ("scipy_", "64_")];
+
+fn set_threads(library: &libloading::Library, threads: usize) {
+    let threads = c_int::try_from(threads).unwrap_or(1);
+    let openblas = OPENBLAS_NAMES.iter().map(|(before, after)| format!("{before}openblas_set_num_threads{after}"));
+    // SAFETY: these functions take an integer by value; BLIS's is wider.
+    unsafe {
+        for name in openblas.chain(["MKL_Set_Num_Threads".to_owned()]) {
+            if let Ok(set) = library.get::<unsafe extern "C" fn(c_int)>(name.as_bytes()) {
+                set(threads);
+            }
+        }
+        if let Ok(set) = library.get::<unsafe extern "C" fn(i64)>("bli_thread_set_num_threads") {
+            set(i64::from(threads));
+        }
+    }
+}
+
+/// The library's name and version, in its own words.
+fn own_name(library: &libloading::Library) -> Option<String> {
+    // SAFETY: these functions take nothing and give a static string; MKL's fills a buffer of the given length.
+    unsafe {
+        for (before, after) in OPENBLAS_NAMES {
+            let name = format!("{before}openblas_get_config{after}");
+            if let Ok(config) = library.get::<unsafe extern "C" fn() -> *const c_char>(name.as_bytes()) {
+                let text = CStr::from_ptr(config()).to_string_lossy().into_owned();
+                return Some(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+            }
+        }
+        if let Ok(version) = library.get::<unsafe extern "C" fn() -> *const c_char>("bli_info_get_version_str") {
+            return Some(format!("BLIS {}", CStr::from_ptr(version()).to_string_lossy()));
+        }
+        if let Ok(version) = library.get::<unsafe extern "C" fn(*mut c_char, c_int)>("MKL_Get_Version_String") {
+            let mut buffer = [0 as c_char; 200];
+            version(buffer.as_mut_ptr(), 199);
+            return Some(CStr::from_ptr(buffer.as_ptr()).to_string_lossy().trim().to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(row: i64, col: i64) -> Matrix {
+        Matrix { param: 0, offset: 0, row, col }
+    }
+
+    fn gemm(a: Matrix, b: Matrix, c: Matrix) -> Gemm {
+        Gemm { m: 5, n: 7, k: 11, a, b, c, accumulate: false, batch: vec![] }
+    }
+
+    #[test]
+    fn strides_become_transposes_and_leading_dimensions() {
+        let call = Call::of(&gemm(matrix(11, 1), matrix(1, 11), matrix(7, 1))).unwrap();
+        assert_eq!((call.a.transpose, call.a.leading), (NO_TRANSPOSE, 11));
+        assert_eq!((call.b.transpose, call.b.leading), (TRANSPOSE, 11));
+        assert_eq!((call.swapped, call.ldc), (false, 7));
+    }
+
+    #[test]
+    fn a_column_major_product_is_computed_as_its_transpose() {
+        let call = Call::of(&gemm(matrix(11, 1), matrix(1, 11), matrix(1, 5))).unwrap();
+        assert_eq!((call.swapped, call.m, call.n, call.ldc), (true, 7, 5, 5));
+        assert_eq!((call.a.transpose, call.a.leading), (NO_TRANSPOSE, 11));
+        assert_eq!((call.b.transpose, call.b.leading), (TRANSPOSE, 11));
+    }
+
+    #[test]
+    fn overlapping_rows_are_refused() {
+        assert!(!gemm(matrix(1, 1), matrix(1, 11), matrix(7, 1)).blas_can());
+        assert!(!gemm(matrix(22, 2), matrix(1, 11), matrix(7, 1)).blas_can());
+    }
+}

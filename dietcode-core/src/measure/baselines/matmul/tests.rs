@@ -1,0 +1,132 @@
+use dietcode_syntax::{DType, Loop, Param, Reduction, ShapeVar};
+
+use super::*;
+
+/// A nest from indices written as sums of variables: `"h+r"`.
+struct Nest {
+    params: Vec<(&'static str, Vec<&'static str>)>,
+    loops: Vec<(&'static str, &'static str, Role)>,
+    a: Vec<&'static str>,
+    b: Vec<&'static str>,
+    c: Vec<&'static str>,
+}
+
+fn sum(text: &str) -> Affine {
+    text.split('+').fold(Affine::constant(0), |sum, term| match term.trim().parse() {
+        Ok(n) => sum.add_scaled(&Affine::constant(n), 1).unwrap(),
+        Err(_) => sum.add_scaled(&Affine::var(term.trim()), 1).unwrap(),
+    })
+}
+
+fn sums(texts: &[&str]) -> Vec<Affine> {
+    texts.iter().map(|t| sum(t)).collect()
+}
+
+impl Nest {
+    fn def(&self) -> KernelDef {
+        let param = |at: usize| {
+            let (name, dims) = &self.params[at];
+            Param { name: (*name).into(), dtype: DType::F32, dims: sums(dims), mutable: at == 2 }
+        };
+        let load = |param: usize, index: &[&str]| Expr::Load { param, index: sums(index) };
+        let product = Expr::Binary(BinaryOp::Mul, Box::new(load(0, &self.a)), Box::new(load(1, &self.b)));
+        let names = ["B", "M", "N", "K"];
+        KernelDef {
+            name: "nest".into(),
+            config: None,
+            params: (0..3).map(param).collect(),
+            shape_vars: names.iter().map(|n| ShapeVar { name: (*n).into(), param: 0, dim: 0 }).collect(),
+            loops: self
+                .loops
+                .iter()
+                .map(|(n, e, role)| Loop { name: (*n).into(), extent: sum(e), role: *role })
+                .collect(),
+            output: 2,
+            output_index: sums(&self.c),
+            reduction: Some(Reduction { init: Expr::Literal(0.0), update: product }),
+            epilogue: Expr::Acc,
+        }
+    }
+
+    fn gemm(&self) -> Option<Gemm> {
+        let def = self.def();
+        let instance = Instance::of(&def, &[2, 5, 7, 11]).unwrap();
+        Gemm::of(&def, &instance)
+    }
+}
+
+fn dense() -> Nest {
+    Nest {
+        params: vec![("x", vec!["M", "K"]), ("w", vec!["N", "K"]), ("y", vec!["M", "N"])],
+        loops: vec![("i", "M", Role::Spatial), ("j", "N", Role::Spatial), ("k", "K", Role::Reduce)],
+        a: vec!["i", "k"],
+        b: vec!["j", "k"],
+        c: vec!["i", "j"],
+    }
+}
+
+#[test]
+fn a_dense_layer_is_a_product_with_a_transposed_factor() {
+    let gemm = dense().gemm().unwrap();
+    assert_eq!((gemm.m, gemm.n, gemm.k), (5, 7, 11));
+    assert_eq!((gemm.a.row, gemm.a.col), (11, 1));
+    assert_eq!((gemm.b.row, gemm.b.col), (1, 11));
+    assert_eq!((gemm.c.row, gemm.c.col), (7, 1));
+    assert!(gemm.batch.is_empty() && !gemm.accumulate);
+}
+
+#[test]
+fn a_batch_shared_by_both_factors_is_a_loop() {
+    let nest = Nest {
+        params: vec![("x", vec!["B", "M", "K"]), ("w", vec!["B", "K", "N"]), ("y", vec!["B", "M", "N"])],
+        loops: vec![
+            ("b", "B", Role::Spatial),
+            ("i", "M", Role::Spatial),
+            ("j", "N", Role::Spatial),
+            ("k", "K", Role::Reduce),
+        ],
+        a: vec!["b", "i", "k"],
+        b: vec!["b", "k", "j"],
+        c: vec!["b", "i", "j"],
+    };
+    let gemm = nest.gemm().unwrap();
+    assert_eq!(gemm.batch, [Batch { extent: 2, a: 55, b: 77, c: 35 }]);
+    assert_eq!((gemm.m, gemm.n, gemm.k), (5, 7, 11));
+}
+
+#[test]
+fn a_batch_of_one_factor_only_makes_more_rows() {
+    let nest = Nest {
+        params: vec![("x", vec!["B", "M", "K"]), ("w", vec!["K", "N"]), ("y", vec!["B", "M", "N"])],
+        loops: vec![
+            ("b", "B", Role::Spatial),
+            ("i", "M", Role::Spatial),
+            ("j", "N", Role::Spatial),
+            ("k", "K", Role::Reduce),
+        ],
+        a: vec!["b", "i", "k"],
+        b: vec!["k", "j"],
+        c: vec!["b", "i", "j"],
+    };
+    let gemm = nest.gemm().unwrap();
+    assert_eq!((gemm.m, gemm.batch.len()), (10, 0));
+    assert_eq!((gemm.a.row, gemm.c.row), (11, 7));
+}
+
+#[test]
+fn what_is_no_product_is_not_taken_for_one() {
+    let with = |change: &dyn Fn(&mut KernelDef)| {
+        let mut def = dense().def();
+        change(&mut def);
+        let instance = Instance::of(&def, &[2, 5, 7, 11]).unwrap();
+        Gemm::of(&def, &instance)
+    };
+    assert!(with(&|_| ()).is_some());
+    assert!(with(&|def| def.epilogue = Expr::Neg(Box::new(Expr::Acc))).is_none());
+    assert!(with(&|def| def.reduction.as_mut().unwrap().init = Expr::Literal(1.0)).is_none());
+    assert!(with(&|def| def.reduction.as_mut().unwrap().update = Expr::Literal(1.0)).is_none());
+    let accumulated = with(&|def| {
+        def.reduction.as_mut().unwrap().init = Expr::Load { param: 2, index: def.output_index.clone() };
+    });
+    assert!(accumulated.unwrap().accumulate);
+}

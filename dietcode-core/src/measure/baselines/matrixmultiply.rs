@@ -1,0 +1,38 @@
+//! The crate `matrixmultiply`: what a Rust program has without any system library.
+
+use std::ffi::c_void;
+
+use super::Gemm;
+
+/// Carries out a product on as many threads as `MATMUL_NUM_THREADS` said when the process started.
+///
+/// # Safety
+///
+/// `buffers` has one tensor per parameter of the nest that `gemm` was made from, at the same instance.
+pub(in crate::measure) unsafe fn run(gemm: &Gemm, buffers: &[*mut c_void]) {
+    let at = |param: usize, offset: i64| {
+        // SAFETY: the matcher computed the offset from an index inside the tensor.
+        unsafe { buffers[param].cast::<f32>().offset(offset as isize) }
+    };
+    gemm.for_each_product(|a, b, c| {
+        // SAFETY: as the caller vouches; the output is a tensor of its own.
+        unsafe {
+            matrixmultiply::sgemm(
+                gemm.m as usize,
+                gemm.k as usize,
+                gemm.n as usize,
+                1.0,
+                at(gemm.a.param, a),
+                gemm.a.row as isize,
+                gemm.a.col as isize,
+                at(gemm.b.param, b),
+                gemm.b.row as isize,
+                gemm.b.col as isize,
+                if gemm.accumulate { 1.0 } else { 0.0 },
+                at(gemm.c.param, c),
+                gemm.c.row as isize,
+                gemm.c.col as isize,
+            );
+        }
+    });
+}

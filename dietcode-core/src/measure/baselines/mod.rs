@@ -1,0 +1,11 @@
+//! What a kernel is compared with: the nest as it stands, a pure-Rust library, the system's BLAS, the peak of the core.
+//!
+//! These are the only places that know the word *gemm*. The nest as it stands needs no code here: it is a translation
+//! unit like any other, of `codegen::c::naive`.
+pub mod blas;
+mod matmul;
+pub(super) mod matrixmultiply;
+pub mod peak;
+
+pub use blas::{Blas, BlasLibrary};
+pub use matmul::{Batch, Gemm, Matrix};

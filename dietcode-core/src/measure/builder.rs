@@ -1,0 +1,160 @@
+//! Compiles translation units into shared libraries, many at a time, each under a time limit.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+use crate::codegen::{DIETCODE_H, TranslationUnit};
+use crate::target::Toolchain;
+use crate::{Error, ErrorKind, Result};
+
+/// A compiled micro-kernel: where it is and how it is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unit {
+    /// The micro-kernel's name.
+    pub name: String,
+    /// The shared library.
+    pub library: PathBuf,
+    /// As in [`TranslationUnit`].
+    pub grid_symbol: String,
+    /// As in [`TranslationUnit`].
+    pub run_symbol: String,
+    /// As in [`TranslationUnit`].
+    pub scratch_bytes: i64,
+}
+
+/// Compiles into a folder of its own, which goes with it.
+#[derive(Debug)]
+pub struct Builder {
+    toolchain: Toolchain,
+    folder: tempfile::TempDir,
+    limit: Duration,
+    jobs: usize,
+    built: AtomicUsize,
+}
+
+impl Builder {
+    /// A builder with as many compilers at a time as there are cores, each for at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// If no folder can be made for what it builds.
+    pub fn new(toolchain: Toolchain, limit: Duration) -> Result<Builder> {
+        let no_folder =
+            |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
+        let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(no_folder)?;
+        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0) })
+    }
+
+    /// The compiler.
+    pub fn toolchain(&self) -> &Toolchain {
+        &self.toolchain
+    }
+
+    /// The folder that goes with the builder: also for what a measurement leaves for the next.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Compiles `units`; one result each, in order. `done` is called with the number finished so far; units that had not
+    /// started when `stop` was set are missing at the end of the result.
+    pub fn build(
+        &self,
+        units: &[TranslationUnit],
+        stop: &AtomicBool,
+        mut done: impl FnMut(usize),
+    ) -> Vec<Result<Unit, Failure>> {
+        let next = AtomicUsize::new(0);
+        let (sender, results) = mpsc::channel();
+        let mut built: Vec<Option<Result<Unit, Failure>>> = units.iter().map(|_| None).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(units.len()) {
+                let (next, sender) = (&next, sender.clone());
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(unit) = units.get(at) else { break };
+                        if sender.send((at, self.build_one(unit))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (count, (at, result)) in results.iter().enumerate() {
+                built[at] = Some(result);
+                done(count + 1);
+            }
+        });
+        built.into_iter().map_while(|result| result).collect()
+    }
+
+    /// Compiles one.
+    ///
+    /// # Errors
+    ///
+    /// What the compiler said, or that it took too long.
+    pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
+        // Two units of different kernels may share a name.
+        let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
+        let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
+        self.compile(&unit.source, &source, &library, &log)?;
+        Ok(Unit {
+            name: unit.name.clone(),
+            library,
+            grid_symbol: unit.grid_symbol.clone(),
+            run_symbol: unit.run_symbol.clone(),
+            scratch_bytes: unit.scratch_bytes,
+        })
+    }
+
+    fn compile(&self, text: &str, source: &Path, library: &Path, log: &Path) -> Result<(), Failure> {
+        let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
+        fs::write(source, text).map_err(failed)?;
+        let mut command = self.toolchain.shared_library(source, library);
+        command.stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
+        let Some(status) = run_limited(&mut command, self.limit).map_err(failed)? else {
+            return Err(Failure::CompileTimeout { seconds: self.limit.as_secs_f64() });
+        };
+        if status.success() {
+            return Ok(());
+        }
+        let log = fs::read(log).map_err(failed)?;
+        Err(Failure::Compile { message: first_error(&String::from_utf8_lossy(&log), status) })
+    }
+}
+
+/// Runs a command with its children in a group of their own, so that a limit ends all of them and an interrupt from the
+/// terminal reaches none. `None`: it had to be killed.
+fn run_limited(command: &mut Command, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= end {
+            // SAFETY: the child has not been waited for, so its group is still its own.
+            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The line that says why, without the temporary path before it.
+fn first_error(log: &str, status: ExitStatus) -> String {
+    let line = log.lines().find(|l| l.contains("error")).or_else(|| log.lines().next()).unwrap_or_default();
+    let line = line.find("error").map_or(line, |at| &line[at..]);
+    if line.is_empty() { format!("the compiler ended with {status}") } else { line.to_owned() }
+}

@@ -1,0 +1,116 @@
+//! A workload instance: a kernel at one shape, with every extent a number.
+
+use dietcode_syntax::{Affine, Expr, KernelDef};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// What a worker needs to know of a kernel to call it at a shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Instance {
+    /// The shape variables, in declaration order.
+    pub shape: Vec<i64>,
+    /// The extents of each parameter; tensors are contiguous.
+    pub dims: Vec<Vec<i64>>,
+    /// Which parameter is written.
+    pub output: usize,
+    /// Whether the nest reads what the output held before (`y[i] += …`).
+    pub reads_output: bool,
+    /// Arithmetic operations of one call.
+    pub flops: f64,
+}
+
+impl Instance {
+    /// A kernel at a shape (one value per shape variable, in declaration order).
+    ///
+    /// # Errors
+    ///
+    /// If an extent is not positive, or a tensor has more elements than can be addressed.
+    pub fn of(def: &KernelDef, shape: &[i64]) -> Result<Instance> {
+        let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map(|at| shape[at]);
+        let extent = |what: &str, affine: &Affine| {
+            evaluate(affine, value).filter(|n| (1..=1 << 40).contains(n)).ok_or_else(|| {
+                Error::input(format!(
+                    "at shape {shape:?}, {what} of `{}` has extent {affine}: expected 1 or more",
+                    def.name
+                ))
+            })
+        };
+        let mut dims = Vec::new();
+        for param in &def.params {
+            let of_param: Vec<i64> = param.dims.iter().map(|d| extent(&param.name, d)).collect::<Result<_>>()?;
+            let elements = of_param.iter().try_fold(1i64, |product, n| product.checked_mul(*n));
+            if elements.is_none_or(|n| n > 1 << 40) {
+                return Err(Error::input(format!(
+                    "at shape {shape:?}, `{}` has more elements than fit memory",
+                    param.name
+                )));
+            }
+            dims.push(of_param);
+        }
+        let extents: Vec<i64> = def.loops.iter().map(|l| extent(&l.name, &l.extent)).collect::<Result<_>>()?;
+        let shape = shape.to_vec();
+        Ok(Instance { shape, dims, output: def.output, reads_output: reads_output(def), flops: flops(def, &extents) })
+    }
+
+    /// The strides of all parameters, as [`crate::abi::Run`] takes them.
+    pub fn strides(&self) -> Vec<i64> {
+        self.dims.iter().flat_map(|dims| contiguous(dims)).collect()
+    }
+
+    /// How many elements a parameter has.
+    pub fn elements(&self, param: usize) -> usize {
+        self.dims[param].iter().product::<i64>() as usize
+    }
+}
+
+/// Row-major strides without gaps.
+pub(super) fn contiguous(dims: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1; dims.len()];
+    for d in (1..dims.len()).rev() {
+        strides[d - 1] = strides[d] * dims[d];
+    }
+    strides
+}
+
+/// The value of an affine expression, unless a variable is unknown or it overflows.
+pub(crate) fn evaluate(affine: &Affine, value: impl Fn(&str) -> Option<i64>) -> Option<i64> {
+    affine.terms.iter().try_fold(affine.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(value(name)?)?))
+}
+
+fn reads_output(def: &KernelDef) -> bool {
+    let reduction = def.reduction.as_ref().map(|r| [&r.init, &r.update]);
+    reduction.into_iter().flatten().chain([&def.epilogue]).any(|e| reads(e, def.output))
+}
+
+fn reads(expr: &Expr, param: usize) -> bool {
+    matches!(expr, Expr::Load { param: p, .. } if *p == param) || children(expr).iter().any(|e| reads(e, param))
+}
+
+/// Operations as they are counted for throughput: one per arithmetic operator, method or comparison.
+fn flops(def: &KernelDef, extents: &[i64]) -> f64 {
+    let all: f64 = extents.iter().map(|n| *n as f64).product();
+    let spatial = |l: &&dietcode_syntax::Loop| l.role == dietcode_syntax::Role::Spatial;
+    let outputs: f64 = def.loops.iter().zip(extents).filter(|(l, _)| spatial(l)).map(|(_, n)| *n as f64).product();
+    let sum = def.reduction.as_ref().map_or(0.0, |r| all * (operations(&r.update) + 1.0));
+    // A copy counts one operation per element, so that its throughput is a number too.
+    (sum + outputs * operations(&def.epilogue)).max(outputs)
+}
+
+fn operations(expr: &Expr) -> f64 {
+    let own = match expr {
+        Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => 0.0,
+        Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) | Expr::Select { .. } => 1.0,
+    };
+    own + children(expr).iter().map(|e| operations(e)).sum::<f64>()
+}
+
+fn children(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => vec![],
+        Expr::Neg(e) => vec![e],
+        Expr::Binary(_, a, b) => vec![a, b],
+        Expr::Call(_, args) => args.iter().collect(),
+        Expr::Select { lhs, rhs, then, otherwise, .. } => vec![lhs, rhs, then, otherwise],
+    }
+}

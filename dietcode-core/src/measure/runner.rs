@@ -1,0 +1,184 @@
+//! The side that survives: starts workers, hands them jobs, and notes what became of each implementation.
+
+mod worker_process;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use worker_process::{Ended, WorkerProcess};
+
+use super::baselines::BlasLibrary;
+use super::protocol::{Event, Request};
+use super::{Failure, Job, Sample};
+use crate::{Error, ErrorKind, Result};
+
+/// How long a worker may take before it is killed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The first call of an implementation, loading and checking included.
+    pub run: Duration,
+    /// The reference on one instance, inputs included.
+    pub reference: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { run: Duration::from_secs(30), reference: Duration::from_secs(120) }
+    }
+}
+
+/// What a job came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// In the order of the job's implementations.
+    pub outcomes: Vec<Result<Sample, Failure>>,
+    /// Rounds that were repeated since others used the cores.
+    pub disturbed: u32,
+}
+
+/// Runs jobs in workers: one worker for each number of threads, since libraries read that at their start.
+#[derive(Debug)]
+pub struct Runner {
+    command: Vec<OsString>,
+    limits: Limits,
+    workers: BTreeMap<usize, WorkerProcess>,
+}
+
+impl Runner {
+    /// `command` starts a worker: a program that calls [`serve`](super::worker::serve) on its standard input and output.
+    pub fn new(command: Vec<OsString>, limits: Limits) -> Runner {
+        Runner { command, limits, workers: BTreeMap::new() }
+    }
+
+    /// Checks and measures the implementations of a job. Whatever one of them does, the others have their outcome.
+    ///
+    /// # Errors
+    ///
+    /// If no worker can be started or the reference itself cannot be computed.
+    pub fn measure(&mut self, job: &Job) -> Result<Measured> {
+        let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
+        loop {
+            let left: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
+            let part = Job {
+                implementations: left.iter().map(|at| job.implementations[*at].clone()).collect(),
+                ..job.clone()
+            };
+            match self.attempt(&part)? {
+                Attempt::Done(measured) => {
+                    if measured.outcomes.iter().any(Result::is_err) {
+                        // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
+                        self.workers.remove(&job.threads);
+                    }
+                    for (at, outcome) in left.into_iter().zip(measured.outcomes) {
+                        outcomes[at] = Some(outcome);
+                    }
+                    return Ok(Measured {
+                        outcomes: outcomes.into_iter().flatten().collect(),
+                        disturbed: measured.disturbed,
+                    });
+                }
+                Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
+                // It passed its check and failed when it was called again. Among several it must be found out which.
+                Attempt::Lost(None, failure) if left.len() == 1 => outcomes[left[0]] = Some(Err(failure)),
+                Attempt::Lost(None, _) => {
+                    for at in left {
+                        let alone = Job { implementations: vec![job.implementations[at].clone()], ..job.clone() };
+                        outcomes[at] = self.measure(&alone)?.outcomes.pop();
+                    }
+                }
+            }
+            if outcomes.iter().all(Option::is_some) {
+                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), disturbed: 0 });
+            }
+        }
+    }
+
+    /// The BLAS in a library (a path, or a name for the dynamic linker), if there is one that can be called.
+    ///
+    /// # Errors
+    ///
+    /// If no worker can be started.
+    pub fn probe(&mut self, library: &Path) -> Result<Option<BlasLibrary>> {
+        let limit = self.limits.run;
+        let worker = self.worker(1)?;
+        match worker.ask(&Request::Probe(library.to_owned())).and_then(|()| worker.next(limit)) {
+            Ok(Event::Probed(found)) => Ok(found),
+            Ok(other) => Err(out_of_turn(&other)),
+            Err(_) => {
+                self.workers.remove(&1);
+                Ok(None)
+            }
+        }
+    }
+
+    fn attempt(&mut self, job: &Job) -> Result<Attempt> {
+        let limits = self.limits;
+        let worker = self.worker(job.threads)?;
+        let request = Request::Measure(Box::new(job.clone()));
+        let (mut at, mut limit) = (At::Start, limits.reference);
+        let mut event = worker.ask(&request).and_then(|()| worker.next(limit));
+        loop {
+            (at, limit) = match event {
+                Ok(Event::Reference) => (At::Start, limits.reference),
+                Ok(Event::Checking(index)) => (At::Checking(index), limits.run),
+                Ok(Event::Timing(seconds)) => {
+                    (At::Timing, limits.run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
+                }
+                Ok(Event::Measured { outcomes, disturbed }) => {
+                    return Ok(Attempt::Done(Measured { outcomes, disturbed }));
+                }
+                Ok(Event::Refused(why)) => {
+                    return Err(Error::new(
+                        ErrorKind::Failed,
+                        format!("cannot measure at shape {:?}: {why}", job.instance.shape),
+                    ));
+                }
+                Ok(other @ (Event::Ready { .. } | Event::Probed(_))) => return Err(out_of_turn(&other)),
+                Err(ended) => return self.lost(job, at, ended),
+            };
+            event = self.worker(job.threads)?.next(limit);
+        }
+    }
+
+    /// The worker is gone; where it was tells whose fault that is.
+    fn lost(&mut self, job: &Job, at: At, ended: Ended) -> Result<Attempt> {
+        self.workers.remove(&job.threads);
+        let failure = ended.into_failure();
+        match at {
+            At::Checking(index) => Ok(Attempt::Lost(Some(index), failure)),
+            At::Timing => Ok(Attempt::Lost(None, failure)),
+            At::Start => Err(Error::new(
+                ErrorKind::Failed,
+                format!("the reference cannot be computed at shape {:?}: it {failure}", job.instance.shape),
+            )),
+        }
+    }
+
+    fn worker(&mut self, threads: usize) -> Result<&mut WorkerProcess> {
+        if !self.workers.contains_key(&threads) {
+            let started = WorkerProcess::start(&self.command, threads, self.limits.run)?;
+            self.workers.insert(threads, started);
+        }
+        Ok(self.workers.get_mut(&threads).expect("it was inserted above"))
+    }
+}
+
+/// Where a worker was last heard of.
+#[derive(Clone, Copy)]
+enum At {
+    Start,
+    Checking(usize),
+    Timing,
+}
+
+enum Attempt {
+    Done(Measured),
+    /// The worker died of an implementation; if it is known which, its position in the job.
+    Lost(Option<usize>, Failure),
+}
+
+fn out_of_turn(event: &Event) -> Error {
+    Error::new(ErrorKind::Failed, format!("a worker answered out of turn: {event:?}"))
+}

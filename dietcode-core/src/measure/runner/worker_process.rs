@@ -1,0 +1,161 @@
+//! One worker process, and what it says.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::measure::Failure;
+use crate::measure::protocol::{Event, Request, VERSION};
+use crate::{Error, ErrorKind, Result};
+
+/// A running worker. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct WorkerProcess {
+    child: Child,
+    requests: ChildStdin,
+    events: Receiver<String>,
+    complaint: Arc<Mutex<String>>,
+}
+
+/// Why no event comes any more.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The process ended, with the last line it wrote to its standard error.
+    Exited(ExitStatus, String),
+    /// It said nothing for so long, and was killed.
+    Silent(Duration),
+    /// It said something that is no event.
+    Babbled(String),
+}
+
+/// Variables from which libraries read the number of their threads when they start.
+const THREAD_VARIABLES: &[&str] = &[
+    "MATMUL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+];
+
+impl WorkerProcess {
+    /// Starts one and waits for its first line.
+    pub(super) fn start(command: &[OsString], threads: usize, limit: Duration) -> Result<WorkerProcess> {
+        let shown = || command.join(" ".as_ref()).to_string_lossy().into_owned();
+        let failed = |why: String| {
+            Error::new(ErrorKind::Unavailable, format!("the measuring process `{}` does not start: {why}", shown()))
+        };
+        let (program, arguments) = command.split_first().ok_or_else(|| failed("no program is named".into()))?;
+        let mut process = Command::new(program);
+        process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        process.envs(THREAD_VARIABLES.iter().map(|name| (name, threads.to_string())));
+        // An interrupt from the terminal is for the search, which ends in its own time.
+        let mut child = process.process_group(0).spawn().map_err(|e| failed(e.to_string()))?;
+        let (Some(requests), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed("it has no standard streams".into()));
+        };
+        let complaint = Arc::new(Mutex::new(String::new()));
+        let events = listen(stdout, stderr, Arc::clone(&complaint));
+        let mut worker = WorkerProcess { child, requests, events, complaint };
+        match worker.next(limit) {
+            Ok(Event::Ready { version: VERSION }) => Ok(worker),
+            Ok(other) => Err(failed(format!("it speaks another protocol than version {VERSION}: {other:?}"))),
+            Err(ended) => Err(failed(ended.into_failure().to_string())),
+        }
+    }
+
+    /// Sends a request.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<(), Ended> {
+        let mut line = serde_json::to_string(request).map_err(|e| Ended::Babbled(e.to_string()))?;
+        line.push('\n');
+        self.requests.write_all(line.as_bytes()).map_err(|_| self.end())
+    }
+
+    /// Waits for the next event.
+    pub(super) fn next(&mut self, limit: Duration) -> Result<Event, Ended> {
+        match self.events.recv_timeout(limit) {
+            Ok(line) => serde_json::from_str(&line).map_err(|_| Ended::Babbled(line)),
+            Err(RecvTimeoutError::Timeout) => Err(Ended::Silent(limit)),
+            Err(RecvTimeoutError::Disconnected) => Err(self.end()),
+        }
+    }
+
+    fn end(&mut self) -> Ended {
+        // Its output is closed, so it has ended or is about to; one that only closed its output is killed.
+        for _ in 0..100 {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                return Ended::Exited(status, complaint);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ended::Silent(Duration::ZERO)
+    }
+}
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Passes on the lines of standard output, and remembers the last one of standard error.
+fn listen(
+    stdout: impl std::io::Read + Send + 'static,
+    stderr: impl std::io::Read + Send + 'static,
+    complaint: Arc<Mutex<String>>,
+) -> Receiver<String> {
+    let (sender, events) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            *complaint.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        }
+    });
+    events
+}
+
+impl Ended {
+    /// As it stands in a record.
+    pub(super) fn into_failure(self) -> Failure {
+        match self {
+            Ended::Silent(limit) => Failure::Timeout { seconds: limit.as_secs_f64() },
+            Ended::Babbled(line) => Failure::Crash { signal: "nonsense on its output".into(), message: line },
+            Ended::Exited(status, message) => {
+                let signal = match status.signal() {
+                    Some(signal) => signal_name(signal),
+                    None => format!("exit status {}", status.code().unwrap_or(-1)),
+                };
+                Failure::Crash { signal, message }
+            }
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let names = [
+        (libc::SIGSEGV, "SIGSEGV"),
+        (libc::SIGBUS, "SIGBUS"),
+        (libc::SIGILL, "SIGILL"),
+        (libc::SIGFPE, "SIGFPE"),
+        (libc::SIGABRT, "SIGABRT"),
+        (libc::SIGKILL, "SIGKILL"),
+        (libc::SIGTRAP, "SIGTRAP"),
+        (libc::SIGTERM, "SIGTERM"),
+    ];
+    names.iter().find(|(n, _)| *n == signal).map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}

@@ -1,0 +1,71 @@
+//! Times, and the figures made of them.
+
+use serde::{Deserialize, Serialize};
+
+/// What was measured of one implementation on one instance: warm caches, wall clock (`CLOCK_MONOTONIC`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Seconds per call, one entry per round.
+    pub seconds: Vec<f64>,
+    /// Largest deviation from the reference, relative to the reference's largest element; 0 where there is nothing to
+    /// compare.
+    pub rel_err: f64,
+}
+
+/// The median of repeats and their spread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The middle one.
+    pub median: f64,
+    /// Third quartile less first quartile.
+    pub iqr: f64,
+    /// Of how many.
+    pub repeats: usize,
+}
+
+impl Sample {
+    /// Median and spread of the seconds per call.
+    pub fn seconds(&self) -> Summary {
+        Summary::of(&self.seconds)
+    }
+
+    /// Median and spread of the throughput at `flops` operations per call, in GFLOP/s.
+    pub fn gflops(&self, flops: f64) -> Summary {
+        let rates: Vec<f64> = self.seconds.iter().map(|s| flops / s / 1e9).collect();
+        Summary::of(&rates)
+    }
+}
+
+impl Summary {
+    /// Of any values; NaN of none.
+    pub fn of(values: &[f64]) -> Summary {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Summary {
+            median: quantile(&sorted, 0.5),
+            iqr: quantile(&sorted, 0.75) - quantile(&sorted, 0.25),
+            repeats: sorted.len(),
+        }
+    }
+}
+
+/// Linear between the two neighbours.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let at = q * last as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    below + (above - below) * at.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_median_and_quartiles() {
+        let summary = Summary::of(&[5.0, 1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(summary, Summary { median: 3.0, iqr: 2.0, repeats: 5 });
+        assert_eq!(Summary::of(&[1.0, 2.0]).median, 1.5);
+        assert!(Summary::of(&[]).median.is_nan());
+    }
+}

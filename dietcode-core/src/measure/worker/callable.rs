@@ -1,0 +1,84 @@
+//! An implementation, loaded and ready to be called.
+
+use std::ffi::c_void;
+
+use super::library::Library;
+use super::tensors::Tensors;
+use crate::codegen::registry::Decision;
+use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
+use crate::measure::{Failure, Implementation};
+
+/// What there is to call.
+pub(super) enum Callable {
+    MicroKernel(Library),
+    Dispatched(Vec<Library>, Decision),
+    Matrixmultiply(Gemm),
+    Blas(Blas, Gemm),
+    Peak(Library, i64),
+}
+
+/// One call's arguments.
+pub(super) struct Arguments<'a> {
+    pub(super) buffers: &'a [*mut c_void],
+    pub(super) strides: &'a [i64],
+    pub(super) shape: &'a [i64],
+    pub(super) threads: usize,
+}
+
+impl Callable {
+    /// Loads it; `threads` is how many a BLAS may use.
+    pub(super) fn load(implementation: &Implementation, threads: usize) -> Result<Callable, Failure> {
+        Ok(match implementation {
+            Implementation::MicroKernel(unit) => Callable::MicroKernel(Library::load(unit)?),
+            Implementation::Dispatched { units, decision } => {
+                Callable::Dispatched(units.iter().map(Library::load).collect::<Result<_, _>>()?, decision.clone())
+            }
+            Implementation::Matrixmultiply(gemm) => Callable::Matrixmultiply(gemm.clone()),
+            Implementation::Blas { library, gemm } => Callable::Blas(Blas::load(library, threads)?, gemm.clone()),
+            Implementation::Peak { unit, tiles } => Callable::Peak(Library::load(unit)?, *tiles),
+        })
+    }
+
+    /// Whether it computes the kernel's output, so that there is something to check.
+    pub(super) fn has_output(&self) -> bool {
+        !matches!(self, Callable::Peak(..))
+    }
+
+    /// Calls it once.
+    pub(super) fn call(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
+        let Arguments { buffers, strides, shape, threads } = *arguments;
+        let launched = |library: &Library, shape: &[i64]| {
+            // SAFETY: the tensors are contiguous at the instance's shape, and guarded. What the code does with them is
+            // what the worker is there to find out.
+            let result = unsafe { library.launch(buffers, strides, shape, threads) };
+            result.map_err(|e| Failure::Load { message: e.to_string() })
+        };
+        match self {
+            Callable::MicroKernel(library) => launched(library, shape),
+            Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], shape),
+            Callable::Peak(library, tiles) => launched(library, &[*tiles]),
+            Callable::Matrixmultiply(gemm) => {
+                // SAFETY: the matcher made the extents and strides from the tensors' own.
+                unsafe { matrixmultiply::run(gemm, buffers) };
+                Ok(())
+            }
+            Callable::Blas(blas, gemm) => {
+                // SAFETY: as above.
+                unsafe { blas.run(gemm, buffers) };
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Arguments<'_> {
+    /// Of a job's tensors.
+    pub(super) fn of<'a>(
+        buffers: &'a [*mut c_void],
+        tensors: &'a Tensors,
+        shape: &'a [i64],
+        threads: usize,
+    ) -> Arguments<'a> {
+        Arguments { buffers, strides: &tensors.strides, shape, threads }
+    }
+}

@@ -1,0 +1,141 @@
+//! What the output must be: the reference's values, each with the bound within which f32 arithmetic has to end.
+
+use std::ffi::c_void;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::library::Library;
+use super::tensors::Tensors;
+use crate::measure::instance::contiguous;
+use crate::measure::{Failure, Job};
+use crate::{Error, ErrorKind, Result};
+
+/// The reference's output for one instance and seed.
+#[derive(Debug)]
+pub(super) struct Expected {
+    dims: Vec<i64>,
+    /// Values, then bounds.
+    numbers: Vec<f64>,
+}
+
+impl Expected {
+    /// Reads what an earlier worker stored, or computes and stores it.
+    pub(super) fn of(job: &Job, tensors: &Tensors) -> Result<Expected> {
+        let dims = job.instance.dims[job.instance.output].clone();
+        let elements = job.instance.elements(job.instance.output);
+        let numbers = match read(&job.expected, 2 * elements) {
+            Some(numbers) => numbers,
+            None => {
+                let numbers = compute(job, tensors, elements)?;
+                // The next worker computes it again if it cannot be stored.
+                let _ = write(&job.expected, &numbers);
+                numbers
+            }
+        };
+        Ok(Expected { dims, numbers })
+    }
+
+    /// Compares every element; gives the largest deviation relative to the largest expected value.
+    pub(super) fn compare(&self, found: &[f32]) -> Result<f64, Failure> {
+        let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
+        let (mut deviation, mut largest, mut wrong, mut first) = (0.0f64, 0.0f64, 0, None);
+        for (at, found) in found.iter().enumerate() {
+            let off = (f64::from(*found) - values[at]).abs();
+            if off.is_finite() {
+                deviation = deviation.max(off);
+            }
+            if values[at].is_finite() {
+                largest = largest.max(values[at].abs());
+            }
+            let same = off <= bounds[at] || same_special(f64::from(*found), values[at]);
+            if !same {
+                wrong += 1;
+                first.get_or_insert(at);
+            }
+        }
+        match first {
+            None => Ok(if deviation == 0.0 { 0.0 } else { deviation / largest }),
+            Some(at) => Err(Failure::Wrong {
+                index: unflatten(at, &self.dims),
+                found: found[at].to_string(),
+                expected: values[at],
+                bound: bounds[at],
+                elements: wrong,
+            }),
+        }
+    }
+
+    /// Bytes in memory.
+    pub(super) fn footprint(&self) -> usize {
+        8 * self.numbers.len()
+    }
+}
+
+/// A nest may compute infinities and NaN from finite inputs, by a division or a root; then so must its kernels.
+fn same_special(found: f64, expected: f64) -> bool {
+    (found.is_nan() && expected.is_nan()) || (expected.is_infinite() && found == expected)
+}
+
+fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
+    let Job { instance, reference, threads, .. } = job;
+    let library = Library::load(reference)
+        .map_err(|failure| Error::new(ErrorKind::Failed, format!("the reference {failure}")))?;
+    let mut numbers = vec![f64::NAN; 2 * elements];
+    let (values, bounds) = numbers.split_at_mut(elements);
+    let mut buffers = tensors.pointers();
+    buffers[instance.output] = values.as_mut_ptr().cast();
+    buffers.push(bounds.as_mut_ptr().cast());
+    if let Some(initial) = &tensors.initial {
+        buffers.push(initial.as_ptr().cast_mut().cast::<c_void>());
+    }
+    // SAFETY: the buffers are as `codegen::c::reference` declares them; the reference is trusted.
+    unsafe { library.launch(&buffers, &instance.strides(), &instance.shape, *threads)? };
+    match numbers[elements..].iter().position(|bound| bound.is_nan()) {
+        Some(at) if !numbers[at].is_nan() => Err(Error::new(
+            ErrorKind::Failed,
+            format!("the reference computed no bound for element {:?}", unflatten(at, &instance.dims[instance.output])),
+        )),
+        _ => Ok(numbers),
+    }
+}
+
+fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
+    let strides = contiguous(dims);
+    strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
+}
+
+fn read(path: &Path, numbers: usize) -> Option<Vec<f64>> {
+    let bytes = fs::read(path).ok()?;
+    let whole = bytes.len() == 8 * numbers;
+    whole.then(|| bytes.as_chunks::<8>().0.iter().map(|b| f64::from_ne_bytes(*b)).collect())
+}
+
+fn write(path: &Path, numbers: &[f64]) -> io::Result<()> {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let unfinished = path.with_extension("part");
+    fs::write(&unfinished, bytes)?;
+    fs::rename(unfinished, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected() -> Expected {
+        Expected { dims: vec![2, 2], numbers: vec![1.0, 2.0, -4.0, f64::INFINITY, 0.1, 0.1, 0.1, 0.1] }
+    }
+
+    #[test]
+    fn every_element_is_compared_with_its_own_bound() {
+        assert!(expected().compare(&[1.05, 2.0, -4.0, f32::INFINITY]).is_ok());
+        let failure = expected().compare(&[1.0, 2.0, -4.2, f32::INFINITY]).unwrap_err();
+        assert!(matches!(failure, Failure::Wrong { ref index, elements: 1, .. } if *index == [1, 0]), "{failure:?}");
+    }
+
+    #[test]
+    fn poison_that_was_left_is_wrong() {
+        let failure = expected().compare(&[1.0, f32::NAN, f32::NAN, f32::INFINITY]).unwrap_err();
+        assert!(matches!(failure, Failure::Wrong { ref index, elements: 2, .. } if *index == [0, 1]), "{failure:?}");
+    }
+}

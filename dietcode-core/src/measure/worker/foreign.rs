@@ -1,0 +1,69 @@
+//! How much of the machine others used meanwhile.
+
+use std::time::{Duration, Instant};
+
+/// The clocks at the start of a round.
+#[derive(Debug)]
+pub(super) struct Watch {
+    at: Instant,
+    own: Duration,
+    machine: Option<Duration>,
+}
+
+/// The kernel counts the machine's time in ticks of 10 ms, so that much on each of two cores may be an artefact.
+const GRAIN: Duration = Duration::from_millis(20);
+
+/// Others may use this share of one core without a round being called disturbed.
+const TOLERATED: f64 = 0.1;
+
+impl Watch {
+    /// Starts watching.
+    pub(super) fn start() -> Watch {
+        Watch { at: Instant::now(), own: own_cpu_time(), machine: machine_cpu_time() }
+    }
+
+    /// Whether other processes (or, on a virtual machine, the host) used the cores since the start. Where the system
+    /// does not tell, no.
+    pub(super) fn disturbed(&self) -> bool {
+        let (Some(before), Some(after)) = (self.machine, machine_cpu_time()) else { return false };
+        let own = own_cpu_time().saturating_sub(self.own);
+        let foreign = after.saturating_sub(before).saturating_sub(own);
+        foreign > GRAIN + self.at.elapsed().mul_f64(TOLERATED)
+    }
+}
+
+/// CPU time of all threads of this process.
+pub(super) fn own_cpu_time() -> Duration {
+    // SAFETY: all zeros is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let time = |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// CPU time that all cores spent on anything, the time that a host took away included.
+fn machine_cpu_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    // SAFETY: sysconf has no preconditions.
+    let ticks_per_second = u32::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    Some(Duration::from_secs(busy_ticks(&text)?) / ticks_per_second)
+}
+
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guests are counted in user and nice already.
+fn busy_ticks(stat: &str) -> Option<u64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    Some([0, 1, 2, 5, 6, 7].iter().filter_map(|field| fields.get(*field)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        assert_eq!(busy_ticks("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 9 9"), Some(63));
+        assert_eq!(busy_ticks(""), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! The process in which candidates run: it may crash, hang or be killed, and only the candidate is lost.
+
+mod callable;
+mod expected;
+mod foreign;
+mod guarded;
+mod library;
+mod rounds;
+mod tensors;
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use callable::{Arguments, Callable};
+use expected::Expected;
+use rounds::Entry;
+use tensors::Tensors;
+
+use super::baselines::BlasLibrary;
+use super::protocol::{Event, Request, VERSION};
+use super::{Failure, Instance, Job, Sample};
+use crate::{Error, ErrorKind, Result};
+
+/// Instances stay prepared up to this much memory; what was used longest ago goes first.
+const PREPARED_BYTES: usize = 1 << 30;
+
+/// Carries out requests until `input` ends. Each is one line of JSON, and so is each event.
+///
+/// # Errors
+///
+/// If `input` or `output` breaks, or a line is not a request. What a request asks for never is an error here.
+pub fn serve(input: impl BufRead, output: impl Write) -> Result<()> {
+    limit_resources();
+    let mut worker = Worker { output, prepared: Vec::new() };
+    worker.tell(&Event::Ready { version: VERSION })?;
+    for line in input.lines() {
+        let line = line.map_err(|e| broken(&e))?;
+        let request = serde_json::from_str(&line).map_err(|e| Error::input("not a request").caused_by(e))?;
+        let answer = match request {
+            Request::Probe(library) => Event::Probed(BlasLibrary::probe(&library)),
+            Request::Measure(job) => worker.measure(&job).unwrap_or_else(|e| Event::Refused(e.to_string())),
+        };
+        worker.tell(&answer)?;
+    }
+    Ok(())
+}
+
+struct Worker<W> {
+    output: W,
+    /// Least recently used first.
+    prepared: Vec<Prepared>,
+}
+
+/// An instance with its inputs and what its output must be.
+struct Prepared {
+    instance: Instance,
+    seed: u64,
+    tensors: Tensors,
+    expected: Expected,
+}
+
+impl<W: Write> Worker<W> {
+    fn tell(&mut self, event: &Event) -> Result<()> {
+        let mut line = serde_json::to_string(event).map_err(|e| broken(&e))?;
+        line.push('\n');
+        self.output.write_all(line.as_bytes()).and_then(|()| self.output.flush()).map_err(|e| broken(&e))
+    }
+
+    fn measure(&mut self, job: &Job) -> Result<Event> {
+        let mut prepared = self.prepare(job)?;
+        let mut checked = Vec::new();
+        for (index, implementation) in job.implementations.iter().enumerate() {
+            self.tell(&Event::Checking(index))?;
+            let loaded = Callable::load(implementation, job.threads);
+            checked.push(loaded.and_then(|callable| check(callable, job, &mut prepared)));
+        }
+        let (outcomes, disturbed) = self.time(job, &prepared, &checked)?;
+        self.keep(prepared);
+        Ok(Event::Measured { outcomes, disturbed })
+    }
+
+    /// Rounds of all that passed; those whose only call was slow are measured already.
+    fn time(
+        &mut self,
+        job: &Job,
+        prepared: &Prepared,
+        checked: &[Result<Checked, Failure>],
+    ) -> Result<(Vec<Result<Sample, Failure>>, u32)> {
+        let fast = |c: &&Checked| c.first <= job.timing.slow_seconds;
+        let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
+        self.tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, &job.timing)).sum()))?;
+        let buffers = prepared.tensors.pointers();
+        let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
+        let mut entries: Vec<Entry<'_>> =
+            passed.iter().map(|c| Entry { callable: &c.callable, first: c.first, seconds: Vec::new() }).collect();
+        let disturbed = rounds::run(&mut entries, &arguments, &job.timing)
+            .map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
+        let mut timed = entries.into_iter().map(|e| e.seconds);
+        let outcome = |checked: &Result<Checked, Failure>| {
+            let checked = checked.as_ref().map_err(Clone::clone)?;
+            let seconds = if fast(&checked) { timed.next().unwrap_or_default() } else { vec![checked.first] };
+            Ok(Sample { seconds, rel_err: checked.rel_err })
+        };
+        Ok((checked.iter().map(outcome).collect(), disturbed))
+    }
+
+    fn prepare(&mut self, job: &Job) -> Result<Prepared> {
+        let same = |p: &Prepared| p.instance == job.instance && p.seed == job.seed;
+        if let Some(at) = self.prepared.iter().position(same) {
+            return Ok(self.prepared.remove(at));
+        }
+        self.tell(&Event::Reference)?;
+        let tensors = Tensors::new(&job.instance, job.seed)?;
+        let expected = Expected::of(job, &tensors)?;
+        Ok(Prepared { instance: job.instance.clone(), seed: job.seed, tensors, expected })
+    }
+
+    fn keep(&mut self, prepared: Prepared) {
+        self.prepared.push(prepared);
+        while self.prepared.len() > 1 && self.prepared.iter().map(Prepared::footprint).sum::<usize>() > PREPARED_BYTES {
+            self.prepared.remove(0);
+        }
+    }
+}
+
+impl Prepared {
+    fn footprint(&self) -> usize {
+        self.tensors.footprint() + self.expected.footprint()
+    }
+}
+
+/// An implementation whose first call computed the right thing.
+struct Checked {
+    callable: Callable,
+    first: f64,
+    rel_err: f64,
+}
+
+fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
+    prepared.tensors.poison();
+    let buffers = prepared.tensors.pointers();
+    let start = Instant::now();
+    callable.call(&Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads))?;
+    let first = start.elapsed().as_secs_f64();
+    if let Some(damage) = prepared.tensors.damage() {
+        return Err(damage);
+    }
+    let rel_err = if callable.has_output() { prepared.expected.compare(prepared.tensors.output())? } else { 0.0 };
+    Ok(Checked { callable, first, rel_err })
+}
+
+fn broken(cause: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Failed, format!("the connection to the worker broke: {cause}"))
+}
+
+/// A candidate that allocates without end fails alone, and a worker ends with the process that started it.
+fn limit_resources() {
+    // SAFETY: sysconf has no preconditions, the pointer is to an rlimit, and prctl is told to send a signal.
+    unsafe {
+        let memory =
+            (libc::sysconf(libc::_SC_PHYS_PAGES) as u64).saturating_mul(libc::sysconf(libc::_SC_PAGESIZE) as u64);
+        let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
+        libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
+        #[cfg(target_os = "linux")]
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+}

@@ -1,0 +1,92 @@
+//! Times implementations by turns, so that whatever drifts, drifts under all of them.
+
+use std::time::{Duration, Instant};
+
+use super::callable::{Arguments, Callable};
+use super::foreign::{Watch, own_cpu_time};
+use crate::measure::{Failure, Timing};
+
+/// A sample spans at least this long; calls that are shorter are made several at a time.
+const SAMPLE: Duration = Duration::from_millis(1);
+
+/// Calls longer than this warm their own caches.
+const LONG: Duration = Duration::from_millis(20);
+
+/// However short the calls, a comparison ends after so many rounds.
+const MOST_ROUNDS: usize = 200;
+
+/// An implementation in the rounds, with what it took so far.
+pub(super) struct Entry<'a> {
+    pub(super) callable: &'a Callable,
+    /// The call that was checked, in seconds.
+    pub(super) first: f64,
+    /// Seconds per call, one entry per round.
+    pub(super) seconds: Vec<f64>,
+}
+
+impl Entry<'_> {
+    fn calls(&self) -> usize {
+        (SAMPLE.as_secs_f64() / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
+    }
+
+    /// One sample: seconds per call.
+    fn sample(&self, arguments: &Arguments<'_>) -> Result<f64, Failure> {
+        if arguments.threads > 1 {
+            settle();
+        }
+        if self.first < LONG.as_secs_f64() {
+            self.callable.call(arguments)?;
+        }
+        let calls = self.calls();
+        let start = Instant::now();
+        for _ in 0..calls {
+            self.callable.call(arguments)?;
+        }
+        Ok(start.elapsed().as_secs_f64() / calls as f64)
+    }
+}
+
+/// About how long [`run`] takes for one implementation whose calls take `first` seconds.
+pub(super) fn estimate(first: f64, timing: &Timing) -> f64 {
+    let sample = first.max(SAMPLE.as_secs_f64()) + if first < LONG.as_secs_f64() { first } else { 0.0 };
+    (timing.rounds as f64 * sample).max(2.0 * timing.seconds)
+}
+
+/// Runs the rounds; gives how many were repeated because others used the cores. A machine that is never left alone
+/// doubles the rounds and no more.
+pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: &Timing) -> Result<u32, Failure> {
+    let mut disturbed = 0;
+    let mut round = 0;
+    while !entries.is_empty() && round < MOST_ROUNDS && !enough(entries, timing) {
+        let watch = Watch::start();
+        let samples: Vec<f64> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
+        if watch.disturbed() && (disturbed as usize) < timing.rounds {
+            disturbed += 1;
+            continue;
+        }
+        for (entry, seconds) in entries.iter_mut().zip(samples) {
+            entry.seconds.push(seconds);
+        }
+        round += 1;
+    }
+    Ok(disturbed)
+}
+
+fn enough(entries: &[Entry<'_>], timing: &Timing) -> bool {
+    entries.iter().all(|entry| {
+        let spent: f64 = entry.seconds.iter().sum::<f64>() * entry.calls() as f64;
+        entry.seconds.len() >= timing.rounds && spent >= timing.seconds
+    })
+}
+
+/// Waits until the threads of whoever was called last have gone to sleep: some libraries' threads spin for a while, and
+/// would take the cores from whoever is called next.
+fn settle() {
+    for _ in 0..200 {
+        let before = own_cpu_time();
+        std::thread::sleep(Duration::from_millis(1));
+        if own_cpu_time().saturating_sub(before) < Duration::from_micros(200) {
+            return;
+        }
+    }
+}
