@@ -1,0 +1,191 @@
+//! Compiles C files whose object is missing or was made of something else.
+//!
+//! Beside each object stands its key: a hash of the C file, of the headers it includes, of the compiler and its
+//! arguments. Time stamps play no part, so a fresh checkout or a restored cache recompiles nothing either.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::{Error, ErrorKind, Result};
+
+/// An object that has to be made.
+pub(crate) struct Job {
+    command: Command,
+    /// The C file, for messages.
+    source: PathBuf,
+    object: PathBuf,
+    key_file: PathBuf,
+    key: String,
+}
+
+/// The jobs that bring a folder's objects up to date, in the order of the files.
+///
+/// `files` are (name, text) of everything generated there.
+pub(crate) fn outdated(
+    folder: &Path,
+    files: &[(String, String)],
+    toolchain: &Toolchain,
+    target: &CpuTarget,
+) -> Vec<Job> {
+    let texts: BTreeMap<&str, &str> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    sources(files)
+        .map(|stem| {
+            let (source, object) = (format!("{stem}.c"), format!("{stem}.o"));
+            let mut command = toolchain.object(Path::new(&source), Path::new(&object));
+            // Relative names keep the object free of where it was made.
+            command.current_dir(folder);
+            let key = key(&source, &texts, &command, target);
+            let key_file = folder.join(key_name(stem));
+            Job { command, source: folder.join(&source), object: folder.join(&object), key_file, key }
+        })
+        .filter(|job| !job.is_done())
+        .collect()
+}
+
+/// The names, without `.c`, of the C files among these.
+pub(crate) fn sources(files: &[(String, String)]) -> impl Iterator<Item = &str> {
+    files.iter().filter_map(|(name, _)| name.strip_suffix(".c"))
+}
+
+/// The name of the file that holds an object's key.
+pub(crate) fn key_name(stem: &str) -> String {
+    format!("{stem}.o.key")
+}
+
+/// Carries out jobs on up to `at_once` threads; the errors of all that failed.
+pub(crate) fn make(jobs: Vec<Job>, at_once: usize) -> Result<(), Vec<Error>> {
+    let threads = at_once.clamp(1, jobs.len().max(1));
+    let jobs = Mutex::new(jobs.into_iter());
+    let errors = Mutex::new(Vec::new());
+    let take = || jobs.lock().expect("no thread panics while it holds this").next();
+    let work = || {
+        while let Some(job) = take() {
+            if let Err(error) = job.make() {
+                errors.lock().expect("no thread panics while it holds this").push(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let errors = errors.into_inner().expect("no thread panics while it holds this");
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+impl Job {
+    fn is_done(&self) -> bool {
+        self.object.is_file() && fs::read_to_string(&self.key_file).is_ok_and(|found| found == self.key)
+    }
+
+    fn make(mut self) -> Result<()> {
+        // The key goes first and comes back last: an interrupted compiler leaves no object that looks finished.
+        drop(fs::remove_file(&self.key_file));
+        let name = self.source.display();
+        let output = self.command.output().map_err(|error| {
+            Error::new(ErrorKind::Unavailable, format!("the C compiler could not be started for {name}"))
+                .caused_by(error)
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let message = format!("the C compiler failed on {name} ({}):\n{}", output.status, said.trim_end());
+            return Err(Error::new(ErrorKind::Failed, message));
+        }
+        fs::write(&self.key_file, &self.key)
+            .map_err(|error| Error::input(format!("{} cannot be written", self.key_file.display())).caused_by(error))
+    }
+}
+
+fn key(source: &str, texts: &BTreeMap<&str, &str>, command: &Command, target: &CpuTarget) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut part = |bytes: &[u8]| {
+        // The length keeps `ab` + `c` apart from `a` + `bc`.
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    let text = texts[source];
+    part(text.as_bytes());
+    for include in text.lines().filter_map(included) {
+        part(texts.get(include).unwrap_or(&"").as_bytes());
+    }
+    for word in std::iter::once(command.get_program()).chain(command.get_args()) {
+        part(word.as_encoded_bytes());
+    }
+    // `native` means something else on another machine.
+    for word in [&target.compiler, &target.model] {
+        part(word.as_bytes());
+    }
+    part(&target.features.to_le_bytes());
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The file of an `#include "file"` line.
+fn included(line: &str) -> Option<&str> {
+    line.strip_prefix("#include \"")?.strip_suffix('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit;
+
+    fn files(a: &str, h: &str) -> Vec<(String, String)> {
+        [("h.h", h), ("a.c", a), ("b.c", "int b(void) { return 2; }\n")]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .to_vec()
+    }
+
+    fn emitted(folder: &Path, a: &str, h: &str, toolchain: &Toolchain) -> Vec<Job> {
+        let files = files(a, h);
+        for (name, text) in &files {
+            emit::write(&folder.join(name), text).unwrap();
+        }
+        outdated(folder, &files, toolchain, &CpuTarget::of(toolchain))
+    }
+
+    fn names(jobs: &[Job]) -> Vec<&str> {
+        jobs.iter().map(|job| job.object.file_stem().unwrap().to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_changed_is_compiled_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let native = Toolchain::find("native").unwrap();
+        let a = "#include \"h.h\"\nint a(void) { return H; }\n";
+        let jobs = |a: &str, h: &str, toolchain: &Toolchain| emitted(folder.path(), a, h, toolchain);
+
+        let all = jobs(a, "#define H 1\n", &native);
+        assert_eq!(names(&all), ["a", "b"]);
+        make(all, 2).unwrap();
+        assert_eq!(names(&jobs(a, "#define H 1\n", &native)), [""; 0], "nothing changed");
+
+        let header = jobs(a, "#define H 2\n", &native);
+        assert_eq!(names(&header), ["a"], "only a includes the header");
+        make(header, 2).unwrap();
+
+        let source = jobs("int a(void) { return 3; }\n", "#define H 2\n", &native);
+        assert_eq!(names(&source), ["a"]);
+        make(source, 2).unwrap();
+
+        fs::remove_file(folder.path().join("b.o")).unwrap();
+        assert_eq!(names(&jobs("int a(void) { return 3; }\n", "#define H 2\n", &native)), ["b"]);
+    }
+
+    #[test]
+    fn all_that_fails_is_told_and_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let native = Toolchain::find("native").unwrap();
+        for _ in 0..2 {
+            let errors = make(emitted(folder.path(), "int a(void) { return nothing; }\n", "", &native), 2).unwrap_err();
+            assert_eq!(errors.len(), 1);
+            let text = errors[0].to_string();
+            assert!(text.contains("a.c") && text.contains("nothing"), "{text}");
+        }
+        assert!(folder.path().join("b.o").is_file());
+    }
+}
