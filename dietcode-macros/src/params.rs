@@ -24,11 +24,11 @@ fn param(at: usize, input: &FnArg) -> Param {
     Param { name, mutable: matches!(&*typed.ty, Type::Reference(ty) if ty.mutability.is_some()) }
 }
 
-/// `x: impl Into<TensorRef<'_, f32>>, y: impl Into<TensorMut<'_, f32>>`
+/// `x: impl Into<TensorRef<'a, f32>>, y: impl Into<TensorMut<'a, f32>>`
 pub(crate) fn inputs(params: &[Param]) -> TokenStream {
     let inputs = params.iter().map(|Param { name, mutable }| match mutable {
-        false => quote!(#name: impl ::core::convert::Into<::dietcode_core::runtime::TensorRef<'_, f32>>),
-        true => quote!(#name: impl ::core::convert::Into<::dietcode_core::runtime::TensorMut<'_, f32>>),
+        false => quote!(#name: impl ::core::convert::Into<::dietcode_core::runtime::TensorRef<'a, f32>>),
+        true => quote!(#name: impl ::core::convert::Into<::dietcode_core::runtime::TensorMut<'a, f32>>),
     });
     quote!(#(#inputs),*)
 }

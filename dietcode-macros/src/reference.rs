@@ -28,7 +28,7 @@ pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
     quote! {
         #[doc = #doc]
         #[allow(unused, clippy::all, clippy::pedantic, reason = "a nest is written for the front end, not for lints")]
-        pub fn reference(#inputs) -> ::dietcode_core::Result<()> {
+        pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
             let dietcode_args = #args;
             let dietcode_shape = KERNEL.bind(&dietcode_args)?;
             let #pattern = dietcode_args else { ::core::unreachable!("they were made in this order") };

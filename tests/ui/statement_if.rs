@@ -1,0 +1,12 @@
+use dietcode_macros::dynamic_kernel;
+
+#[dynamic_kernel]
+fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+    for i in 0..M {
+        if b[i] > 0.0 {
+            y[i] = b[i];
+        }
+    }
+}
+
+fn main() {}
