@@ -26,6 +26,8 @@ mod objects;
 mod pipeline;
 mod report;
 mod sources;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 

@@ -66,7 +66,6 @@ impl Machines {
 }
 
 fn watch(environment: &Environment, report: &mut Report) {
-    report.rerun_if_changed("build.rs".as_ref());
     report.rerun_if_env_changed(SKIP_NATIVE);
     for name in environment.compiler_vars() {
         report.rerun_if_env_changed(&name);

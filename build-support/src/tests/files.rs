@@ -1,0 +1,162 @@
+//! What is written, compiled and told to cargo.
+
+use super::package::{OUTER, Package, SUM, SUM_CONFIG, rows, warning};
+
+#[test]
+fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    let lines = package.build().unwrap();
+    for expected in [
+        "cargo::rerun-if-changed=ops.rs",
+        "cargo::rerun-if-changed=configs/sum.json",
+        "cargo::rerun-if-env-changed=DIETCODE_SKIP_NATIVE",
+        "cargo::rerun-if-env-changed=CC",
+        "cargo::rustc-link-lib=static=dietcode_a_package_sum",
+        "cargo::rustc-link-lib=static=dietcode_a_package_outer",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");
+    }
+    assert!(lines.iter().any(|line| line.starts_with("cargo::rustc-env=DIETCODE_KERNEL_OUTER=")), "{lines:#?}");
+    let files = package.generated();
+    for expected in ["registry.rs", "registry.def", "registry.c", "dietcode.h", "libdietcode_a_package_sum.a"] {
+        assert!(files.contains_key(&format!("dietcode/sum/{expected}")), "{expected} in {:#?}", files.keys());
+    }
+}
+
+#[test]
+fn without_a_tuned_file_one_line_says_so() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    let lines = package.build().unwrap();
+    let warning = warning(&lines);
+    assert!(warning.contains("`sum`") && warning.contains("sum.cpu.tuned.json"), "{warning}");
+    let folder = format!("cargo::rerun-if-changed={}", package.path("configs").display());
+    assert!(lines.contains(&folder), "the folder is watched until there is one: {lines:#?}");
+}
+
+#[test]
+fn a_tuned_file_decides_what_is_generated() {
+    let package = Package::new(SUM);
+    package.tuned(&[rows(2), rows(4)]).save(&package.path("configs/sum.cpu.tuned.json")).unwrap();
+    let lines = package.build().unwrap();
+    assert!(!lines.iter().any(|line| line.starts_with("cargo::warning")), "{lines:#?}");
+    let file = format!("cargo::rerun-if-changed={}", package.path("configs/sum.cpu.tuned.json").display());
+    assert!(lines.contains(&file), "{lines:#?}");
+    let registry = String::from_utf8(package.generated()["dietcode/sum/registry.rs"].clone()).unwrap();
+    assert!(registry.contains("if shape_M <= 64 {\n        0 // tiled_r_i2_b_j64\n"), "{registry}");
+    assert!(registry.contains("else {\n        1 // tiled_r_i4_b_j64\n"), "{registry}");
+}
+
+#[test]
+fn two_builds_of_one_package_are_the_same_to_the_byte() {
+    let (one, other) = (Package::new(&[SUM, OUTER].concat()), Package::new(&[SUM, OUTER].concat()));
+    one.build().unwrap();
+    other.build().unwrap();
+    assert_eq!(one.generated(), other.generated());
+}
+
+#[test]
+fn a_second_build_writes_nothing() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    let first = package.build().unwrap();
+    let times = package.times();
+    assert_eq!(package.build().unwrap(), first, "cargo is told the same");
+    assert_eq!(package.times(), times);
+}
+
+#[test]
+fn only_what_changed_is_compiled_and_what_was_dropped_is_removed() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    let tuned = package.path("configs/sum.cpu.tuned.json");
+    package.tuned(&[rows(2), rows(4)]).save(&tuned).unwrap();
+    package.build().unwrap();
+    let before = package.times();
+    package.tuned(&[rows(2), rows(8)]).save(&tuned).unwrap();
+    package.build().unwrap();
+    let after = package.times();
+
+    let written: Vec<&str> =
+        after.iter().filter(|(name, time)| before.get(*name) != Some(time)).map(|(name, _)| name.as_str()).collect();
+    let expected = [
+        "libdietcode_a_package_sum.a",
+        "registry.def",
+        "registry.o",
+        "registry.o.key",
+        "registry.rs",
+        "tiled_r_i8_b_j64.c",
+        "tiled_r_i8_b_j64.o",
+        "tiled_r_i8_b_j64.o.key",
+    ];
+    assert_eq!(written, expected.map(|name| format!("dietcode/sum/{name}")));
+    let dropped: Vec<&str> = before.keys().filter(|name| !after.contains_key(*name)).map(String::as_str).collect();
+    assert_eq!(dropped, ["c", "o", "o.key"].map(|end| format!("dietcode/sum/tiled_r_i4_b_j64.{end}")));
+}
+
+#[test]
+fn a_kernel_that_is_gone_leaves_nothing() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    package.build().unwrap();
+    package.write("ops.rs", OUTER);
+    package.build().unwrap();
+    assert!(package.generated().keys().all(|name| name.starts_with("dietcode/outer/")));
+}
+
+#[test]
+fn an_interrupted_build_is_made_good() {
+    let package = Package::new(SUM);
+    package.build().unwrap();
+    let whole = package.generated();
+    for lost in ["registry.o", "registry.o.key", "libdietcode_a_package_sum.a", "registry.c"] {
+        std::fs::remove_file(package.path("out/dietcode/sum").join(lost)).unwrap();
+        package.build().unwrap();
+        assert_eq!(package.generated(), whole, "without {lost}");
+    }
+}
+
+#[test]
+fn without_native_code_only_the_rust_side_is_written() {
+    let mut package = Package::new(&[SUM, OUTER].concat());
+    package.skip_native = true;
+    let lines = package.build().unwrap();
+    assert!(!lines.iter().any(|line| line.contains("link")), "{lines:#?}");
+    let files = package.generated();
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["dietcode/outer/registry.rs", "dietcode/sum/registry.rs"]);
+    let registry = String::from_utf8_lossy(&files["dietcode/sum/registry.rs"]);
+    assert!(registry.contains("TableSource::Skipped(\"it was built with DIETCODE_SKIP_NATIVE set"), "{registry}");
+
+    package.skip_native = false;
+    package.build().unwrap();
+    assert!(package.generated().contains_key("dietcode/sum/libdietcode_a_package_sum.a"));
+}
+
+#[test]
+fn conditional_kernels_are_those_that_the_compiler_may_see() {
+    let conditional = |predicate: &str| OUTER.replace("#[dyn", &format!("#[cfg({predicate})]\n#[dyn"));
+    for (predicate, built) in [
+        ("feature = \"fast\"", true),
+        ("not(feature = \"fast\")", false),
+        ("unix", true),
+        ("windows", false),
+        ("test", true),
+        ("not(test)", true),
+        ("all(test, windows)", false),
+    ] {
+        let mut package = Package::new(&conditional(predicate));
+        package.vars = ["CARGO_FEATURE_FAST", "CARGO_CFG_UNIX"].map(|name| (name.to_owned(), String::new())).into();
+        package.skip_native = true;
+        package.build().unwrap();
+        assert_eq!(package.generated().contains_key("dietcode/outer/registry.rs"), built, "{predicate}");
+    }
+}
+
+#[test]
+fn a_config_names_the_architecture() {
+    let package = Package::new(SUM);
+    let config =
+        SUM_CONFIG.replace("\"wkl_insts\"", "\"targets\": { \"cpu\": { \"march\": \"x86-64-v2\" } },\n  \"wkl_insts\"");
+    package.build().unwrap();
+    let native = package.generated();
+    package.write("configs/sum.json", config);
+    package.build().unwrap();
+    let older = package.generated();
+    assert_ne!(older["dietcode/sum/registry.o"], native["dietcode/sum/registry.o"], "the features in the table");
+}

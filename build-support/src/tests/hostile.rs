@@ -1,0 +1,162 @@
+//! Attempts to get text from a config or a tuned file into a C file, onto a command line, or into cargo's instructions.
+
+use std::collections::BTreeMap;
+
+use dietcode_core::dispatch::{Named, Tree, Tuned};
+use dietcode_core::sketch::Tiled;
+
+use super::package::{Package, SUM, SUM_CONFIG, rows, warning};
+
+/// Names that would do something, were they ever more than names.
+const NAMES: [&str; 9] = [
+    "",
+    "i; system(\"touch pwned\");",
+    "i\n#include \"/etc/passwd\"",
+    "*/ int main(void) { return 0; } /*",
+    "../../../../tmp/pwned",
+    "$(touch pwned)",
+    "-o pwned",
+    "i\ncargo::rustc-link-arg=pwned",
+    "größe",
+];
+
+/// Nothing that was generated or told to cargo holds any of a name.
+fn assert_absent(name: &str, package: &Package, lines: &[String]) {
+    let telling = ["system(", "/etc/passwd", "int main", "pwned", "größe"].into_iter().find(|part| name.contains(part));
+    let Some(telling) = telling else { return };
+    for (file, text) in package.generated() {
+        assert!(!String::from_utf8_lossy(&text).contains(telling), "{file} after {name:?}");
+    }
+    let instruction = |line: &&String| !line.starts_with("cargo::warning=");
+    assert!(!lines.iter().filter(instruction).any(|line| line.contains(telling)), "{lines:#?}");
+}
+
+#[test]
+fn configs_are_refused_before_anything_is_written() {
+    let generator = |key: &str, value: String| {
+        let value = object(&[("family", "\"tiled\"".to_owned()), (key, value)]);
+        format!("\"targets\": {{ \"cpu\": {{ \"generators\": [{value}] }} }}")
+    };
+    for name in NAMES {
+        let quoted = quoted(name);
+        let attempts = [
+            ("\"wkl_insts\"", format!("\"targets\": {{ \"cpu\": {{ \"march\": {quoted} }} }}, \"wkl_insts\"")),
+            ("\"wkl_insts\"", generator("vector", format!("[{quoted}]")) + ", \"wkl_insts\""),
+            ("\"wkl_insts\"", generator("pack", format!("[[{quoted}]]")) + ", \"wkl_insts\""),
+            ("\"wkl_insts\"", generator("order", format!("[[{quoted}]]")) + ", \"wkl_insts\""),
+            ("\"wkl_insts\"", generator("register_tile", format!("[{{{quoted}: 8}}]")) + ", \"wkl_insts\""),
+            ("\"wkl_insts\"", generator("block_tile", format!("[{{{quoted}: 8}}]")) + ", \"wkl_insts\""),
+            ("\"16*T\"", quoted.clone()),
+            ("\"M\":", format!("{quoted}:")),
+            ("\"sum\"", quoted.clone()),
+            ("{ \"T\": 1 }", format!("{{ {quoted}: 1 }}")),
+        ];
+        for (place, attempt) in attempts {
+            let package = Package::new(SUM);
+            package.write("configs/sum.json", SUM_CONFIG.replacen(place, &attempt, 1));
+            let errors = package.build().expect_err(&attempt);
+            assert!(errors[0].contains("sum.json"), "{errors:#?}");
+            assert!(package.generated().is_empty(), "{attempt}");
+        }
+    }
+}
+
+#[test]
+fn sizes_are_bounded() {
+    for size in ["0", "-8", "1e30", "9223372036854775807", "18446744073709551616", "\"8\"", "null"] {
+        let generator = format!("[{{ \"family\": \"tiled\", \"register_tile\": [{{ \"i\": {size} }}] }}]");
+        let targets = format!("\"targets\": {{ \"cpu\": {{ \"generators\": {generator} }} }}, \"wkl_insts\"");
+        let package = Package::new(SUM);
+        package.write("configs/sum.json", SUM_CONFIG.replace("\"wkl_insts\"", &targets));
+        package.build().expect_err(size);
+    }
+}
+
+#[test]
+fn a_tuned_file_that_names_what_is_not_there_is_a_miss() {
+    let package = Package::new(SUM);
+    for name in NAMES {
+        let tile = BTreeMap::from([(name.to_owned(), 8)]);
+        let schedules = [
+            Tiled { vector: Some(name.to_owned()), ..Tiled::default() },
+            Tiled { register_tile: tile.clone(), ..Tiled::default() },
+            Tiled { block_tile: tile, ..Tiled::default() },
+            Tiled { pack: vec![name.to_owned()], ..Tiled::default() },
+            Tiled { order: vec![name.to_owned()], ..Tiled::default() },
+        ];
+        for schedule in schedules {
+            assert_misses(name, &package, &package.tuned(&[schedule]));
+        }
+        let good = package.tuned(&[rows(4)]);
+        let renamed = vec![Named { name: name.to_owned(), ..Named::new(rows(4)) }];
+        let leaf = Tree::Leaf(name.to_owned());
+        assert_misses(name, &package, &Tuned { micro_kernels: renamed, tree: leaf.clone(), ..good.clone() });
+        assert_misses(name, &package, &Tuned { tree: leaf, ..good.clone() });
+        let split = Tree::split(name, 5, good.tree.clone(), good.tree.clone());
+        assert_misses(name, &package, &Tuned { tree: split, ..good });
+    }
+}
+
+#[test]
+fn a_tuned_file_of_something_else_is_a_miss() {
+    let package = Package::new(SUM);
+    let good = package.tuned(&[rows(4)]);
+    let other = || "another".to_owned();
+    let of = |change: &dyn Fn(&mut Tuned)| {
+        let mut tuned = good.clone();
+        change(&mut tuned);
+        tuned
+    };
+    for tuned in [
+        of(&|tuned| tuned.format += 1),
+        of(&|tuned| tuned.kernel = other()),
+        of(&|tuned| tuned.provenance.source_hash = other()),
+        of(&|tuned| tuned.provenance.space_hash = other()),
+        of(&|tuned| tuned.provenance.cpu = other()),
+        of(&|tuned| tuned.provenance.features.push(other())),
+        of(&|tuned| tuned.provenance.compiler = other()),
+        of(&|tuned| tuned.micro_kernels.clear()),
+    ] {
+        assert_misses("another", &package, &tuned);
+    }
+}
+
+#[test]
+fn a_schedule_that_this_cpu_cannot_hold_is_a_miss() {
+    let package = Package::new(SUM);
+    assert_misses("rows", &package, &package.tuned(&[rows(1 << 20)]));
+}
+
+#[test]
+fn a_truncated_file_is_a_miss_at_any_length() {
+    let package = Package::new(SUM);
+    let path = package.path("configs/sum.cpu.tuned.json");
+    package.tuned(&[rows(2), rows(4)]).save(&path).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    for length in (0..whole.len() - 2).step_by(97) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        warning(&package.build().unwrap());
+    }
+}
+
+/// The build goes on with the default micro-kernel, and one line says why.
+fn assert_misses(name: &str, package: &Package, tuned: &Tuned) {
+    tuned.save(&package.path("configs/sum.cpu.tuned.json")).unwrap();
+    let lines = package.build().unwrap();
+    warning(&lines);
+    assert_absent(name, package, &lines);
+}
+
+fn quoted(text: &str) -> String {
+    let escaped: String = text.chars().flat_map(|c| if c == '\n' { vec!['\\', 'n'] } else { escape(c) }).collect();
+    format!("\"{escaped}\"")
+}
+
+fn escape(c: char) -> Vec<char> {
+    if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }
+}
+
+fn object(entries: &[(&str, String)]) -> String {
+    let entries: Vec<String> = entries.iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
+    format!("{{ {} }}", entries.join(", "))
+}
