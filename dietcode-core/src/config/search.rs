@@ -1,0 +1,53 @@
+//! `search`: how long, how many, from which seed, at how many threads.
+
+use super::reader::{MAX_INTEGER, Node};
+use crate::Result;
+
+/// The longest search, in seconds: thirty days.
+const MAX_SECONDS: f64 = 30.0 * 86_400.0;
+
+/// The limits and settings of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The budget in seconds; the best so far is taken when it ends.
+    pub seconds: f64,
+    /// The most candidates to try; none: as many as the budget allows.
+    pub trials: Option<u64>,
+    /// Where random choices start.
+    pub seed: u64,
+    /// The numbers of threads to measure at; 0 stands for all cores.
+    pub threads: Vec<i64>,
+    /// How far below its best micro-kernel an instance may be, as a fraction, for the set to be smaller.
+    pub tolerance: f64,
+}
+
+impl Default for Search {
+    fn default() -> Search {
+        Search { seconds: 75.0, trials: None, seed: 0, threads: vec![1, 0], tolerance: 0.02 }
+    }
+}
+
+impl Search {
+    pub(super) fn read(node: &Node<'_>) -> Result<Search> {
+        let object = node.object(&["seconds", "trials", "seed", "threads", "tolerance"])?;
+        let mut search = Search::default();
+        if let Some(seconds) = object.get("seconds") {
+            let expected = format!("a number greater than 0, at most {MAX_SECONDS}");
+            search.seconds = seconds.number(&expected, |s| s > 0.0 && s <= MAX_SECONDS)?;
+        }
+        if let Some(trials) = object.get("trials") {
+            search.trials = Some(trials.integer(1..=MAX_INTEGER)?.unsigned_abs());
+        }
+        if let Some(seed) = object.get("seed") {
+            search.seed = seed.integer(0..=MAX_INTEGER)?.unsigned_abs();
+        }
+        if let Some(threads) = object.get("threads") {
+            let elements = threads.filled_array("an array of at least one number of threads")?;
+            search.threads = elements.iter().map(|element| element.integer(0..=1024)).collect::<Result<_>>()?;
+        }
+        if let Some(tolerance) = object.get("tolerance") {
+            search.tolerance = tolerance.number("a number from 0 to less than 1", |t| (0.0..1.0).contains(&t))?;
+        }
+        Ok(search)
+    }
+}

@@ -1,0 +1,133 @@
+//! Shapes, workload instances and their weights.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dietcode_syntax::Affine;
+
+use super::nearest::nearest;
+use super::reader::Node;
+use super::{Config, MAX_EXTENT, expression, is_identifier};
+use crate::{Error, Result};
+
+/// A workload instance: the values of the workload variables.
+pub type WklInst = BTreeMap<String, i64>;
+
+impl Config {
+    /// The extents of the kernel's shape variables, in their order, at a workload instance.
+    ///
+    /// # Errors
+    /// If the config and the kernel do not have the same shape variables, the instance lacks a workload variable or has
+    /// one too many, or an extent is negative or too large.
+    pub fn shape_of(&self, shape_vars: &[String], wkl: &WklInst) -> Result<Vec<i64>> {
+        let error = |message: String| Error::input(format!("{}: {message}", self.path.display()));
+        if let Some((extra, _)) = self.shape.iter().find(|(name, _)| !shape_vars.contains(name)) {
+            let (function, known) = (&self.kernel.function, shape_vars.join(", "));
+            return Err(error(format!("`shape` has `{extra}`, but `{function}` has the shape variables {known}")));
+        }
+        check_variables(&self.shape, wkl).map_err(error)?;
+        let extent_of = |var: &String| {
+            let found = self.shape.iter().find(|(name, _)| name == var);
+            let (_, affine) = found.ok_or_else(|| error(format!("`shape` lacks the shape variable `{var}`")))?;
+            extent(var, affine, wkl, 0).map_err(error)
+        };
+        shape_vars.iter().map(extent_of).collect()
+    }
+
+    /// Reads an instance as the command line writes it: `T=37` or `T=37,B=2`.
+    ///
+    /// # Errors
+    /// If it is not a list of `name=number`, or a name comes twice.
+    pub fn parse_wkl(text: &str) -> Result<WklInst> {
+        let mut wkl = WklInst::new();
+        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            let (name, value) = (name.trim(), value.trim().parse().ok().filter(|v| (0..=MAX_EXTENT).contains(v)));
+            let (true, Some(value)) = (is_identifier(name), value) else {
+                let expected = format!("`name=number` with a number from 0 to {MAX_EXTENT}, such as `T=37`");
+                return Err(Error::input(format!("found `{}`, expected {expected}", part.escape_debug())));
+            };
+            if wkl.insert(name.to_string(), value).is_some() {
+                return Err(Error::input(format!("found `{name}` a second time in `{}`", text.escape_debug())));
+            }
+        }
+        Ok(wkl)
+    }
+}
+
+pub(super) fn read_shape(node: &Node<'_>) -> Result<Vec<(String, Affine)>> {
+    let mut shape = Vec::new();
+    for (name, value) in node.entries("an object from shape variables to expressions")? {
+        if !is_identifier(name) {
+            return Err(value.error("found a key that is no identifier, expected the name of a shape variable"));
+        }
+        shape.push((name.to_string(), read_extent(&value)?));
+    }
+    Ok(shape)
+}
+
+fn read_extent(node: &Node<'_>) -> Result<Affine> {
+    if node.is_string() {
+        return expression::parse(node.string("")?).map_err(|problem| node.error(&problem));
+    }
+    let number = node.integer(1..=MAX_EXTENT);
+    number
+        .map(Affine::constant)
+        .map_err(|_| node.expected(&format!("a whole number from 1 to {MAX_EXTENT} or an expression such as \"16*T\"")))
+}
+
+pub(super) fn read_wkl_insts(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<Vec<WklInst>> {
+    let elements = node.filled_array("an array of at least one workload instance, such as [{\"T\": 5}]")?;
+    elements.iter().map(|element| read_wkl_inst(element, shape)).collect()
+}
+
+fn read_wkl_inst(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<WklInst> {
+    let mut wkl = WklInst::new();
+    for (name, value) in node.entries("an object from workload variables to numbers")? {
+        wkl.insert(name.to_string(), value.integer(0..=MAX_EXTENT)?);
+    }
+    check_variables(shape, &wkl).map_err(|problem| node.error(&problem))?;
+    for (name, affine) in shape {
+        extent(name, affine, &wkl, 1).map_err(|problem| node.error(&problem))?;
+    }
+    Ok(wkl)
+}
+
+pub(super) fn read_weights(node: &Node<'_>, instances: usize) -> Result<Vec<f64>> {
+    let elements = node.array("an array of numbers greater than 0")?;
+    if elements.len() != instances {
+        return Err(node.fail(&format!("{} weights", elements.len()), &format!("{instances}, one per instance")));
+    }
+    elements.iter().map(|element| element.number("a number greater than 0", |weight| weight > 0.0)).collect()
+}
+
+/// The instance must have the variables of the shape expressions, and no others.
+fn check_variables(shape: &[(String, Affine)], wkl: &WklInst) -> Result<(), String> {
+    let used: BTreeSet<&str> = shape.iter().flat_map(|(_, a)| &a.terms).map(|(name, _)| name.as_str()).collect();
+    if let Some(missing) = used.iter().find(|name| !wkl.contains_key(**name)) {
+        return Err(format!("the workload variable `{missing}` is missing, expected it beside {}", listed(wkl.keys())));
+    }
+    let Some(unknown) = wkl.keys().find(|name| !used.contains(name.as_str())) else { return Ok(()) };
+    let hint = nearest(unknown, used.iter().copied()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let unknown = unknown.escape_debug();
+    Err(format!("found the unknown workload variable `{unknown}`, expected one of {}{hint}", listed(used.iter())))
+}
+
+fn listed(names: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{}`", name.as_ref().escape_debug())).collect();
+    if names.is_empty() { "nothing".to_string() } else { names.join(", ") }
+}
+
+/// The value of a shape variable, from `least` to the largest extent.
+fn extent(name: &str, affine: &Affine, wkl: &WklInst, least: i64) -> Result<i64, String> {
+    let value = affine
+        .terms
+        .iter()
+        .try_fold(affine.constant, |sum, (var, coefficient)| sum.checked_add(coefficient.checked_mul(*wkl.get(var)?)?));
+    let found = match value {
+        Some(value) if (least..=MAX_EXTENT).contains(&value) => return Ok(value),
+        Some(value) => value.to_string(),
+        None => "more than fits 64 bits".to_string(),
+    };
+    let at: Vec<String> = wkl.iter().map(|(var, value)| format!("{var}={value}")).collect();
+    Err(format!("`{name}` = {affine} is {found} at {}, expected from {least} to {MAX_EXTENT}", at.join(",")))
+}

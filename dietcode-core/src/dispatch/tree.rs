@@ -1,0 +1,139 @@
+//! The decision tree from a shape to a micro-kernel, as it stands in the tuned file.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// The deepest tree that is written or read.
+pub const MAX_DEPTH: usize = 48;
+
+/// A leaf is the micro-kernel's name, `"tiled_vj_…"`; a split is `{"if": "M <= 488", "then": …, "else": …}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Tree {
+    /// The micro-kernel to run.
+    Leaf(String),
+    /// Two ways on.
+    Split(Box<Split>),
+}
+
+/// `if condition { then } else { otherwise }`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// What decides.
+    #[serde(rename = "if")]
+    pub condition: Condition,
+    /// Where it holds.
+    pub then: Tree,
+    /// Where it does not.
+    #[serde(rename = "else")]
+    pub otherwise: Tree,
+}
+
+/// `var <= at_most`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Condition {
+    /// A shape variable.
+    pub var: String,
+    /// Its largest value for which the condition holds.
+    pub at_most: i64,
+}
+
+impl Tree {
+    /// A split.
+    pub fn split(var: impl Into<String>, at_most: i64, then: Tree, otherwise: Tree) -> Tree {
+        let condition = Condition { var: var.into(), at_most };
+        Tree::Split(Box::new(Split { condition, then, otherwise }))
+    }
+
+    /// The micro-kernel for a shape, given in the order of `shape_vars`. A variable that is not there counts as large; the
+    /// tree of a loaded file has none.
+    pub fn pick(&self, shape_vars: &[String], shape: &[i64]) -> &str {
+        let mut tree = self;
+        loop {
+            match tree {
+                Tree::Leaf(name) => return name,
+                Tree::Split(split) => {
+                    let value = shape_vars.iter().zip(shape).find(|(var, _)| **var == split.condition.var);
+                    let holds = value.is_some_and(|(_, value)| *value <= split.condition.at_most);
+                    tree = if holds { &split.then } else { &split.otherwise };
+                }
+            }
+        }
+    }
+
+    /// All nodes with their depths, the root's being 0; the `then` side of a split comes before its `else` side.
+    pub fn nodes(&self) -> impl Iterator<Item = (usize, &Tree)> {
+        let mut rest = vec![(0, self)];
+        std::iter::from_fn(move || {
+            let (depth, tree) = rest.pop()?;
+            if let Tree::Split(split) = tree {
+                rest.extend([(depth + 1, &split.otherwise), (depth + 1, &split.then)]);
+            }
+            Some((depth, tree))
+        })
+    }
+
+    /// The names at the leaves, with repetitions.
+    pub fn leaves(&self) -> impl Iterator<Item = &str> {
+        self.nodes().filter_map(|(_, tree)| match tree {
+            Tree::Leaf(name) => Some(name.as_str()),
+            Tree::Split(_) => None,
+        })
+    }
+
+    /// The number of splits on the longest way.
+    pub fn depth(&self) -> usize {
+        self.nodes().map(|(depth, _)| depth).max().unwrap_or(0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
+        struct TreeVisitor;
+        impl<'de> Visitor<'de> for TreeVisitor {
+            type Value = Tree;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a micro-kernel's name or {\"if\": …, \"then\": …, \"else\": …}")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Tree, E> {
+                Ok(Tree::Leaf(name.to_string()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Tree, A::Error> {
+                Split::deserialize(MapAccessDeserializer::new(map)).map(|split| Tree::Split(Box::new(split)))
+            }
+        }
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <= {}", self.var, self.at_most)
+    }
+}
+
+impl From<Condition> for String {
+    fn from(condition: Condition) -> String {
+        condition.to_string()
+    }
+}
+
+impl TryFrom<String> for Condition {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Condition, String> {
+        let parsed = text.split_once(" <= ").and_then(|(var, at_most)| Some((var, at_most.parse().ok()?)));
+        let Some((var, at_most)) = parsed else {
+            return Err(format!("found the condition \"{}\", expected one such as \"M <= 488\"", text.escape_debug()));
+        };
+        Ok(Condition { var: var.to_string(), at_most })
+    }
+}

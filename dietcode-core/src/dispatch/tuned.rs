@@ -1,0 +1,255 @@
+//! The winners of a search, `configs/<kernel>.<target>.tuned.json`, with their provenance.
+//!
+//! The file is committed like a lock file and never trusted: what does not fit the nest, the config, this machine or
+//! itself is a [`Miss`], and the kernel runs its default micro-kernel.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::miss::Miss;
+use super::tree::{MAX_DEPTH, Tree};
+use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
+use crate::sketch::Tiled;
+use crate::{Error, ErrorKind, Result};
+
+/// The version of the file's format.
+pub const FORMAT: u32 = 1;
+
+/// A tuned file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tuned {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The target, such as "cpu".
+    pub target: String,
+    /// What the winners were found for, where, and with what.
+    pub provenance: Provenance,
+    /// The winners; the order is that of the kernel's table.
+    pub micro_kernels: Vec<Named>,
+    /// Which of them runs a shape.
+    pub tree: Tree,
+    /// What was predicted and measured.
+    pub instances: Vec<Instance>,
+}
+
+/// What the winners were found for, where, and with what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// The hash of the nest, sixteen hexadecimal digits.
+    pub source_hash: String,
+    /// [`Config::space_hash`](crate::config::Config::space_hash).
+    pub space_hash: String,
+    /// The CPU's model.
+    pub cpu: String,
+    /// The CPU features that the code may use.
+    pub features: Vec<String>,
+    /// The compiler with its version.
+    pub compiler: String,
+    /// The day, as YYYY-MM-DD.
+    pub date: String,
+}
+
+/// A micro-kernel's schedule and its name, [`Tiled::name`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// The name of the schedule.
+    pub name: String,
+    /// The schedule.
+    pub schedule: Schedule,
+}
+
+/// A schedule with its family.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "family", rename_all = "snake_case")]
+pub enum Schedule {
+    /// The CPU's family.
+    Tiled(Tiled),
+}
+
+/// A workload instance and what was seen on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// The values of the workload variables.
+    pub wkl: BTreeMap<String, i64>,
+    /// The values of the shape variables.
+    pub shape: BTreeMap<String, i64>,
+    /// The micro-kernel that the tree picks.
+    pub micro_kernel: String,
+    /// One entry per number of threads.
+    pub measurements: Vec<Measurement>,
+}
+
+/// Throughput at a number of threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measurement {
+    /// How many threads.
+    pub threads: i64,
+    /// What the cost model expects, in GFLOP/s.
+    pub gflops_predicted: f64,
+    /// The median of what was measured, in GFLOP/s.
+    pub gflops_measured: f64,
+    /// The distance between its quartiles, in GFLOP/s.
+    pub gflops_iqr: f64,
+}
+
+/// What a file must have been made for.
+#[derive(Clone, Debug)]
+pub struct Expected<'a> {
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// The target, such as "cpu".
+    pub target: &'a str,
+    /// The kernel's shape variables.
+    pub shape_vars: &'a [String],
+    /// The hash of the nest.
+    pub source_hash: u64,
+    /// [`Config::space_hash`](crate::config::Config::space_hash).
+    pub space_hash: &'a str,
+    /// The CPU's model.
+    pub cpu: &'a str,
+    /// The CPU features that the code may use.
+    pub features: &'a [&'a str],
+    /// The compiler with its version.
+    pub compiler: &'a str,
+}
+
+impl Named {
+    /// A schedule under its name.
+    pub fn new(tiled: Tiled) -> Named {
+        Named { name: tiled.name(), schedule: Schedule::Tiled(tiled) }
+    }
+
+    /// The schedule.
+    pub fn tiled(&self) -> &Tiled {
+        let Schedule::Tiled(tiled) = &self.schedule;
+        tiled
+    }
+}
+
+impl Tuned {
+    /// Reads a file and checks it against what it must have been made for. Whether its schedules are valid for the nest
+    /// and the CPU is the sketch's to say.
+    ///
+    /// # Errors
+    /// A [`Miss`], whatever is wrong.
+    pub fn load(path: &Path, expected: &Expected<'_>) -> Result<Tuned, Miss> {
+        let unusable = |why: String| Miss::unusable(path, expected.target, &why);
+        let text = read(path).map_err(unusable)?.ok_or_else(|| Miss::absent(path, expected.target))?;
+        let tuned: Tuned = serde_json::from_str(&text).map_err(|e| unusable(format!("it cannot be read: {e}")))?;
+        tuned.check(expected).map_err(unusable)?;
+        Ok(tuned)
+    }
+
+    /// Writes the file whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite).
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let error = |message: &str| Error::new(ErrorKind::Failed, format!("{}: {message}", path.display()));
+        let text = serde_json::to_string_pretty(self).map_err(|e| error("cannot be written").caused_by(e))? + "\n";
+        let same = serde_json::from_str(&text).is_ok_and(|read: Tuned| read == *self);
+        if !same || self.tree.depth() > MAX_DEPTH {
+            return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
+        }
+        write_whole(path, &text).map_err(|e| error("cannot be written").caused_by(e))
+    }
+
+    /// What is wrong, if anything.
+    fn check(&self, expected: &Expected<'_>) -> Result<(), String> {
+        same("format version", self.format, FORMAT)?;
+        same("kernel", self.kernel.as_str(), expected.kernel)?;
+        same("target", self.target.as_str(), expected.target)?;
+        self.provenance.check(expected)?;
+        check_micro_kernels(&self.micro_kernels)?;
+        check_tree(&self.tree, &self.micro_kernels, expected.shape_vars)
+    }
+}
+
+impl Provenance {
+    fn check(&self, expected: &Expected<'_>) -> Result<(), String> {
+        same("hash of the nest", self.source_hash.as_str(), format!("{:016x}", expected.source_hash).as_str())?;
+        same("hash of the config's generators and march", self.space_hash.as_str(), expected.space_hash)?;
+        same("CPU", self.cpu.as_str(), expected.cpu)?;
+        same("list of CPU features", self.features.join(" ").as_str(), expected.features.join(" ").as_str())?;
+        same("compiler", self.compiler.as_str(), expected.compiler)
+    }
+}
+
+fn same<T: PartialEq + Copy + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("its {what} is {found:?}, expected {expected:?}")) }
+}
+
+fn check_micro_kernels(micro_kernels: &[Named]) -> Result<(), String> {
+    if micro_kernels.is_empty() {
+        return Err("it has no micro-kernels".to_string());
+    }
+    for (at, Named { name, schedule: Schedule::Tiled(tiled) }) in micro_kernels.iter().enumerate() {
+        if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
+            return Err(format!("a schedule names {odd:?}, which is no identifier"));
+        }
+        if let Some(size) = tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
+            return Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}"));
+        }
+        if *name != tiled.name() {
+            return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", tiled.name()));
+        }
+        if micro_kernels[..at].iter().any(|earlier| earlier.name == *name) {
+            return Err(format!("the micro-kernel {name:?} is there twice"));
+        }
+    }
+    Ok(())
+}
+
+fn check_tree(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Result<(), String> {
+    for (depth, node) in tree.nodes() {
+        match node {
+            _ if depth > MAX_DEPTH => return Err(format!("its tree is more than {MAX_DEPTH} deep")),
+            Tree::Leaf(name) if !micro_kernels.iter().any(|m| m.name == *name) => {
+                return Err(format!("its tree leads to {name:?}, which is not among its micro-kernels"));
+            }
+            Tree::Split(split) if !shape_vars.contains(&split.condition.var) => {
+                return Err(format!("its tree asks for {:?}, which is no shape variable", split.condition.var));
+            }
+            Tree::Leaf(_) | Tree::Split(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The text, nothing if there is no such file, or why it cannot be had.
+fn read(path: &Path) -> Result<Option<String>, String> {
+    let why = |e: std::io::Error| format!("it cannot be read: {e}");
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(why(e)),
+    };
+    let mut text = String::new();
+    match file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(why)? as u64 {
+        ..=MAX_BYTES => Ok(Some(text)),
+        _ => Err(format!("it is larger than {} MiB", MAX_BYTES >> 20)),
+    }
+}
+
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    // A committed file is for everybody to read, not for its writer alone like other temporary files.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}

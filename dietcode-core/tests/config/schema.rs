@@ -1,0 +1,99 @@
+//! The published schema and the reader give the same verdict, as far as a schema can say it.
+
+use std::path::Path;
+
+use dietcode_core::config::Config;
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::{FULL, SMALL};
+
+fn validator() -> Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
+    let value: Value = serde_json::from_str(text).unwrap();
+    (validator.is_valid(&value), Config::parse("c.json", text).is_ok())
+}
+
+#[test]
+fn good_configs() {
+    let validator = validator();
+    let committed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/bert_dense.json"));
+    for text in [FULL, SMALL, &committed.unwrap(), &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
+        assert_eq!(verdicts(&validator, text), (true, true), "{text}");
+    }
+}
+
+#[test]
+fn bad_configs() {
+    let replacements = [
+        ("\"schema.json\"", "1"),
+        ("\"all keys\"", "[]"),
+        ("\"all keys\"", "\"\", \"extra\": 1"),
+        ("\"kernel\": { \"source\": \"../src/ops.rs\", \"function\": \"dense\" },", ""),
+        ("\"dense\"", "\"1dense\""),
+        ("\"dense\"", "\"dense\\n\""),
+        ("\"dense\"", "\"dense\", \"config\": 1"),
+        (", \"function\": \"dense\"", ""),
+        ("../src/ops.rs", "ops.c"),
+        ("../src/ops.rs", "a\\n.rs"),
+        ("768", "0"),
+        ("768", "7.5"),
+        ("768", "2147483649"),
+        ("768", "null"),
+        ("\"K\"", "\"a b\""),
+        ("16*T", "16/T"),
+        ("16*T", ""),
+        ("\"T\": 5", "\"T\": -5"),
+        ("\"T\": 5", "\"T\": \"5\""),
+        ("{ \"T\": 5, \"B\": 1 }", "[5, 1]"),
+        ("[{ \"T\": 5, \"B\": 1 }, { \"B\": 2, \"T\": 24 }]", "[]"),
+        ("2.5", "0"),
+        ("2.5", "\"2\""),
+        ("\"cpu\"", "\"gpu\""),
+        ("x86-64-v3", "a b"),
+        ("x86-64-v3", ""),
+        ("\"march\"", "\"mtune\""),
+        ("\"tiled\"", "\"local\""),
+        ("\"family\": \"tiled\",", ""),
+        ("\"one\"", "1"),
+        ("[\"j\", null, \"j\"]", "[]"),
+        ("[\"j\", null, \"j\"]", "\"j\""),
+        ("[\"j\", null, \"j\"]", "[1]"),
+        ("\"i\": 8", "\"i\": 0"),
+        ("\"i\": 8", "\"i\": \"8\""),
+        ("\"i\": 8", "\"i j\": 8"),
+        ("[{ \"i\": 512, \"j\": 96, \"k\": 384 }, {}]", "[[]]"),
+        ("[\"x\", \"w\"]", "[\"x\", \"x\"]"),
+        ("[\"x\", \"w\"]", "\"x\""),
+        ("[[\"i\", \"j\"]]", "[\"i\"]"),
+        ("\"order\"", "\"orders\""),
+        ("1.5", "0"),
+        ("1.5", "2592001"),
+        ("\"trials\": 20", "\"trials\": 0"),
+        ("\"seed\": 7", "\"seed\": -1"),
+        ("\"seed\": 7", "\"sede\": 1"),
+        ("[1, 2, 0]", "[]"),
+        ("[1, 2, 0]", "[1025]"),
+        ("\"tolerance\": 0", "\"tolerance\": 1"),
+    ];
+    let validator = validator();
+    for (from, to) in replacements {
+        assert!(FULL.contains(from), "{from}");
+        assert_eq!(verdicts(&validator, &FULL.replacen(from, to, 1)), (false, false), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn what_a_schema_cannot_say() {
+    let validator = validator();
+    for (from, to) in
+        [("16*T", "T*T"), ("16*T", "16*X"), ("[1, 2.5]", "[1]"), (", \"B\": 1", ""), ("\"T\": 5", "\"T\": 0")]
+    {
+        assert_eq!(verdicts(&validator, &FULL.replacen(from, to, 1)), (true, false), "{from} -> {to}");
+    }
+}
