@@ -1,1 +1,32 @@
-//! Facade.
+//! Auto-tuned kernels for tensor programs whose shapes change at run time.
+//!
+//! A loop nest, written as an ordinary Rust function and marked [`#[dynamic_kernel]`](dynamic_kernel), becomes a kernel
+//! that is fast at every shape the function meets, not at one:
+//!
+//! ```
+//! use dietcode::ops::dense;
+//! use dietcode::runtime::Tensor;
+//!
+//! let (m, n, k) = (5, 7, 11);
+//! let x = Tensor::full(&[m, k], 2.0)?;
+//! let w = Tensor::full(&[n, k], 0.5)?;
+//! let mut y = Tensor::zeros(&[m, n])?;
+//! dense(&x, &w, &mut y)?;
+//! assert!(y.as_slice().iter().all(|&v| v == 11.0));
+//! # Ok::<(), dietcode::Error>(())
+//! ```
+//!
+//! This crate is the facade, and the home of the `dietcode` command. A program that only calls its own kernels depends on
+//! `dietcode-core`, and on `dietcode-build` in its build script; `examples/dense` in the repository is such a program.
+//!
+//! | wanted                                 | where                                     |
+//! |----------------------------------------|-------------------------------------------|
+//! | kernels that are ready to call         | [`ops`]                                   |
+//! | tensors, views, the number of threads  | [`runtime`]                               |
+//! | configs and tuned files                | [`core::config`], [`core::dispatch`]      |
+//! | the compiler, step by step             | [`core`], whose modules stand in its order |
+
+pub use dietcode_core as core;
+pub use dietcode_core::{Error, ErrorKind, Result, dynamic_kernel, runtime};
+
+pub mod ops;

@@ -1,0 +1,71 @@
+//! Whether a kernel computes what its nest says.
+
+use dietcode::runtime::{Tensor, with_threads};
+
+use crate::ops::Op;
+
+/// Runs a kernel and its nest on fresh inputs; each element may differ by what rounding explains, and no more.
+///
+/// A sum of n products, in any order, is within γ(n)·Σ|xᵢ·wᵢ| of the exact one, where γ(n) = n·u / (1 − n·u) and u = 2⁻²⁴
+/// (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Both sides are such sums, and the nest itself, run on
+/// the absolute values, gives Σ|xᵢ·wᵢ|.
+pub(crate) fn agree(op: &Op, dims: &[usize]) {
+    let inputs = inputs(op, dims);
+    let mut expected = output(op, dims);
+    (op.reference)(&inputs, &mut expected).unwrap();
+    let mut magnitude = absolute(&output(op, dims));
+    let absolute_inputs: Vec<_> = inputs.iter().map(absolute).collect();
+    (op.reference)(&absolute_inputs, &mut magnitude).unwrap();
+
+    let n = (op.roundings)(dims) as f64 * f64::from(f32::EPSILON) / 2.0;
+    let gamma = n / (1.0 - n);
+    let found = outcome(op, dims);
+    assert_eq!(found.len(), expected.as_slice().len());
+    for (at, found) in found.iter().enumerate() {
+        let (found, expected) = (f32::from_bits(*found), expected.as_slice()[at]);
+        // The magnitude is itself rounded down by at most a factor 1 − γ(n); 2.1 leaves room for that.
+        let bound = 2.1 * gamma * f64::from(magnitude.as_slice()[at]) + f64::from(f32::MIN_POSITIVE);
+        let difference = f64::from(found) - f64::from(expected);
+        let name = op.name;
+        assert!(difference.abs() <= bound, "{name} at {dims:?}: element {at} is {found}, the nest says {expected}");
+    }
+}
+
+/// The bits of the kernel's result on the inputs that belong to a shape.
+pub(crate) fn outcome(op: &Op, dims: &[usize]) -> Vec<u32> {
+    let mut y = output(op, dims);
+    (op.kernel)(&inputs(op, dims), &mut y).unwrap_or_else(|error| panic!("{} at {dims:?}: {error}", op.name));
+    y.as_slice().iter().map(|v| v.to_bits()).collect()
+}
+
+/// The same on so many threads.
+pub(crate) fn outcome_on(threads: usize, op: &Op, dims: &[usize]) -> Vec<u32> {
+    with_threads(threads, || outcome(op, dims))
+}
+
+/// Numbers between -1 and 1 that look random (the finaliser of SplitMix64).
+pub(crate) fn noise(at: usize) -> f32 {
+    let mut z = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z >> 40) as f32 / (1 << 23) as f32) - 1.0
+}
+
+fn inputs(op: &Op, dims: &[usize]) -> Vec<Tensor<f32>> {
+    let mut shapes = (op.shapes)(dims);
+    shapes.pop();
+    let seeded =
+        |(seed, shape): (usize, &Vec<usize>)| Tensor::from_fn(shape, |at| noise(at + 1_000_003 * seed)).unwrap();
+    shapes.iter().enumerate().map(seeded).collect()
+}
+
+/// What stands in the output before the call: numbers if it is added to, else a poison that must be gone afterwards.
+fn output(op: &Op, dims: &[usize]) -> Tensor<f32> {
+    let shapes = (op.shapes)(dims);
+    let shape = shapes.last().expect("every kernel has an output");
+    Tensor::from_fn(shape, |at| if op.accumulates { noise(at + 77) } else { f32::NAN }).unwrap()
+}
+
+fn absolute(tensor: &Tensor<f32>) -> Tensor<f32> {
+    Tensor::from_fn(tensor.shape(), |at| tensor.as_slice()[at].abs()).unwrap()
+}

@@ -1,0 +1,76 @@
+//! The kernels under test, each with its nest and what its parameters look like.
+
+use dietcode::Result;
+use dietcode::ops::*;
+use dietcode::runtime::Tensor;
+
+/// A kernel, or the nest it was made from, on these inputs and this output.
+type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
+
+pub(crate) struct Op {
+    pub(crate) name: &'static str,
+    pub(crate) kernel: Call,
+    pub(crate) reference: Call,
+    /// How many shape variables there are.
+    pub(crate) vars: usize,
+    /// The shapes of the inputs, then that of the output, at values of the shape variables.
+    pub(crate) shapes: fn(&[usize]) -> Vec<Vec<usize>>,
+    /// How many roundings stand between the inputs and one element of the output.
+    pub(crate) roundings: fn(&[usize]) -> usize,
+    /// Whether the output is added to.
+    pub(crate) accumulates: bool,
+}
+
+macro_rules! calls {
+    ($op:ident($($input:tt),*)) => {
+        (|inputs, y| $op($(&inputs[$input],)* y), |inputs, y| $op::reference($(&inputs[$input],)* y))
+    };
+}
+
+macro_rules! op {
+    ($op:ident($($input:tt),*), $vars:tt, $shapes:expr, $roundings:expr, accumulates: $accumulates:tt) => {{
+        let (kernel, reference): (Call, Call) = calls!($op($($input),*));
+        let name = stringify!($op);
+        Op { name, kernel, reference, vars: $vars, shapes: $shapes, roundings: $roundings, accumulates: $accumulates }
+    }};
+}
+
+pub(crate) const OPS: &[Op] = &[
+    op!(
+        dense(0, 1),
+        3,
+        |d| vec![vec![d[0], d[2]], vec![d[1], d[2]], vec![d[0], d[1]]],
+        |d| d[2],
+        accumulates: false
+    ),
+    op!(
+        dense_bias_relu(0, 1, 2),
+        3,
+        |d| vec![vec![d[0], d[2]], vec![d[1], d[2]], vec![d[1]], vec![d[0], d[1]]],
+        |d| d[2] + 1,
+        accumulates: false
+    ),
+    op!(
+        batch_matmul(0, 1),
+        4,
+        |d| vec![vec![d[0], d[1], d[3]], vec![d[0], d[3], d[2]], vec![d[0], d[1], d[2]]],
+        |d| d[3] + 1,
+        accumulates: true
+    ),
+    op!(
+        conv2d(0, 1),
+        6,
+        |d| {
+            let image = |extent: usize, filter: usize| (extent + filter).saturating_sub(1);
+            let [o, c, h, w, r, s] = d else { unreachable!("six shape variables") };
+            vec![vec![*c, image(*h, *r), image(*w, *s)], vec![*o, *c, *r, *s], vec![*o, *h, *w]]
+        },
+        |d| d[1] * d[4] * d[5] + 1,
+        accumulates: true
+    ),
+    op!(row_sum(0), 2, |d| vec![vec![d[0], d[1]], vec![d[0]]], |d| d[1], accumulates: false),
+    op!(outer(0, 1), 2, |d| vec![vec![d[0]], vec![d[1]], vec![d[0], d[1]]], |_| 1, accumulates: false),
+    // The argument of tanh takes six roundings, none of them in a difference, and tanh does not enlarge a relative error;
+    // tanh itself and the rest take ten at most. The bound is relative to |x|, and the result at |x| is at least half that.
+    op!(gelu(0), 1, |d| vec![vec![d[0]], vec![d[0]]], |_| 32, accumulates: false),
+];
