@@ -1,7 +1,7 @@
 //! The items that a kernel becomes.
 
 use crate::{constant, params, reference};
-use dietcode_syntax::{Errors, KernelDef, mangle, parse_function, parse_kernel};
+use dietcode_syntax::{Errors, KernelDef, is_dynamic_kernel, mangle, parse_function, parse_kernel};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::ItemFn;
@@ -23,8 +23,9 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 
 fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let name = &item.sig.ident;
-    let args = params::args(&params::of(item));
-    let call = call(item, &quote!(#name::KERNEL.call(&mut #args)));
+    let params = params::of(item);
+    let args = params::args(&params);
+    let call = call(item, &params::inputs(&params), &quote!(#name::KERNEL.call(&mut #args)));
     let registry = registry(def);
     let signature = constant::signature(def);
     let reference = reference::reference(def, item);
@@ -45,9 +46,9 @@ fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
 }
 
 /// The function that users call. It keeps their attributes and documentation.
-fn call(item: &ItemFn, body: &TokenStream) -> TokenStream {
-    let (attributes, visibility, name) = (&item.attrs, &item.vis, &item.sig.ident);
-    let inputs = params::inputs(&params::of(item));
+fn call(item: &ItemFn, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
+    let (visibility, name) = (&item.vis, &item.sig.ident);
+    let attributes = item.attrs.iter().filter(|attribute| !is_dynamic_kernel(attribute.path()));
     quote! {
         #(#attributes)*
         #visibility fn #name<'a>(#inputs) -> ::dietcode_core::Result<()> {
@@ -112,9 +113,9 @@ fn registry(def: &KernelDef) -> TokenStream {
 /// All errors, and items of the right names, so that callers do not get errors of their own.
 fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
     let errors = errors.to_compile_error();
-    let inputs = params::inputs(&params::of(item));
+    let inputs = params::unnamed(&params::of(item));
     let body = quote!(::core::unreachable!("the kernel has errors"));
-    let call = call(item, &body);
+    let call = call(item, &inputs, &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
         item,
@@ -126,11 +127,80 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
                 dispatch: |_| 0,
             };
             /// Stands in for a kernel that has errors.
-            #[allow(unused_variables, reason = "it has no body")]
             pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
                 #body
             }
         },
     );
-    quote!(#errors #[allow(unused_variables, reason = "it has no body")] #call #module)
+    quote!(#errors #call #module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+    use proc_macro2::TokenStream;
+    use syn::{File, Item, ItemFn, ItemMod, Visibility};
+
+    fn items(args: &str, item: &str) -> (String, Vec<Item>) {
+        let tokens = |text: &str| text.parse::<TokenStream>().expect("it lexes");
+        let expansion = expand(tokens(args), &tokens(item));
+        let file: File = syn::parse2(expansion.clone()).unwrap_or_else(|e| panic!("{e} in {expansion}"));
+        (expansion.to_string(), file.items)
+    }
+
+    fn call_and_module(items: &[Item]) -> (&ItemFn, &ItemMod) {
+        match items {
+            [.., Item::Fn(call), Item::Mod(module)] => (call, module),
+            other => panic!("a function and a module, found {} items", other.len()),
+        }
+    }
+
+    const DENSE: &str = "
+        /// Documented.
+        #[inline] #[cfg(all())]
+        pub(crate) fn dense(x: &[[f32; K]; M], y: &mut [f32; M]) {
+            for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += (x[i])[k + 0]; } y[i] = acc; }
+        }";
+
+    #[test]
+    fn a_kernel_is_a_function_and_a_module() {
+        let (text, items) = items("config = \"a.json\"", DENSE);
+        let (call, module) = call_and_module(&items);
+        assert_eq!((call.attrs.len(), module.attrs.len()), (3, 3), "conditions apply to both");
+        assert!(matches!((&call.vis, &module.vis), (Visibility::Restricted(_), Visibility::Restricted(_))));
+        assert!(!text.contains("compile_error"), "{text}");
+        for part in
+            ["env ! (\"DIETCODE_KERNEL_DENSE\"", "/dietcode/dense/registry.rs", "dispatch : registry :: dispatch"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_reference_indexes_views() {
+        let (text, _) = items("", DENSE);
+        for part in [
+            "for i in 0i64 .. M",
+            "let mut acc : f32 = 0.0 ;",
+            "acc += x [[(i) as usize , (k + 0) as usize]] ;",
+            "y [[(i) as usize]] = acc ;",
+            "let [M , K] = * dietcode_shape else",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_with_errors_leaves_items_of_the_right_names() {
+        let (text, items) = items("", "fn f(self, (a, b): T, x: &[f32], y: &mut [f32; M]) -> u8 { loop {} }");
+        let (call, module) = call_and_module(&items);
+        assert!(call.sig.ident == "f" && module.ident == "f" && call.sig.inputs.len() == 4);
+        assert_eq!(text.matches("compile_error").count(), 6, "{text}");
+    }
+
+    #[test]
+    fn what_is_no_function_is_left_as_it_is() {
+        let (text, items) = items("", "struct S;");
+        assert!(matches!(&items[..], [_, Item::Struct(_)]), "{text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! From a Rust expression to an [`Affine`]: extents of dimensions and loops, and indices.
 
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
+use crate::text::text;
 use crate::{Affine, MAX_DEPTH};
 use proc_macro2::Ident;
 use syn::{BinOp, Expr, ExprBinary, ExprLit, Lit, LitInt, UnOp};

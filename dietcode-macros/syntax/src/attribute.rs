@@ -1,6 +1,7 @@
 //! The arguments of `#[dynamic_kernel(…)]`.
 
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
+use crate::text::text;
 use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;

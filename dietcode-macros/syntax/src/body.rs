@@ -10,10 +10,11 @@
 //! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it.
 
 use crate::element::negate;
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
 use crate::nest::{Assign, For, Let, Stmt};
 use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, path, plain, subscripts};
 use crate::signature::Signature;
+use crate::text::text;
 use crate::{Affine, BinaryOp, Expr, Loop, Reduction, Role};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprLit, Lit};
@@ -32,7 +33,7 @@ pub(crate) fn walk(stmts: &[Stmt<'_>], name: &Ident, signature: &Signature, erro
         let index = first_store(stmts, &signature.params[param].name).unwrap_or_default();
         Output { param, value: Some(Expr::Load { param, index: index.clone() }), index }
     });
-    let mut walk = Walk { scope: Scope::new(signature, errors, output), reduction: None, stored: false };
+    let mut walk = Walk { scope: Scope::new(signature, errors, output), reduction: None, stored: None };
     walk.block(stmts);
     walk.finish(name)
 }
@@ -44,14 +45,16 @@ enum Target {
     Output,
 }
 
-struct Walk<'a> {
+struct Walk<'a, 'e> {
     scope: Scope<'a>,
-    reduction: Option<(Target, Reduction)>,
-    stored: bool,
+    /// The update that was seen, and what it adds to.
+    reduction: Option<(&'e syn::Expr, Reduction)>,
+    /// The last assignment to the output.
+    stored: Option<&'e syn::Expr>,
 }
 
-impl Walk<'_> {
-    fn block(&mut self, stmts: &[Stmt<'_>]) {
+impl<'e> Walk<'_, 'e> {
+    fn block(&mut self, stmts: &[Stmt<'e>]) {
         let names = self.scope.names.len();
         let mut loops = 0;
         for stmt in stmts {
@@ -64,12 +67,13 @@ impl Walk<'_> {
                 Stmt::Let(local) if local.mutable => self.accumulator(local),
                 Stmt::Let(local) => self.scope.bind(local),
                 Stmt::Assign(assign) => self.assign(assign),
+                Stmt::Broken(names) => self.scope.declare_broken(names),
             }
         }
         self.scope.names.truncate(names);
     }
 
-    fn for_loop(&mut self, l: &For<'_>) {
+    fn for_loop(&mut self, l: &For<'e>) {
         if !l.body.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::Assign(_))) {
             // Its statements may have been reported and left out.
             if self.scope.errors.is_empty() {
@@ -100,17 +104,17 @@ impl Walk<'_> {
         self.scope.declare(local.name, Meaning::Accumulator(self.scope.accumulators.len() - 1));
     }
 
-    fn assign(&mut self, assign: &Assign<'_>) {
+    fn assign(&mut self, assign: &Assign<'e>) {
         let Some(target) = self.target(assign.target) else {
-            // What is wrong with the value is worth knowing as well.
-            self.scope.value(assign.value);
             return;
         };
         let under_reduction = match target {
             Target::Accumulator(at) => self.scope.accumulators[at].home < self.scope.depth,
             Target::Output => self.scope.open_reduction().is_some(),
         };
-        self.stored |= target == Target::Output;
+        if target == Target::Output {
+            self.stored = Some(assign.target);
+        }
         if under_reduction { self.update(target, assign) } else { self.replace(target, assign) }
     }
 
@@ -188,7 +192,7 @@ impl Walk<'_> {
     }
 
     /// An assignment under reduction loops: it has to add something, and be the only one.
-    fn update(&mut self, target: Target, assign: &Assign<'_>) {
+    fn update(&mut self, target: Target, assign: &Assign<'e>) {
         let Some((negative, added)) = self.summand(target, assign) else { return };
         let update = self.scope.value(added).map(|value| if negative { negate(value) } else { value });
         let init = self.held(target).take();
@@ -201,11 +205,11 @@ impl Walk<'_> {
         if self.reads_output(&update) {
             self.scope.errors.push(added, Problem::OutputInUpdate);
         }
-        self.reduction = Some((target, Reduction { init, update }));
+        self.reduction = Some((assign.target, Reduction { init, update }));
     }
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
-    fn summand<'e>(&mut self, target: Target, assign: &Assign<'e>) -> Option<(bool, &'e syn::Expr)> {
+    fn summand(&mut self, target: Target, assign: &Assign<'e>) -> Option<(bool, &'e syn::Expr)> {
         let same = |side: &syn::Expr| text(plain(side)) == text(plain(assign.target));
         match (assign.op, plain(assign.value)) {
             (Some(BinaryOp::Add), _) => return Some((false, assign.value)),
@@ -241,24 +245,22 @@ impl Walk<'_> {
     }
 
     /// What only the whole nest can tell; not worth saying while parts of it are in error.
-    fn finish(self, name: &Ident) -> Option<Body> {
+    fn finish(mut self, name: &Ident) -> Option<Body> {
         if !self.scope.errors.is_empty() {
             return None;
         }
         let output = self.scope.output.as_ref()?;
         let epilogue = output.value.clone()?;
-        let problem = if !self.stored {
-            Some(Problem::NoStore { name: self.scope.signature.params[output.param].name.clone() })
-        } else if self.reduction.is_some() && !epilogue.any(&|e| matches!(e, Expr::Acc)) {
-            Some(Problem::SumNotStored)
-        } else if self.reduction.is_some() && self.reads_output(&epilogue) {
-            Some(Problem::OutputAfterSum)
-        } else {
-            None
+        let Some(stored) = self.stored else {
+            let output = self.scope.signature.params[output.param].name.clone();
+            return self.scope.fail(name, Problem::NoStore { name: output });
         };
-        if let Some(problem) = problem {
-            self.scope.errors.push(name, problem);
-            return None;
+        match &self.reduction {
+            Some((sum, _)) if !epilogue.any(&|e| matches!(e, Expr::Acc)) => {
+                return self.scope.fail(sum, Problem::SumNotStored);
+            }
+            Some(_) if self.reads_output(&epilogue) => return self.scope.fail(stored, Problem::OutputAfterSum),
+            _ => {}
         }
         let output_index = output.index.clone();
         let reduction = self.reduction.map(|(_, reduction)| reduction);
@@ -277,10 +279,10 @@ fn loops(open: Vec<OpenLoop>) -> Vec<Loop> {
 fn first_store(stmts: &[Stmt<'_>], output: &str) -> Option<Vec<Affine>> {
     stmts.iter().find_map(|stmt| match stmt {
         Stmt::For(l) => first_store(&l.body, output),
-        Stmt::Let(_) => None,
+        Stmt::Let(_) | Stmt::Broken(_) => None,
         Stmt::Assign(assign) => {
             let (base, indices) = subscripts(assign.target);
-            path(base).filter(|base| *base == output)?;
+            path(base).filter(|base| *base == output && !indices.is_empty())?;
             indices.into_iter().map(output_index).collect()
         }
     })

@@ -1,6 +1,7 @@
 //! Conditional compilation, so that the build script sees the kernels that the compiler will see.
 
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
+use crate::text::text;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, LitBool, LitStr, Token, parenthesized};

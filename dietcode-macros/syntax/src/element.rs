@@ -1,8 +1,9 @@
 //! From a Rust expression to an [`Expr`]: the values that a nest stores and adds up.
 
-use crate::error::{Problem, text};
+use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
 use crate::scope::{Meaning, Scope, path};
+use crate::text::text;
 use crate::{BinaryOp, CompareOp, Expr, Function};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprBinary, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
@@ -75,6 +76,7 @@ impl Scope<'_> {
             syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.value_at(&unary.expr, depth).map(negate)
             }
+            syn::Expr::Unary(unary) => self.fail(unary.op, Problem::Operator { found: text(unary.op) }),
             syn::Expr::Binary(binary) => self.binary(binary, depth),
             syn::Expr::MethodCall(call) => self.call(call, depth),
             syn::Expr::Cast(cast) => self.cast(cast, depth),
@@ -258,11 +260,10 @@ impl Scope<'_> {
         };
         for stmt in before {
             match stmt {
-                syn::Stmt::Local(local) => {
-                    if let Some(local) = binding(local, self.errors) {
-                        self.temporary(&local, depth);
-                    }
-                }
+                syn::Stmt::Local(local) => match binding(local, self.errors) {
+                    Ok(local) => self.temporary(&local, depth),
+                    Err(names) => self.declare_broken(&names),
+                },
                 other => self.errors.push(other, Problem::BranchStatement),
             }
         }

@@ -137,6 +137,7 @@ problems! {
     InnerAttribute "found an attribute inside the nest; loops, statements and expressions carry none: remove it";
     Statement(found)
         "found {found}; a nest is made of `for v in 0..extent` loops, `let`s and assignments to an accumulator or the output";
+    StatementIf "found an `if` statement; write the choice as a value: `y[i] = if a < b {{ … }} else {{ … }};`";
     Label(found) "found the label `{found}`; a nest has no jumps: remove it";
     LoopPattern(found) "found the pattern `{found}`; a loop variable is a plain name";
     LoopRange(found) "found `{found}`; a loop runs over `0..extent`, where the extent is a shape variable such as `0..M`";
@@ -170,7 +171,7 @@ problems! {
     Expression(found) "found {found}; an element is made of loads, literals, `+ - * /`, `if … else`, casts and methods";
     FreeCall(found) "found a call of `{found}`; a nest calls methods only: .max() .min() .exp() .tanh() .sqrt() .abs()";
     Method(name) "unknown method `{name}`; a nest may call .max() .min() .exp() .tanh() .sqrt() .abs()";
-    MethodArguments(name, found, expected) "`.{name}()` has {found} arguments; it takes {expected}";
+    MethodArguments(name, found, expected) "wrong number of arguments: found {found}; `.{name}()` takes {expected}";
     Turbofish(name) "found generic arguments on `.{name}()`; remove them";
     Operator(found) "found the operator `{found}`; elements are combined by `+ - * /`";
     Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
@@ -186,7 +187,7 @@ problems! {
     IndexAsElement(name) "`{name}` is an index; write `{name} as f32` to use it as an element";
     NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only parameters are";
     IndexedExpression(found) "`{found}` is indexed; only parameters are";
-    WrongRank(name, found, rank) "`{name}` has {rank} dimensions; found {found} indices";
+    WrongRank(name, found, rank) "wrong number of indices: found {found}; `{name}` has rank {rank}, one index per dimension";
     OutputReadElsewhere(found, expected)
         "the output is read at `{found}`; it may be read only at the element that is written, `{expected}`";
     OutputInUpdate "the output is read under a reduction loop; an update adds what does not depend on the sum: use `+=`";
@@ -209,25 +210,4 @@ problems! {
 
     // Conditional compilation.
     CfgPredicate(found) "found `{found}`; a cfg predicate is `name`, `name = \"value\"`, `all(…)`, `any(…)` or `not(…)`";
-}
-
-/// Tokens as a person would write them, cut to a length that fits into a sentence.
-pub(crate) fn text(tokens: impl ToTokens) -> String {
-    const LONGEST: usize = 48;
-    let mut out = String::new();
-    for c in tokens.to_token_stream().to_string().chars() {
-        let glued =
-            matches!(c, '[' | ']' | ')' | '.' | ',' | ';' | '?') || out.ends_with(['[', '(', '.', '&', '!', '\'']);
-        if (glued || c.is_whitespace()) && out.ends_with(' ') && matches!(c, '[' | ']' | ')' | '.' | ',' | ';' | '?') {
-            out.pop();
-        }
-        if !(c.is_whitespace() && (out.is_empty() || out.ends_with(['[', '(', '.', '&', '!', ' ']))) {
-            out.push(c);
-        }
-    }
-    let out = out.replace(" (", "(");
-    match out.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", out[..end].trim_end()),
-        None => out,
-    }
 }

@@ -25,6 +25,7 @@ mod parse;
 mod scan;
 mod scope;
 mod signature;
+mod text;
 
 pub use affine::MAX_COEFFICIENT;
 pub use bounds::{Bound, bounds};
@@ -34,6 +35,6 @@ pub use element::{MAX_DEPTH, MAX_OPERATIONS};
 pub use error::Errors;
 pub use name::MAX_NAME;
 pub use nest::MAX_LOOPS;
-pub use parse::{parse_function, parse_kernel};
+pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
 pub use scan::{Annotated, scan};
 pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS};

@@ -9,6 +9,7 @@ pub const MAX_NAME: usize = 64;
 
 /// Keywords of C23 and C++23, what gcc and nvcc predefine without a leading underscore, and macros of the headers
 /// that generated code includes. All of them are valid Rust identifiers, so a user may well choose one.
+#[rustfmt::skip]
 const C_NAMES: &[&str] = &[
     // C
     "alignas",

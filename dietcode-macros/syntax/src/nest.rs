@@ -4,10 +4,11 @@
 //! rest of the function is still checked; what names mean is the next stage's matter.
 
 use crate::BinaryOp;
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
+use crate::text::text;
 use proc_macro2::Ident;
 use syn::visit::Visit;
-use syn::{BinOp, Block, Expr, ExprForLoop, ExprLit, ExprRange, Lit, Local, Pat, RangeLimits, Type};
+use syn::{BinOp, Block, Expr, ExprForLoop, ExprLit, ExprRange, Lit, Local, Pat, PatIdent, RangeLimits, Type};
 
 /// The most loops a nest may have.
 pub const MAX_LOOPS: usize = 16;
@@ -17,6 +18,8 @@ pub(crate) enum Stmt<'a> {
     For(For<'a>),
     Let(Let<'a>),
     Assign(Assign<'a>),
+    /// A `let` that was reported: these names exist, and their uses are not reported again.
+    Broken(Vec<&'a Ident>),
 }
 
 /// `for var in 0..extent { body }`. The extent is `None` if the range was reported.
@@ -65,7 +68,7 @@ fn block<'a>(block: &'a Block, depth: usize, errors: &mut Errors) -> Vec<Stmt<'a
 
 fn statement<'a>(stmt: &'a syn::Stmt, depth: usize, errors: &mut Errors) -> Option<Stmt<'a>> {
     match stmt {
-        syn::Stmt::Local(local) => binding(local, errors).map(Stmt::Let),
+        syn::Stmt::Local(local) => Some(binding(local, errors).map_or_else(Stmt::Broken, Stmt::Let)),
         syn::Stmt::Expr(expr, _) => expression(expr, depth, errors),
         syn::Stmt::Item(item) => reject(item, "an item", errors),
         syn::Stmt::Macro(call) => reject(call, "a macro call", errors),
@@ -91,6 +94,10 @@ fn expression<'a>(expr: &'a Expr, depth: usize, errors: &mut Errors) -> Option<S
                 _ => return reject(expr, "an expression whose value is dropped", errors),
             };
             Some(Stmt::Assign(Assign { target: &binary.left, op: Some(op), value: &binary.right }))
+        }
+        Expr::If(choice) => {
+            errors.push(choice.if_token, Problem::StatementIf);
+            None
         }
         other => reject(other, describe(other), errors),
     }
@@ -140,27 +147,32 @@ fn is_zero(expr: &Expr) -> bool {
         if zero.suffix().is_empty() && zero.base10_digits() == "0")
 }
 
-/// A `let` of a plain name, in a nest or in a branch of an `if`.
-pub(crate) fn binding<'a>(local: &'a Local, errors: &mut Errors) -> Option<Let<'a>> {
+/// A `let` of a plain name, in a nest or in a branch of an `if`; else the names that it would have bound.
+pub(crate) fn binding<'a>(local: &'a Local, errors: &mut Errors) -> Result<Let<'a>, Vec<&'a Ident>> {
     let (pattern, ty) = match &local.pat {
         Pat::Type(typed) => (&*typed.pat, Some(&*typed.ty)),
         pattern => (pattern, None),
     };
-    let name = plain_name(pattern);
-    if name.is_none() {
+    let Some((name, mutable)) = plain_name(pattern) else {
         errors.push(pattern, Problem::LetPattern { found: text(pattern) });
-    }
-    let (name, mutable) = name?;
+        let mut names = Names(Vec::new());
+        names.visit_pat(pattern);
+        return Err(names.0);
+    };
     match &local.init {
-        Some(init) if init.diverge.is_none() => Some(Let { name, mutable, ty, value: &init.expr }),
-        Some(init) => {
-            errors.push(&init.expr, Problem::LetElse);
-            None
-        }
-        None => {
-            errors.push(name, Problem::LetWithoutValue { name: name.to_string() });
-            None
-        }
+        Some(init) if init.diverge.is_none() => return Ok(Let { name, mutable, ty, value: &init.expr }),
+        Some(init) => errors.push(&init.expr, Problem::LetElse),
+        None => errors.push(name, Problem::LetWithoutValue { name: name.to_string() }),
+    }
+    Err(vec![name])
+}
+
+/// The names that a pattern binds.
+struct Names<'a>(Vec<&'a Ident>);
+
+impl<'a> Visit<'a> for Names<'a> {
+    fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+        self.0.push(&pattern.ident);
     }
 }
 
@@ -187,7 +199,6 @@ pub(crate) fn describe(expr: &Expr) -> &'static str {
         Expr::Continue(_) => "a `continue`",
         Expr::Field(_) => "a field access",
         Expr::ForLoop(_) => "a `for` loop",
-        Expr::If(_) => "an `if` statement",
         Expr::Index(_) => "an element whose value is dropped",
         Expr::Let(_) => "a `let` condition",
         Expr::Lit(_) => "a literal",

@@ -46,7 +46,7 @@ pub fn parse_function(item: &TokenStream) -> Result<ItemFn, Errors> {
 }
 
 /// Whether an attribute is `dynamic_kernel`, by whatever path.
-pub(crate) fn is_dynamic_kernel(path: &syn::Path) -> bool {
+pub fn is_dynamic_kernel(path: &syn::Path) -> bool {
     path.segments.last().is_some_and(|segment| segment.ident == "dynamic_kernel")
 }
 

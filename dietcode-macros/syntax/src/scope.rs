@@ -1,8 +1,9 @@
 //! What the names of a nest stand for while it is walked.
 
 use crate::affine::affine;
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
 use crate::signature::Signature;
+use crate::text::text;
 use crate::{Affine, Expr, name};
 use proc_macro2::Ident;
 
@@ -119,6 +120,11 @@ impl<'a> Scope<'a> {
             self.errors.push(ident, problem);
         }
         self.names.push((ident.to_string(), meaning));
+    }
+
+    /// Declares the names of a `let` that was reported.
+    pub(crate) fn declare_broken(&mut self, names: &[&Ident]) {
+        names.iter().for_each(|name| self.declare(name, Meaning::Broken));
     }
 
     /// An index in terms of loop and shape variables.

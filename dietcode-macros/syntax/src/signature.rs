@@ -1,7 +1,8 @@
 //! The function's head: qualifiers, parameters and the shape variables that their types name.
 
 use crate::affine::affine;
-use crate::error::{Errors, Problem, text};
+use crate::error::{Errors, Problem};
+use crate::text::text;
 use crate::{Affine, DType, Param, ShapeVar, name};
 use proc_macro2::Ident;
 use syn::{FnArg, Pat, PatType, ReturnType, Type};
