@@ -1,8 +1,26 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
+//!
+//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`.
+#[cfg(feature = "tuner")]
+mod conclude;
 mod miss;
+#[cfg(feature = "tuner")]
+mod select;
+#[cfg(feature = "tuner")]
+mod train;
 mod tree;
 mod tuned;
+#[cfg(feature = "tuner")]
+mod verify;
 
+#[cfg(feature = "tuner")]
+pub use conclude::{Conclusion, Searched, conclude};
 pub use miss::Miss;
+#[cfg(feature = "tuner")]
+pub use select::{Scores, select};
+#[cfg(feature = "tuner")]
+pub use train::{Label, train};
 pub use tree::{Condition, MAX_DEPTH, Split, Tree};
 pub use tuned::{Expected, FORMAT, Instance, Measurement, Named, Provenance, Schedule, Tuned};
+#[cfg(feature = "tuner")]
+pub use verify::{DEFAULT, PICK, Verified, verify};

@@ -10,16 +10,20 @@
 //! The [`Runner`] is the only one who starts workers; what a candidate does to its worker becomes a [`Failure`].
 pub mod baselines;
 mod builder;
+mod comparison;
 mod failure;
 mod instance;
+mod lab;
 mod protocol;
 mod runner;
 mod sample;
 pub mod worker;
 
 pub use builder::{Builder, Unit};
+pub use comparison::{Baselines, Comparison, Contestant, Standing, compare};
 pub use failure::Failure;
 pub use instance::Instance;
+pub use lab::Lab;
 pub use protocol::{Implementation, Job, Timing};
 pub use runner::{Limits, Measured, Runner};
 pub use sample::{Sample, Summary};

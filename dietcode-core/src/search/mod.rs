@@ -1,1 +1,54 @@
-//! search
+//! Finds the micro-kernels that are fast on a config's workload instances, within a budget of time.
+//!
+//! ```text
+//! space ── compile, screen ──► survivors ── measure in full ──► contenders ── finals, interleaved ──► Found
+//!          few instances, one   ordered by what the  all instances     the best of each instance
+//!          number of threads    cost model expects   they could win    against each other
+//! ```
+//!
+//! Every phase has a share of the budget and takes the most promising first, so that whenever the time ends, what was
+//! measured is what mattered most. Everything that is measured goes to the [`Database`] at once.
+mod budget;
+mod candidate;
+mod database;
+mod finals;
+mod full;
+mod screening;
+mod session;
+mod space;
+
+pub use budget::Budget;
+pub use candidate::Candidate;
+pub use database::{Database, Outcome, Record, Target, Workload};
+pub use session::{Event, Phase, Point, Session};
+pub use space::Space;
+
+use crate::Result;
+use crate::sketch::Tiled;
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Found {
+    /// All candidates that compiled and passed their checks, with their figures.
+    pub candidates: Vec<Candidate>,
+    /// Which of them is the micro-kernel that runs where nothing was tuned.
+    pub default: usize,
+}
+
+/// The shares of the budget at the ends of screening and of full measurement; the finals have the rest.
+const SCREENING_ENDS: f64 = 0.5;
+const FULL_ENDS: f64 = 0.85;
+
+/// Searches a space.
+///
+/// # Errors
+///
+/// If measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
+pub fn search(session: &mut Session<'_>, space: &Space) -> Result<Found> {
+    let default = Tiled::default_for(session.lab.def(), session.lab.target());
+    let order = session.promising_first(&space.candidates, &default);
+    screening::screen(session, &order, SCREENING_ENDS)?;
+    full::measure(session, FULL_ENDS)?;
+    finals::measure(session)?;
+    session.finish(&default)
+}

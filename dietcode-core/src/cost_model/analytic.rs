@@ -1,0 +1,152 @@
+//! The part of the cost that needs no learning, f_adapt = f_occupancy · f_padding, and f_MK read off measurements.
+//!
+//! A micro-kernel computes at some rate per core as long as it has whole tiles to compute and every core has one. What
+//! an instance makes of that rate follows from its extents: tiles hang over the edge, and the last wave of blocks may
+//! leave cores without work.
+
+use dietcode_syntax::{KernelDef, Loop, Role};
+
+use crate::sketch::Tiled;
+
+/// How an instance fits a micro-kernel on a number of cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptation {
+    /// Computed iterations per iteration asked for; 1 or more.
+    pub padding_ratio: f64,
+    /// Parallel tiles.
+    pub grid: i64,
+    /// Rounds in which the cores carry them out.
+    pub waves: i64,
+    /// Share of the cores' time that is used; at most 1.
+    pub occupancy: f64,
+    /// The cores.
+    pub units: i64,
+}
+
+/// A micro-kernel's throughput where it was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// How the instance fitted.
+    pub adaptation: Adaptation,
+    /// In GFLOP/s, of the operations asked for.
+    pub gflops: f64,
+}
+
+impl Adaptation {
+    /// Of a micro-kernel to a shape (the shape variables in declaration order) on `units` cores.
+    pub fn of(def: &KernelDef, tiled: &Tiled, shape: &[i64], units: usize) -> Adaptation {
+        let units = i64::try_from(units).unwrap_or(1).max(1);
+        let (mut padding_ratio, mut grid) = (1.0, 1i64);
+        for l in &def.loops {
+            let extent = extent(def, l, shape).max(1);
+            let tile = tiled.register_size(&l.name).max(1);
+            padding_ratio *= (div_ceil(extent, tile) * tile) as f64 / extent as f64;
+            if l.role == Role::Spatial {
+                let block = tiled.block_size(&l.name, l.role).unwrap_or(tile).max(1);
+                grid = grid.saturating_mul(div_ceil(extent, block));
+            }
+        }
+        let waves = div_ceil(grid, units);
+        let occupancy = grid as f64 / (units as f64 * waves as f64);
+        Adaptation { padding_ratio, grid, waves, occupancy, units }
+    }
+
+    /// f_adapt: the share of the cores' throughput that reaches the result.
+    pub fn factor(&self) -> f64 {
+        self.occupancy / self.padding_ratio
+    }
+
+    /// The throughput of all cores on this instance, for a micro-kernel's rate per core.
+    pub fn throughput(&self, rate: f64) -> f64 {
+        rate * self.units as f64 * self.factor()
+    }
+}
+
+/// f_MK as a rate: GFLOP/s per core on whole tiles, the median of what the observations imply.
+pub fn rate(observations: &[Observation]) -> Option<f64> {
+    let implied = |o: &Observation| o.gflops / o.adaptation.throughput(1.0);
+    let mut rates: Vec<f64> = observations.iter().map(implied).filter(|rate| rate.is_finite()).collect();
+    rates.sort_by(f64::total_cmp);
+    let middle = rates.len() / 2;
+    match rates.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(rates[middle]),
+        _ => Some((rates[middle - 1] + rates[middle]) / 2.0),
+    }
+}
+
+/// The matrix [micro-kernels × instances] of expected throughput in GFLOP/s, from a rate for each micro-kernel and how
+/// the instances fit it.
+pub fn predict(rates: &[f64], adaptations: &[Vec<Adaptation>]) -> Vec<Vec<f64>> {
+    let row = |(rate, fits): (&f64, &Vec<Adaptation>)| fits.iter().map(|fit| fit.throughput(*rate)).collect();
+    rates.iter().zip(adaptations).map(row).collect()
+}
+
+fn extent(def: &KernelDef, l: &Loop, shape: &[i64]) -> i64 {
+    let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map_or(0, |at| shape[at]);
+    l.extent.terms.iter().fold(l.extent.constant, |sum, (name, c)| sum.saturating_add(c.saturating_mul(value(name))))
+}
+
+fn div_ceil(a: i64, b: i64) -> i64 {
+    a / b + i64::from(a % b != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use dietcode_syntax::{Affine, Expr, ShapeVar};
+
+    use super::*;
+
+    /// A nest `for i in 0..M  for j in 0..N  for k in 0..K`.
+    fn nest() -> KernelDef {
+        let names = [("i", "M", Role::Spatial), ("j", "N", Role::Spatial), ("k", "K", Role::Reduce)];
+        KernelDef {
+            name: "nest".into(),
+            config: None,
+            params: vec![],
+            shape_vars: names.iter().map(|(_, var, _)| ShapeVar { name: (*var).into(), param: 0, dim: 0 }).collect(),
+            loops: names
+                .iter()
+                .map(|(name, var, role)| Loop { name: (*name).into(), extent: Affine::var(*var), role: *role })
+                .collect(),
+            output: 0,
+            output_index: vec![],
+            reduction: None,
+            epilogue: Expr::Acc,
+        }
+    }
+
+    fn tiled(register: &[(&str, i64)], block: &[(&str, i64)]) -> Tiled {
+        let tile = |sizes: &[(&str, i64)]| sizes.iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+        Tiled { register_tile: tile(register), block_tile: tile(block), ..Tiled::default() }
+    }
+
+    #[test]
+    fn the_example_of_the_literature() {
+        // A loop of 100 carried out in tiles of 32: 128 iterations.
+        let fit = Adaptation::of(&nest(), &tiled(&[("i", 32)], &[]), &[100, 1, 1], 2);
+        assert_eq!(fit, Adaptation { padding_ratio: 1.28, grid: 4, waves: 2, occupancy: 1.0, units: 2 });
+    }
+
+    #[test]
+    fn the_last_wave_leaves_cores_idle() {
+        let fit = Adaptation::of(&nest(), &tiled(&[], &[("i", 10), ("j", 4)]), &[25, 4, 7], 2);
+        assert_eq!((fit.grid, fit.waves, fit.occupancy), (3, 2, 0.75));
+    }
+
+    #[test]
+    fn a_rate_read_off_measurements_predicts_them() {
+        for extents in [[1, 1, 1], [97, 13, 5], [2048, 2304, 768], [7, 100, 1]] {
+            for units in [1, 2, 3, 64] {
+                for tiles in [&[("i", 8), ("j", 48)][..], &[("i", 3), ("k", 4)], &[]] {
+                    let fit = Adaptation::of(&nest(), &tiled(tiles, &[]), &extents, units);
+                    assert!(fit.padding_ratio >= 1.0 && fit.occupancy > 0.0 && fit.occupancy <= 1.0, "{fit:?}");
+                    let seen = Observation { adaptation: fit, gflops: fit.throughput(50.0) };
+                    assert!((rate(&[seen, seen]).unwrap() - 50.0).abs() < 1e-9);
+                    assert!((predict(&[50.0], &[vec![fit]])[0][0] - seen.gflops).abs() < 1e-9);
+                }
+            }
+        }
+        assert_eq!(rate(&[]), None);
+    }
+}

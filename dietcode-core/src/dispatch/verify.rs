@@ -1,0 +1,93 @@
+//! Measures each pick on its instance against the default, beside the baselines; where it loses, the default stands.
+
+use crate::Result;
+use crate::measure::{Baselines, Comparison, Contestant, Implementation, Lab, Timing, Unit, compare};
+use crate::search::Point;
+
+/// A contestant's name: the micro-kernel that the tree is to pick.
+pub const PICK: &str = "dietcode";
+
+/// A contestant's name: the micro-kernel that runs where nothing was tuned.
+pub const DEFAULT: &str = "default";
+
+/// Enough rounds for a median with its spread.
+const CAREFUL: Timing = Timing { rounds: 7, seconds: 0.1, slow_seconds: 0.4 };
+
+/// An instance with its pick beside everybody else, one comparison for each number of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// Whether the pick stands; else it is the default.
+    pub stands: bool,
+    /// The comparisons, in the order of the numbers of threads.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Measures a pick on its instance. Without a `pick` it is the default itself that was chosen.
+///
+/// # Errors
+///
+/// If measuring is not possible at all.
+pub fn verify(
+    lab: &mut Lab,
+    point: &Point,
+    pick: Option<&Unit>,
+    default: &Unit,
+    baselines: &Baselines,
+    threads: &[usize],
+) -> Result<Verified> {
+    let contestant = |name: &str, unit: &Unit| {
+        let implementation = Implementation::MicroKernel(unit.clone());
+        Contestant { name: name.to_owned(), implementation }
+    };
+    let mut contestants: Vec<Contestant> = pick.iter().map(|unit| contestant(PICK, unit)).collect();
+    contestants.push(contestant(DEFAULT, default));
+    contestants.extend(baselines.contestants(lab, &point.instance));
+    let compared = threads.iter().map(|n| compare(lab, &point.instance, &contestants, *n, CAREFUL));
+    let comparisons: Vec<Comparison> = compared.collect::<Result<_>>()?;
+    Ok(Verified { stands: pick.is_some() && wins(&comparisons), comparisons })
+}
+
+/// Whether the pick is at least as fast as the default, in the geometric mean over the numbers of threads. A pick that
+/// failed does not win; a default that failed does not either.
+fn wins(comparisons: &[Comparison]) -> bool {
+    let logarithm = |comparison: &Comparison| match (comparison.sample(PICK), comparison.sample(DEFAULT)) {
+        (Some(pick), Some(default)) => (default.seconds().median / pick.seconds().median).ln(),
+        (Some(_), None) => f64::INFINITY,
+        (None, _) => f64::NEG_INFINITY,
+    };
+    comparisons.iter().map(logarithm).sum::<f64>() >= 0.0
+}
+
+impl Verified {
+    /// The name under which the micro-kernel that was taken stands in the comparisons.
+    pub fn taken(&self) -> &'static str {
+        if self.stands { PICK } else { DEFAULT }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Failure, Sample, Standing};
+
+    fn comparison(pick: Option<f64>, default: Option<f64>) -> Comparison {
+        let standing = |name: &str, seconds: Option<f64>| Standing {
+            name: name.into(),
+            outcome: match seconds {
+                Some(s) => Ok(Sample { seconds: vec![s], rel_err: 0.0 }),
+                None => Err(Failure::Timeout { seconds: 1.0 }),
+            },
+        };
+        let standings = vec![standing(PICK, pick), standing(DEFAULT, default)];
+        Comparison { threads: 1, standings, peak: None, disturbed: 0 }
+    }
+
+    #[test]
+    fn the_default_stands_where_the_pick_loses() {
+        assert!(wins(&[comparison(Some(1.0), Some(1.0))]));
+        assert!(!wins(&[comparison(Some(1.1), Some(1.0))]));
+        assert!(wins(&[comparison(Some(1.1), Some(1.0)), comparison(Some(1.0), Some(1.2))]));
+        assert!(!wins(&[comparison(None, Some(1.0))]));
+        assert!(wins(&[comparison(Some(1.0), None)]));
+    }
+}

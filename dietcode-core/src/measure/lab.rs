@@ -1,0 +1,154 @@
+//! A kernel with everything that measuring it takes: target, compiler, workers, reference, peak.
+
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dietcode_syntax::KernelDef;
+
+use super::baselines::{BlasLibrary, peak};
+use super::{Builder, Failure, Implementation, Instance, Job, Limits, Measured, Runner, Timing, Unit};
+use crate::codegen::{self, TranslationUnit};
+use crate::target::{CpuTarget, Toolchain};
+use crate::{Error, ErrorKind, Result};
+
+/// A bench on which implementations of one kernel are checked and timed.
+#[derive(Debug)]
+pub struct Lab {
+    def: KernelDef,
+    target: CpuTarget,
+    builder: Builder,
+    runner: Runner,
+    reference: Unit,
+    peak: Unit,
+    seed: u64,
+}
+
+/// Longer than any sane kernel compiles.
+const COMPILE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Tiles of the peak for each thread: a few milliseconds.
+const PEAK_TILES: i64 = 32;
+
+impl Lab {
+    /// Detects the target, compiles the reference. `worker` is the command of a measuring process, see [`Runner::new`];
+    /// inputs are made from `seed`.
+    ///
+    /// # Errors
+    ///
+    /// Without a C compiler, or if the reference does not compile.
+    pub fn open(def: KernelDef, march: &str, worker: Vec<OsString>, limits: Limits, seed: u64) -> Result<Lab> {
+        let toolchain = Toolchain::find(march)?;
+        let target = CpuTarget::of(&toolchain);
+        refuse_foreign_code(&target)?;
+        let builder = Builder::new(toolchain, COMPILE_LIMIT)?;
+        let runner = Runner::new(worker, limits);
+        let units = [codegen::reference::reference(&def), peak::translation_unit(&target)];
+        let mut built = builder.build(&units, &AtomicBool::new(false), |_| ()).into_iter();
+        let mut next = |what: &str| match built.next() {
+            Some(Ok(unit)) => Ok(unit),
+            Some(Err(failure)) => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` {failure}", def.name))),
+            None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` was not compiled", def.name))),
+        };
+        let (reference, peak) = (next("the reference")?, next("the peak loop")?);
+        Ok(Lab { def, target, builder, runner, reference, peak, seed })
+    }
+
+    /// The kernel.
+    pub fn def(&self) -> &KernelDef {
+        &self.def
+    }
+
+    /// What candidates are compiled for.
+    pub fn target(&self) -> &CpuTarget {
+        &self.target
+    }
+
+    /// Compiles candidates; see [`Builder::build`].
+    pub fn build(
+        &self,
+        units: &[TranslationUnit],
+        stop: &AtomicBool,
+        done: impl FnMut(usize),
+    ) -> Vec<Result<Unit, Failure>> {
+        self.builder.build(units, stop, done)
+    }
+
+    /// Compiles one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::build_one`].
+    pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
+        self.builder.build_one(unit)
+    }
+
+    /// Checks and measures implementations against each other on one instance.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::measure`].
+    pub fn measure(
+        &mut self,
+        instance: &Instance,
+        implementations: Vec<Implementation>,
+        threads: usize,
+        timing: Timing,
+    ) -> Result<Measured> {
+        let mut hasher = DefaultHasher::new();
+        (&instance.shape, self.seed).hash(&mut hasher);
+        self.runner.measure(&Job {
+            instance: instance.clone(),
+            reference: self.reference.clone(),
+            seed: self.seed,
+            expected: self.builder.folder().join(format!("expected-{:016x}", hasher.finish())),
+            implementations,
+            threads,
+            timing,
+        })
+    }
+
+    /// The peak of fused multiply-adds, to be measured beside others.
+    pub fn peak(&self, threads: usize) -> Implementation {
+        Implementation::Peak { unit: self.peak.clone(), tiles: PEAK_TILES * threads as i64 }
+    }
+
+    /// Operations of one call of [`Lab::peak`].
+    pub fn peak_flops(&self, threads: usize) -> f64 {
+        peak::tile_flops(&self.target) * (PEAK_TILES * threads as i64) as f64
+    }
+
+    /// The first of `libraries` in which there is a BLAS.
+    ///
+    /// # Errors
+    ///
+    /// If no worker can be started.
+    pub fn find_blas(
+        &mut self,
+        libraries: impl IntoIterator<Item = std::path::PathBuf>,
+    ) -> Result<Option<BlasLibrary>> {
+        for library in libraries {
+            if let Some(found) = self.runner.probe(&library)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Code for another CPU would only crash, candidate after candidate.
+fn refuse_foreign_code(target: &CpuTarget) -> Result<()> {
+    let missing = target.features & !crate::cpu_features::detected();
+    if missing == 0 {
+        return Ok(());
+    }
+    let names = crate::cpu_features::names(missing).join(", ");
+    Err(Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "-march={} needs {names}, which this CPU ({}) does not have: measure on one that has",
+            target.march, target.model
+        ),
+    ))
+}

@@ -1,0 +1,40 @@
+//! The last look: the best candidates of each instance, measured against each other by turns.
+
+use super::{Phase, Session};
+use crate::Result;
+use crate::measure::Timing;
+
+const CLOSE: Timing = Timing { rounds: 5, seconds: 0.05, slow_seconds: 1.0 };
+
+/// Who is within this of the best is a contender: the spread of separate measurements.
+const CONTENDS: f64 = 0.93;
+
+/// More than so many contenders would only share the time.
+const MOST: usize = 4;
+
+/// Measures the contenders of all instances, until the budget is used up.
+pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
+    for point in 0..session.points.len() {
+        if session.budget.is_over(1.0) {
+            break;
+        }
+        let contenders = contenders(session, point);
+        if contenders.len() > 1 {
+            for threads in 0..session.threads.len() {
+                session.measure(&contenders, threads, point, CLOSE)?;
+            }
+        }
+        session.progress(Phase::Finals, point + 1, session.points.len());
+    }
+    Ok(())
+}
+
+fn contenders(session: &Session<'_>, point: usize) -> Vec<usize> {
+    let score = |at: usize| session.candidates[at].score(point);
+    let mut order: Vec<usize> = (0..session.candidates.len()).filter(|at| score(*at) > 0.0).collect();
+    order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
+    let Some(best) = order.first().map(|at| score(*at)) else { return order };
+    order.retain(|at| score(*at) >= CONTENDS * best);
+    order.truncate(MOST);
+    order
+}

@@ -1,0 +1,59 @@
+//! The second look: survivors are measured wherever they could win, at all numbers of threads.
+
+use super::{Phase, Session};
+use crate::Result;
+use crate::measure::Timing;
+
+const THOROUGH: Timing = Timing { rounds: 3, seconds: 0.02, slow_seconds: 1.0 };
+
+/// A candidate is dropped if it is slower than the best by more than this everywhere it was screened.
+const CLEARLY_SLOWER: f64 = 1.5;
+
+/// A candidate is not measured where it is expected to be this much slower than what is there already: the cost model's
+/// error and more.
+const HOPELESS: f64 = 1.2;
+
+/// Measures survivors, the most promising first, until a share of the budget is used up.
+pub(super) fn measure(session: &mut Session<'_>, share: f64) -> Result<()> {
+    let survivors = survivors(session);
+    for (done, at) in survivors.iter().enumerate() {
+        if session.budget.is_over(share) {
+            let left = survivors.len() - done;
+            session
+                .notice(format!("{left} of {} survivors were not measured in full: the time was up", survivors.len()));
+            break;
+        }
+        for threads in 0..session.threads.len() {
+            for point in 0..session.points.len() {
+                let hopeless =
+                    session.candidates[*at].expected(threads, point) * HOPELESS < session.best(threads, point);
+                if !hopeless && !session.candidates[*at].failed {
+                    session.measure(&[*at], threads, point, THOROUGH)?;
+                }
+            }
+        }
+        session.progress(Phase::Measuring, done + 1, survivors.len());
+    }
+    Ok(())
+}
+
+/// Who is not clearly slower wherever it was screened, by what is expected of it where it is best.
+fn survivors(session: &Session<'_>) -> Vec<usize> {
+    let (threads, points) = (0..session.threads.len(), 0..session.points.len());
+    let everywhere: Vec<(usize, usize)> = threads.flat_map(|t| points.clone().map(move |p| (t, p))).collect();
+    let top = |(t, p): &(usize, usize)| session.candidates.iter().map(|c| c.expected(*t, *p)).fold(0.0, f64::max);
+    let tops: Vec<f64> = everywhere.iter().map(top).collect();
+    let standing = |at: &usize| {
+        let relative = everywhere.iter().zip(&tops).map(|((t, p), top)| session.candidates[*at].expected(*t, *p) / top);
+        relative.fold((0.0f64, 0.0f64), |(best, sum), r| (best.max(r), sum + r))
+    };
+    let survives = |at: &usize| {
+        let candidate = &session.candidates[*at];
+        let competes = |p: usize| candidate.gflops[0][p].is_some_and(|g| g * CLEARLY_SLOWER >= session.best(0, p));
+        !candidate.failed && (0..session.points.len()).any(competes)
+    };
+    let mut order: Vec<(usize, (f64, f64))> =
+        (0..session.candidates.len()).filter(survives).map(|at| (at, standing(&at))).collect();
+    order.sort_by(|(_, a), (_, b)| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
+    order.into_iter().map(|(at, _)| at).collect()
+}

@@ -1,0 +1,97 @@
+//! The candidates: a config's generators, cut down to what is valid for the nest and the CPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dietcode_syntax::KernelDef;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::config::CpuConfig;
+use crate::sketch::Tiled;
+use crate::target::CpuTarget;
+
+/// Valid candidates in the order in which they are tried, and what was left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    /// The candidates.
+    pub candidates: Vec<Tiled>,
+    /// How many schedules the generators stand for.
+    pub total: u128,
+    /// How many of those that were looked at are not valid, by reason; numbers in a reason are replaced by `n`.
+    pub invalid: BTreeMap<String, usize>,
+}
+
+/// Spaces up to this size are listed in full and shuffled; larger ones are drawn from.
+const LISTED: u128 = 1 << 16;
+
+/// Without a limit from the config; more than any budget allows.
+const MOST_TRIALS: usize = 10_000;
+
+impl Space {
+    /// At most `trials` valid candidates, in an order that depends on `seed` only.
+    pub fn of(config: &CpuConfig, def: &KernelDef, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Space {
+        let trials = trials.and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST_TRIALS).min(MOST_TRIALS);
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut space = Space { candidates: Vec::new(), total: config.count(), invalid: BTreeMap::new() };
+        if space.total <= LISTED {
+            let mut all: Vec<Tiled> = config.candidates().collect();
+            all.shuffle(&mut rng);
+            space.take(all.into_iter(), def, target, trials);
+        } else {
+            let mut seen = BTreeSet::new();
+            let drawn = (0..trials.saturating_mul(16)).filter_map(|_| draw(config, space.total, &mut rng));
+            let fresh: Vec<Tiled> = drawn.filter(|tiled| seen.insert(tiled.clone())).collect();
+            space.take(fresh.into_iter(), def, target, trials);
+        }
+        space
+    }
+
+    fn take(&mut self, tiled: impl Iterator<Item = Tiled>, def: &KernelDef, target: &CpuTarget, trials: usize) {
+        for tiled in tiled {
+            if self.candidates.len() == trials {
+                break;
+            }
+            match tiled.violations(def, target).first() {
+                None => self.candidates.push(tiled),
+                Some(violation) => *self.invalid.entry(without_numbers(violation)).or_default() += 1,
+            }
+        }
+    }
+}
+
+/// The schedule at a random place of all generators, one behind the other.
+fn draw(config: &CpuConfig, total: u128, rng: &mut StdRng) -> Option<Tiled> {
+    let mut place = rng.random_range(0..total);
+    for generator in &config.generators {
+        if place < generator.count() {
+            return generator.get(place);
+        }
+        place -= generator.count();
+    }
+    None
+}
+
+/// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason.
+fn without_numbers(violation: &str) -> String {
+    let mut reason = String::new();
+    for c in violation.chars() {
+        match c.is_ascii_digit() {
+            true if reason.ends_with('n') => {}
+            true => reason.push('n'),
+            false => reason.push(c),
+        }
+    }
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_told_apart_by_their_words() {
+        assert_eq!(without_numbers("takes 33 registers of 16 lanes"), "takes n registers of n lanes");
+        assert_eq!(without_numbers("takes 7 registers of 160 lanes"), "takes n registers of n lanes");
+    }
+}
