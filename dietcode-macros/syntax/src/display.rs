@@ -41,19 +41,29 @@ impl KernelDef {
         let inside = spatial().count() + 1;
         open(f, 1, spatial())?;
         let pad = indent(inside);
+        let acc = self.accumulator();
         if let Some(reduction) = &self.reduction {
-            writeln!(f, "{pad}let mut acc = {};", self.show(&reduction.init))?;
+            writeln!(f, "{pad}let mut {acc} = {};", self.show(&reduction.init, &acc))?;
             open(f, inside, reduce())?;
-            writeln!(f, "{}acc += {};", indent(inside + reduce().count()), self.show(&reduction.update))?;
+            writeln!(f, "{}{acc} += {};", indent(inside + reduce().count()), self.show(&reduction.update, &acc))?;
             close(f, inside, reduce().count())?;
         }
         let output = Load { name: &self.params[self.output].name, index: &self.output_index };
-        writeln!(f, "{pad}{output} = {};", self.show(&self.epilogue))?;
+        writeln!(f, "{pad}{output} = {};", self.show(&self.epilogue, &acc))?;
         close(f, 1, spatial().count())
     }
 
-    fn show<'a>(&'a self, expr: &'a Expr) -> Shown<'a> {
-        Shown { params: &self.params, expr, tightness: Tightness::Loose }
+    /// `acc`, or `acc1`, `acc2` and so on if the nest uses that name for something else.
+    fn accumulator(&self) -> String {
+        let params = self.params.iter().map(|param| &param.name);
+        let names =
+            || params.clone().chain(self.shape_vars.iter().map(|v| &v.name)).chain(self.loops.iter().map(|l| &l.name));
+        let mut candidates = std::iter::once("acc".to_string()).chain((1..).map(|n| format!("acc{n}")));
+        candidates.find(|candidate| names().all(|name| name != candidate)).unwrap_or_default()
+    }
+
+    fn show<'a>(&'a self, expr: &'a Expr, acc: &'a str) -> Shown<'a> {
+        Shown { params: &self.params, acc, expr, tightness: Tightness::Loose }
     }
 }
 
@@ -112,18 +122,19 @@ enum Tightness {
 
 struct Shown<'a> {
     params: &'a [Param],
+    acc: &'a str,
     expr: &'a Expr,
     tightness: Tightness,
 }
 
 impl Shown<'_> {
     fn at<'b>(&'b self, expr: &'b Expr, tightness: Tightness) -> Shown<'b> {
-        Shown { params: self.params, expr, tightness }
+        Shown { expr, tightness, ..*self }
     }
 
     fn bare(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.expr {
-            Expr::Acc => f.write_str("acc"),
+            Expr::Acc => f.write_str(self.acc),
             Expr::Literal(value) => literal(f, *value),
             Expr::Load { param, index } => write!(f, "{}", Load { name: &self.params[*param].name, index }),
             Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as f32"),

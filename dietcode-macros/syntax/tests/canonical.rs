@@ -186,3 +186,10 @@ fn elements_may_be_updated_in_place() {
     let def = def(&around("for i in 0..M { y[i] *= b[i]; y[i] += 1.0; }"));
     assert!(def.to_string().contains("y[i] = y[i] * b[i] + 1.0;"), "{def}");
 }
+
+#[test]
+fn the_printed_accumulator_has_a_name_of_its_own() {
+    let def = def("#[dynamic_kernel] fn f(acc: &[[f32; acc1]; M], y: &mut [f32; M]) {
+        for i in 0..M { for k in 0..acc1 { y[i] += acc[i][k]; } } }");
+    assert!(def.to_string().contains("acc2 += acc[i][k];"), "{def}");
+}
