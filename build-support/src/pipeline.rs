@@ -5,11 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use dietcode_core::codegen::{TranslationUnit, c, registry};
+use dietcode_core::dispatch::Winners;
 use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 use dietcode_syntax::mangle;
 
-use crate::choice::{self, Choice};
+use crate::choice;
 use crate::environment::{Environment, SKIP_NATIVE};
 use crate::report::Report;
 use crate::sources::{self, Found};
@@ -90,7 +91,7 @@ fn plan(
     let config = choice::config(kernel, environment, report)?;
     let march = march.or(config.as_ref().map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
-    let Choice { schedules, decision } = choice::choose(kernel, config.as_ref(), target, report)?;
+    let Winners { schedules, decision, .. } = choice::choose(kernel, config.as_ref(), target, report)?;
     let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
     let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
     let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();

@@ -105,7 +105,7 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
     Ok(Tuned {
         format: super::FORMAT,
         kernel: def.name.clone(),
-        target: "cpu".into(),
+        target: super::CPU.into(),
         provenance: provenance(lab, config),
         micro_kernels: used.map(|c| Named::new(c.tiled.clone())).collect(),
         tree,

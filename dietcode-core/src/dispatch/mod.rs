@@ -12,6 +12,7 @@ mod tree;
 mod tuned;
 #[cfg(feature = "tuner")]
 mod verify;
+mod winners;
 
 #[cfg(feature = "tuner")]
 pub use conclude::{Conclusion, Searched, conclude};
@@ -24,3 +25,4 @@ pub use tree::{Condition, MAX_DEPTH, Split, Tree};
 pub use tuned::{Expected, FORMAT, Instance, Measurement, Named, Provenance, Schedule, Tuned};
 #[cfg(feature = "tuner")]
 pub use verify::{DEFAULT, PICK, Verified, verify};
+pub use winners::{CPU, Winners};

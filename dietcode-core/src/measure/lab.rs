@@ -33,12 +33,13 @@ const PEAK_TILES: i64 = 32;
 
 impl Lab {
     /// Detects the target, compiles the reference. `worker` is the command of a measuring process, see [`Runner::new`];
-    /// inputs are made from `seed`.
+    /// inputs are made from
+    /// `seed`, or else from what the operating system offers.
     ///
     /// # Errors
     ///
     /// Without a C compiler, or if the reference does not compile.
-    pub fn open(def: KernelDef, march: &str, worker: Vec<OsString>, limits: Limits, seed: u64) -> Result<Lab> {
+    pub fn open(def: KernelDef, march: &str, worker: Vec<OsString>, limits: Limits, seed: Option<u64>) -> Result<Lab> {
         let toolchain = Toolchain::find(march)?;
         let target = CpuTarget::of(&toolchain);
         refuse_foreign_code(&target)?;
@@ -52,6 +53,7 @@ impl Lab {
             None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` was not compiled", def.name))),
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
+        let seed = seed.unwrap_or_else(rand::random);
         Ok(Lab { def, target, builder, runner, reference, peak, seed })
     }
 

@@ -1,0 +1,79 @@
+//! The micro-kernels that a kernel is built with, and the way to them: what its tuned file says, if that holds here.
+
+use dietcode_syntax::KernelDef;
+
+use super::{Expected, Miss, Named, Tree, Tuned};
+use crate::codegen::registry::Decision;
+use crate::config::Config;
+use crate::cpu_features;
+use crate::sketch::Tiled;
+use crate::target::CpuTarget;
+
+/// What tuned files for a CPU are called: `<config>.cpu.tuned.json`.
+pub const CPU: &str = "cpu";
+
+/// Micro-kernels and the decision between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Winners {
+    /// The rows of the kernel's table.
+    pub schedules: Vec<Tiled>,
+    /// Which of them serves which shape.
+    pub decision: Decision,
+    /// The file they are from; none for the default.
+    pub tuned: Option<Tuned>,
+}
+
+impl Winners {
+    /// The winners beside a config.
+    ///
+    /// # Errors
+    /// Why they are not to be used, in one line: there is no file, or it was made for something else, or it is no good.
+    pub fn load(config: &Config, def: &KernelDef, target: &CpuTarget) -> Result<Winners, Miss> {
+        let path = config.tuned_path(CPU);
+        let shape_vars = Config::shape_vars(def);
+        let expected = Expected {
+            kernel: &def.name,
+            target: CPU,
+            shape_vars: &shape_vars,
+            source_hash: def.source_hash(),
+            space_hash: &config.space_hash(),
+            cpu: &target.model,
+            features: &cpu_features::names(target.features),
+            compiler: &target.compiler,
+        };
+        let tuned = Tuned::load(&path, &expected)?;
+        let schedules: Vec<Tiled> = tuned.micro_kernels.iter().map(|named| named.tiled().clone()).collect();
+        for schedule in &schedules {
+            if let Some(violation) = schedule.violations(def, target).first() {
+                let why = format!("its micro-kernel {} is not valid: {violation}", schedule.name());
+                return Err(Miss::unusable(&path, CPU, &why));
+            }
+        }
+        let decision = resolve(&tuned.tree, &tuned.micro_kernels, &shape_vars);
+        Ok(Winners { schedules, decision, tuned: Some(tuned) })
+    }
+
+    /// The micro-kernel that runs every shape where nothing was tuned.
+    pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Winners {
+        Winners { schedules: vec![Tiled::default_for(def, target)], decision: Decision::Pick(0), tuned: None }
+    }
+}
+
+/// Names become positions. [`Tuned::load`] has checked that each is there.
+fn resolve(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Decision {
+    match tree {
+        Tree::Leaf(name) => {
+            let row = micro_kernels.iter().position(|named| named.name == *name);
+            Decision::Pick(row.expect("a leaf names one of the micro-kernels"))
+        }
+        Tree::Split(split) => {
+            let var = shape_vars.iter().position(|var| *var == split.condition.var);
+            Decision::Split {
+                var: var.expect("a split names a shape variable"),
+                threshold: split.condition.at_most,
+                below: Box::new(resolve(&split.then, micro_kernels, shape_vars)),
+                above: Box::new(resolve(&split.otherwise, micro_kernels, shape_vars)),
+            }
+        }
+    }
+}
