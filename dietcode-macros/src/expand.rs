@@ -181,7 +181,7 @@ mod tests {
         let (text, _) = items("", DENSE);
         for part in [
             "for i in 0i64 .. M",
-            "let mut acc : f32 = 0.0 ;",
+            "let mut acc = 0.0f32 ;",
             "acc += x [[(i) as usize , (k + 0) as usize]] ;",
             "y [[(i) as usize]] = acc ;",
             "let [M , K] = * dietcode_shape else",

@@ -2,7 +2,8 @@
 //!
 //! Every token of the nest keeps its span, so an editor still works on it. Three things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
-//! `i - r + R` means what it says even where a part of it is negative; and an accumulator without a type is an `f32`.
+//! `i - r + R` means what it says even where a part of it is negative; and float literals are `f32`, as they are in the
+//! kernel.
 
 use crate::params;
 use dietcode_syntax::KernelDef;
@@ -10,7 +11,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ExprForLoop, ItemFn, Local, Pat, PatType, Type, parse_quote, parse_quote_spanned};
+use syn::{Expr, ExprForLoop, ItemFn, LitFloat, Local, Pat, PatType, Type, parse_quote_spanned};
 
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
@@ -61,17 +62,17 @@ impl VisitMut for Rewrite<'_> {
     }
 
     fn visit_local_mut(&mut self, local: &mut Local) {
-        match &mut local.pat {
-            Pat::Type(PatType { ty, .. }) if matches!(&**ty, Type::Path(ty) if ty.path.is_ident("usize")) => {
-                *ty = parse_quote!(i64);
-            }
-            Pat::Ident(name) if name.mutability.is_some() => {
-                let name = name.clone();
-                local.pat = Pat::Type(parse_quote!(#name: f32));
-            }
-            _ => {}
+        if let Pat::Type(PatType { ty, .. }) = &mut local.pat
+            && matches!(&**ty, Type::Path(ty) if ty.path.is_ident("usize"))
+        {
+            *ty = parse_quote_spanned!(ty.span()=> i64);
         }
         visit_mut::visit_local_mut(self, local);
+    }
+
+    fn visit_lit_float_mut(&mut self, literal: &mut LitFloat) {
+        let zero = if literal.base10_digits().ends_with('.') { "0" } else { "" };
+        *literal = LitFloat::new(&format!("{}{zero}f32", literal.base10_digits()), literal.span());
     }
 }
 

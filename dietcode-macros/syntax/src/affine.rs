@@ -38,6 +38,7 @@ impl Reader<'_> {
                 self.within(expr, Affine::default().add_scaled(&inner, -1))
             }
             Expr::Binary(binary) => self.binary(binary, depth),
+            Expr::Cast(cast) if text(&cast.ty) != "f32" => self.fail(cast, Problem::IndexCast { found: text(cast) }),
             other => self.fail(other, Problem::NotAffine { found: text(other) }),
         }
     }

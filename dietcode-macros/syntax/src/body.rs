@@ -210,7 +210,7 @@ impl<'e> Walk<'_, 'e> {
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
     fn summand(&mut self, target: Target, assign: &Assign<'e>) -> Option<(bool, &'e syn::Expr)> {
-        let same = |side: &syn::Expr| text(plain(side)) == text(plain(assign.target));
+        let same = |side: &syn::Expr| plain(side) == plain(assign.target);
         match (assign.op, plain(assign.value)) {
             (Some(BinaryOp::Add), _) => return Some((false, assign.value)),
             (Some(BinaryOp::Sub), _) => return Some((true, assign.value)),

@@ -202,13 +202,13 @@ impl Scope<'_> {
         })
     }
 
-    /// Whether an expression is meant as an index, by its first operand.
+    /// Whether an expression is meant as an index: all its operands are integers or names of indices.
     pub(crate) fn is_index(&self, expr: &syn::Expr) -> bool {
         match expr {
             syn::Expr::Paren(inner) => self.is_index(&inner.expr),
             syn::Expr::Group(inner) => self.is_index(&inner.expr),
             syn::Expr::Unary(unary) => self.is_index(&unary.expr),
-            syn::Expr::Binary(binary) => self.is_index(&binary.left),
+            syn::Expr::Binary(binary) => self.is_index(&binary.left) && self.is_index(&binary.right),
             syn::Expr::Lit(literal) => matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != "f32"),
             _ => path(expr).is_some_and(|ident| self.names_an_index(ident)),
         }

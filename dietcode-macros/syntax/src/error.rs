@@ -200,6 +200,7 @@ problems! {
     NotAffine(found)
         "`{found}` is not affine; an index or extent adds and subtracts variables and integers, each at most times an integer";
     ProductOfVariables(found) "`{found}` multiplies two variables; in an index or extent one factor is an integer";
+    IndexCast(found) "found the cast `{found}` in an index; variables are integers already: remove it";
     IndexSuffix(found) "found the suffix in `{found}`; integers in an index carry none";
     ElementAsIndex(name, kind) "`{name}` is {kind}; an index is made of loop variables, shape variables and integers";
     Coefficient(most) "a coefficient or constant is larger than {most}, which is the most supported";

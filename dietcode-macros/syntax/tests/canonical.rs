@@ -151,6 +151,28 @@ fn forms_of_a_sum_are_one() {
 }
 
 #[test]
+fn bounds_are_what_the_types_leave_open() {
+    let def = def("#[dynamic_kernel] fn f(x: &[f32; L], k: &[f32; R], b: &[f32; 2], y: &mut [f32; H]) {
+        for h in 0..H { let mut acc = b[1]; for r in 0..R { acc += x[h + r] * x[h + r] * k[R - 1 - r]; } y[h] = acc; } }");
+    let bounds = dietcode_syntax::bounds(&def);
+    let [bound] = bounds.as_slice() else { panic!("{bounds:?}") };
+    assert_eq!((bound.param, bound.dim, bound.index.to_string().as_str()), (0, 0, "h + r"));
+    assert_eq!((bound.least.to_string().as_str(), bound.greatest.to_string().as_str()), ("0", "H + R - 2"));
+}
+
+/// Long targets are compared to the end, not as they are quoted in messages.
+#[test]
+fn the_long_form_of_an_update_names_its_target_in_full() {
+    let (i, j) = ("i".repeat(60), "j".repeat(60));
+    let source = format!(
+        "#[dynamic_kernel] fn f(y: &mut [[f32; N]; N]) {{
+            for {i} in 0..N {{ for {j} in 0..N {{ for k in 0..N {{ y[{i}][{j}] = y[{i}][k] + 1.0; }} }} }} }}"
+    );
+    let errors = scan(&source).expect("it is Rust")[0].parse().expect_err("another element is read").to_string();
+    assert!(errors.contains("the output is overwritten in each iteration of `k`"), "{errors}");
+}
+
+#[test]
 fn indices_are_affine_and_temporaries_are_put_in_place() {
     let def = def("#[dynamic_kernel]
         fn gather(x: &[f32; N], y: &mut [[f32; J]; I]) {

@@ -1,0 +1,11 @@
+use dietcode_macros::dynamic_kernel;
+
+#[dynamic_kernel]
+fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+    for i in 0..M {
+        let v = 2 * b[i];
+        y[i] = v * i;
+    }
+}
+
+fn main() {}
