@@ -48,10 +48,7 @@ pub(crate) fn all() -> Vec<Step> {
         step(
             "docs",
             "the documentation builds without a warning",
-            vec![
-                cargo("doc --workspace --all-features --no-deps --document-private-items")
-                    .with("RUSTDOCFLAGS", "-D warnings"),
-            ],
+            vec![cargo("doc --workspace --all-features --no-deps").with("RUSTDOCFLAGS", "-D warnings")],
         ),
         step(
             "example",
