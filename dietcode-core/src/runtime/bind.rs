@@ -3,22 +3,23 @@
 //! After [`Signature::bind`] every access of the kernel is in bounds and no input is written while it is read. The
 //! error paths are out of line: a good call makes a few integer comparisons.
 
+use std::ops::Range;
+
 use super::kernel::Arg;
 use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Shape, Signature};
 use crate::{Error, Result};
 
 impl Signature {
-    /// The shape of a call, once everything about it has been checked.
-    pub(super) fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
+    /// Checks everything about a call and leaves its shape in `shape`.
+    pub(super) fn bind(&self, args: &[Arg<'_>], shape: &mut Shape) -> Result<()> {
         self.check_limits()?;
         self.check_kinds(args)?;
-        let shape = Shape::from_values(self.shape_vars.iter().map(|v| args[v.param].shape()[v.dim] as i64));
-        self.check_extents(args, &shape)?;
-        if !self.is_empty(&shape) {
-            self.check_bounds(args, &shape)?;
+        shape.assign(self.shape_vars.iter().map(|v| args[v.param].shape()[v.dim] as i64));
+        self.check_extents(args, shape)?;
+        if !self.is_empty(shape) {
+            self.check_bounds(args, shape)?;
         }
-        self.check_overlap(args)?;
-        Ok(shape)
+        self.check_overlap(args)
     }
 
     /// Whether no element of the output is computed: a spatial loop has no iteration. (A reduction without iterations
@@ -101,19 +102,28 @@ impl Signature {
     }
 
     fn check_overlap(&self, args: &[Arg<'_>]) -> Result<()> {
-        let named = || self.params.iter().zip(args);
-        for (output, out) in named().filter(|(param, _)| param.mutable) {
-            for (input, arg) in named().filter(|(param, _)| !param.mutable) {
-                let (a, b) = (out.addresses(), arg.addresses());
-                if !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end {
-                    return Err(self.error(&format!(
-                        "the output `{}` (bytes {:#x}..{:#x}) overlaps the input `{}` (bytes {:#x}..{:#x}); give it memory of its own",
-                        output.name, a.start, a.end, input.name, b.start, b.end
-                    )));
-                }
+        let Some(output) = self.params.iter().position(|param| param.mutable) else { return Ok(()) };
+        let written = args[output].addresses();
+        for (input, arg) in args.iter().enumerate().filter(|(input, _)| *input != output) {
+            let read = arg.addresses();
+            if read.start < written.end && written.start < read.end && !read.is_empty() && !written.is_empty() {
+                return Err(self.overlapping(output, &written, input, &read));
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn overlapping(&self, output: usize, written: &Range<usize>, input: usize, read: &Range<usize>) -> Error {
+        self.error(&format!(
+            "the output `{}` (bytes {:#x}..{:#x}) overlaps the input `{}` (bytes {:#x}..{:#x}); give it memory of its own",
+            self.params[output].name,
+            written.start,
+            written.end,
+            self.params[input].name,
+            read.start,
+            read.end
+        ))
     }
 
     #[cold]

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::inline::Inline;
 use super::layout::MAX_RANK;
 use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
 use super::view::TensorRef;
@@ -45,25 +46,22 @@ impl Kernel {
     /// Those of [`Kernel::bind`], before anything is written; [`ErrorKind::Unavailable`] if there is no native code, if
     /// this CPU lacks a feature that the code uses, or if scratch memory or threads cannot be had.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
-        let shape = self.bind(args)?;
+        let mut shape = Shape::new();
+        self.signature.bind(args, &mut shape)?;
         if self.signature.is_empty(&shape) {
             return Ok(());
         }
         let micro_kernel = self.micro_kernel((self.dispatch)(&shape))?;
         self.check_cpu(micro_kernel)?;
-        let mut buffers = [std::ptr::null_mut::<c_void>(); MAX_PARAMS];
-        let mut strides = [0_i64; MAX_PARAMS * MAX_RANK];
-        let mut dims = 0;
-        for (arg, buffer) in args.iter().zip(&mut buffers) {
-            *buffer = arg.data().cast();
-            for stride in arg.strides() {
-                strides[dims] = *stride as i64;
-                dims += 1;
-            }
+        let mut buffers = Inline::<*mut c_void, MAX_PARAMS>::new();
+        let mut strides = Inline::<i64, { MAX_PARAMS * MAX_RANK }>::new();
+        for arg in args.iter() {
+            buffers.push(arg.data().cast());
+            arg.strides().iter().for_each(|stride| strides.push(*stride as i64));
         }
         // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors and that the
         // output is apart from the inputs, and the CPU can execute it.
-        unsafe { launch(micro_kernel, &buffers[..args.len()], &strides[..dims], &shape, threads()?) }
+        unsafe { launch(micro_kernel, &buffers, &strides, &shape, threads()?) }
     }
 
     /// The values of the shape variables, once everything about the call has been checked.
@@ -72,7 +70,9 @@ impl Kernel {
     /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a rank or an
     /// extent does not fit, an index would leave its tensor, or the output overlaps an input.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
-        self.signature.bind(args)
+        let mut shape = Shape::new();
+        self.signature.bind(args, &mut shape)?;
+        Ok(shape)
     }
 
     /// The function's name.

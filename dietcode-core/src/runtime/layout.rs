@@ -70,11 +70,16 @@ impl Layout {
     }
 
     /// The distance in elements from the first element to one past the last; 0 if there is none.
+    #[inline]
     pub(super) fn span(&self) -> usize {
-        if self.shape().contains(&0) {
-            return 0;
+        let mut span = 1;
+        for (extent, stride) in self.shape().iter().zip(self.strides()) {
+            match extent {
+                0 => return 0,
+                extent => span += (extent - 1) * stride,
+            }
         }
-        1 + self.shape().iter().zip(self.strides()).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>()
+        span
     }
 
     /// The distance in elements of an element from the first; `None` outside the tensor or if the rank differs.

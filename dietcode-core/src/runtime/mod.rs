@@ -7,6 +7,7 @@
 mod aligned;
 mod bind;
 mod helpers;
+mod inline;
 mod kernel;
 mod launch;
 mod layout;

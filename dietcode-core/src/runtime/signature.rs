@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Deref;
 
+use super::inline::Inline;
+
 /// The most shape variables a kernel can have.
 pub const MAX_SHAPE_VARS: usize = 16;
 
@@ -126,20 +128,18 @@ impl fmt::Display for AffineDisplay<'_> {
 
 /// The values of a kernel's shape variables in declaration order: a slice, held inline.
 #[derive(Clone, Copy)]
-pub struct Shape {
-    len: usize,
-    values: [i64; MAX_SHAPE_VARS],
-}
+pub struct Shape(Inline<i64, MAX_SHAPE_VARS>);
 
 impl Shape {
-    /// A shape of at most [`MAX_SHAPE_VARS`] values.
-    pub(super) fn from_values(values: impl Iterator<Item = i64>) -> Shape {
-        let mut shape = Shape { len: 0, values: [0; MAX_SHAPE_VARS] };
-        for (place, value) in shape.values.iter_mut().zip(values) {
-            *place = value;
-            shape.len += 1;
-        }
-        shape
+    /// A shape without values yet.
+    pub(super) fn new() -> Shape {
+        Shape(Inline::new())
+    }
+
+    /// Replaces the values; there are at most [`MAX_SHAPE_VARS`].
+    pub(super) fn assign(&mut self, values: impl Iterator<Item = i64>) {
+        self.0.clear();
+        values.for_each(|value| self.0.push(value));
     }
 }
 
@@ -147,7 +147,7 @@ impl Deref for Shape {
     type Target = [i64];
 
     fn deref(&self) -> &[i64] {
-        &self.values[..self.len]
+        &self.0
     }
 }
 
