@@ -24,19 +24,14 @@ pub(crate) fn config(kernel: &Found, environment: &Environment, report: &mut Rep
         return Err(Error::input(message));
     }
     // Whether config and nest speak of the same shape variables shows on any instance.
-    let shape_vars: Vec<String> = kernel.def.shape_vars.iter().map(|var| var.name.clone()).collect();
+    let shape_vars = Config::shape_vars(&kernel.def);
     config.wkl_insts.first().map_or(Ok(Vec::new()), |wkl| config.shape_of(&shape_vars, wkl))?;
     Ok(Some(config))
 }
 
 /// The winners in the tuned file, if there is one that fits; else the default micro-kernel, and one warning.
-pub(crate) fn choose(
-    kernel: &Found,
-    config: Option<&Config>,
-    target: &CpuTarget,
-    report: &mut Report,
-) -> Result<Winners> {
-    let Some(config) = config else { return Ok(Winners::default_for(&kernel.def, target)) };
+pub(crate) fn choose(kernel: &Found, config: Option<&Config>, target: &CpuTarget, report: &mut Report) -> Winners {
+    let Some(config) = config else { return Winners::default_for(&kernel.def, target) };
     let path = config.tuned_path(CPU);
     let loaded = Winners::load(config, &kernel.def, target);
     report.rerun_if_changed(match &loaded {
@@ -44,8 +39,8 @@ pub(crate) fn choose(
         Err(miss) if miss.is_absent() => path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(&path),
         _ => &path,
     });
-    Ok(loaded.unwrap_or_else(|why| {
+    loaded.unwrap_or_else(|why| {
         report.warning(&format!("`{}` runs a default micro-kernel: {why}", kernel.def.name));
         Winners::default_for(&kernel.def, target)
-    }))
+    })
 }

@@ -91,7 +91,7 @@ fn plan(
     let config = choice::config(kernel, environment, report)?;
     let march = march.or(config.as_ref().map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
-    let Winners { schedules, decision, .. } = choice::choose(kernel, config.as_ref(), target, report)?;
+    let Winners { schedules, decision, .. } = choice::choose(kernel, config.as_ref(), target, report);
     let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
     let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
     let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();

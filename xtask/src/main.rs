@@ -4,6 +4,8 @@
 //! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
 mod runner;
 mod steps;
+#[cfg(test)]
+mod targets;
 mod tools;
 
 use std::process::ExitCode;
