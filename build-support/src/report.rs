@@ -13,7 +13,7 @@ pub(crate) struct Report {
 impl Report {
     /// A line that the user sees.
     pub(crate) fn warning(&mut self, text: &str) {
-        self.say(format!("cargo::warning={text}"));
+        self.say(&format!("cargo::warning={text}"));
     }
 
     /// Fails the build, with one line for each of the text's.
@@ -25,28 +25,28 @@ impl Report {
 
     /// The build script is run again when this file changes, or anything in this folder.
     pub(crate) fn rerun_if_changed(&mut self, path: &Path) {
-        self.say(format!("cargo::rerun-if-changed={}", path.display()));
+        self.say(&format!("cargo::rerun-if-changed={}", path.display()));
     }
 
     /// The build script is run again when this variable changes.
     pub(crate) fn rerun_if_env_changed(&mut self, name: &str) {
-        self.say(format!("cargo::rerun-if-env-changed={name}"));
+        self.say(&format!("cargo::rerun-if-env-changed={name}"));
     }
 
     /// A variable that `env!` finds while the package is compiled.
     pub(crate) fn set_env(&mut self, name: &str, value: &str) {
-        self.say(format!("cargo::rustc-env={name}={value}"));
+        self.say(&format!("cargo::rustc-env={name}={value}"));
     }
 
     /// Links a static library from a folder.
     pub(crate) fn link_static(&mut self, folder: &Path, name: &str) {
-        self.say(format!("cargo::rustc-link-search=native={}", folder.display()));
-        self.say(format!("cargo::rustc-link-lib=static={name}"));
+        self.say(&format!("cargo::rustc-link-search=native={}", folder.display()));
+        self.say(&format!("cargo::rustc-link-lib=static={name}"));
     }
 
     /// Links a library of the system.
     pub(crate) fn link_system(&mut self, name: &str) {
-        self.say(format!("cargo::rustc-link-lib={name}"));
+        self.say(&format!("cargo::rustc-link-lib={name}"));
     }
 
     /// The instructions.
@@ -54,7 +54,7 @@ impl Report {
         &self.lines
     }
 
-    fn say(&mut self, line: String) {
+    fn say(&mut self, line: &str) {
         // A name with a line break in it must not become an instruction of its own.
         let line = line.replace(['\n', '\r'], " ");
         if self.said.insert(line.clone()) {

@@ -129,7 +129,7 @@ impl Package {
                 space_hash: config.space_hash(),
                 cpu: target.model.clone(),
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
-                compiler: target.compiler.clone(),
+                compiler: target.compiler,
                 date: "2026-01-01".to_owned(),
             },
             tree,
