@@ -13,6 +13,9 @@ use super::{launch, threads};
 use crate::{Error, ErrorKind, Result, abi, cpu_features};
 
 /// A kernel: what a call must look like, its micro-kernels, and how one is picked.
+///
+/// `#[dynamic_kernel]` and the build script make it, and vouch for its parts fitting together: the micro-kernels touch
+/// what the signature bounds, and nothing else.
 pub struct Kernel {
     /// What a call must look like.
     pub signature: Signature,
@@ -172,5 +175,16 @@ impl<'a> From<TensorRef<'a, f32>> for Arg<'a> {
 impl<'a> From<TensorMut<'a, f32>> for Arg<'a> {
     fn from(tensor: TensorMut<'a, f32>) -> Self {
         Arg::Mut(tensor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing_names;
+
+    #[test]
+    fn missing_features_are_named() {
+        assert_eq!(missing_names(0b1_1000_0000), "avx512f, avx512bw");
+        assert_eq!(missing_names(1 << 63), "unknown CPU features 0x8000000000000000");
     }
 }

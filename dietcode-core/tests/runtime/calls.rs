@@ -151,7 +151,8 @@ fn missing_native_code_and_missing_rows_are_errors() {
 #[test]
 fn a_call_of_one_thread_does_not_take_long() {
     let (x, mut y) = (Tensor::full(&[1, 1], 1.0_f32).unwrap(), Tensor::zeros(&[1, 1]).unwrap());
-    // The best of many short runs, for other processes use the machine too; 66 ns in release mode on a quiet one.
+    // The best of many short runs, for other processes use the machine too. It is 66 ns in release mode on a quiet one, and
+    // twice that where a neighbour shares the core.
     let best = (0..200).map(|_| {
         let start = Instant::now();
         with_threads(1, || {
@@ -159,7 +160,7 @@ fn a_call_of_one_thread_does_not_take_long() {
         });
         start.elapsed().as_nanos() / 1_000
     });
-    let limit = if cfg!(debug_assertions) { 5_000 } else { 100 };
+    let limit = if cfg!(debug_assertions) { 5_000 } else { 200 };
     let best = best.min().unwrap();
     assert!(best < limit, "{best} ns a call");
 }
