@@ -1,6 +1,7 @@
 //! From a Rust expression to an [`Affine`]: extents of dimensions and loops, and indices.
 
 use crate::error::{Errors, Problem};
+use crate::scope::path;
 use crate::text::text;
 use crate::{Affine, MAX_DEPTH};
 use proc_macro2::Ident;
@@ -38,7 +39,9 @@ impl Reader<'_> {
                 self.within(expr, Affine::default().add_scaled(&inner, -1))
             }
             Expr::Binary(binary) => self.binary(binary, depth),
-            Expr::Cast(cast) if text(&cast.ty) != "f32" => self.fail(cast, Problem::IndexCast { found: text(cast) }),
+            Expr::Cast(cast) if path(&cast.expr).is_some() && text(&cast.ty) != "f32" => {
+                self.fail(cast, Problem::IndexCast { found: text(cast) })
+            }
             other => self.fail(other, Problem::NotAffine { found: text(other) }),
         }
     }

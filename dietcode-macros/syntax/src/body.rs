@@ -7,7 +7,8 @@
 //! that is first set and then added to, and an elementwise nest are all the same to the rest of the program.
 //!
 //! It is sound because nothing that is read can change under the walk: inputs are never written, the output is read
-//! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it.
+//! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it. And
+//! every loop counts: the update stands in the innermost one, and without an update all loops index the output.
 
 use crate::element::negate;
 use crate::error::{Errors, Problem};
@@ -45,10 +46,17 @@ enum Target {
     Output,
 }
 
+/// The update that was seen.
+struct Update<'e> {
+    target: &'e syn::Expr,
+    /// How many loops are around it.
+    depth: usize,
+    reduction: Reduction,
+}
+
 struct Walk<'a, 'e> {
     scope: Scope<'a>,
-    /// The update that was seen, and what it adds to.
-    reduction: Option<(&'e syn::Expr, Reduction)>,
+    reduction: Option<Update<'e>>,
     /// The last assignment to the output.
     stored: Option<&'e syn::Expr>,
 }
@@ -86,7 +94,7 @@ impl<'e> Walk<'_, 'e> {
         self.scope.declare(l.var, Meaning::LoopVar);
         let name = l.var.to_string();
         let reduce = !self.scope.output.as_ref().is_some_and(|output| output.index.contains(&Affine::var(&name)));
-        self.scope.loops.push(OpenLoop { name, extent, reduce });
+        self.scope.loops.push(OpenLoop { name, extent, reduce, token: l.token });
         self.scope.depth += 1;
         self.block(&l.body);
         self.scope.depth -= 1;
@@ -205,7 +213,8 @@ impl<'e> Walk<'_, 'e> {
         if self.reads_output(&update) {
             self.scope.errors.push(added, Problem::OutputInUpdate);
         }
-        self.reduction = Some((assign.target, Reduction { init, update }));
+        let (target, depth) = (assign.target, self.scope.depth);
+        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update } });
     }
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
@@ -244,6 +253,16 @@ impl<'e> Walk<'_, 'e> {
             .is_some_and(|output| expr.any(&|e| matches!(e, Expr::Load { param, .. } if *param == output.param)))
     }
 
+    /// A loop that nothing is done in which reaches the output: one inside the update, or one that is summed over
+    /// although there is no update.
+    fn idle_loop(&self) -> Option<syn::Token![for]> {
+        let idle = match &self.reduction {
+            Some(update) => self.scope.loops.get(update.depth),
+            None => self.scope.loops.iter().find(|l| l.reduce),
+        };
+        idle.map(|l| l.token)
+    }
+
     /// What only the whole nest can tell; not worth saying while parts of it are in error.
     fn finish(mut self, name: &Ident) -> Option<Body> {
         if !self.scope.errors.is_empty() {
@@ -256,14 +275,17 @@ impl<'e> Walk<'_, 'e> {
             return self.scope.fail(name, Problem::NoStore { name: output });
         };
         match &self.reduction {
-            Some((sum, _)) if !epilogue.any(&|e| matches!(e, Expr::Acc)) => {
-                return self.scope.fail(sum, Problem::SumNotStored);
+            Some(sum) if !epilogue.any(&|e| matches!(e, Expr::Acc)) => {
+                return self.scope.fail(sum.target, Problem::SumNotStored);
             }
             Some(_) if self.reads_output(&epilogue) => return self.scope.fail(stored, Problem::OutputAfterSum),
             _ => {}
         }
         let output_index = output.index.clone();
-        let reduction = self.reduction.map(|(_, reduction)| reduction);
+        if let Some(token) = self.idle_loop() {
+            return self.scope.fail(token, Problem::EmptyLoop);
+        }
+        let reduction = self.reduction.map(|update| update.reduction);
         Some(Body { loops: loops(self.scope.loops), output_index, reduction, epilogue })
     }
 }

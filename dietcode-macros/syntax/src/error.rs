@@ -147,7 +147,7 @@ problems! {
     ExtentOfLoop(name) "the extent depends on the loop variable `{name}`; an extent is made of shape variables and integers";
     TooManyLoops(most) "the nest is deeper than {most} loops, which is the most supported";
     SecondLoop "found a second loop beside the one above; a nest has one chain of loops: split it into two kernels";
-    EmptyLoop "the loop has no effect; its body needs a loop or an assignment";
+    EmptyLoop "the loop has no effect on the output; its body needs a loop, or an assignment that reaches the output";
     LetPattern(found) "found the pattern `{found}`; a `let` binds a plain name";
     LetWithoutValue(name) "`{name}` has no value; write `let {name} = …;`";
     LetElse "found `let … else`; a `let` binds a plain name to a value";

@@ -54,6 +54,7 @@ pub(crate) struct OpenLoop {
     pub(crate) name: String,
     pub(crate) extent: Affine,
     pub(crate) reduce: bool,
+    pub(crate) token: syn::Token![for],
 }
 
 /// The output: where it is written and what it holds.
