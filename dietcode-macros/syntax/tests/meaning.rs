@@ -47,7 +47,7 @@ impl Random {
             0 => Value::Number(u8::try_from(self.below(3)).expect("it is below 3")),
             1 if around.stores() && self.below(2) == 0 => Value::Old(around.output),
             2 if !around.names.is_empty() => Value::Name(self.pick(&around.names)),
-            0..5 => Value::Load([self.pick(&around.loops), self.pick(&around.loops)]),
+            1..5 => Value::Load([self.pick(&around.loops), self.pick(&around.loops)]),
             5 => Value::Max(sub(self), sub(self)),
             _ => Value::Binary(self.pick(&['+', '-', '*']), sub(self), sub(self)),
         }
