@@ -1,2 +1,6 @@
 //! The dietcode command.
-fn main() {}
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

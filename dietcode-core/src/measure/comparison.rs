@@ -62,6 +62,12 @@ impl Baselines {
         self.blas.as_ref()
     }
 
+    /// The names of all contestants there can be; `blas` where none was found.
+    pub fn names(&self) -> Vec<String> {
+        let blas = self.blas.as_ref().map_or_else(|| "blas".to_owned(), |library| format!("blas:{}", library.name));
+        vec!["naive".to_owned(), "matrixmultiply".to_owned(), blas]
+    }
+
     /// Those who can carry out the kernel at this instance: the libraries only where the nest is a matrix product.
     pub fn contestants(&self, lab: &Lab, instance: &Instance) -> Vec<Contestant> {
         let contestant = |name: &str, implementation| Contestant { name: name.to_owned(), implementation };

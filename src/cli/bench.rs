@@ -1,0 +1,148 @@
+//! `dietcode bench`
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use dietcode::core::codegen;
+use dietcode::core::config::Config;
+use dietcode::core::dispatch::{PICK, Winners};
+use dietcode::core::measure::{Baselines, Comparison, Contestant, Implementation, Lab, Timing, compare};
+use dietcode::core::search::Point;
+use dietcode::{Error, ErrorKind, Result};
+
+use super::print;
+use super::report::Report;
+use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
+use super::table::{Legend, Line, table};
+use super::tune::thread_count;
+
+/// Measures the kernel at any shapes, tuned or not, beside other implementations.
+///
+/// What is measured is what a program would run: the micro-kernels of the tuned file behind their decision tree, or the
+/// default one where there is no tuned file that holds here. Every result is checked. Exit status 1 says that a result of
+/// the kernel was wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode bench configs/bert_dense.json
+  dietcode bench configs/bert_dense.json --wkl T=37 --wkl T=71 --threads 1 --json out.json
+  dietcode bench configs/bert_dense.json --only dietcode --only blas")]
+pub(crate) struct Arguments {
+    /// The config.
+    config: PathBuf,
+    /// A shape, by its workload variables, such as T=37 or B=2,T=37; may be given more than once. Default: all instances
+    /// of the config.
+    #[arg(long, value_name = "VARS")]
+    wkl: Vec<String>,
+    /// A number of threads, 0 for all cores; may be given more than once.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
+    threads: Vec<usize>,
+    #[command(flatten)]
+    blas: BlasArguments,
+    /// Measure only this implementation: dietcode, naive, matrixmultiply, or blas; may be given more than once.
+    #[arg(long, value_name = "IMPL", value_parser = ["dietcode", "naive", "matrixmultiply", "blas"])]
+    only: Vec<String>,
+    /// Inputs are made from this. Default: new ones each time.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Also write the figures to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+const TIMING: Timing = Timing { rounds: 9, seconds: 0.2, slow_seconds: 0.5 };
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let setup = Setup::read(&arguments.config)?;
+    let points = points(arguments, &setup)?;
+    let mut lab = setup.lab(arguments.seed)?;
+    let winners = Winners::load(&setup.config, &setup.def, lab.target()).unwrap_or_else(|miss| {
+        eprintln!("warning: measuring the default micro-kernel: {miss}");
+        Winners::default_for(&setup.def, lab.target())
+    });
+    let own = dispatched(&lab, &winners)?;
+    let blas = arguments.blas.find(&mut lab)?;
+    let baselines = Baselines::new(&lab, blas)?;
+    let mut seen = Vec::new();
+    for threads in resolve_threads(&arguments.threads, lab.target().cores) {
+        for point in &points {
+            let mut contestants = vec![own.clone()];
+            contestants.extend(baselines.contestants(&lab, &point.instance));
+            contestants.retain(|c| wanted(arguments, &c.name));
+            let comparison = compare(&mut lab, &point.instance, &contestants, threads, TIMING)?;
+            complain(point, &comparison);
+            seen.push((point, comparison));
+        }
+    }
+    show(arguments, &lab, &baselines, &winners, &seen)?;
+    let failed = |(_, c): &&(&Point, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
+    match seen.iter().filter(failed).count() {
+        0 => Ok(()),
+        n => Err(Error::new(ErrorKind::Check, format!("the kernel failed on {n} of {} measurements", seen.len()))),
+    }
+}
+
+fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
+    if arguments.wkl.is_empty() {
+        return setup.points();
+    }
+    arguments.wkl.iter().map(|text| setup.point(&Config::parse_wkl(text)?, 1.0)).collect()
+}
+
+/// The kernel as a program runs it.
+fn dispatched(lab: &Lab, winners: &Winners) -> Result<Contestant> {
+    let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(lab.def(), tiled, lab.target()));
+    let units = units.collect::<Result<Vec<_>>>()?;
+    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let units = built.into_iter().collect::<Result<Vec<_>, _>>().map_err(|failure| {
+        Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", lab.def().name))
+    })?;
+    let implementation = Implementation::Dispatched { units, decision: winners.decision.clone() };
+    Ok(Contestant { name: PICK.to_owned(), implementation })
+}
+
+fn wanted(arguments: &Arguments, name: &str) -> bool {
+    let kind = name.split(':').next().unwrap_or(name);
+    arguments.only.is_empty() || arguments.only.iter().any(|only| only == kind)
+}
+
+fn complain(point: &Point, comparison: &Comparison) {
+    for standing in &comparison.standings {
+        if let Err(failure) = &standing.outcome {
+            eprintln!("{} at {} on {} threads {failure}", standing.name, wkl_text(&point.wkl), comparison.threads);
+        }
+    }
+}
+
+fn show(
+    arguments: &Arguments,
+    lab: &Lab,
+    baselines: &Baselines,
+    winners: &Winners,
+    seen: &[(&Point, Comparison)],
+) -> Result<()> {
+    let mut report = Report::new(lab.target());
+    report.set_peaks(seen.iter().map(|(_, comparison)| comparison));
+    let mut legend = Legend::default();
+    let others: Vec<String> = baselines.names().into_iter().filter(|name| wanted(arguments, name)).collect();
+    for same in seen.chunk_by(|(_, a), (_, b)| a.threads == b.threads) {
+        let lines: Vec<Line<'_>> = same
+            .iter()
+            .map(|(point, comparison)| Line {
+                point,
+                comparison,
+                own: PICK,
+                kernel: winners.schedules[winners.decision.pick(&point.instance.shape)].name(),
+                predicted: None,
+            })
+            .collect();
+        for line in &lines {
+            let kernel = |name: &str| (name == PICK).then(|| line.kernel.clone());
+            report.add(line.point, line.comparison, |name| Some((name.to_owned(), kernel(name))));
+        }
+        print(&table(&lines, &others, &report, &mut legend))?;
+    }
+    print(&legend.text())?;
+    arguments.json.as_ref().map_or(Ok(()), |path| report.write(path))
+}

@@ -1,0 +1,189 @@
+//! `dietcode explain`
+
+use std::path::PathBuf;
+
+use dietcode::Result;
+use dietcode::core::config::{Config, WklInst};
+use dietcode::core::cost_model::{self, Adaptation, Observation};
+use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
+use dietcode::core::search::Point;
+use dietcode::core::sketch::Tiled;
+use dietcode::core::target::CpuTarget;
+use serde::Serialize;
+
+use super::print;
+use super::setup::{Setup, resolve_threads, wkl_text};
+use super::tune::thread_count;
+
+/// Says which micro-kernel runs a shape, why, and what is to be expected of it.
+///
+/// Nothing is measured: measured figures are those of the tuned file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode explain configs/bert_dense.json --shape T=43
+  dietcode explain configs/bert_dense.json --shape T=43 --threads 1 --json")]
+pub(crate) struct Arguments {
+    /// The config.
+    config: PathBuf,
+    /// The shape, by its workload variables, such as T=43.
+    #[arg(long, value_name = "VARS")]
+    shape: String,
+    /// A number of threads, 0 for all cores; may be given more than once.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
+    threads: Vec<usize>,
+    /// Write JSON to standard output instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What there is to say about a shape.
+#[derive(Debug, Serialize)]
+struct Explanation {
+    wkl: WklInst,
+    shape: Vec<(String, i64)>,
+    /// Why the default runs; null where there is a tuned file that holds here.
+    miss: Option<String>,
+    /// The comparisons on the way, each with its outcome.
+    path: Vec<Step>,
+    kernel: String,
+    schedule: Tiled,
+    threads: Vec<Fit>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    condition: String,
+    holds: bool,
+}
+
+/// How the shape fits the micro-kernel on a number of threads.
+#[derive(Debug, Serialize)]
+struct Fit {
+    threads: usize,
+    padding_ratio: f64,
+    grid: i64,
+    waves: i64,
+    occupancy: f64,
+    gflops_predicted: Option<f64>,
+    /// Where the shape is one of the tuned instances.
+    gflops_measured: Option<f64>,
+    gflops_iqr: Option<f64>,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let setup = Setup::read(&arguments.config)?;
+    let point = setup.point(&Config::parse_wkl(&arguments.shape)?, 1.0)?;
+    let target = CpuTarget::detect(&setup.config.cpu.march)?;
+    let explanation = explain(arguments, &setup, &point, &target);
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&explanation).unwrap_or_default();
+        return print(&format!("{text}\n"));
+    }
+    print(&text(&explanation))
+}
+
+fn explain(arguments: &Arguments, setup: &Setup, point: &Point, target: &CpuTarget) -> Explanation {
+    let (winners, miss) = match Winners::load(&setup.config, &setup.def, target) {
+        Ok(winners) => (winners, None),
+        Err(miss) => (Winners::default_for(&setup.def, target), Some(miss.to_string())),
+    };
+    let shape = &point.instance.shape;
+    let tiled = &winners.schedules[winners.decision.pick(shape)];
+    let tuned = winners.tuned.as_ref();
+    let fit = |threads: &usize| fit(setup, tuned, tiled, point, *threads);
+    Explanation {
+        path: tuned.map_or_else(Vec::new, |tuned| path(&tuned.tree, &setup.vars, shape)),
+        kernel: tiled.name(),
+        schedule: tiled.clone(),
+        threads: resolve_threads(&arguments.threads, target.cores).iter().map(fit).collect(),
+        shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
+        wkl: point.wkl.clone(),
+        miss,
+    }
+}
+
+/// The way from the root to the leaf.
+fn path(tree: &Tree, vars: &[String], shape: &[i64]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut tree = tree;
+    while let Tree::Split(split) = tree {
+        let value = vars.iter().zip(shape).find(|(var, _)| **var == split.condition.var).map(|(_, value)| *value);
+        let holds = value.is_some_and(|value| value <= split.condition.at_most);
+        steps.push(Step { condition: split.condition.to_string(), holds });
+        tree = if holds { &split.then } else { &split.otherwise };
+    }
+    steps
+}
+
+fn fit(setup: &Setup, tuned: Option<&Tuned>, tiled: &Tiled, point: &Point, threads: usize) -> Fit {
+    let adaptation = |shape: &[i64], threads: usize| Adaptation::of(&setup.def, tiled, shape, threads);
+    let here = adaptation(&point.instance.shape, threads);
+    let name = tiled.name();
+    let of_kernel = tuned.into_iter().flat_map(|t| &t.instances).filter(|i| i.micro_kernel == name);
+    let shape_of = |instance: &dietcode::core::dispatch::Instance| -> Vec<i64> {
+        setup.vars.iter().map(|var| instance.shape.get(var).copied().unwrap_or(1)).collect()
+    };
+    let mut seen: Vec<Observation> = Vec::new();
+    let mut measured: Option<&Measurement> = None;
+    for instance in of_kernel {
+        let shape = shape_of(instance);
+        for m in &instance.measurements {
+            let units = usize::try_from(m.threads).unwrap_or(1);
+            seen.push(Observation { adaptation: adaptation(&shape, units), gflops: m.gflops_measured });
+            if shape == point.instance.shape && units == threads {
+                measured = Some(m);
+            }
+        }
+    }
+    Fit {
+        threads,
+        padding_ratio: here.padding_ratio,
+        grid: here.grid,
+        waves: here.waves,
+        occupancy: here.occupancy,
+        gflops_predicted: cost_model::rate(&seen).map(|rate| here.throughput(rate)),
+        gflops_measured: measured.map(|m| m.gflops_measured),
+        gflops_iqr: measured.map(|m| m.gflops_iqr),
+    }
+}
+
+fn text(explanation: &Explanation) -> String {
+    let Explanation { wkl, shape, miss, path, kernel, schedule, threads } = explanation;
+    let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var} = {value}")).collect();
+    let mut lines = vec![format!("{}: {}", wkl_text(wkl), shape.join(", "))];
+    lines.extend(miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")));
+    lines.extend(path.iter().map(|step| format!("  {}: {}", step.condition, if step.holds { "yes" } else { "no" })));
+    lines.push(format!("micro-kernel   {kernel}"));
+    lines
+        .push(format!("  vectors      {}", schedule.vector.as_deref().map_or("none".into(), |v| format!("along {v}"))));
+    let tile = |sizes: &std::collections::BTreeMap<String, i64>| {
+        let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name} {size}")).collect();
+        if sizes.is_empty() { "not named".to_owned() } else { sizes.join(", ") }
+    };
+    lines.push(format!("  register tile  {}", tile(&schedule.register_tile)));
+    lines.push(format!("  block tile     {}", tile(&schedule.block_tile)));
+    lines.push(format!(
+        "  packed         {}",
+        if schedule.pack.is_empty() { "nothing".into() } else { schedule.pack.join(", ") }
+    ));
+    for fit in threads {
+        lines.push(format!(
+            "on {} thread{}: padding ratio {:.3}, {} parallel tiles in {} waves, occupancy {:.0}%",
+            fit.threads,
+            if fit.threads == 1 { "" } else { "s" },
+            fit.padding_ratio,
+            fit.grid,
+            fit.waves,
+            100.0 * fit.occupancy
+        ));
+        let predicted =
+            fit.gflops_predicted.map_or("predicted: nothing known".into(), |g| format!("predicted {g:.1} GFLOP/s"));
+        let measured = fit.gflops_measured.zip(fit.gflops_iqr);
+        let measured =
+            measured.map_or("not measured".into(), |(g, iqr)| format!("measured {g:.1} GFLOP/s (IQR {iqr:.1})"));
+        lines.push(format!("  {predicted}, {measured}"));
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,96 @@
+//! The command line. Each subcommand is a file; this one says what there is and what the exit status means.
+//!
+//! | status | meaning                                                  |
+//! |--------|----------------------------------------------------------|
+//! | 0      | done                                                     |
+//! | 1      | the check or comparison that was asked for does not hold |
+//! | 2      | bad usage or input                                       |
+//! | 3      | something needed is not there, such as a compiler        |
+mod bench;
+mod emit;
+mod expand;
+mod explain;
+mod progress;
+mod report;
+mod setup;
+mod table;
+mod tune;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use dietcode::{Error, ErrorKind, Result, core};
+
+/// Tunes tensor kernels whose shapes change at run time, and shows what they are worth.
+///
+/// A config (see configs/) names an annotated loop nest, the shapes that matter, and the schedules to choose from.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dietcode",
+    version,
+    after_help = "\
+Examples:
+  dietcode tune configs/bert_dense.json                 find the best micro-kernels for this machine
+  dietcode bench configs/bert_dense.json --wkl T=37     measure any shape beside other libraries
+  dietcode explain configs/bert_dense.json --shape T=43 which micro-kernel runs a shape, and why
+  dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
+  dietcode expand configs/bert_dense.json               which schedules the config stands for
+
+Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Tune(tune::Arguments),
+    Bench(bench::Arguments),
+    Explain(explain::Arguments),
+    Emit(emit::Arguments),
+    Expand(expand::Arguments),
+    /// Measures for a parent process, over standard input and output.
+    #[command(hide = true)]
+    Worker,
+}
+
+/// Runs the command that the arguments ask for.
+pub(crate) fn main() -> ExitCode {
+    // Wrong usage ends here with status 2, `--help` with 0.
+    let result = match Arguments::parse().command {
+        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Emit(arguments) => emit::run(&arguments),
+        Command::Expand(arguments) => expand::run(&arguments),
+        Command::Worker => core::measure::worker::serve(std::io::stdin().lock(), std::io::stdout().lock()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dietcode: {error}");
+            ExitCode::from(status(&error))
+        }
+    }
+}
+
+fn status(error: &Error) -> u8 {
+    match error.kind() {
+        ErrorKind::Input => 2,
+        ErrorKind::Unavailable => 3,
+        // A candidate that fails is a check that does not hold.
+        _ => 1,
+    }
+}
+
+/// Writes to standard output; a reader that went away, such as `head`, is no error.
+fn print(text: &str) -> Result<()> {
+    use std::io::Write;
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,121 @@
+//! What a program reads: the machine and one row per figure.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dietcode::core::config::WklInst;
+use dietcode::core::cpu_features;
+use dietcode::core::measure::{Comparison, Summary};
+use dietcode::core::search::Point;
+use dietcode::core::target::CpuTarget;
+use dietcode::{Error, ErrorKind, Result};
+use serde::Serialize;
+
+/// The file that `--json` names.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    machine: Machine,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Machine {
+    cpu: String,
+    cores: i64,
+    features: Vec<&'static str>,
+    march: String,
+    compiler: String,
+    l1_bytes: i64,
+    l2_bytes: i64,
+    l3_bytes: i64,
+    /// The measured peak of fused multiply-adds, by number of threads.
+    fma_peak_gflops: BTreeMap<String, f64>,
+    clock: &'static str,
+    caches: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    wkl: WklInst,
+    threads: usize,
+    #[serde(rename = "impl")]
+    implementation: String,
+    gflops_median: f64,
+    gflops_iqr: f64,
+    rel_err: f64,
+    /// The micro-kernel; null for others than dietcode.
+    kernel: Option<String>,
+}
+
+impl Report {
+    /// Without rows.
+    pub(crate) fn new(target: &CpuTarget) -> Report {
+        let machine = Machine {
+            cpu: target.model.clone(),
+            cores: target.cores,
+            features: cpu_features::names(target.features),
+            march: target.march.clone(),
+            compiler: target.compiler.clone(),
+            l1_bytes: target.l1_bytes,
+            l2_bytes: target.l2_bytes,
+            l3_bytes: target.l3_bytes,
+            fma_peak_gflops: BTreeMap::new(),
+            clock: "CLOCK_MONOTONIC",
+            caches: "warm",
+        };
+        Report { machine, rows: Vec::new() }
+    }
+
+    /// Adds everybody of a comparison who has a figure; `called` gives the name a contestant is reported under, if any,
+    /// and its micro-kernel.
+    pub(crate) fn add(
+        &mut self,
+        point: &Point,
+        comparison: &Comparison,
+        called: impl Fn(&str) -> Option<(String, Option<String>)>,
+    ) {
+        for standing in &comparison.standings {
+            let (Ok(sample), Some((implementation, kernel))) = (&standing.outcome, called(&standing.name)) else {
+                continue;
+            };
+            let gflops = sample.gflops(point.instance.flops);
+            self.rows.push(Row {
+                wkl: point.wkl.clone(),
+                threads: comparison.threads,
+                implementation,
+                gflops_median: gflops.median,
+                gflops_iqr: gflops.iqr,
+                rel_err: sample.rel_err,
+                kernel,
+            });
+        }
+    }
+
+    /// Notes the peak: the median over the comparisons at each number of threads.
+    pub(crate) fn set_peaks<'a>(&mut self, comparisons: impl Iterator<Item = &'a Comparison>) {
+        let mut peaks: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for comparison in comparisons {
+            peaks.entry(comparison.threads.to_string()).or_default().extend(comparison.peak);
+        }
+        peaks.retain(|_, peaks| !peaks.is_empty());
+        self.machine.fma_peak_gflops = peaks.into_iter().map(|(n, peaks)| (n, Summary::of(&peaks).median)).collect();
+    }
+
+    /// The peak at a number of threads.
+    pub(crate) fn peak(&self, threads: usize) -> Option<f64> {
+        self.machine.fma_peak_gflops.get(&threads.to_string()).copied()
+    }
+
+    /// Writes the file.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        write_json(self, path)
+    }
+}
+
+/// Writes a value as JSON, for people to read too.
+pub(crate) fn write_json(value: &impl Serialize, path: &Path) -> Result<()> {
+    let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e);
+    let mut text = serde_json::to_string_pretty(value).map_err(|e| failed(e.into()))?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(failed)
+}

@@ -1,0 +1,104 @@
+//! What the subcommands have in common: from a config's path to a kernel, its instances and a bench.
+
+use std::path::{Path, PathBuf};
+
+use dietcode::core::config::{Config, WklInst};
+use dietcode::core::measure::baselines::BlasLibrary;
+use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
+use dietcode::core::measure::{Instance, Lab, Limits};
+use dietcode::core::search::Point;
+use dietcode::core::syntax::KernelDef;
+use dietcode::{Error, ErrorKind, Result};
+
+/// A config with the kernel that it names.
+pub(crate) struct Setup {
+    pub(crate) config: Config,
+    pub(crate) def: KernelDef,
+    pub(crate) vars: Vec<String>,
+}
+
+impl Setup {
+    /// Reads both and checks that they speak of the same shape variables.
+    pub(crate) fn read(path: &Path) -> Result<Setup> {
+        let config = Config::read(path)?;
+        let def = config.kernel_def()?;
+        let vars = Config::shape_vars(&def);
+        for wkl in &config.wkl_insts {
+            config.shape_of(&vars, wkl)?;
+        }
+        Ok(Setup { config, def, vars })
+    }
+
+    /// A bench for the kernel, measuring in processes of this same binary.
+    pub(crate) fn lab(&self, seed: Option<u64>) -> Result<Lab> {
+        let own = std::env::current_exe()
+            .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+        let worker = vec![own.into(), "worker".into()];
+        Lab::open(self.def.clone(), &self.config.cpu.march, worker, Limits::default(), seed)
+    }
+
+    /// The config's instances with their weights.
+    pub(crate) fn points(&self) -> Result<Vec<Point>> {
+        let weighted = self.config.wkl_insts.iter().zip(&self.config.weights);
+        weighted.map(|(wkl, weight)| self.point(wkl, *weight)).collect()
+    }
+
+    /// An instance.
+    pub(crate) fn point(&self, wkl: &WklInst, weight: f64) -> Result<Point> {
+        let shape = self.config.shape_of(&self.vars, wkl)?;
+        Ok(Point { wkl: wkl.clone(), weight, instance: Instance::of(&self.def, &shape)? })
+    }
+}
+
+/// Numbers of threads as they are asked for, 0 standing for all cores; each once, in order.
+pub(crate) fn resolve_threads(asked: &[usize], cores: i64) -> Vec<usize> {
+    let cores = usize::try_from(cores).unwrap_or(1).max(1);
+    let mut threads: Vec<usize> = Vec::new();
+    for n in asked.iter().map(|n| if *n == 0 { cores } else { *n }) {
+        if !threads.contains(&n) {
+            threads.push(n);
+        }
+    }
+    threads
+}
+
+/// Which BLAS to compare with.
+#[derive(Debug, clap::Args)]
+pub(crate) struct BlasArguments {
+    /// The BLAS to compare with: a shared library with cblas_sgemm, or "none".
+    ///
+    /// Without this the usual names are tried: OpenBLAS, BLIS, MKL, and whatever libblas is.
+    #[arg(long, value_name = "PATH")]
+    blas: Option<PathBuf>,
+}
+
+impl BlasArguments {
+    /// Finds it. One that was named must be there; otherwise there may be none.
+    pub(crate) fn find(&self, lab: &mut Lab) -> Result<Option<BlasLibrary>> {
+        match &self.blas {
+            Some(path) if path.as_os_str() == "none" => Ok(None),
+            Some(path) => lab.find_blas([path.clone()])?.map(Some).ok_or_else(|| {
+                let why = "is no library that can be loaded and has cblas_sgemm";
+                Error::new(ErrorKind::Unavailable, format!("--blas: {} {why}", path.display()))
+            }),
+            None => lab.find_blas(LIBRARY_NAMES.iter().map(PathBuf::from)),
+        }
+    }
+}
+
+/// `T=5`, or `B=2,T=5`.
+pub(crate) fn wkl_text(wkl: &WklInst) -> String {
+    wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_of_threads_is_measured_once() {
+        assert_eq!(resolve_threads(&[1, 0], 2), [1, 2]);
+        assert_eq!(resolve_threads(&[1, 0], 1), [1]);
+        assert_eq!(resolve_threads(&[0, 4, 4, 3], 4), [4, 3]);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a person reads: one table per number of threads.
+
+use std::collections::BTreeMap;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, Table};
+use dietcode::core::measure::{Comparison, Standing};
+use dietcode::core::search::Point;
+
+use super::report::Report;
+use super::setup::wkl_text;
+
+/// A comparison with what else stands in its row.
+pub(crate) struct Line<'a> {
+    pub(crate) point: &'a Point,
+    pub(crate) comparison: &'a Comparison,
+    /// The contestant whose figure is the kernel's.
+    pub(crate) own: &'a str,
+    /// The micro-kernel's name.
+    pub(crate) kernel: String,
+    /// What the cost model expects, in GFLOP/s.
+    pub(crate) predicted: Option<f64>,
+}
+
+/// Long names have a letter in the tables and a line below them.
+#[derive(Default)]
+pub(crate) struct Legend(BTreeMap<String, String>);
+
+impl Legend {
+    fn letter(&mut self, name: &str) -> String {
+        let next = self.0.len();
+        let letter =
+            || char::from_u32('A' as u32 + next as u32).filter(|_| next < 26).map_or(format!("#{next}"), String::from);
+        self.0.entry(name.to_owned()).or_insert_with(letter).clone()
+    }
+
+    /// A line for each letter.
+    pub(crate) fn text(&self) -> String {
+        let mut lines: Vec<String> = self.0.iter().map(|(name, letter)| format!("  {letter}  {name}\n")).collect();
+        lines.sort();
+        lines.concat()
+    }
+}
+
+/// The table of some comparisons at one number of threads; `others` are the columns beside the kernel's own.
+pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, legend: &mut Legend) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    let head = ["instance", "kernel", "predicted", "measured", "± IQR", "of peak"];
+    table.set_header(head.into_iter().map(str::to_owned).chain(others.iter().cloned()));
+    for line in lines {
+        let measured = line.comparison.sample(line.own).map(|s| s.gflops(line.point.instance.flops));
+        let peak = report.peak(line.comparison.threads).or(line.comparison.peak);
+        let share = measured.zip(peak).map(|(m, peak)| format!("{:.0}%", 100.0 * m.median / peak));
+        let mut row = vec![wkl_text(&line.point.wkl), legend.letter(&line.kernel)];
+        row.push(gflops(line.predicted));
+        row.push(gflops(measured.map(|m| m.median)));
+        row.push(gflops(measured.map(|m| m.iqr)));
+        row.push(share.unwrap_or_else(|| "–".into()));
+        row.extend(others.iter().map(|name| cell(line, name)));
+        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
+    }
+    let threads = lines.first().map_or(1, |line| line.comparison.threads);
+    let plural = if threads == 1 { "thread" } else { "threads" };
+    let peak =
+        report.peak(threads).map_or(String::new(), |peak| format!("; the peak of fused multiply-adds is {peak:.1}"));
+    format!("\nGFLOP/s on {threads} {plural}: medians, warm caches, measured by turns{peak}\n{table}\n")
+}
+
+/// The throughput of one of the others, or why it has none.
+fn cell(line: &Line<'_>, name: &str) -> String {
+    let standing = line.comparison.standings.iter().find(|standing| standing.name == name);
+    match standing {
+        Some(Standing { outcome: Ok(sample), .. }) => gflops(Some(sample.gflops(line.point.instance.flops).median)),
+        Some(Standing { outcome: Err(failure), .. }) => failure.kind().to_owned(),
+        None if name == "blas" => "none found".to_owned(),
+        None => "no matmul".to_owned(),
+    }
+}
+
+fn gflops(value: Option<f64>) -> String {
+    value.map_or_else(
+        || "–".to_owned(),
+        |value| if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") },
+    )
+}
