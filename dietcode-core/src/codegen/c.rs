@@ -94,10 +94,6 @@ fn run_function(nest: &LoopNest, symbol: &str) -> String {
     );
     printer.text += &shape_variables(nest);
     printer.params(nest);
-    for (panel, offset) in &nest.panels {
-        let name = &panel.name;
-        printer.line(format_args!("float *restrict {name} = (float *)((char *)dietcode_scratch + {offset});"));
-    }
     match &nest.grid {
         Some((tile, _)) => {
             printer.open(format_args!("for (dietcode_int {tile} = dietcode_begin; {tile} < dietcode_end; ++{tile})"));
@@ -118,6 +114,8 @@ struct Printer {
     text: String,
     depth: usize,
     addresses: Addresses,
+    /// Offsets of the panels in a thread's scratch memory.
+    panels: Vec<(Arc<Buffer>, i64)>,
 }
 
 impl Printer {
@@ -130,7 +128,8 @@ impl Printer {
             Stmt::Allocate { buffer, .. } | Stmt::View { view: buffer, .. } => taken.push(buffer.name.clone()),
             _ => {}
         });
-        Printer { text: String::new(), depth: 1, addresses: Addresses::new(taken) }
+        let panels = nest.panels.clone();
+        Printer { text: String::new(), depth: 1, addresses: Addresses::new(taken), panels }
     }
 
     fn line(&mut self, text: impl Display) {
@@ -139,8 +138,10 @@ impl Printer {
         let _ = writeln!(self.text, "{:indent$}{text}", "");
     }
 
+    /// Opens a block; without a head it is a scope for declarations.
     fn open(&mut self, head: impl Display) {
-        self.line(format_args!("{head} {{"));
+        let head = format!("{head} {{");
+        self.line(head.trim_start());
         self.depth += 1;
     }
 
@@ -202,19 +203,20 @@ impl Printer {
         }
     }
 
-    /// A buffer's declaration, in a block of its own. Panels are declared at the top of the function.
+    /// A buffer's declaration, in a block of its own.
     fn allocate(&mut self, buffer: &Arc<Buffer>, body: &Stmt) {
+        let name = &buffer.name;
+        self.open("");
         match buffer.scope {
-            Scope::Register => {
-                self.open("");
-                self.registers(buffer, body);
+            Scope::Register => self.registers(buffer, body),
+            Scope::Panel => {
+                let offset = self.panels.iter().find(|(panel, _)| panel == buffer).map_or(0, |(_, offset)| *offset);
+                self.line(format_args!("float *restrict {name} = (float *)((char *)dietcode_scratch + {offset});"));
             }
-            Scope::Local => {
+            Scope::Local | Scope::Global | Scope::View => {
                 let elements = buffer.bytes().unwrap_or(0) / 4;
-                self.open("");
-                self.line(format_args!("_Alignas(64) float {}[{elements}];", buffer.name));
+                self.line(format_args!("_Alignas(64) float {name}[{elements}];"));
             }
-            _ => return self.stmt(body),
         }
         self.stmt(body);
         self.close();

@@ -135,7 +135,7 @@ fn cpu_features_h() -> String {
         .expect("a String takes all that is written");
     }
     let bits: Vec<String> = (0..CPU_FEATURES.len()).map(|bit| format!("DIETCODE_BIT_{bit}")).collect();
-    write!(text, "#define DIETCODE_CPU_FEATURES ({})\n", bits.join(" | ")).expect("a String takes all that is written");
+    writeln!(text, "#define DIETCODE_CPU_FEATURES ({})", bits.join(" | ")).expect("a String takes all that is written");
     text
 }
 

@@ -6,6 +6,9 @@ use super::{Relation, Schedule, Tail};
 use crate::ir::{ForKind, Scope};
 use crate::{Error, Result};
 
+/// Copies of the innermost statement that unrolling may make; a C compiler takes minutes over much more.
+pub(crate) const MOST_COPIES: i64 = 1024;
+
 /// A refusal that names the block.
 fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
     Err(Error::input(format!("schedule of `{}`: {}", schedule.block.name, why.as_ref())))
@@ -69,7 +72,8 @@ pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) 
     loops_are_free(schedule)
 }
 
-/// Parallel: the outermost loop, spatial. Vectorized: the innermost, spatial, of constant extent. Unrolled: constant.
+/// Parallel: the outermost loop, spatial. Vectorized: the innermost, spatial, of constant extent. Unrolled: constant,
+/// and not too many copies in all.
 pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> {
     let l = &schedule.loops[at];
     let constant = l.extent.as_int();
@@ -86,10 +90,21 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
         ForKind::Vectorized if !constant.is_some_and(|lanes| matches!(lanes, 2 | 4 | 8 | 16)) => {
             refuse(schedule, format!("vectorize: `{}` has {} iterations; vectors have 2, 4, 8 or 16", l.name, l.extent))
         }
-        ForKind::Unrolled if constant.is_none_or(|extent| extent > 1024) => {
-            refuse(schedule, format!("unroll: `{}` has {} iterations; at most 1024 are written out", l.name, l.extent))
+        ForKind::Unrolled => {
+            let unrolled = schedule.loops.iter().filter(|l| l.kind == ForKind::Unrolled);
+            let others = unrolled.filter_map(|l| l.extent.as_int()).fold(1, i64::saturating_mul);
+            match constant.map(|extent| extent.saturating_mul(others)) {
+                Some(copies) if copies <= MOST_COPIES => Ok(()),
+                Some(copies) => refuse(
+                    schedule,
+                    format!("unroll: with `{}` there would be {copies} copies, more than {MOST_COPIES}", l.name),
+                ),
+                None => {
+                    refuse(schedule, format!("unroll: the extent of `{}` is `{}`, not a constant", l.name, l.extent))
+                }
+            }
         }
-        ForKind::Vectorized | ForKind::Unrolled => Ok(()),
+        ForKind::Vectorized => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ mod trace;
 use dietcode_syntax::Role;
 
 pub use cache_read::Staging;
+pub(crate) use legality::MOST_COPIES;
 pub use split::Tail;
 pub use trace::Instruction;
 

@@ -45,10 +45,14 @@ impl Schedule {
             kind: ForKind::Serial,
             role: parent.role,
         };
+        let inner_limit = match tail {
+            Tail::Pad => factor,
+            Tail::Clip => parent.limit.map_or(factor, |limit| limit.min(factor)),
+        };
         let outer_limit = parent.limit.map(|limit| (limit + factor - 1) / factor);
         let new = [
             new_loop(&outer, parent.extent.clone().ceil_div(factor), outer_limit),
-            new_loop(&inner, inner_extent, Some(parent.limit.map_or(factor, |limit| limit.min(factor)))),
+            new_loop(&inner, inner_extent, Some(inner_limit)),
         ];
         self.loops.splice(at..=at, new);
         let guard = tail == Tail::Pad && !divides && factor > 1;

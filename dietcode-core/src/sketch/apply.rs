@@ -109,7 +109,9 @@ impl Tiled {
             .chain(tiles.iter().filter_map(|(_, l)| l.middle.as_ref()))
             .chain(reduce.iter().filter_map(|(_, l)| l.middle.as_ref()))
             .chain(reduce.iter().filter_map(|(_, l)| l.inner.as_ref()))
-            .chain(spatial.iter().filter_map(|(_, l)| l.inner.as_ref()))
+            .chain(spatial.iter().filter(|(_, l)| l.lanes.is_none()).filter_map(|(_, l)| l.inner.as_ref()))
+            // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
+            .chain(spatial.iter().filter(|(_, l)| l.lanes.is_some()).filter_map(|(_, l)| l.inner.as_ref()))
             .chain(spatial.iter().filter_map(|(_, l)| l.lanes.as_ref()))
             .collect();
         let order: Vec<&str> = order.into_iter().map(|name| &**name).collect();

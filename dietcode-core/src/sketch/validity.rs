@@ -5,10 +5,8 @@ use dietcode_syntax::{Expr, KernelDef, Role};
 use super::Tiled;
 use crate::frontend;
 use crate::lower::{guards_that_stay, lower};
+use crate::schedule::MOST_COPIES;
 use crate::target::CpuTarget;
-
-/// Statements that the unrolled register tile may have.
-const MOST_UNROLLED: i64 = 1024;
 
 impl Tiled {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
@@ -93,8 +91,8 @@ impl Tiled {
                 self.lanes(target)
             )];
         }
-        if registers.saturating_mul(steps) > MOST_UNROLLED {
-            return vec![format!("the unrolled tile has {registers} x {steps} statements, more than {MOST_UNROLLED}")];
+        if registers.saturating_mul(steps) > MOST_COPIES {
+            return vec![format!("the unrolled tile has {registers} x {steps} statements, more than {MOST_COPIES}")];
         }
         let nest =
             self.schedule(&frontend::program(def), target).and_then(|schedule| Ok((lower(&schedule)?, schedule)));

@@ -1,0 +1,237 @@
+//! The oracle in Rust: evaluates a program element by element, in double precision, with a bound of what `f32` may be
+//! off beside every value.
+//!
+//! Slow and obvious: no schedule, no lowering, no code generation. The rules of the bounds are those of running error
+//! analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3).
+
+use std::collections::BTreeMap;
+use std::ops::{Add, Div, Mul, Sub};
+
+use dietcode_syntax::Role;
+
+use crate::ir::{ACC, BinaryOp, Block, Expr, Function, IterVar, Name, Program, holds};
+use crate::{Error, Result};
+
+/// Unit roundoff of binary32.
+const U: f64 = 1.0 / (1 << 24) as f64;
+
+/// A value and how far `f32` arithmetic may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Approx {
+    /// The value in double precision.
+    pub value: f64,
+    /// The bound of the absolute error.
+    pub error: f64,
+}
+
+impl Approx {
+    /// A value that `f32` holds exactly.
+    pub fn exact(value: f64) -> Approx {
+        Approx { value, error: 0.0 }
+    }
+
+    /// A rounded result: `value`, of operands that put it off by `inherited`, and `units` half units in the last place.
+    fn rounded(value: f64, inherited: f64, units: f64) -> Approx {
+        Approx { value, error: inherited + units * U * (value.abs() + inherited) }
+    }
+
+    /// Whether a result is within the bound.
+    pub fn admits(self, result: f32) -> bool {
+        (f64::from(result) - self.value).abs() <= self.error + 2f64.powi(-140)
+    }
+}
+
+impl Add for Approx {
+    type Output = Approx;
+    fn add(self, b: Approx) -> Approx {
+        Approx::rounded(self.value + b.value, self.error + b.error, 1.0)
+    }
+}
+
+impl Sub for Approx {
+    type Output = Approx;
+    fn sub(self, b: Approx) -> Approx {
+        Approx::rounded(self.value - b.value, self.error + b.error, 1.0)
+    }
+}
+
+impl Mul for Approx {
+    type Output = Approx;
+    fn mul(self, b: Approx) -> Approx {
+        let inherited = self.value.abs() * b.error + b.value.abs() * self.error + self.error * b.error;
+        Approx::rounded(self.value * b.value, inherited, 1.0)
+    }
+}
+
+impl Div for Approx {
+    type Output = Approx;
+    fn div(self, b: Approx) -> Approx {
+        let value = self.value / b.value;
+        let inherited = match self.error + b.error {
+            0.0 => 0.0,
+            _ => (self.error + value.abs() * b.error) / (b.value.abs() - b.error).max(0.0),
+        };
+        Approx::rounded(value, inherited, 1.0)
+    }
+}
+
+/// A tensor of a run: contiguous, row-major.
+pub type Tensors = BTreeMap<Name, Vec<f32>>;
+
+/// Every element of the output, row-major over its whole shape; elements that the nest does not write keep what `tensors` holds.
+///
+/// # Errors
+/// A tensor that is missing or too short for an access, an extent that is not bound.
+pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensors) -> Result<Vec<Approx>> {
+    let block = &program.blocks[0];
+    let mut evaluator = Evaluator { vars: shape.clone(), tensors, acc: Approx::exact(0.0) };
+    let before = evaluator.tensor(&block.output.name)?;
+    let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(f64::from(*x))).collect();
+    let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
+    evaluator.each(&spatial, &mut |evaluator| {
+        let at = evaluator.offset(&block.output.shape, &block.output_index)?;
+        let value = evaluator.element(block)?;
+        *output.get_mut(at).ok_or_else(|| out_of_bounds(&block.output.name))? = value;
+        Ok(())
+    })?;
+    Ok(output)
+}
+
+fn out_of_bounds(name: &str) -> Error {
+    Error::input(format!("`{name}` is accessed outside of its shape"))
+}
+
+struct Evaluator<'a> {
+    vars: BTreeMap<Name, i64>,
+    tensors: &'a Tensors,
+    acc: Approx,
+}
+
+impl<'a> Evaluator<'a> {
+    fn tensor(&self, name: &str) -> Result<&'a [f32]> {
+        let tensor = self.tensors.get(name).map(Vec::as_slice);
+        tensor.ok_or_else(|| Error::input(format!("no tensor `{name}` was given")))
+    }
+
+    /// Runs `f` for every value of the variables.
+    fn each(&mut self, iters: &[&IterVar], f: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let Some((first, rest)) = iters.split_first() else { return f(self) };
+        for value in 0..self.int(&first.extent)? {
+            self.vars.insert(first.name.clone(), value);
+            self.each(rest, f)?;
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, block: &Block) -> Result<Approx> {
+        if let Some(reduction) = &block.reduction {
+            let init = self.approx(&reduction.init)?;
+            let reduce: Vec<&IterVar> = block.iters_of(Role::Reduce).collect();
+            let (mut sum, mut size, mut error, mut terms) = (0.0, 0.0, 0.0, 0.0);
+            self.each(&reduce, &mut |evaluator| {
+                let term = evaluator.approx(&reduction.update)?;
+                sum += term.value;
+                size += term.value.abs();
+                error += term.error;
+                terms += 1.0;
+                Ok(())
+            })?;
+            let nu = (terms + 2.0) * U;
+            let inherited = error + init.error;
+            let summing = nu / (1.0 - nu) * (init.value.abs() + size + inherited);
+            self.acc = Approx { value: init.value + sum, error: inherited + summing };
+        }
+        self.approx(&block.epilogue)
+    }
+
+    fn int(&self, e: &Expr) -> Result<i64> {
+        let (a, b, op) = match e {
+            Expr::Int(value) => return Ok(*value),
+            Expr::Var(name) => {
+                let value = self.vars.get(name).copied();
+                return value.ok_or_else(|| Error::input(format!("the variable `{name}` has no value")));
+            }
+            Expr::Binary(op, a, b) => (self.int(a)?, self.int(b)?, op),
+            other => return Err(Error::input(format!("`{other}` is not an integer expression"))),
+        };
+        let value = match op {
+            BinaryOp::Add => a.checked_add(b),
+            BinaryOp::Sub => a.checked_sub(b),
+            BinaryOp::Mul => a.checked_mul(b),
+            _ => None,
+        };
+        value.ok_or_else(|| Error::input(format!("`{e}` cannot be computed")))
+    }
+
+    fn offset(&self, shape: &[Expr], index: &[Expr]) -> Result<usize> {
+        let mut offset = 0;
+        for (extent, index) in shape.iter().zip(index) {
+            let (extent, index) = (self.int(extent)?, self.int(index)?);
+            if !(0..extent).contains(&index) {
+                return Err(Error::input(format!("index {index} of an extent of {extent}")));
+            }
+            offset = offset * extent + index;
+        }
+        Ok(offset as usize)
+    }
+
+    fn approx(&self, e: &Expr) -> Result<Approx> {
+        Ok(match e {
+            Expr::Var(name) if &**name == ACC => self.acc,
+            Expr::Float(value) => Approx::exact(f64::from(*value as f32)),
+            Expr::Cast(_, index) => Approx::rounded(self.int(index)? as f64, 0.0, 1.0),
+            Expr::Load(buffer, index) => {
+                let at = self.offset(&buffer.shape, index)?;
+                let element = self.tensor(&buffer.name)?.get(at);
+                Approx::exact(f64::from(*element.ok_or_else(|| out_of_bounds(&buffer.name))?))
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.approx(a)?, self.approx(b)?);
+                match op {
+                    BinaryOp::Add => a + b,
+                    BinaryOp::Sub => a - b,
+                    BinaryOp::Mul => a * b,
+                    BinaryOp::Div => a / b,
+                    op => return Err(Error::input(format!("`{op}` is not defined on elements"))),
+                }
+            }
+            Expr::Call(function, args) => {
+                let args = args.iter().map(|arg| self.approx(arg)).collect::<Result<Vec<Approx>>>()?;
+                call(*function, &args)
+            }
+            Expr::Select(condition, then, otherwise) => self.select(condition, then, otherwise)?,
+            other => return Err(Error::input(format!("`{other}` is not an element expression"))),
+        })
+    }
+
+    /// Where the sides of a comparison are closer than their errors, either branch may have been taken.
+    fn select(&self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Result<Approx> {
+        let Expr::Compare(op, a, b) = condition else {
+            return Err(Error::input(format!("`{condition}` is not a comparison of elements")));
+        };
+        let (a, b, then, otherwise) = (self.approx(a)?, self.approx(b)?, self.approx(then)?, self.approx(otherwise)?);
+        let chosen = if holds(*op, &a.value, &b.value) { then } else { otherwise };
+        let unsure = a.error + b.error > 0.0 && (a.value - b.value).abs() <= a.error + b.error;
+        let error = then.error.max(otherwise.error) + (then.value - otherwise.value).abs();
+        Ok(if unsure { Approx { value: chosen.value, error } } else { chosen })
+    }
+}
+
+/// Elementwise functions; the libm's own error is taken as four units in the last place.
+fn call(function: Function, args: &[Approx]) -> Approx {
+    const LIBM: f64 = 4.0;
+    let a = args[0];
+    match function {
+        Function::Neg => Approx { value: -a.value, error: a.error },
+        Function::Abs => Approx { value: a.value.abs(), error: a.error },
+        Function::Max => Approx { value: a.value.max(args[1].value), error: a.error.max(args[1].error) },
+        Function::Min => Approx { value: a.value.min(args[1].value), error: a.error.max(args[1].error) },
+        Function::Sqrt => {
+            let value = a.value.sqrt();
+            let by_slope = if value > 0.0 { a.error / value } else { f64::INFINITY };
+            Approx::rounded(value, a.error.sqrt().min(by_slope), LIBM)
+        }
+        Function::Exp => Approx::rounded(a.value.exp(), a.value.exp() * a.error.exp_m1(), LIBM),
+        Function::Tanh => Approx::rounded(a.value.tanh(), a.error, LIBM),
+    }
+}

@@ -1,0 +1,154 @@
+//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents from 1 to 70, primes among them.
+
+use dietcode_syntax::{
+    Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
+};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+/// A nest over random accesses, with a random update and a random tail.
+pub fn random(rng: &mut StdRng, name: &str) -> KernelDef {
+    let spatial = rng.random_range(1..=3);
+    let reduce = rng.random_range(0..=2);
+    let mut def = KernelDef {
+        name: name.into(),
+        config: None,
+        params: Vec::new(),
+        shape_vars: Vec::new(),
+        loops: loops(rng, spatial, reduce),
+        output: 0,
+        output_index: Vec::new(),
+        reduction: None,
+        epilogue: Expr::Acc,
+    };
+    def.shape_vars = def.loops.iter().filter_map(|l| l.extent.as_var()).map(shape_var).collect();
+    let inputs = rng.random_range(1..=2);
+    let loads: Vec<Expr> = (0..inputs).map(|n| input(rng, &mut def, &format!("in{n}"))).collect();
+    output(rng, &mut def);
+    let (a, b) = (loads[0].clone(), loads[loads.len() - 1].clone());
+    if reduce > 0 || rng.random_bool(0.2) {
+        let init = match rng.random_range(0..4) {
+            0 => Expr::Literal(1.5),
+            1 => Expr::Load { param: def.output, index: def.output_index.clone() },
+            _ => Expr::Literal(0.0),
+        };
+        def.reduction = Some(Reduction { init, update: update(rng, a, b) });
+        def.epilogue = tail(rng, &mut def, Expr::Acc);
+    } else {
+        let value = update(rng, a, b);
+        def.epilogue = tail(rng, &mut def, value);
+    }
+    def
+}
+
+fn shape_var(name: &str) -> ShapeVar {
+    ShapeVar { name: name.into(), param: 0, dim: 0 }
+}
+
+fn loops(rng: &mut StdRng, spatial: usize, reduce: usize) -> Vec<Loop> {
+    let names = ["i", "j", "l", "k", "m"];
+    let mut loops = Vec::new();
+    for n in 0..spatial + reduce {
+        let name = if n < spatial { names[n] } else { names[3 + n - spatial] };
+        let extent = match rng.random_bool(0.2) {
+            true => Affine::constant(rng.random_range(1..=70)),
+            false => Affine::var(name.to_uppercase()),
+        };
+        let role = if n < spatial { Role::Spatial } else { Role::Reduce };
+        loops.push(Loop { name: name.into(), extent, role });
+    }
+    loops
+}
+
+/// An input that is read at a random affine index, and is just large enough for it.
+fn input(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
+    let mut index = Vec::new();
+    let mut dims = Vec::new();
+    for _ in 0..rng.random_range(1..=3) {
+        let mut form = Affine::constant(if rng.random_bool(0.2) { rng.random_range(1..=2) } else { 0 });
+        let mut extent = Affine::constant(form.constant + 1);
+        for _ in 0..if rng.random_bool(0.2) { 2 } else { 1 } {
+            let l = def.loops.choose(rng).expect("a nest has loops");
+            let c = if rng.random_bool(0.15) { 2 } else { 1 };
+            form = form.add_scaled(&Affine::var(&l.name), c).expect("small numbers");
+            extent = extent.add_scaled(&l.extent, c).expect("small numbers");
+            extent.constant -= c;
+        }
+        index.push(form);
+        dims.push(extent);
+    }
+    def.params.push(Param { name: name.into(), dims, dtype: DType::F32, mutable: false });
+    Expr::Load { param: def.params.len() - 1, index }
+}
+
+/// The output, its dimensions in any order of the spatial loops.
+fn output(rng: &mut StdRng, def: &mut KernelDef) {
+    let mut spatial: Vec<Loop> = def.loops.iter().filter(|l| l.role == Role::Spatial).cloned().collect();
+    if rng.random_bool(0.3) {
+        spatial.reverse();
+    }
+    def.output = def.params.len();
+    def.output_index = spatial.iter().map(|l| Affine::var(&l.name)).collect();
+    let dims = spatial.iter().map(|l| l.extent.clone()).collect();
+    def.params.push(Param { name: "out".into(), dims, dtype: DType::F32, mutable: true });
+}
+
+fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
+    Expr::Binary(op, Box::new(a), Box::new(b))
+}
+
+fn update(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
+    let half = Expr::Literal(0.5);
+    match rng.random_range(0..9) {
+        0 => a,
+        1 => binary(BinaryOp::Sub, a, b),
+        2 => binary(BinaryOp::Mul, Expr::Call(Function::Max, vec![a, Expr::Literal(0.0)]), b),
+        3 => Expr::Call(Function::Exp, vec![binary(BinaryOp::Mul, a, half)]),
+        4 => Expr::Call(Function::Sqrt, vec![Expr::Call(Function::Abs, vec![binary(BinaryOp::Mul, a, b)])]),
+        5 => Expr::Neg(Box::new(binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half)))),
+        _ => binary(BinaryOp::Mul, a, b),
+    }
+}
+
+/// A tail on the value, sometimes with a bias along one loop of the output.
+fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
+    match rng.random_range(0..6) {
+        0 => binary(BinaryOp::Add, binary(BinaryOp::Mul, value, Expr::Literal(2.0)), Expr::Literal(1.0)),
+        1 => Expr::Select {
+            op: CompareOp::Gt,
+            lhs: Box::new(value.clone()),
+            rhs: Box::new(Expr::Literal(0.0)),
+            then: Box::new(value),
+            otherwise: Box::new(Expr::Literal(0.0)),
+        },
+        2 => Expr::Call(Function::Tanh, vec![value]),
+        3 => {
+            let l = def.loops.iter().rfind(|l| l.role == Role::Spatial).expect("a nest has a spatial loop");
+            let (dims, index) = (vec![l.extent.clone()], vec![Affine::var(&l.name)]);
+            def.params.push(Param { name: "bias".into(), dims, dtype: DType::F32, mutable: false });
+            binary(BinaryOp::Add, value, Expr::Load { param: def.params.len() - 1, index })
+        }
+        _ => value,
+    }
+}
+
+/// Values of the shape variables; the whole nest stays small enough for the reference.
+pub fn random_shape(rng: &mut StdRng, def: &KernelDef) -> Vec<i64> {
+    let primes = [1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67];
+    loop {
+        let value = |rng: &mut StdRng| match rng.random_bool(0.5) {
+            true => *primes.choose(rng).expect("there are primes"),
+            false => rng.random_range(1..=70),
+        };
+        let shape: Vec<i64> = def.shape_vars.iter().map(|_| value(rng)).collect();
+        let literals = def.loops.iter().filter_map(|l| l.extent.as_constant());
+        if shape.iter().copied().chain(literals).product::<i64>() <= 1 << 18 {
+            return shape;
+        }
+        // Literals alone can be too many: then the variables are one.
+        if def.loops.iter().filter_map(|l| l.extent.as_constant()).product::<i64>() > 1 << 18 {
+            return vec![1; shape.len()];
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Compiling and running cases: in this process, since what is tested is meant to be right.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fs;
+
+use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::frontend;
+use dietcode_core::ir::Name;
+use dietcode_core::reference::{self, Approx, Tensors};
+use dietcode_core::target::Toolchain;
+use dietcode_syntax::{Affine, KernelDef};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Floats before and after every output that must keep their bits.
+const GUARD: usize = 64;
+const CANARY: f32 = 1234.5;
+
+type Grid = unsafe extern "C" fn(*const i64) -> i64;
+type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
+
+/// One case.
+pub struct Case {
+    pub seed: u64,
+    pub def: KernelDef,
+    pub unit: TranslationUnit,
+    pub reference: TranslationUnit,
+    pub trace: String,
+    pub shape: Vec<i64>,
+}
+
+impl Case {
+    fn value(&self, form: &Affine) -> i64 {
+        let shape = |name: &str| {
+            let at = self.def.shape_vars.iter().position(|var| var.name == name);
+            self.shape[at.expect("every variable has a value")]
+        };
+        form.terms.iter().fold(form.constant, |sum, (name, c)| sum + c * shape(name))
+    }
+
+    fn dims(&self, param: usize) -> Vec<usize> {
+        self.def.params[param].dims.iter().map(|dim| self.value(dim) as usize).collect()
+    }
+
+    fn strides(&self) -> Vec<i64> {
+        let of = |param| {
+            let dims = self.dims(param);
+            (0..dims.len()).map(|d| dims[d + 1..].iter().product::<usize>() as i64).collect::<Vec<i64>>()
+        };
+        (0..self.def.params.len()).flat_map(of).collect()
+    }
+}
+
+/// The shared library of a batch.
+pub struct Library(libloading::Library);
+
+impl Library {
+    /// Compiles all cases as one file.
+    pub fn compile(toolchain: &Toolchain, cases: &[Case]) -> Library {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let source: String = cases.iter().flat_map(|case| [&*case.unit.source, &*case.reference.source]).collect();
+        let [c, so] = ["cases.c", "cases.so"].map(|name| folder.path().join(name));
+        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
+        fs::write(&c, source).expect("the folder can be written");
+        let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        // SAFETY: the library has no initialisers.
+        Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
+    }
+
+    fn call(&self, unit: &TranslationUnit, buffers: &[*mut c_void], case: &Case) {
+        let floats = unit.scratch_bytes as usize / 4;
+        let mut scratch = vec![f32::NAN; floats + 16 + GUARD];
+        let start = scratch.as_ptr().align_offset(64);
+        let aligned = scratch[start..].as_mut_ptr();
+        scratch[start + floats..].fill(CANARY);
+        // SAFETY: the symbols are those of the unit, and the buffers are as large as its nest says.
+        unsafe {
+            let grid = self.0.get::<Grid>(unit.grid_symbol.as_bytes()).expect("the unit exports its grid");
+            let run = self.0.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
+            let tiles = grid(case.shape.as_ptr());
+            let strides = case.strides();
+            // In two parts and backwards: tiles are independent.
+            for (begin, end) in [(tiles / 2, tiles), (0, tiles / 2)] {
+                run(buffers.as_ptr(), strides.as_ptr(), case.shape.as_ptr(), aligned.cast(), begin, end);
+            }
+        }
+        assert!(scratch[start + floats..].iter().all(|x| *x == CANARY), "scratch overrun: {}", describe(case));
+    }
+
+    /// Runs a case on fresh random tensors and compares every element of the output.
+    pub fn check(&self, case: &Case) {
+        let mut rng = StdRng::seed_from_u64(case.seed ^ 0x5eed);
+        let def = &case.def;
+        let mut tensors: Vec<Vec<f32>> = (0..def.params.len())
+            .map(|n| (0..case.dims(n).iter().product()).map(|_| rng.random_range(-1.0..1.0f32)).collect())
+            .collect();
+        let named: Tensors =
+            def.params.iter().zip(&tensors).map(|(param, tensor)| (Name::from(&*param.name), tensor.clone())).collect();
+        let shape: BTreeMap<Name, i64> =
+            def.shape_vars.iter().zip(&case.shape).map(|(var, value)| (Name::from(&*var.name), *value)).collect();
+        let expected = reference::evaluate(&frontend::program(def), &shape, &named).expect("the case is in bounds");
+        self.check_oracle(case, &tensors, &expected);
+
+        let mut guarded = vec![CANARY; GUARD];
+        guarded.extend(if accumulates(def) { tensors[def.output].clone() } else { vec![f32::NAN; expected.len()] });
+        guarded.extend([CANARY; GUARD]);
+        let mut buffers: Vec<*mut c_void> = tensors.iter_mut().map(|tensor| tensor.as_mut_ptr().cast()).collect();
+        buffers[def.output] = guarded[GUARD..].as_mut_ptr().cast();
+        self.call(&case.unit, &buffers, case);
+        let (before, rest) = guarded.split_at(GUARD);
+        let (output, after) = rest.split_at(expected.len());
+        assert!(before.iter().chain(after).all(|x| *x == CANARY), "written out of bounds: {}", describe(case));
+        for (at, (found, expected)) in output.iter().zip(&expected).enumerate() {
+            assert!(expected.admits(*found), "element {at} is {found}, expected {expected:?}: {}", describe(case));
+        }
+    }
+
+    /// The oracle in C says what the oracle in Rust says.
+    fn check_oracle(&self, case: &Case, tensors: &[Vec<f32>], expected: &[Approx]) {
+        let mut value = vec![f64::NAN; expected.len()];
+        let mut bound = vec![f64::NAN; expected.len()];
+        let mut buffers: Vec<*mut c_void> = tensors.iter().map(|tensor| tensor.as_ptr().cast_mut().cast()).collect();
+        buffers[case.def.output] = value.as_mut_ptr().cast();
+        buffers.push(bound.as_mut_ptr().cast());
+        buffers.push(tensors[case.def.output].as_ptr().cast_mut().cast());
+        self.call(&case.reference, &buffers, case);
+        for (at, expected) in expected.iter().enumerate() {
+            let close = (value[at] - expected.value).abs() <= 1e-9 * (1.0 + expected.value.abs());
+            let as_wide = (bound[at] - expected.error).abs() <= 1e-3 * expected.error + 1e-12;
+            assert!(close && as_wide, "oracle {} ± {}, not {expected:?}: {}", value[at], bound[at], describe(case));
+        }
+    }
+}
+
+fn accumulates(def: &KernelDef) -> bool {
+    let init = def.reduction.as_ref().map(|reduction| &reduction.init);
+    matches!(init, Some(dietcode_syntax::Expr::Load { param, .. }) if *param == def.output)
+}
+
+fn describe(case: &Case) -> String {
+    format!("seed {}, shape {:?}\n{}\n{}\n{}", case.seed, case.shape, case.def, case.trace, case.unit.source)
+}

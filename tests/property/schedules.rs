@@ -1,0 +1,110 @@
+//! Random schedules. A primitive that is refused is skipped: what remains is legal by construction of the primitives.
+
+use dietcode_core::ir::Program;
+use dietcode_core::schedule::{Schedule, Staging, Tail};
+use dietcode_core::sketch::Tiled;
+use dietcode_core::target::CpuTarget;
+use dietcode_syntax::{KernelDef, Role};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::{IndexedRandom, SliceRandom};
+
+/// Any sequence of primitives.
+pub fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
+    let block = &program.blocks[0];
+    let mut schedule = Schedule::new(program, block);
+    split(rng, &mut schedule);
+    let mut order = schedule.loop_names();
+    if rng.random_bool(0.8) {
+        order.shuffle(rng);
+        let order: Vec<&str> = order.iter().map(|name| &**name).collect();
+        let _refused = schedule.reorder(&order);
+    }
+    let names = schedule.loop_names();
+    if names.len() > 1 && rng.random_bool(0.4) {
+        let at = rng.random_range(0..names.len() - 1);
+        let _refused = schedule.fuse(&names[at], &names[at + 1], "fused");
+    }
+    kinds(rng, &mut schedule);
+    stages(rng, &mut schedule);
+    schedule
+}
+
+fn split(rng: &mut StdRng, schedule: &mut Schedule) {
+    for n in 0..rng.random_range(0..=6) {
+        let names = schedule.loop_names();
+        let name = names.choose(rng).expect("a schedule has loops");
+        let factor = *[1, 2, 3, 4, 5, 8, 13, 16, 48].choose(rng).expect("there are factors");
+        let tail = if rng.random_bool(0.6) { Tail::Pad } else { Tail::Clip };
+        let _refused = schedule.split(name, factor, tail, [&format!("s{n}_a"), &format!("s{n}_b")]);
+    }
+}
+
+fn kinds(rng: &mut StdRng, schedule: &mut Schedule) {
+    let names = schedule.loop_names();
+    if rng.random_bool(0.7) {
+        let _refused = schedule.parallel(&names[0]);
+    }
+    if rng.random_bool(0.7) {
+        let _refused = schedule.vectorize(&names[names.len() - 1]);
+    }
+    let mut unrolled = 0;
+    for name in names.iter().rev().skip(1) {
+        if unrolled < 2 && rng.random_bool(0.5) && schedule.unroll(name).is_ok() {
+            unrolled += 1;
+        }
+    }
+}
+
+fn stages(rng: &mut StdRng, schedule: &mut Schedule) {
+    let names = schedule.loop_names();
+    let anywhere = |rng: &mut StdRng| match rng.random_range(0..=names.len()) {
+        0 => None,
+        n => Some(names[n - 1].clone()),
+    };
+    if rng.random_bool(0.7)
+        && let Ok(tile) = schedule.cache_write()
+    {
+        let at = anywhere(rng);
+        let _refused = schedule.compute_at(&tile, at.as_deref());
+    }
+    for input in ["in0", "in1"] {
+        let staging = if rng.random_bool(0.5) { Staging::Always } else { Staging::Edge };
+        if rng.random_bool(0.7)
+            && let Ok(copies) = schedule.cache_read(input, staging)
+        {
+            for copy in copies {
+                let at = anywhere(rng);
+                let _refused = schedule.compute_at(&copy, at.as_deref());
+            }
+        }
+    }
+    if rng.random_bool(0.7) {
+        let _refused = schedule.decompose_reduction();
+    }
+}
+
+/// A random member of the CPU's own family that is valid.
+pub fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
+    for _ in 0..50 {
+        let mut tiled = Tiled::default();
+        let mut size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
+        for l in &def.loops {
+            let sizes: &[i64] = if l.role == Role::Spatial { &[1, 2, 3, 5, 6, 16, 32, 48] } else { &[1, 1, 2, 4] };
+            let register = size(rng, sizes);
+            tiled.register_tile.insert(l.name.clone(), register);
+            if rng.random_bool(0.7) {
+                tiled.block_tile.insert(l.name.clone(), register * size(rng, &[1, 2, 3, 7, 16]));
+            }
+        }
+        let spatial: Vec<&str> =
+            def.loops.iter().filter(|l| l.role == Role::Spatial).map(|l| l.name.as_str()).collect();
+        tiled.vector = spatial.choose(rng).filter(|_| rng.random_bool(0.8)).map(|name| (*name).to_owned());
+        let inputs = def.params.iter().filter(|p| p.name.starts_with("in")).map(|p| p.name.clone());
+        tiled.pack = inputs.filter(|_| rng.random_bool(0.5)).collect();
+        if tiled.violations(def, target).is_empty() {
+            return tiled;
+        }
+    }
+    Tiled::default_for(def, target)
+}
