@@ -4,31 +4,39 @@
 pub mod abi;
 pub mod cpu_features;
 mod error;
-pub use error::{Error, ErrorKind, Result};
-
-#[cfg(feature = "compiler")]
-pub mod codegen;
 #[cfg(feature = "compiler")]
 pub mod config;
-#[cfg(feature = "compiler")]
-pub mod cost_model;
-#[cfg(feature = "compiler")]
-pub mod dispatch;
 #[cfg(feature = "compiler")]
 pub mod frontend;
 #[cfg(feature = "compiler")]
 pub mod ir;
 #[cfg(feature = "compiler")]
-pub mod lower;
-#[cfg(feature = "tuner")]
-pub mod measure;
-#[cfg(feature = "runtime")]
-pub mod runtime;
+pub mod reference;
 #[cfg(feature = "compiler")]
-pub mod schedule;
-#[cfg(feature = "tuner")]
-pub mod search;
+pub mod target;
 #[cfg(feature = "compiler")]
 pub mod sketch;
 #[cfg(feature = "compiler")]
-pub mod target;
+pub mod schedule;
+#[cfg(feature = "compiler")]
+pub mod lower;
+#[cfg(feature = "compiler")]
+pub mod codegen;
+#[cfg(feature = "tuner")]
+pub mod measure;
+#[cfg(feature = "compiler")]
+pub mod cost_model;
+#[cfg(feature = "tuner")]
+pub mod search;
+#[cfg(feature = "compiler")]
+pub mod dispatch;
+#[cfg(feature = "runtime")]
+pub mod runtime;
+
+pub use error::{Error, ErrorKind, Result};
+
+#[cfg(feature = "compiler")]
+pub use dietcode_syntax as syntax;
+
+#[cfg(feature = "runtime")]
+pub use dietcode_macros::dynamic_kernel;
