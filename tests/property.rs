@@ -27,6 +27,9 @@ fn setting(name: &str, default: u64) -> u64 {
     }
 }
 
+/// Bytes of generated text that a case may have.
+const LONGEST: usize = 40_000;
+
 /// The case of a seed: a nest, a schedule that lowers, its units, and the values of the shape variables.
 fn case(seed: u64, number: usize, target: &CpuTarget) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
@@ -41,8 +44,10 @@ fn case(seed: u64, number: usize, target: &CpuTarget) -> Case {
             _ => schedules::primitives(&mut rng, &program),
         };
         // A random schedule may ask for more than lowering can give: a tile larger than the stack, a dynamic panel.
-        if let Ok(unit) = c::unit(&def, "random", &schedule) {
-            break (unit, schedule);
+        // One that unrolls to a very long text only keeps the C compiler busy.
+        match c::unit(&def, "random", &schedule) {
+            Ok(unit) if unit.source.len() < LONGEST => break (unit, schedule),
+            _ => {}
         }
     };
     let shape = nests::random_shape(&mut rng, &def);

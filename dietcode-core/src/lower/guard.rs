@@ -36,11 +36,11 @@ pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
         Relation::Split { parent, extent, guard: true, .. } => Some(guard(parent, extent)),
         _ => None,
     });
-    let whole = schedule.loops.iter().filter(|l| {
+    let whole = schedule.loops.iter().enumerate().filter(|(at, l)| {
         let unsplit = schedule.block.iters.iter().any(|iter| iter.name == l.name);
-        unsplit && l.role == Role::Reduce && l.extent.as_int().is_none()
+        unsplit && schedule.runs_at_least_once(*at)
     });
-    splits.chain(whole.map(|l| guard(&l.name, &l.extent))).collect()
+    splits.chain(whole.map(|(_, l)| guard(&l.name, &l.extent))).collect()
 }
 
 /// All of them hold.

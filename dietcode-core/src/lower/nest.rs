@@ -42,7 +42,7 @@ impl<'a> Builder<'a> {
     fn new(schedule: &'a Schedule) -> Result<Builder<'a>> {
         let guards = guard::of(schedule);
         let stages = stage::of(schedule, &guards)?;
-        let tile_depth = tile_depth(schedule);
+        let tile_depth = schedule.tile_depth();
         let tile = tile_buffer(schedule, tile_depth)?;
         Ok(Builder { schedule, guards, stages, tile_depth, tile })
     }
@@ -71,13 +71,10 @@ impl<'a> Builder<'a> {
         Stmt::for_(l.name.clone(), self.extent(at), l.kind, self.lets(&bound, body))
     }
 
-    /// The extent of a loop. A reduction around the tile runs at least once: the output is written also if there is
-    /// nothing to sum.
+    /// The extent of a loop.
     fn extent(&self, at: usize) -> Expr {
-        let l = &self.schedule.loops[at];
-        let extent = self.schedule.unsplit(&l.extent);
-        let writes = at < self.tile_depth || !self.schedule.decomposed;
-        if l.role == Role::Reduce && writes && extent.as_int().is_none() { extent.max(Expr::Int(1)) } else { extent }
+        let extent = self.schedule.unsplit(&self.schedule.loops[at].extent);
+        if self.schedule.runs_at_least_once(at) { extent.max(Expr::Int(1)) } else { extent }
     }
 
     /// The given loops inside of the outermost `depth` around a statement, serial.
@@ -243,16 +240,6 @@ impl<'a> Builder<'a> {
         let (inner, outer): (Vec<usize>, Vec<usize>) = self.tile_dims().into_iter().partition(contiguous);
         self.nest(self.tile_depth, &[outer, inner].concat(), leaf)
     }
-}
-
-/// Where the tile begins if nobody said so: outside of the reductions, but inside of every loop without a constant
-/// extent that would be a dimension of it.
-fn tile_depth(schedule: &Schedule) -> usize {
-    let chosen = schedule.cache_write.as_ref().and_then(|tile| tile.depth);
-    let loops = &schedule.loops;
-    let reductions = loops.iter().position(|l| l.role == Role::Reduce).unwrap_or(loops.len());
-    let dynamic = loops.iter().rposition(|l| l.role == Role::Spatial && l.extent.as_int().is_none());
-    chosen.unwrap_or_else(|| reductions.max(dynamic.map_or(0, |at| at + 1)))
 }
 
 fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {

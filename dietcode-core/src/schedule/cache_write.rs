@@ -1,5 +1,7 @@
 //! The primitive `cache_write`.
 
+use dietcode_syntax::Role;
+
 use super::{CacheWrite, Instruction, Schedule};
 use crate::Result;
 use crate::ir::Name;
@@ -26,5 +28,22 @@ impl Schedule {
         self.cache_write = Some(CacheWrite { name: name.clone(), depth: None });
         self.record(Instruction::CacheWrite(name.clone()));
         Ok(name)
+    }
+
+    /// How many loops stand around the accumulators' tile. If nobody said so: those outside of the reductions, and
+    /// every loop without a constant extent that would be a dimension of it.
+    pub(crate) fn tile_depth(&self) -> usize {
+        let chosen = self.cache_write.as_ref().and_then(|tile| tile.depth);
+        let reductions = self.loops.iter().position(|l| l.role == Role::Reduce).unwrap_or(self.loops.len());
+        let dynamic = self.loops.iter().rposition(|l| l.role == Role::Spatial && l.extent.as_int().is_none());
+        chosen.unwrap_or_else(|| reductions.max(dynamic.map_or(0, |at| at + 1)))
+    }
+
+    /// Whether a reduction's loop must run although there may be nothing to sum: the output is written in it, or the
+    /// tile initialised.
+    pub(crate) fn runs_at_least_once(&self, at: usize) -> bool {
+        let l = &self.loops[at];
+        let writes = at < self.tile_depth() || !self.decomposed;
+        l.role == Role::Reduce && writes && l.extent.as_int().is_none()
     }
 }

@@ -1,0 +1,190 @@
+//! The passes, by the IR they print.
+//!
+//! The expected prints are the files in `tests/lowering`; `DIETCODE_BLESS=1` writes them anew, to be read before they
+//! are committed.
+
+use std::path::Path;
+
+use dietcode_core::frontend;
+use dietcode_core::ir::{Expr, Scope, Stmt};
+use dietcode_core::lower::{lower, lower_observed};
+use dietcode_core::schedule::{Schedule, Staging, Tail};
+use dietcode_core::sketch::Tiled;
+use dietcode_core::target::CpuTarget;
+use dietcode_syntax::KernelDef;
+
+fn kernel(source: &str) -> KernelDef {
+    let found = dietcode_syntax::scan(source).expect("the source parses");
+    found[0].parse().unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// A CPU with AVX-512, whatever this one is: prints must not depend on the machine.
+fn target() -> CpuTarget {
+    CpuTarget {
+        model: "any".into(),
+        march: "x86-64-v4".into(),
+        compiler: "any".into(),
+        features: 0,
+        vector_bytes: 64,
+        vector_registers: 32,
+        l1_bytes: 32 << 10,
+        l2_bytes: 1 << 20,
+        l3_bytes: 32 << 20,
+        cores: 2,
+    }
+}
+
+/// The statements before and after a pass.
+fn around(schedule: &Schedule, pass: &str) -> [Stmt; 2] {
+    let mut seen = Vec::new();
+    let observe = &mut |name: &'static str, body: &Stmt| seen.push((name, body.clone()));
+    lower_observed(schedule, observe).unwrap_or_else(|e| panic!("{e}"));
+    let after = seen.iter().position(|(name, _)| *name == pass).expect("the pipeline has the pass");
+    [seen[after - 1].1.clone(), seen[after].1.clone()]
+}
+
+/// Whether a sum into the tile stands under a condition.
+fn compute_is_guarded(stmt: &Stmt, guarded: bool) -> bool {
+    match stmt {
+        Stmt::Store { buffer, value: Expr::Binary(_, sum, _), .. } => {
+            let accumulates = matches!(&**sum, Expr::Load(from, _) if from == buffer);
+            guarded && accumulates && matches!(buffer.scope, Scope::Local | Scope::Register)
+        }
+        Stmt::IfThenElse { then, otherwise, .. } => {
+            compute_is_guarded(then, true) || otherwise.iter().any(|stmt| compute_is_guarded(stmt, true))
+        }
+        Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::Allocate { body, .. } | Stmt::View { body, .. } => {
+            compute_is_guarded(body, guarded)
+        }
+        Stmt::Seq(stmts) => stmts.iter().any(|stmt| compute_is_guarded(stmt, guarded)),
+        Stmt::Store { .. } | Stmt::Intrinsic(_) => false,
+    }
+}
+
+/// Compares prints with the file of that name.
+fn expect(name: &str, [before, after]: &[Stmt; 2]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/lowering").join(name);
+    let found = format!("before local_padding\n\n{before}\nafter local_padding\n\n{after}");
+    if std::env::var_os("DIETCODE_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the expected print can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(found, expected, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
+}
+
+/// An extent of 80 in a loop of 100, the example of the DietCode paper (MLSys 2022, section 4.3).
+#[test]
+fn an_extent_of_80_in_a_loop_of_100() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; K]; 80], y: &mut [f32; 80]) {
+             for i in 0..80 { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("i", 100, Tail::Pad, ["i_0", "i_1"]).unwrap();
+    schedule.reorder(&["i_0", "k", "i_1"]).unwrap();
+    let tile = schedule.cache_write().unwrap();
+    let panel = schedule.cache_read("x", Staging::Always).unwrap().remove(0);
+    schedule.compute_at(&tile, Some("i_0")).unwrap();
+    schedule.compute_at(&panel, Some("k")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let prints = around(&schedule, "local_padding");
+    expect("extent_80_in_100.txt", &prints);
+    assert!(compute_is_guarded(&prints[0], false));
+    assert!(!compute_is_guarded(&prints[1], false));
+}
+
+#[test]
+fn dense_of_prime_extents() {
+    let def = kernel(
+        "#[dynamic_kernel] fn dense(x: &[[f32; 769]; 37], w: &[[f32; 769]; 101], y: &mut [[f32; 101]; 37]) {
+             for i in 0..37 { for j in 0..101 {
+                 let mut acc = 0.0;
+                 for k in 0..769 { acc += x[i][k] * w[j][k]; }
+                 y[i][j] = acc;
+             } }
+         }",
+    );
+    let sizes = |sizes: &[(&str, i64)]| sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+    let tiled = Tiled {
+        vector: Some("j".into()),
+        register_tile: sizes(&[("i", 4), ("j", 32), ("k", 2)]),
+        block_tile: sizes(&[("i", 8), ("j", 64), ("k", 256)]),
+        pack: vec!["w".into()],
+        order: Vec::new(),
+    };
+    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    let prints = around(&tiled.schedule(&frontend::program(&def), &target()).unwrap(), "local_padding");
+    expect("dense_prime.txt", &prints);
+    assert!(compute_is_guarded(&prints[0], false));
+    assert!(!compute_is_guarded(&prints[1], false));
+}
+
+/// `exp(0)` is not 0: a sum over padding would be wrong, so the predicate must stay.
+#[test]
+fn a_guard_stays_where_padding_would_be_summed() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum_exp(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k].exp(); } y[i] = acc; }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
+    schedule.cache_read("x", Staging::Always).unwrap();
+    schedule.compute_at("x_panel", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let [_, after] = around(&schedule, "local_padding");
+    assert!(compute_is_guarded(&after, false), "{after}");
+    let sizes = |size| [("k".to_owned(), size)].into();
+    let padded = Tiled { register_tile: sizes(4), block_tile: sizes(64), ..Tiled::default() };
+    assert!(
+        padded.violations(&def, &target())[0].contains("cannot be padded"),
+        "{:?}",
+        padded.violations(&def, &target())
+    );
+}
+
+/// `0 · ∞` is NaN: padding one factor is not enough if the other is read from memory that is not padded.
+#[test]
+fn a_guard_stays_where_only_one_factor_is_padded() {
+    let def = kernel(
+        "#[dynamic_kernel] fn scaled(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * b[i]; } y[i] = acc; }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
+    schedule.cache_read("x", Staging::Always).unwrap();
+    schedule.compute_at("x_panel", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let [_, after] = around(&schedule, "local_padding");
+    assert!(compute_is_guarded(&after, false), "{after}");
+}
+
+/// Whatever the nest is, its default micro-kernel computes without a predicate.
+#[test]
+fn defaults_compute_without_predicates() {
+    let nests = [
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += x[i][k] * w[j][k]; } } } }",
+        "#[dynamic_kernel] fn f(x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]) {
+            for b in 0..B { for i in 0..M { for j in 0..N { for k in 0..K { y[b][i][j] += x[b][i][k] * w[b][k][j]; } } } } }",
+        "#[dynamic_kernel] fn f(x: &[[[f32; W + S - 1]; H + R - 1]; C], k: &[[[[f32; S]; R]; C]; O], y: &mut [[[f32; W]; H]; O]) {
+            for o in 0..O { for h in 0..H { for w in 0..W { for c in 0..C { for r in 0..R { for s in 0..S {
+                y[o][h][w] += x[c][h + r][w + s] * k[o][c][r][s];
+            } } } } } } }",
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], y: &mut [f32; M]) {
+            for i in 0..M { for k in 0..K { y[i] += x[i][k]; } } }",
+    ];
+    for nest in nests {
+        let def = kernel(nest);
+        let tiled = Tiled::default_for(&def, &target());
+        assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+        let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
+        assert!(!compute_is_guarded(&nest.body, false), "{}", nest.body);
+        assert!(tiled.vector.is_some() && !tiled.register_tile.is_empty(), "{tiled:?} is no real tile for\n{def}");
+    }
+}
