@@ -8,7 +8,7 @@ use dietcode_syntax::{KernelDef, mangle};
 use super::TranslationUnit;
 use super::c_like::{Addresses, register};
 use crate::frontend;
-use crate::ir::{Buffer, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
 use crate::schedule::Schedule;
 use crate::sketch::Tiled;
@@ -271,11 +271,18 @@ impl Printer {
             unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
         };
         let to = self.lanes(buffer, index, lane, lanes, true);
-        let value = match self.lanewise(value, lane, lanes) {
-            value if value.uniform => format!("{} - (dietcode_f32x{lanes}){{0}}", value.text),
-            value => value.text,
+        let line = match value {
+            Expr::Binary(BinaryOp::Add, sum, term) if matches!(&**sum, Expr::Load(b, i) if b == buffer && i == index) =>
+            {
+                format!("{to} += {};", self.lanewise(term, lane, lanes))
+            }
+            // A scalar is not assigned to a vector, but broadcast by an operation; `x - 0` is `x` also for `x = -0`.
+            uniform if !uniform.uses(lane) => {
+                format!("{to} = {} - (dietcode_f32x{lanes}){{0}};", self.addresses.operand(uniform))
+            }
+            value => format!("{to} = {};", self.lanewise(value, lane, lanes)),
         };
-        self.line(format_args!("{to} = {value};"));
+        self.line(line);
     }
 
     /// The vector of neighbours along the lane.
@@ -289,11 +296,9 @@ impl Printer {
     }
 
     /// An expression for all lanes; what does not depend on the lane stays a scalar, which C broadcasts.
-    fn lanewise(&self, e: &Expr, lane: &Name, lanes: i64) -> Lanes {
-        if !e.uses(lane) {
-            return Lanes { text: format!("({})", self.addresses.text(e)), uniform: true };
-        }
-        let text = match e {
+    fn lanewise(&self, e: &Expr, lane: &Name, lanes: i64) -> String {
+        match e {
+            uniform if !uniform.uses(lane) => self.addresses.operand(uniform),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index, lane) => {
                 self.lanes(buffer, index, lane, lanes, false)
             }
@@ -302,14 +307,16 @@ impl Printer {
                 let each: Vec<String> = (0..lanes).map(|n| self.addresses.element(buffer, &at(n))).collect();
                 format!("(dietcode_f32x{lanes}){{{}}}", each.join(", "))
             }
-            Expr::Call(Function::Neg, args) => format!("(-{})", self.lanewise(&args[0], lane, lanes).text),
+            Expr::Call(Function::Neg, args) => format!("(-{})", self.lanewise(&args[0], lane, lanes)),
             Expr::Binary(op, a, b) => {
-                let (a, b) = (self.lanewise(a, lane, lanes).text, self.lanewise(b, lane, lanes).text);
-                format!("({a} {op} {b})")
+                let operand = |e: &Expr| match (e, self.lanewise(e, lane, lanes)) {
+                    (Expr::Binary(..), text) if e.uses(lane) => format!("({text})"),
+                    (_, text) => text,
+                };
+                format!("{} {op} {}", operand(a), operand(b))
             }
             other => unreachable!("the vectorize pass leaves only lane-wise arithmetic in vectorized loops: {other}"),
-        };
-        Lanes { text, uniform: false }
+        }
     }
 
     fn is_contiguous(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name) -> bool {
@@ -332,12 +339,6 @@ impl Printer {
             "dietcode_transpose{lanes}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});"
         ));
     }
-}
-
-/// The text of an expression on lanes.
-struct Lanes {
-    text: String,
-    uniform: bool,
 }
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.

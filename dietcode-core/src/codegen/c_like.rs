@@ -87,16 +87,16 @@ impl Addresses {
             Expr::Var(name) => (name.to_string(), PRIMARY),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
             Expr::Compare(op, a, b) => {
-                let text = format!("{} {} {}", self.operand(a, SUM), compare_name(*op), self.operand(b, SUM));
+                let text = format!("{} {} {}", self.at_least(a, SUM), compare_name(*op), self.at_least(b, SUM));
                 (text, COMPARE)
             }
             Expr::Select(c, a, b) => {
-                let [c, a, b] = [c, a, b].map(|e| self.operand(e, AND));
+                let [c, a, b] = [c, a, b].map(|e| self.at_least(e, AND));
                 (format!("{c} ? {a} : {b}"), TERNARY)
             }
             Expr::Load(buffer, index) => (self.element(buffer, index), PRIMARY),
             Expr::Cast(_, a) => (format!("(float)({})", self.text(a)), PRIMARY),
-            Expr::Call(Function::Neg, args) => (format!("(-{})", self.operand(&args[0], PRIMARY)), PRIMARY),
+            Expr::Call(Function::Neg, args) => (format!("(-{})", self.operand(&args[0])), PRIMARY),
             Expr::Call(f, args) => {
                 let args: Vec<String> = args.iter().map(|arg| self.text(arg)).collect();
                 (format!("{}({})", function(*f), args.join(", ")), PRIMARY)
@@ -104,7 +104,13 @@ impl Addresses {
         }
     }
 
-    fn operand(&self, e: &Expr, at_least: u8) -> String {
+    /// The text of an expression as an operand of anything.
+    pub(super) fn operand(&self, e: &Expr) -> String {
+        self.at_least(e, PRIMARY)
+    }
+
+    /// The text of an expression, in parentheses if it binds less tightly than that.
+    fn at_least(&self, e: &Expr, at_least: u8) -> String {
         let (text, own) = self.print(e);
         if own < at_least { format!("({text})") } else { text }
     }
@@ -120,7 +126,7 @@ impl Addresses {
             BinaryOp::Mod => ("%", PRODUCT),
             BinaryOp::And => ("&&", AND),
         };
-        (format!("{} {sign} {}", self.operand(a, own), self.operand(b, own + 1)), own)
+        (format!("{} {sign} {}", self.at_least(a, own), self.at_least(b, own + 1)), own)
     }
 
     /// An element of a buffer, as something that can be read or assigned.
