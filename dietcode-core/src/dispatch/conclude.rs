@@ -126,12 +126,17 @@ fn measurements(
         let seen = sample.map(|s| s.gflops(searched.points[at].instance.flops));
         Some(Measurement {
             threads: *threads as i64,
-            gflops_predicted: candidate.adaptations[n][at].throughput(rate),
-            gflops_measured: seen.map(|s| s.median).or(candidate.gflops[n][at])?,
-            gflops_iqr: seen.map_or(0.0, |s| s.iqr),
+            gflops_predicted: rounded(candidate.adaptations[n][at].throughput(rate)),
+            gflops_measured: rounded(seen.map(|s| s.median).or(candidate.gflops[n][at])?),
+            gflops_iqr: rounded(seen.map_or(0.0, |s| s.iqr)),
         })
     };
     searched.threads.iter().enumerate().filter_map(measurement).collect()
+}
+
+/// To what a person reads, and what comes back the same from a file.
+fn rounded(gflops: f64) -> f64 {
+    (gflops * 1000.0).round() / 1000.0
 }
 
 fn provenance(lab: &Lab, config: &Config) -> Provenance {

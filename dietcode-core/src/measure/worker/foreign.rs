@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Watch {
     at: Instant,
     own: Duration,
+    preempted: i64,
     machine: Option<Duration>,
 }
 
@@ -16,15 +17,24 @@ const GRAIN: Duration = Duration::from_millis(20);
 /// Others may use this share of one core without a round being called disturbed.
 const TOLERATED: f64 = 0.1;
 
+/// On a quiet machine a thread loses its core about so often.
+const PREEMPTIONS_PER_SECOND: f64 = 20.0;
+
 impl Watch {
     /// Starts watching.
     pub(super) fn start() -> Watch {
-        Watch { at: Instant::now(), own: own_cpu_time(), machine: machine_cpu_time() }
+        Watch { at: Instant::now(), own: own_cpu_time(), preempted: preemptions(), machine: machine_cpu_time() }
     }
 
     /// Whether other processes (or, on a virtual machine, the host) used the cores since the start. Where the system
     /// does not tell, no.
     pub(super) fn disturbed(&self) -> bool {
+        // The timer and the kernel's own threads want a core now and then.
+        let tolerated = 1 + (self.at.elapsed().as_secs_f64() * PREEMPTIONS_PER_SECOND) as i64;
+        preemptions() - self.preempted > tolerated || self.used_by_others()
+    }
+
+    fn used_by_others(&self) -> bool {
         let (Some(before), Some(after)) = (self.machine, machine_cpu_time()) else { return false };
         let own = own_cpu_time().saturating_sub(self.own);
         let foreign = after.saturating_sub(before).saturating_sub(own);
@@ -32,12 +42,22 @@ impl Watch {
     }
 }
 
-/// CPU time of all threads of this process.
-pub(super) fn own_cpu_time() -> Duration {
+fn usage() -> libc::rusage {
     // SAFETY: all zeros is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a rusage.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    usage
+}
+
+/// How often a thread of this process lost its core to somebody else.
+fn preemptions() -> i64 {
+    usage().ru_nivcsw
+}
+
+/// CPU time of all threads of this process.
+pub(super) fn own_cpu_time() -> Duration {
+    let usage = usage();
     let time = |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
     time(usage.ru_utime) + time(usage.ru_stime)
 }

@@ -52,26 +52,37 @@ pub(super) fn estimate(first: f64, timing: &Timing) -> f64 {
     (timing.rounds as f64 * sample).max(2.0 * timing.seconds)
 }
 
-/// Runs the rounds; gives how many were repeated because others used the cores. A machine that is never left alone
-/// doubles the rounds and no more.
+/// Runs the rounds; gives how many were disturbed because others used the cores. Those are repeated, at most as many as
+/// are asked for; on a machine that is never left alone all samples count.
 pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: &Timing) -> Result<u32, Failure> {
-    let mut disturbed = 0;
-    let mut round = 0;
-    while !entries.is_empty() && round < MOST_ROUNDS && !enough(entries, timing) {
+    let mut disturbed: Vec<Vec<f64>> = Vec::new();
+    let mut clean = 0;
+    while !entries.is_empty() && clean + disturbed.len() < MOST_ROUNDS && !enough(entries, timing) {
         let watch = Watch::start();
         let samples: Vec<f64> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
-        if watch.disturbed() && (disturbed as usize) < timing.rounds {
-            disturbed += 1;
+        if watch.disturbed() {
+            disturbed.push(samples);
+            if disturbed.len() > timing.rounds {
+                break;
+            }
             continue;
         }
-        for (entry, seconds) in entries.iter_mut().zip(samples) {
-            entry.seconds.push(seconds);
-        }
-        round += 1;
+        add(entries, &samples);
+        clean += 1;
     }
-    Ok(disturbed)
+    if clean * 2 < timing.rounds {
+        disturbed.iter().for_each(|samples| add(entries, samples));
+    }
+    Ok(u32::try_from(disturbed.len()).unwrap_or(u32::MAX))
 }
 
+fn add(entries: &mut [Entry<'_>], samples: &[f64]) {
+    for (entry, seconds) in entries.iter_mut().zip(samples) {
+        entry.seconds.push(*seconds);
+    }
+}
+
+/// Whether every implementation was timed often and long enough.
 fn enough(entries: &[Entry<'_>], timing: &Timing) -> bool {
     entries.iter().all(|entry| {
         let spent: f64 = entry.seconds.iter().sum::<f64>() * entry.calls() as f64;

@@ -1,0 +1,231 @@
+//! The command as its users meet it: exit statuses, messages, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const OPS: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+const CONFIG: &str = r#"{
+  "kernel": { "source": "ops.rs", "function": "dense" },
+  "shape": { "M": "16*T", "K": 64, "N": 96 },
+  "wkl_insts": [{ "T": 1 }, { "T": 4 }],
+  "search": { "seconds": 20, "threads": [1] },
+  "targets": { "cpu": { "generators": [
+    { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 5, "j": 7 }],
+      "block_tile": [{ "k": 64 }], "pack": [["w"]] }
+  ] } }
+}"#;
+
+/// A folder with a config and its source.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        fs::write(place.path("ops.rs"), OPS).unwrap();
+        fs::write(place.path("dense.json"), CONFIG).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    /// Tunes; gives the tuned file.
+    fn tune(&self) -> Value {
+        let output = self.run(&["tune", "dense.json", "--seconds", "10", "--json", "rows.json"]);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        json(&self.path("dense.cpu.tuned.json"))
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn usage() {
+    let place = Place::new();
+    assert_eq!(status(&place.run(&[])), 2);
+    assert_eq!(status(&place.run(&["tune"])), 2);
+    assert_eq!(status(&place.run(&["tune", "dense.json", "--seconds", "-1"])), 2);
+    assert_eq!(status(&place.run(&["bench", "dense.json", "--only", "magic"])), 2);
+    assert_eq!(status(&place.run(&["emit", "dense.json"])), 2);
+    for command in ["tune", "bench", "explain", "emit", "expand"] {
+        let output = place.run(&[command, "--help"]);
+        assert_eq!(status(&output), 0);
+        assert!(stdout(&output).contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn bad_input_is_status_2_and_says_what_is_wrong() {
+    let place = Place::new();
+    let wrong = |arguments: &[&str], expected: &str| {
+        let output = place.run(arguments);
+        assert_eq!(status(&output), 2, "{arguments:?}");
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+    };
+    wrong(&["tune", "missing.json"], "missing.json");
+    wrong(&["bench", "dense.json", "--wkl", "T=0"], "extent");
+    wrong(&["bench", "dense.json", "--wkl", "T"], "name=number");
+    wrong(&["explain", "dense.json", "--shape", "X=1"], "`X`");
+    fs::write(place.path("dense.json"), CONFIG.replace("\"dense\"", "\"sparse\"")).unwrap();
+    wrong(&["expand", "dense.json"], "no function `sparse`");
+    fs::write(place.path("dense.json"), CONFIG.replace("\"M\"", "\"Q\"")).unwrap();
+    wrong(&["expand", "dense.json"], "`Q`");
+    fs::write(place.path("dense.json"), CONFIG.replace("wkl_insts", "wkl_inst")).unwrap();
+    wrong(&["expand", "dense.json"], "dense.json:4:");
+}
+
+#[test]
+fn what_is_missing_is_status_3_and_says_what_to_install() {
+    let place = Place::new();
+    let output = place.command(&["expand", "dense.json"]).env("CC", "no-such-compiler").output().unwrap();
+    assert_eq!(status(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("apt-get install gcc"), "{}", stderr(&output));
+    let output = place.run(&["bench", "dense.json", "--blas", "no-such-blas.so"]);
+    assert_eq!(status(&output), 3);
+    assert!(stderr(&output).contains("no-such-blas.so"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_schedule_space_can_be_looked_at() {
+    let place = Place::new();
+    assert_eq!(stdout(&place.run(&["expand", "dense.json", "--count"])), "3\n");
+    let summary = stdout(&place.run(&["expand", "dense.json"]));
+    assert!(summary.starts_with("3 schedules: 2 valid, 1 not\n"), "{summary}");
+    let list = stdout(&place.run(&["expand", "dense.json", "--list"]));
+    assert_eq!(list.lines().filter(|line| line.ends_with(": valid")).count(), 2, "{list}");
+    let lines = stdout(&place.run(&["expand", "dense.json", "--json"]));
+    let valid = |line: &str| serde_json::from_str::<Value>(line).unwrap()["valid"] == Value::Bool(true);
+    assert_eq!(lines.lines().filter(|line| valid(line)).count(), 2);
+}
+
+#[test]
+fn emitting_needs_no_tuned_file() {
+    let place = Place::new();
+    let listed = place.run(&["emit", "dense.json", "--list-files"]);
+    assert_eq!(status(&listed), 0);
+    let output = place.run(&["emit", "dense.json", "-o", "out"]);
+    assert_eq!(status(&output), 0);
+    assert!(stderr(&output).contains("default micro-kernel"), "{}", stderr(&output));
+    for name in stdout(&listed).lines() {
+        assert!(place.path("out").join(name).is_file(), "{name}");
+    }
+    assert!(stdout(&listed).contains("registry.def") && stdout(&listed).contains("registry.rs"));
+}
+
+#[test]
+fn tuned_explained_and_measured() {
+    let place = Place::new();
+    let tuned = place.tune();
+    assert_eq!(tuned["instances"].as_array().unwrap().len(), 2);
+    let rows = json(&place.path("rows.json"));
+    let implementations: Vec<&str> =
+        rows["rows"].as_array().unwrap().iter().map(|r| r["impl"].as_str().unwrap()).collect();
+    for expected in ["dietcode", "naive", "matrixmultiply"] {
+        assert!(implementations.contains(&expected), "{implementations:?}");
+    }
+    let records = fs::read_to_string(place.path("dense.cpu.records.jsonl")).unwrap();
+    assert!(records.lines().count() >= 3, "the default and two candidates");
+
+    let output = place.run(&["explain", "dense.json", "--shape", "T=4", "--threads", "1", "--json"]);
+    let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(explained["kernel"], tuned["instances"][1]["micro_kernel"]);
+    let fit = &explained["threads"][0];
+    assert!(fit["padding_ratio"].as_f64().unwrap() >= 1.0 && fit["waves"].as_i64().unwrap() >= 1, "{fit}");
+    assert!(fit["gflops_measured"].is_f64() && fit["gflops_predicted"].is_f64(), "{fit}");
+
+    let bench = ["bench", "dense.json", "--wkl", "T=3", "--wkl", "T=1", "--threads", "1", "--json", "bench.json"];
+    let output = place.run(&bench);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(!stderr(&output).contains("warning"), "{}", stderr(&output));
+    let bench = json(&place.path("bench.json"));
+    assert!(bench["machine"]["cpu"].is_string());
+    for row in bench["rows"].as_array().unwrap() {
+        assert!(row["gflops_median"].as_f64().unwrap() > 0.0 && row["rel_err"].as_f64().unwrap() < 1e-4, "{row}");
+        assert_eq!(row["kernel"].is_string(), row["impl"] == "dietcode", "{row}");
+    }
+}
+
+#[test]
+fn a_tuned_file_that_does_not_hold_is_a_warning_and_the_default() {
+    let place = Place::new();
+    let tuned = place.tune();
+    let path = place.path("dense.cpu.tuned.json");
+    let mut other = tuned.clone();
+    other["provenance"]["cpu"] = "another".into();
+    for text in [other.to_string(), "{\"format\": 1".to_owned()] {
+        fs::write(&path, text).unwrap();
+        let output = place.run(&["bench", "dense.json", "--wkl", "T=1", "--threads", "1", "--only", "dietcode"]);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("warning: measuring the default micro-kernel: "), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_torn_record_is_dropped_with_a_notice() {
+    let place = Place::new();
+    let path = place.path("dense.cpu.records.jsonl");
+    fs::write(&path, "{\"format\":1,\"workload\":{\"ker").unwrap();
+    let output = place.run(&["tune", "dense.json", "--trials", "1", "--seconds", "5"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(stderr(&output).contains("torn"), "{}", stderr(&output));
+    for line in fs::read_to_string(&path).unwrap().lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn a_kernel_that_computes_the_wrong_thing_is_status_1() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    // A compiler that breaks micro-kernels, and nothing else.
+    let compiler = place.path("broken-cc");
+    let script = "#!/bin/sh\nfor a in \"$@\"; do case \"$a\" in *_tiled*.c) sed -i 's/+=/-=/g' \"$a\";; esac; done\nexec cc \"$@\"\n";
+    fs::write(&compiler, script).unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = ["bench", "dense.json", "--wkl", "T=1", "--threads", "1", "--blas", "none"];
+    let output = place.command(&arguments).env("CC", &compiler).output().unwrap();
+    assert_eq!(status(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("dietcode at T=1"), "{}", stderr(&output));
+}

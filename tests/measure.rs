@@ -1,0 +1,207 @@
+//! What a candidate can do to its worker, and what is recorded of it: hand-written C through the real builder, runner and
+//! worker.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dietcode::core::codegen::TranslationUnit;
+use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
+use dietcode::core::measure::{
+    Baselines, Builder, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
+};
+use dietcode::core::syntax::{KernelDef, scan};
+use dietcode::core::target::Toolchain;
+
+const TIMING: Timing = Timing { rounds: 2, seconds: 0.0, slow_seconds: 1.0 };
+
+const DENSE: &str = "
+    #[dynamic_kernel]
+    pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K { acc += x[i][k] * w[j][k]; }
+            y[i][j] = acc;
+        } }
+    }";
+
+/// M, N, K.
+const SHAPE: [i64; 3] = [5, 7, 11];
+
+fn def(source: &str) -> KernelDef {
+    scan(source).unwrap()[0].parse().unwrap()
+}
+
+fn instance(def: &KernelDef) -> Instance {
+    let shape: Vec<i64> = def.shape_vars.iter().map(|v| SHAPE["MNK".find(&v.name).unwrap()]).collect();
+    Instance::of(def, &shape).unwrap()
+}
+
+fn lab(source: &str) -> Lab {
+    let limits = Limits { run: Duration::from_secs(3), reference: Duration::from_secs(60) };
+    let worker = vec![env!("CARGO_BIN_EXE_dietcode").into(), "worker".into()];
+    Lab::open(def(source), "native", worker, limits, None).unwrap()
+}
+
+/// A micro-kernel for `dense` with one tile; `body` sees x, w, y, M, N, K.
+fn candidate(name: &str, body: &str) -> TranslationUnit {
+    let order: Vec<String> = def(DENSE).shape_vars.iter().map(|v| v.name.clone()).collect();
+    let at = |var: &str| order.iter().position(|v| v == var).unwrap();
+    let source = format!(
+        "#include <stdlib.h>\n#include <stdio.h>\n#include \"dietcode.h\"\n\
+         int64_t grid(const int64_t *shape) {{ return 1; }}\n\
+         void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
+                  int64_t end) {{\n\
+           const float *x = buffers[0], *w = buffers[1]; float *y = buffers[2];\n\
+           const int64_t M = shape[{}], N = shape[{}], K = shape[{}];\n\
+           {body}\n}}\n",
+        at("M"),
+        at("N"),
+        at("K"),
+    );
+    TranslationUnit {
+        name: name.into(),
+        grid_symbol: "grid".into(),
+        run_symbol: "run".into(),
+        scratch_bytes: 0,
+        source,
+    }
+}
+
+const RIGHT: &str = "for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
+    float acc = 0; for (int k = 0; k < K; k++) acc += x[i * K + k] * w[j * K + k]; y[i * N + j] = acc; }";
+
+/// Measures candidates in one job; a second right one behind them shows that the run goes on.
+fn outcomes(bodies: &[&str]) -> Vec<Result<Sample, Failure>> {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    let mut units = vec![candidate("first", RIGHT)];
+    units.extend(bodies.iter().map(|body| candidate("odd", body)));
+    units.push(candidate("last", RIGHT));
+    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let implementations = built.into_iter().map(|unit| Implementation::MicroKernel(unit.unwrap())).collect();
+    let mut outcomes = lab.measure(&instance, implementations, 1, TIMING).unwrap().outcomes;
+    assert_eq!(outcomes.len(), bodies.len() + 2);
+    let (first, last) = (outcomes.remove(0), outcomes.pop().unwrap());
+    for right in [first, last] {
+        assert!(right.unwrap().seconds.iter().all(|s| *s > 0.0));
+    }
+    outcomes
+}
+
+fn failure(body: &str) -> Failure {
+    outcomes(&[body]).remove(0).unwrap_err()
+}
+
+#[test]
+fn a_wrong_element_is_reported_with_its_place_and_bound() {
+    let wrong = failure(&format!("{RIGHT} y[2 * N + 3] += 0.001f;"));
+    let Failure::Wrong { index, expected, bound, elements, .. } = wrong else { panic!("{wrong:?}") };
+    assert_eq!((index, elements), (vec![2, 3], 1));
+    assert!(bound > 0.0 && bound < 1e-4 && expected.abs() < 11.0, "{expected} ± {bound}");
+}
+
+#[test]
+fn an_output_that_was_not_written_is_wrong() {
+    let Failure::Wrong { index, found, elements, .. } = failure("") else { panic!() };
+    assert_eq!((index, found.as_str(), elements), (vec![0, 0], "NaN", 35));
+}
+
+#[test]
+fn crashes_are_told_apart_and_the_others_are_measured() {
+    let outcomes = outcomes(&[
+        "*(volatile int *)0 = 1;",
+        "abort();",
+        "fputs(\"out of patience\\n\", stderr); exit(7);",
+        "((float *)x)[0] = 1.0f;",
+        "y[0] = ((volatile const float *)x)[M * K];",
+    ]);
+    let said: Vec<String> = outcomes.iter().map(|o| o.as_ref().unwrap_err().to_string()).collect();
+    assert_eq!(said[0], "crashed: SIGSEGV", "a null pointer");
+    assert!(said[1].starts_with("crashed: SIGABRT"), "{}", said[1]);
+    assert_eq!(said[2], "crashed: exit status 7: out of patience");
+    assert_eq!(said[3], "crashed: SIGSEGV", "a write to an input");
+    assert_eq!(said[4], "crashed: SIGSEGV", "a read behind an input");
+}
+
+#[test]
+fn a_candidate_that_hangs_is_ended() {
+    assert_eq!(failure("for (;;) __asm__ volatile(\"\");"), Failure::Timeout { seconds: 3.0 });
+}
+
+#[test]
+fn a_candidate_that_hangs_only_when_called_again_is_found_out() {
+    let again = format!("static int calls; if (calls++) for (;;) __asm__ volatile(\"\"); {RIGHT}");
+    assert!(matches!(failure(&again), Failure::Timeout { .. }));
+}
+
+#[test]
+fn writes_beside_the_output_are_found() {
+    let behind = failure(&format!("{RIGHT} y[M * N] = 1.0f;"));
+    assert_eq!(behind, Failure::OutOfBounds { param: 2, byte: 140, bytes: 140 });
+    let before = failure(&format!("{RIGHT} y[-1] = 1.0f;"));
+    assert_eq!(before, Failure::OutOfBounds { param: 2, byte: -4, bytes: 140 });
+}
+
+#[test]
+fn what_does_not_compile_says_why_and_the_others_are_built() {
+    let lab = lab(DENSE);
+    let units = [candidate("right", RIGHT), candidate("odd", "this is no C;"), candidate("last", RIGHT)];
+    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    assert!(built[0].is_ok() && built[2].is_ok());
+    let Err(Failure::Compile { message }) = &built[1] else { panic!("{built:?}") };
+    assert!(message.contains("error"), "{message}");
+}
+
+#[test]
+fn compiling_has_a_limit() {
+    let builder = Builder::new(Toolchain::find("native").unwrap(), Duration::from_millis(1)).unwrap();
+    let failure = builder.build_one(&candidate("slow", RIGHT)).unwrap_err();
+    assert!(matches!(failure, Failure::CompileTimeout { .. }), "{failure}");
+}
+
+#[test]
+fn a_library_without_the_symbols_is_reported() {
+    let lab = lab(DENSE);
+    let mut unit = lab.build_one(&candidate("odd", RIGHT)).unwrap();
+    unit.run_symbol = "walk".into();
+    let mut lab = lab;
+    let instance = instance(lab.def());
+    let measured = lab.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap();
+    assert!(matches!(measured.outcomes[0], Err(Failure::Load { .. })), "{measured:?}");
+}
+
+#[test]
+fn an_output_that_is_added_to_is_checked_against_its_random_contents() {
+    let source = DENSE.replace("y[i][j] = acc;", "").replace("let mut acc = 0.0;", "").replace("acc +=", "y[i][j] +=");
+    let mut lab = lab(&source);
+    let instance = instance(lab.def());
+    assert!(instance.reads_output);
+    let adds = candidate("adds", &RIGHT.replace("y[i * N + j] = acc", "y[i * N + j] += acc"));
+    let units = [adds, candidate("overwrites", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let implementations = units.map(Implementation::MicroKernel).to_vec();
+    let measured = lab.measure(&instance, implementations, 1, TIMING).unwrap();
+    assert!(measured.outcomes[0].is_ok(), "{measured:?}");
+    assert!(matches!(measured.outcomes[1], Err(Failure::Wrong { .. })), "{measured:?}");
+}
+
+#[test]
+fn the_baselines_compute_what_the_nest_says() {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+    let baselines = Baselines::new(&lab, blas).unwrap();
+    let contestants = baselines.contestants(&lab, &instance);
+    assert!(contestants.iter().any(|c| c.name == "matrixmultiply"));
+    assert_eq!(contestants.len(), if baselines.blas().is_some() { 3 } else { 2 });
+    for threads in [1, 2] {
+        let comparison = compare(&mut lab, &instance, &contestants, threads, TIMING).unwrap();
+        assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{comparison:?}");
+        assert!(comparison.peak.unwrap() > 0.1);
+    }
+}
+
+#[test]
+fn what_is_no_blas_is_none() {
+    let mut lab = lab(DENSE);
+    assert_eq!(lab.find_blas(["libm.so.6".into(), "no/such/library.so".into()]).unwrap(), None);
+}
