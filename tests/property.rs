@@ -4,9 +4,9 @@
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
 mod property {
-    pub mod nests;
-    pub mod run;
-    pub mod schedules;
+    pub(crate) mod nests;
+    pub(crate) mod run;
+    pub(crate) mod schedules;
 }
 
 use dietcode_core::codegen::{c, reference};

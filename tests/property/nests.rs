@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 /// A nest over random accesses, with a random update and a random tail.
-pub fn random(rng: &mut StdRng, name: &str) -> KernelDef {
+pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     let spatial = rng.random_range(1..=3);
     let reduce = rng.random_range(0..=2);
     let mut def = KernelDef {
@@ -134,7 +134,7 @@ fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
 }
 
 /// Values of the shape variables; the whole nest stays small enough for the reference.
-pub fn random_shape(rng: &mut StdRng, def: &KernelDef) -> Vec<i64> {
+pub(crate) fn random_shape(rng: &mut StdRng, def: &KernelDef) -> Vec<i64> {
     let primes = [1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67];
     loop {
         let value = |rng: &mut StdRng| match rng.random_bool(0.5) {

@@ -21,13 +21,13 @@ type Grid = unsafe extern "C" fn(*const i64) -> i64;
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
 
 /// One case.
-pub struct Case {
-    pub seed: u64,
-    pub def: KernelDef,
-    pub unit: TranslationUnit,
-    pub reference: TranslationUnit,
-    pub trace: String,
-    pub shape: Vec<i64>,
+pub(crate) struct Case {
+    pub(crate) seed: u64,
+    pub(crate) def: KernelDef,
+    pub(crate) unit: TranslationUnit,
+    pub(crate) reference: TranslationUnit,
+    pub(crate) trace: String,
+    pub(crate) shape: Vec<i64>,
 }
 
 impl Case {
@@ -53,11 +53,11 @@ impl Case {
 }
 
 /// The shared library of a batch.
-pub struct Library(libloading::Library);
+pub(crate) struct Library(libloading::Library);
 
 impl Library {
     /// Compiles all cases as one file.
-    pub fn compile(toolchain: &Toolchain, cases: &[Case]) -> Library {
+    pub(crate) fn compile(toolchain: &Toolchain, cases: &[Case]) -> Library {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let source: String = cases.iter().flat_map(|case| [&*case.unit.source, &*case.reference.source]).collect();
         let [c, so] = ["cases.c", "cases.so"].map(|name| folder.path().join(name));
@@ -90,7 +90,7 @@ impl Library {
     }
 
     /// Runs a case on fresh random tensors and compares every element of the output.
-    pub fn check(&self, case: &Case) {
+    pub(crate) fn check(&self, case: &Case) {
         let mut rng = StdRng::seed_from_u64(case.seed ^ 0x5eed);
         let def = &case.def;
         let mut tensors: Vec<Vec<f32>> = (0..def.params.len())

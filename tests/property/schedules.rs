@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
 /// Any sequence of primitives.
-pub fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
+pub(crate) fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
     let block = &program.blocks[0];
     let mut schedule = Schedule::new(program, block);
     split(rng, &mut schedule);
@@ -85,10 +85,10 @@ fn stages(rng: &mut StdRng, schedule: &mut Schedule) {
 }
 
 /// A random member of the CPU's own family that is valid.
-pub fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
+pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
     for _ in 0..50 {
         let mut tiled = Tiled::default();
-        let mut size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
+        let size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
         for l in &def.loops {
             let sizes: &[i64] = if l.role == Role::Spatial { &[1, 2, 3, 5, 6, 16, 32, 48] } else { &[1, 1, 2, 4] };
             let register = size(rng, sizes);

@@ -350,7 +350,7 @@ fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
         {
             let mut touches = to == buffer && index.iter().any(|e| e.uses(var));
             value.visit(&mut |e| {
-                touches |= matches!(e, Expr::Load(from, i) if from == buffer && i.iter().any(|e| e.uses(var)))
+                touches |= matches!(e, Expr::Load(from, i) if from == buffer && i.iter().any(|e| e.uses(var)));
             });
             if touches {
                 lanes = extent.as_int();

@@ -1,6 +1,7 @@
 //! Expressions as text of the C family.
 
 use std::collections::BTreeMap;
+use std::ops::{Add, Mul};
 use std::sync::Arc;
 
 use crate::ir::{ACC, BinaryOp, Buffer, Expr, Function, Name, Region, Scope, compare_name};

@@ -10,6 +10,7 @@
 //! buffer is `double value[]`. These three are contiguous.
 
 use std::fmt::{Display, Write};
+use std::ops::Mul;
 
 use dietcode_syntax::{KernelDef, Role, mangle};
 

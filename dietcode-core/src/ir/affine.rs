@@ -3,6 +3,7 @@
 pub use dietcode_syntax::Affine;
 
 use super::{BinaryOp, Expr};
+use std::ops::{Add, Mul, Sub};
 
 /// The affine form of an integer expression, if it has one.
 pub fn affine(e: &Expr) -> Option<Affine> {

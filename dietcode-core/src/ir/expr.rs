@@ -3,6 +3,7 @@
 //! The constructors fold constants and drop neutral elements, so a tree that is built with them, or rebuilt by
 //! [`Expr::map`], is simplified. Integers are never negative where they are divided, so C's `/` is the floor.
 
+use std::ops::{Add, Div, Mul, Rem, Sub};
 use std::sync::Arc;
 
 pub use dietcode_syntax::{CompareOp, DType};
@@ -107,31 +108,6 @@ impl Expr {
         }
     }
 
-    /// `self - other`.
-    pub fn sub(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Sub, self, other)
-    }
-
-    /// `self + other`.
-    pub fn add(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Add, self, other)
-    }
-
-    /// `self * other`.
-    pub fn mul(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Mul, self, other)
-    }
-
-    /// `self / other`.
-    pub fn div(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Div, self, other)
-    }
-
-    /// `self % other`.
-    pub fn rem(self, other: Expr) -> Expr {
-        Expr::binary(BinaryOp::Mod, self, other)
-    }
-
     /// The smaller one.
     pub fn min(self, other: Expr) -> Expr {
         Expr::binary(BinaryOp::Min, self, other)
@@ -220,6 +196,20 @@ impl Expr {
         found
     }
 }
+
+macro_rules! operators {
+    ($($operator:ident :: $method:ident => $op:ident),*) => {
+        $(
+            impl $operator for Expr {
+                type Output = Expr;
+                fn $method(self, other: Expr) -> Expr {
+                    Expr::binary(BinaryOp::$op, self, other)
+                }
+            }
+        )*
+    };
+}
+operators!(Add::add => Add, Sub::sub => Sub, Mul::mul => Mul, Div::div => Div, Rem::rem => Mod);
 
 /// Folds an operator on two integer constants.
 fn fold(op: BinaryOp, a: &Expr, b: &Expr) -> Option<Expr> {

@@ -1,6 +1,7 @@
 //! The predicates that a schedule's ragged ends ask for.
 
 use std::borrow::Borrow;
+use std::ops::Sub;
 
 use dietcode_syntax::Role;
 

@@ -13,6 +13,7 @@
 //!     if guards: output[…] = epilogue(tile)
 //! ```
 
+use std::ops::{Div, Rem, Sub};
 use std::sync::Arc;
 
 use dietcode_syntax::Role;

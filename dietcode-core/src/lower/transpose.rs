@@ -10,6 +10,7 @@
 
 use super::guard;
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use std::ops::Sub;
 
 /// Replaces every copy of that kind by the intrinsic.
 pub(super) fn transpose(body: Stmt) -> Stmt {

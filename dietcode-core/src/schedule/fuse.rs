@@ -3,6 +3,7 @@
 use super::{Instruction, Loop, Relation, Schedule, legality};
 use crate::Result;
 use crate::ir::{ForKind, Name};
+use std::ops::Mul;
 
 impl Schedule {
     /// Makes one loop of two neighbours; TVM's and Halide's `fuse`.

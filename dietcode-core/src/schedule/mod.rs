@@ -16,6 +16,7 @@ mod split;
 mod trace;
 
 use dietcode_syntax::Role;
+use std::ops::{Add, Div, Mul, Rem};
 
 pub use cache_read::Staging;
 pub(crate) use legality::MOST_COPIES;

@@ -3,6 +3,7 @@
 use super::{Instruction, Loop, Relation, Schedule, legality};
 use crate::Result;
 use crate::ir::{Expr, ForKind, Name};
+use std::ops::{Mul, Sub};
 
 /// What a split does where the factor does not divide the extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
