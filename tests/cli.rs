@@ -190,9 +190,8 @@ fn tuned_explained_and_measured() {
 #[test]
 fn a_tuned_file_that_does_not_hold_is_a_warning_and_the_default() {
     let place = Place::new();
-    let tuned = place.tune();
+    let mut other = place.tune();
     let path = place.path("dense.cpu.tuned.json");
-    let mut other = tuned.clone();
     other["provenance"]["cpu"] = "another".into();
     for text in [other.to_string(), "{\"format\": 1".to_owned()] {
         fs::write(&path, text).unwrap();

@@ -143,10 +143,16 @@ fn fit(setup: &Setup, tuned: Option<&Tuned>, tiled: &Tiled, point: &Point, threa
         grid: here.grid,
         waves: here.waves,
         occupancy: here.occupancy,
-        gflops_predicted: cost_model::rate(&seen).map(|rate| here.throughput(rate)),
+        gflops_predicted: rate(&seen, threads).map(|rate| here.throughput(rate)),
         gflops_measured: measured.map(|m| m.gflops_measured),
         gflops_iqr: measured.map(|m| m.gflops_iqr),
     }
+}
+
+/// The micro-kernel's rate at this number of threads, or else at any.
+fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
+    let here: Vec<Observation> = seen.iter().copied().filter(|o| o.adaptation.units == threads as i64).collect();
+    cost_model::rate(&here).or_else(|| cost_model::rate(seen))
 }
 
 fn text(explanation: &Explanation) -> String {

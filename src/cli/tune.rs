@@ -145,8 +145,9 @@ fn show(
         print(&table(&lines, &columns(baselines), &report, &mut legend))?;
     }
     print(&legend.text())?;
-    for (point, _) in points.iter().zip(&conclusion.verified).filter(|(_, verified)| verified.is_none()) {
-        print(&format!("{}: not compared, since the search was stopped\n", wkl_text(&point.wkl)))?;
+    for (instance, _) in conclusion.tuned.instances.iter().zip(&conclusion.verified).filter(|(_, v)| v.is_none()) {
+        let wkl = wkl_text(&instance.wkl);
+        print(&format!("{wkl}: {}, not compared with others since the search was stopped\n", instance.micro_kernel))?;
     }
     json.map_or(Ok(()), |path| report.write(path))
 }

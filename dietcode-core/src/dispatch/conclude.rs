@@ -120,13 +120,12 @@ fn measurements(
     at: usize,
     verified: Option<&Verified>,
 ) -> Vec<Measurement> {
-    let rate = candidate.rate().unwrap_or(0.0);
     let measurement = |(n, threads): (usize, &usize)| {
         let sample = verified.and_then(|v| v.comparisons[n].sample(v.taken()));
         let seen = sample.map(|s| s.gflops(searched.points[at].instance.flops));
         Some(Measurement {
             threads: *threads as i64,
-            gflops_predicted: rounded(candidate.adaptations[n][at].throughput(rate)),
+            gflops_predicted: rounded(candidate.adaptations[n][at].throughput(candidate.rate(n).unwrap_or(0.0))),
             gflops_measured: rounded(seen.map(|s| s.median).or(candidate.gflops[n][at])?),
             gflops_iqr: rounded(seen.map_or(0.0, |s| s.iqr)),
         })

@@ -11,7 +11,7 @@ pub const PICK: &str = "dietcode";
 pub const DEFAULT: &str = "default";
 
 /// Enough rounds for a median with its spread.
-const CAREFUL: Timing = Timing { rounds: 7, seconds: 0.1, slow_seconds: 0.4 };
+const CAREFUL: Timing = Timing { rounds: 5, seconds: 0.05, slow_seconds: 0.4 };
 
 /// An instance with its pick beside everybody else, one comparison for each number of threads.
 #[derive(Clone, Debug, PartialEq)]

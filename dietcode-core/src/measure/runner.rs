@@ -59,38 +59,25 @@ impl Runner {
     /// If no worker can be started or the reference itself cannot be computed.
     pub fn measure(&mut self, job: &Job) -> Result<Measured> {
         let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
+        let mut disturbed = 0;
         loop {
             let left: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
-            let part = Job {
-                implementations: left.iter().map(|at| job.implementations[*at].clone()).collect(),
-                ..job.clone()
-            };
-            match self.attempt(&part)? {
+            if left.is_empty() {
+                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), disturbed });
+            }
+            match self.attempt(&part(job, &left))? {
                 Attempt::Done(measured) => {
-                    if measured.outcomes.iter().any(Result::is_err) {
-                        // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
-                        self.workers.remove(&job.threads);
-                    }
-                    for (at, outcome) in left.into_iter().zip(measured.outcomes) {
-                        outcomes[at] = Some(outcome);
-                    }
-                    return Ok(Measured {
-                        outcomes: outcomes.into_iter().flatten().collect(),
-                        disturbed: measured.disturbed,
-                    });
+                    disturbed = measured.disturbed;
+                    left.iter().zip(measured.outcomes).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
                 }
                 Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
                 // It passed its check and failed when it was called again. Among several it must be found out which.
                 Attempt::Lost(None, failure) if left.len() == 1 => outcomes[left[0]] = Some(Err(failure)),
                 Attempt::Lost(None, _) => {
                     for at in left {
-                        let alone = Job { implementations: vec![job.implementations[at].clone()], ..job.clone() };
-                        outcomes[at] = self.measure(&alone)?.outcomes.pop();
+                        outcomes[at] = self.measure(&part(job, &[at]))?.outcomes.pop();
                     }
                 }
-            }
-            if outcomes.iter().all(Option::is_some) {
-                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), disturbed: 0 });
             }
         }
     }
@@ -127,6 +114,10 @@ impl Runner {
                     (At::Timing, limits.run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
                 }
                 Ok(Event::Measured { outcomes, disturbed }) => {
+                    if outcomes.iter().any(Result::is_err) {
+                        // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
+                        self.workers.remove(&job.threads);
+                    }
                     return Ok(Attempt::Done(Measured { outcomes, disturbed }));
                 }
                 Ok(Event::Refused(why)) => {
@@ -163,6 +154,11 @@ impl Runner {
         }
         Ok(self.workers.get_mut(&threads).expect("it was inserted above"))
     }
+}
+
+/// A job with some of its implementations only.
+fn part(job: &Job, which: &[usize]) -> Job {
+    Job { implementations: which.iter().map(|at| job.implementations[*at].clone()).collect(), ..job.clone() }
 }
 
 /// Where a worker was last heard of.

@@ -28,6 +28,11 @@ impl<'a> Budget<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Why it is over, for people.
+    pub fn why_over(&self) -> &'static str {
+        if self.is_stopped() { "the search was stopped" } else { "the time was up" }
+    }
+
     /// What ends it early.
     pub fn stop(&self) -> &'a AtomicBool {
         self.stop

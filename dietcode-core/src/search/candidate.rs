@@ -26,11 +26,16 @@ impl Candidate {
         Candidate { tiled, unit, adaptations, gflops, failed: false }
     }
 
-    /// f_MK: its rate per core, as far as it was measured.
-    pub fn rate(&self) -> Option<f64> {
-        let pairs = self.gflops.iter().flatten().zip(self.adaptations.iter().flatten());
-        let seen = pairs.filter_map(|(g, a)| Some(Observation { gflops: (*g)?, adaptation: *a }));
-        cost_model::rate(&seen.collect::<Vec<_>>())
+    /// f_MK: its rate per core at a number of threads (its position). Cores that work together share caches and power, so
+    /// other numbers of threads count only as long as this one was not measured.
+    pub fn rate(&self, threads: usize) -> Option<f64> {
+        let seen = |row: usize| {
+            let pairs = self.gflops[row].iter().zip(&self.adaptations[row]);
+            pairs.filter_map(|(g, a)| Some(Observation { gflops: (*g)?, adaptation: *a }))
+        };
+        let here: Vec<Observation> = seen(threads).collect();
+        let anywhere = || (0..self.gflops.len()).flat_map(seen).collect::<Vec<Observation>>();
+        cost_model::rate(&here).or_else(|| cost_model::rate(&anywhere()))
     }
 
     /// GFLOP/s at a number of threads (its position) on an instance: measured, or else predicted.
@@ -38,7 +43,7 @@ impl Candidate {
         if self.failed {
             return 0.0;
         }
-        let predicted = || self.rate().map_or(0.0, |rate| self.adaptations[threads][instance].throughput(rate));
+        let predicted = || self.rate(threads).map_or(0.0, |rate| self.adaptations[threads][instance].throughput(rate));
         self.gflops[threads][instance].unwrap_or_else(predicted)
     }
 

@@ -17,10 +17,10 @@ const HOPELESS: f64 = 1.2;
 pub(super) fn measure(session: &mut Session<'_>, share: f64) -> Result<()> {
     let survivors = survivors(session);
     for (done, at) in survivors.iter().enumerate() {
-        if session.budget.is_over(share) {
-            let left = survivors.len() - done;
-            session
-                .notice(format!("{left} of {} survivors were not measured in full: the time was up", survivors.len()));
+        // Without a single one measured in full there would be nothing to choose, however little time there was.
+        if session.budget.is_stopped() || done > 0 && session.budget.is_over(share) {
+            let (left, why) = (survivors.len() - done, session.budget.why_over());
+            session.notice(format!("{left} of {} survivors were not measured in full: {why}", survivors.len()));
             break;
         }
         for threads in 0..session.threads.len() {

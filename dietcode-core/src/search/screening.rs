@@ -18,8 +18,8 @@ pub(super) fn screen(session: &mut Session<'_>, order: &[Tiled], share: f64) -> 
     for batch in order.chunks(BATCH) {
         // The first batch holds the default, without which nothing can be concluded.
         if tried > 0 && session.budget.is_over(share) {
-            let left = order.len() - tried;
-            session.notice(format!("{left} of {} candidates were not tried: the time was up", order.len()));
+            let (left, why) = (order.len() - tried, session.budget.why_over());
+            session.notice(format!("{left} of {} candidates were not tried: {why}", order.len()));
             break;
         }
         let first = session.candidates.len();
