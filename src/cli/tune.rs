@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dietcode::core::dispatch::{CPU, Conclusion, DEFAULT, PICK, Searched, Verified, conclude};
 use dietcode::core::measure::{Baselines, Lab};
-use dietcode::core::search::{Budget, Database, Point, Session, Space, search};
+use dietcode::core::search::{Budget, Database, Point, Space, Tuning, search};
 use dietcode::{Error, ErrorKind, Result};
 
 use super::print;
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let space = Space::of(&setup.config.cpu, &setup.def, lab.target(), trials, seed);
     describe(&space, &lab, &progress);
     let found = search(
-        &mut Session {
+        &mut Tuning {
             lab: &mut lab,
             points: &points,
             threads: &threads,

@@ -1,6 +1,6 @@
 //! The last look: the best candidates of each instance, measured against each other by turns.
 
-use super::{Phase, Session};
+use super::{Phase, Tuning};
 use crate::Result;
 use crate::measure::Timing;
 
@@ -13,25 +13,25 @@ const CONTENDS: f64 = 0.93;
 const MOST: usize = 4;
 
 /// Measures the contenders of all instances, until the budget is used up.
-pub(super) fn measure(session: &mut Session<'_>) -> Result<()> {
-    for point in 0..session.points.len() {
-        if session.budget.is_over(1.0) {
+pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
+    for point in 0..tuning.points.len() {
+        if tuning.budget.is_over(1.0) {
             break;
         }
-        let contenders = contenders(session, point);
+        let contenders = contenders(tuning, point);
         if contenders.len() > 1 {
-            for threads in 0..session.threads.len() {
-                session.measure(&contenders, threads, point, CLOSE)?;
+            for threads in 0..tuning.threads.len() {
+                tuning.measure(&contenders, threads, point, CLOSE)?;
             }
         }
-        session.progress(Phase::Finals, point + 1, session.points.len());
+        tuning.progress(Phase::Finals, point + 1, tuning.points.len());
     }
     Ok(())
 }
 
-fn contenders(session: &Session<'_>, point: usize) -> Vec<usize> {
-    let score = |at: usize| session.candidates[at].score(point);
-    let mut order: Vec<usize> = (0..session.candidates.len()).filter(|at| score(*at) > 0.0).collect();
+fn contenders(tuning: &Tuning<'_>, point: usize) -> Vec<usize> {
+    let score = |at: usize| tuning.candidates[at].score(point);
+    let mut order: Vec<usize> = (0..tuning.candidates.len()).filter(|at| score(*at) > 0.0).collect();
     order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
     let Some(best) = order.first().map(|at| score(*at)) else { return order };
     order.retain(|at| score(*at) >= CONTENDS * best);

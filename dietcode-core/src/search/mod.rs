@@ -14,14 +14,14 @@ mod database;
 mod finals;
 mod full;
 mod screening;
-mod session;
+mod tuning;
 mod space;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
 pub use database::{Database, Outcome, Record, Target, Workload};
-pub use session::{Event, Phase, Point, Session};
 pub use space::Space;
+pub use tuning::{Event, Phase, Point, Tuning};
 
 use crate::Result;
 use crate::sketch::Tiled;
@@ -44,11 +44,11 @@ const FULL_ENDS: f64 = 0.85;
 /// # Errors
 ///
 /// If measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
-pub fn search(session: &mut Session<'_>, space: &Space) -> Result<Found> {
-    let default = Tiled::default_for(session.lab.def(), session.lab.target());
-    let order = session.promising_first(&space.candidates, &default);
-    screening::screen(session, &order, SCREENING_ENDS)?;
-    full::measure(session, FULL_ENDS)?;
-    finals::measure(session)?;
-    session.finish(&default)
+pub fn search(tuning: &mut Tuning<'_>, space: &Space) -> Result<Found> {
+    let default = Tiled::default_for(tuning.lab.def(), tuning.lab.target());
+    let order = tuning.promising_first(&space.candidates, &default);
+    screening::screen(tuning, &order, SCREENING_ENDS)?;
+    full::measure(tuning, FULL_ENDS)?;
+    finals::measure(tuning)?;
+    tuning.finish(&default)
 }

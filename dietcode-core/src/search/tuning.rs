@@ -52,7 +52,7 @@ pub enum Event {
 }
 
 /// Everything that the phases work on.
-pub struct Session<'a> {
+pub struct Tuning<'a> {
     /// The bench.
     pub lab: &'a mut Lab,
     /// The instances.
@@ -69,7 +69,7 @@ pub struct Session<'a> {
     pub candidates: Vec<Candidate>,
 }
 
-impl Session<'_> {
+impl Tuning<'_> {
     /// All candidates, the default first, then those that earlier records speak for, then the others in their order.
     pub(super) fn promising_first(&self, candidates: &[Tiled], default: &Tiled) -> Vec<Tiled> {
         let def = self.lab.def();
