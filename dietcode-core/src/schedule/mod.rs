@@ -1,7 +1,7 @@
 //! Schedules: a block's loops, transformed by primitives.
 //!
 //! A [`Schedule`] starts as the nest the user wrote and is changed by one primitive after the other. Each primitive
-//! lives in its own file, documents before → after, and checks its legality ([`legality`]) before it rewrites
+//! lives in its own file, documents before → after, and checks its legality (`legality.rs`) before it rewrites
 //! anything. What was applied is kept as a trace, which prints.
 
 mod cache_read;
