@@ -94,11 +94,10 @@ fn plan(
     let Winners { schedules, decision, .. } = choice::choose(kernel, config.as_ref(), target, report);
     let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
     let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
-    let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     Ok(Plan {
         folder: environment.folder(&def.name),
         library: archive::library(environment, &def.name),
-        registry_rs: registry::registry_rs(&def.name, hash, &names, &def.shape_vars, &decision),
+        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision),
         files: registry::files(&def.name, hash, &units),
         toolchain: toolchain.clone(),
         target: target.clone(),

@@ -55,10 +55,9 @@ fn files(setup: &Setup) -> Result<Vec<(String, String)>> {
     });
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(def, tiled, &target));
     let units = units.collect::<Result<Vec<_>>>()?;
-    let names: Vec<&str> = units.iter().map(|unit| unit.name.as_str()).collect();
     let hash = def.source_hash();
     let mut files = registry::files(&def.name, hash, &units);
-    let dispatcher = registry::registry_rs(&def.name, hash, &names, &def.shape_vars, &winners.decision);
+    let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
     files.push(("registry.rs".to_owned(), dispatcher));
     Ok(files)
 }

@@ -27,7 +27,8 @@ pub fn translation_unit(def: &KernelDef, tiled: &Tiled, target: &CpuTarget) -> R
         return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {why}", def.name)));
     }
     let schedule = tiled.schedule(&program, target)?;
-    unit(def, &tiled.name(), &schedule)
+    let march: String = target.march.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    unit_of(def, &tiled.name(), &format!("{}_{march}", tiled.name()), &schedule)
 }
 
 /// The translation unit of the nest as the user wrote it, spatial loops outermost: the baseline `naive`.
@@ -51,10 +52,15 @@ pub fn naive(def: &KernelDef) -> Result<TranslationUnit> {
 /// # Errors
 /// As [`lower`].
 pub fn unit(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<TranslationUnit> {
+    unit_of(def, name, name, schedule)
+}
+
+/// The same, with another name in its symbols.
+fn unit_of(def: &KernelDef, name: &str, symbol: &str, schedule: &Schedule) -> Result<TranslationUnit> {
     let nest = lower(schedule)?;
     let hash = def.source_hash();
-    let grid_symbol = mangle::grid_symbol(&def.name, hash, name);
-    let run_symbol = mangle::run_symbol(&def.name, hash, name);
+    let grid_symbol = mangle::grid_symbol(&def.name, hash, symbol);
+    let run_symbol = mangle::run_symbol(&def.name, hash, symbol);
     let mut source = header(def, name, schedule);
     source += &grid_function(&nest, &grid_symbol);
     source += &run_function(&nest, &run_symbol);

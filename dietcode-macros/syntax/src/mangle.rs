@@ -1,15 +1,16 @@
 //! The one place where names of generated things are made.
 //!
-//! | thing                       | name                                     |
-//! |-----------------------------|------------------------------------------|
-//! | table of a kernel           | `dietcode1_table_<kernel>_<hash>`        |
-//! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>` |
-//! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`  |
-//! | variable that build.rs sets | `DIETCODE_KERNEL_<KERNEL>`               |
-//! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs` |
+//! | thing                       | name                                         |
+//! |-----------------------------|----------------------------------------------|
+//! | table of a kernel           | `dietcode1_table_<kernel>_<hash>_<contents>` |
+//! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>`     |
+//! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`      |
+//! | variable that build.rs sets | `DIETCODE_KERNEL_<KERNEL>`                   |
+//! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs`     |
 //!
 //! `1` is the version of the formats below: the C ABI of a micro-kernel and the layout of its table. `<hash>` is the
-//! source hash of the nest, sixteen hexadecimal digits.
+//! source hash of the nest, sixteen hexadecimal digits. `<contents>` tells apart the tables that two packages of one
+//! program have for the same nest, and `<micro>` ends in what `-march=` said: one symbol always is one code.
 
 /// Version of the ABI between generated code and the runtime.
 pub const FORMAT_VERSION: u32 = 1;
@@ -17,9 +18,9 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Names that generated code keeps for itself: user's names must not start with it.
 pub const RESERVED_PREFIX: &str = "dietcode";
 
-/// The C symbol of a kernel's table of micro-kernels.
-pub fn table_symbol(kernel: &str, source_hash: u64) -> String {
-    format!("dietcode{FORMAT_VERSION}_table_{kernel}_{source_hash:016x}")
+/// The C symbol of a kernel's table of micro-kernels; `contents` identifies the rows.
+pub fn table_symbol(kernel: &str, source_hash: u64, contents: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_table_{kernel}_{source_hash:016x}_{contents}")
 }
 
 /// The C symbol of the function that counts a micro-kernel's parallel tiles.
