@@ -1,7 +1,8 @@
 //! Lowering: from a schedule to the loops that are printed as source text.
 //!
 //! [`lower`] is the pipeline, one named line a pass; each pass is one file whose header says what it does and why it
-//! stands where it stands. Between passes, debug builds verify the invariants of [`crate::ir::verify`].
+//! stands where it stands. After each pass the invariants of [`crate::ir::verify`] are checked: a schedule that breaks one is an error that
+//! prints the IR, not wrong code.
 
 mod guard;
 mod local_padding;
