@@ -175,10 +175,15 @@ fn tuned_explained_and_measured() {
     assert!(fit["padding_ratio"].as_f64().unwrap() >= 1.0 && fit["waves"].as_i64().unwrap() >= 1, "{fit}");
     assert!(fit["gflops_measured"].is_f64() && fit["gflops_predicted"].is_f64(), "{fit}");
 
-    let bench = ["bench", "dense.json", "--wkl", "T=3", "--wkl", "T=1", "--threads", "1", "--json", "bench.json"];
+    let shapes = ["bench", "dense.json", "--wkl", "T=3", "--wkl", "T=1", "--threads", "1"];
+    let bench = [&shapes[..], &["--json", "bench.json", "--plot", "bench.svg"]].concat();
     let output = place.run(&bench);
     assert_eq!(status(&output), 0, "{}", stderr(&output));
     assert!(!stderr(&output).contains("warning"), "{}", stderr(&output));
+    let picture = fs::read_to_string(place.path("bench.svg")).unwrap();
+    for word in ["<svg", "on 1 thread", "T=3", "T=1", "dietcode", "naive"] {
+        assert!(picture.contains(word), "no `{word}` in the picture");
+    }
     let bench = json(&place.path("bench.json"));
     assert!(bench["machine"]["cpu"].is_string());
     for row in bench["rows"].as_array().unwrap() {

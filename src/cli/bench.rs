@@ -11,7 +11,7 @@ use dietcode::core::search::Point;
 use dietcode::{Error, ErrorKind, Result};
 
 use super::print;
-use super::report::Report;
+use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
 use super::tune::thread_count;
@@ -45,9 +45,8 @@ pub(crate) struct Arguments {
     /// Inputs are made from this. Default: new ones each time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Also write the figures to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    files: ReportFiles,
 }
 
 const TIMING: Timing = Timing { rounds: 9, seconds: 0.2, slow_seconds: 0.5 };
@@ -144,5 +143,5 @@ fn show(
         print(&table(&lines, &others, &report, &mut legend))?;
     }
     print(&legend.text())?;
-    arguments.json.as_ref().map_or(Ok(()), |path| report.write(path))
+    report.write(&arguments.files)
 }

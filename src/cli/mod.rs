@@ -10,6 +10,7 @@ mod bench;
 mod emit;
 mod expand;
 mod explain;
+mod plot;
 mod progress;
 mod report;
 mod setup;

@@ -1,7 +1,7 @@
 //! What a program reads: the machine and one row per figure.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
@@ -10,6 +10,20 @@ use dietcode::core::search::Point;
 use dietcode::core::target::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
 use serde::Serialize;
+
+use super::plot::{self, Chart};
+use super::setup::wkl_text;
+
+/// Where figures go beside the terminal.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportFiles {
+    /// Also write the figures to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Also draw the figures, as an SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
 
 /// The file that `--json` names.
 #[derive(Debug, Serialize)]
@@ -106,9 +120,30 @@ impl Report {
         self.machine.fma_peak_gflops.get(&threads.to_string()).copied()
     }
 
-    /// Writes the file.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        write_json(self, path)
+    /// Writes the files that were asked for.
+    pub(crate) fn write(&self, files: &ReportFiles) -> Result<()> {
+        files.json.iter().try_for_each(|path| write_json(self, path))?;
+        files.plot.iter().try_for_each(|path| plot::write(&self.charts(), path))
+    }
+
+    /// One chart for each number of threads.
+    fn charts(&self) -> Vec<Chart> {
+        let mut charts: Vec<Chart> = Vec::new();
+        for row in &self.rows {
+            let at = charts.iter().position(|chart| chart.threads == row.threads).unwrap_or_else(|| {
+                let peak = self.peak(row.threads);
+                charts.push(Chart { threads: row.threads, peak, shapes: Vec::new(), lines: BTreeMap::new() });
+                charts.len() - 1
+            });
+            let chart = &mut charts[at];
+            let shape = wkl_text(&row.wkl);
+            let position = chart.shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
+                chart.shapes.push(shape);
+                chart.shapes.len() - 1
+            });
+            chart.lines.entry(row.implementation.clone()).or_default().push((position, row.gflops_median));
+        }
+        charts
     }
 }
 

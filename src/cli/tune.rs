@@ -1,6 +1,6 @@
 //! `dietcode tune`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dietcode::core::dispatch::{CPU, Conclusion, DEFAULT, PICK, Searched, Verified, conclude};
@@ -10,7 +10,7 @@ use dietcode::{Error, ErrorKind, Result};
 
 use super::print;
 use super::progress::Progress;
-use super::report::Report;
+use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
 
@@ -44,9 +44,8 @@ pub(crate) struct Arguments {
     threads: Vec<usize>,
     #[command(flatten)]
     blas: BlasArguments,
-    /// Also write the figures of the table to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    files: ReportFiles,
     /// Write the winners to this file instead of beside the config.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     progress.finish();
     let output = arguments.output.clone().unwrap_or_else(|| setup.config.tuned_path(CPU));
     conclusion.tuned.save(&output)?;
-    show(&conclusion, &points, &lab, &baselines, arguments.json.as_deref())?;
+    show(&conclusion, &points, &lab, &baselines, &arguments.files)?;
     print(&format!("Written: {}\n", output.display()))
 }
 
@@ -129,7 +128,7 @@ fn show(
     points: &[Point],
     lab: &Lab,
     baselines: &Baselines,
-    json: Option<&Path>,
+    files: &ReportFiles,
 ) -> Result<()> {
     let mut report = Report::new(lab.target());
     report.set_peaks(conclusion.verified.iter().flatten().flat_map(|v| &v.comparisons));
@@ -149,7 +148,7 @@ fn show(
         let wkl = wkl_text(&instance.wkl);
         print(&format!("{wkl}: {}, not compared with others since the search was stopped\n", instance.micro_kernel))?;
     }
-    json.map_or(Ok(()), |path| report.write(path))
+    report.write(files)
 }
 
 /// The verified instances at one of the numbers of threads.

@@ -1,0 +1,81 @@
+//! The picture of a report: GFLOP/s over the shapes, one chart for each number of threads, one line for each
+//! implementation, and the machine's peak as the line that nobody passes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dietcode::{Error, ErrorKind, Result};
+use plotters::prelude::*;
+
+/// Pixels of one chart.
+const CHART: (u32, u32) = (760, 360);
+
+/// One chart.
+pub(crate) struct Chart {
+    pub(crate) threads: usize,
+    pub(crate) peak: Option<f64>,
+    /// The shapes, in the order of the axis.
+    pub(crate) shapes: Vec<String>,
+    /// For each implementation, its figures as (position among the shapes, GFLOP/s).
+    pub(crate) lines: BTreeMap<String, Vec<(usize, f64)>>,
+}
+
+/// Writes the charts, one below the other, as an SVG.
+///
+/// # Errors
+///
+/// If the file cannot be written.
+pub(crate) fn write(charts: &[Chart], path: &Path) -> Result<()> {
+    let failed = |e: String| Error::new(ErrorKind::Unavailable, format!("{}: cannot be drawn: {e}", path.display()));
+    let mut text = String::new();
+    {
+        let rows = charts.len().max(1);
+        let size = (CHART.0, CHART.1 * u32::try_from(rows).unwrap_or(1));
+        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        area.fill(&WHITE).map_err(|e| failed(e.to_string()))?;
+        for (chart, area) in charts.iter().zip(area.split_evenly((rows, 1))) {
+            draw(chart, &area).map_err(|e| failed(e.to_string()))?;
+        }
+        area.present().map_err(|e| failed(e.to_string()))?;
+    }
+    std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let figures = chart.lines.values().flatten().map(|(_, gflops)| *gflops);
+    let top = figures.chain(chart.peak).fold(1.0, f64::max) * 1.05;
+    let last = chart.shapes.len().saturating_sub(1) as f64;
+    let threads = if chart.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", chart.threads) };
+    let mut axes = ChartBuilder::on(area)
+        .caption(format!("GFLOP/s on {threads}"), ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(28)
+        .y_label_area_size(48)
+        .build_cartesian_2d(-0.2..last + 0.2, 0.0..top)?;
+    let label = |x: &f64| match chart.shapes.get(x.round().max(0.0) as usize) {
+        Some(shape) if (x - x.round()).abs() < 1e-6 => shape.clone(),
+        _ => String::new(),
+    };
+    axes.configure_mesh().light_line_style(WHITE).x_labels(chart.shapes.len()).x_label_formatter(&label).draw()?;
+    if let Some(peak) = chart.peak {
+        let line = [(-0.2, peak), (last + 0.2, peak)];
+        axes.draw_series(LineSeries::new(line, BLACK.mix(0.6)))?
+            .label("peak of multiply-adds")
+            .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], BLACK.mix(0.6)));
+    }
+    for (n, (name, figures)) in chart.lines.iter().enumerate() {
+        let color = Palette99::pick(n).to_rgba();
+        let points = figures.iter().map(|(at, gflops)| (*at as f64, *gflops));
+        axes.draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(3))?
+            .label(name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
+    }
+    axes.configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .background_style(WHITE.mix(0.85))
+        .border_style(BLACK.mix(0.3))
+        .draw()?;
+    Ok(())
+}
