@@ -72,15 +72,19 @@ fn draw(config: &CpuConfig, total: u128, rng: &mut StdRng) -> Option<Tiled> {
     None
 }
 
-/// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason.
+/// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason; `conv2d` and `r1` are names.
 fn without_numbers(violation: &str) -> String {
     let mut reason = String::new();
+    let (mut in_number, mut in_name) = (false, false);
     for c in violation.chars() {
-        match c.is_ascii_digit() {
-            true if reason.ends_with('n') => {}
+        let digit = c.is_ascii_digit() && !in_name;
+        match digit {
+            true if in_number => {}
             true => reason.push('n'),
             false => reason.push(c),
         }
+        in_number = digit;
+        in_name = !digit && (c.is_alphanumeric() || c == '_');
     }
     reason
 }
@@ -93,5 +97,6 @@ mod tests {
     fn reasons_are_told_apart_by_their_words() {
         assert_eq!(without_numbers("takes 33 registers of 16 lanes"), "takes n registers of n lanes");
         assert_eq!(without_numbers("takes 7 registers of 160 lanes"), "takes n registers of n lanes");
+        assert_eq!(without_numbers("`conv2d`: x_2 is 12, in 7"), "`conv2d`: x_2 is n, in n");
     }
 }
