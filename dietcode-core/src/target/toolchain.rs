@@ -134,13 +134,19 @@ impl Macros {
     }
 
     fn of(tool: &cc::Tool, march: &str) -> Result<Macros> {
-        let mut command = tool.to_command();
-        command.arg(format!("-march={march}")).args(["-dM", "-E", "-x", "c", "-"]);
-        let (ok, output, complaint) = run(command, tool)?;
+        let ask = |march: Option<&str>| {
+            let mut command = tool.to_command();
+            command.args(march.map(|march| format!("-march={march}"))).args(["-dM", "-E", "-x", "c", "-"]);
+            run(command, tool)
+        };
+        let (ok, output, complaint) = ask(Some(march))?;
         if ok {
             return Ok(Macros::parse(&output));
         }
         let complaint = complaint.lines().next().unwrap_or_default().to_owned();
+        if !ask(None)?.0 {
+            return Err(none_found(format!("{} does not work: {complaint}", tool.path().display())));
+        }
         Err(Error::input(format!(
             "the C compiler {} does not take -march={march} ({complaint}): name an architecture that it knows, or \"native\"",
             tool.path().display()
