@@ -122,9 +122,34 @@ fn what_is_missing_is_status_3_and_says_what_to_install() {
     let output = place.command(&["expand", "dense.json"]).env("CC", "no-such-compiler").output().unwrap();
     assert_eq!(status(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("apt-get install gcc"), "{}", stderr(&output));
+    let output = place.command(&["expand", "dense.json"]).env("CC", "/bin/false").output().unwrap();
+    assert_eq!(status(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("/bin/false does not work"), "{}", stderr(&output));
     let output = place.run(&["bench", "dense.json", "--blas", "no-such-blas.so"]);
     assert_eq!(status(&output), 3);
     assert!(stderr(&output).contains("no-such-blas.so"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let place = Place::new();
+    for option in ["--json", "--output"] {
+        let output = place.run(&["tune", "dense.json", option, "no/such/folder.json"]);
+        assert_eq!(status(&output), 3, "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("dietcode: no/such/folder.json: cannot be written"), "{}", stderr(&output));
+    }
+    let output = place.run(&["bench", "dense.json", "--json", "."]);
+    assert_eq!(status(&output), 3, "{}", stderr(&output));
+    assert!(!place.path("dense.cpu.records.jsonl").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_shape_that_does_not_fit_memory_is_status_3() {
+    let place = Place::new();
+    fs::write(place.path("dense.json"), CONFIG.replace("\"K\": 64", "\"K\": 10000")).unwrap();
+    let output = place.run(&["bench", "dense.json", "--wkl", "T=100000000", "--threads", "1", "--only", "dietcode"]);
+    assert_eq!(status(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("no memory for a tensor of 64000000000000 bytes"), "{}", stderr(&output));
 }
 
 #[test]

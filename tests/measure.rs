@@ -129,6 +129,20 @@ fn a_candidate_that_hangs_is_ended() {
 }
 
 #[test]
+fn a_worker_that_died_between_two_jobs_is_replaced() {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    // It ends the process a second after it was called, when it is nobody's turn.
+    let late = format!("extern unsigned alarm(unsigned); alarm(1); {RIGHT}");
+    let units = [candidate("late", &late), candidate("right", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let [late, right] = units.map(|unit| vec![Implementation::MicroKernel(unit)]);
+    lab.measure(&instance, late, 1, TIMING).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let measured = lab.measure(&instance, right, 1, TIMING).unwrap();
+    assert!(measured.outcomes[0].is_ok(), "{measured:?}");
+}
+
+#[test]
 fn a_candidate_that_hangs_only_when_called_again_is_found_out() {
     let again = format!("static int calls; if (calls++) for (;;) __asm__ volatile(\"\"); {RIGHT}");
     assert!(matches!(failure(&again), Failure::Timeout { .. }));

@@ -55,6 +55,7 @@ const TIMING: Timing = Timing { rounds: 9, seconds: 0.2, slow_seconds: 0.5 };
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let points = points(arguments, &setup)?;
+    arguments.files.check()?;
     let mut lab = setup.lab(arguments.seed)?;
     let winners = Winners::load(&setup.config, &setup.def, lab.target()).unwrap_or_else(|miss| {
         eprintln!("warning: measuring the default micro-kernel: {miss}");

@@ -25,6 +25,13 @@ pub(crate) struct ReportFiles {
     plot: Option<PathBuf>,
 }
 
+impl ReportFiles {
+    /// Whether they can be written.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.json.iter().chain(&self.plot).try_for_each(|path| check_writable(path))
+    }
+}
+
 /// The file that `--json` names.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -153,4 +160,13 @@ pub(crate) fn write_json(value: &impl Serialize, path: &Path) -> Result<()> {
     let mut text = serde_json::to_string_pretty(value).map_err(|e| failed(e.into()))?;
     text.push('\n');
     std::fs::write(path, text).map_err(failed)
+}
+
+/// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
+pub(crate) fn check_writable(path: &Path) -> Result<()> {
+    let is_new = path.symlink_metadata().is_err();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    let removed = opened.and_then(|_| if is_new { std::fs::remove_file(path) } else { Ok(()) });
+    removed
+        .map_err(|e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e))
 }

@@ -10,7 +10,7 @@ use dietcode::{Error, ErrorKind, Result};
 
 use super::print;
 use super::progress::Progress;
-use super::report::{Report, ReportFiles};
+use super::report::{Report, ReportFiles, check_writable};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
 
@@ -57,6 +57,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let points = setup.points()?;
+    arguments.files.check()?;
+    arguments.output.iter().try_for_each(|path| check_writable(path))?;
     let settings = &setup.config.search;
     let seconds = arguments.seconds.unwrap_or(settings.seconds);
     stop_on_interrupt()?;

@@ -162,7 +162,9 @@ impl Tuned {
         if !same || self.tree.depth() > MAX_DEPTH {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
         }
-        write_whole(path, &text).map_err(|e| error("cannot be written").caused_by(e))
+        write_whole(path, &text).map_err(|e| {
+            Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e)
+        })
     }
 
     /// What is wrong, if anything.

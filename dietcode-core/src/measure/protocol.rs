@@ -9,7 +9,7 @@ use super::{Failure, Instance, Sample, Unit};
 use crate::codegen::registry::Decision;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,7 +46,12 @@ pub(super) enum Event {
     /// The library holds a BLAS, or does not.
     Probed(Option<BlasLibrary>),
     /// The request itself cannot be carried out.
-    Refused(String),
+    Refused {
+        /// In a sentence.
+        why: String,
+        /// Since this machine lacks something, such as memory.
+        unavailable: bool,
+    },
 }
 
 /// Implementations to be checked and measured against each other on one instance.

@@ -60,6 +60,7 @@ impl Runner {
     pub fn measure(&mut self, job: &Job) -> Result<Measured> {
         let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
         let mut disturbed = 0;
+        let mut restarted = false;
         loop {
             let left: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
             if left.is_empty() {
@@ -69,6 +70,14 @@ impl Runner {
                 Attempt::Done(measured) => {
                     disturbed = measured.disturbed;
                     left.iter().zip(measured.outcomes).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
+                }
+                // It was dying before this job came: of what an earlier one left behind, or by a hand from outside.
+                Attempt::NotBegun(Failure::Crash { .. }) if !restarted => restarted = true,
+                Attempt::NotBegun(failure) => {
+                    return Err(Error::new(
+                        ErrorKind::Failed,
+                        format!("the reference cannot be computed at shape {:?}: it {failure}", job.instance.shape),
+                    ));
                 }
                 Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
                 // It passed its check and failed when it was called again. Among several it must be found out which.
@@ -120,30 +129,27 @@ impl Runner {
                     }
                     return Ok(Attempt::Done(Measured { outcomes, disturbed }));
                 }
-                Ok(Event::Refused(why)) => {
+                Ok(Event::Refused { why, unavailable }) => {
                     return Err(Error::new(
-                        ErrorKind::Failed,
+                        if unavailable { ErrorKind::Unavailable } else { ErrorKind::Failed },
                         format!("cannot measure at shape {:?}: {why}", job.instance.shape),
                     ));
                 }
                 Ok(other @ (Event::Ready { .. } | Event::Probed(_))) => return Err(out_of_turn(&other)),
-                Err(ended) => return self.lost(job, at, ended),
+                Err(ended) => return Ok(self.lost(job, at, ended)),
             };
             event = self.worker(job.threads)?.next(limit);
         }
     }
 
     /// The worker is gone; where it was tells whose fault that is.
-    fn lost(&mut self, job: &Job, at: At, ended: Ended) -> Result<Attempt> {
+    fn lost(&mut self, job: &Job, at: At, ended: Ended) -> Attempt {
         self.workers.remove(&job.threads);
         let failure = ended.into_failure();
         match at {
-            At::Checking(index) => Ok(Attempt::Lost(Some(index), failure)),
-            At::Timing => Ok(Attempt::Lost(None, failure)),
-            At::Start => Err(Error::new(
-                ErrorKind::Failed,
-                format!("the reference cannot be computed at shape {:?}: it {failure}", job.instance.shape),
-            )),
+            At::Checking(index) => Attempt::Lost(Some(index), failure),
+            At::Timing => Attempt::Lost(None, failure),
+            At::Start => Attempt::NotBegun(failure),
         }
     }
 
@@ -173,6 +179,8 @@ enum Attempt {
     Done(Measured),
     /// The worker died of an implementation; if it is known which, its position in the job.
     Lost(Option<usize>, Failure),
+    /// The worker died before it called any of them.
+    NotBegun(Failure),
 }
 
 fn out_of_turn(event: &Event) -> Error {

@@ -38,7 +38,10 @@ pub fn serve(input: impl BufRead, output: impl Write) -> Result<()> {
         let request = serde_json::from_str(&line).map_err(|e| Error::input("not a request").caused_by(e))?;
         let answer = match request {
             Request::Probe(library) => Event::Probed(BlasLibrary::probe(&library)),
-            Request::Measure(job) => worker.measure(&job).unwrap_or_else(|e| Event::Refused(e.to_string())),
+            Request::Measure(job) => worker.measure(&job).unwrap_or_else(|e| Event::Refused {
+                why: e.to_string(),
+                unavailable: e.kind() == ErrorKind::Unavailable,
+            }),
         };
         worker.tell(&answer)?;
     }
