@@ -128,6 +128,9 @@ fn what_is_missing_is_status_3_and_says_what_to_install() {
     let output = place.run(&["bench", "dense.json", "--blas", "no-such-blas.so"]);
     assert_eq!(status(&output), 3);
     assert!(stderr(&output).contains("no-such-blas.so"), "{}", stderr(&output));
+    let output = place.run(&["bench", "dense.json", "--only", "blas", "--blas", "none"]);
+    assert_eq!(status(&output), 3);
+    assert!(stderr(&output).contains("nobody to measure"), "{}", stderr(&output));
 }
 
 #[test]
@@ -147,8 +150,15 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
 fn a_shape_that_does_not_fit_memory_is_status_3() {
     let place = Place::new();
     fs::write(place.path("dense.json"), CONFIG.replace("\"K\": 64", "\"K\": 600")).unwrap();
-    let output = place.run(&["bench", "dense.json", "--wkl", "T=100000000", "--threads", "1", "--only", "dietcode"]);
+    let shapes = ["--wkl", "T=1", "--wkl", "T=100000000"];
+    let arguments = ["bench", "dense.json", "--threads", "1", "--only", "dietcode", "--json", "bench.json"];
+    let output = place.run(&[&arguments[..], &shapes].concat());
     assert_eq!(status(&output), 3, "{}", stderr(&output));
+    assert_eq!(
+        json(&place.path("bench.json"))["rows"].as_array().unwrap().len(),
+        1,
+        "what was measured before is there"
+    );
     assert!(stderr(&output).contains("no memory for a tensor of 3840000000000 bytes"), "{}", stderr(&output));
 }
 

@@ -65,22 +65,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let blas = arguments.blas.find(&mut lab)?;
     let baselines = Baselines::new(&lab, blas)?;
     let mut seen = Vec::new();
-    for threads in resolve_threads(&arguments.threads, lab.target().cores) {
-        for point in &points {
-            let mut contestants = vec![own.clone()];
-            contestants.extend(baselines.contestants(&lab, &point.instance));
-            contestants.retain(|c| wanted(arguments, &c.name));
-            let comparison = compare(&mut lab, &point.instance, &contestants, threads, TIMING)?;
-            complain(point, &comparison);
-            seen.push((point, comparison));
-        }
+    let measured = measure(arguments, &mut lab, &own, &baselines, &points, &mut seen);
+    // A shape that cannot be measured takes nothing from those before it.
+    if measured.is_ok() || !seen.is_empty() {
+        show(arguments, &lab, &baselines, &winners, &seen)?;
     }
-    show(arguments, &lab, &baselines, &winners, &seen)?;
+    measured?;
     let failed = |(_, c): &&(&Point, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
     match seen.iter().filter(failed).count() {
         0 => Ok(()),
         n => Err(Error::new(ErrorKind::Check, format!("the kernel failed on {n} of {} measurements", seen.len()))),
     }
+}
+
+/// Adds a comparison to `seen` for each number of threads and point.
+fn measure<'a>(
+    arguments: &Arguments,
+    lab: &mut Lab,
+    own: &Contestant,
+    baselines: &Baselines,
+    points: &'a [Point],
+    seen: &mut Vec<(&'a Point, Comparison)>,
+) -> Result<()> {
+    for threads in resolve_threads(&arguments.threads, lab.target().cores) {
+        for point in points {
+            let mut contestants = vec![own.clone()];
+            contestants.extend(baselines.contestants(lab, &point.instance));
+            contestants.retain(|c| wanted(arguments, &c.name));
+            if contestants.is_empty() {
+                let why = "there is nobody to measure: no BLAS was found, or the kernel is no matrix product";
+                return Err(Error::new(ErrorKind::Unavailable, why));
+            }
+            let comparison = compare(lab, &point.instance, &contestants, threads, TIMING)?;
+            complain(point, &comparison);
+            seen.push((point, comparison));
+        }
+    }
+    Ok(())
 }
 
 fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
