@@ -109,7 +109,7 @@ fn bad_input_is_status_2_and_says_what_is_wrong() {
     wrong(&["bench", "dense.json", "--wkl", "T"], "name=number");
     wrong(&["explain", "dense.json", "--shape", "X=1"], "`X`");
     fs::write(place.path("dense.json"), CONFIG.replace("\"dense\"", "\"sparse\"")).unwrap();
-    wrong(&["expand", "dense.json"], "no function `sparse`");
+    wrong(&["expand", "dense.json"], "dense.json:2:47: key `kernel.function`: ops.rs has no function `sparse`");
     fs::write(place.path("dense.json"), CONFIG.replace("\"M\"", "\"Q\"")).unwrap();
     wrong(&["expand", "dense.json"], "`Q`");
     fs::write(place.path("dense.json"), CONFIG.replace("wkl_insts", "wkl_inst")).unwrap();

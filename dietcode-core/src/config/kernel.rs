@@ -15,9 +15,8 @@ impl Config {
     /// all that is wrong with the nest at once, a line each.
     pub fn kernel_def(&self) -> Result<KernelDef> {
         let source = self.kernel.source.display();
-        let text = fs::read_to_string(&self.kernel.source).map_err(|e| {
-            Error::input(format!("{}: its kernel's source {source} cannot be read", self.path.display())).caused_by(e)
-        })?;
+        let text = fs::read_to_string(&self.kernel.source)
+            .map_err(|e| Error::input(format!("{}: {source} cannot be read", self.places.source)).caused_by(e))?;
         let placed = |problems: Errors| {
             let line = |(line, column, sentence)| format!("{source}:{line}:{column}: {sentence}");
             Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))
@@ -27,8 +26,8 @@ impl Config {
         match annotated.iter().find(|kernel| kernel.item.sig.ident == function) {
             Some(kernel) => kernel.parse().map_err(placed),
             None => Err(Error::input(format!(
-                "{source}: there is no function `{function}` with #[dynamic_kernel], which {} names; there is {}",
-                self.path.display(),
+                "{}: {source} has no function `{function}` with #[dynamic_kernel]; there is {}",
+                self.places.function,
                 listed(annotated.iter().map(|kernel| format!("`{}`", kernel.item.sig.ident)))
             ))),
         }

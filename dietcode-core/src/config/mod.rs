@@ -43,6 +43,15 @@ pub struct Config {
     pub cpu: CpuConfig,
     /// How to search.
     pub search: Search,
+    places: Places,
+}
+
+/// Where in the file stands what can only be checked against the kernel: `file:line:column: key`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Places {
+    shape: String,
+    source: String,
+    function: String,
 }
 
 /// Where the annotated function is.
@@ -118,8 +127,11 @@ fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
     let object = node.object(KEYS)?;
     object.check_comment("$schema")?;
     object.check_comment("comment")?;
-    let kernel = read_kernel(path, &object.require("kernel", "an object with `source` and `function`")?)?;
-    let shape = workload::read_shape(&object.require("shape", "an object from shape variables to expressions")?)?;
+    let (kernel, [source, function]) =
+        read_kernel(path, &object.require("kernel", "an object with `source` and `function`")?)?;
+    let shape_node = object.require("shape", "an object from shape variables to expressions")?;
+    let shape = workload::read_shape(&shape_node)?;
+    let places = Places { shape: shape_node.place(), source, function };
     let wkl_insts = workload::read_wkl_insts(&object.require("wkl_insts", "an array of workload instances")?, &shape)?;
     let weights = match object.get("wkl_inst_weights") {
         Some(node) => workload::read_weights(&node, wkl_insts.len())?,
@@ -127,10 +139,11 @@ fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
     };
     let cpu = read_targets(&object)?;
     let search = object.get("search").map_or_else(|| Ok(Search::default()), |node| Search::read(&node))?;
-    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, cpu, search })
+    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, cpu, search, places })
 }
 
-fn read_kernel(path: &Path, node: &Node<'_>) -> Result<KernelSource> {
+/// The kernel, and where its source and its function stand.
+fn read_kernel(path: &Path, node: &Node<'_>) -> Result<(KernelSource, [String; 2])> {
     const SOURCE: &str = "a path to a Rust file (*.rs), relative to the folder of this config";
     const FUNCTION: &str = "the name of a function";
     let object = node.object(&["source", "function"])?;
@@ -145,7 +158,8 @@ fn read_kernel(path: &Path, node: &Node<'_>) -> Result<KernelSource> {
         return Err(function.expected(FUNCTION));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    Ok(KernelSource { source: folder.join(file), function: name.to_string() })
+    let kernel = KernelSource { source: folder.join(file), function: name.to_string() };
+    Ok((kernel, [source.place(), function.place()]))
 }
 
 fn read_targets(object: &Object<'_>) -> Result<CpuConfig> {

@@ -88,10 +88,15 @@ impl Source {
 
     /// An error at a byte of the text.
     fn error(&self, at: usize, message: &str) -> Error {
+        let (line, column) = self.position(at);
+        self.error_at(line, column, message)
+    }
+
+    /// Line and column of a byte.
+    fn position(&self, at: usize) -> (usize, usize) {
         let before = self.text.get(..at).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        self.error_at(line, column, message)
+        (line, before.rsplit('\n').next().unwrap_or("").chars().count() + 1)
     }
 
     fn error_at(&self, line: usize, column: usize, message: &str) -> Error {
@@ -183,6 +188,12 @@ impl<'a> Node<'a> {
     /// An error about this value that says what was found in other words.
     pub(super) fn fail(&self, found: &str, expected: &str) -> Error {
         self.error(&format!("found {found}, expected {expected}"))
+    }
+
+    /// This value's position and key, for an error that shows only later.
+    pub(super) fn place(&self) -> String {
+        let (line, column) = self.source.position(self.value.start());
+        format!("{}:{line}:{column}: key `{}`", self.source.path.display(), self.key)
     }
 
     /// An error with this value's position and key.

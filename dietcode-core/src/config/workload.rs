@@ -20,14 +20,15 @@ impl Config {
     /// one too many, or an extent is negative or too large.
     pub fn shape_of(&self, shape_vars: &[String], wkl: &WklInst) -> Result<Vec<i64>> {
         let error = |message: String| Error::input(format!("{}: {message}", self.path.display()));
+        let misfit = |message: String| Error::input(format!("{}: {message}", self.places.shape));
         if let Some((extra, _)) = self.shape.iter().find(|(name, _)| !shape_vars.contains(name)) {
             let (function, known) = (&self.kernel.function, shape_vars.join(", "));
-            return Err(error(format!("`shape` has `{extra}`, but `{function}` has the shape variables {known}")));
+            return Err(misfit(format!("found `{extra}`, but `{function}` has the shape variables {known}")));
         }
         check_variables(&self.shape, wkl).map_err(error)?;
         let extent_of = |var: &String| {
             let found = self.shape.iter().find(|(name, _)| name == var);
-            let (_, affine) = found.ok_or_else(|| error(format!("`shape` lacks the shape variable `{var}`")))?;
+            let (_, affine) = found.ok_or_else(|| misfit(format!("the shape variable `{var}` is missing")))?;
             extent(var, affine, wkl, 0).map_err(error)
         };
         shape_vars.iter().map(extent_of).collect()
