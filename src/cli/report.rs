@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
-use dietcode::core::measure::{Comparison, Summary};
+use dietcode::core::measure::Comparison;
 use dietcode::core::search::Point;
 use dietcode::core::target::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
@@ -112,14 +112,13 @@ impl Report {
         }
     }
 
-    /// Notes the peak: the median over the comparisons at each number of threads.
+    /// Notes the peak: the highest of the comparisons at each number of threads. What disturbs a measurement only ever makes
+    /// it lower.
     pub(crate) fn set_peaks<'a>(&mut self, comparisons: impl Iterator<Item = &'a Comparison>) {
-        let mut peaks: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for comparison in comparisons {
-            peaks.entry(comparison.threads.to_string()).or_default().extend(comparison.peak);
+        for (threads, peak) in comparisons.filter_map(|comparison| Some((comparison.threads, comparison.peak?))) {
+            let highest = self.machine.fma_peak_gflops.entry(threads.to_string()).or_insert(peak);
+            *highest = highest.max(peak);
         }
-        peaks.retain(|_, peaks| !peaks.is_empty());
-        self.machine.fma_peak_gflops = peaks.into_iter().map(|(n, peaks)| (n, Summary::of(&peaks).median)).collect();
     }
 
     /// The peak at a number of threads.

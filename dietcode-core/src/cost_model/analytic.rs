@@ -75,13 +75,6 @@ pub fn rate(observations: &[Observation]) -> Option<f64> {
     }
 }
 
-/// The matrix [micro-kernels × instances] of expected throughput in GFLOP/s, from a rate for each micro-kernel and how
-/// the instances fit it.
-pub fn predict(rates: &[f64], adaptations: &[Vec<Adaptation>]) -> Vec<Vec<f64>> {
-    let row = |(rate, fits): (&f64, &Vec<Adaptation>)| fits.iter().map(|fit| fit.throughput(*rate)).collect();
-    rates.iter().zip(adaptations).map(row).collect()
-}
-
 fn extent(def: &KernelDef, l: &Loop, shape: &[i64]) -> i64 {
     let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map_or(0, |at| shape[at]);
     l.extent.terms.iter().fold(l.extent.constant, |sum, (name, c)| sum.saturating_add(c.saturating_mul(value(name))))
@@ -135,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_read_off_measurements_predicts_them() {
+    fn a_rate_is_read_off_measurements() {
         for extents in [[1, 1, 1], [97, 13, 5], [2048, 2304, 768], [7, 100, 1]] {
             for units in [1, 2, 3, 64] {
                 for tiles in [&[("i", 8), ("j", 48)][..], &[("i", 3), ("k", 4)], &[]] {
@@ -143,7 +136,6 @@ mod tests {
                     assert!(fit.padding_ratio >= 1.0 && fit.occupancy > 0.0 && fit.occupancy <= 1.0, "{fit:?}");
                     let seen = Observation { adaptation: fit, gflops: fit.throughput(50.0) };
                     assert!((rate(&[seen, seen]).unwrap() - 50.0).abs() < 1e-9);
-                    assert!((predict(&[50.0], &[vec![fit]])[0][0] - seen.gflops).abs() < 1e-9);
                 }
             }
         }

@@ -1,4 +1,4 @@
 //! What a micro-kernel costs on a workload instance: cost(M, W) = f_MK(M) · f_adapt(M, W).
 mod analytic;
 
-pub use analytic::{Adaptation, Observation, predict, rate};
+pub use analytic::{Adaptation, Observation, rate};

@@ -38,7 +38,8 @@ pub struct Searched<'a> {
 ///
 /// # Errors
 ///
-/// If measuring is not possible at all, or nothing was measured on any instance.
+/// If measuring is not possible at all, nothing was measured on any instance, or the default failed where the pick does
+/// not stand.
 pub fn conclude(
     lab: &mut Lab,
     searched: Searched<'_>,
@@ -57,6 +58,14 @@ pub fn conclude(
         let pick = Some(picks[at]).filter(|pick| *pick != found.default).map(|pick| &found.candidates[pick].unit);
         let default = &found.candidates[found.default].unit;
         let seen = verify(lab, point, pick, default, baselines, threads)?;
+        if let Some(failure) = seen.failure() {
+            let shape = &point.instance.shape;
+            let why = format!(
+                "`{}` at {shape:?}: neither the pick nor the default micro-kernel passed: {failure}",
+                lab.def().name
+            );
+            return Err(Error::new(ErrorKind::Check, why));
+        }
         if !seen.stands {
             picks[at] = found.default;
         }

@@ -1,7 +1,7 @@
 //! Measures each pick on its instance against the default, beside the baselines; where it loses, the default stands.
 
 use crate::Result;
-use crate::measure::{Baselines, Comparison, Contestant, Implementation, Lab, Timing, Unit, compare};
+use crate::measure::{Baselines, Comparison, Contestant, Failure, Implementation, Lab, Timing, Unit, compare};
 use crate::search::Point;
 
 /// A contestant's name: the micro-kernel that the tree is to pick.
@@ -63,12 +63,18 @@ impl Verified {
     pub fn taken(&self) -> &'static str {
         if self.stands { PICK } else { DEFAULT }
     }
+
+    /// Why the micro-kernel that was taken cannot be used after all.
+    pub fn failure(&self) -> Option<&Failure> {
+        let standings = self.comparisons.iter().flat_map(|comparison| &comparison.standings);
+        standings.filter(|standing| standing.name == self.taken()).find_map(|standing| standing.outcome.as_ref().err())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Failure, Sample, Standing};
+    use crate::measure::{Sample, Standing};
 
     fn comparison(pick: Option<f64>, default: Option<f64>) -> Comparison {
         let standing = |name: &str, seconds: Option<f64>| Standing {
@@ -89,5 +95,13 @@ mod tests {
         assert!(wins(&[comparison(Some(1.1), Some(1.0)), comparison(Some(1.0), Some(1.2))]));
         assert!(!wins(&[comparison(None, Some(1.0))]));
         assert!(wins(&[comparison(Some(1.0), None)]));
+    }
+
+    #[test]
+    fn what_failed_is_told_if_nothing_else_is_left() {
+        let of = |pick, default, stands| Verified { stands, comparisons: vec![comparison(pick, default)] };
+        assert!(of(None, None, false).failure().is_some());
+        assert!(of(None, Some(1.0), false).failure().is_none());
+        assert!(of(Some(1.0), None, true).failure().is_none());
     }
 }
