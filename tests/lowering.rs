@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Expr, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
@@ -258,4 +259,30 @@ fn fused_reductions_may_be_empty() {
     schedule.fuse("c", "k", "ck").unwrap();
     let text = lower(&schedule).unwrap().body.to_string();
     assert!(text.contains("max(K, 1)") && text.contains("k < K") && text.contains("c < C"), "{text}");
+}
+
+/// The `let`s of a fused loop stand in every copy of an unrolled one: each copy is a scope.
+#[test]
+fn copies_of_a_fused_loop_declare_names_of_their_own() {
+    let def = kernel(
+        "#[dynamic_kernel] fn twice(x: &[[f32; 4]; 2], y: &mut [[f32; 4]; 2]) {
+             for i in 0..2 { for j in 0..4 { y[i][j] = x[i][j] * 2.0; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("i", "j", "ij").unwrap();
+    schedule.unroll("ij").unwrap();
+    let source = c::unit(&def, "unrolled", &schedule).unwrap().source;
+    let mut declared = vec![0];
+    for line in source.lines() {
+        let line = line.trim();
+        match line {
+            _ if line.ends_with('{') => declared.push(0),
+            "}" => _ = declared.pop(),
+            _ if line.starts_with("const dietcode_int i =") => *declared.last_mut().unwrap() += 1,
+            _ => {}
+        }
+        assert!(declared.last().is_none_or(|names| *names < 2), "{source}");
+    }
 }
