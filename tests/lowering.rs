@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Expr, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
@@ -186,5 +187,102 @@ fn defaults_compute_without_predicates() {
         let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
         assert!(!compute_is_guarded(&nest.body, false), "{}", nest.body);
         assert!(tiled.vector.is_some() && !tiled.register_tile.is_empty(), "{tiled:?} is no real tile for\n{def}");
+    }
+}
+
+/// The copy of a row at the edge would be as long as the row.
+#[test]
+fn a_missing_block_of_a_reduction_is_told() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { y[i] += x[i][k]; } }
+         }",
+    );
+    let sizes = |name: &str, size| [(name.to_owned(), size)].into();
+    let rows = Tiled { register_tile: sizes("i", 2), ..Tiled::default() };
+    let found = rows.violations(&def, &target());
+    assert!(found.len() == 1 && found[0].starts_with("block_tile: `k` is missing"), "{found:?}");
+    assert!(found[0].contains("`x` is padded along `i`"), "{found:?}");
+    let blocked = Tiled { block_tile: sizes("k", 64), ..rows };
+    assert_eq!(blocked.violations(&def, &target()), Vec::<String>::new());
+}
+
+/// Where a clipped loop is padded, the bound moves with the loop outside: its last iteration says nothing of the others.
+#[test]
+fn a_view_of_a_padded_split_of_a_clipped_loop_is_never_inside() {
+    let def = kernel(
+        "#[dynamic_kernel] fn dot(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { y[i] += x[i][k]; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 64, Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.split("k_0", 4, Tail::Clip, ["k_2", "k_3"]).unwrap();
+    schedule.split("k_1", 3, Tail::Pad, ["k_4", "k_5"]).unwrap();
+    schedule.cache_read("x", Staging::Edge).unwrap();
+    schedule.compute_at("x_view", Some("k_2")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let nest = lower(&schedule).unwrap();
+    let mut views = Vec::new();
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::View { inside, .. } = stmt {
+            views.push(inside.clone());
+        }
+    });
+    assert_eq!(views, [Expr::Int(0)], "{}", nest.body);
+}
+
+/// Two extents below zero have a positive product.
+#[test]
+fn a_loop_to_less_than_zero_has_no_iterations() {
+    let def = kernel(
+        "#[dynamic_kernel] fn inner(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
+             for i in 0..M - 2 { for j in 0..N - 2 { y[i][j] = x[i + 2][j + 2]; } }
+         }",
+    );
+    let tiled = Tiled::default().schedule(&frontend::program(&def), &target()).unwrap();
+    let (_, tiles) = lower(&tiled).unwrap().grid.expect("the loops over tiles are parallel");
+    assert_eq!(tiles.to_string(), "max(M - 2, 0) * max(N - 2, 0)");
+}
+
+/// Nothing is divided by the extent of an empty reduction, although its loop runs to initialise the tile.
+#[test]
+fn fused_reductions_may_be_empty() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum(x: &[[[f32; K]; C]; M], y: &mut [f32; M]) {
+             for i in 0..M { for c in 0..C { for k in 0..K { y[i] += x[i][c][k]; } } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("c", "k", "ck").unwrap();
+    let text = lower(&schedule).unwrap().body.to_string();
+    assert!(text.contains("max(K, 1)") && text.contains("k < K") && text.contains("c < C"), "{text}");
+}
+
+/// The `let`s of a fused loop stand in every copy of an unrolled one: each copy is a scope.
+#[test]
+fn copies_of_a_fused_loop_declare_names_of_their_own() {
+    let def = kernel(
+        "#[dynamic_kernel] fn twice(x: &[[f32; 4]; 2], y: &mut [[f32; 4]; 2]) {
+             for i in 0..2 { for j in 0..4 { y[i][j] = x[i][j] * 2.0; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("i", "j", "ij").unwrap();
+    schedule.unroll("ij").unwrap();
+    let source = c::unit(&def, "unrolled", &schedule).unwrap().source;
+    let mut declared = vec![0];
+    for line in source.lines() {
+        let line = line.trim();
+        match line {
+            _ if line.ends_with('{') => declared.push(0),
+            "}" => _ = declared.pop(),
+            _ if line.starts_with("const dietcode_int i =") => *declared.last_mut().unwrap() += 1,
+            _ => {}
+        }
+        assert!(declared.last().is_none_or(|names| *names < 2), "{source}");
     }
 }

@@ -51,8 +51,9 @@ fn case(seed: u64, number: usize, target: &CpuTarget) -> Case {
         }
     };
     let shape = nests::random_shape(&mut rng, &def);
+    let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    Case { seed, reference: reference::reference(&def), def, unit, trace, shape }
+    Case { seed, reference: reference::reference(&def), def, unit, trace, shape, gap }
 }
 
 #[test]

@@ -38,7 +38,15 @@ fn buffer(param: &syntax::Param) -> Buffer {
 }
 
 fn iter_var(l: &syntax::Loop) -> IterVar {
-    IterVar { name: l.name.as_str().into(), extent: Expr::from(&l.extent), role: l.role }
+    IterVar { name: l.name.as_str().into(), extent: extent(&l.extent), role: l.role }
+}
+
+/// How many iterations a loop has: `for i in 0..M - 2` has none where `M` is 1. Extents are multiplied, and the product
+/// of two negative ones would be positive.
+fn extent(form: &syntax::Affine) -> Expr {
+    let may_be_negative = form.constant < 0 || form.terms.iter().any(|(_, c)| *c < 0);
+    let extent = Expr::from(form);
+    if may_be_negative { extent.max(Expr::Int(0)) } else { extent }
 }
 
 /// An element expression. Operators on elements are never folded: what the user wrote is what is computed.

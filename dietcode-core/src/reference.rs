@@ -158,6 +158,7 @@ impl<'a> Evaluator<'a> {
             BinaryOp::Add => a.checked_add(b),
             BinaryOp::Sub => a.checked_sub(b),
             BinaryOp::Mul => a.checked_mul(b),
+            BinaryOp::Max => Some(a.max(b)),
             _ => None,
         };
         value.ok_or_else(|| Error::input(format!("`{e}` cannot be computed")))

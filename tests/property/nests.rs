@@ -1,11 +1,11 @@
-//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents from 1 to 70, primes among them.
+//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one.
 
 use dietcode_syntax::{
     Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 
 /// A nest over random accesses, with a random update and a random tail.
 pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
@@ -22,15 +22,16 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         reduction: None,
         epilogue: Expr::Acc,
     };
-    def.shape_vars = def.loops.iter().filter_map(|l| l.extent.as_var()).map(shape_var).collect();
+    def.shape_vars = def.loops.iter().flat_map(|l| &l.extent.terms).map(|(name, _)| shape_var(name)).collect();
     let inputs = rng.random_range(1..=2);
     let loads: Vec<Expr> = (0..inputs).map(|n| input(rng, &mut def, &format!("in{n}"))).collect();
     output(rng, &mut def);
     let (a, b) = (loads[0].clone(), loads[loads.len() - 1].clone());
     if reduce > 0 || rng.random_bool(0.2) {
-        let init = match rng.random_range(0..4) {
+        let init = match rng.random_range(0..5) {
             0 => Expr::Literal(1.5),
             1 => Expr::Load { param: def.output, index: def.output_index.clone() },
+            2 => along_spatial(rng, &mut def, "start"),
             _ => Expr::Literal(0.0),
         };
         def.reduction = Some(Reduction { init, update: update(rng, a, b) });
@@ -51,10 +52,13 @@ fn loops(rng: &mut StdRng, spatial: usize, reduce: usize) -> Vec<Loop> {
     let mut loops = Vec::new();
     for n in 0..spatial + reduce {
         let name = if n < spatial { names[n] } else { names[3 + n - spatial] };
-        let extent = match rng.random_bool(0.2) {
+        let mut extent = match rng.random_bool(0.2) {
             true => Affine::constant(rng.random_range(1..=70)),
             false => Affine::var(name.to_uppercase()),
         };
+        if extent.as_var().is_some() && rng.random_bool(0.1) {
+            extent.constant = -2;
+        }
         let role = if n < spatial { Role::Spatial } else { Role::Reduce };
         loops.push(Loop { name: name.into(), extent, role });
     }
@@ -71,7 +75,14 @@ fn input(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
         for _ in 0..if rng.random_bool(0.2) { 2 } else { 1 } {
             let l = def.loops.choose(rng).expect("a nest has loops");
             let c = if rng.random_bool(0.15) { 2 } else { 1 };
-            form = form.add_scaled(&Affine::var(&l.name), c).expect("small numbers");
+            if rng.random_bool(0.15) {
+                // From the end: c·(extent − 1 − l).
+                form = form.add_scaled(&l.extent, c).expect("small numbers");
+                form = form.add_scaled(&Affine::var(&l.name), -c).expect("small numbers");
+                form.constant -= c;
+            } else {
+                form = form.add_scaled(&Affine::var(&l.name), c).expect("small numbers");
+            }
             extent = extent.add_scaled(&l.extent, c).expect("small numbers");
             extent.constant -= c;
         }
@@ -124,22 +135,36 @@ fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
         },
         2 => Expr::Call(Function::Tanh, vec![value]),
         3 => {
-            let l = def.loops.iter().rfind(|l| l.role == Role::Spatial).expect("a nest has a spatial loop");
-            let (dims, index) = (vec![l.extent.clone()], vec![Affine::var(&l.name)]);
-            def.params.push(Param { name: "bias".into(), dims, dtype: DType::F32, mutable: false });
-            binary(BinaryOp::Add, value, Expr::Load { param: def.params.len() - 1, index })
+            let bias = along_spatial(rng, def, "bias");
+            binary(BinaryOp::Add, value, bias)
+        }
+        4 => {
+            let l = def.loops.iter().find(|l| l.role == Role::Spatial).expect("a nest has a spatial loop");
+            binary(BinaryOp::Sub, value, Expr::Index(Affine::var(&l.name)))
         }
         _ => value,
     }
 }
 
-/// Values of the shape variables; the whole nest stays small enough for the reference.
+/// A tensor that is read along some of the spatial loops, in any order.
+fn along_spatial(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
+    let mut spatial: Vec<&Loop> = def.loops.iter().filter(|l| l.role == Role::Spatial).collect();
+    spatial.shuffle(rng);
+    spatial.truncate(rng.random_range(1..=2));
+    let dims = spatial.iter().map(|l| l.extent.clone()).collect();
+    let index = spatial.iter().map(|l| Affine::var(&l.name)).collect();
+    def.params.push(Param { name: name.into(), dims, dtype: DType::F32, mutable: false });
+    Expr::Load { param: def.params.len() - 1, index }
+}
+
+/// Values of the shape variables, one in twenty zero; the whole nest stays small enough for the reference.
 pub(crate) fn random_shape(rng: &mut StdRng, def: &KernelDef) -> Vec<i64> {
     let primes = [1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67];
     loop {
-        let value = |rng: &mut StdRng| match rng.random_bool(0.5) {
-            true => *primes.choose(rng).expect("there are primes"),
-            false => rng.random_range(1..=70),
+        let value = |rng: &mut StdRng| match rng.random_range(0..20) {
+            0 => 0,
+            1..=9 => *primes.choose(rng).expect("there are primes"),
+            _ => rng.random_range(1..=70),
         };
         let shape: Vec<i64> = def.shape_vars.iter().map(|_| value(rng)).collect();
         let literals = def.loops.iter().filter_map(|l| l.extent.as_constant());

@@ -13,7 +13,7 @@ use dietcode_syntax::{Affine, KernelDef};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Floats before and after every output that must keep their bits.
+/// Floats before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
 const GUARD: usize = 64;
 const CANARY: f32 = 1234.5;
 
@@ -28,6 +28,8 @@ pub(crate) struct Case {
     pub(crate) reference: TranslationUnit,
     pub(crate) trace: String,
     pub(crate) shape: Vec<i64>,
+    /// Elements that lie between the rows of every tensor, and belong to none.
+    pub(crate) gap: usize,
 }
 
 impl Case {
@@ -40,15 +42,30 @@ impl Case {
     }
 
     fn dims(&self, param: usize) -> Vec<usize> {
-        self.def.params[param].dims.iter().map(|dim| self.value(dim) as usize).collect()
+        self.def.params[param].dims.iter().map(|dim| self.value(dim).max(0) as usize).collect()
     }
 
-    fn strides(&self) -> Vec<i64> {
-        let of = |param| {
-            let dims = self.dims(param);
-            (0..dims.len()).map(|d| dims[d + 1..].iter().product::<usize>() as i64).collect::<Vec<i64>>()
-        };
-        (0..self.def.params.len()).flat_map(of).collect()
+    fn strides(&self, param: usize) -> Vec<usize> {
+        let mut dims = self.dims(param);
+        dims.last_mut().into_iter().for_each(|row| *row += self.gap);
+        (0..dims.len()).map(|d| dims[d + 1..].iter().product()).collect()
+    }
+
+    /// Where the elements of a tensor lie, in row-major order.
+    fn places(&self, param: usize) -> Vec<usize> {
+        let mut places = vec![GUARD];
+        for (extent, stride) in self.dims(param).into_iter().zip(self.strides(param)) {
+            places = places.iter().flat_map(|place| (0..extent).map(move |i| place + i * stride)).collect();
+        }
+        places
+    }
+
+    /// A tensor in memory: its elements where its strides say, the given value everywhere else.
+    fn spread(&self, param: usize, elements: &[f32], elsewhere: f32) -> Vec<f32> {
+        let places = self.places(param);
+        let mut memory = vec![elsewhere; places.last().unwrap_or(&0) + 1 + GUARD];
+        places.iter().zip(elements).for_each(|(place, element)| memory[*place] = *element);
+        memory
     }
 }
 
@@ -80,7 +97,8 @@ impl Library {
             let grid = self.0.get::<Grid>(unit.grid_symbol.as_bytes()).expect("the unit exports its grid");
             let run = self.0.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
             let tiles = grid(case.shape.as_ptr());
-            let strides = case.strides();
+            let strides: Vec<i64> =
+                (0..case.def.params.len()).flat_map(|param| case.strides(param)).map(|stride| stride as i64).collect();
             // In two parts and backwards: tiles are independent.
             for (begin, end) in [(tiles / 2, tiles), (0, tiles / 2)] {
                 run(buffers.as_ptr(), strides.as_ptr(), case.shape.as_ptr(), aligned.cast(), begin, end);
@@ -93,7 +111,7 @@ impl Library {
     pub(crate) fn check(&self, case: &Case) {
         let mut rng = StdRng::seed_from_u64(case.seed ^ 0x5eed);
         let def = &case.def;
-        let mut tensors: Vec<Vec<f32>> = (0..def.params.len())
+        let tensors: Vec<Vec<f32>> = (0..def.params.len())
             .map(|n| (0..case.dims(n).iter().product()).map(|_| rng.random_range(-1.0..1.0f32)).collect())
             .collect();
         let named: Tensors =
@@ -101,30 +119,31 @@ impl Library {
         let shape: BTreeMap<Name, i64> =
             def.shape_vars.iter().zip(&case.shape).map(|(var, value)| (Name::from(&*var.name), *value)).collect();
         let expected = reference::evaluate(&frontend::program(def), &shape, &named).expect("the case is in bounds");
-        self.check_oracle(case, &tensors, &expected);
+        let mut memory: Vec<Vec<f32>> =
+            tensors.iter().enumerate().map(|(param, elements)| case.spread(param, elements, f32::NAN)).collect();
+        self.check_oracle(case, &memory, &tensors[def.output], &expected);
 
-        let mut guarded = vec![CANARY; GUARD];
-        guarded.extend(if accumulates(def) { tensors[def.output].clone() } else { vec![f32::NAN; expected.len()] });
-        guarded.extend([CANARY; GUARD]);
-        let mut buffers: Vec<*mut c_void> = tensors.iter_mut().map(|tensor| tensor.as_mut_ptr().cast()).collect();
-        buffers[def.output] = guarded[GUARD..].as_mut_ptr().cast();
+        let poison = vec![f32::NAN; expected.len()];
+        let before = if accumulates(def) { &tensors[def.output] } else { &poison };
+        memory[def.output] = case.spread(def.output, before, CANARY);
+        let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m[GUARD..].as_mut_ptr().cast()).collect();
         self.call(&case.unit, &buffers, case);
-        let (before, rest) = guarded.split_at(GUARD);
-        let (output, after) = rest.split_at(expected.len());
-        assert!(before.iter().chain(after).all(|x| *x == CANARY), "written out of bounds: {}", describe(case));
-        for (at, (found, expected)) in output.iter().zip(&expected).enumerate() {
-            assert!(expected.admits(*found), "element {at} is {found}, expected {expected:?}: {}", describe(case));
+        let output = &mut memory[def.output];
+        for (at, (place, expected)) in case.places(def.output).into_iter().zip(&expected).enumerate() {
+            let found = std::mem::replace(&mut output[place], CANARY);
+            assert!(expected.admits(found), "element {at} is {found}, expected {expected:?}: {}", describe(case));
         }
+        assert!(output.iter().all(|x| *x == CANARY), "written out of bounds: {}", describe(case));
     }
 
     /// The oracle in C says what the oracle in Rust says.
-    fn check_oracle(&self, case: &Case, tensors: &[Vec<f32>], expected: &[Approx]) {
+    fn check_oracle(&self, case: &Case, memory: &[Vec<f32>], before: &[f32], expected: &[Approx]) {
         let mut value = vec![f64::NAN; expected.len()];
         let mut bound = vec![f64::NAN; expected.len()];
-        let mut buffers: Vec<*mut c_void> = tensors.iter().map(|tensor| tensor.as_ptr().cast_mut().cast()).collect();
+        let mut buffers: Vec<*mut c_void> = memory.iter().map(|m| m[GUARD..].as_ptr().cast_mut().cast()).collect();
         buffers[case.def.output] = value.as_mut_ptr().cast();
         buffers.push(bound.as_mut_ptr().cast());
-        buffers.push(tensors[case.def.output].as_ptr().cast_mut().cast());
+        buffers.push(before.as_ptr().cast_mut().cast());
         self.call(&case.reference, &buffers, case);
         for (at, expected) in expected.iter().enumerate() {
             let close = (value[at] - expected.value).abs() <= 1e-9 * (1.0 + expected.value.abs());
@@ -140,5 +159,8 @@ fn accumulates(def: &KernelDef) -> bool {
 }
 
 fn describe(case: &Case) -> String {
-    format!("seed {}, shape {:?}\n{}\n{}\n{}", case.seed, case.shape, case.def, case.trace, case.unit.source)
+    format!(
+        "seed {}, shape {:?}, gap {}\n{}\n{}\n{}",
+        case.seed, case.shape, case.gap, case.def, case.trace, case.unit.source
+    )
 }

@@ -204,7 +204,15 @@ impl Printer {
                 }
                 self.close();
             }
-            Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.stmt(stmt)),
+            Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| match stmt {
+                // The copies of an unrolled body declare the same names.
+                Stmt::Let { .. } | Stmt::View { .. } => {
+                    self.open("");
+                    self.stmt(stmt);
+                    self.close();
+                }
+                stmt => self.stmt(stmt),
+            }),
             Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
         }
     }

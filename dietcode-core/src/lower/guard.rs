@@ -5,7 +5,7 @@ use std::ops::Sub;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Expr, Name, Stmt};
+use crate::ir::{Expr, IterVar, Name, Stmt};
 use crate::schedule::{Relation, Schedule};
 
 /// `value < extent`: holds where a loop has not run over the edge.
@@ -24,8 +24,8 @@ impl Guard {
     }
 }
 
-/// The guards of a schedule: one for each padded split that hangs over, and one for each reduction that is not split
-/// and runs at least once although it may be empty.
+/// The guards of a schedule: one for each padded split that hangs over, and one for each reduction that may be empty
+/// although all of its loops run at least once.
 pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
     let role = |root: &Name| schedule.block.iters.iter().find(|iter| iter.name == *root).map(|iter| iter.role);
     let guard = |value: &Name, extent: &Expr| {
@@ -37,11 +37,16 @@ pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
         Relation::Split { parent, extent, guard: true, .. } => Some(guard(parent, extent)),
         _ => None,
     });
-    let whole = schedule.loops.iter().enumerate().filter(|(at, l)| {
-        let unsplit = schedule.block.iters.iter().any(|iter| iter.name == l.name);
-        unsplit && schedule.runs_at_least_once(*at)
+    let padded = schedule.ragged();
+    let runs = |iter: &IterVar| {
+        let mut own = schedule.loops.iter().enumerate().filter(|(_, l)| schedule.roots(&l.name).contains(&iter.name));
+        own.all(|(at, l)| schedule.runs_at_least_once(at) || l.extent.as_int().is_some())
+    };
+    let empty = schedule.block.iters_of(Role::Reduce).filter(|iter| {
+        // A padded split's own guard fails wherever there is nothing to sum.
+        iter.extent.as_int().is_none() && !padded.contains(&iter.name) && runs(iter)
     });
-    splits.chain(whole.map(|(_, l)| guard(&l.name, &l.extent))).collect()
+    splits.chain(empty.map(|iter| guard(&iter.name, &iter.extent))).collect()
 }
 
 /// All of them hold.
@@ -50,12 +55,15 @@ pub(super) fn all(guards: impl IntoIterator<Item = impl Borrow<Guard>>) -> Expr 
 }
 
 /// A condition where every given loop is at its last iteration, the loops innermost last. It holds there exactly if it
-/// holds in all of them, since a guard's value grows with each loop.
-pub(super) fn at_corner(condition: &Expr, loops: &[(Name, Expr)]) -> Expr {
-    loops
-        .iter()
-        .rev()
-        .fold(condition.clone(), |e, (name, extent)| e.substitute(name, &extent.clone().sub(Expr::Int(1))))
+/// holds in all of them, since a guard's value grows with each loop. None: a bound that a guard compares with moves with
+/// one of the loops (a padded split of a clipped loop), so the last iteration decides nothing.
+pub(super) fn at_corner(condition: &Expr, loops: &[(Name, Expr)]) -> Option<Expr> {
+    let decides = conjuncts(condition).iter().all(|part| match part {
+        Expr::Compare(_, _, bound) => !loops.iter().any(|(name, _)| bound.uses(name)),
+        _ => false,
+    });
+    let last = |e: Expr, (name, extent): &(Name, Expr)| e.substitute(name, &extent.clone().sub(Expr::Int(1)));
+    decides.then(|| loops.iter().rev().fold(condition.clone(), last))
 }
 
 /// The parts of a conjunction.

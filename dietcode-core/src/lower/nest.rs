@@ -69,13 +69,7 @@ impl<'a> Builder<'a> {
     fn open(&self, at: usize, body: Stmt) -> Stmt {
         let l = &self.schedule.loops[at];
         let bound: Vec<Name> = self.schedule.loops[..=at].iter().map(|l| l.name.clone()).collect();
-        Stmt::for_(l.name.clone(), self.extent(at), l.kind, self.lets(&bound, body))
-    }
-
-    /// The extent of a loop.
-    fn extent(&self, at: usize) -> Expr {
-        let extent = self.schedule.unsplit(&self.schedule.loops[at].extent);
-        if self.schedule.runs_at_least_once(at) { extent.max(Expr::Int(1)) } else { extent }
+        Stmt::for_(l.name.clone(), self.schedule.iterations(at), l.kind, self.lets(&bound, body))
     }
 
     /// The given loops inside of the outermost `depth` around a statement, serial.
@@ -87,7 +81,7 @@ impl<'a> Builder<'a> {
             let body = self.lets(&bound, body);
             bound.pop();
             let kind = if l.kind == ForKind::Vectorized { l.kind } else { ForKind::Serial };
-            Stmt::for_(l.name.clone(), self.schedule.unsplit(&l.extent), kind, body)
+            Stmt::for_(l.name.clone(), self.schedule.iterations(at), kind, body)
         })
     }
 
@@ -103,7 +97,13 @@ impl<'a> Builder<'a> {
                 return body;
             }
             let fused = schedule.unsplit(&Expr::Var(fused.clone()));
-            let inner_extent = schedule.unsplit(inner_extent);
+            let mut inner_extent = schedule.unsplit(inner_extent);
+            if (0..schedule.loops.len())
+                .any(|at| value.uses(&schedule.loops[at].name) && schedule.runs_at_least_once(at))
+            {
+                // The loop runs although there may be nothing to sum, and nothing is divided by zero.
+                inner_extent = inner_extent.max(Expr::Int(1));
+            }
             let quotient = fused.clone().div(inner_extent.clone());
             let body = let_(inner, fused.rem(inner_extent), body);
             let_(outer, quotient, body)
@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
         let all = |value: &dyn Fn(usize) -> Expr| {
             outer.iter().fold(Expr::Int(1), |all, &at| all.and(is(&self.schedule.loops[at].name, value(at))))
         };
-        (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.extent(at).sub(Expr::Int(1)))))
+        (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.schedule.iterations(at).sub(Expr::Int(1)))))
     }
 
     /// Moves the tile to memory, then to the output, the loop along which the output is contiguous innermost.

@@ -11,7 +11,7 @@
 //! ```
 
 use super::guard;
-use crate::ir::{Expr, ForKind, Name, Scope, Stmt};
+use crate::ir::{Expr, ForKind, Scope, Stmt};
 
 /// Splits every ragged copy and every ragged final store into an inside and an edge.
 pub(super) fn partition(body: Stmt) -> Stmt {
@@ -46,15 +46,7 @@ fn inside(stmt: &Stmt) -> Option<(Expr, Stmt)> {
         }
         _ => return None,
     };
-    decided_at_corner(&loops, condition).then(|| (guard::at_corner(condition, &loops), rebuild(stmt, plain)))
-}
-
-/// Whether the chain's last iteration decides: no bound that a guard compares with may move inside of the chain.
-fn decided_at_corner(loops: &[(Name, Expr)], condition: &Expr) -> bool {
-    guard::conjuncts(condition).iter().all(|part| match part {
-        Expr::Compare(_, _, bound) => !loops.iter().any(|(name, _)| bound.uses(name)),
-        _ => false,
-    })
+    Some((guard::at_corner(condition, &loops)?, rebuild(stmt, plain)))
 }
 
 /// The same loops around another leaf.

@@ -63,7 +63,7 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     Ok(Stage {
         depth,
         names: dims.iter().map(|&at| schedule.loops[at].name.clone()).collect(),
-        extents: dims.iter().map(|&at| schedule.unsplit(&schedule.loops[at].extent)).collect(),
+        extents: dims.iter().map(|&at| schedule.iterations(at)).collect(),
         target: Arc::new(Buffer { name: read.name.clone(), dtype: source.dtype, shape, scope }),
         dims,
         read: read.clone(),
@@ -116,7 +116,8 @@ impl Stage {
                 let loops: Vec<(Name, Expr)> = self.names.iter().cloned().zip(self.extents.iter().cloned()).collect();
                 let view = Stmt::View {
                     view: self.target.clone(),
-                    inside: guard::at_corner(&self.guards, &loops),
+                    // Where no corner decides, every place is taken for an edge.
+                    inside: guard::at_corner(&self.guards, &loops).unwrap_or(Expr::Int(0)),
                     whole: self.whole(),
                     edge: self.identity(&edge),
                     fill: Box::new(copy_to(&edge)),

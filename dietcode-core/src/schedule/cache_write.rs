@@ -4,7 +4,7 @@ use dietcode_syntax::Role;
 
 use super::{CacheWrite, Instruction, Schedule};
 use crate::Result;
-use crate::ir::Name;
+use crate::ir::{Expr, Name};
 
 impl Schedule {
     /// Accumulates in a tile of its own, which is written back when it is done; TVM's `cache_write`. Where the tile
@@ -45,5 +45,11 @@ impl Schedule {
         let l = &self.loops[at];
         let writes = at < self.tile_depth() || !self.decomposed;
         l.role == Role::Reduce && writes && l.extent.as_int().is_none()
+    }
+
+    /// How often a loop runs, in terms of the loops. A stage is filled in loops that run as often as those that read it.
+    pub(crate) fn iterations(&self, at: usize) -> Expr {
+        let extent = self.unsplit(&self.loops[at].extent);
+        if self.runs_at_least_once(at) { extent.max(Expr::Int(1)) } else { extent }
     }
 }

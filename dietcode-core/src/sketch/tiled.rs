@@ -25,7 +25,8 @@ pub struct Tiled {
     #[serde(default)]
     pub register_tile: BTreeMap<String, i64>,
     /// Spatial loops: the tile that one thread carries out alone (missing: the register tile).
-    /// Reduction loops: the cache block (missing: the whole extent).
+    /// Reduction loops: the cache block (missing: the whole extent, which must be a literal if an input that moves along
+    /// the loop is packed or hangs over the edge: its copy has a constant size).
     #[serde(default)]
     pub block_tile: BTreeMap<String, i64>,
     /// The inputs that are copied into packed panels, once per block; the others are read in place.

@@ -1,9 +1,10 @@
 //! When a [`Tiled`] is valid for a nest on a CPU: hardware limits, not divisibility of extents.
 
-use dietcode_syntax::{Expr, KernelDef, Role};
+use dietcode_syntax::{Expr, KernelDef, Loop, Role};
 
 use super::Tiled;
 use crate::frontend;
+use crate::ir;
 use crate::lower::{guards_that_stay, lower};
 use crate::schedule::MOST_COPIES;
 use crate::target::CpuTarget;
@@ -14,6 +15,9 @@ impl Tiled {
         let mut found = self.unknown_names(def);
         if found.is_empty() {
             found = self.bad_sizes(def, target);
+        }
+        if found.is_empty() {
+            found = self.missing_blocks(def);
         }
         if found.is_empty() {
             found = self.beyond_limits(def, target);
@@ -71,6 +75,39 @@ impl Tiled {
         if let Some(name) = self.vector.as_ref().filter(|_| self.lanes(target) == 1) {
             let size = self.register_size(name);
             found.push(format!("register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"));
+        }
+        found
+    }
+
+    /// A copy, packed or at the edge, has constant extents: along a reduction it spans the block, which then has a size.
+    fn missing_blocks(&self, def: &KernelDef) -> Vec<String> {
+        let program = frontend::program(def);
+        let reads = program.blocks[0].update_reads();
+        let hangs_over = |l: &&Loop| {
+            let size = self.register_size(&l.name);
+            size > 1 && l.extent.as_constant().is_none_or(|extent| extent % size != 0)
+        };
+        let padded: Vec<&Loop> = def.loops.iter().filter(hangs_over).collect();
+        let unbounded = def.loops.iter().filter(|l| {
+            l.role == Role::Reduce && l.extent.as_constant().is_none() && !self.block_tile.contains_key(&l.name)
+        });
+        let mut found = Vec::new();
+        for l in unbounded {
+            let uses = |index: &[ir::Expr], l: &Loop| index.iter().any(|e| e.uses(&l.name));
+            let copied = reads.iter().filter(|(_, index)| uses(index, l)).find_map(|(buffer, index)| {
+                let pad = padded.iter().find(|l| uses(index, l)).map(|l| &l.name);
+                let packed = self.pack.iter().any(|name| **name == *buffer.name);
+                let why =
+                    if packed { Some("is packed".into()) } else { pad.map(|pad| format!("is padded along `{pad}`")) };
+                why.map(|why| (&buffer.name, why))
+            });
+            if let Some((input, why)) = copied {
+                found.push(format!(
+                    "block_tile: `{}` is missing, so its block is the whole extent `{}`; but `{input}` {why}, and its \
+                     copy needs a constant size: name a block",
+                    l.name, l.extent
+                ));
+            }
         }
         found
     }
