@@ -33,11 +33,14 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let Some(vector) = contiguous_loop(block) else { return Tiled::default() };
     let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
     let moves = |index: &[Affine], name: &str| index.iter().any(|form| form.coefficient(name) != 0);
-    // A second loop is worth registers if some operand stays the same along it.
+    // A second loop is worth registers if what is read as vectors stays the same along it.
     let others = block.iters_of(Role::Spatial).filter(|iter| iter.name != vector);
-    let second = others.filter(|iter| reads.iter().any(|index| !moves(index, &iter.name))).last();
+    let reused = |name: &Name| reads.iter().any(|index| moves(index, &vector) && !moves(index, name));
+    let second = others.filter(|iter| reused(&iter.name)).last();
+    // Of three spatial loops or more, as of a convolution, the innermost tends to be short: little may hang over.
     let many = target.vector_registers >= 32;
     let (across, down) = match second {
+        Some(_) if block.iters_of(Role::Spatial).count() > 2 => (1, 8),
         Some(_) if many => (3, 8),
         Some(_) => (2, 6),
         None => (4, 1),
