@@ -1,5 +1,6 @@
 //! `dietcode explain`
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dietcode::Result;
@@ -41,7 +42,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Explanation {
     wkl: WklInst,
-    shape: Vec<(String, i64)>,
+    shape: BTreeMap<String, i64>,
     /// Why the default runs; null where there is a tuned file that holds here.
     miss: Option<String>,
     /// The comparisons on the way, each with its outcome.
@@ -164,7 +165,7 @@ fn text(explanation: &Explanation) -> String {
     lines.push(format!("micro-kernel   {kernel}"));
     lines
         .push(format!("  vectors      {}", schedule.vector.as_deref().map_or("none".into(), |v| format!("along {v}"))));
-    let tile = |sizes: &std::collections::BTreeMap<String, i64>| {
+    let tile = |sizes: &BTreeMap<String, i64>| {
         let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name} {size}")).collect();
         if sizes.is_empty() { "not named".to_owned() } else { sizes.join(", ") }
     };

@@ -78,7 +78,15 @@ fn read_extent(node: &Node<'_>) -> Result<Affine> {
 
 pub(super) fn read_wkl_insts(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<Vec<WklInst>> {
     let elements = node.filled_array("an array of at least one workload instance, such as [{\"T\": 5}]")?;
-    elements.iter().map(|element| read_wkl_inst(element, shape)).collect()
+    let mut instances: Vec<WklInst> = Vec::new();
+    for element in &elements {
+        let wkl = read_wkl_inst(element, shape)?;
+        if instances.contains(&wkl) {
+            return Err(element.error("found the same workload instance a second time, expected each once; its weight says how much it counts"));
+        }
+        instances.push(wkl);
+    }
+    Ok(instances)
 }
 
 fn read_wkl_inst(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<WklInst> {

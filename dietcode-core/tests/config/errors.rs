@@ -97,6 +97,11 @@ fn shapes_and_instances() {
         error("\"T\": 5", "\"T\": 0"),
         "c.json:6:17: key `wkl_insts[0]`: `M` = 16*T is 0 at B=1,T=0, expected from 1 to 2147483648"
     );
+    assert_eq!(
+        error("{ \"B\": 2, \"T\": 24 }", "{ \"B\": 1, \"T\": 5 }"),
+        "c.json:6:37: key `wkl_insts[1]`: found the same workload instance a second time, expected each once; its weight \
+         says how much it counts"
+    );
     assert!(error("16*T", "9223372036854775807*T").contains("is more than fits 64 bits at B=1,T=5"));
     assert!(error("[{ \"T\": 5, \"B\": 1 }, { \"B\": 2, \"T\": 24 }]", "[]").contains("found an empty array"));
 }
