@@ -122,6 +122,18 @@ fn dense_of_prime_extents() {
     assert!(!compute_is_guarded(&prints[1], false));
 }
 
+/// What local padding makes of a nest whose `k` goes in padded steps of 4 over a panel of `x`.
+fn with_padded_steps(def: &KernelDef) -> Stmt {
+    let program = frontend::program(def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
+    schedule.cache_read("x", Staging::Always).unwrap();
+    schedule.compute_at("x_panel", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let [_, after] = around(&schedule, "local_padding");
+    after
+}
+
 /// `exp(0)` is not 0: a sum over padding would be wrong, so the predicate must stay.
 #[test]
 fn a_guard_stays_where_padding_would_be_summed() {
@@ -130,13 +142,7 @@ fn a_guard_stays_where_padding_would_be_summed() {
              for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k].exp(); } y[i] = acc; }
          }",
     );
-    let program = frontend::program(&def);
-    let mut schedule = Schedule::new(&program, &program.blocks[0]);
-    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
-    schedule.cache_read("x", Staging::Always).unwrap();
-    schedule.compute_at("x_panel", Some("k_0")).unwrap();
-    schedule.decompose_reduction().unwrap();
-    let [_, after] = around(&schedule, "local_padding");
+    let after = with_padded_steps(&def);
     assert!(compute_is_guarded(&after, false), "{after}");
     let sizes = |size| [("k".to_owned(), size)].into();
     let padded = Tiled { register_tile: sizes(4), block_tile: sizes(64), ..Tiled::default() };
@@ -155,13 +161,7 @@ fn a_guard_stays_where_only_one_factor_is_padded() {
              for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * b[i]; } y[i] = acc; }
          }",
     );
-    let program = frontend::program(&def);
-    let mut schedule = Schedule::new(&program, &program.blocks[0]);
-    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
-    schedule.cache_read("x", Staging::Always).unwrap();
-    schedule.compute_at("x_panel", Some("k_0")).unwrap();
-    schedule.decompose_reduction().unwrap();
-    let [_, after] = around(&schedule, "local_padding");
+    let after = with_padded_steps(&def);
     assert!(compute_is_guarded(&after, false), "{after}");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
-use crate::ir::{ACC, BinaryOp, Buffer, Expr, Function, Name, Region, Scope, compare_name};
+use crate::ir::{ACC, BinaryOp, Buffer, Expr, Function, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -88,7 +88,7 @@ impl Addresses {
             Expr::Var(name) => (name.to_string(), PRIMARY),
             Expr::Binary(op, a, b) => self.binary(*op, a, b),
             Expr::Compare(op, a, b) => {
-                let text = format!("{} {} {}", self.at_least(a, SUM), compare_name(*op), self.at_least(b, SUM));
+                let text = format!("{} {} {}", self.at_least(a, SUM), op, self.at_least(b, SUM));
                 (text, COMPARE)
             }
             Expr::Select(c, a, b) => {

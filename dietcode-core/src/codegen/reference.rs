@@ -17,7 +17,7 @@ use dietcode_syntax::{KernelDef, Role, mangle};
 use super::TranslationUnit;
 use super::c_like::Addresses;
 use crate::frontend;
-use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program, compare_name};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program};
 
 /// The translation unit of a nest's oracle; it exports the usual `grid` and `run`.
 pub fn reference(def: &KernelDef) -> TranslationUnit {
@@ -293,7 +293,7 @@ impl<'a> Printer<'a> {
             unreachable!("the front end makes only comparisons into conditions: {condition}");
         };
         let [a, b, then, otherwise] = [a, b, then, otherwise].map(|e| self.pair(e, acc));
-        let holds = format!("{} {} {}", a.value, compare_name(*op), b.value);
+        let holds = format!("{} {} {}", a.value, op, b.value);
         let value = self.temporary(format_args!("{holds} ? {} : {}", then.value, otherwise.value));
         let sure = format!("{holds} ? {} : {}", then.error(), otherwise.error());
         let error = if a.error.is_none() && b.error.is_none() {

@@ -18,7 +18,6 @@ mod verify;
 
 pub use affine::{Affine, affine, coefficient};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, holds};
-pub(crate) use printer::compare_name;
 pub use program::{ACC, Block, Buffer, IterVar, Name, Program, Reduction, Scope};
 pub use stmt::{ForKind, Intrinsic, Region, Stmt};
 pub use verify::verify;

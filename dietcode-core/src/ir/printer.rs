@@ -4,9 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use dietcode_syntax::Role;
 
-use super::{
-    ACC, BinaryOp, Block, Buffer, CompareOp, Expr, ForKind, Function, Intrinsic, Program, Region, Scope, Stmt,
-};
+use super::{ACC, BinaryOp, Block, Buffer, Expr, ForKind, Function, Intrinsic, Program, Region, Scope, Stmt};
 
 /// How tightly an operator binds; larger is tighter.
 fn precedence(e: &Expr) -> u8 {
@@ -41,7 +39,7 @@ impl Display for Expr {
             }
             Expr::Compare(op, a, b) => {
                 operand(f, a, own + 1)?;
-                write!(f, " {} ", compare_name(*op))?;
+                write!(f, " {op} ")?;
                 operand(f, b, own + 1)
             }
             Expr::Select(c, a, b) => write!(f, "if {c} {{ {a} }} else {{ {b} }}"),
@@ -82,18 +80,6 @@ fn binary_name(op: BinaryOp) -> &'static str {
         BinaryOp::Min => "min",
         BinaryOp::Max => "max",
         BinaryOp::And => "&&",
-    }
-}
-
-/// A comparison's sign, the same in Rust, in C and in print.
-pub(crate) fn compare_name(op: CompareOp) -> &'static str {
-    match op {
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
-        CompareOp::Eq => "==",
-        CompareOp::Ne => "!=",
     }
 }
 
