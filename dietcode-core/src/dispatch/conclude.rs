@@ -1,13 +1,15 @@
-//! From what a search found to the tuned file: select, verify, train.
+//! From what a search found to the tuned file: select, verify, train, teach.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::foresee;
 use super::select::{Scores, select};
-use super::train::train;
+use super::train::{Label, train};
 use super::verify::{Verified, verify};
-use super::{Instance, Measurement, Named, Provenance, Tuned};
-use crate::config::Config;
+use super::{Instance, Measurement, Named, Provenance, Tree, Tuned};
+use crate::config::{Config, WklInst};
+use crate::cost_model::Adaptation;
 use crate::measure::{Baselines, Lab};
 use crate::search::{Budget, Candidate, Found, Point};
 use crate::{Error, ErrorKind, Result, cpu_features};
@@ -96,7 +98,7 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
         labels.entry(&point.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
-    let tree = train(&vars, &labels)?;
+    let tree = taught(train(&vars, &labels)?, searched, lab, picks, &labels)?;
     if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
     }
@@ -120,6 +122,30 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
         tree,
         instances,
     })
+}
+
+/// The tree of the measured shapes, taught what is foreseen of the winners at shapes around them.
+fn taught(tree: Tree, searched: Searched<'_>, lab: &Lab, picks: &[usize], labels: &[Label<'_>]) -> Result<Tree> {
+    let Searched { config, points, threads, found } = searched;
+    let vars = Config::shape_vars(lab.def());
+    let instances: Vec<WklInst> = points.iter().map(|point| point.wkl.clone()).collect();
+    let winners: BTreeMap<String, usize> = picks.iter().map(|at| (found.candidates[*at].tiled.name(), *at)).collect();
+    let throughput = |name: &str, shape: &[i64]| {
+        let Some(winner) = winners.get(name).map(|at| &found.candidates[*at]) else { return 0.0 };
+        let at = |(n, units): (usize, &usize)| {
+            let adaptation = Adaptation::of(lab.def(), &winner.tiled, shape, *units);
+            adaptation.throughput(winner.rate(n).unwrap_or(0.0)).ln()
+        };
+        (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()
+    };
+    let shapes = foresee::around(config, &vars, &instances);
+    let names: Vec<String> = winners.keys().cloned().collect();
+    let lessons = foresee::lessons(&tree, &vars, &shapes, &names, throughput);
+    if lessons.is_empty() {
+        return Ok(tree);
+    }
+    let lessons = lessons.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
+    train(&vars, &labels.iter().copied().chain(lessons).collect::<Vec<Label<'_>>>())
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured.

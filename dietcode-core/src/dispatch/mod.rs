@@ -3,6 +3,8 @@
 //! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`.
 #[cfg(feature = "tuner")]
 mod conclude;
+#[cfg(feature = "tuner")]
+mod foresee;
 mod miss;
 #[cfg(feature = "tuner")]
 mod select;
