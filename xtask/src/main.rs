@@ -6,14 +6,17 @@ mod runner;
 mod steps;
 #[cfg(test)]
 mod targets;
+mod toolkit;
 mod tools;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--keep-going] [STEP...]
+       cargo xtask toolkit
 
-Runs every check of the project, or only the named ones, and stops at the first that fails.
+test     runs every check of the project, or only the named ones, and stops at the first that fails
+toolkit  prints the path of the CUDA compiler that the checks use, which is installed into target/ where there is none
 
   --keep-going  run the other steps too when one fails
   --list        print the steps and end
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["test", rest @ ..] => test(rest),
+        ["toolkit"] => toolkit(),
+        ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS
@@ -56,10 +61,32 @@ fn test(args: &[&str]) -> ExitCode {
 
     let missing = tools::missing();
     if !missing.is_empty() {
-        eprintln!("{}", missing.join("\n"));
-        return ExitCode::from(3);
+        return missing_tool(&missing.join("\n"));
     }
-    if runner::run(&steps, flags.contains(&"--keep-going")) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    let nvcc = match steps.iter().any(steps::Step::builds).then(toolkit::ensure).transpose() {
+        Ok(nvcc) => nvcc,
+        Err(sentence) => return missing_tool(&sentence),
+    };
+    if runner::run(&steps, flags.contains(&"--keep-going"), nvcc.as_deref()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    }
+}
+
+fn toolkit() -> ExitCode {
+    match toolkit::ensure() {
+        Ok(nvcc) => {
+            println!("{}", nvcc.display());
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => missing_tool(&sentence),
+    }
+}
+
+fn missing_tool(sentence: &str) -> ExitCode {
+    eprintln!("{sentence}");
+    ExitCode::from(3)
 }
 
 fn bad_usage(what: &str) -> ExitCode {

@@ -16,6 +16,13 @@ pub(crate) struct Cargo {
     pub(crate) folder: PathBuf,
 }
 
+impl Step {
+    /// Whether it builds the project, for which the CUDA compiler has to stand ready.
+    pub(crate) fn builds(&self) -> bool {
+        self.commands.iter().any(|cargo| cargo.args.first() != Some(&"fmt"))
+    }
+}
+
 /// The steps of `cargo xtask test`.
 pub(crate) fn all() -> Vec<Step> {
     let step = |name, about, commands| Step { name, about, commands };
@@ -65,9 +72,8 @@ fn cargo(args: &'static str) -> Cargo {
 impl Cargo {
     /// The example is a workspace of its own. It shares the target folder, so that nothing is compiled twice.
     fn in_example(self) -> Cargo {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir));
         let folder = root().join("examples").join("dense");
-        Cargo { folder, ..self }.with("CARGO_TARGET_DIR", &target.to_string_lossy())
+        Cargo { folder, ..self }.with("CARGO_TARGET_DIR", &target_folder().to_string_lossy())
     }
 
     fn with(mut self, name: &'static str, value: &str) -> Cargo {
@@ -79,4 +85,9 @@ impl Cargo {
 /// The repository's root: cargo says where this package is, and it stands directly below.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in a folder of the workspace").to_owned()
+}
+
+/// Where cargo builds.
+pub(crate) fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }

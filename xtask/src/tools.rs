@@ -1,4 +1,4 @@
-//! What the steps need on the machine. Crates are cargo's business; nothing else is ever fetched.
+//! What the steps need on the machine. Crates are cargo's business; of the rest only the CUDA compiler is ever fetched.
 
 use std::process::{Command, Stdio};
 
