@@ -6,6 +6,7 @@
 //! allocates.
 mod aligned;
 mod bind;
+pub mod cuda;
 mod helpers;
 mod inline;
 mod kernel;
