@@ -1,0 +1,281 @@
+/* What the generated CUDA files of dietcode use, and all that they include.
+ *
+ * Under nvcc and NVRTC every function is one or a few PTX instructions. No header of the toolkit is included, so that NVRTC
+ * needs no include path. Under a C++ compiler the same names are carried out on a CPU (target `cuda-host`): cuda_host/.
+ *
+ * Elements are float, dietcode_f16 or dietcode_bf16; arithmetic is in float. PTX is as in the "PTX ISA" manual, whose names of
+ * instructions stand at their functions.
+ */
+#ifndef DIETCODE_CUH
+#define DIETCODE_CUH
+
+/* Numbers of 16 bits: IEEE 754's binary16, and the upper half of a float. */
+struct dietcode_f16 {
+  unsigned short bits;
+};
+struct dietcode_bf16 {
+  unsigned short bits;
+};
+
+#ifdef __CUDACC__
+#define DIETCODE_UNROLL _Pragma("unroll")
+/* Declares `name` as the block's dynamic shared memory: an array of bytes, aligned to 16 of them. */
+#define DIETCODE_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[];
+/* Makes a kernel callable from the host where that needs more than its symbol: in the emulator. */
+#define DIETCODE_ENTRY(symbol)
+#else
+#include "cuda_host/dietcode_host.h"
+#endif
+
+__device__ __forceinline__ int dietcode_imin(int a, int b) { return a < b ? a : b; }
+__device__ __forceinline__ int dietcode_imax(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ long long dietcode_imin(long long a, long long b) { return a < b ? a : b; }
+__device__ __forceinline__ long long dietcode_imax(long long a, long long b) { return a > b ? a : b; }
+
+/* Rust's f32::max and f32::min: of a NaN and a number, the number. */
+__device__ __forceinline__ float dietcode_fmax(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ float dietcode_fmin(float a, float b) { return fminf(a, b); }
+
+__device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
+
+/* Whether an address is a multiple of `bytes`, a power of two. */
+__device__ __forceinline__ bool dietcode_is_aligned(const void *p, int bytes) {
+  return (reinterpret_cast<unsigned long long>(p) & static_cast<unsigned long long>(bytes - 1)) == 0;
+}
+
+#ifdef __CUDACC__
+/* ---- Numbers: cvt. ---- */
+
+/* The value of an element. */
+__device__ __forceinline__ float dietcode_load(float x) { return x; }
+__device__ __forceinline__ float dietcode_load(dietcode_f16 x) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+}
+__device__ __forceinline__ float dietcode_load(dietcode_bf16 x) {
+  return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+
+/* The element nearest to x, of two the even one; every NaN is 0x7fff in 16 bits. */
+template <class T> __device__ T dietcode_round(float x);
+template <> __device__ __forceinline__ float dietcode_round<float>(float x) { return x; }
+template <> __device__ __forceinline__ dietcode_f16 dietcode_round<dietcode_f16>(float x) {
+  dietcode_f16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+template <> __device__ __forceinline__ dietcode_bf16 dietcode_round<dietcode_bf16>(float x) {
+  dietcode_bf16 y;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#else
+  const unsigned bits = __float_as_uint(x);
+  y.bits = x != x ? 0x7fff : static_cast<unsigned short>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+#endif
+  return y;
+}
+
+/* A misaligned vector access is an error of the device itself. */
+__device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
+#endif
+
+/* ---- Copies of neighbouring elements. ---- */
+
+/* What one access moves. */
+template <int BYTES> struct dietcode_word;
+template <> struct dietcode_word<2> {
+  using type = unsigned short;
+};
+template <> struct dietcode_word<4> {
+  using type = unsigned;
+};
+template <> struct dietcode_word<8> {
+  using type = uint2;
+};
+template <> struct dietcode_word<16> {
+  using type = uint4;
+};
+
+/* LANES elements in registers, moved by as few accesses as there can be. */
+template <class T, int LANES> union dietcode_lanes {
+  static constexpr int BYTES = LANES * static_cast<int>(sizeof(T));
+  static constexpr int WORD = BYTES < 16 ? BYTES : 16;
+  static_assert(WORD * (BYTES / WORD) == BYTES && (WORD & (WORD - 1)) == 0, "LANES is a power of two");
+  using Word = typename dietcode_word<WORD>::type;
+
+  T lane[LANES];
+  Word word[BYTES / WORD];
+
+  __device__ __forceinline__ void load(const T *from) {
+    dietcode_require_aligned(from, WORD);
+    DIETCODE_UNROLL
+    for (int i = 0; i < BYTES / WORD; ++i) word[i] = reinterpret_cast<const Word *>(from)[i];
+  }
+  __device__ __forceinline__ void store(T *to) const {
+    dietcode_require_aligned(to, WORD);
+    DIETCODE_UNROLL
+    for (int i = 0; i < BYTES / WORD; ++i) reinterpret_cast<Word *>(to)[i] = word[i];
+  }
+};
+
+/* to[lane * to_step] = lane < valid ? from[lane] : 0, for each of LANES lanes; where lane >= valid, from is not read.
+ * `aligned` says that from, and to if to_step is 1, are aligned to LANES * sizeof(T) bytes: one vector access is used. */
+template <class T, int LANES>
+__device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, bool aligned) {
+  dietcode_lanes<T, LANES> all;
+  if (aligned && valid >= LANES) {
+    all.load(from);
+  } else {
+    DIETCODE_UNROLL
+    for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = lane < valid ? from[lane] : T{};
+  }
+  if (aligned && to_step == 1) {
+    all.store(to);
+  } else {
+    DIETCODE_UNROLL
+    for (int lane = 0; lane < LANES; ++lane) to[lane * to_step] = all.lane[lane];
+  }
+}
+
+/* Rounds LANES values to T and stores the first `valid` of them; by one vector access if `to` is aligned to LANES *
+ * sizeof(T) bytes and all are valid. */
+template <class T, int LANES>
+__device__ __forceinline__ void dietcode_store(T *to, const float (&from)[LANES], int valid, bool aligned) {
+  dietcode_lanes<T, LANES> all;
+  DIETCODE_UNROLL
+  for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = dietcode_round<T>(from[lane]);
+  if (aligned && valid >= LANES) {
+    all.store(to);
+  } else {
+    DIETCODE_UNROLL
+    for (int lane = 0; lane < LANES; ++lane)
+      if (lane < valid) to[lane] = all.lane[lane];
+  }
+}
+
+#ifdef __CUDACC__
+/* ---- Matrices of 8 rows of 16 bytes, out of shared memory: ldmatrix. ---- */
+
+/* An address as the instructions for shared memory take it. */
+__device__ __forceinline__ unsigned dietcode_shared_address(const void *p) {
+  unsigned long long address;
+  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(p));
+  return static_cast<unsigned>(address);
+}
+
+/* Four matrices of 8 x 8 elements of 16 bits: lanes 8m to 8m + 7 give the addresses of the rows of matrix m. In d[m], lane l
+ * gets elements 2 (l % 4) and the next of row l / 4; with TRANS those of column l / 4. The lower is in the low half. */
+template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x4(unsigned (&d)[4], const void *row) {
+  const unsigned address = dietcode_shared_address(row);
+  if (TRANS) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(address) : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(address) : "memory");
+  }
+}
+/* The same for two matrices, whose addresses lanes 0 to 15 give. */
+template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x2(unsigned (&d)[2], const void *row) {
+  const unsigned address = dietcode_shared_address(row);
+  if (TRANS) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(d[0]), "=r"(d[1]) : "r"(address) : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(d[0]), "=r"(d[1]) : "r"(address) : "memory");
+  }
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* ---- Copies that the block need not wait for: cp.async. ---- */
+
+/* BYTES (4, 8 or 16) into shared memory: the first `bytes` of them from global memory, zeros for the rest. A generic address
+ * of global memory is its address. Copies of 16 bytes bypass the first-level cache, which others cannot. */
+template <int BYTES>
+__device__ __forceinline__ void dietcode_cp_async(void *to, const void *from, int bytes) {
+  if (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(dietcode_shared_address(to)), "l"(from), "r"(bytes) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :: "r"(dietcode_shared_address(to)), "l"(from), "n"(BYTES), "r"(bytes) : "memory");
+  }
+}
+
+/* Ends a group of copies of this thread. */
+__device__ __forceinline__ void dietcode_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/* Waits for all groups of this thread but the latest N. */
+template <int N> __device__ __forceinline__ void dietcode_wait() {
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+}
+
+/* ---- Tensor cores: mma. ----
+ *
+ * d += a * b, a is 16 x K, b is K x 8, d is 16 x 8. With g = lane / 4 and t = lane % 4, a lane holds of them, as [row, column]:
+ *
+ *   d      d[0] = [g, 2t]          d[1] = [g, 2t + 1]          d[2] = [g + 8, 2t]          d[3] = [g + 8, 2t + 1]
+ *   K = 16, elements of 16 bits, two in a register, the first in its low half:
+ *     a    a[0] = [g, 2t ..+ 1]    a[1] = [g + 8, 2t ..+ 1]    a[2] = [g, 2t + 8 ..+ 1]    a[3] = [g + 8, 2t + 8 ..+ 1]
+ *     b    b[0] = [2t ..+ 1, g]    b[1] = [2t + 8 ..+ 1, g]
+ *   K = 8, tf32, one in a register:
+ *     a    a[0] = [g, t]           a[1] = [g + 8, t]           a[2] = [g, t + 4]           a[3] = [g + 8, t + 4]
+ *     b    b[0] = [t, g]           b[1] = [t + 4, g]
+ *
+ * So ldmatrix_x4 of the quarters of a row-major a (top left, bottom left, top right, bottom right) is a's fragment, and
+ * ldmatrix_x2 of the halves of a b that lies column by column (row by row: with TRANS) is b's.
+ */
+#define DIETCODE_MMA(shape_and_types)                                                                             \
+  asm volatile("mma.sync.aligned." shape_and_types " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                   \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+
+__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16) {
+  DIETCODE_MMA("m16n8k16.row.col.f32.f16.f16.f32");
+}
+__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16) {
+  DIETCODE_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
+}
+__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float) {
+  DIETCODE_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
+}
+
+/* A float's bits rounded to the 10 bits of fraction of tf32, to nearest, ties away from zero: an operand of mma. */
+__device__ __forceinline__ unsigned dietcode_tf32(float x) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return bits;
+}
+#else
+/* Before compute capability 8.0, using one of these is a compile error that names it. */
+template <int BYTES> __device__ void dietcode_cp_async(void *to, const void *from, int bytes) = delete;
+__device__ void dietcode_commit() = delete;
+template <int N> __device__ void dietcode_wait() = delete;
+__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16) = delete;
+__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16) = delete;
+__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float) = delete;
+__device__ unsigned dietcode_tf32(float x) = delete;
+#endif
+#endif
+
+/* LANES elements into shared memory, as dietcode_copy with to_step 1, but there only after dietcode_commit, dietcode_wait and a
+ * barrier. What cp.async cannot do (fewer than 4 bytes, or not aligned) is copied at once. */
+template <class T, int LANES>
+__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, bool aligned) {
+  using Lanes = dietcode_lanes<T, LANES>;
+  if constexpr (Lanes::BYTES >= 4) {
+    if (aligned) {
+      const int bytes = dietcode_imax(0, dietcode_imin(valid, LANES)) * static_cast<int>(sizeof(T));
+      DIETCODE_UNROLL
+      for (int at = 0; at < Lanes::BYTES; at += Lanes::WORD)
+        dietcode_cp_async<Lanes::WORD>(reinterpret_cast<char *>(to) + at, reinterpret_cast<const char *>(from) + at,
+                                       dietcode_imax(0, dietcode_imin(bytes - at, Lanes::WORD)));
+      return;
+    }
+  }
+  dietcode_copy<T, LANES>(to, 1, from, valid, aligned);
+}
+
+#endif
