@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dietcode::ops::dense;
 use dietcode_core::Result;
-use dietcode_core::runtime::{Arg, Tensor, TensorMut, TensorRef, with_threads};
+use dietcode_core::runtime::{Arg, Tensor, with_threads};
 
 const ROUNDS: usize = 101;
 const CALLS: u32 = 10_000;
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let (x, w) = (Tensor::full(&[1, 1], 2.0f32)?, Tensor::full(&[1, 1], 3.0f32)?);
     let mut y = Tensor::zeros(&[1, 1])?;
     let checks = {
-        let args = [Arg::Ref(TensorRef::from(&x)), Arg::Ref(TensorRef::from(&w)), Arg::Mut(TensorMut::from(&mut y))];
+        let args = [Arg::from(x.view()), Arg::from(w.view()), Arg::from(y.view_mut())];
         dense::KERNEL.bind(&args)?;
         nanoseconds(|| drop(black_box(dense::KERNEL.bind(black_box(&args)))))
     };

@@ -27,6 +27,6 @@
 //! | the compiler, step by step             | [`core`], whose modules stand in its order |
 
 pub use dietcode_core as core;
-pub use dietcode_core::{Error, ErrorKind, Result, dynamic_kernel, runtime};
+pub use dietcode_core::{Error, ErrorKind, Result, bf16, dynamic_kernel, f16, runtime};
 
 pub mod ops;

@@ -40,3 +40,5 @@ pub use dietcode_syntax as syntax;
 
 #[cfg(feature = "runtime")]
 pub use dietcode_macros::dynamic_kernel;
+#[cfg(feature = "runtime")]
+pub use half::{bf16, f16};

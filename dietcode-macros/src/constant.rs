@@ -1,6 +1,6 @@
 //! The signature of a kernel as a constant of the runtime's types.
 
-use dietcode_syntax::{Affine, KernelDef, Role, bounds};
+use dietcode_syntax::{Affine, DType, KernelDef, Role, bounds};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
@@ -14,8 +14,11 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
     });
     let params = def.params.iter().map(|param| {
         let (name, mutable) = (&param.name, param.mutable);
+        let dtype = match param.dtype {
+            DType::F32 => quote!(F32),
+        };
         let dims = param.dims.iter().map(|dim| affine(def, dim));
-        quote!(#runtime::Param { name: #name, dims: &[#(#dims),*], mutable: #mutable })
+        quote!(#runtime::Param { name: #name, dtype: #runtime::DType::#dtype, dims: &[#(#dims),*], mutable: #mutable })
     });
     let loops = def.loops.iter().map(|l| {
         let (name, extent, reduce) = (&l.name, affine(def, &l.extent), l.role == Role::Reduce);

@@ -24,14 +24,16 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let name = &item.sig.ident;
     let params = params::of(item);
-    let args = params::args(&params);
-    let call = call(item, &params::inputs(&params), &quote!(#name::KERNEL.call(&mut #args)));
+    let (views, args) = (params::views(&params), params::args(&params));
+    let call = call(item, &params::inputs(&params), &quote!(#views #name::KERNEL.call(&mut #args)));
     let registry = registry(def);
     let signature = constant::signature(def);
     let reference = reference::reference(def, item);
+    let elements = params::imports(&params);
     let module = module(
         item,
         &quote! {
+            #elements
             #registry
             /// The kernel: its name, its signature, its micro-kernels.
             pub static KERNEL: ::dietcode_core::runtime::Kernel = ::dietcode_core::runtime::Kernel {
@@ -113,13 +115,15 @@ fn registry(def: &KernelDef) -> TokenStream {
 /// All errors, and items of the right names, so that callers do not get errors of their own.
 fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
     let errors = errors.to_compile_error();
-    let inputs = params::unnamed(&params::of(item));
+    let params = params::of(item);
+    let (inputs, elements) = (params::unnamed(&params), params::imports(&params));
     let body = quote!(::core::unreachable!("the kernel has errors"));
     let call = call(item, &inputs, &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
         item,
         &quote! {
+            #elements
             /// Stands in for a kernel that has errors.
             pub static KERNEL: ::dietcode_core::runtime::Kernel = ::dietcode_core::runtime::Kernel {
                 signature: #signature,

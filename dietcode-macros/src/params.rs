@@ -4,10 +4,11 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
-/// A parameter: its name, as written, and whether it is the output.
+/// A parameter: its name, as written, whether it is the output, and the name of its element type, as written.
 pub(crate) struct Param {
     pub(crate) name: Ident,
     pub(crate) mutable: bool,
+    pub(crate) element: Ident,
 }
 
 /// The parameters of a function.
@@ -15,17 +16,35 @@ pub(crate) fn of(item: &ItemFn) -> Vec<Param> {
     item.sig.inputs.iter().map(param).collect()
 }
 
-/// One without a plain name is an error, and a stand-in for it is named by its position only.
+/// One without a plain name or type is an error, and a stand-in for it is known by its position only.
 fn param(input: &FnArg) -> Param {
-    let FnArg::Typed(typed) = input else { return Param { name: format_ident!("_"), mutable: false } };
+    let FnArg::Typed(typed) = input else {
+        return Param { name: format_ident!("_"), mutable: false, element: format_ident!("f32") };
+    };
     let name = match &*typed.pat {
         Pat::Ident(pattern) => pattern.ident.clone(),
         _ => format_ident!("_"),
     };
-    Param { name, mutable: matches!(&*typed.ty, Type::Reference(ty) if ty.mutability.is_some()) }
+    let mutable = matches!(&*typed.ty, Type::Reference(ty) if ty.mutability.is_some());
+    let element = element(&typed.ty).unwrap_or_else(|| format_ident!("f32"));
+    Param { name, mutable, element }
+}
+
+/// `f16` of `&[[f16; K]; M]`, if it is a type that elements may have.
+fn element(ty: &Type) -> Option<Ident> {
+    match ty {
+        Type::Reference(reference) => element(&reference.elem),
+        Type::Array(array) => element(&array.elem),
+        Type::Path(path) => {
+            path.path.get_ident().filter(|name| ["f32", "f16", "bf16"].iter().any(|known| name == known)).cloned()
+        }
+        _ => None,
+    }
 }
 
 /// `x: impl Into<TensorRef<'a, f32>>, y: impl Into<TensorMut<'a, f32>>`
+///
+/// The element types are the user's tokens, so that `f16` is what it is where the nest stands.
 pub(crate) fn inputs(params: &[Param]) -> TokenStream {
     let inputs = params.iter().map(|param| {
         let (name, ty) = (&param.name, view(param));
@@ -41,26 +60,36 @@ pub(crate) fn unnamed(params: &[Param]) -> TokenStream {
 }
 
 fn view(param: &Param) -> TokenStream {
+    let element = &param.element;
     match param.mutable {
-        false => quote!(::dietcode_core::runtime::TensorRef<'a, f32>),
-        true => quote!(::dietcode_core::runtime::TensorMut<'a, f32>),
+        false => quote!(::dietcode_core::runtime::TensorRef<'a, #element>),
+        true => quote!(::dietcode_core::runtime::TensorMut<'a, #element>),
     }
 }
 
-/// `[Arg::Ref(x.into()), Arg::Mut(y.into())]`
-pub(crate) fn args(params: &[Param]) -> TokenStream {
-    let args = params.iter().map(|Param { name, mutable }| match mutable {
-        false => quote!(::dietcode_core::runtime::Arg::Ref(::core::convert::Into::into(#name))),
-        true => quote!(::dietcode_core::runtime::Arg::Mut(::core::convert::Into::into(#name))),
-    });
-    quote!([#(#args),*])
+/// The element types by the names that [`inputs`] and a nest call them, for the module beside the function.
+pub(crate) fn imports(params: &[Param]) -> TokenStream {
+    let used = |name: &str| params.iter().any(|param| param.element == name);
+    let imports = [(used("f16"), quote!(f16)), (used("bf16"), quote!(bf16))];
+    let imports = imports.into_iter().filter_map(|(used, name)| used.then_some(name));
+    quote!(#(use ::dietcode_core::#imports;)*)
 }
 
-/// The pattern that takes [`args`] apart again.
-pub(crate) fn pattern(params: &[Param]) -> TokenStream {
-    let patterns = params.iter().map(|Param { name, mutable }| match mutable {
-        false => quote!(::dietcode_core::runtime::Arg::Ref(#name)),
-        true => quote!(::dietcode_core::runtime::Arg::Mut(mut #name)),
+/// `let x: TensorRef<'a, f32> = x.into(); let mut y: TensorMut<'a, f32> = y.into();`
+pub(crate) fn views(params: &[Param]) -> TokenStream {
+    let views = params.iter().map(|param| {
+        let (name, ty) = (&param.name, view(param));
+        let mutable = param.mutable.then(|| quote!(mut));
+        quote!(let #mutable #name: #ty = ::core::convert::Into::into(#name);)
     });
-    quote!([#(#patterns),*])
+    quote!(#(#views)*)
+}
+
+/// `[Arg::from(x), Arg::from(y.reborrow())]`, of [`views`]
+pub(crate) fn args(params: &[Param]) -> TokenStream {
+    let args = params.iter().map(|Param { name, mutable, .. }| match mutable {
+        false => quote!(::dietcode_core::runtime::Arg::from(#name)),
+        true => quote!(::dietcode_core::runtime::Arg::from(#name.reborrow())),
+    });
+    quote!([#(#args),*])
 }

@@ -16,7 +16,7 @@ use syn::{Expr, ExprForLoop, ItemFn, LitFloat, Local, Pat, PatType, Type, parse_
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let params = params::of(item);
-    let (inputs, args, pattern) = (params::inputs(&params), params::args(&params), params::pattern(&params));
+    let (inputs, views, args) = (params::inputs(&params), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
     Rewrite { params: &params }.visit_block_mut(&mut nest);
@@ -30,9 +30,8 @@ pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
         #[doc = #doc]
         #[allow(unused, clippy::all, clippy::pedantic, reason = "a nest is written for the front end, not for lints")]
         pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
-            let dietcode_args = #args;
-            let dietcode_shape = KERNEL.bind(&dietcode_args)?;
-            let #pattern = dietcode_args else { ::core::unreachable!("they were made in this order") };
+            #views
+            let dietcode_shape = KERNEL.bind(&#args)?;
             let [#(#shape_vars),*] = *dietcode_shape else { ::core::unreachable!("it has one value per variable") };
             #(#nest)*
             ::core::result::Result::Ok(())

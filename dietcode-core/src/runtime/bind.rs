@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::kernel::Arg;
+use super::arg::Arg;
 use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Shape, Signature};
 use crate::{Error, Result};
 
@@ -57,7 +57,15 @@ impl Signature {
                     arg.shape()
                 )));
             }
-            if matches!(arg, Arg::Mut(_)) != param.mutable {
+            if arg.dtype() != param.dtype {
+                return Err(self.error(&format!(
+                    "the elements of `{}` must be {}, but are {}",
+                    param.name,
+                    param.dtype,
+                    arg.dtype()
+                )));
+            }
+            if arg.is_mutable() != param.mutable {
                 return Err(self.error(&format!(
                     "`{}` is {}, but was given as the other",
                     param.name,

@@ -1,14 +1,12 @@
 //! A kernel as a program holds it, and a call of it.
 
 use std::ffi::c_void;
-use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::arg::Arg;
 use super::inline::Inline;
 use super::layout::MAX_RANK;
 use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
-use super::view::TensorRef;
-use super::view_mut::TensorMut;
 use super::{launch, threads};
 use crate::{Error, ErrorKind, Result, abi, cpu_features};
 
@@ -33,15 +31,6 @@ pub enum TableSource {
     Skipped(&'static str),
 }
 
-/// A tensor of a call.
-#[derive(Debug)]
-pub enum Arg<'a> {
-    /// An input.
-    Ref(TensorRef<'a, f32>),
-    /// The output.
-    Mut(TensorMut<'a, f32>),
-}
-
 impl Kernel {
     /// Computes the output, on [`threads`](super::threads()) threads.
     ///
@@ -59,7 +48,7 @@ impl Kernel {
         let mut buffers = Inline::<*mut c_void, MAX_PARAMS>::new();
         let mut strides = Inline::<i64, { MAX_PARAMS * MAX_RANK }>::new();
         for arg in args.iter() {
-            buffers.push(arg.data().cast());
+            buffers.push(arg.data());
             arg.strides().iter().for_each(|stride| strides.push(*stride as i64));
         }
         // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors and that the
@@ -70,8 +59,8 @@ impl Kernel {
     /// The values of the shape variables, once everything about the call has been checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a rank or an
-    /// extent does not fit, an index would leave its tensor, or the output overlaps an input.
+    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if an element
+    /// type, a rank or an extent does not fit, an index would leave its tensor, or the output overlaps an input.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
         let mut shape = Shape::new();
         self.signature.bind(args, &mut shape)?;
@@ -131,51 +120,6 @@ impl Kernel {
 fn missing_names(mask: u64) -> String {
     let names = cpu_features::names(mask);
     if names.is_empty() { format!("unknown CPU features {mask:#x}") } else { names.join(", ") }
-}
-
-impl Arg<'_> {
-    pub(super) fn shape(&self) -> &[usize] {
-        match self {
-            Arg::Ref(x) => x.shape(),
-            Arg::Mut(x) => x.shape(),
-        }
-    }
-
-    fn strides(&self) -> &[usize] {
-        match self {
-            Arg::Ref(x) => x.strides(),
-            Arg::Mut(x) => x.strides(),
-        }
-    }
-
-    fn data(&self) -> *mut f32 {
-        match self {
-            Arg::Ref(x) => x.as_ptr().cast_mut(),
-            Arg::Mut(x) => x.data(),
-        }
-    }
-
-    /// The bytes from the first element to the end of the last.
-    pub(super) fn addresses(&self) -> Range<usize> {
-        let span = match self {
-            Arg::Ref(x) => x.span(),
-            Arg::Mut(x) => x.span(),
-        };
-        let start = self.data().addr();
-        start..start + span * size_of::<f32>()
-    }
-}
-
-impl<'a> From<TensorRef<'a, f32>> for Arg<'a> {
-    fn from(tensor: TensorRef<'a, f32>) -> Self {
-        Arg::Ref(tensor)
-    }
-}
-
-impl<'a> From<TensorMut<'a, f32>> for Arg<'a> {
-    fn from(tensor: TensorMut<'a, f32>) -> Self {
-        Arg::Mut(tensor)
-    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! micro-kernel, and [`launch`] carries out its tiles on [`threads`] threads. With one thread nothing on that way
 //! allocates.
 mod aligned;
+mod arg;
 mod bind;
 pub mod cuda;
+mod element;
 mod helpers;
 mod inline;
 mod kernel;
@@ -22,7 +24,9 @@ mod threads;
 mod view;
 mod view_mut;
 
-pub use kernel::{Arg, Kernel, TableSource};
+pub use arg::Arg;
+pub use element::{DType, Element};
+pub use kernel::{Kernel, TableSource};
 pub use launch::launch;
 pub use layout::MAX_RANK;
 pub use owned::Tensor;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use super::element::DType;
 use super::inline::Inline;
 
 /// The most shape variables a kernel can have.
@@ -44,6 +45,8 @@ pub struct ShapeVar {
 pub struct Param {
     /// Its name.
     pub name: &'static str,
+    /// The type of its elements.
+    pub dtype: DType,
     /// Its extents, outermost first.
     pub dims: &'static [Affine],
     /// Whether the kernel writes it.

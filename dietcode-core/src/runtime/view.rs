@@ -88,8 +88,8 @@ impl<'a, T> TensorRef<'a, T> {
         Some(unsafe { &*self.data.add(offset) })
     }
 
-    pub(super) fn span(&self) -> usize {
-        self.layout.span()
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 }
 

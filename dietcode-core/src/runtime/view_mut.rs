@@ -98,12 +98,8 @@ impl<'a, T> TensorMut<'a, T> {
         Some(unsafe { &mut *self.data.add(offset) })
     }
 
-    pub(super) fn data(&self) -> *mut T {
-        self.data
-    }
-
-    pub(super) fn span(&self) -> usize {
-        self.layout.span()
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use dietcode_core::ErrorKind;
-use dietcode_core::runtime::{Arg, Kernel, Tensor, TensorMut, TensorRef, with_threads};
+use dietcode_core::runtime::{Kernel, Tensor, TensorMut, TensorRef, with_threads};
+use dietcode_core::{ErrorKind, f16};
 
 use crate::fake::{self, call, call_shapes, expected};
 
@@ -69,6 +69,14 @@ fn wrong_number_or_kind_of_tensors_is_an_error() {
 }
 
 #[test]
+fn another_element_type_is_an_error() {
+    let (x, w) = (Tensor::<f32>::zeros(&[2, 3]).unwrap(), Tensor::<f16>::zeros(&[4, 3]).unwrap());
+    let mut y = Tensor::<f32>::zeros(&[2, 4]).unwrap();
+    let error = fake::GOOD.call(&mut [x.view().into(), w.view().into(), y.view_mut().into()]).unwrap_err();
+    assert_eq!(error.to_string(), "dense: the elements of `w` must be f32, but are f16");
+}
+
+#[test]
 fn no_spatial_iteration_is_a_no_op() {
     assert_eq!(call_shapes(&fake::GOOD, &[0, 3], &[4, 3], &[0, 4]).unwrap(), [0.0; 0]);
     assert_eq!(call_shapes(&fake::NATIVELESS, &[5, 3], &[0, 3], &[5, 0]).unwrap(), [0.0; 0]);
@@ -82,9 +90,9 @@ fn no_reduction_iteration_still_stores() {
 #[test]
 fn negative_extents_and_indices_out_of_bounds_are_errors() {
     let bind = |h: usize, r: usize, y: usize| {
-        let (x, f) = (Tensor::zeros(&[h]).unwrap(), Tensor::zeros(&[r]).unwrap());
-        let mut y = Tensor::zeros(&[y]).unwrap();
-        fake::WINDOW.bind(&[Arg::Ref(x.view()), Arg::Ref(f.view()), Arg::Mut(y.view_mut())])
+        let (x, f) = (Tensor::<f32>::zeros(&[h]).unwrap(), Tensor::<f32>::zeros(&[r]).unwrap());
+        let mut y = Tensor::<f32>::zeros(&[y]).unwrap();
+        fake::WINDOW.bind(&[x.view().into(), f.view().into(), y.view_mut().into()])
     };
     assert_eq!(*bind(8, 2, 6).unwrap(), [8, 2]);
     assert_eq!(

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Table};
-use dietcode_core::runtime::{Affine, Arg, Bound, Kernel, Loop, Param, ShapeVar, Signature, TableSource};
+use dietcode_core::runtime::{Affine, Bound, DType, Kernel, Loop, Param, ShapeVar, Signature, TableSource};
 use dietcode_core::runtime::{TensorMut, TensorRef};
 use dietcode_core::{Error, Result};
 
@@ -71,9 +71,9 @@ const DENSE: Signature = Signature {
         ShapeVar { name: "N", param: 1, dim: 0 },
     ],
     params: &[
-        Param { name: "x", dims: &[M, K], mutable: false },
-        Param { name: "w", dims: &[N, K], mutable: false },
-        Param { name: "y", dims: &[M, N], mutable: true },
+        Param { name: "x", dtype: DType::F32, dims: &[M, K], mutable: false },
+        Param { name: "w", dtype: DType::F32, dims: &[N, K], mutable: false },
+        Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
     ],
     loops: &[spatial("i", M), spatial("j", N), Loop { name: "k", extent: K, reduce: true }],
     bounds: &[],
@@ -92,9 +92,9 @@ pub(crate) static WINDOW: Kernel = Kernel {
         source_hash: 0,
         shape_vars: &[ShapeVar { name: "H", param: 0, dim: 0 }, ShapeVar { name: "R", param: 1, dim: 0 }],
         params: &[
-            Param { name: "x", dims: &[Affine { terms: &[(0, 1)], constant: 0 }], mutable: false },
-            Param { name: "f", dims: &[Affine { terms: &[(1, 1)], constant: 0 }], mutable: false },
-            Param { name: "y", dims: &[Affine { terms: &[(0, 1)], constant: -2 }], mutable: true },
+            Param { name: "x", dtype: DType::F32, dims: &[Affine { terms: &[(0, 1)], constant: 0 }], mutable: false },
+            Param { name: "f", dtype: DType::F32, dims: &[Affine { terms: &[(1, 1)], constant: 0 }], mutable: false },
+            Param { name: "y", dtype: DType::F32, dims: &[Affine { terms: &[(0, 1)], constant: -2 }], mutable: true },
         ],
         loops: &[
             spatial("i", Affine { terms: &[(0, 1)], constant: -2 }),
@@ -114,7 +114,7 @@ pub(crate) static WINDOW: Kernel = Kernel {
 
 /// What the macro's function does.
 pub(crate) fn call(kernel: &Kernel, x: TensorRef<'_, f32>, w: TensorRef<'_, f32>, y: TensorMut<'_, f32>) -> Result<()> {
-    kernel.call(&mut [Arg::Ref(x), Arg::Ref(w), Arg::Mut(y)])
+    kernel.call(&mut [x.into(), w.into(), y.into()])
 }
 
 /// Calls with tensors of these shapes.

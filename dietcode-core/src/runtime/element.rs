@@ -1,0 +1,62 @@
+//! The types that elements of tensors have.
+
+use std::fmt;
+
+use half::{bf16, f16};
+
+/// An element type, as a value. The front end has one of its own, for a program that calls kernels has no front end in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary16: 11 significant bits, up to 65504.
+    F16,
+    /// The upper half of a binary32: 8 significant bits, the range of [`DType::F32`].
+    BF16,
+}
+
+impl DType {
+    /// The size of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            DType::F32 => 4,
+            DType::F16 | DType::BF16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    /// The name of the Rust type.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DType::F32 => "f32",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+        })
+    }
+}
+
+/// A Rust type that elements of a kernel's tensors may have. It is sealed: a kernel's code knows these types and no others.
+pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
+    /// The type as a value.
+    const DTYPE: DType;
+}
+
+impl Element for f32 {
+    const DTYPE: DType = DType::F32;
+}
+
+impl Element for f16 {
+    const DTYPE: DType = DType::F16;
+}
+
+impl Element for bf16 {
+    const DTYPE: DType = DType::BF16;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for half::f16 {}
+    impl Sealed for half::bf16 {}
+}
