@@ -1,0 +1,44 @@
+/* cp.async: what a thread copies into shared memory is poison there until that thread has waited for its group. */
+#ifndef DIETCODE_HOST_ASYNC_COPY_H
+#define DIETCODE_HOST_ASYNC_COPY_H
+
+namespace dietcode_host {
+
+/* Carries out a thread's copies of the groups before `group`, in the order they were issued. */
+inline void finish_copies(Thread &thread, unsigned group) {
+  size_t done = 0;
+  for (; done < thread.copies.size() && thread.copies[done].group < group; ++done)
+    memcpy(thread.copies[done].to, thread.copies[done].data, thread.copies[done].bytes);
+  thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<ptrdiff_t>(done));
+}
+
+/* The running thread is about to exit. */
+inline void require_no_copies() {
+  if (!block->running->copies.empty())
+    fail("exits before it waits for cp.async into %s: %zu copies are still under way",
+         place(block->running->copies[0].to).c_str(), block->running->copies.size());
+}
+
+}  // namespace dietcode_host
+
+template <int BYTES> void dietcode_cp_async(void *to, const void *from, int bytes) {
+  static_assert(BYTES == 4 || BYTES == 8 || BYTES == 16, "cp.async copies 4, 8 or 16 bytes");
+  using namespace dietcode_host;
+  require_aligned(to, BYTES, "cp.async");
+  require_aligned(from, BYTES, "cp.async");
+  require_inside(to, BYTES, "cp.async");
+  Thread &thread = *block->running;
+  AsyncCopy copy = {static_cast<char *>(to), BYTES, thread.groups, {}};
+  memcpy(copy.data, from, static_cast<size_t>(bytes));
+  poison(to, BYTES);
+  thread.copies.push_back(copy);
+}
+
+inline void dietcode_commit() { ++dietcode_host::block->running->groups; }
+
+template <int N> void dietcode_wait() {
+  dietcode_host::Thread &thread = *dietcode_host::block->running;
+  if (thread.groups > N) dietcode_host::finish_copies(thread, thread.groups - N);
+}
+
+#endif

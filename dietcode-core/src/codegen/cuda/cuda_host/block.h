@@ -1,0 +1,138 @@
+/* A block, its threads, and how a thread's mistake ends a launch. */
+#ifndef DIETCODE_HOST_BLOCK_H
+#define DIETCODE_HOST_BLOCK_H
+
+inline thread_local uint3 threadIdx, blockIdx;
+inline thread_local dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace dietcode_host {
+
+/* A place in the kernel's source. */
+struct Site {
+  const char *file;
+  int line;
+
+  /* As the default value of a parameter: the place of the call. */
+  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+  bool operator!=(const Site &other) const { return line != other.line || strcmp(file, other.file) != 0; }
+};
+
+/* printf into a string. */
+__attribute__((format(printf, 1, 0))) inline std::string formatted(const char *format, va_list values) {
+  char text[512];
+  vsnprintf(text, sizeof text, format, values);
+  return text;
+}
+__attribute__((format(printf, 1, 2))) inline std::string text(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  std::string made = formatted(format, values);
+  va_end(values);
+  return made;
+}
+
+inline std::string text(Site site) {
+  const char *slash = strrchr(site.file, '/');
+  return text("%s:%d", slash ? slash + 1 : site.file, site.line);
+}
+inline std::string text(uint3 place) { return text("(%u,%u,%u)", place.x, place.y, place.z); }
+
+enum class State { ready, at_barrier, at_warp_function, exited };
+
+/* What a thread calls that all threads of a mask carry out together. */
+struct WarpFunction {
+  const char *name;
+  unsigned mask;
+  /* Tells functions apart whose lanes bring different things. */
+  const void *type;
+  /* What this thread brings and where it gets its result. */
+  void *lane;
+
+  bool meets(const WarpFunction &other) const {
+    return mask == other.mask && type == other.type && strcmp(name, other.name) == 0;
+  }
+};
+
+/* Bytes that cp.async will have written once its group has been waited for. */
+struct AsyncCopy {
+  char *to;
+  unsigned bytes;
+  unsigned group;
+  char data[16];
+};
+
+struct Thread {
+  Fiber fiber;
+  uint3 index;
+  State state;
+  /* Where it waits. */
+  Site site;
+  WarpFunction function;
+  std::vector<AsyncCopy> copies;
+  unsigned groups;
+};
+
+class SharedMemory;
+
+/* The block that is being carried out. */
+struct Block {
+  uint3 index;
+  std::vector<Thread> threads;
+  Thread *running;
+  Fiber scheduler;
+  SharedMemory *shared;
+  void (*kernel)(void *);
+  void *arguments;
+  std::string error;
+
+  unsigned number_of(const Thread &thread) const { return static_cast<unsigned>(&thread - threads.data()); }
+  std::string name() const { return "block " + text(index); }
+  std::string name(const Thread &thread) const { return name() + ", thread " + text(thread.index); }
+  /* Says what a thread does that has not come where it should have. */
+  std::string excuse(const Thread &thread) const {
+    const std::string who = "thread " + text(thread.index);
+    if (thread.state == State::exited) return who + " has exited";
+    if (thread.state == State::at_barrier) return who + " waits at the __syncthreads of " + text(thread.site);
+    return who + text(" waits at %s with mask 0x%08x of ", thread.function.name, thread.function.mask) + text(thread.site);
+  }
+  /* Runs something else until somebody makes the running thread ready. */
+  void wait() { running->fiber.change_to(scheduler); }
+};
+
+inline thread_local Block *block = nullptr;
+
+/* Unwinds a thread that has made a mistake. */
+struct Failed {};
+
+/* Ends the launch with a sentence about the running thread. */
+[[noreturn]] __attribute__((format(printf, 1, 2))) inline void fail(const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  const std::string what = formatted(format, values);
+  va_end(values);
+  if (block == nullptr) {
+    fprintf(stderr, "a function of CUDA's is called outside a launch: %s\n", what.c_str());
+    abort();
+  }
+  block->error = block->name(*block->running) + ": " + what;
+  throw Failed();
+}
+
+}  // namespace dietcode_host
+
+[[noreturn]] inline void __trap(dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::fail("__trap() at %s", dietcode_host::text(site).c_str());
+}
+
+/* As the device's assert: in a kernel it ends the launch. */
+#ifndef NDEBUG
+#undef assert
+#define assert(condition) \
+  ((condition) ? void(0) : dietcode_host::fail("assertion `%s` failed at %s:%d", #condition, __FILE__, __LINE__))
+#endif
+
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+#endif

@@ -1,0 +1,18 @@
+/* The words that CUDA adds to C++. */
+#ifndef DIETCODE_HOST_KEYWORDS_H
+#define DIETCODE_HOST_KEYWORDS_H
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+/* In a function this is static, too: one for all blocks, which run one after the other. */
+#define __shared__ thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __launch_bounds__(...)
+
+#define DIETCODE_UNROLL
+#define DIETCODE_DYNAMIC_SHARED(name) unsigned char *const name = dietcode_host::dynamic_shared_memory();
+
+#endif

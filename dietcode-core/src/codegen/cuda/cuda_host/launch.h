@@ -1,0 +1,118 @@
+/* Launching kernels: the limits of a launch, its blocks, its outcome. */
+#ifndef DIETCODE_HOST_LAUNCH_H
+#define DIETCODE_HOST_LAUNCH_H
+
+namespace dietcode_host {
+
+/* What is wrong with one extent of a grid or block. */
+inline std::string beyond(const char *what, unsigned extent, unsigned limit) {
+  if (extent >= 1 && extent <= limit) return "";
+  return text("%s is %u; CUDA allows 1 to %u", what, extent, limit);
+}
+
+/* The limits of compute capability 9.0, which no other exceeds. */
+inline std::string check_launch(dim3 grid, dim3 shape, unsigned long long shared_bytes) {
+  if (block != nullptr) return "a kernel cannot launch a kernel here";
+  for (const std::string &wrong :
+       {beyond("gridDim.x", grid.x, 2147483647), beyond("gridDim.y", grid.y, 65535), beyond("gridDim.z", grid.z, 65535),
+        beyond("blockDim.x", shape.x, 1024), beyond("blockDim.y", shape.y, 1024), beyond("blockDim.z", shape.z, 64)})
+    if (!wrong.empty()) return wrong;
+  const unsigned threads = shape.x * shape.y * shape.z;
+  if (threads > 1024) return text("a block has %u threads; CUDA allows 1024", threads);
+  if (shared_bytes > 232448) return text("a block has %llu bytes of dynamic shared memory; CUDA allows 232448", shared_bytes);
+  return "";
+}
+
+/* The number in DIETCODE_HOST_SEED, or one for each launch of a process; what is wrong with it. */
+inline std::string read_seed(uint64_t *seed) {
+  static uint64_t launches = 0;
+  const char *setting = getenv("DIETCODE_HOST_SEED");
+  char *end = nullptr;
+  *seed = setting ? strtoull(setting, &end, 10) : __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+  if (setting == nullptr || (*setting >= '0' && *setting <= '9' && *end == 0)) return "";
+  return text("the environment variable DIETCODE_HOST_SEED is `%s`, not a number", setting);
+}
+
+/* Makes a block the one that this thread carries out. */
+struct Current {
+  explicit Current(Block &it) { block = &it; }
+  ~Current() { block = nullptr; }
+};
+
+/* Runs all blocks of a launch; the sentence that says how it failed. */
+inline std::string run_grid(void (*kernel)(void *), void *arguments, size_t shared_bytes, uint64_t seed) {
+  const size_t threads = static_cast<size_t>(blockDim.x) * blockDim.y * blockDim.z;
+  const Stacks stacks(threads);
+  SharedMemory shared(shared_bytes);
+  Order order(seed);
+  Block it = {};
+  it.threads.resize(threads);
+  it.shared = &shared;
+  it.kernel = kernel;
+  it.arguments = arguments;
+  const Current current(it);
+  const uint64_t blocks = static_cast<uint64_t>(gridDim.x) * gridDim.y * gridDim.z;
+  for (uint64_t n = 0; n < blocks && it.error.empty(); ++n) {
+    const uint64_t rest = n / gridDim.x;
+    it.index = {static_cast<unsigned>(n % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
+                static_cast<unsigned>(rest / gridDim.y)};
+    blockIdx = it.index;
+    run_block(it, stacks, order);
+  }
+  if (!it.error.empty()) it.error += text(" (DIETCODE_HOST_SEED=%llu)", static_cast<unsigned long long>(seed));
+  return it.error;
+}
+
+/* Launches body(), the kernel with its arguments. */
+template <class F> std::string launch(dim3 grid, dim3 shape, unsigned long long shared_bytes, F &body) {
+  std::string wrong = check_launch(grid, shape, shared_bytes);
+  uint64_t seed;
+  if (wrong.empty()) wrong = read_seed(&seed);
+  if (!wrong.empty()) return wrong;
+  gridDim = grid;
+  blockDim = shape;
+  try {
+    return run_grid([](void *body) { (*static_cast<F *>(body))(); }, &body, shared_bytes, seed);
+  } catch (const std::bad_alloc &) {
+    return "no memory for the stacks and the shared memory of a block";
+  }
+}
+
+/* A kernel on values, as DIETCODE_LAUNCH has them. */
+template <class... P, class... A>
+std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, const A &...values) {
+  auto body = [&] { kernel(static_cast<P>(values)...); };
+  return launch(grid, shape, shared_bytes, body);
+}
+
+/* A kernel on the addresses of its parameters' values, as cuLaunchKernel has them. */
+template <class... P, size_t... I>
+std::string launch_addresses(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values,
+                             std::index_sequence<I...>) {
+  auto body = [&] { kernel(*static_cast<P *>(values[I])...); };
+  return launch(grid, shape, shared_bytes, body);
+}
+
+template <class... P>
+int launch_entry(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, void **values, char *error,
+                 unsigned long long error_len) {
+  const std::string wrong = launch_addresses(kernel, grid, shape, shared_bytes, values, std::index_sequence_for<P...>());
+  if (error_len > 0) snprintf(error, error_len, "%s", wrong.c_str());
+  return wrong.empty() ? 0 : 1;
+}
+
+}  // namespace dietcode_host
+
+/* Launches a kernel on values; a std::string says how it failed, and is empty if it did not. */
+#define DIETCODE_LAUNCH(kernel, grid, block, shared_bytes, ...) \
+  dietcode_host::launch_values(kernel, grid, block, shared_bytes, ##__VA_ARGS__)
+
+/* int <symbol>_host(…) launches kernel `symbol` on args, the addresses of its parameters' values. 0, or another number and a
+ * sentence in `error`, cut to error_len bytes with the final zero. */
+#define DIETCODE_ENTRY(symbol)                                                                                              \
+  extern "C" __attribute__((visibility("default"))) int symbol##_host(                                                      \
+      unsigned grid, unsigned block, unsigned long long shared_bytes, void **args, char *error, unsigned long long error_len) { \
+    return dietcode_host::launch_entry(symbol, grid, block, shared_bytes, args, error, error_len);                          \
+  }
+
+#endif

@@ -1,0 +1,117 @@
+/* ldmatrix and mma: 32 lanes exchange pieces of matrices, in the layouts of PTX, which dietcode.cuh writes down. */
+#ifndef DIETCODE_HOST_MMA_H
+#define DIETCODE_HOST_MMA_H
+
+namespace dietcode_host {
+
+constexpr unsigned WHOLE_WARP = 0xffffffffu;
+
+/* COUNT matrices of 8 x 8 elements of 16 bits; lane 8m + r brings the address of row r of matrix m. */
+template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsigned (&d)[COUNT], const void *row) {
+  if (lane_of(*block->running) < 8 * COUNT) {
+    require_aligned(row, 16, "a row of ldmatrix");
+    require_inside(row, 16, "ldmatrix");
+  }
+  struct Lane {
+    const void *row;
+    unsigned *d;
+  } mine = {row, d};
+  meet(name, site, WHOLE_WARP, mine, [](Lane *const(&lanes)[32]) {
+    for (unsigned m = 0; m < COUNT; ++m) {
+      unsigned short matrix[8][8];
+      for (unsigned r = 0; r < 8; ++r) memcpy(matrix[r], lanes[8 * m + r]->row, 16);
+      for (unsigned l = 0; l < 32; ++l) {
+        const unsigned g = l / 4, t = l % 4;
+        const unsigned low = TRANS ? matrix[2 * t][g] : matrix[g][2 * t];
+        const unsigned high = TRANS ? matrix[2 * t + 1][g] : matrix[g][2 * t + 1];
+        lanes[l]->d[m] = low | high << 16;
+      }
+    }
+  });
+}
+
+/* One lane's fragments. */
+struct MmaLane {
+  float *d;
+  const unsigned *a, *b;
+};
+
+/* d += a * b in float, one product after the other. */
+template <int K> void multiply(MmaLane *const (&lanes)[32], const float (&a)[16][K], const float (&b)[K][8]) {
+  float d[16][8];
+  for (unsigned l = 0; l < 32; ++l)
+    for (unsigned i = 0; i < 4; ++i) d[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2] = lanes[l]->d[i];
+  for (unsigned row = 0; row < 16; ++row)
+    for (unsigned k = 0; k < K; ++k)
+      for (unsigned column = 0; column < 8; ++column) d[row][column] += a[row][k] * b[k][column];
+  for (unsigned l = 0; l < 32; ++l)
+    for (unsigned i = 0; i < 4; ++i) lanes[l]->d[i] = d[l / 4 + i / 2 * 8][l % 4 * 2 + i % 2];
+}
+
+/* m16n8k16 for elements of 16 bits. */
+template <class T> void mma_16_bits(MmaLane *const (&lanes)[32]) {
+  float a[16][16], b[16][8];
+  const auto element = [](unsigned pair, unsigned which) {
+    return dietcode_load(T{static_cast<unsigned short>(pair >> 16 * which)});
+  };
+  for (unsigned l = 0; l < 32; ++l) {
+    const unsigned g = l / 4, t = l % 4;
+    for (unsigned i = 0; i < 2; ++i) {
+      for (unsigned r = 0; r < 4; ++r) a[g + r % 2 * 8][2 * t + r / 2 * 8 + i] = element(lanes[l]->a[r], i);
+      for (unsigned r = 0; r < 2; ++r) b[2 * t + r * 8 + i][g] = element(lanes[l]->b[r], i);
+    }
+  }
+  multiply<16>(lanes, a, b);
+}
+
+/* m16n8k8 for tf32. */
+inline void mma_tf32(MmaLane *const (&lanes)[32]) {
+  float a[16][8], b[8][8];
+  for (unsigned l = 0; l < 32; ++l) {
+    const unsigned g = l / 4, t = l % 4;
+    for (unsigned r = 0; r < 4; ++r) a[g + r % 2 * 8][t + r / 2 * 4] = __uint_as_float(lanes[l]->a[r]);
+    for (unsigned r = 0; r < 2; ++r) b[t + r * 4][g] = __uint_as_float(lanes[l]->b[r]);
+  }
+  multiply<8>(lanes, a, b);
+}
+
+/* A device ignores the bits that tf32 has not: a value that was not rounded would be cut. */
+inline void require_tf32(unsigned bits) {
+  const float x = __uint_as_float(bits);
+  if (x == x && (bits & 0x1fffu) != 0)
+    fail("an operand of mma (0x%08x, %.9g) was not rounded by dietcode_tf32", bits, static_cast<double>(x));
+}
+
+}  // namespace dietcode_host
+
+template <bool TRANS>
+void dietcode_ldmatrix_x4(unsigned (&d)[4], const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::ldmatrix<TRANS, 4>("dietcode_ldmatrix_x4", site, d, row);
+}
+template <bool TRANS>
+void dietcode_ldmatrix_x2(unsigned (&d)[2], const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::ldmatrix<TRANS, 2>("dietcode_ldmatrix_x2", site, d, row);
+}
+
+inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16,
+                         dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::MmaLane mine = {d, a, b};
+  dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
+                      [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_f16>(lanes); });
+}
+inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16,
+                         dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::MmaLane mine = {d, a, b};
+  dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
+                      [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_bf16>(lanes); });
+}
+inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float,
+                         dietcode_host::Site site = dietcode_host::Site::here()) {
+  for (unsigned bits : a) dietcode_host::require_tf32(bits);
+  for (unsigned bits : b) dietcode_host::require_tf32(bits);
+  dietcode_host::MmaLane mine = {d, a, b};
+  dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
+                      [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_tf32(lanes); });
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* Carries out blocks: each thread runs until it waits, warp by warp, until all wait at the same barrier or have exited. */
+#ifndef DIETCODE_HOST_SCHEDULE_H
+#define DIETCODE_HOST_SCHEDULE_H
+
+namespace dietcode_host {
+
+/* The life of a fiber. */
+inline void run_thread() {
+  try {
+    block->kernel(block->arguments);
+    require_no_copies();
+  } catch (const Failed &) {
+    /* block->error says why. */
+  } catch (...) {
+    block->error = block->name(*block->running) + ": the kernel threw a C++ exception";
+  }
+  block->running->state = State::exited;
+  block->wait();
+}
+
+/* Resumes a thread until it waits. */
+inline void resume(Block &block, Thread &thread) {
+  threadIdx = thread.index;
+  block.running = &thread;
+  block.scheduler.change_to(thread.fiber);
+}
+
+/* A thread of this warp waits for one that will not come: says which. */
+inline std::string absent_from_warp(const Block &block, unsigned first, unsigned end) {
+  for (unsigned number = first; number < end; ++number) {
+    const Thread &thread = block.threads[number];
+    if (thread.state != State::at_warp_function) continue;
+    const std::string waits = block.excuse(thread);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      if ((thread.function.mask >> lane & 1) == 0) continue;
+      if (first + lane >= end)
+        return block.name() + ": " + waits + text(", but its warp has only %u threads", end - first);
+      const Thread &other = block.threads[first + lane];
+      if (other.state != State::at_warp_function || !other.function.meets(thread.function))
+        return block.name() + ": " + waits + ", but " + block.excuse(other);
+    }
+  }
+  return "";
+}
+
+/* Runs the threads of a warp until all of them wait at a barrier or have exited. */
+inline void run_warp(Block &block, unsigned warp, const unsigned (&lanes)[32]) {
+  const unsigned count = static_cast<unsigned>(block.threads.size());
+  const unsigned first = warp * 32, end = first + 32 < count ? first + 32 : count;
+  for (bool ran = true; ran;) {
+    ran = false;
+    for (unsigned lane : lanes) {
+      if (first + lane >= end || block.threads[first + lane].state != State::ready) continue;
+      resume(block, block.threads[first + lane]);
+      if (!block.error.empty()) return;
+      ran = true;
+    }
+  }
+  block.error = absent_from_warp(block, first, end);
+}
+
+/* Every thread waits at a barrier or has exited: lets them go on, or says who is absent. False: all have exited. */
+inline bool pass_barrier(Block &block) {
+  const Thread *first = nullptr;
+  for (const Thread &thread : block.threads)
+    if (thread.state == State::at_barrier && first == nullptr) first = &thread;
+  long long offset;
+  if (block.shared->find_damage(&offset))
+    block.error = block.name() + text(": byte %lld of dynamic shared memory, which has %zu bytes, was written before ", offset,
+                                      block.shared->bytes) +
+                  (first ? "the __syncthreads of " + text(first->site) : "the end");
+  for (Thread &thread : block.threads) {
+    if (first == nullptr || !block.error.empty()) break;
+    if (thread.state != State::at_barrier || thread.site != first->site)
+      block.error = block.name() + ": " + block.excuse(*first) + ", but " + block.excuse(thread);
+    thread.state = State::ready;
+  }
+  return first != nullptr;
+}
+
+/* Places the block's threads at the kernel's beginning. */
+inline void begin_block(Block &block, const Stacks &stacks) {
+  block.shared->clear();
+  for (unsigned number = 0; number < block.threads.size(); ++number) {
+    Thread &thread = block.threads[number];
+    thread.index = {number % blockDim.x, number / blockDim.x % blockDim.y, number / blockDim.x / blockDim.y};
+    thread.state = State::ready;
+    thread.copies.clear();
+    thread.groups = 0;
+    thread.fiber.prepare(stacks[number], Stacks::BYTES, run_thread);
+  }
+}
+
+/* Carries out one block; block.error says how it failed. */
+inline void run_block(Block &block, const Stacks &stacks, Order &order) {
+  const unsigned warps = (static_cast<unsigned>(block.threads.size()) + 31) / 32;
+  begin_block(block, stacks);
+  do {
+    order.next();
+    for (unsigned warp : order.warps)
+      if (warp < warps && block.error.empty()) run_warp(block, warp, order.lanes);
+  } while (block.error.empty() && pass_barrier(block));
+}
+
+}  // namespace dietcode_host
+
+inline void __syncthreads(dietcode_host::Site site = dietcode_host::Site::here()) {
+  dietcode_host::Thread &thread = *dietcode_host::block->running;
+  thread.state = dietcode_host::State::at_barrier;
+  thread.site = site;
+  dietcode_host::block->wait();
+}
+
+#endif

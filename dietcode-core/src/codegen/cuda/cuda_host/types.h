@@ -1,0 +1,33 @@
+/* CUDA's vectors and dim3. */
+#ifndef DIETCODE_HOST_TYPES_H
+#define DIETCODE_HOST_TYPES_H
+
+#define DIETCODE_HOST_VECTORS(T, name)                                        \
+  struct alignas(2 * sizeof(T)) name##2 {                                     \
+    T x, y;                                                                   \
+  };                                                                          \
+  struct name##3 {                                                            \
+    T x, y, z;                                                                \
+  };                                                                          \
+  struct alignas(4 * sizeof(T)) name##4 {                                     \
+    T x, y, z, w;                                                             \
+  };                                                                          \
+  inline name##2 make_##name##2(T x, T y) { return {x, y}; }                  \
+  inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }          \
+  inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+DIETCODE_HOST_VECTORS(float, float)
+DIETCODE_HOST_VECTORS(int, int)
+DIETCODE_HOST_VECTORS(unsigned, uint)
+#undef DIETCODE_HOST_VECTORS
+
+struct alignas(16) double2 {
+  double x, y;
+};
+inline double2 make_double2(double x, double y) { return {x, y}; }
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+};
+
+#endif
