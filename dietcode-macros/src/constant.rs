@@ -16,6 +16,8 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
         let (name, mutable) = (&param.name, param.mutable);
         let dtype = match param.dtype {
             DType::F32 => quote!(F32),
+            DType::F16 => quote!(F16),
+            DType::BF16 => quote!(BF16),
         };
         let dims = param.dims.iter().map(|dim| affine(def, dim));
         quote!(#runtime::Param { name: #name, dtype: #runtime::DType::#dtype, dims: &[#(#dims),*], mutable: #mutable })

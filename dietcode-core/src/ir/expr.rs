@@ -25,7 +25,7 @@ pub enum Expr {
     Compare(CompareOp, Box<Expr>, Box<Expr>),
     /// `if condition { a } else { b }`; only the chosen side is evaluated.
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// An element of a buffer.
+    /// An element of a buffer, as an `f32` whatever the buffer's type is.
     Load(Arc<Buffer>, Vec<Expr>),
     /// A conversion from an integer.
     Cast(DType, Box<Expr>),

@@ -116,7 +116,6 @@ impl Block {
 impl Buffer {
     /// Bytes of a buffer whose extents are constants.
     pub fn bytes(&self) -> Option<i64> {
-        let DType::F32 = self.dtype;
-        self.shape.iter().try_fold(4i64, |bytes, extent| bytes.checked_mul(extent.as_int()?))
+        self.shape.iter().try_fold(self.dtype.bytes(), |bytes, extent| bytes.checked_mul(extent.as_int()?))
     }
 }

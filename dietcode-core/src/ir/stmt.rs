@@ -27,7 +27,7 @@ pub enum Stmt {
         /// Where it holds.
         body: Box<Stmt>,
     },
-    /// `buffer[index] = value`.
+    /// `buffer[index] = value`, rounded to the buffer's type.
     Store {
         /// The buffer.
         buffer: Arc<Buffer>,

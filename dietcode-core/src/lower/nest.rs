@@ -21,7 +21,7 @@ use dietcode_syntax::Role;
 use super::guard::{self, Guard};
 use super::stage::{self, Stage};
 use crate::Result;
-use crate::ir::{ACC, Buffer, CompareOp, Expr, ForKind, Name, Reduction, Scope, Stmt};
+use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Relation, Schedule};
 
 /// The guarded loops of a schedule.
@@ -37,6 +37,15 @@ struct Builder<'a> {
     /// How many loops stand around the accumulators' tile.
     tile_depth: usize,
     tile: Arc<Buffer>,
+    sums: Option<Sums>,
+}
+
+/// Where sums wait between the steps of the reduction loops around the tile, if the output cannot hold them.
+struct Sums {
+    /// How many loops stand around it.
+    depth: usize,
+    buffer: Arc<Buffer>,
+    index: Vec<Expr>,
 }
 
 impl<'a> Builder<'a> {
@@ -45,11 +54,20 @@ impl<'a> Builder<'a> {
         let stages = stage::of(schedule, &guards)?;
         let tile_depth = schedule.tile_depth();
         let tile = tile_buffer(schedule, tile_depth)?;
-        Ok(Builder { schedule, guards, stages, tile_depth, tile })
+        let sums = sums(schedule, tile_depth)?;
+        Ok(Builder { schedule, guards, stages, tile_depth, tile, sums })
     }
 
     /// What stands inside of the outermost `depth` loops.
     fn level(&self, depth: usize) -> Stmt {
+        let body = self.loops(depth);
+        match self.sums.as_ref().filter(|sums| sums.depth == depth) {
+            Some(sums) => Stmt::Allocate { buffer: sums.buffer.clone(), body: Box::new(body) },
+            None => body,
+        }
+    }
+
+    fn loops(&self, depth: usize) -> Stmt {
         let loops = &self.schedule.loops;
         let inner = match &self.schedule.block.reduction {
             Some(reduction) if depth == self.tile_depth => return self.staged(depth, self.tile_nest(reduction)),
@@ -222,11 +240,20 @@ impl<'a> Builder<'a> {
             None if self.start(reduction) == reduction.init => store(finish(&sum)),
             None => store(finish(&plus(self.schedule.unsplit(&reduction.init)))),
             Some((first, last)) => {
-                let so_far = Expr::Load(
-                    block.output.clone(),
-                    block.output_index.iter().map(|e| self.schedule.unsplit(e)).collect(),
-                );
-                let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), store(plus(start)));
+                let (buffer, index) = match &self.sums {
+                    Some(sums) => (sums.buffer.clone(), sums.index.clone()),
+                    None => {
+                        let index = block.output_index.iter().map(|e| self.schedule.unsplit(e));
+                        (block.output.clone(), index.collect())
+                    }
+                };
+                let so_far = Expr::Load(buffer.clone(), index.clone());
+                let wait = |value: Expr| match self.sums {
+                    // It has a place also for what lies outside of the output.
+                    Some(_) => self.over_output(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value }),
+                    None => store(value),
+                };
+                let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), wait(plus(start)));
                 if_else(&first, from(self.schedule.unsplit(&reduction.init)), from(so_far))
             }
         };
@@ -243,6 +270,28 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Partial sums wait in the output, but in one of 16 bits they would be rounded at each step: they get a panel.
+fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
+    let output = &schedule.block.output;
+    let outermost = schedule.loops[..tile_depth].iter().position(|l| l.role == Role::Reduce);
+    let Some(depth) = outermost.filter(|_| output.dtype.is_half()) else { return Ok(None) };
+    let dims = tile_dims(schedule, depth);
+    if let Some(&at) = dims.iter().find(|&&at| schedule.loops[at].limit.is_none()) {
+        return Err(crate::Error::input(format!(
+            "`{}` has elements of 16 bits, so that partial sums wait in a panel; but its extent along `{}` is not constant",
+            output.name, schedule.loops[at].name
+        )));
+    }
+    let buffer = Buffer {
+        name: schedule.fresh_name(&format!("{}_sums", output.name)),
+        dtype: DType::F32,
+        shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.map(Expr::Int)).collect(),
+        scope: Scope::Panel,
+    };
+    let index = dims.iter().map(|&at| Expr::Var(schedule.loops[at].name.clone())).collect();
+    Ok(Some(Sums { depth, buffer: Arc::new(buffer), index }))
+}
+
 fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {
     (depth..schedule.loops.len()).filter(|&at| schedule.loops[at].role == Role::Spatial).collect()
 }
@@ -253,7 +302,7 @@ fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
     let name = schedule.cache_write.as_ref().map(|tile| tile.name.clone());
     let tile = Buffer {
         name: name.unwrap_or_else(|| schedule.fresh_name(&format!("{}_tile", output.name))),
-        dtype: output.dtype,
+        dtype: DType::F32,
         shape: tile_dims(schedule, depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
         scope: Scope::Local,
     };

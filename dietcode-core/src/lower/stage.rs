@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::guard::{self, Guard};
 use crate::Result;
-use crate::ir::{Buffer, Expr, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
 use crate::schedule::{CacheRead, Schedule, Staging};
 
 /// A staged read: which loops it spans, and the statements around its users.
@@ -59,12 +59,14 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     let (Some(shape), Some(source)) = (shape, source) else {
         return Err(crate::Error::input(format!("the extents of `{}` are not constants", read.name)));
     };
-    let scope = if read.staging == Staging::Edge { Scope::View } else { Scope::Panel };
+    // A view shows the tensor's own elements, or copies of them; a panel is converted when it is filled.
+    let (scope, dtype) =
+        if read.staging == Staging::Edge { (Scope::View, source.dtype) } else { (Scope::Panel, DType::F32) };
     Ok(Stage {
         depth,
         names: dims.iter().map(|&at| schedule.loops[at].name.clone()).collect(),
         extents: dims.iter().map(|&at| schedule.iterations(at)).collect(),
-        target: Arc::new(Buffer { name: read.name.clone(), dtype: source.dtype, shape, scope }),
+        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape, scope }),
         dims,
         read: read.clone(),
         source,

@@ -13,10 +13,10 @@
 use crate::element::negate;
 use crate::error::{Errors, Problem};
 use crate::nest::{Assign, For, Let, Stmt};
-use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, path, plain, subscripts};
+use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::text;
-use crate::{Affine, BinaryOp, Expr, Loop, Reduction, Role};
+use crate::{Affine, BinaryOp, Expr, Loop, Param, Reduction, Role};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprLit, Lit};
 
@@ -122,8 +122,40 @@ impl<'e> Walk<'_, 'e> {
         };
         if target == Target::Output {
             self.stored = Some(assign.target);
+            if assign.op.is_some() || under_reduction {
+                let Some(()) = self.check_in_place(assign) else { return };
+            }
         }
         if under_reduction { self.update(target, assign) } else { self.replace(target, assign) }
+    }
+
+    /// The output may be added to only if that rounds as the sum itself does.
+    fn check_in_place(&mut self, assign: &Assign<'_>) -> Option<()> {
+        let output = self.output();
+        if !output.dtype.is_half() {
+            return Some(());
+        }
+        let (name, dtype) = (output.name.clone(), output.dtype.to_string());
+        self.scope.fail(assign.target, Problem::HalfUpdate { name, dtype })
+    }
+
+    /// The value that is stored; to a half tensor, what `f16::from_f32` stands around.
+    fn stored_value<'v>(&mut self, target: Target, value: &'v syn::Expr) -> Option<&'v syn::Expr> {
+        let output = match target {
+            Target::Output => self.output(),
+            Target::Accumulator(_) => return Some(value),
+        };
+        if !output.dtype.is_half() {
+            return Some(value);
+        }
+        let inner = converted(value, output.dtype.name(), "from_f32");
+        let (name, dtype) = (output.name.clone(), output.dtype.to_string());
+        inner.or_else(|| self.scope.fail(value, Problem::HalfStore { found: text(value), name, dtype }))
+    }
+
+    /// The parameter that is written; a store was resolved to it.
+    fn output(&self) -> &Param {
+        &self.scope.signature.params[self.scope.output.as_ref().expect("a store was resolved to it").param]
     }
 
     /// The accumulator or output that is assigned to; anything else is reported.
@@ -189,7 +221,7 @@ impl<'e> Walk<'_, 'e> {
     /// An assignment outside reductions: the value becomes another expression.
     fn replace(&mut self, target: Target, assign: &Assign<'_>) {
         let value = match assign.op {
-            None => self.scope.value(assign.value),
+            None => self.stored_value(target, assign.value).and_then(|value| self.scope.value(value)),
             Some(op) => {
                 let old = self.scope.value(assign.target);
                 let value = self.scope.value(assign.value);

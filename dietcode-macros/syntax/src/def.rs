@@ -47,6 +47,37 @@ pub struct Param {
 pub enum DType {
     /// IEEE 754 binary32.
     F32,
+    /// IEEE 754 binary16.
+    F16,
+    /// The upper half of a binary32.
+    BF16,
+}
+
+impl DType {
+    /// All of them.
+    pub const ALL: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
+    /// The name of the Rust type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::F32 => "f32",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+        }
+    }
+
+    /// The size of an element.
+    pub const fn bytes(self) -> i64 {
+        match self {
+            DType::F32 => 4,
+            DType::F16 | DType::BF16 => 2,
+        }
+    }
+
+    /// Whether an element is read by `f32::from` and rounded when it is stored.
+    pub const fn is_half(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16)
+    }
 }
 
 /// A symbolic extent, bound at a call by one dimension of one parameter.
@@ -99,14 +130,14 @@ pub struct Affine {
     pub constant: i64,
 }
 
-/// A scalar expression of the output's element type.
+/// A scalar expression; its values are `f32`. What is stored to a half tensor is rounded once, to nearest even.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// The accumulator (in an epilogue only).
     Acc,
     /// A literal.
     Literal(f64),
-    /// An element of a parameter.
+    /// An element of a parameter, as an `f32`.
     Load {
         /// Index into `KernelDef::params`.
         param: usize,

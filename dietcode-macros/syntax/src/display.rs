@@ -49,7 +49,11 @@ impl KernelDef {
             close(f, inside, reduce().count())?;
         }
         let output = Load { name: &self.params[self.output].name, index: &self.output_index };
-        writeln!(f, "{pad}{output} = {};", self.show(&self.epilogue, &acc))?;
+        let value = self.show(&self.epilogue, &acc);
+        match self.params[self.output].dtype {
+            DType::F32 => writeln!(f, "{pad}{output} = {value};")?,
+            half => writeln!(f, "{pad}{output} = {half}::from_f32({value});")?,
+        }
         close(f, 1, spatial().count())
     }
 
@@ -92,9 +96,7 @@ impl Display for Param {
 
 impl Display for DType {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            DType::F32 => f.write_str("f32"),
-        }
+        f.write_str(self.name())
     }
 }
 
@@ -136,7 +138,11 @@ impl Shown<'_> {
         match self.expr {
             Expr::Acc => f.write_str(self.acc),
             Expr::Literal(value) => literal(f, *value),
-            Expr::Load { param, index } => write!(f, "{}", Load { name: &self.params[*param].name, index }),
+            Expr::Load { param, index } => {
+                let Param { name, dtype, .. } = &self.params[*param];
+                let load = Load { name, index };
+                if dtype.is_half() { write!(f, "f32::from({load})") } else { write!(f, "{load}") }
+            }
             Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as f32"),
             Expr::Index(index) => write!(f, "({index}) as f32"),
             Expr::Neg(inner) => write!(f, "-{}", self.at(inner, Tightness::Negation)),

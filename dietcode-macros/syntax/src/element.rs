@@ -2,11 +2,11 @@
 
 use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
-use crate::scope::{Meaning, Scope, path};
+use crate::scope::{Meaning, Scope, converted, path, plain};
 use crate::text::text;
-use crate::{BinaryOp, CompareOp, Expr, Function};
+use crate::{BinaryOp, CompareOp, DType, Expr, Function};
 use proc_macro2::Ident;
-use syn::{BinOp, ExprBinary, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
+use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
 
 /// How deep an expression may be nested, its `let`s put in place. Every stage walks it recursively.
 pub const MAX_DEPTH: usize = 128;
@@ -72,7 +72,7 @@ impl Scope<'_> {
             syn::Expr::Block(inner) if inner.label.is_none() => self.branch(&inner.block, depth),
             syn::Expr::Lit(literal) => self.literal(&literal.lit),
             syn::Expr::Path(_) if path(expr).is_some() => self.name(path(expr)?, depth),
-            syn::Expr::Index(_) => self.load(expr),
+            syn::Expr::Index(_) => self.load(expr, false),
             syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.value_at(&unary.expr, depth).map(negate)
             }
@@ -81,7 +81,7 @@ impl Scope<'_> {
             syn::Expr::MethodCall(call) => self.call(call, depth),
             syn::Expr::Cast(cast) => self.cast(cast, depth),
             syn::Expr::If(branches) => self.select(branches, depth),
-            syn::Expr::Call(call) => self.fail(expr, Problem::FreeCall { found: text(&call.func) }),
+            syn::Expr::Call(call) => self.conversion(expr, call),
             syn::Expr::Path(_) => self.fail(expr, Problem::Unknown { name: text(expr) }),
             other => self.fail(other, Problem::Expression { found: describe(other).to_string() }),
         }
@@ -143,8 +143,28 @@ impl Scope<'_> {
         Some(value)
     }
 
-    fn load(&mut self, expr: &syn::Expr) -> Option<Expr> {
+    /// `f32::from` of an element of a half tensor is its load. No other function is called by name in a value.
+    fn conversion(&mut self, expr: &syn::Expr, call: &ExprCall) -> Option<Expr> {
+        match converted(expr, "f32", "from") {
+            Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, true),
+            Some(other) => self.fail(expr, Problem::Widening { found: text(other) }),
+            None if DType::ALL.iter().any(|dtype| converted(expr, dtype.name(), "from_f32").is_some()) => {
+                self.fail(expr, Problem::Narrowing { found: text(expr) })
+            }
+            None => self.fail(expr, Problem::FreeCall { found: text(&call.func) }),
+        }
+    }
+
+    fn load(&mut self, expr: &syn::Expr, converted: bool) -> Option<Expr> {
         let (param, index) = self.element(expr)?;
+        let dtype = self.signature.params[param].dtype;
+        match (dtype.is_half(), converted) {
+            (true, false) => {
+                return self.fail(expr, Problem::HalfElement { found: text(expr), dtype: dtype.to_string() });
+            }
+            (false, true) => return self.fail(expr, Problem::Widening { found: text(expr) }),
+            _ => {}
+        }
         let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {
             return Some(Expr::Load { param, index });
         };
@@ -158,6 +178,10 @@ impl Scope<'_> {
         let value = output.value.clone();
         if self.open_reduction().is_some() {
             return self.fail(expr, Problem::OutputInUpdate);
+        }
+        if dtype.is_half() && value.as_ref().is_some_and(|value| *value != Expr::Load { param, index }) {
+            let name = self.signature.params[param].name.clone();
+            return self.fail(expr, Problem::HalfReadBack { name, dtype: dtype.to_string() });
         }
         self.put_in_place(expr, value?, 0)
     }
@@ -232,7 +256,7 @@ impl Scope<'_> {
     }
 
     fn condition(&mut self, condition: &syn::Expr, depth: usize) -> Option<(CompareOp, Expr, Expr)> {
-        let condition = crate::scope::plain(condition);
+        let condition = plain(condition);
         let comparison = match condition {
             syn::Expr::Binary(binary) => comparison(&binary.op).map(|op| (op, binary)),
             _ => None,

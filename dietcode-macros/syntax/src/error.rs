@@ -114,7 +114,7 @@ problems! {
     NotAReference(found) "found the type `{found}`; a tensor is borrowed: `&[[f32; K]; M]`, or `&mut …` for the output";
     NotAnArray(found) "found the type `{found}`; a tensor is a nested array with its extents, such as `[[f32; K]; M]`";
     Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
-    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`";
+    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16` or `bf16`";
     Lifetime(found) "found the lifetime `{found}`; a kernel's parameters carry none: remove it";
     Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
     ExtentNotPositive(found) "the extent is {found}; an extent is at least 1";
@@ -195,6 +195,19 @@ problems! {
         "the output's old value is used after the sum; start from it instead: `let mut acc = y[…];`, or `+=` on the output";
     AccumulatorInLoop(name)
         "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
+
+    // Elements of 16 bits.
+    HalfElement(found, dtype) "`{found}` is an `{dtype}`, and a nest computes in `f32`; read it as `f32::from({found})`";
+    Widening(found) "found `f32::from({found})`; it converts an element of an `f16` or `bf16` tensor, and nothing else";
+    HalfStore(found, name, dtype)
+        "found the value `{found}`, but the elements of `{name}` are `{dtype}`; store `{dtype}::from_f32(…)`";
+    Narrowing(found) "found `{found}`; it is the whole value that is stored to an output of that type, and nothing else";
+    HalfUpdate(name, dtype)
+        "`{name}` is changed in place, but its elements are `{dtype}`, so that each step would round; \
+         compute in a `let mut` and store `{dtype}::from_f32` of it once";
+    HalfReadBack(name, dtype)
+        "`{name}` is read after it was stored, but its elements are `{dtype}`, so that the value would be rounded twice; \
+         keep it in a `let`";
 
     // Indices.
     NotAffine(found)

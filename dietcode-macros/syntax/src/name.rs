@@ -41,8 +41,8 @@ const C_NAMES: &[&str] = &[
     "uint64_t",
 ];
 
-/// Constants and statics in scope where the nest is kept as Rust: a variable of that name would be a pattern there.
-const RUST_NAMES: &[&str] = &["KERNEL", "None", "Some", "Ok", "Err"];
+/// Constants, statics and constructors in scope where the nest is kept as Rust: a variable of that name would be a pattern there.
+const RUST_NAMES: &[&str] = &["KERNEL", "None", "Some", "Ok", "Err", "f16", "bf16"];
 
 /// Reports the name if it cannot be used; temporaries are held to the same rule, although they are put in place.
 pub(crate) fn check(ident: &Ident, errors: &mut Errors) {

@@ -78,7 +78,7 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
     for attribute in &typed.attrs {
         errors.push(attribute, Problem::ParameterAttribute);
     }
-    let dims = tensor(&typed.ty, used, errors);
+    let (dtype, dims) = tensor(&typed.ty, used, errors);
     let ident = match &*typed.pat {
         Pat::Ident(p) if p.by_ref.is_none() && p.mutability.is_none() && p.subpat.is_none() => &p.ident,
         other => return errors.push(other, Problem::ParameterPattern { found: text(other) }),
@@ -97,16 +97,16 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
         None if mutable => signature.output = Some(signature.params.len()),
         _ => {}
     }
-    signature.params.push(Param { name, dtype: DType::F32, dims, mutable });
+    signature.params.push(Param { name, dtype, dims, mutable });
 }
 
-/// The extents of `&[[f32; K]; M]`, outermost first; empty if the type was reported.
-fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Vec<Affine> {
+/// The element type of `&[[f32; K]; M]` and its extents, outermost first; no extents if the type was reported.
+fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> (DType, Vec<Affine>) {
     let reference = match ty {
         Type::Reference(reference) => reference,
         other => {
             errors.push(other, Problem::NotAReference { found: text(other) });
-            return Vec::new();
+            return (DType::F32, Vec::new());
         }
     };
     if let Some(lifetime) = &reference.lifetime {
@@ -118,20 +118,23 @@ fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Vec<Affine> 
         dims.push(extent(&array.len, used, errors));
         element = &array.elem;
     }
-    let problem = match element {
-        Type::Path(path) if path.path.is_ident("f32") && !dims.is_empty() => None,
-        Type::Slice(_) => Some(Problem::Slice),
-        other if dims.is_empty() => Some(Problem::NotAnArray { found: text(other) }),
-        other => Some(Problem::ElementType { found: text(other) }),
+    let dtype = match element {
+        Type::Path(path) if !dims.is_empty() => DType::ALL.into_iter().find(|dtype| path.path.is_ident(dtype.name())),
+        _ => None,
     };
-    if let Some(problem) = problem {
+    let Some(dtype) = dtype else {
+        let problem = match element {
+            Type::Slice(_) => Problem::Slice,
+            other if dims.is_empty() => Problem::NotAnArray { found: text(other) },
+            other => Problem::ElementType { found: text(other) },
+        };
         errors.push(element, problem);
-        return Vec::new();
-    }
+        return (DType::F32, Vec::new());
+    };
     if dims.len() > MAX_RANK {
         errors.push(ty, Problem::Rank { found: dims.len().to_string(), most: MAX_RANK.to_string() });
     }
-    dims.into_iter().collect::<Option<_>>().unwrap_or_default()
+    (dtype, dims.into_iter().collect::<Option<_>>().unwrap_or_default())
 }
 
 /// The length of an array type; every name in it is a shape variable.
