@@ -55,8 +55,14 @@ pub fn unit(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<Translat
     unit_of(def, name, name, schedule)
 }
 
+/// Why a statement cannot come here: [`unit_of`] refuses the schedules that lead to it.
+const GPU_ONLY: &str = "a schedule for a GPU is not printed as C";
+
 /// The same, with another name in its symbols.
 fn unit_of(def: &KernelDef, name: &str, symbol: &str, schedule: &Schedule) -> Result<TranslationUnit> {
+    if schedule.is_gpu() {
+        return Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name)));
+    }
     let nest = lower(schedule)?;
     let hash = def.source_hash();
     let grid_symbol = mangle::grid_symbol(&def.name, hash, symbol);
@@ -213,6 +219,7 @@ impl Printer {
                 }
                 stmt => self.stmt(stmt),
             }),
+            Stmt::Sync => unreachable!("{GPU_ONLY}"),
             Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
         }
     }
@@ -227,6 +234,7 @@ impl Printer {
                 let offset = self.panels.iter().find(|(panel, _)| panel == buffer).map_or(0, |(_, offset)| *offset);
                 self.line(format_args!("float *restrict {name} = (float *)((char *)dietcode_scratch + {offset});"));
             }
+            Scope::Shared | Scope::Fragment => unreachable!("{GPU_ONLY}"),
             Scope::Local | Scope::Global | Scope::View => {
                 let elements = buffer.bytes().unwrap_or(0) / 4;
                 self.line(format_args!("_Alignas(64) float {name}[{elements}];"));
@@ -345,7 +353,10 @@ impl Printer {
 
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
         let Intrinsic::TransposeCopy { to, to_index, to_stride, from, from_index, from_dim, lanes, valid, columns } =
-            intrinsic;
+            intrinsic
+        else {
+            unreachable!("{GPU_ONLY}")
+        };
         let (to, from_at) = (self.addresses.element(to, to_index), self.addresses.element(from, from_index));
         let stride = self.addresses.text(&self.addresses.strides(from)[*from_dim]);
         let (valid, columns) = (self.addresses.text(valid), self.addresses.text(columns));

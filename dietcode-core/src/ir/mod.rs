@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! Program   = shape variables, params (buffers), blocks in order
-//! Buffer    = name, dtype, shape, scope: global | panel | local | register | view
+//! Buffer    = name, dtype, shape, scope: global | shared | panel | local | register | fragment | view
 //! Block     = iteration variables (spatial | reduce, extent), output and its index, init, update, epilogue
-//! Stmt      = For(var, extent, kind, body) | Let | Store | Allocate | View | IfThenElse | Seq | Intrinsic
-//! For.kind  = serial | parallel | vectorized | unrolled
+//! Stmt      = For(var, extent, kind, body) | Let | Store | Allocate | View | IfThenElse | Sync | Seq | Intrinsic
+//! For.kind  = serial | parallel | vectorized | unrolled | blockIdx | threadIdx | vthread
 //! Expr      = constants, variables, + - * / % min max and, comparisons, Select, Load, Cast, Call
 //! ```
 
 mod affine;
 mod expr;
+mod intrinsic;
 mod printer;
 mod program;
 mod stmt;
@@ -18,6 +19,7 @@ mod verify;
 
 pub use affine::{Affine, affine, coefficient};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, holds};
+pub use intrinsic::{Intrinsic, Operand};
 pub use program::{ACC, Block, Buffer, IterVar, Name, Program, Reduction, Scope};
-pub use stmt::{ForKind, Intrinsic, Region, Stmt};
+pub use stmt::{ForKind, Region, Stmt};
 pub use verify::verify;

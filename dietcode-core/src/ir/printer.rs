@@ -99,9 +99,11 @@ impl Display for Buffer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let scope = match self.scope {
             Scope::Global => "global",
+            Scope::Shared => "shared",
             Scope::Panel => "panel",
             Scope::Local => "local",
             Scope::Register => "register",
+            Scope::Fragment => "fragment",
             Scope::View => "view",
         };
         write!(f, "{scope} {}{}", self.name, Brackets(&self.shape))
@@ -135,6 +137,9 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
                 ForKind::Parallel => "parallel",
                 ForKind::Vectorized => "vectorized",
                 ForKind::Unrolled => "unrolled",
+                ForKind::BlockIdx => "blockIdx.x",
+                ForKind::ThreadIdx => "threadIdx.x",
+                ForKind::VThread => "vthread",
             };
             line(out, depth, format_args!("{kind} {var} in 0..{extent}"))?;
             print(body, depth + 1, out)
@@ -164,18 +169,36 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) -> fmt::Result {
             })
         }
         Stmt::Seq(stmts) => stmts.iter().try_for_each(|stmt| print(stmt, depth, out)),
-        Stmt::Intrinsic(Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, .. }) => {
-            line(
-                out,
-                depth,
-                format_args!(
-                    "{}{} = transpose {}{}, {valid} of {lanes} lanes, {columns} columns",
-                    to.name,
-                    Brackets(to_index),
-                    from.name,
-                    Brackets(from_index)
-                ),
-            )
+        Stmt::Sync => line(out, depth, "sync"),
+        Stmt::Intrinsic(intrinsic) => line(out, depth, intrinsic),
+    }
+}
+
+impl Display for Intrinsic {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let at = |buffer: &Buffer, index: &[Expr]| format!("{}{}", buffer.name, Brackets(index));
+        match self {
+            Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, .. } => {
+                let (to, from) = (at(to, to_index), at(from, from_index));
+                write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")
+            }
+            Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous } => {
+                let kind = if *asynchronous { "async copy" } else { "copy" };
+                let (to, from) = (at(to, to_index), at(from, from_index));
+                write!(f, "{to} = {kind} {from}, {valid} of {lanes} lanes")?;
+                if *to_step == 1 { Ok(()) } else { write!(f, ", {to_step} apart") }
+            }
+            Intrinsic::Commit => f.write_str("commit"),
+            Intrinsic::Wait(groups) => write!(f, "wait for all but {groups}"),
+            Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, fragments, .. } => {
+                let turned = if *reduce_stride == 1 { "" } else { " transposed" };
+                let (to, from) = (at(to, to_index), at(from, from_index));
+                write!(f, "{to} = load {fragments} {operand:?}{turned} {from}")
+            }
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+                write!(f, "{} += mma {} · {}", at(to, to_index), at(a, a_index), at(b, b_index))
+            }
+            Intrinsic::AtomicAdd { to, index, value } => write!(f, "{} += atomically {value}", at(to, index)),
         }
     }
 }

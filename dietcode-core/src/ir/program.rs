@@ -40,12 +40,16 @@ pub struct Buffer {
 pub enum Scope {
     /// The caller's memory; addressed through run-time strides, the last of which is 1.
     Global,
+    /// Memory that the threads of a GPU's block share, row-major.
+    Shared,
     /// A thread's scratch memory, row-major, in the order in which the tile reads it: a packed panel.
     Panel,
     /// A thread's stack, row-major.
     Local,
     /// Registers: every index is a constant, or the lane of a vector.
     Register,
+    /// Registers of a matrix instruction: 32 bits of packed elements each; the last dimension are those of a thread.
+    Fragment,
     /// A window into another buffer, with strides of its own, chosen at run time by [`super::Stmt::View`].
     View,
 }

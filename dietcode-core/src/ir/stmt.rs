@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Buffer, Expr, Name};
+use super::{Buffer, Expr, Intrinsic, Name};
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,8 @@ pub enum Stmt {
         /// If not.
         otherwise: Option<Box<Stmt>>,
     },
+    /// No thread of the block goes on before all have come here; what they wrote to shared memory is seen by all.
+    Sync,
     /// One after the other.
     Seq(Vec<Stmt>),
     /// A piece that the target does in a special way.
@@ -95,33 +97,13 @@ pub enum ForKind {
     Vectorized,
     /// One after the other, written out.
     Unrolled,
-}
-
-/// Operations that a target carries out with instructions of its own. Each names the loops it stands for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Intrinsic {
-    /// `for column in 0..columns { for lane in 0..lanes { to[lane fastest] = lane < valid ? from[column fastest] : 0 } }`:
-    /// a copy that exchanges which of two loops is contiguous, done in registers.
-    TransposeCopy {
-        /// The destination and its element at (0, 0); its last dimension runs over the lanes.
-        to: Arc<Buffer>,
-        /// Index of the destination at (0, 0).
-        to_index: Vec<Expr>,
-        /// Distance in elements between columns of the destination.
-        to_stride: i64,
-        /// The source; its last dimension runs over the columns.
-        from: Arc<Buffer>,
-        /// Index of the source at (0, 0).
-        from_index: Vec<Expr>,
-        /// Dimension of the source over which the lanes run.
-        from_dim: usize,
-        /// How many lanes: a power of two.
-        lanes: i64,
-        /// How many of them lie inside of the tensor.
-        valid: Expr,
-        /// How many columns.
-        columns: Expr,
-    },
+    /// Each iteration is a block of a GPU's grid. Nested ones make one grid.
+    BlockIdx,
+    /// Each iteration is a thread of a block.
+    ThreadIdx,
+    /// A part of what a thread does that lies apart from the rest, so that neighbouring threads keep neighbouring
+    /// elements; carried out by the thread itself, written out.
+    VThread,
 }
 
 impl Stmt {
@@ -169,7 +151,7 @@ impl Stmt {
                 Stmt::IfThenElse { condition, then: Box::new(f(*then)), otherwise }
             }
             Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(f)),
-            leaf @ (Stmt::Store { .. } | Stmt::Intrinsic(_)) => leaf,
+            leaf @ (Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync) => leaf,
         }
     }
 
@@ -200,28 +182,8 @@ impl Stmt {
             Stmt::IfThenElse { condition, then, otherwise } => {
                 Stmt::IfThenElse { condition: f(&condition), then, otherwise }
             }
-            Stmt::Intrinsic(Intrinsic::TransposeCopy {
-                to,
-                to_index,
-                to_stride,
-                from,
-                from_index,
-                from_dim,
-                lanes,
-                valid,
-                columns,
-            }) => Stmt::Intrinsic(Intrinsic::TransposeCopy {
-                to,
-                to_index: to_index.iter().map(&mut *f).collect(),
-                to_stride,
-                from,
-                from_index: from_index.iter().map(&mut *f).collect(),
-                from_dim,
-                lanes,
-                valid: f(&valid),
-                columns: f(&columns),
-            }),
-            other @ (Stmt::Allocate { .. } | Stmt::Seq(_)) => other,
+            Stmt::Intrinsic(intrinsic) => Stmt::Intrinsic(intrinsic.map_exprs(f)),
+            other @ (Stmt::Allocate { .. } | Stmt::Seq(_) | Stmt::Sync) => other,
         })
     }
 
@@ -236,6 +198,7 @@ impl Stmt {
         });
         renamed.map(&mut |stmt| match stmt {
             Stmt::Store { buffer, index, value } if buffer == *from => Stmt::Store { buffer: to.clone(), index, value },
+            Stmt::Intrinsic(intrinsic) => Stmt::Intrinsic(intrinsic.rename(from, to)),
             other => other,
         })
     }
@@ -262,7 +225,7 @@ impl Stmt {
                 }
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| stmt.visit(f)),
-            Stmt::Store { .. } | Stmt::Intrinsic(_) => {}
+            Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync => {}
         }
     }
 }

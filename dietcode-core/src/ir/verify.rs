@@ -3,20 +3,22 @@
 //! * A variable is used only inside of the loop or `let` that binds it, and no name is bound twice on one path.
 //! * A buffer is read and written only where it is allocated; a parameter everywhere; an input is never written.
 //! * An access has one index per dimension.
-//! * The extent of a vectorized or unrolled loop is a positive constant.
+//! * The extent of a vectorized, unrolled, threadIdx or vthread loop is a positive constant.
 //! * Extents of panels, locals and registers are positive constants.
-//! * A parallel loop stands in no other loop.
+//! * A parallel loop stands in no other loop; blockIdx and threadIdx stand in none but blockIdx.
+//! * A barrier stands in no conditional.
 
 use std::sync::Arc;
 
-use super::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
+use super::{Buffer, Expr, ForKind, Name, Scope, Stmt};
 
 /// Checks the invariants above.
 ///
 /// # Errors
 /// A sentence that names the entity; the caller adds the pass and the printed IR.
 pub fn verify(body: &Stmt, shape_vars: &[Name], params: &[Arc<Buffer>], output: &Arc<Buffer>) -> Result<(), String> {
-    let mut scope = Verifier { vars: shape_vars.to_vec(), buffers: params.to_vec(), output, loops: 0 };
+    let mut scope =
+        Verifier { vars: shape_vars.to_vec(), buffers: params.to_vec(), output, loops: Vec::new(), branches: 0 };
     scope.stmt(body)
 }
 
@@ -24,7 +26,10 @@ struct Verifier<'a> {
     vars: Vec<Name>,
     buffers: Vec<Arc<Buffer>>,
     output: &'a Arc<Buffer>,
-    loops: usize,
+    /// The kinds of the loops around, outermost first.
+    loops: Vec<ForKind>,
+    /// How many conditionals stand around.
+    branches: usize,
 }
 
 impl Verifier<'_> {
@@ -32,10 +37,10 @@ impl Verifier<'_> {
         match stmt {
             Stmt::For { var, extent, kind, body } => {
                 self.expr(extent)?;
-                check_loop(var, extent, *kind, self.loops)?;
-                self.loops += 1;
+                check_loop(var, extent, *kind, &self.loops)?;
+                self.loops.push(*kind);
                 self.bind(var, |scope| scope.stmt(body))?;
-                self.loops -= 1;
+                self.loops.pop();
                 Ok(())
             }
             Stmt::Let { var, value, body } => {
@@ -43,9 +48,7 @@ impl Verifier<'_> {
                 self.bind(var, |scope| scope.stmt(body))
             }
             Stmt::Store { buffer, index, value } => {
-                if buffer.scope == Scope::Global && buffer != self.output {
-                    return Err(format!("input `{}` is written", buffer.name));
-                }
+                self.may_write(buffer)?;
                 self.access(buffer, index)?;
                 self.expr(value)
             }
@@ -64,17 +67,32 @@ impl Verifier<'_> {
             }
             Stmt::IfThenElse { condition, then, otherwise } => {
                 self.expr(condition)?;
+                self.branches += 1;
                 self.stmt(then)?;
-                otherwise.iter().try_for_each(|otherwise| self.stmt(otherwise))
+                otherwise.iter().try_for_each(|otherwise| self.stmt(otherwise))?;
+                self.branches -= 1;
+                Ok(())
             }
             Stmt::Seq(stmts) => stmts.iter().try_for_each(|stmt| self.stmt(stmt)),
-            Stmt::Intrinsic(Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, .. }) => {
-                self.access(to, to_index)?;
-                self.access(from, from_index)?;
-                self.expr(valid)?;
-                self.expr(columns)
+            Stmt::Sync if self.branches > 0 => Err("a barrier stands where not all threads may come".into()),
+            Stmt::Sync => Ok(()),
+            Stmt::Intrinsic(intrinsic) => {
+                for (buffer, index, written) in intrinsic.accesses() {
+                    if written {
+                        self.may_write(buffer)?;
+                    }
+                    self.access(buffer, index)?;
+                }
+                intrinsic.values().into_iter().try_for_each(|value| self.expr(value))
             }
         }
+    }
+
+    fn may_write(&self, buffer: &Arc<Buffer>) -> Result<(), String> {
+        if buffer.scope == Scope::Global && buffer != self.output {
+            return Err(format!("input `{}` is written", buffer.name));
+        }
+        Ok(())
     }
 
     fn bind(&mut self, var: &Name, inside: impl FnOnce(&mut Self) -> Result<(), String>) -> Result<(), String> {
@@ -124,12 +142,17 @@ impl Verifier<'_> {
     }
 }
 
-fn check_loop(var: &Name, extent: &Expr, kind: ForKind, depth: usize) -> Result<(), String> {
+fn check_loop(var: &Name, extent: &Expr, kind: ForKind, around: &[ForKind]) -> Result<(), String> {
+    let constant = extent.as_int().is_some_and(|extent| extent >= 1);
+    let only = |kinds: &[ForKind]| around.iter().all(|outer| kinds.contains(outer));
     match kind {
-        ForKind::Vectorized | ForKind::Unrolled if extent.as_int().is_none_or(|extent| extent < 1) => {
+        ForKind::Vectorized | ForKind::Unrolled | ForKind::ThreadIdx | ForKind::VThread if !constant => {
             Err(format!("loop `{var}` is {kind:?} but its extent is `{extent}`"))
         }
-        ForKind::Parallel if depth > 0 => Err(format!("parallel loop `{var}` stands in another loop")),
+        ForKind::Parallel if !around.is_empty() => Err(format!("parallel loop `{var}` stands in another loop")),
+        ForKind::BlockIdx | ForKind::ThreadIdx if !only(&[ForKind::BlockIdx]) => {
+            Err(format!("loop `{var}` is {kind:?} but stands in a loop that is none of the grid"))
+        }
         _ => Ok(()),
     }
 }

@@ -52,9 +52,9 @@ pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
     })
 }
 
-/// A staged copy: a tensor's element into a panel.
+/// A staged copy: a tensor's element into a panel or into shared memory.
 fn is_copy(to: &Scope, value: &Expr) -> bool {
-    *to == Scope::Panel && matches!(value, Expr::Load(from, _) if from.scope == Scope::Global)
+    matches!(to, Scope::Panel | Scope::Shared) && matches!(value, Expr::Load(from, _) if from.scope == Scope::Global)
 }
 
 /// Whether the compute part is right without a guard.

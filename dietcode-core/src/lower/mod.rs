@@ -8,22 +8,28 @@ mod guard;
 mod local_padding;
 mod nest;
 mod partition;
+mod pipeline;
 mod registers;
+mod shared;
 mod stage;
 mod storage;
+mod tensorize;
 mod transpose;
 mod unroll;
+mod vector_copy;
 mod vectorize;
+mod write_back;
 
 use std::sync::Arc;
 
 pub(crate) use local_padding::guards_that_stay;
+pub(crate) use write_back::workspace;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};
-use crate::schedule::Schedule;
+use crate::schedule::{Combine, Schedule};
 use crate::{Error, ErrorKind, Result};
 
-/// A lowered kernel: what one thread does for each of the parallel tiles.
+/// A lowered kernel: what one thread does for each of the parallel tiles; on a GPU the grid's loops stand in the body.
 #[derive(Clone, Debug)]
 pub struct LoopNest {
     /// The kernel's name.
@@ -32,15 +38,17 @@ pub struct LoopNest {
     pub shape_vars: Vec<Name>,
     /// The tensors, in the order of the ABI.
     pub params: Vec<Arc<Buffer>>,
-    /// The tensor that is written.
+    /// The tensor that is written; parts of sums go to the workspace instead.
     pub output: Arc<Buffer>,
+    /// Global memory for the parts of split sums, which the caller provides behind the tensors.
+    pub workspace: Option<Arc<Buffer>>,
     /// The parallel loop's variable and extent; the extent names shape variables only.
     pub grid: Option<(Name, Expr)>,
     /// What stands in the parallel loop.
     pub body: Stmt,
-    /// Offsets of the panels in a thread's scratch memory, in bytes.
+    /// Offsets of the panels in a thread's scratch memory, or of the tiles in a block's shared memory, in bytes.
     pub panels: Vec<(Arc<Buffer>, i64)>,
-    /// Bytes of scratch memory that a thread needs.
+    /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs.
     pub scratch_bytes: i64,
 }
 
@@ -66,23 +74,45 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
     };
     let body = pass("nest", nest::build(schedule)?)?;
     let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
-    let body = pass("transpose", transpose::transpose(body))?;
-    let body = pass("partition", partition::partition(body))?;
-    let body = pass("vectorize", vectorize::vectorize(body))?;
-    let body = pass("registers", registers::registers(body))?;
+    let body = if schedule.is_gpu() {
+        let body = pass("vector_copy", vector_copy::vector_copy(body))?;
+        let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
+        pass("pipeline", pipeline::pipeline(body, schedule)?)?
+    } else {
+        let body = pass("transpose", transpose::transpose(body))?;
+        let body = pass("partition", partition::partition(body))?;
+        pass("vectorize", vectorize::vectorize(body))?
+    };
+    let body = pass("registers", registers::registers(body, schedule.is_gpu()))?;
     let body = pass("unroll", unroll::unroll(body))?;
     let (panels, scratch_bytes) = storage::storage(&body);
     let (grid, body) = grid(body);
+    let Writes { workspace, output } = Writes::of(schedule);
     Ok(LoopNest {
         name: schedule.program.name.clone(),
         shape_vars: schedule.program.shape_vars.clone(),
         params: schedule.program.params.clone(),
-        output: schedule.block.output.clone(),
+        output,
+        workspace,
         grid,
         body,
         panels,
         scratch_bytes,
     })
+}
+
+/// Where a kernel writes.
+struct Writes {
+    workspace: Option<Arc<Buffer>>,
+    output: Arc<Buffer>,
+}
+
+impl Writes {
+    fn of(schedule: &Schedule) -> Writes {
+        let workspace = (schedule.rfactor == Some(Combine::Workspace)).then(|| workspace(schedule).0);
+        let output = workspace.clone().unwrap_or_else(|| schedule.block.output.clone());
+        Writes { workspace, output }
+    }
 }
 
 /// Takes the parallel loop off.
@@ -96,7 +126,9 @@ fn grid(body: Stmt) -> (Option<(Name, Expr)>, Stmt) {
 /// The body, if the invariants hold.
 fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let program = &schedule.program;
-    match verify(&body, &program.shape_vars, &program.params, &schedule.block.output) {
+    let Writes { workspace, output } = Writes::of(schedule);
+    let buffers: Vec<Arc<Buffer>> = program.params.iter().cloned().chain(workspace).collect();
+    match verify(&body, &program.shape_vars, &buffers, &output) {
         Ok(()) => Ok(body),
         Err(why) => {
             let trace: Vec<String> = schedule.trace().iter().map(ToString::to_string).collect();

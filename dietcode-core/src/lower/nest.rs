@@ -19,7 +19,9 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
+use super::shared::{self, SharedStage};
 use super::stage::{self, Stage};
+use super::write_back;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Relation, Schedule};
@@ -34,6 +36,7 @@ struct Builder<'a> {
     schedule: &'a Schedule,
     guards: Vec<Guard>,
     stages: Vec<Stage>,
+    shared: Vec<SharedStage>,
     /// How many loops stand around the accumulators' tile.
     tile_depth: usize,
     tile: Arc<Buffer>,
@@ -52,10 +55,11 @@ impl<'a> Builder<'a> {
     fn new(schedule: &'a Schedule) -> Result<Builder<'a>> {
         let guards = guard::of(schedule);
         let stages = stage::of(schedule, &guards)?;
+        let shared = shared::of(schedule, &guards)?;
         let tile_depth = schedule.tile_depth();
         let tile = tile_buffer(schedule, tile_depth)?;
         let sums = sums(schedule, tile_depth)?;
-        Ok(Builder { schedule, guards, stages, tile_depth, tile, sums })
+        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums })
     }
 
     /// What stands inside of the outermost `depth` loops.
@@ -79,8 +83,23 @@ impl<'a> Builder<'a> {
 
     /// The stages of this depth around a statement.
     fn staged(&self, depth: usize, body: Stmt) -> Stmt {
+        let body = self.shared(depth, body);
         let here = self.stages.iter().filter(|stage| stage.depth == depth);
         here.fold(body, |body, stage| stage.around(body, |leaf| self.nest(depth, &stage.dims, leaf)))
+    }
+
+    /// The tiles in shared memory of this depth around a statement: no thread reads before all have filled, and none fills
+    /// again before all have read.
+    fn shared(&self, depth: usize, body: Stmt) -> Stmt {
+        let here: Vec<&SharedStage> = self.shared.iter().filter(|stage| stage.depth == depth).collect();
+        if here.is_empty() {
+            return body;
+        }
+        let fills = here.iter().map(|stage| stage.fill(self.schedule));
+        let body = Stmt::seq(fills.chain([Stmt::Sync, body, Stmt::Sync]));
+        let allocate =
+            |body, stage: &&SharedStage| Stmt::Allocate { buffer: stage.target.clone(), body: Box::new(body) };
+        here.iter().rev().fold(body, allocate)
     }
 
     /// A loop of the schedule around a statement, with the `let`s that it completes.
@@ -107,7 +126,7 @@ impl<'a> Builder<'a> {
     fn lets(&self, bound: &[Name], body: Stmt) -> Stmt {
         let schedule = self.schedule;
         schedule.relations.iter().fold(body, |body, relation| {
-            let Relation::Fuse { fused, outer, inner, inner_extent } = relation else { return body };
+            let Relation::Fuse { fused, outer, inner, inner_extent, .. } = relation else { return body };
             let value = schedule.in_loops(&Expr::Var(fused.clone()));
             let parts = || schedule.loops.iter().filter(|l| value.uses(&l.name));
             let complete = parts().all(|l| bound.contains(&l.name));
@@ -154,7 +173,7 @@ impl<'a> Builder<'a> {
     /// where the output's guards stand anyway.
     fn start(&self, reduction: &Reduction) -> Expr {
         match reduction.init {
-            Expr::Float(value) if self.partial().is_none() => Expr::Float(value),
+            Expr::Float(value) if self.partial().is_none() && self.schedule.rfactor.is_none() => Expr::Float(value),
             _ => Expr::Float(0.0),
         }
     }
@@ -172,6 +191,7 @@ impl<'a> Builder<'a> {
 
     fn accumulate(&self, reduction: &Reduction) -> Stmt {
         let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
+        let update = self.shared.iter().fold(update, |e, stage| stage.redirect(&e));
         let tile = Expr::Load(self.tile.clone(), self.tile_index());
         let sum = Expr::Binary(crate::ir::BinaryOp::Add, Box::new(tile), Box::new(self.schedule.unsplit(&update)));
         let add = Stmt::if_(guard::all(&self.guards), self.store_tile(sum));
@@ -209,24 +229,41 @@ impl<'a> Builder<'a> {
 
     /// The reduction loops around the tile: whether this is their first step, and whether it is their last.
     fn partial(&self) -> Option<(Expr, Expr)> {
-        let outer: Vec<usize> =
-            (0..self.tile_depth).filter(|&at| self.schedule.loops[at].role == Role::Reduce).collect();
+        let loops = &self.schedule.loops;
+        let waits = |at: &usize| loops[*at].role == Role::Reduce && loops[*at].kind != ForKind::BlockIdx;
+        let outer: Vec<usize> = (0..self.tile_depth).filter(waits).collect();
         let all = |value: &dyn Fn(usize) -> Expr| {
             outer.iter().fold(Expr::Int(1), |all, &at| all.and(is(&self.schedule.loops[at].name, value(at))))
         };
         (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.schedule.iterations(at).sub(Expr::Int(1)))))
     }
 
-    /// Moves the tile to memory, then to the output, the loop along which the output is contiguous innermost.
+    /// From the tile to the output. On a CPU through memory, so that the loop along which the output is contiguous can
+    /// stand innermost; on a GPU right from a thread's registers.
     fn write_back(&self, reduction: &Reduction) -> Stmt {
-        let block = &self.schedule.block;
+        let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
+        if self.schedule.is_gpu() {
+            return self.finish(reduction, &from_tile, &|leaf| {
+                write_back::over_registers(self.schedule, self.tile_depth, leaf)
+            });
+        }
         let spill = Arc::new(Buffer {
-            name: self.schedule.fresh_name(&format!("{}_out", block.output.name)),
+            name: self.schedule.fresh_name(&format!("{}_out", self.schedule.block.output.name)),
             ..(*self.tile).clone()
         });
-        let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
         let copy = self.over_tile(Stmt::Store { buffer: spill.clone(), index: self.tile_index(), value: from_tile });
         let sum = Expr::Load(spill.clone(), self.tile_index());
+        let stores = self.finish(reduction, &sum, &|leaf| self.over_output(leaf));
+        Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
+    }
+
+    /// What becomes of the sums: the epilogue's values, or parts that meet elsewhere.
+    fn finish(&self, reduction: &Reduction, sum: &Expr, over: &dyn Fn(Stmt) -> Stmt) -> Stmt {
+        let block = &self.schedule.block;
+        if let Some(combine) = self.schedule.rfactor {
+            let part = write_back::part(self.schedule, combine, sum.clone());
+            return over(Stmt::if_(self.spatial_guards(), part));
+        }
         let plus = |start: Expr| match start {
             Expr::Float(0.0) => sum.clone(),
             start => Expr::Binary(crate::ir::BinaryOp::Add, Box::new(start), Box::new(sum.clone())),
@@ -235,9 +272,9 @@ impl<'a> Builder<'a> {
             let epilogue = self.schedule.unsplit(&block.epilogue);
             epilogue.map(&mut |e| matches!(e, Expr::Var(name) if &**name == ACC).then(|| value.clone()))
         };
-        let store = |value: Expr| self.over_output(Stmt::if_(self.spatial_guards(), self.store_output(value)));
-        let stores = match self.partial() {
-            None if self.start(reduction) == reduction.init => store(finish(&sum)),
+        let store = |value: Expr| over(Stmt::if_(self.spatial_guards(), self.store_output(value)));
+        match self.partial() {
+            None if self.start(reduction) == reduction.init => store(finish(sum)),
             None => store(finish(&plus(self.schedule.unsplit(&reduction.init)))),
             Some((first, last)) => {
                 let (buffer, index) = match &self.sums {
@@ -250,14 +287,13 @@ impl<'a> Builder<'a> {
                 let so_far = Expr::Load(buffer.clone(), index.clone());
                 let wait = |value: Expr| match self.sums {
                     // It has a place also for what lies outside of the output.
-                    Some(_) => self.over_output(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value }),
+                    Some(_) => over(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value }),
                     None => store(value),
                 };
                 let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), wait(plus(start)));
                 if_else(&first, from(self.schedule.unsplit(&reduction.init)), from(so_far))
             }
-        };
-        Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
+        }
     }
 
     /// The spatial loops of the tile, in the order in which the output lies in memory.
@@ -273,7 +309,8 @@ impl<'a> Builder<'a> {
 /// Partial sums wait in the output, but in one of 16 bits they would be rounded at each step: they get a panel.
 fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let output = &schedule.block.output;
-    let outermost = schedule.loops[..tile_depth].iter().position(|l| l.role == Role::Reduce);
+    let waits = |l: &crate::schedule::Loop| l.role == Role::Reduce && l.kind != ForKind::BlockIdx;
+    let outermost = schedule.loops[..tile_depth].iter().position(waits);
     let Some(depth) = outermost.filter(|_| output.dtype.is_half()) else { return Ok(None) };
     let dims = tile_dims(schedule, depth);
     if let Some(&at) = dims.iter().find(|&&at| schedule.loops[at].limit.is_none()) {

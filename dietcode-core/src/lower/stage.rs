@@ -26,7 +26,7 @@ pub(super) struct Stage {
 /// The stages of a schedule; a read that never leaves the tensor and needs no packing has none.
 pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Vec<Stage>> {
     let mut stages = Vec::new();
-    for read in &schedule.cache_reads {
+    for read in schedule.cache_reads.iter().filter(|read| !matches!(read.staging, Staging::Shared(_))) {
         let relevant = guards.iter().filter(|guard| read.index.iter().any(|e| e.uses(&guard.root)));
         let guards = guard::all(relevant);
         if read.staging == Staging::Edge && guards == Expr::Int(1) {
@@ -105,7 +105,7 @@ impl Stage {
             nest(Stmt::if_(self.guards.clone(), store))
         };
         match self.read.staging {
-            Staging::Always => {
+            Staging::Always | Staging::Shared(_) => {
                 let body = Box::new(Stmt::seq([copy_to(&self.target), body]));
                 Stmt::Allocate { buffer: self.target.clone(), body }
             }

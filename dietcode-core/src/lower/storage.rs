@@ -1,4 +1,4 @@
-//! Storage: where in a thread's scratch memory each panel lies.
+//! Storage: where in a thread's scratch memory each panel lies, or in a block's shared memory each tile.
 //!
 //! It stands last: only now is it known which panels there are. Panels that live at the same time get disjoint places,
 //! aligned to cache lines; one that is gone leaves its place to the next.
@@ -20,7 +20,7 @@ pub(super) fn storage(body: &Stmt) -> (Vec<(Arc<Buffer>, i64)>, i64) {
 /// Places what is allocated inside of a statement from `free` on; returns the end of what it needs.
 fn place(stmt: &Stmt, free: i64, places: &mut Vec<(Arc<Buffer>, i64)>) -> i64 {
     match stmt {
-        Stmt::Allocate { buffer, body } if buffer.scope == Scope::Panel => {
+        Stmt::Allocate { buffer, body } if matches!(buffer.scope, Scope::Panel | Scope::Shared) => {
             let bytes = buffer.bytes().unwrap_or(0);
             places.push((buffer.clone(), free));
             place(body, free + (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, places)
@@ -32,6 +32,6 @@ fn place(stmt: &Stmt, free: i64, places: &mut Vec<(Arc<Buffer>, i64)>) -> i64 {
             otherwise.iter().fold(then, |end, stmt| end.max(place(stmt, free, places)))
         }
         Stmt::Seq(stmts) => stmts.iter().fold(free, |end, stmt| end.max(place(stmt, free, places))),
-        Stmt::Store { .. } | Stmt::Intrinsic(_) => free,
+        Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync => free,
     }
 }

@@ -12,6 +12,20 @@ pub enum Staging {
     /// Only where the tile hangs over the edge of the tensor; inside, it is read in place. This is what makes local
     /// padding free for an operand that needs no packing.
     Edge,
+    /// Always: into a tile that all threads of a GPU's block share and fill together.
+    Shared(SharedTile),
+}
+
+/// How a tile in shared memory is filled and laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SharedTile {
+    /// How many neighbouring elements a thread copies at once.
+    pub vector: i64,
+    /// Elements that follow each row without being used, so that rows begin in different banks.
+    pub pad: i64,
+    /// Which dimension lies contiguous: that of the tensor, or, if this is set, the spatial one, with the summed ones
+    /// outside, so that a thread's operands are neighbours.
+    pub reduce_outside: bool,
 }
 
 impl Schedule {
@@ -29,6 +43,9 @@ impl Schedule {
     /// The reduction does not read the tensor, or it is staged already.
     pub fn cache_read(&mut self, buffer: &str, staging: Staging) -> Result<Vec<Name>> {
         legality::cache_read(self, buffer)?;
+        if let Staging::Shared(tile) = staging {
+            legality::shared_tile(self, buffer, tile)?;
+        }
         let mut names = Vec::new();
         for (read, index) in self.block.update_reads() {
             if &*read.name != buffer || read.scope != Scope::Global {
@@ -37,6 +54,7 @@ impl Schedule {
             let what = match staging {
                 Staging::Always => "panel",
                 Staging::Edge => "view",
+                Staging::Shared(_) => "shared",
             };
             let name = self.fresh_name(&format!("{buffer}_{what}"));
             names.push(name.clone());

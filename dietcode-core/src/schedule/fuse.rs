@@ -30,7 +30,9 @@ impl Schedule {
         };
         self.loops.splice(a..=b, [both]);
         self.record(Instruction::Fuse { loops: [outer.name.clone(), inner.name.clone()], into: fused.clone() });
-        self.relations.push(Relation::Fuse { fused, outer: outer.name, inner: inner.name, inner_extent: inner.extent });
+        let limits = [outer.limit, inner.limit];
+        let (outer, inner, inner_extent) = (outer.name, inner.name, inner.extent);
+        self.relations.push(Relation::Fuse { fused, outer, inner, inner_extent, limits });
         Ok(())
     }
 }

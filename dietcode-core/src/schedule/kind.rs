@@ -29,6 +29,31 @@ impl Schedule {
         self.set_kind(name, ForKind::Unrolled)
     }
 
+    /// `for b` → each iteration is a block of a GPU's grid. TVM's `bind` to blockIdx.x; of several, the outermost counts
+    /// slowest.
+    ///
+    /// # Errors
+    /// The loop stands in one that is none of the grid, or is summed over with an extent that is no constant.
+    pub fn bind_block(&mut self, name: &str) -> Result<()> {
+        self.set_kind(name, ForKind::BlockIdx)
+    }
+
+    /// `for t in 0..256` → each iteration is a thread of a block. TVM's `bind` to threadIdx.x.
+    ///
+    /// # Errors
+    /// The loop stands in one that is none of the grid, is summed over, or its extent is no constant up to 1024.
+    pub fn bind_thread(&mut self, name: &str) -> Result<()> {
+        self.set_kind(name, ForKind::ThreadIdx)
+    }
+
+    /// `for v in 0..2` → parts that each thread carries out one after the other, written out. TVM's virtual threads.
+    ///
+    /// # Errors
+    /// The loop is summed over, or its extent is no small constant.
+    pub fn vthread(&mut self, name: &str) -> Result<()> {
+        self.set_kind(name, ForKind::VThread)
+    }
+
     fn set_kind(&mut self, name: &str, kind: ForKind) -> Result<()> {
         let at = self.find(name)?;
         legality::kind(self, at, kind)?;

@@ -2,7 +2,7 @@
 
 use dietcode_syntax::Role;
 
-use super::{Relation, Schedule, Tail};
+use super::{MatrixUnit, Pipeline, Relation, Schedule, SharedTile, Staging, Tail};
 use crate::ir::{ForKind, Scope};
 use crate::{Error, Result};
 
@@ -72,26 +72,40 @@ pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) 
     loops_are_free(schedule)
 }
 
-/// Parallel: the outermost loop, spatial. Vectorized: the innermost, spatial, of constant extent. Unrolled: constant,
-/// and not too many copies in all.
+/// The most threads of a block, on every GPU.
+const MOST_THREADS: i64 = 1024;
+
+/// Parallel: the outermost loop, spatial. Vectorized: the innermost, spatial, of constant extent. Unrolled and vthread:
+/// constant, and not too many copies in all. Those of a GPU's grid stand outermost.
 pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> {
     let l = &schedule.loops[at];
     let constant = l.extent.as_int();
     match kind {
         ForKind::Serial => Ok(()),
         ForKind::Parallel if at != 0 => refuse(schedule, format!("parallel: `{}` is not the outermost loop", l.name)),
-        ForKind::Parallel | ForKind::Vectorized if l.role != Role::Spatial => {
+        ForKind::BlockIdx if l.role == Role::Reduce && constant.is_none() => {
+            refuse(schedule, format!("bind: `{}` is summed over; the grid needs a constant extent of it", l.name))
+        }
+        ForKind::BlockIdx | ForKind::ThreadIdx
+            if schedule.loops[..at].iter().any(|outer| outer.kind != ForKind::BlockIdx) =>
+        {
+            refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
+        }
+        ForKind::ThreadIdx if !constant.is_some_and(|threads| threads <= MOST_THREADS) => {
+            refuse(schedule, format!("bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent))
+        }
+        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadIdx | ForKind::VThread if l.role != Role::Spatial => {
             refuse(schedule, format!("`{}` is summed over: its iterations depend on each other", l.name))
         }
-        ForKind::Parallel => Ok(()),
+        ForKind::Parallel | ForKind::BlockIdx | ForKind::ThreadIdx => Ok(()),
         ForKind::Vectorized if at + 1 != schedule.loops.len() => {
             refuse(schedule, format!("vectorize: `{}` is not the innermost loop", l.name))
         }
         ForKind::Vectorized if !constant.is_some_and(|lanes| matches!(lanes, 2 | 4 | 8 | 16)) => {
             refuse(schedule, format!("vectorize: `{}` has {} iterations; vectors have 2, 4, 8 or 16", l.name, l.extent))
         }
-        ForKind::Unrolled => {
-            let unrolled = schedule.loops.iter().filter(|l| l.kind == ForKind::Unrolled);
+        ForKind::Unrolled | ForKind::VThread => {
+            let unrolled = schedule.loops.iter().filter(|l| [ForKind::Unrolled, ForKind::VThread].contains(&l.kind));
             let others = unrolled.filter_map(|l| l.extent.as_int()).fold(1, i64::saturating_mul);
             match constant.map(|extent| extent.saturating_mul(others)) {
                 Some(copies) if copies <= MOST_COPIES => Ok(()),
@@ -118,6 +132,56 @@ pub(super) fn cache_read(schedule: &Schedule, buffer: &str) -> Result<()> {
         return refuse(schedule, format!("cache_read: `{buffer}` is staged already"));
     }
     Ok(())
+}
+
+/// Copies that overlap with the computation need tiles in shared memory, and buffers to arrive in.
+pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
+    let shared = |read: &super::CacheRead| matches!(read.staging, Staging::Shared(_));
+    match pipeline {
+        _ if !schedule.cache_reads.iter().any(shared) => {
+            refuse(schedule, "pipeline: nothing is staged in shared memory")
+        }
+        Pipeline::Async(stages) if !(2..=8).contains(&stages) => {
+            refuse(schedule, format!("pipeline: {stages} stages; asynchronous copies need 2 to 8"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A tile in shared memory is filled by all threads of a block.
+pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -> Result<()> {
+    if !schedule.is_gpu() {
+        return refuse(
+            schedule,
+            format!("cache_read: `{buffer}` is to be shared by threads, but no loop is bound to them"),
+        );
+    }
+    if ![1, 2, 4, 8, 16].contains(&tile.vector) || !(0..=1024).contains(&tile.pad) {
+        let SharedTile { vector, pad, .. } = tile;
+        return refuse(
+            schedule,
+            format!(
+                "cache_read: `{buffer}` by vectors of {vector}, padded by {pad}: a vector has 1, 2, 4, 8 or 16 elements, the padding up to 1024"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// The part of a sum that a block of the grid computes must be all that meets elsewhere.
+pub(super) fn rfactor(schedule: &Schedule) -> Result<()> {
+    let split = schedule.loops.iter().any(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
+    if split { Ok(()) } else { refuse(schedule, "rfactor: no reduction is bound to the grid") }
+}
+
+/// A matrix unit replaces the innermost loops: rows, columns and steps of one instruction, of constant extents.
+pub(super) fn tensorize(schedule: &Schedule, unit: MatrixUnit) -> Result<()> {
+    let extents: Vec<Option<i64>> = schedule.loops.iter().rev().take(3).map(|l| l.extent.as_int()).collect();
+    if extents == [Some(unit.steps()), Some(2), Some(2)] && schedule.is_gpu() {
+        return Ok(());
+    }
+    let steps = unit.steps();
+    refuse(schedule, format!("tensorize: the innermost loops must have 2, 2 and {steps} iterations of a thread each"))
 }
 
 /// A panel needs constant extents: every loop inside of it, over which the read moves, has a constant limit.

@@ -11,16 +11,23 @@ mod decompose_reduction;
 mod fuse;
 mod kind;
 mod legality;
+mod pipeline;
 mod reorder;
+mod rfactor;
 mod split;
+mod tensorize;
 mod trace;
+mod vectorize_store;
 
 use dietcode_syntax::Role;
 use std::ops::{Add, Div, Mul, Rem};
 
-pub use cache_read::Staging;
+pub use cache_read::{SharedTile, Staging};
 pub(crate) use legality::MOST_COPIES;
+pub use pipeline::Pipeline;
+pub use rfactor::Combine;
 pub use split::Tail;
+pub use tensorize::MatrixUnit;
 pub use trace::Instruction;
 
 use crate::Error;
@@ -38,6 +45,14 @@ pub struct Schedule {
     pub(crate) cache_reads: Vec<CacheRead>,
     pub(crate) cache_write: Option<CacheWrite>,
     pub(crate) decomposed: bool,
+    /// How the copies into shared memory overlap with the computation.
+    pub(crate) pipeline: Option<Pipeline>,
+    /// The matrix unit that carries out the innermost loops.
+    pub(crate) matrix_unit: Option<MatrixUnit>,
+    /// How the parts of a sum meet that different blocks of the grid compute.
+    pub(crate) rfactor: Option<Combine>,
+    /// How many neighbours a thread stores at once.
+    pub(crate) store_lanes: i64,
     trace: Vec<Instruction>,
 }
 
@@ -58,8 +73,8 @@ pub(crate) struct Loop {
 pub(crate) enum Relation {
     /// `parent = outer · factor + inner`; if `guard`, only where `parent < extent`.
     Split { parent: Name, outer: Name, inner: Name, factor: i64, extent: Expr, guard: bool },
-    /// `outer = fused / inner_extent`, `inner = fused % inner_extent`.
-    Fuse { fused: Name, outer: Name, inner: Name, inner_extent: Expr },
+    /// `outer = fused / inner_extent`, `inner = fused % inner_extent`; the limits are those of outer and inner.
+    Fuse { fused: Name, outer: Name, inner: Name, inner_extent: Expr, limits: [Option<i64>; 2] },
 }
 
 /// A staged copy of one read.
@@ -111,6 +126,10 @@ impl Schedule {
             cache_reads: Vec::new(),
             cache_write: None,
             decomposed: false,
+            pipeline: None,
+            matrix_unit: None,
+            rfactor: None,
+            store_lanes: 1,
             trace: Vec::new(),
         }
     }
@@ -142,7 +161,7 @@ impl Schedule {
                 let value = Expr::Var(outer.clone()).mul(Expr::Int(*factor)).add(Expr::Var(inner.clone()));
                 e.substitute(parent, &value)
             }
-            Relation::Fuse { fused, outer, inner, inner_extent } if through_fused => {
+            Relation::Fuse { fused, outer, inner, inner_extent, .. } if through_fused => {
                 let fused = Expr::Var(fused.clone());
                 e.substitute(outer, &fused.clone().div(inner_extent.clone()))
                     .substitute(inner, &fused.rem(inner_extent.clone()))
@@ -172,6 +191,25 @@ impl Schedule {
             _ => None,
         });
         padded.flatten().collect()
+    }
+
+    /// Whether the loops are those of a GPU's kernel.
+    pub(crate) fn is_gpu(&self) -> bool {
+        self.loops.iter().any(|l| l.kind == ForKind::ThreadIdx)
+    }
+
+    /// What the loop over a block's threads was fused of, the part that counts slowest first.
+    pub(crate) fn thread_parts(&self) -> Vec<Name> {
+        let thread = self.loops.iter().find(|l| l.kind == ForKind::ThreadIdx);
+        thread.map_or_else(Vec::new, |l| self.parts(&l.name))
+    }
+
+    fn parts(&self, name: &Name) -> Vec<Name> {
+        let fused = self.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { fused, outer, inner, .. } if fused == name => Some((outer, inner)),
+            _ => None,
+        });
+        fused.map_or_else(|| vec![name.clone()], |(outer, inner)| [self.parts(outer), self.parts(inner)].concat())
     }
 
     pub(crate) fn record(&mut self, instruction: Instruction) {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Staging, Tail};
+use super::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
 use crate::ir::{ForKind, Name};
 
 /// One applied primitive with its decisions.
@@ -28,7 +28,8 @@ pub enum Instruction {
         /// The new one.
         into: Name,
     },
-    /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`].
+    /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`],
+    /// [`super::Schedule::bind_block`], [`super::Schedule::bind_thread`], [`super::Schedule::vthread`].
     Kind(ForKind, Name),
     /// See [`super::Schedule::cache_read`].
     CacheRead {
@@ -50,6 +51,14 @@ pub enum Instruction {
     },
     /// See [`super::Schedule::decompose_reduction`].
     DecomposeReduction,
+    /// See [`super::Schedule::pipeline`].
+    Pipeline(Pipeline),
+    /// See [`super::Schedule::tensorize`].
+    Tensorize(MatrixUnit),
+    /// See [`super::Schedule::rfactor`].
+    Rfactor(Combine),
+    /// See [`super::Schedule::vectorize_store`].
+    VectorizeStore(i64),
 }
 
 impl Display for Instruction {
@@ -68,17 +77,36 @@ impl Display for Instruction {
             Instruction::Kind(ForKind::Parallel, name) => write!(f, "parallel({name})"),
             Instruction::Kind(ForKind::Vectorized, name) => write!(f, "vectorize({name})"),
             Instruction::Kind(ForKind::Unrolled, name) => write!(f, "unroll({name})"),
+            Instruction::Kind(ForKind::BlockIdx, name) => write!(f, "bind({name}, blockIdx.x)"),
+            Instruction::Kind(ForKind::ThreadIdx, name) => write!(f, "bind({name}, threadIdx.x)"),
+            Instruction::Kind(ForKind::VThread, name) => write!(f, "vthread({name})"),
             Instruction::CacheRead { buffer, staging, into } => {
-                let staging = match staging {
-                    Staging::Always => "always",
-                    Staging::Edge => "edge",
-                };
                 write!(f, "{} = cache_read({buffer}, {staging})", into.join(", "))
             }
             Instruction::CacheWrite(into) => write!(f, "{into} = cache_write()"),
             Instruction::ComputeAt { stage, at: Some(at) } => write!(f, "compute_at({stage}, {at})"),
             Instruction::ComputeAt { stage, at: None } => write!(f, "compute_at({stage})"),
             Instruction::DecomposeReduction => write!(f, "decompose_reduction()"),
+            Instruction::Pipeline(Pipeline::Registers) => write!(f, "pipeline(registers)"),
+            Instruction::Pipeline(Pipeline::Async(stages)) => write!(f, "pipeline(async, {stages})"),
+            Instruction::Tensorize(MatrixUnit::Half) => write!(f, "tensorize(m16n8k16)"),
+            Instruction::Tensorize(MatrixUnit::Tf32) => write!(f, "tensorize(m16n8k8, tf32)"),
+            Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
+            Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),
+            Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),
+        }
+    }
+}
+
+impl Display for Staging {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Staging::Always => f.write_str("always"),
+            Staging::Edge => f.write_str("edge"),
+            Staging::Shared(SharedTile { vector, pad, reduce_outside }) => {
+                let layout = if *reduce_outside { ", reduce_outside" } else { "" };
+                write!(f, "shared, vector {vector}, pad {pad}{layout}")
+            }
         }
     }
 }

@@ -1,0 +1,173 @@
+//! Operations that a target carries out with instructions of its own.
+
+use std::sync::Arc;
+
+use super::{Buffer, Expr};
+
+/// A special operation. Each says in loops what it stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intrinsic {
+    /// `for column in 0..columns { for lane in 0..lanes { to[lane fastest] = lane < valid ? from[column fastest] : 0 } }`:
+    /// a copy that exchanges which of two loops is contiguous, done in registers.
+    TransposeCopy {
+        /// The destination and its element at (0, 0); its last dimension runs over the lanes.
+        to: Arc<Buffer>,
+        /// Index of the destination at (0, 0).
+        to_index: Vec<Expr>,
+        /// Distance in elements between columns of the destination.
+        to_stride: i64,
+        /// The source; its last dimension runs over the columns.
+        from: Arc<Buffer>,
+        /// Index of the source at (0, 0).
+        from_index: Vec<Expr>,
+        /// Dimension of the source over which the lanes run.
+        from_dim: usize,
+        /// How many lanes: a power of two.
+        lanes: i64,
+        /// How many of them lie inside of the tensor.
+        valid: Expr,
+        /// How many columns.
+        columns: Expr,
+    },
+    /// `for lane in 0..lanes { to[.. + lane·to_step] = lane < valid ? from[.. + lane] : 0 }`, by one access of the width of
+    /// all lanes where the addresses allow it. Into global memory, only the valid lanes are written.
+    Copy {
+        /// The destination.
+        to: Arc<Buffer>,
+        /// Index of its lane 0.
+        to_index: Vec<Expr>,
+        /// Distance in elements between the lanes of the destination.
+        to_step: i64,
+        /// The source; its lanes are neighbours.
+        from: Arc<Buffer>,
+        /// Index of its lane 0.
+        from_index: Vec<Expr>,
+        /// How many lanes: a power of two.
+        lanes: i64,
+        /// How many of them lie inside of the tensor; any integer.
+        valid: Expr,
+        /// Whether the data may arrive as late as the [`Intrinsic::Wait`] for its group.
+        asynchronous: bool,
+    },
+    /// Closes a group of asynchronous copies; PTX `cp.async.commit_group`.
+    Commit,
+    /// Waits until at most this many of the thread's groups, the youngest, are under way; PTX `cp.async.wait_group`.
+    Wait(i64),
+    /// A warp loads operands of [`Intrinsic::Mma`] from shared memory; PTX `ldmatrix`.
+    LoadMatrix {
+        /// The destination, of scope [`super::Scope::Fragment`]; its last dimension are a thread's registers.
+        to: Arc<Buffer>,
+        /// Index of the first fragment's first register.
+        to_index: Vec<Expr>,
+        /// The source, in shared memory.
+        from: Arc<Buffer>,
+        /// Index of the matrix's corner.
+        from_index: Vec<Expr>,
+        /// Which operand it is.
+        operand: Operand,
+        /// Distance in elements between neighbours along the summed loop; it or `spatial_stride` is 1.
+        reduce_stride: i64,
+        /// Distance in elements between neighbours along the other.
+        spatial_stride: i64,
+        /// How many neighbouring fragments along the other loop are loaded at once: 1, or 2 of operand B.
+        fragments: i64,
+    },
+    /// A warp multiplies two matrices and adds the product to a third: `to[16][8] += a[16][k] · b[k][8]`, where k·(bytes of an
+    /// element) = 32; PTX `mma.sync`.
+    Mma {
+        /// The accumulators: a thread's four are the last two dimensions of the tile.
+        to: Arc<Buffer>,
+        /// Index of the first of them.
+        to_index: Vec<Expr>,
+        /// Fragments of the left operand.
+        a: Arc<Buffer>,
+        /// Index of its first register.
+        a_index: Vec<Expr>,
+        /// Fragments of the right operand.
+        b: Arc<Buffer>,
+        /// Index of its first register.
+        b_index: Vec<Expr>,
+    },
+    /// `to[index] += value`, as one operation of the memory.
+    AtomicAdd {
+        /// The tensor.
+        to: Arc<Buffer>,
+        /// The element.
+        index: Vec<Expr>,
+        /// What is added.
+        value: Expr,
+    },
+}
+
+/// An operand of a matrix instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The left one: 16 rows.
+    A,
+    /// The right one: 8 columns.
+    B,
+}
+
+impl Intrinsic {
+    /// What is read and written: buffer, index, whether it is written.
+    pub fn accesses(&self) -> Vec<(&Arc<Buffer>, &[Expr], bool)> {
+        match self {
+            Intrinsic::TransposeCopy { to, to_index, from, from_index, .. }
+            | Intrinsic::Copy { to, to_index, from, from_index, .. }
+            | Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
+                vec![(to, to_index, true), (from, from_index, false)]
+            }
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+                vec![(to, to_index, true), (a, a_index, false), (b, b_index, false)]
+            }
+            Intrinsic::AtomicAdd { to, index, .. } => vec![(to, index, true)],
+            Intrinsic::Commit | Intrinsic::Wait(_) => Vec::new(),
+        }
+    }
+
+    /// The expressions in it that are no index.
+    pub fn values(&self) -> Vec<&Expr> {
+        match self {
+            Intrinsic::TransposeCopy { valid, columns, .. } => vec![valid, columns],
+            Intrinsic::Copy { valid, .. } => vec![valid],
+            Intrinsic::AtomicAdd { value, .. } => vec![value],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Rebuilds every expression.
+    #[must_use]
+    pub(super) fn map_exprs(mut self, f: &mut impl FnMut(&Expr) -> Expr) -> Intrinsic {
+        let mut all = |index: &mut Vec<Expr>| index.iter_mut().for_each(|e| *e = f(e));
+        match &mut self {
+            Intrinsic::TransposeCopy { to_index, from_index, .. }
+            | Intrinsic::Copy { to_index, from_index, .. }
+            | Intrinsic::LoadMatrix { to_index, from_index, .. } => [to_index, from_index].into_iter().for_each(all),
+            Intrinsic::Mma { to_index, a_index, b_index, .. } => [to_index, a_index, b_index].into_iter().for_each(all),
+            Intrinsic::AtomicAdd { index, .. } => all(index),
+            Intrinsic::Commit | Intrinsic::Wait(_) => {}
+        }
+        match &mut self {
+            Intrinsic::TransposeCopy { valid, columns, .. } => (*valid, *columns) = (f(valid), f(columns)),
+            Intrinsic::Copy { valid, .. } => *valid = f(valid),
+            Intrinsic::AtomicAdd { value, .. } => *value = f(value),
+            _ => {}
+        }
+        self
+    }
+
+    /// Replaces a buffer by another.
+    #[must_use]
+    pub(super) fn rename(mut self, old: &Arc<Buffer>, new: &Arc<Buffer>) -> Intrinsic {
+        let buffers = match &mut self {
+            Intrinsic::TransposeCopy { to, from, .. }
+            | Intrinsic::Copy { to, from, .. }
+            | Intrinsic::LoadMatrix { to, from, .. } => vec![to, from],
+            Intrinsic::Mma { to, a, b, .. } => vec![to, a, b],
+            Intrinsic::AtomicAdd { to, .. } => vec![to],
+            Intrinsic::Commit | Intrinsic::Wait(_) => Vec::new(),
+        };
+        buffers.into_iter().filter(|buffer| *buffer == old).for_each(|buffer| *buffer = new.clone());
+        self
+    }
+}

@@ -1,0 +1,278 @@
+//! The software pipeline: shared memory is filled ahead of its use.
+//!
+//! It stands after the copies and the matrix instructions are what they will be, because it moves them as a whole.
+//!
+//! ```text
+//! for k in 0..n                            for k in 0..S−1: if k < n: fill x[k]; commit
+//!   fill x                                 for k in 0..n
+//!   sync                            →        wait for all but S−2; sync
+//!   … x …                                    if k + S−1 < n: fill x[(k + S−1) % S]
+//!   sync                                     commit
+//!                                            … x[k % S] …
+//! ```
+//!
+//! Without asynchronous copies, the next tile is loaded into registers before the computation and stored behind it.
+//! The barrier of a step also says that the tile which is filled next has been read by all.
+
+use std::ops::{Add, Rem};
+use std::sync::Arc;
+
+use super::vector_copy;
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
+use crate::schedule::{Pipeline, Schedule};
+use crate::{Error, Result};
+
+/// Pipelines the loop that fills shared memory, if the schedule asks for it.
+///
+/// # Errors
+/// There is no serial loop that does nothing but fill shared memory and use it.
+pub(super) fn pipeline(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
+    let Some(kind) = schedule.pipeline else { return Ok(body) };
+    let mut found = false;
+    let body = body.map(&mut |stmt| match Steps::of(&stmt) {
+        Some(steps) => {
+            found = true;
+            match kind {
+                Pipeline::Registers => steps.through_registers(schedule),
+                Pipeline::Async(stages) => steps.asynchronous(stages),
+            }
+        }
+        None => stmt,
+    });
+    if found {
+        Ok(body)
+    } else {
+        Err(Error::input(format!("schedule of `{}`: pipeline: no loop fills shared memory", schedule.block.name)))
+    }
+}
+
+/// A loop that fills tiles, waits, and uses them.
+struct Steps {
+    var: Name,
+    extent: Expr,
+    tiles: Vec<Arc<Buffer>>,
+    fills: Vec<Stmt>,
+    uses: Stmt,
+}
+
+impl Steps {
+    fn of(stmt: &Stmt) -> Option<Steps> {
+        let Stmt::For { var, extent, kind: ForKind::Serial, body } = stmt else { return None };
+        let mut tiles = Vec::new();
+        let mut inner = &**body;
+        while let Stmt::Allocate { buffer, body } = inner {
+            (buffer.scope == Scope::Shared).then(|| tiles.push(buffer.clone()))?;
+            inner = body;
+        }
+        let Stmt::Seq(stmts) = inner else { return None };
+        let (last, stmts) = stmts.split_last()?;
+        let at = stmts.iter().position(|stmt| *stmt == Stmt::Sync)?;
+        if tiles.is_empty() || *last != Stmt::Sync {
+            return None;
+        }
+        let (fills, uses) = (stmts[..at].to_vec(), Stmt::seq(stmts[at + 1..].to_vec()));
+        Some(Steps { var: var.clone(), extent: extent.clone(), tiles, fills, uses })
+    }
+
+    /// The tile of a step among `stages` of them.
+    fn staged(&self, stmt: Stmt, stages: i64, step: &Expr) -> Stmt {
+        let stage = step.clone().rem(Expr::Int(stages));
+        self.tiles.iter().fold(stmt, |stmt, tile| prefixed(stmt, tile, &several(tile, stages), &stage))
+    }
+
+    /// The filling of a step.
+    fn fill(&self, stmt: &Stmt, stages: i64, step: &Expr) -> Stmt {
+        self.staged(stmt.clone().substitute(&self.var, step), stages, step)
+    }
+
+    fn allocated(&self, stages: i64, body: Stmt) -> Stmt {
+        let allocate = |body, tile| Stmt::Allocate { buffer: several(tile, stages), body: Box::new(body) };
+        self.tiles.iter().rev().fold(body, allocate)
+    }
+
+    fn asynchronous(&self, stages: i64) -> Stmt {
+        let fills: Vec<Stmt> = self.fills.iter().map(|stmt| stmt.clone().map(&mut asynchronous)).collect();
+        let step = |step: Expr| {
+            let fill = fills.iter().map(|stmt| self.fill(stmt, stages, &step));
+            let fill = Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(fill));
+            Stmt::seq([fill, Stmt::Intrinsic(Intrinsic::Commit)])
+        };
+        let ahead = (0..stages - 1).map(|n| step(Expr::Int(n)));
+        let here = Expr::Var(self.var.clone());
+        let body = Stmt::seq([
+            Stmt::Intrinsic(Intrinsic::Wait(stages - 2)),
+            Stmt::Sync,
+            step(here.clone().add(Expr::Int(stages - 1))),
+            self.staged(self.uses.clone(), stages, &here),
+        ]);
+        let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
+        // Behind the loop nothing is under way, and the tiles are free for whoever comes next.
+        let end = [Stmt::Intrinsic(Intrinsic::Wait(0)), Stmt::Sync];
+        self.allocated(stages, Stmt::seq(ahead.chain([body]).chain(end)))
+    }
+
+    fn through_registers(&self, schedule: &Schedule) -> Stmt {
+        const STAGES: i64 = 2;
+        let here = Expr::Var(self.var.clone());
+        let next = here.clone().add(Expr::Int(1));
+        let guarded = |step: &Expr, body: Vec<Stmt>| Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(body));
+        let halves: Vec<Halves> = self.fills.iter().map(|fill| Halves::of(fill, schedule)).collect();
+        let first = self.fills.iter().map(|fill| self.fill(fill, STAGES, &Expr::Int(0))).collect();
+        let loads = halves.iter().map(|half| half.load.clone().substitute(&self.var, &next)).collect();
+        let stores = halves.iter().map(|half| self.fill(&half.store, STAGES, &next)).collect();
+        let body = Stmt::seq([
+            guarded(&next, loads),
+            self.staged(self.uses.clone(), STAGES, &here),
+            guarded(&next, stores),
+            Stmt::Sync,
+        ]);
+        let body = halves.iter().fold(body, |body, half| match &half.registers {
+            Some(buffer) => Stmt::Allocate { buffer: buffer.clone(), body: Box::new(body) },
+            None => body,
+        });
+        let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
+        self.allocated(STAGES, Stmt::seq([guarded(&Expr::Int(0), first), Stmt::Sync, body]))
+    }
+}
+
+/// A tile as one of several.
+fn several(tile: &Arc<Buffer>, stages: i64) -> Arc<Buffer> {
+    let shape = [Expr::Int(stages)].into_iter().chain(tile.shape.iter().cloned()).collect();
+    Arc::new(Buffer { shape, ..(**tile).clone() })
+}
+
+/// Accesses of a tile become accesses of one of several.
+fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, stage: &Expr) -> Stmt {
+    let at = |index: &[Expr]| [std::slice::from_ref(stage), index].concat();
+    let loads = stmt.map_exprs(&mut |e| {
+        e.map(&mut |e| match e {
+            Expr::Load(buffer, index) if buffer == tile => Some(Expr::Load(several.clone(), at(index))),
+            _ => None,
+        })
+    });
+    loads.map(&mut |stmt| match stmt {
+        Stmt::Store { buffer, index, value } if buffer == *tile => {
+            Stmt::Store { buffer: several.clone(), index: at(&index), value }
+        }
+        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+            if to == *tile =>
+        {
+            let (to, to_index) = (several.clone(), at(&to_index));
+            Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+        }
+        Stmt::Intrinsic(Intrinsic::LoadMatrix {
+            to,
+            to_index,
+            from,
+            from_index,
+            operand,
+            reduce_stride,
+            spatial_stride,
+            fragments,
+        }) if from == *tile => Stmt::Intrinsic(Intrinsic::LoadMatrix {
+            to,
+            to_index,
+            from: several.clone(),
+            from_index: at(&from_index),
+            operand,
+            reduce_stride,
+            spatial_stride,
+            fragments,
+        }),
+        other => other,
+    })
+}
+
+/// A copy that need not have arrived before its group is waited for.
+fn asynchronous(stmt: Stmt) -> Stmt {
+    let stmt = match vector_copy::single(&stmt) {
+        Some(copy) if matches!(&stmt, Stmt::Store { .. }) => copy,
+        _ => stmt,
+    };
+    match stmt {
+        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, .. }) => {
+            if to_step == 1 {
+                let asynchronous = true;
+                return Stmt::Intrinsic(Intrinsic::Copy {
+                    to,
+                    to_index,
+                    to_step,
+                    from,
+                    from_index,
+                    lanes,
+                    valid,
+                    asynchronous,
+                });
+            }
+            let lane = |n: i64| {
+                let next = |index: &[Expr], by: i64| {
+                    let (last, outer) = index.split_last().map_or((Expr::Int(0), &[][..]), |(l, o)| (l.clone(), o));
+                    [outer, &[last.add(Expr::Int(by))]].concat()
+                };
+                let (to_index, from_index) = (next(&to_index, n * to_step), next(&from_index, n));
+                let valid = std::ops::Sub::sub(valid.clone(), Expr::Int(n));
+                let (to, from, lanes, to_step, asynchronous) = (to.clone(), from.clone(), 1, 1, true);
+                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+            };
+            Stmt::seq((0..lanes).map(lane))
+        }
+        other => other,
+    }
+}
+
+/// The two halves of a fill: into registers, and from them.
+struct Halves {
+    registers: Option<Arc<Buffer>>,
+    load: Stmt,
+    store: Stmt,
+}
+
+impl Halves {
+    fn of(fill: &Stmt, schedule: &Schedule) -> Halves {
+        let (step, steps) = match fill {
+            Stmt::For { var, extent, .. } => (Expr::Var(var.clone()), extent.clone()),
+            _ => (Expr::Int(0), Expr::Int(1)),
+        };
+        let mut registers = None;
+        let load = fill.clone().map(&mut |stmt| match stmt {
+            Stmt::Store { buffer, value, .. } => {
+                let to = held(&mut registers, &buffer, &steps, 1, schedule);
+                Stmt::Store { buffer: to, index: vec![step.clone(), Expr::Int(0)], value }
+            }
+            Stmt::Intrinsic(Intrinsic::Copy { to, from, from_index, lanes, valid, .. }) => {
+                let to = held(&mut registers, &to, &steps, lanes, schedule);
+                let to_index = vec![step.clone(), Expr::Int(0)];
+                let (to_step, asynchronous) = (1, false);
+                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+            }
+            other => other,
+        });
+        let store = fill.clone().map(&mut |stmt| match (stmt, &registers) {
+            (Stmt::Store { buffer, index, .. }, Some(held)) => {
+                Stmt::Store { buffer, index, value: Expr::Load(held.clone(), vec![step.clone(), Expr::Int(0)]) }
+            }
+            (Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, lanes, .. }), Some(held)) => {
+                let (from, from_index) = (held.clone(), vec![step.clone(), Expr::Int(0)]);
+                let (valid, asynchronous) = (Expr::Int(lanes), false);
+                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+            }
+            (other, _) => other,
+        });
+        Halves { registers, load, store }
+    }
+}
+
+/// The registers that hold what a thread fills a tile with: one row for each step of the fetch.
+fn held(
+    registers: &mut Option<Arc<Buffer>>,
+    tile: &Arc<Buffer>,
+    steps: &Expr,
+    lanes: i64,
+    schedule: &Schedule,
+) -> Arc<Buffer> {
+    let new = || {
+        let name = schedule.fresh_name(&format!("{}_next", tile.name));
+        Arc::new(Buffer { name, dtype: tile.dtype, shape: vec![steps.clone(), Expr::Int(lanes)], scope: Scope::Local })
+    };
+    registers.get_or_insert_with(new).clone()
+}

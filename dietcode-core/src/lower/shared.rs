@@ -1,0 +1,280 @@
+//! Tiles in shared memory: laid out by the block's iteration variables, filled by all threads of a block together.
+//!
+//! ```text
+//! for f in 0..steps                                       cooperative fetch
+//!   let e = f·threads + t
+//!   let c_i = e / 2; let c_k = e % 2 · 4                  neighbours in the tensor go to neighbouring threads
+//!   vectorized v in 0..4
+//!     if guards: x_shared[c_k + v][c_i] = x[i_b·64 + c_i][k_0·8 + c_k + v]
+//! ```
+//!
+//! Unlike a panel, a tile is a box of iteration variables: which loops a thread runs, and which of them are threads, does
+//! not matter to it. A sliding window (`w + s`) becomes a dimension of its own, as `im2col` would lay it out.
+
+use std::ops::{Add, Div, Mul, Rem};
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use super::guard::{self, Guard};
+use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::schedule::{CacheRead, Relation, Schedule, SharedTile, Staging};
+use crate::{Error, Result};
+
+/// A tile in shared memory: where it stands, what it holds.
+pub(super) struct SharedStage {
+    pub(super) depth: usize,
+    /// What the reduction reads instead.
+    pub(super) target: Arc<Buffer>,
+    source: Arc<Buffer>,
+    read: CacheRead,
+    tile: SharedTile,
+    /// In the order in which neighbours lie in the tensor, the contiguous one last.
+    dims: Vec<Dim>,
+    /// The iteration variables over which the tile does not extend, with their values.
+    fixed: Vec<(Name, Expr)>,
+    guards: Vec<Guard>,
+    threads: (Name, i64),
+}
+
+/// An iteration variable over which the tile extends: `outside + inside`, where `inside` is in `0..extent`.
+struct Dim {
+    root: Name,
+    role: Role,
+    extent: i64,
+    outside: Expr,
+    inside: Expr,
+    /// Its coordinate while the tile is filled.
+    coordinate: Name,
+}
+
+/// The tiles of a schedule in shared memory.
+pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Vec<SharedStage>> {
+    let shared = schedule.cache_reads.iter().filter_map(|read| match read.staging {
+        Staging::Shared(tile) => Some((read, tile)),
+        _ => None,
+    });
+    shared.map(|(read, tile)| stage(schedule, read, tile, guards)).collect()
+}
+
+fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guard]) -> Result<SharedStage> {
+    let refuse = |why: String| Error::input(format!("schedule of `{}`: `{}`: {why}", schedule.block.name, read.name));
+    let depth = read.depth.unwrap_or(schedule.loops.len());
+    let place = Place { schedule, depth };
+    let source = schedule.program.params.iter().find(|param| param.name == read.buffer).cloned();
+    let source = source.ok_or_else(|| refuse(format!("there is no tensor `{}`", read.buffer)))?;
+    let threads = schedule.loops.iter().find(|l| l.kind == ForKind::ThreadIdx);
+    let threads = threads.and_then(|l| Some((l.name.clone(), l.extent.as_int()?)));
+    let threads = threads.ok_or_else(|| refuse("no loop is bound to threads".into()))?;
+    let mut dims = Vec::new();
+    let mut fixed = Vec::new();
+    for iter in schedule.block.iters.iter().filter(|iter| read.index.iter().any(|e| e.uses(&iter.name))) {
+        let root = &iter.name;
+        let value = schedule.unsplit(&Expr::Var(root.clone()));
+        let extent = place.extent_inside(root);
+        let extent =
+            extent.ok_or_else(|| refuse(format!("its extent along `{root}` is no constant; split the loop")))?;
+        let outside = place.outside(&value);
+        if extent == 1 {
+            fixed.push((root.clone(), outside));
+        } else {
+            let coordinate = schedule.fresh_name(&format!("{}_{root}", read.name));
+            dims.push(Dim {
+                root: root.clone(),
+                role: iter.role,
+                extent,
+                outside,
+                inside: place.inside(&value),
+                coordinate,
+            });
+        }
+    }
+    // Sorting is stable; of two variables in one index, the spatial one moves on to the next row later.
+    dims.sort_by_key(|dim| (read.index.iter().rposition(|e| e.uses(&dim.root)), dim.role == Role::Spatial));
+    let guards = place.guards(guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)))).map_err(refuse)?;
+    let target = Buffer { name: read.name.clone(), dtype: source.dtype, shape: Vec::new(), scope: Scope::Shared };
+    let mut stage =
+        SharedStage { depth, target: Arc::new(target), source, read: read.clone(), tile, dims, fixed, guards, threads };
+    stage.check_vector().map_err(refuse)?;
+    let mut shape: Vec<Expr> = stage.layout().iter().map(|dim| Expr::Int(dim.extent)).collect();
+    match shape.last_mut() {
+        Some(row) => *row = row.clone().add(Expr::Int(tile.pad)),
+        None => shape.push(Expr::Int(1)),
+    }
+    stage.target = Arc::new(Buffer { shape, ..(*stage.target).clone() });
+    Ok(stage)
+}
+
+impl SharedStage {
+    /// The dimensions of the tile, outermost first.
+    fn layout(&self) -> Vec<&Dim> {
+        let mut dims: Vec<&Dim> = self.dims.iter().collect();
+        if self.tile.reduce_outside {
+            dims.sort_by_key(|dim| dim.role == Role::Spatial);
+        }
+        dims
+    }
+
+    /// Lanes are neighbours in the tensor, at an address that is a multiple of their width if the rows' addresses are.
+    fn check_vector(&self) -> Result<(), String> {
+        let lanes = self.tile.vector;
+        if lanes == 1 {
+            return Ok(());
+        }
+        let Some(last) = self.dims.last() else { return Err("a single element is no vector".into()) };
+        let only_last = |e: &Expr| {
+            let form = affine(e)?;
+            let alone = form.terms.iter().all(|(name, c)| **name == *last.root && *c == 1);
+            Some(alone && form.coefficient(&last.root) == 1 && form.constant % lanes == 0)
+        };
+        let (contiguous, outer) = self.read.index.split_last().ok_or("a scalar has no vectors")?;
+        if only_last(contiguous) != Some(true) || outer.iter().any(|e| e.uses(&last.root)) {
+            return Err(format!("vectors of {lanes}: `{contiguous}` is not an aligned run of neighbours"));
+        }
+        if last.extent % lanes != 0 {
+            return Err(format!("vectors of {lanes} do not divide its {} elements along `{}`", last.extent, last.root));
+        }
+        Ok(())
+    }
+
+    /// Reads the tile where the tensor was read.
+    pub(super) fn redirect(&self, e: &Expr) -> Expr {
+        e.map(&mut |e| match e {
+            Expr::Load(buffer, index) if *buffer == self.source && *index == self.read.index => {
+                Some(Expr::Load(self.target.clone(), self.index(|dim| dim.inside.clone())))
+            }
+            _ => None,
+        })
+    }
+
+    fn index(&self, of: impl Fn(&Dim) -> Expr) -> Vec<Expr> {
+        let index: Vec<Expr> = self.layout().into_iter().map(of).collect();
+        if index.is_empty() { vec![Expr::Int(0)] } else { index }
+    }
+
+    /// The cooperative fetch.
+    pub(super) fn fill(&self, schedule: &Schedule) -> Stmt {
+        let (thread, threads) = &self.threads;
+        let lanes = self.tile.vector;
+        let count = self.dims.iter().map(|dim| dim.extent).product::<i64>() / lanes;
+        let steps = (count + threads - 1) / threads;
+        let name = |part: &str| schedule.fresh_name(&format!("{}_{part}", self.read.name));
+        let (step, element, lane) = (name("f"), name("e"), name("v"));
+        let mut body = self.store(&lane);
+        if lanes > 1 {
+            body = Stmt::for_(lane, Expr::Int(lanes), ForKind::Vectorized, body);
+        }
+        let body = self.coordinates(&Expr::Var(element.clone()), body);
+        let body =
+            if count % threads == 0 { body } else { Stmt::if_(Expr::Var(element.clone()).lt(Expr::Int(count)), body) };
+        let thread = Expr::Var(thread.clone());
+        let first = if steps > 1 { Expr::Var(step.clone()).mul(Expr::Int(*threads)).add(thread) } else { thread };
+        let body = Stmt::Let { var: element, value: first, body: Box::new(body) };
+        if steps > 1 { Stmt::for_(step, Expr::Int(steps), ForKind::Serial, body) } else { body }
+    }
+
+    /// One element of the copy: the coordinates are bound.
+    fn store(&self, lane: &Name) -> Stmt {
+        let at = |dim: &Dim| {
+            let own = Expr::Var(dim.coordinate.clone());
+            let contiguous = self.dims.last().is_some_and(|last| last.root == dim.root);
+            if contiguous && self.tile.vector > 1 { own.add(Expr::Var(lane.clone())) } else { own }
+        };
+        let root = |e: &Expr| {
+            let e = self.fixed.iter().fold(e.clone(), |e, (root, value)| e.substitute(root, value));
+            self.dims.iter().fold(e, |e, dim| e.substitute(&dim.root, &dim.outside.clone().add(at(dim))))
+        };
+        let value = Expr::Load(self.source.clone(), self.read.index.iter().map(root).collect());
+        let guards = self.guards.iter().map(|g| Guard { value: root(&g.value), ..g.clone() });
+        let store = Stmt::Store { buffer: self.target.clone(), index: self.index(at), value };
+        Stmt::if_(guard::all(guards), store)
+    }
+
+    /// Binds the coordinates of the n-th vector of the tile.
+    fn coordinates(&self, element: &Expr, body: Stmt) -> Stmt {
+        let mut after = 1;
+        let mut parts = Vec::new();
+        for (n, dim) in self.dims.iter().enumerate().rev() {
+            let lanes = if n + 1 == self.dims.len() { self.tile.vector } else { 1 };
+            let extent = dim.extent / lanes;
+            let own = element.clone().div(Expr::Int(after));
+            let own = if n == 0 { own } else { own.rem(Expr::Int(extent)) };
+            parts.push((dim.coordinate.clone(), own.mul(Expr::Int(lanes))));
+            after *= extent;
+        }
+        parts.into_iter().fold(body, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) })
+    }
+}
+
+/// The place of a tile: which variables vary inside of it. Those of the threads do, wherever their loops stand.
+struct Place<'a> {
+    schedule: &'a Schedule,
+    depth: usize,
+}
+
+impl Place<'_> {
+    fn is_inside(&self, name: &str) -> bool {
+        if let Some(at) = self.schedule.loops.iter().position(|l| &*l.name == name) {
+            return at >= self.depth || self.schedule.loops[at].kind == ForKind::ThreadIdx;
+        }
+        self.schedule.relations.iter().any(|relation| match relation {
+            Relation::Fuse { fused, outer, inner, .. } => {
+                [outer, inner].iter().any(|part| &***part == name) && self.is_inside(fused)
+            }
+            Relation::Split { .. } => false,
+        })
+    }
+
+    /// How many values a variable takes inside.
+    fn extent_inside(&self, name: &str) -> Option<i64> {
+        if let Some(l) = self.schedule.loops.iter().find(|l| &*l.name == name) {
+            return if self.is_inside(name) { l.limit } else { Some(1) };
+        }
+        self.schedule.relations.iter().find_map(|relation| match relation {
+            Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => Some((|| {
+                let (outer, inner) = (self.extent_inside(outer)?, self.extent_inside(inner)?);
+                (outer - 1).checked_mul(*factor)?.checked_add(inner)
+            })()),
+            Relation::Fuse { outer, inner, limits, .. } => {
+                let part = [outer, inner].iter().position(|part| &***part == name)?;
+                Some(if self.is_inside(name) { limits[part] } else { Some(1) })
+            }
+            Relation::Split { .. } => None,
+        })?
+    }
+
+    /// An expression where every variable that varies inside (or, if `inside`, outside) is 0.
+    fn without(&self, e: &Expr, inside: bool) -> Expr {
+        let mut names = Vec::new();
+        e.visit(&mut |e| {
+            if let Expr::Var(name) = e {
+                names.push(name.clone());
+            }
+        });
+        let gone = names.iter().filter(|name| self.is_inside(name) == inside);
+        gone.fold(e.clone(), |e, name| e.substitute(name, &Expr::Int(0)))
+    }
+
+    fn inside(&self, value: &Expr) -> Expr {
+        self.without(value, false)
+    }
+
+    fn outside(&self, value: &Expr) -> Expr {
+        self.without(value, true)
+    }
+
+    /// The guards in terms of iteration variables, where they vary inside of the tile.
+    fn guards<'g>(&self, guards: impl Iterator<Item = &'g Guard>) -> Result<Vec<Guard>, String> {
+        let own = |guard: &Guard| {
+            let root = Expr::Var(guard.root.clone());
+            if guard.value == self.schedule.unsplit(&root) {
+                return Ok(Guard { value: root, ..guard.clone() });
+            }
+            if self.outside(&guard.value) == guard.value {
+                return Ok(guard.clone());
+            }
+            Err(format!("`{} < {}` cuts through it; its inner splits must divide it", guard.value, guard.extent))
+        };
+        guards.map(own).collect()
+    }
+}

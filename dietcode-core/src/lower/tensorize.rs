@@ -1,0 +1,262 @@
+//! Matrix instructions: the innermost products of a warp become one operation.
+//!
+//! It stands after local padding, which leaves a plain sum in the innermost loop, and before the pipeline, which moves
+//! whole steps.
+//!
+//! ```text
+//! for k_1 in 0..2                                                         for k_1 in 0..2
+//!   unrolled i_m, j_n                                                       unrolled i_m: x_fragment[i_m] = load A x_shared[…]
+//!     unrolled i_h in 0..2, j_p in 0..2                              →      unrolled j_n: w_fragment[j_n] = load B w_shared[…]
+//!       for k_e in 0..16                                                    unrolled i_m, j_n
+//!         tile[i_m][j_n][i_h][j_p] += x_shared[…] · w_shared[…]               tile[i_m][j_n] += mma x_fragment[i_m] · w_fragment[j_n]
+//! ```
+//!
+//! How the elements of an instruction lie in a warp's registers: [`crate::schedule::Schedule::tensorize`] and PTX ISA,
+//! "Matrix fragments for mma.m16n8k16".
+
+use std::ops::{Div, Mul};
+use std::sync::Arc;
+
+use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
+use crate::schedule::{MatrixUnit, Schedule};
+use crate::{Error, Result};
+
+/// Replaces the innermost loops, if the schedule asks for it.
+///
+/// # Errors
+/// The update is not a product of two operands in shared memory, of which one moves along the rows of the instruction and
+/// one along its columns.
+pub(super) fn tensorize(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
+    let Some(unit) = schedule.matrix_unit else { return Ok(body) };
+    let names: Vec<Name> = schedule.loop_names();
+    let [.., row, column, step] = names.as_slice() else { return Ok(body) };
+    let lanes = thread_parts(schedule);
+    let mut outcome = Err("there is no sum to replace".to_owned());
+    let body = body.map(&mut |stmt| match &stmt {
+        Stmt::For { extent, .. } if contains_chain(&stmt, &[row, column, step]) && extent.as_int().is_some() => {
+            match Match::of(&stmt, unit, [row, column, step], &lanes, schedule) {
+                Ok(Some(found)) => {
+                    outcome = Ok(());
+                    found.rewritten(schedule)
+                }
+                Ok(None) => stmt,
+                Err(why) => {
+                    outcome = Err(why);
+                    stmt
+                }
+            }
+        }
+        _ => stmt,
+    });
+    match outcome {
+        Ok(()) => Ok(body),
+        Err(why) => Err(Error::input(format!("schedule of `{}`: tensorize: {why}", schedule.block.name))),
+    }
+}
+
+/// The variables that number the threads of a warp: they are 0 at an instruction's corner. They are the last two that
+/// the loop over threads was fused of.
+fn thread_parts(schedule: &Schedule) -> Vec<Name> {
+    schedule.thread_parts().into_iter().rev().take(2).collect()
+}
+
+/// Whether a statement is the loops around the chain of these and nothing else: spatial loops between a summing one and them.
+fn contains_chain(stmt: &Stmt, innermost: &[&Name; 3]) -> bool {
+    let mut inner = stmt;
+    let mut names = Vec::new();
+    while let Stmt::For { var, body, .. } = inner {
+        names.push(var);
+        inner = body;
+    }
+    names.len() > 3 && names[names.len() - 3..] == innermost[..] && matches!(inner, Stmt::Store { .. })
+}
+
+/// A matched sum.
+struct Match {
+    unit: MatrixUnit,
+    /// The loop over the instruction's steps, if there is one.
+    steps: Option<(Name, Expr, ForKind)>,
+    /// The spatial loops over instructions.
+    tiles: Vec<(Name, i64)>,
+    tile: Arc<Buffer>,
+    tile_index: Vec<Expr>,
+    a: Access,
+    b: Access,
+}
+
+/// An operand in shared memory.
+struct Access {
+    buffer: Arc<Buffer>,
+    /// Index of the corner.
+    corner: Vec<Expr>,
+    reduce_stride: i64,
+    spatial_stride: i64,
+}
+
+impl Match {
+    fn of(
+        stmt: &Stmt,
+        unit: MatrixUnit,
+        [row, column, step]: [&Name; 3],
+        lanes: &[Name],
+        schedule: &Schedule,
+    ) -> Result<Option<Match>, String> {
+        let mut loops = Vec::new();
+        let mut inner = stmt;
+        while let Stmt::For { var, extent, kind, body } = inner {
+            loops.push((var.clone(), extent.clone(), *kind));
+            inner = body;
+        }
+        let Stmt::Store { buffer: tile, index, value } = inner else { return Ok(None) };
+        loops.truncate(loops.len() - 3);
+        let is_tile = |(name, ..): &(Name, Expr, ForKind)| index.iter().any(|e| e.uses(name));
+        let (tiles, steps): (Vec<_>, Vec<_>) = loops.into_iter().partition(is_tile);
+        // The outermost loop of the chain may be the one over steps; the match is made there, around all tiles.
+        if steps.len() > 1 {
+            return Ok(None);
+        }
+        let wanted = schedule.loops.iter().filter(|l| tile_loop(&l.name, index)).count();
+        if tiles.len() + 2 != wanted {
+            return Ok(None);
+        }
+        let Expr::Binary(BinaryOp::Add, sum, product) = value else { return Err("the update is no sum".into()) };
+        let (Expr::Load(summed, at), Expr::Binary(BinaryOp::Mul, a, b)) = (&**sum, &**product) else {
+            return Err("the update is not the product of two operands".into());
+        };
+        if summed != tile || at != index {
+            return Err("the update does not add to the tile".into());
+        }
+        let corner = Corner { row, column, step, lanes };
+        let [x, y] = [a, b].map(|e| corner.access(e));
+        let (x, y) = (x?, y?);
+        let (a, b) = match (x.1, y.1) {
+            (Operand::A, Operand::B) => (x.0, y.0),
+            (Operand::B, Operand::A) => (y.0, x.0),
+            _ => return Err("one operand must move along the rows of the instruction, one along its columns".into()),
+        };
+        if !unit.takes(a.buffer.dtype) || a.buffer.dtype != b.buffer.dtype {
+            let (a, b) = (a.buffer.dtype, b.buffer.dtype);
+            return Err(format!("{unit:?} does not multiply {a} and {b}"));
+        }
+        let tile_index = index.iter().map(|e| corner.zero(e)).collect();
+        let constant = |(name, extent, _): (Name, Expr, ForKind)| Some((name, extent.as_int()?));
+        let tiles = tiles.into_iter().map(constant).collect::<Option<Vec<_>>>().ok_or("a tile is no constant")?;
+        Ok(Some(Match { unit, steps: steps.into_iter().next(), tiles, tile: tile.clone(), tile_index, a, b }))
+    }
+
+    /// The loads and the instructions.
+    fn rewritten(self, schedule: &Schedule) -> Stmt {
+        let [a, b] = [(&self.a, Operand::A, 4), (&self.b, Operand::B, 2)].map(|(access, operand, registers)| {
+            let own = self.tiles.iter().filter(|(name, _)| access.corner.iter().any(|e| e.uses(name)));
+            let own: Vec<(Name, i64)> = own.cloned().collect();
+            let name = schedule.fresh_name(&format!("{}_fragment", access.buffer.name));
+            let shape = own.iter().map(|(_, extent)| *extent).chain([registers]).map(Expr::Int).collect();
+            let buffer = Buffer { name, dtype: access.buffer.dtype, shape, scope: Scope::Fragment };
+            (Arc::new(buffer), own, operand, access)
+        });
+        let index = |own: &[(Name, i64)]| -> Vec<Expr> {
+            own.iter().map(|(name, _)| Expr::Var(name.clone())).chain([Expr::Int(0)]).collect()
+        };
+        let mma = Stmt::Intrinsic(Intrinsic::Mma {
+            to: self.tile.clone(),
+            to_index: self.tile_index.clone(),
+            a: a.0.clone(),
+            a_index: index(&a.1),
+            b: b.0.clone(),
+            b_index: index(&b.1),
+        });
+        let [load_a, load_b] = [&a, &b].map(|(buffer, own, operand, access)| load(buffer, own, *operand, access));
+        let body = Stmt::seq([load_a, load_b, unrolled(&self.tiles, mma)]);
+        let body =
+            [a.0, b.0].into_iter().rev().fold(body, |body, buffer| Stmt::Allocate { buffer, body: Box::new(body) });
+        debug_assert!(self.unit.takes(self.a.buffer.dtype));
+        match self.steps {
+            Some((var, extent, kind)) => Stmt::for_(var, extent, kind, body),
+            None => body,
+        }
+    }
+}
+
+/// Loads all fragments of an operand; of B two at a time, where their number is even.
+fn load(buffer: &Arc<Buffer>, own: &[(Name, i64)], operand: Operand, access: &Access) -> Stmt {
+    let pairs = operand == Operand::B && own.last().is_some_and(|(_, extent)| extent % 2 == 0);
+    let fragments = if pairs { 2 } else { 1 };
+    let mut loops = own.to_vec();
+    let mut index: Vec<Expr> = own.iter().map(|(name, _)| Expr::Var(name.clone())).chain([Expr::Int(0)]).collect();
+    let mut corner = access.corner.clone();
+    if let Some((name, extent)) = loops.last_mut().filter(|_| pairs) {
+        *extent /= 2;
+        let doubled = Expr::Var(name.clone()).mul(Expr::Int(2));
+        index = index.iter().map(|e| e.substitute(name, &doubled)).collect();
+        corner = corner.iter().map(|e| e.substitute(name, &doubled)).collect();
+    }
+    let load = Stmt::Intrinsic(Intrinsic::LoadMatrix {
+        to: buffer.clone(),
+        to_index: index,
+        from: access.buffer.clone(),
+        from_index: corner,
+        operand,
+        reduce_stride: access.reduce_stride,
+        spatial_stride: access.spatial_stride,
+        fragments,
+    });
+    unrolled(&loops, load)
+}
+
+fn unrolled(loops: &[(Name, i64)], leaf: Stmt) -> Stmt {
+    let open =
+        |body, (name, extent): &(Name, i64)| Stmt::for_(name.clone(), Expr::Int(*extent), ForKind::Unrolled, body);
+    loops.iter().rev().fold(leaf, open)
+}
+
+fn tile_loop(name: &Name, index: &[Expr]) -> bool {
+    index.iter().any(|e| e.uses(name))
+}
+
+/// The corner of an instruction: row, column, step and lane are 0.
+struct Corner<'a> {
+    row: &'a Name,
+    column: &'a Name,
+    step: &'a Name,
+    lanes: &'a [Name],
+}
+
+impl Corner<'_> {
+    fn zero(&self, e: &Expr) -> Expr {
+        let inner = [self.row, self.column, self.step].into_iter().chain(self.lanes);
+        inner.fold(e.clone(), |e, name| e.substitute(name, &Expr::Int(0)))
+    }
+
+    fn access(&self, e: &Expr) -> Result<(Access, Operand), String> {
+        let Expr::Load(buffer, index) = e else { return Err(format!("`{e}` is no operand of a matrix instruction")) };
+        if buffer.scope != Scope::Shared {
+            return Err(format!("`{}` is not staged in shared memory", buffer.name));
+        }
+        let moves = |name: &Name| index.iter().any(|e| e.uses(name));
+        let (operand, spatial) = match (moves(self.row), moves(self.column)) {
+            // The row's neighbour is 8 further, since the lanes number the rows in between.
+            (true, false) => (Operand::A, stride(buffer, index, self.row)?.div(8)),
+            (false, true) => (Operand::B, stride(buffer, index, self.column)?),
+            _ => return Err(format!("`{e}` moves along both sides of the instruction, or along none")),
+        };
+        let reduce = stride(buffer, index, self.step)?;
+        if spatial != 1 && reduce != 1 {
+            return Err(format!("the rows of `{}` are not contiguous", buffer.name));
+        }
+        let corner = index.iter().map(|e| self.zero(e)).collect();
+        let buffer = buffer.clone();
+        Ok((Access { buffer, corner, reduce_stride: reduce, spatial_stride: spatial }, operand))
+    }
+}
+
+/// How far apart in a tile the neighbours along a loop lie.
+fn stride(buffer: &Buffer, index: &[Expr], name: &Name) -> Result<i64, String> {
+    let mut stride = 1;
+    let mut total = 0;
+    for (e, extent) in index.iter().zip(&buffer.shape).rev() {
+        let form = affine(e).ok_or_else(|| format!("`{e}` is not affine"))?;
+        total += form.coefficient(name) * stride;
+        stride *= extent.as_int().unwrap_or(0);
+    }
+    Ok(total)
+}

@@ -1,0 +1,33 @@
+//! The primitive `rfactor`.
+
+use super::{Instruction, Schedule, legality};
+use crate::Result;
+
+/// How the parts of a sum meet that different blocks of the grid compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Combine {
+    /// Each part is stored; a second kernel adds them in order, so that the result has the same bits each time.
+    Workspace,
+    /// Each part is added to the output by atomic operations, in any order. The output is initialised before.
+    Atomic,
+}
+
+impl Schedule {
+    /// Lets the blocks along a reduction that is bound to the grid compute parts of the sum; TVM's `rfactor`, known as
+    /// split-K.
+    ///
+    /// ```text
+    /// for k_s bound to the grid                for k_s bound to the grid
+    ///   for k                            →       for k: part[k_s][i] += …
+    ///     y[i] += …                            for k_s: y[i] += part[k_s][i]
+    /// ```
+    ///
+    /// # Errors
+    /// No reduction is bound to the grid.
+    pub fn rfactor(&mut self, combine: Combine) -> Result<()> {
+        legality::rfactor(self)?;
+        self.rfactor = Some(combine);
+        self.record(Instruction::Rfactor(combine));
+        Ok(())
+    }
+}
