@@ -1,18 +1,17 @@
 //! Compiles translation units into shared libraries, many at a time, each under a time limit.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
-use crate::target::Toolchain;
+use crate::target::{Toolchain, run_limited};
 use crate::{Error, ErrorKind, Result};
 
 /// A compiled micro-kernel: where it is and how it is called.
@@ -121,7 +120,7 @@ impl Builder {
         let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
         fs::write(source, text).map_err(failed)?;
         let mut command = self.toolchain.shared_library(source, library);
-        command.stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
+        command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
         let Some(status) = run_limited(&mut command, self.limit).map_err(failed)? else {
             return Err(Failure::CompileTimeout { seconds: self.limit.as_secs_f64() });
         };
@@ -130,25 +129,6 @@ impl Builder {
         }
         let log = fs::read(log).map_err(failed)?;
         Err(Failure::Compile { message: first_error(&String::from_utf8_lossy(&log), status) })
-    }
-}
-
-/// Runs a command with its children in a group of their own, so that a limit ends all of them and an interrupt from the
-/// terminal reaches none. `None`: it had to be killed.
-fn run_limited(command: &mut Command, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn()?;
-    let end = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            // SAFETY: the child has not been waited for, so its group is still its own.
-            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

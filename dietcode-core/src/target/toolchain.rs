@@ -59,8 +59,8 @@ impl Toolchain {
     /// compiler does not know it.
     pub fn find(march: &str) -> Result<Toolchain> {
         check_march(march)?;
-        let tool = find_tool()?;
-        let version = version(&tool)?;
+        let tool = tool(false).map_err(none_found)?;
+        let version = version(&tool).map_err(none_found)?;
         let macros = Macros::of(&tool, march)?;
         let kind = check_version(&macros, &version)?;
         Ok(Toolchain { tool, march: march.to_owned(), version, kind, macros })
@@ -137,7 +137,7 @@ impl Macros {
         let ask = |march: Option<&str>| {
             let mut command = tool.to_command();
             command.args(march.map(|march| format!("-march={march}"))).args(["-dM", "-E", "-x", "c", "-"]);
-            run(command, tool)
+            run(command).map_err(|e| none_found(format!("{} does not start: {e}", tool.path().display())))
         };
         let (ok, output, complaint) = ask(Some(march))?;
         if ok {
@@ -165,14 +165,15 @@ fn check_march(march: &str) -> Result<()> {
     )))
 }
 
-fn find_tool() -> Result<cc::Tool> {
+/// The C compiler, or the C++ compiler.
+pub(super) fn tool(cpp: bool) -> Result<cc::Tool, cc::Error> {
     let mut build = cc::Build::new();
-    build.opt_level(3).debug(false).warnings(false).cargo_metadata(false).cargo_warnings(false);
+    build.cpp(cpp).opt_level(3).debug(false).warnings(false).cargo_metadata(false).cargo_warnings(false);
     // A build script is told what it builds for; elsewhere that is the machine this was itself built for.
     if std::env::var_os("TARGET").is_none() || std::env::var_os("HOST").is_none() {
         build.target(env!("DIETCODE_TARGET")).host(env!("DIETCODE_TARGET"));
     }
-    build.try_get_compiler().map_err(|e| none_found(e.to_string()))
+    build.try_get_compiler()
 }
 
 fn none_found(cause: impl std::fmt::Display) -> Error {
@@ -185,15 +186,13 @@ fn none_found(cause: impl std::fmt::Display) -> Error {
     )
 }
 
-fn version(tool: &cc::Tool) -> Result<String> {
+/// The first line of `--version`; else why there is none.
+pub(super) fn version(tool: &cc::Tool) -> Result<String, String> {
+    let path = tool.path().display();
     let mut command = Command::new(tool.path());
     command.arg("--version");
-    let (_, output, _) = run(command, tool)?;
-    output
-        .lines()
-        .next()
-        .map(|line| line.trim().to_owned())
-        .ok_or_else(|| none_found(format!("{} --version says nothing", tool.path().display())))
+    let (_, output, _) = run(command).map_err(|e| format!("{path} does not start: {e}"))?;
+    output.lines().next().map(|line| line.trim().to_owned()).ok_or_else(|| format!("{path} --version says nothing"))
 }
 
 fn check_version(macros: &Macros, version: &str) -> Result<CompilerKind> {
@@ -206,15 +205,14 @@ fn check_version(macros: &Macros, version: &str) -> Result<CompilerKind> {
 }
 
 /// Runs a compiler on empty input: whether it succeeded, what it wrote, what it complained of.
-fn run(mut command: Command, tool: &cc::Tool) -> Result<(bool, String, String)> {
-    let missing = |e: std::io::Error| none_found(format!("{} does not start: {e}", tool.path().display()));
+fn run(mut command: Command) -> std::io::Result<(bool, String, String)> {
     command.env("LC_ALL", "C").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(missing)?;
+    let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A compiler that refuses its arguments has closed its input already.
         let _ = stdin.write_all(b"\n");
     }
-    let output = child.wait_with_output().map_err(missing)?;
+    let output = child.wait_with_output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
 }

@@ -1,0 +1,189 @@
+//! Where nvcc may be, in the order in which people say what they want: a program, a toolkit, the search path, the wheels of
+//! this project's checks, the wheels of Python.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::super::process::output_limited;
+use crate::{Error, ErrorKind, Result};
+
+/// The first release whose nvcc knows C++17 on devices of every generation it names, and prints what is parsed here.
+const OLDEST: (u32, u32) = (12, 0);
+
+/// A program that only says its version is given no longer than this.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A driver that was found, and what it says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Driver {
+    pub(super) path: PathBuf,
+    /// Such as `(13, 0)`.
+    pub(super) release: (u32, u32),
+    /// Such as `13.0.88`.
+    pub(super) version: String,
+}
+
+/// The first driver that works and is new enough. The environment is asked through `variable`.
+pub(super) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Driver> {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    if let Some(named) = variable("NVCC") {
+        return driver(Path::new(&named)).map_err(|why| none_found(&format!("NVCC names {}", named.display()), &why));
+    }
+    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(&variable).map(|home| nvcc_of(Path::new(&home)));
+    let path = variable("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
+    let installed = variable("DIETCODE_TOOLKIT").into_iter().map(|home| nvcc_of(Path::new(&home)));
+    let mut unfit = Vec::new();
+    // Python is asked last, since it takes longer to start than all the rest.
+    for place in homes.chain(on_path).chain(installed).chain(std::iter::once_with(|| wheels(&path)).flatten()) {
+        if !place.is_file() {
+            continue;
+        }
+        match driver(&place) {
+            Ok(driver) => return Ok(driver),
+            Err(why) => unfit.push(format!("{} {why}", place.display())),
+        }
+    }
+    let why = if unfit.is_empty() { "none is there".to_owned() } else { unfit.join("; ") };
+    Err(none_found("CUDA_HOME, CUDA_PATH, PATH and the wheels of python3 were searched", &why))
+}
+
+fn none_found(where_: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "no CUDA compiler was found ({where_}: {why}): install CUDA {}.{} or newer, or its wheels (python3 -m pip install \
+             nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl), or name an nvcc in the \
+             environment variable NVCC",
+            OLDEST.0, OLDEST.1
+        ),
+    )
+}
+
+fn nvcc_of(toolkit: &Path) -> PathBuf {
+    toolkit.join("bin").join("nvcc")
+}
+
+/// The toolkits that NVIDIA's wheels make in the folders from which `python3` imports.
+fn wheels(path: &OsString) -> Vec<PathBuf> {
+    let mut python = Command::new("python3");
+    // The first entry is the working directory, from which nothing is to be taken.
+    python.args(["-c", "import sys; print(*sys.path[1:], sep='\\n')"]).env("PATH", path);
+    let output = output_limited(&mut python, PATIENCE).ok().flatten();
+    let folders = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    folders
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|folder| nvcc_of(&Path::new(folder).join("nvidia/cu13")))
+        .collect()
+}
+
+/// Asks a driver for its version; else why it cannot be used.
+fn driver(path: &Path) -> Result<Driver, String> {
+    let output = output_limited(Command::new(path).arg("--version").env("LC_ALL", "C"), PATIENCE);
+    let output = output.map_err(|error| format!("does not start: {error}"))?.ok_or("does not answer --version")?;
+    let (release, version) = parse_version(&String::from_utf8_lossy(&output.stdout))
+        .filter(|_| output.status.success())
+        .ok_or("does not say which release of nvcc it is")?;
+    if release < OLDEST {
+        return Err(format!("is of release {version}, which is too old"));
+    }
+    // It will be started from other folders; a mere name is looked up in PATH from each.
+    let path = if path.components().count() == 1 { Ok(path.to_owned()) } else { std::path::absolute(path) };
+    Ok(Driver { path: path.map_err(|error| format!("stands nowhere: {error}"))?, release, version })
+}
+
+/// Reads `Cuda compilation tools, release 13.0, V13.0.88`.
+fn parse_version(text: &str) -> Option<((u32, u32), String)> {
+    let line = text.lines().find_map(|line| line.split_once("release ").map(|(_, rest)| rest))?;
+    let (release, version) = line.split_once(", V")?;
+    let (major, minor) = release.split_once('.')?;
+    Some(((major.parse().ok()?, minor.parse().ok()?), version.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// Looks where only these variables point.
+    fn find_with(variables: &[(&str, &Path)]) -> Result<Driver> {
+        find(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    /// A folder laid out as a toolkit whose driver is the real one.
+    fn toolkit(folder: &Path) -> PathBuf {
+        let real = super::super::Nvcc::find().expect("`cargo xtask toolkit` installs nvcc");
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        symlink(real.path(), nvcc_of(folder)).unwrap();
+        folder.to_owned()
+    }
+
+    /// A program that answers every question with one line.
+    fn program(path: &Path, answer: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("#!/bin/sh\necho '{answer}'\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn each_place_is_searched_and_the_first_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let [home, path, installed] = ["home", "path", "installed"].map(|name| toolkit(&folder.path().join(name)));
+        let bin = path.join("bin");
+        let places: [(&str, &Path, PathBuf); 5] = [
+            ("NVCC", &nvcc_of(&home), nvcc_of(&home)),
+            ("CUDA_HOME", &home, nvcc_of(&home)),
+            ("CUDA_PATH", &home, nvcc_of(&home)),
+            ("PATH", &bin, nvcc_of(&path)),
+            ("DIETCODE_TOOLKIT", &installed, nvcc_of(&installed)),
+        ];
+        for (at, (name, _, expected)) in places.iter().enumerate() {
+            let variables: Vec<(&str, &Path)> = places[at..].iter().map(|(name, value, _)| (*name, *value)).collect();
+            assert_eq!(&find_with(&variables).unwrap().path, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_wheels_of_python_are_a_toolkit() {
+        let folder = tempfile::tempdir().unwrap();
+        let wheels = toolkit(&folder.path().join("site-packages/nvidia/cu13"));
+        program(&folder.path().join("bin/python3"), &folder.path().join("site-packages").display().to_string());
+        let found = find_with(&[("PATH", &folder.path().join("bin"))]).unwrap();
+        assert_eq!(found.path, nvcc_of(&wheels));
+    }
+
+    #[test]
+    fn a_missing_driver_is_said_with_what_to_install() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = folder.path().join("old/nvcc");
+        program(&old, "Cuda compilation tools, release 11.8, V11.8.89");
+        let foreign = folder.path().join("foreign/nvcc");
+        program(&foreign, "not a compiler");
+        let empty: &Path = &folder.path().join("empty");
+        let wrong = |variables: &[(&str, &Path)], expected: &str| {
+            let error = find_with(variables).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unavailable);
+            let text = error.to_string();
+            assert!(text.contains(expected) && text.contains("pip install nvidia-cuda-nvcc"), "{text}");
+        };
+        wrong(&[("NVCC", &old)], "is of release 11.8.89, which is too old");
+        wrong(&[("NVCC", &foreign)], "does not say which release");
+        wrong(&[("NVCC", empty)], "does not start");
+        wrong(&[("CUDA_HOME", empty), ("PATH", empty)], "none is there");
+        wrong(&[("PATH", &folder.path().join("old"))], "old/nvcc is of release 11.8.89");
+    }
+
+    #[test]
+    fn versions_are_parsed() {
+        let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 12.8, V12.8.61\nBuild x\n";
+        assert_eq!(parse_version(text), Some(((12, 8), "12.8.61".to_owned())));
+        for torn in ["", "release ", "release 12", "release 12.8", "release a.b, V1", "release 12., V"] {
+            assert_eq!(parse_version(torn), None, "{torn}");
+        }
+    }
+}
