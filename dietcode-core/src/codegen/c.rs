@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, register};
+use super::c_like::{Addresses, Dialect, register};
 use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
@@ -141,7 +141,7 @@ impl Printer {
             _ => {}
         });
         let panels = nest.panels.clone();
-        Printer { text: String::new(), depth: 1, addresses: Addresses::new(taken), panels }
+        Printer { text: String::new(), depth: 1, addresses: Addresses::new(taken, Dialect::C), panels }
     }
 
     fn line(&mut self, text: impl Display) {

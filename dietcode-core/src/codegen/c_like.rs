@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
-use crate::ir::{ACC, BinaryOp, Buffer, Expr, Function, Name, Region, Scope};
+use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Function, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -14,17 +14,28 @@ const SUM: u8 = 4;
 const PRODUCT: u8 = 5;
 const PRIMARY: u8 = 7;
 
+/// Which language of the family.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// GNU C.
+    #[default]
+    C,
+    /// CUDA C++ with what `dietcode.cuh` has.
+    Cuda,
+}
+
 /// The names that hold what an address is made of.
 #[derive(Default)]
 pub(super) struct Addresses {
+    dialect: Dialect,
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
 }
 
 impl Addresses {
     /// Starts with the names that the kernel uses itself.
-    pub(super) fn new(taken: Vec<Name>) -> Addresses {
-        Addresses { strides: BTreeMap::new(), taken }
+    pub(super) fn new(taken: Vec<Name>, dialect: Dialect) -> Addresses {
+        Addresses { dialect, strides: BTreeMap::new(), taken }
     }
 
     /// A name like `wish` that nothing else has.
@@ -95,12 +106,15 @@ impl Addresses {
                 let [c, a, b] = [c, a, b].map(|e| self.at_least(e, AND));
                 (format!("{c} ? {a} : {b}"), TERNARY)
             }
+            Expr::Load(buffer, index) if self.dialect == Dialect::Cuda && buffer.dtype != DType::F32 => {
+                (format!("dietcode_load({})", self.element(buffer, index)), PRIMARY)
+            }
             Expr::Load(buffer, index) => (self.element(buffer, index), PRIMARY),
             Expr::Cast(_, a) => (format!("(float)({})", self.text(a)), PRIMARY),
             Expr::Call(Function::Neg, args) => (format!("(-{})", self.operand(&args[0])), PRIMARY),
             Expr::Call(f, args) => {
                 let args: Vec<String> = args.iter().map(|arg| self.text(arg)).collect();
-                (format!("{}({})", function(*f), args.join(", ")), PRIMARY)
+                (format!("{}({})", function(*f, self.dialect), args.join(", ")), PRIMARY)
             }
         }
     }
@@ -133,6 +147,11 @@ impl Addresses {
     /// An element of a buffer, as something that can be read or assigned.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
         match buffer.scope {
+            // A thread of a GPU has no addressable registers either, but its compiler finds constant indices in arrays.
+            Scope::Register | Scope::Local | Scope::Fragment if self.dialect == Dialect::Cuda => {
+                let index: String = index.iter().map(|e| format!("[{}]", self.text(e))).collect();
+                format!("{}{index}", buffer.name)
+            }
             Scope::Register => register(&buffer.name, index),
             _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),
         }
@@ -167,14 +186,18 @@ pub(super) fn float(value: f64) -> String {
     if value.is_sign_negative() { format!("({text})") } else { text }
 }
 
-fn function(f: Function) -> &'static str {
-    match f {
-        Function::Neg => "-",
-        Function::Max => "dietcode_fmax",
-        Function::Min => "dietcode_fmin",
-        Function::Exp => "__builtin_expf",
-        Function::Tanh => "__builtin_tanhf",
-        Function::Sqrt => "__builtin_sqrtf",
-        Function::Abs => "__builtin_fabsf",
+fn function(f: Function, dialect: Dialect) -> &'static str {
+    match (f, dialect) {
+        (Function::Neg, _) => "-",
+        (Function::Max, _) => "dietcode_fmax",
+        (Function::Min, _) => "dietcode_fmin",
+        (Function::Exp, Dialect::C) => "__builtin_expf",
+        (Function::Tanh, Dialect::C) => "__builtin_tanhf",
+        (Function::Sqrt, Dialect::C) => "__builtin_sqrtf",
+        (Function::Abs, Dialect::C) => "__builtin_fabsf",
+        (Function::Exp, Dialect::Cuda) => "expf",
+        (Function::Tanh, Dialect::Cuda) => "tanhf",
+        (Function::Sqrt, Dialect::Cuda) => "sqrtf",
+        (Function::Abs, Dialect::Cuda) => "fabsf",
     }
 }

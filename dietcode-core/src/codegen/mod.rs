@@ -1,6 +1,7 @@
 //! From scheduled programs to source text.
 pub mod c;
 mod c_like;
+pub mod cuda;
 pub mod reference;
 pub mod registry;
 

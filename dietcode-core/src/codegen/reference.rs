@@ -15,7 +15,7 @@ use std::ops::Mul;
 use dietcode_syntax::{KernelDef, Role, mangle};
 
 use super::TranslationUnit;
-use super::c_like::Addresses;
+use super::c_like::{Addresses, Dialect};
 use crate::frontend;
 use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program};
 
@@ -67,7 +67,7 @@ impl<'a> Printer<'a> {
         let mut taken = program.shape_vars.clone();
         taken.extend(program.params.iter().map(|param| param.name.clone()));
         taken.extend(block.iters.iter().map(|iter| iter.name.clone()));
-        let addresses = Addresses::new(taken);
+        let addresses = Addresses::new(taken, Dialect::C);
         Printer { program, block, addresses, text: String::new(), depth: 1, temporaries: 0 }
     }
 

@@ -134,6 +134,10 @@ impl SharedStage {
         if last.extent % lanes != 0 {
             return Err(format!("vectors of {lanes} do not divide its {} elements along `{}`", last.extent, last.root));
         }
+        let row = last.extent + self.tile.pad;
+        if self.layout().last().is_some_and(|dim| dim.root == last.root) && row % lanes != 0 {
+            return Err(format!("vectors of {lanes} do not divide its rows of {row} elements, padding included"));
+        }
         Ok(())
     }
 

@@ -39,7 +39,11 @@ fn vectorized(schedule: &Schedule, dims: &[usize], leaf: Stmt) -> Option<(Stmt, 
     let neighbours = |at: &usize| {
         let name = &schedule.loops[*at].name;
         let (last, outer) = index.split_last()?;
-        let contiguous = affine(last)?.coefficient(name) == 1 && !outer.iter().any(|e| e.uses(name));
+        let form = affine(last)?;
+        // The first of each run of neighbours lies at a multiple of the lanes, as the rows' addresses may.
+        let aligned =
+            form.terms.iter().all(|(other, c)| *other == **name || c % lanes == 0) && form.constant % lanes == 0;
+        let contiguous = aligned && form.coefficient(name) == 1 && !outer.iter().any(|e| e.uses(name));
         contiguous.then(|| schedule.loops[*at].extent.as_int()).flatten()
     };
     let (at, extent) = dims.iter().rev().find_map(|at| Some((*at, neighbours(at)?)))?;

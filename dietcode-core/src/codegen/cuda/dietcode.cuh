@@ -278,4 +278,74 @@ __device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int va
   dietcode_copy<T, LANES>(to, 1, from, valid, aligned);
 }
 
+/* ---- Operands of dietcode_mma in shared memory. ----
+ *
+ * `corner` is the operand's element (0, 0), `lane` the thread's number in its warp. An operand lies in rows along the steps, or,
+ * if TURNED, in rows along its other side; `stride` elements lie between the beginnings of two rows. Eight rows of 16 bytes
+ * are one matrix of ldmatrix, which hands them out as the instruction wants them, or transposed. Elements of 32 bits cannot be
+ * transposed by it and are loaded one by one; they are rounded to tf32 here, on their way to the registers. */
+
+template <class T> struct dietcode_operand {
+  static constexpr int STEPS = 16 / static_cast<int>(sizeof(T)); /* of one of its matrices */
+};
+
+template <int N> __device__ __forceinline__ void dietcode_rounded_to_tf32(unsigned (&fragment)[N]) {
+  DIETCODE_UNROLL
+  for (int i = 0; i < N; ++i) fragment[i] = dietcode_tf32(__uint_as_float(fragment[i]));
+}
+
+/* 16 rows: top left, bottom left, top right, bottom right. */
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_a(unsigned (&a)[4], const T *corner, int stride, int lane) {
+  constexpr int STEPS = dietcode_operand<T>::STEPS;
+  if constexpr (sizeof(T) == 2) {
+    const int down = lane % 8 + lane / 8 % 2 * 8, right = lane / 16 * STEPS;
+    const int rows = lane % 8 + lane / 16 * 8, columns = lane / 8 % 2 * 8;
+    dietcode_ldmatrix_x4<TURNED>(a, corner + (TURNED ? rows * stride + columns : down * stride + right));
+  } else if constexpr (!TURNED) {
+    dietcode_ldmatrix_x4<false>(a, corner + (lane % 16) * stride + lane / 16 * STEPS);
+    dietcode_rounded_to_tf32(a);
+  } else {
+    DIETCODE_UNROLL
+    for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(corner[(lane % 4 + i / 2 * 4) * stride + lane / 4 + i % 2 * 8]);
+    dietcode_rounded_to_tf32(a);
+  }
+}
+
+/* 8 columns: upper half, lower half. */
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_b(unsigned (&b)[2], const T *corner, int stride, int lane) {
+  constexpr int STEPS = dietcode_operand<T>::STEPS;
+  if constexpr (sizeof(T) == 2) {
+    dietcode_ldmatrix_x2<TURNED>(b, corner + (TURNED ? lane % 16 * stride : lane % 8 * stride + lane / 8 % 2 * STEPS));
+  } else if constexpr (!TURNED) {
+    dietcode_ldmatrix_x2<false>(b, corner + lane % 8 * stride + lane / 8 % 2 * STEPS);
+    dietcode_rounded_to_tf32(b);
+  } else {
+    DIETCODE_UNROLL
+    for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(corner[(lane % 4 + i * 4) * stride + lane / 4]);
+    dietcode_rounded_to_tf32(b);
+  }
+}
+
+/* Two neighbours of that kind, whose registers follow each other. */
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_b_pair(unsigned (&first)[2], const T *corner, int stride, int lane) {
+  constexpr int STEPS = dietcode_operand<T>::STEPS;
+  unsigned(&both)[4] = reinterpret_cast<unsigned(&)[4]>(first);
+  if constexpr (sizeof(T) == 2) {
+    const int rows = lane % 8 + lane / 8 % 2 * 8, columns = lane / 16 * 8;
+    const int across = lane % 8 + lane / 16 * 8, down = lane / 8 % 2 * STEPS;
+    dietcode_ldmatrix_x4<TURNED>(both, corner + (TURNED ? rows * stride + columns : across * stride + down));
+  } else if constexpr (!TURNED) {
+    dietcode_ldmatrix_x4<false>(both, corner + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * STEPS);
+    dietcode_rounded_to_tf32(both);
+  } else {
+    DIETCODE_UNROLL
+    for (int i = 0; i < 4; ++i)
+      both[i] = __float_as_uint(corner[(lane % 4 + i % 2 * 4) * stride + lane / 4 + i / 2 * 8]);
+    dietcode_rounded_to_tf32(both);
+  }
+}
+
 #endif

@@ -1,0 +1,287 @@
+//! From the parameters of a [`Blocked`] to its schedule.
+
+use dietcode_syntax::Role;
+
+use super::operands::{COLUMNS, Operands, ROWS};
+use super::{Blocked, size};
+use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program, Reduction};
+use crate::lower;
+use crate::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
+use crate::{Error, Result};
+
+use std::sync::Arc;
+
+/// The loops that the iteration variables were split into, by level; each level in the order of the nest.
+#[derive(Default)]
+struct Levels {
+    /// Parts of sums that different blocks compute.
+    split: Vec<Name>,
+    /// Between blocks.
+    block: Vec<Name>,
+    /// Between threads; with a matrix unit, warps first, then the lanes that hold rows, then those that hold columns.
+    thread: Vec<Name>,
+    lanes: [Option<Name>; 2],
+    /// Between the tiles in shared memory.
+    outer: Vec<Name>,
+    /// Inside of them.
+    steps: Vec<Name>,
+    vthread: Vec<Name>,
+    inner: Vec<Name>,
+    /// The rows, columns and steps of one matrix instruction that a thread holds.
+    unit: [Option<Name>; 3],
+}
+
+/// Threads that write one element each, where a micro-kernel only finishes what another one left.
+const FINISHING_THREADS: i64 = 128;
+
+impl Blocked {
+    /// The kernels that the parameters stand for, in the order of their launches, each with its program. Most are one;
+    /// sums that blocks share take a second one that adds the parts, or one before that initialises the output.
+    ///
+    /// # Errors
+    /// What the primitives refuse; a valid [`Blocked`] (see [`Blocked::violations`]) has none.
+    pub fn schedules(&self, program: &Program) -> Result<Vec<Schedule>> {
+        let main = self.schedule(program)?;
+        let Some(combine) = main.rfactor else { return Ok(vec![main]) };
+        let block = &program.blocks[0];
+        Ok(match combine {
+            Combine::Workspace => {
+                let second = elementwise(&sum_of_parts(&main, program, block))?;
+                vec![main, second]
+            }
+            Combine::Atomic if adds_to_output(block) => vec![main],
+            Combine::Atomic => vec![elementwise(&initialised(program, block))?, main],
+        })
+    }
+
+    /// The schedule of the main kernel.
+    ///
+    /// # Errors
+    /// As [`Blocked::schedules`].
+    pub fn schedule(&self, program: &Program) -> Result<Schedule> {
+        let block = &program.blocks[0];
+        let operands = self.operands(block).map_err(Error::input)?;
+        let mut schedule = Schedule::new(program, block);
+        let mut levels = Levels::default();
+        for iter in &block.iters {
+            match iter.role {
+                Role::Spatial => self.split_spatial(&mut schedule, iter, operands.as_ref(), &mut levels)?,
+                Role::Reduce => self.split_reduction(&mut schedule, iter, operands.as_ref(), &mut levels)?,
+            }
+        }
+        levels.thread.extend(levels.lanes.iter().flatten().cloned());
+        levels.reorder(&mut schedule)?;
+        let thread = levels.bind(&mut schedule)?;
+        if block.reduction.is_some() {
+            self.stage(&mut schedule, &levels, thread)?;
+        }
+        if let Some(operands) = operands {
+            schedule.tensorize(operands.unit)?;
+        }
+        if self.store.0 > 1 {
+            schedule.vectorize_store(self.store.0)?;
+        }
+        Ok(schedule)
+    }
+
+    fn split_spatial(
+        &self,
+        schedule: &mut Schedule,
+        iter: &IterVar,
+        operands: Option<&Operands>,
+        levels: &mut Levels,
+    ) -> Result<()> {
+        let name = &iter.name;
+        let [thread, vthread, inner] = [&self.thread, &self.vthread, &self.inner].map(|sizes| size(sizes, name));
+        let mut splitter = Splitter { schedule, root: name.clone(), rest: name.clone() };
+        match operands {
+            Some(unit) if unit.row == *name => {
+                levels.block.push(splitter.take("b", thread * inner * ROWS)?);
+                levels.thread.push(splitter.take("w", inner * ROWS)?);
+                levels.inner.push(splitter.take("m", ROWS)?);
+                levels.unit[0] = Some(splitter.take("h", ROWS / 2)?);
+                levels.lanes[0] = Some(splitter.rest);
+            }
+            Some(unit) if unit.column == *name => {
+                levels.block.push(splitter.take("b", thread * inner * COLUMNS)?);
+                levels.thread.push(splitter.take("w", inner * COLUMNS)?);
+                levels.inner.push(splitter.take("n", COLUMNS)?);
+                levels.lanes[1] = Some(splitter.take("q", 2)?);
+                levels.unit[1] = Some(splitter.rest);
+            }
+            _ if thread * vthread * inner == 1 => levels.block.push(splitter.rest),
+            _ => {
+                levels.block.push(splitter.take("b", thread * vthread * inner)?);
+                if vthread > 1 {
+                    levels.vthread.push(splitter.take("v", thread * inner)?);
+                }
+                if thread > 1 {
+                    levels.thread.push(splitter.take("t", inner)?);
+                }
+                levels.inner.push(splitter.rest);
+            }
+        }
+        Ok(())
+    }
+
+    fn split_reduction(
+        &self,
+        schedule: &mut Schedule,
+        iter: &IterVar,
+        operands: Option<&Operands>,
+        levels: &mut Levels,
+    ) -> Result<()> {
+        let name = &iter.name;
+        let parts = size(&self.split, name);
+        let mut splitter = Splitter { schedule, root: name.clone(), rest: name.clone() };
+        let mut outer = None;
+        if let Some(&tile) = self.reduce.get(&**name) {
+            outer = Some(splitter.take("0", tile)?);
+            let unit = operands.filter(|operands| operands.step == *name).map(|operands| operands.unit);
+            match unit {
+                Some(unit) => {
+                    levels.steps.push(splitter.take("1", unit.steps())?);
+                    levels.unit[2] = Some(splitter.rest);
+                }
+                None => levels.steps.push(splitter.rest),
+            }
+        } else if parts == 1 {
+            levels.steps.push(splitter.rest);
+        } else {
+            outer = Some(splitter.rest);
+        }
+        if let Some(whole) = outer.as_ref().filter(|_| parts > 1) {
+            // Neighbouring tiles go to different blocks: the last part is as long as the first.
+            let (rest, split) = (schedule.fresh_name(&format!("{name}_2")), schedule.fresh_name(&format!("{name}_s")));
+            schedule.split(whole, parts, Tail::Pad, [&rest, &split])?;
+            levels.split.push(split);
+            outer = Some(rest);
+        }
+        levels.outer.extend(outer);
+        Ok(())
+    }
+
+    /// The accumulators, the tiles in shared memory, and what overlaps.
+    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: Option<Name>) -> Result<()> {
+        let tile = schedule.cache_write()?;
+        let around = levels.outer.last().cloned().or_else(|| thread.clone());
+        let mut placed = Vec::new();
+        for (input, stage) in &self.stage {
+            let tile = SharedTile { vector: stage.vector.0, pad: stage.pad, reduce_outside: stage.reduce_outside };
+            placed.extend(schedule.cache_read(input, Staging::Shared(tile))?);
+        }
+        schedule.compute_at(&tile, thread.as_deref())?;
+        placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.as_deref()))?;
+        schedule.decompose_reduction()?;
+        match (self.stages.0, self.asynchronous) {
+            (1, _) => {}
+            (stages, true) => schedule.pipeline(Pipeline::Async(stages))?,
+            (_, false) => schedule.pipeline(Pipeline::Registers)?,
+        }
+        if !levels.split.is_empty() {
+            schedule.rfactor(if self.atomic { Combine::Atomic } else { Combine::Workspace })?;
+        }
+        Ok(())
+    }
+}
+
+/// Splits one iteration variable from the outside in.
+struct Splitter<'a> {
+    schedule: &'a mut Schedule,
+    root: Name,
+    /// What is not split yet.
+    rest: Name,
+}
+
+impl Splitter<'_> {
+    /// Splits off what lies outside of `below` elements; only the first split of a variable may hang over the edge.
+    fn take(&mut self, level: &str, below: i64) -> Result<Name> {
+        let outer = self.schedule.fresh_name(&format!("{}_{level}", self.root));
+        let inner = self.schedule.fresh_name(&format!("{}_i", self.root));
+        self.schedule.split(&self.rest, below, Tail::Pad, [&outer, &inner])?;
+        self.rest = inner;
+        Ok(outer)
+    }
+}
+
+impl Levels {
+    fn reorder(&self, schedule: &mut Schedule) -> Result<()> {
+        let [h, p, e] = &self.unit;
+        let order = [&self.split, &self.block, &self.thread, &self.outer, &self.steps, &self.vthread, &self.inner];
+        let order = order.into_iter().flatten().chain(h).chain(p).chain(e);
+        let order: Vec<&str> = order.map(|name| &**name).collect();
+        schedule.reorder(&order)
+    }
+
+    /// Binds blocks and threads, and unrolls what a thread does; returns the loop over threads.
+    fn bind(&self, schedule: &mut Schedule) -> Result<Option<Name>> {
+        let unrolled = self.inner.iter().chain(self.unit.iter().take(2).flatten());
+        unrolled.into_iter().try_for_each(|name| schedule.unroll(name))?;
+        self.vthread.iter().try_for_each(|name| schedule.vthread(name))?;
+        let block = fuse_all(schedule, &self.block, "block")?;
+        let thread = fuse_all(schedule, &self.thread, "thread")?;
+        self.split.iter().chain(&block).try_for_each(|name| schedule.bind_block(name))?;
+        thread.iter().try_for_each(|name| schedule.bind_thread(name))?;
+        Ok(thread)
+    }
+}
+
+/// One loop of neighbours.
+fn fuse_all(schedule: &mut Schedule, loops: &[Name], into: &str) -> Result<Option<Name>> {
+    let mut fused: Option<Name> = None;
+    for next in loops {
+        fused = Some(match fused {
+            None => next.clone(),
+            Some(so_far) => {
+                let both = schedule.fresh_name(into);
+                schedule.fuse(&so_far, next, &both)?;
+                both
+            }
+        });
+    }
+    Ok(fused)
+}
+
+/// The second kernel of a shared sum: adds the parts in order and applies the epilogue.
+fn sum_of_parts(main: &Schedule, program: &Program, block: &Block) -> Program {
+    let (parts, which) = lower::workspace(main);
+    let parts_dims = which.iter().zip(&parts.shape).map(|(name, extent)| IterVar {
+        name: name.clone(),
+        extent: extent.clone(),
+        role: Role::Reduce,
+    });
+    let spatial = || block.iters_of(Role::Spatial);
+    let index = which.iter().chain(spatial().map(|iter| &iter.name)).map(|name| Expr::Var(name.clone())).collect();
+    let init = block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone());
+    let block = Block {
+        iters: spatial().cloned().chain(parts_dims).collect(),
+        reduction: Some(Reduction { init, update: Expr::Load(parts.clone(), index) }),
+        ..block.clone()
+    };
+    let params = program.params.iter().cloned().chain([parts]).collect::<Vec<Arc<Buffer>>>();
+    Program { params, blocks: vec![block], ..program.clone() }
+}
+
+/// Whether the sum starts with what the output holds.
+fn adds_to_output(block: &Block) -> bool {
+    let own = Expr::Load(block.output.clone(), block.output_index.clone());
+    block.reduction.as_ref().is_some_and(|reduction| reduction.init == own)
+}
+
+/// The kernel before a sum by atomic additions: the output is what the sum starts with.
+fn initialised(program: &Program, block: &Block) -> Program {
+    let init = block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone());
+    let iters = block.iters_of(Role::Spatial).cloned().collect();
+    let block = Block { iters, reduction: None, epilogue: init, ..block.clone() };
+    Program { blocks: vec![block], ..program.clone() }
+}
+
+/// One thread for each element of the output, neighbours for neighbours.
+fn elementwise(program: &Program) -> Result<Schedule> {
+    let contiguous = match program.blocks[0].output_index.last() {
+        Some(Expr::Var(name)) => Some(name.to_string()),
+        _ => program.blocks[0].iters_of(Role::Spatial).last().map(|iter| iter.name.to_string()),
+    };
+    let thread = contiguous.into_iter().map(|name| (name, FINISHING_THREADS)).collect();
+    Blocked { thread, ..Blocked::default() }.schedule(program)
+}

@@ -1,0 +1,70 @@
+//! The micro-kernel that is used where nothing was tuned.
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::{KernelDef, Role};
+
+use super::{Blocked, Count, Stage};
+use crate::frontend;
+use crate::ir::{Block, Expr, Name, affine};
+use crate::target::cuda::DeviceLimits;
+
+/// Threads along the output's contiguous loop where nothing is staged.
+const FLAT_THREADS: i64 = 128;
+
+impl Blocked {
+    /// A micro-kernel that is valid for any nest with a spatial loop, and reasonable for those in which inputs are used
+    /// again and again: 256 threads with tiles of 4 × 4, both operands staged. For a nest without such a loop none.
+    pub fn default_for(def: &KernelDef, device: &DeviceLimits) -> Option<Blocked> {
+        let program = frontend::program(def);
+        let block = &program.blocks[0];
+        let contiguous = contiguous_loop(block)?;
+        let flat = Blocked { thread: BTreeMap::from([(contiguous.to_string(), FLAT_THREADS)]), ..Blocked::default() };
+        let candidates = tiled(block, &contiguous).into_iter().chain([flat]);
+        candidates.into_iter().find(|blocked| blocked.violations(def, device).is_empty())
+    }
+}
+
+/// Tiles along the contiguous loop and a second one along which an operand is reused; wide vectors where the tensors
+/// allow them.
+fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
+    let reads = block.update_reads();
+    let moves = |index: &[Expr], name: &str| index.iter().any(|e| e.uses(name));
+    let reused = |name: &Name| {
+        let reads = || reads.iter().map(|(_, index)| index);
+        reads().any(|index| moves(index, contiguous) && !moves(index, name))
+    };
+    let others = block.iters_of(Role::Spatial).filter(|iter| iter.name != *contiguous);
+    let Some(second) = others.filter(|iter| reused(&iter.name)).last() else { return Vec::new() };
+    let along = |size: i64| BTreeMap::from([(contiguous.to_string(), size), (second.name.to_string(), size)]);
+    let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    let tile = |n: usize| if reductions.len() == 1 { 16 } else { [8, 3, 3].get(n).copied().unwrap_or(1) };
+    let reduce: BTreeMap<String, i64> =
+        reductions.iter().enumerate().map(|(n, name)| (name.to_string(), tile(n))).collect();
+    let stage = |vector: bool| -> BTreeMap<String, Stage> {
+        let stage = |index: &[Expr]| {
+            let last = index.last().and_then(affine);
+            let summed = last.is_some_and(|form| reductions.iter().any(|name| form.coefficient(name) != 0));
+            let pad = if summed { 4 } else { 0 };
+            Stage { vector: Count(if vector { 4 } else { 1 }), pad, reduce_outside: true }
+        };
+        reads.iter().map(|(buffer, index)| (buffer.name.to_string(), stage(index))).collect()
+    };
+    let of = |vector: bool| Blocked {
+        thread: along(16),
+        inner: along(4),
+        reduce: reduce.clone(),
+        stage: stage(vector),
+        store: Count(if vector { 4 } else { 1 }),
+        ..Blocked::default()
+    };
+    vec![of(true), of(false)]
+}
+
+/// The loop along which the output is contiguous.
+fn contiguous_loop(block: &Block) -> Option<Name> {
+    match block.output_index.last() {
+        Some(Expr::Var(name)) => Some(name.clone()),
+        _ => block.iters_of(Role::Spatial).last().map(|iter| iter.name.clone()),
+    }
+}

@@ -1,0 +1,68 @@
+//! Which loops of a nest are the rows, the columns and the steps of a matrix instruction.
+
+use dietcode_syntax::Role;
+
+use super::{Blocked, Unit};
+use crate::ir::{BinaryOp, Block, Expr, Name};
+use crate::schedule::MatrixUnit;
+
+/// The loops that a matrix unit takes pieces of: 16 rows, 8 columns, `steps` steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Operands {
+    pub(super) unit: MatrixUnit,
+    pub(super) row: Name,
+    pub(super) column: Name,
+    pub(super) step: Name,
+}
+
+pub(super) const ROWS: i64 = 16;
+pub(super) const COLUMNS: i64 = 8;
+
+impl Blocked {
+    /// The matrix unit, as a schedule names it.
+    pub(super) fn unit(&self) -> Option<MatrixUnit> {
+        self.matrix_unit.map(|unit| match unit {
+            Unit::Half => MatrixUnit::Half,
+            Unit::Tf32 => MatrixUnit::Tf32,
+        })
+    }
+
+    /// The loops for the matrix unit: the columns along the output's contiguous loop, the rows along the last loop over
+    /// which only the other operand moves, the steps along the last reduction whose tile holds an instruction's.
+    ///
+    /// # Errors
+    /// A sentence that says what of a matrix product the nest lacks.
+    pub(super) fn operands(&self, block: &Block) -> Result<Option<Operands>, String> {
+        let Some(unit) = self.unit() else { return Ok(None) };
+        let product = block.reduction.as_ref().map(|reduction| &reduction.update);
+        let Some(Expr::Binary(BinaryOp::Mul, a, b)) = product else {
+            return Err("matrix_unit: the sum is not one of products of two tensors".into());
+        };
+        let (Expr::Load(a, a_index), Expr::Load(b, b_index)) = (&**a, &**b) else {
+            return Err("matrix_unit: the factors are not elements of tensors as they stand".into());
+        };
+        if let Some(other) = [a, b].into_iter().find(|buffer| !unit.takes(buffer.dtype)) {
+            return Err(format!("matrix_unit: `{}` is {}, which {unit:?} does not multiply", other.name, other.dtype));
+        }
+        if a.dtype != b.dtype {
+            return Err(format!("matrix_unit: `{}` is {} and `{}` is {}", a.name, a.dtype, b.name, b.dtype));
+        }
+        let moves = |index: &[Expr], name: &str| index.iter().any(|e| e.uses(name));
+        let Some(Expr::Var(column)) = block.output_index.last() else {
+            return Err("matrix_unit: the output's last index is not a loop".into());
+        };
+        let (with, without) = match (moves(a_index, column), moves(b_index, column)) {
+            (true, false) => (a_index, b_index),
+            (false, true) => (b_index, a_index),
+            _ => return Err(format!("matrix_unit: not exactly one of the factors moves along `{column}`")),
+        };
+        let row = block.iters_of(Role::Spatial).map(|iter| &iter.name);
+        let row = row.filter(|name| moves(without, name) && !moves(with, name)).last();
+        let row = row.ok_or("matrix_unit: no loop moves the factor that has the rows alone")?;
+        let steps = block.iters_of(Role::Reduce).map(|iter| &iter.name);
+        let holds = |name: &&Name| self.reduce.get(&***name).is_some_and(|tile| tile % unit.steps() == 0);
+        let step = steps.filter(holds).last();
+        let step = step.ok_or_else(|| format!("reduce: no loop's tile is a multiple of the {} steps", unit.steps()))?;
+        Ok(Some(Operands { unit, row: row.clone(), column: column.clone(), step: step.clone() }))
+    }
+}

@@ -1,0 +1,178 @@
+//! When a [`Blocked`] is valid for a nest on a GPU: hardware limits, not divisibility of extents.
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::{KernelDef, Role};
+
+use super::Blocked;
+use super::operands::{COLUMNS, ROWS};
+use crate::frontend;
+use crate::ir::{ACC, Block, DType, Expr, Name, Program};
+use crate::lower::{guards_that_stay, lower};
+use crate::schedule::{MOST_COPIES, Schedule};
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
+
+/// Registers that addresses and operands take beside the accumulators, at the least.
+const OTHER_REGISTERS: i64 = 24;
+
+impl Blocked {
+    /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
+    pub fn violations(&self, def: &KernelDef, device: &DeviceLimits) -> Vec<String> {
+        let program = frontend::program(def);
+        let block = &program.blocks[0];
+        let checks: [&dyn Fn() -> Vec<String>; 5] = [
+            &|| self.unknown_names(block),
+            &|| self.bad_sizes(),
+            &|| self.beyond_device(block, device),
+            &|| self.wrong_for_nest(block),
+            &|| self.beyond_lowering(&program, device),
+        ];
+        checks.into_iter().map(|check| check()).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+
+    fn unknown_names(&self, block: &Block) -> Vec<String> {
+        let mut found = Vec::new();
+        let tiles = [
+            ("thread", &self.thread, Role::Spatial),
+            ("vthread", &self.vthread, Role::Spatial),
+            ("inner", &self.inner, Role::Spatial),
+            ("reduce", &self.reduce, Role::Reduce),
+            ("split", &self.split, Role::Reduce),
+        ];
+        for (key, sizes, role) in tiles {
+            let known = |name: &str| block.iters_of(role).any(|iter| *iter.name == *name);
+            let kind = if role == Role::Spatial { "spatial loop" } else { "reduction loop" };
+            let unknown = sizes.keys().filter(|name| !known(name));
+            found.extend(unknown.map(|name| format!("{key}: `{name}` is not a {kind} of `{}`", block.name)));
+        }
+        let reads = block.update_reads();
+        let unread = self.stage.keys().filter(|input| !reads.iter().any(|(buffer, _)| *buffer.name == ***input));
+        found.extend(
+            unread.map(|input| format!("stage: `{input}` is not an input of the reduction of `{}`", block.name)),
+        );
+        found
+    }
+
+    fn bad_sizes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut check = |key: &str, what: &str, size: i64, most: i64| {
+            if !(1..=most).contains(&size) {
+                found.push(format!("{key}: {what} is {size}, expected 1 to {most}"));
+            }
+        };
+        let all = [("thread", &self.thread), ("vthread", &self.vthread), ("inner", &self.inner)];
+        for (key, sizes) in all.into_iter().chain([("reduce", &self.reduce), ("split", &self.split)]) {
+            sizes.iter().for_each(|(name, size)| check(key, &format!("`{name}`"), *size, 1 << 16));
+        }
+        check("stages", "it", self.stages.0, 8);
+        check("min_blocks", "it", self.min_blocks.0, 32);
+        let stages = self.stages.0;
+        if self.asynchronous && stages == 1 {
+            found.push("stages: it is 1; asynchronous copies need 2 or more".into());
+        }
+        if !self.asynchronous && stages > 2 {
+            found.push(format!("stages: it is {stages}; more than 2 need `async`"));
+        }
+        if self.atomic && self.split.values().all(|parts| *parts == 1) {
+            found.push("atomic: no sum is split".into());
+        }
+        found
+    }
+
+    fn beyond_device(&self, block: &Block, device: &DeviceLimits) -> Vec<String> {
+        let mut found = Vec::new();
+        let threads = self.threads();
+        let most = i64::from(device.threads_per_block);
+        if threads > most {
+            found.push(format!("thread: a block has {threads} threads, the device allows {most}"));
+        }
+        let resident = i64::from(device.threads_per_sm);
+        if threads.saturating_mul(self.min_blocks.0) > resident {
+            let blocks = self.min_blocks.0;
+            found.push(format!(
+                "min_blocks: {blocks} blocks of {threads} threads, a multiprocessor holds {resident} threads"
+            ));
+        }
+        let accumulators = self.accumulators();
+        let registers = i64::from(device.registers_per_thread);
+        if block.reduction.is_some() && accumulators.saturating_add(OTHER_REGISTERS) > registers {
+            found.push(format!(
+                "inner: a thread has {accumulators} accumulators, the device has {registers} registers for it"
+            ));
+        }
+        let ampere = ComputeCapability { major: 8, minor: 0 };
+        let wants = [("async", self.asynchronous), ("matrix_unit", self.matrix_unit.is_some())];
+        for (key, _) in wants.into_iter().filter(|(_, wanted)| *wanted && device.capability < ampere) {
+            found.push(format!("{key}: it needs compute capability 8.0, the device has {}", device.capability));
+        }
+        found
+    }
+
+    fn wrong_for_nest(&self, block: &Block) -> Vec<String> {
+        let mut found: Vec<String> = self.operands(block).err().into_iter().collect();
+        if block.iters_of(Role::Spatial).next().is_none() {
+            found.push(format!("`{}` has no loop that blocks and threads could share", block.name));
+        } else if self.threads() == 1 {
+            found.push("thread: a block has a single thread".into());
+        }
+        if block.reduction.is_none() && (!self.stage.is_empty() || self.stages.0 > 1) {
+            found.push(format!("stage: `{}` sums nothing", block.name));
+        }
+        if self.atomic && (block.epilogue != Expr::var(ACC) || block.output.dtype != DType::F32) {
+            found.push("atomic: the output must be f32 and hold the sum as it is".into());
+        }
+        if self.matrix_unit.is_some() && !self.vthread.is_empty() {
+            found.push("vthread: a matrix unit has none".into());
+        }
+        found
+    }
+
+    /// What lowering refuses, and what the lowered kernel takes.
+    fn beyond_lowering(&self, program: &Program, device: &DeviceLimits) -> Vec<String> {
+        let copies = self.accumulators();
+        if copies > MOST_COPIES {
+            return vec![format!("inner: the unrolled tile has {copies} statements, more than {MOST_COPIES}")];
+        }
+        let nest = self.schedule(program).and_then(|schedule| Ok((lower(&schedule)?, schedule)));
+        let (nest, schedule) = match nest {
+            Ok(both) => both,
+            Err(e) => return vec![e.to_string()],
+        };
+        let most = i64::from(device.shared_per_block_opt_in);
+        let mut found = Vec::new();
+        if nest.scratch_bytes > most {
+            found.push(format!("the tiles take {} bytes of shared memory, a block has {most}", nest.scratch_bytes));
+        }
+        found.extend(unpadded(&schedule));
+        found
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> i64 {
+        let product = product(&self.thread);
+        if self.matrix_unit.is_some() { product.saturating_mul(32) } else { product }
+    }
+
+    /// Accumulators of a thread.
+    fn accumulators(&self) -> i64 {
+        let elements = product(&self.inner).saturating_mul(product(&self.vthread));
+        if self.matrix_unit.is_some() { elements.saturating_mul(ROWS * COLUMNS / 32) } else { elements }
+    }
+}
+
+fn product(sizes: &BTreeMap<String, i64>) -> i64 {
+    sizes.values().fold(1, |product, size| product.saturating_mul(*size))
+}
+
+/// Predicates that local padding may not move out of the sum of a tile that threads fill together.
+fn unpadded(schedule: &Schedule) -> Vec<String> {
+    if schedule.cache_reads.is_empty() {
+        return Vec::new();
+    }
+    let (stay, ragged) = (guards_that_stay(schedule), schedule.ragged());
+    let why = |name: &Name| match stay.get(name) {
+        Some(Role::Reduce) => format!("reduce: `{name}` cannot be padded: the update is not zero where its inputs are"),
+        _ => format!("stage: an input that moves along `{name}` is not staged, so its tile cannot be padded"),
+    };
+    stay.keys().filter(|name| ragged.contains(name)).map(why).collect()
+}
