@@ -9,11 +9,41 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use dietcode_syntax::Role;
 
-use crate::ir::{ACC, BinaryOp, Block, Expr, Function, IterVar, Name, Program, holds};
+use crate::ir::{ACC, BinaryOp, Block, DType, Expr, Function, IterVar, Name, Program, holds};
 use crate::{Error, Result};
 
 /// Unit roundoff of binary32.
 const U: f64 = 1.0 / (1 << 24) as f64;
+
+/// How an element type of 16 bits rounds what is stored.
+pub(crate) struct Rounding {
+    /// The largest relative error: u/(1 + u) with the unit roundoff u.
+    pub(crate) relative: f64,
+    /// The largest error of what is subnormal: half of the smallest number.
+    pub(crate) absolute: f64,
+    /// The first power of two that is stored as infinity, if sums of ordinary numbers reach it.
+    pub(crate) overflow: Option<f64>,
+}
+
+/// The rounding of an element type; none: stored as it is computed.
+pub(crate) fn rounding(dtype: DType) -> Option<Rounding> {
+    let (significant, smallest, overflow) = match dtype {
+        DType::F32 => return None,
+        DType::F16 => (11, -24, Some(65536.0)),
+        DType::BF16 => (8, -133, None),
+    };
+    let u = 2f64.powi(-significant);
+    Some(Rounding { relative: u / (1.0 + u), absolute: 2f64.powi(smallest - 1), overflow })
+}
+
+/// A result as bounds are compared with it: an infinite `f16` as 2¹⁶, where its numbers would go on. The oracles end
+/// there, too, so that infinity is right where the exact value, within its bound, is too large for an `f16`, and only there.
+pub fn comparable(dtype: DType, result: f32) -> f32 {
+    match rounding(dtype).and_then(|rounding| rounding.overflow) {
+        Some(overflow) => result.clamp(-overflow as f32, overflow as f32),
+        None => result,
+    }
+}
 
 /// A value and how far `f32` arithmetic may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +65,17 @@ impl Approx {
         Approx { value, error: inherited + units * U * (value.abs() + inherited) }
     }
 
-    /// Whether a result is within the bound.
+    /// The value after it is stored to an element of a type.
+    fn stored(self, dtype: DType) -> Approx {
+        let Some(Rounding { relative, absolute, overflow }) = rounding(dtype) else { return self };
+        let limit = overflow.unwrap_or(f64::INFINITY);
+        let [value, low, high] =
+            [self.value, self.value - self.error, self.value + self.error].map(|x| x.clamp(-limit, limit));
+        let error = (value - low).max(high - value);
+        Approx { value, error: error + relative * (value.abs() + error) + absolute }
+    }
+
+    /// Whether a result, made [`comparable`], is within the bound.
     pub fn admits(self, result: f32) -> bool {
         (f64::from(result) - self.value).abs() <= self.error + 2f64.powi(-140)
     }
@@ -75,7 +115,7 @@ impl Div for Approx {
     }
 }
 
-/// A tensor of a run: contiguous, row-major.
+/// A tensor of a run: contiguous, row-major, its elements as `f32` whatever their type.
 pub type Tensors = BTreeMap<Name, Vec<f32>>;
 
 /// Every element of the output, row-major over its whole shape; elements that the nest does not write keep what `tensors` holds.
@@ -90,7 +130,7 @@ pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensor
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
     evaluator.each(&spatial, &mut |evaluator| {
         let at = evaluator.offset(&block.output.shape, &block.output_index)?;
-        let value = evaluator.element(block)?;
+        let value = evaluator.element(block)?.stored(block.output.dtype);
         *output.get_mut(at).ok_or_else(|| out_of_bounds(&block.output.name))? = value;
         Ok(())
     })?;

@@ -1,4 +1,5 @@
-//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one.
+//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one. Half
+//! of them are all `f32`, the others have any element type anywhere.
 
 use dietcode_syntax::{
     Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
@@ -39,6 +40,9 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     } else {
         let value = update(rng, a, b);
         def.epilogue = tail(rng, &mut def, value);
+    }
+    if rng.random_bool(0.5) {
+        def.params.iter_mut().for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
     }
     def
 }
@@ -124,7 +128,9 @@ fn update(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
 
 /// A tail on the value, sometimes with a bias along one loop of the output.
 fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
-    match rng.random_range(0..6) {
+    match rng.random_range(0..7) {
+        // Some of it is too large for an `f16`.
+        6 => binary(BinaryOp::Mul, value, Expr::Literal(30_000.0)),
         0 => binary(BinaryOp::Add, binary(BinaryOp::Mul, value, Expr::Literal(2.0)), Expr::Literal(1.0)),
         1 => Expr::Select {
             op: CompareOp::Gt,

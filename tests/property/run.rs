@@ -7,15 +7,18 @@ use std::fs;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
-use dietcode_core::reference::{self, Approx, Tensors};
+use dietcode_core::reference::{self, Approx, Tensors, comparable};
 use dietcode_core::target::Toolchain;
-use dietcode_syntax::{Affine, KernelDef};
+use dietcode_syntax::{Affine, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Floats before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
+use crate::property::memory::{Memory, rounded};
+
+/// Elements before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
 const GUARD: usize = 64;
-const CANARY: f32 = 1234.5;
+/// A number of every type.
+const CANARY: f32 = 1280.0;
 
 type Grid = unsafe extern "C" fn(*const i64) -> i64;
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
@@ -61,10 +64,11 @@ impl Case {
     }
 
     /// A tensor in memory: its elements where its strides say, the given value everywhere else.
-    fn spread(&self, param: usize, elements: &[f32], elsewhere: f32) -> Vec<f32> {
+    fn spread(&self, param: usize, elements: &[f32], elsewhere: f32) -> Memory {
         let places = self.places(param);
-        let mut memory = vec![elsewhere; places.last().unwrap_or(&0) + 1 + GUARD];
-        places.iter().zip(elements).for_each(|(place, element)| memory[*place] = *element);
+        let len = places.last().unwrap_or(&0) + 1 + GUARD;
+        let mut memory = Memory::filled(self.def.params[param].dtype, len, elsewhere);
+        places.iter().zip(elements).for_each(|(place, element)| memory.set(*place, *element));
         memory
     }
 }
@@ -111,36 +115,40 @@ impl Library {
     pub(crate) fn check(&self, case: &Case) {
         let mut rng = StdRng::seed_from_u64(case.seed ^ 0x5eed);
         let def = &case.def;
-        let tensors: Vec<Vec<f32>> = (0..def.params.len())
-            .map(|n| (0..case.dims(n).iter().product()).map(|_| rng.random_range(-1.0..1.0f32)).collect())
-            .collect();
+        let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
+            let elements = 0..case.dims(n).iter().product();
+            elements.map(|_| rounded(param.dtype, rng.random_range(-1.0..1.0f32))).collect()
+        };
+        let tensors: Vec<Vec<f32>> = def.params.iter().enumerate().map(&mut tensor).collect();
         let named: Tensors =
             def.params.iter().zip(&tensors).map(|(param, tensor)| (Name::from(&*param.name), tensor.clone())).collect();
         let shape: BTreeMap<Name, i64> =
             def.shape_vars.iter().zip(&case.shape).map(|(var, value)| (Name::from(&*var.name), *value)).collect();
         let expected = reference::evaluate(&frontend::program(def), &shape, &named).expect("the case is in bounds");
-        let mut memory: Vec<Vec<f32>> =
+        let mut memory: Vec<Memory> =
             tensors.iter().enumerate().map(|(param, elements)| case.spread(param, elements, f32::NAN)).collect();
-        self.check_oracle(case, &memory, &tensors[def.output], &expected);
+        self.check_oracle(case, &mut memory, &tensors[def.output], &expected);
 
         let poison = vec![f32::NAN; expected.len()];
         let before = if accumulates(def) { &tensors[def.output] } else { &poison };
         memory[def.output] = case.spread(def.output, before, CANARY);
-        let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m[GUARD..].as_mut_ptr().cast()).collect();
+        let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
         self.call(&case.unit, &buffers, case);
-        let output = &mut memory[def.output];
+        let (output, dtype) = (&mut memory[def.output], def.params[def.output].dtype);
         for (at, (place, expected)) in case.places(def.output).into_iter().zip(&expected).enumerate() {
-            let found = std::mem::replace(&mut output[place], CANARY);
-            assert!(expected.admits(found), "element {at} is {found}, expected {expected:?}: {}", describe(case));
+            let found = output.get(place);
+            output.set(place, CANARY);
+            let admitted = expected.admits(comparable(dtype, found));
+            assert!(admitted, "element {at} is {found}, expected {expected:?}: {}", describe(case));
         }
-        assert!(output.iter().all(|x| *x == CANARY), "written out of bounds: {}", describe(case));
+        assert!(output.values().all(|x| x == CANARY), "written out of bounds: {}", describe(case));
     }
 
     /// The oracle in C says what the oracle in Rust says.
-    fn check_oracle(&self, case: &Case, memory: &[Vec<f32>], before: &[f32], expected: &[Approx]) {
+    fn check_oracle(&self, case: &Case, memory: &mut [Memory], before: &[f32], expected: &[Approx]) {
         let mut value = vec![f64::NAN; expected.len()];
         let mut bound = vec![f64::NAN; expected.len()];
-        let mut buffers: Vec<*mut c_void> = memory.iter().map(|m| m[GUARD..].as_ptr().cast_mut().cast()).collect();
+        let mut buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
         buffers[case.def.output] = value.as_mut_ptr().cast();
         buffers.push(bound.as_mut_ptr().cast());
         buffers.push(before.as_ptr().cast_mut().cast());

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, Dialect, register};
+use super::c_like::{Addresses, Dialect, element_type, include, register};
 use crate::frontend;
-use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
 use crate::schedule::Schedule;
 use crate::sketch::Tiled;
@@ -83,7 +83,7 @@ fn header(def: &KernelDef, name: &str, schedule: &Schedule) -> String {
     for instruction in schedule.trace() {
         text += &format!(" *   {instruction}\n");
     }
-    text + " */\n#include \"dietcode.h\"\n\n"
+    text + " */\n" + &include(def) + "\n\n"
 }
 
 fn shape_variables(nest: &LoopNest) -> String {
@@ -167,7 +167,8 @@ impl Printer {
         let mut at = 0;
         for (n, param) in nest.params.iter().enumerate() {
             let constant = if param == &nest.output { "" } else { "const " };
-            self.line(format_args!("{constant}float *restrict {} = dietcode_buffers[{n}];", param.name));
+            let element = element_type(param.dtype);
+            self.line(format_args!("{constant}{element} *restrict {} = dietcode_buffers[{n}];", param.name));
             let rank = param.shape.len();
             for (dim, name) in self.addresses.declare(param, |dim| dim + 1 == rank) {
                 self.line(format_args!("const dietcode_int {name} = dietcode_strides[{}];", at + dim));
@@ -192,7 +193,10 @@ impl Printer {
             }
             Stmt::Store { buffer, index, value } => {
                 let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
-                self.line(format_args!("{to} = {value};"));
+                match buffer.dtype {
+                    DType::F32 => self.line(format_args!("{to} = {value};")),
+                    half => self.line(format_args!("{to} = dietcode_round_{half}({value});")),
+                }
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::View { view, inside, whole, edge, fill, body } => {
@@ -226,18 +230,20 @@ impl Printer {
 
     /// A buffer's declaration, in a block of its own.
     fn allocate(&mut self, buffer: &Arc<Buffer>, body: &Stmt) {
-        let name = &buffer.name;
+        let (name, element) = (&buffer.name, element_type(buffer.dtype));
         self.open("");
         match buffer.scope {
             Scope::Register => self.registers(buffer, body),
             Scope::Panel => {
                 let offset = self.panels.iter().find(|(panel, _)| panel == buffer).map_or(0, |(_, offset)| *offset);
-                self.line(format_args!("float *restrict {name} = (float *)((char *)dietcode_scratch + {offset});"));
+                self.line(format_args!(
+                    "{element} *restrict {name} = ({element} *)((char *)dietcode_scratch + {offset});"
+                ));
             }
             Scope::Shared | Scope::Fragment => unreachable!("{GPU_ONLY}"),
             Scope::Local | Scope::Global | Scope::View => {
-                let elements = buffer.bytes().unwrap_or(0) / 4;
-                self.line(format_args!("_Alignas(64) float {name}[{elements}];"));
+                let elements = buffer.bytes().unwrap_or(0) / buffer.dtype.bytes();
+                self.line(format_args!("_Alignas(64) {element} {name}[{elements}];"));
             }
         }
         self.stmt(body);
@@ -264,7 +270,7 @@ impl Printer {
         let strides = regions.map(|region| self.addresses.view_strides(region));
         let unit = |dim: usize| strides.iter().all(|strides| strides[dim] == Expr::Int(1));
         let variables = self.addresses.declare(view, unit);
-        self.line(format_args!("const float *{};", view.name));
+        self.line(format_args!("const {} *{};", element_type(view.dtype), view.name));
         for (_, name) in &variables {
             self.line(format_args!("dietcode_int {name};"));
         }
@@ -292,17 +298,21 @@ impl Printer {
         let (Stmt::Store { buffer, index, value }, Some(lanes)) = (body, extent.as_int()) else {
             unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
         };
+        // A scalar is not assigned to a vector, but broadcast by an operation; `x - 0` is `x` also for `x = -0`.
+        let broadcast = |scalar: &Expr| format!("{} - (dietcode_f32x{lanes}){{0}}", self.addresses.operand(scalar));
+        let all = |value: &Expr| if value.uses(lane) { self.lanewise(value, lane, lanes) } else { broadcast(value) };
+        if buffer.dtype.is_half() {
+            let (to, value) = (self.first_lane(buffer, index, lane), all(value));
+            self.line(format_args!("dietcode_store_{}x{lanes}(&{to}, {value});", buffer.dtype));
+            return;
+        }
         let to = self.lanes(buffer, index, lane, lanes, true);
         let line = match value {
             Expr::Binary(BinaryOp::Add, sum, term) if matches!(&**sum, Expr::Load(b, i) if b == buffer && i == index) =>
             {
                 format!("{to} += {};", self.lanewise(term, lane, lanes))
             }
-            // A scalar is not assigned to a vector, but broadcast by an operation; `x - 0` is `x` also for `x = -0`.
-            uniform if !uniform.uses(lane) => {
-                format!("{to} = {} - (dietcode_f32x{lanes}){{0}};", self.addresses.operand(uniform))
-            }
-            value => format!("{to} = {};", self.lanewise(value, lane, lanes)),
+            value => format!("{to} = {};", all(value)),
         };
         self.line(line);
     }
@@ -312,9 +322,18 @@ impl Printer {
         if buffer.scope == Scope::Register {
             return register(&buffer.name, index);
         }
+        let first = self.first_lane(buffer, index, lane);
+        match (store, buffer.dtype) {
+            (true, _) => format!("*(dietcode_f32x{lanes}u *)&{first}"),
+            (false, DType::F32) => format!("*(const dietcode_f32x{lanes}u *)&{first}"),
+            (false, half) => format!("dietcode_load_{half}x{lanes}(&{first})"),
+        }
+    }
+
+    /// The element in memory that is the first of a vector along the lane.
+    fn first_lane(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name) -> String {
         let first: Vec<Expr> = index.iter().map(|e| e.substitute(lane, &Expr::Int(0))).collect();
-        let constant = if store { "" } else { "const " };
-        format!("*({constant}dietcode_f32x{lanes}u *)&{}", self.addresses.element(buffer, &first))
+        self.addresses.element(buffer, &first)
     }
 
     /// An expression for all lanes; what does not depend on the lane stays a scalar, which C broadcasts.
@@ -326,7 +345,8 @@ impl Printer {
             }
             Expr::Load(buffer, index) => {
                 let at = |n: i64| index.iter().map(|e| e.substitute(lane, &Expr::Int(n))).collect::<Vec<Expr>>();
-                let each: Vec<String> = (0..lanes).map(|n| self.addresses.element(buffer, &at(n))).collect();
+                let each: Vec<String> =
+                    (0..lanes).map(|n| self.addresses.text(&Expr::Load(buffer.clone(), at(n)))).collect();
                 format!("(dietcode_f32x{lanes}){{{}}}", each.join(", "))
             }
             Expr::Call(Function::Neg, args) => format!("(-{})", self.lanewise(&args[0], lane, lanes)),
@@ -361,7 +381,8 @@ impl Printer {
         let stride = self.addresses.text(&self.addresses.strides(from)[*from_dim]);
         let (valid, columns) = (self.addresses.text(valid), self.addresses.text(columns));
         self.line(format_args!(
-            "dietcode_transpose{lanes}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});"
+            "dietcode_transpose{lanes}_{}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
+            from.dtype
         ));
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
+use dietcode_syntax::KernelDef;
+
 use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Function, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
@@ -106,7 +108,7 @@ impl Addresses {
                 let [c, a, b] = [c, a, b].map(|e| self.at_least(e, AND));
                 (format!("{c} ? {a} : {b}"), TERNARY)
             }
-            Expr::Load(buffer, index) if self.dialect == Dialect::Cuda && buffer.dtype != DType::F32 => {
+            Expr::Load(buffer, index) if buffer.dtype.is_half() => {
                 (format!("dietcode_load({})", self.element(buffer, index)), PRIMARY)
             }
             Expr::Load(buffer, index) => (self.element(buffer, index), PRIMARY),
@@ -144,7 +146,7 @@ impl Addresses {
         (format!("{} {sign} {}", self.at_least(a, own), self.at_least(b, own + 1)), own)
     }
 
-    /// An element of a buffer, as something that can be read or assigned.
+    /// An element of a buffer in memory: what is assigned to, or converted when it is read.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
         match buffer.scope {
             // A thread of a GPU has no addressable registers either, but its compiler finds constant indices in arrays.
@@ -156,6 +158,21 @@ impl Addresses {
             _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),
         }
     }
+}
+
+/// The type of an element in memory.
+pub(super) fn element_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F16 => "dietcode_f16",
+        DType::BF16 => "dietcode_bf16",
+    }
+}
+
+/// What makes the types and functions known that a kernel's C file uses.
+pub(super) fn include(def: &KernelDef) -> String {
+    let half = def.params.iter().any(|param| param.dtype.is_half());
+    format!("{}#include \"dietcode.h\"", if half { "#define DIETCODE_HALF\n" } else { "" })
 }
 
 /// Row-major strides of constant extents.

@@ -28,10 +28,16 @@ static inline dietcode_int dietcode_imax(dietcode_int a, dietcode_int b) { retur
 static inline float dietcode_fmax(float a, float b) { return b != b || a > b ? a : b; }
 static inline float dietcode_fmin(float a, float b) { return b != b || a < b ? a : b; }
 
+static inline float dietcode_load_f32(float x) { return x; }
+
+/* All that takes or gives a vector is inlined: how it would be passed does not matter. */
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 /* A vector of n floats, and the same at any address of a float. */
 #define DIETCODE_VECTOR(n)                                                 \
   typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \
-  typedef float dietcode_f32x##n##u __attribute__((vector_size(4 * (n)), aligned(4), may_alias));
+  typedef float dietcode_f32x##n##u __attribute__((vector_size(4 * (n)), aligned(4), may_alias)); \
+  static inline dietcode_f32x##n dietcode_load_f32x##n(const float *from) { return *(const dietcode_f32x##n##u *)from; }
 DIETCODE_VECTOR(2)
 DIETCODE_VECTOR(4)
 DIETCODE_VECTOR(8)
@@ -79,31 +85,32 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
   DIETCODE_EXCHANGE(16, rows, 1, DIETCODE_LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30), \
                     DIETCODE_LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
 
-/* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes. */
-#define DIETCODE_TRANSPOSE(n)                                                                              \
-  static inline void dietcode_transpose##n(float *restrict to, dietcode_int to_stride,                     \
-                                           const float *restrict from, dietcode_int from_stride,           \
-                                           dietcode_int valid, dietcode_int columns) {                     \
+/* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. */
+#define DIETCODE_TRANSPOSE(n, name, element)                                                               \
+  static inline void dietcode_transpose##n##_##name(float *restrict to, dietcode_int to_stride,            \
+                                                    const element *restrict from, dietcode_int from_stride, \
+                                                    dietcode_int valid, dietcode_int columns) {            \
     dietcode_int column = 0;                                                                               \
     for (; column + (n) <= columns; column += (n)) {                                                       \
       dietcode_f32x##n rows[n];                                                                            \
       if (valid == (n)) {                                                                                  \
-        for (int r = 0; r < (n); ++r) rows[r] = *(const dietcode_f32x##n##u *)(from + r * from_stride + column); \
+        for (int r = 0; r < (n); ++r) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column); \
       } else {                                                                                             \
         for (int r = 0; r < (n); ++r) {                                                                    \
           rows[r] = (dietcode_f32x##n){0};                                                                 \
-          if (r < valid) rows[r] = *(const dietcode_f32x##n##u *)(from + r * from_stride + column);        \
+          if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column);            \
         }                                                                                                  \
       }                                                                                                    \
       DIETCODE_BLOCK##n(rows)                                                                              \
       for (int r = 0; r < (n); ++r) *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];     \
     }                                                                                                      \
     for (; column < columns; ++column)                                                                     \
-      for (int r = 0; r < (n); ++r) to[column * to_stride + r] = r < valid ? from[r * from_stride + column] : 0; \
+      for (int r = 0; r < (n); ++r)                                                                        \
+        to[column * to_stride + r] = r < valid ? dietcode_load_##name(from[r * from_stride + column]) : 0; \
   }
-DIETCODE_TRANSPOSE(2)
-DIETCODE_TRANSPOSE(4)
-DIETCODE_TRANSPOSE(8)
-DIETCODE_TRANSPOSE(16)
+DIETCODE_TRANSPOSE(2, f32, float)
+DIETCODE_TRANSPOSE(4, f32, float)
+DIETCODE_TRANSPOSE(8, f32, float)
+DIETCODE_TRANSPOSE(16, f32, float)
 
 #endif

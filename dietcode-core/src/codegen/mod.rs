@@ -21,4 +21,4 @@ pub struct TranslationUnit {
 }
 
 /// The header that every generated C file includes; it is written beside them as `dietcode.h`.
-pub const DIETCODE_H: &str = include_str!("dietcode.h");
+pub const DIETCODE_H: &str = concat!(include_str!("dietcode.h"), "\n", include_str!("dietcode_half.h"));

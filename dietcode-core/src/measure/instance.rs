@@ -1,6 +1,6 @@
 //! A workload instance: a kernel at one shape, with every extent a number.
 
-use dietcode_syntax::{Affine, Expr, KernelDef};
+use dietcode_syntax::{Affine, DType, Expr, KernelDef};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -12,6 +12,9 @@ pub struct Instance {
     pub shape: Vec<i64>,
     /// The extents of each parameter; tensors are contiguous.
     pub dims: Vec<Vec<i64>>,
+    /// The element type of each parameter.
+    #[serde(with = "dtype_names")]
+    pub dtypes: Vec<DType>,
     /// Which parameter is written.
     pub output: usize,
     /// Whether the nest reads what the output held before (`y[i] += …`).
@@ -49,8 +52,14 @@ impl Instance {
             dims.push(of_param);
         }
         let extents: Vec<i64> = def.loops.iter().map(|l| extent(&l.name, &l.extent)).collect::<Result<_>>()?;
-        let shape = shape.to_vec();
-        Ok(Instance { shape, dims, output: def.output, reads_output: reads_output(def), flops: flops(def, &extents) })
+        Ok(Instance {
+            shape: shape.to_vec(),
+            dims,
+            dtypes: def.params.iter().map(|param| param.dtype).collect(),
+            output: def.output,
+            reads_output: reads_output(def),
+            flops: flops(def, &extents),
+        })
     }
 
     /// The strides of all parameters, as [`crate::abi::Run`] takes them.
@@ -61,6 +70,25 @@ impl Instance {
     /// How many elements a parameter has.
     pub fn elements(&self, param: usize) -> usize {
         self.dims[param].iter().product::<i64>() as usize
+    }
+}
+
+/// Element types as the names of the Rust types.
+mod dtype_names {
+    use dietcode_syntax::DType;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(dtypes: &[DType], to: S) -> Result<S::Ok, S::Error> {
+        dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<DType>, D::Error> {
+        let dtype = |name: &String| {
+            let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
+            found.ok_or_else(|| D::Error::custom(format!("`{name}` is no element type")))
+        };
+        Vec::<String>::deserialize(from)?.iter().map(dtype).collect()
     }
 }
 

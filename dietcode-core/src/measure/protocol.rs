@@ -9,7 +9,7 @@ use super::{Failure, Instance, Sample, Unit};
 use crate::codegen::registry::Decision;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]

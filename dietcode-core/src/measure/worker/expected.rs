@@ -5,16 +5,20 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use dietcode_syntax::DType;
+
 use super::library::Library;
 use super::tensors::Tensors;
 use crate::measure::instance::contiguous;
 use crate::measure::{Failure, Job};
+use crate::reference::comparable;
 use crate::{Error, ErrorKind, Result};
 
 /// The reference's output for one instance and seed.
 #[derive(Debug)]
 pub(super) struct Expected {
     dims: Vec<i64>,
+    dtype: DType,
     /// Values, then bounds.
     numbers: Vec<f64>,
 }
@@ -33,7 +37,7 @@ impl Expected {
                 numbers
             }
         };
-        Ok(Expected { dims, numbers })
+        Ok(Expected { dims, dtype: job.instance.dtypes[job.instance.output], numbers })
     }
 
     /// Compares every element; gives the largest deviation relative to the largest expected value.
@@ -41,14 +45,15 @@ impl Expected {
         let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
         let (mut deviation, mut largest, mut wrong, mut first) = (0.0f64, 0.0f64, 0, None);
         for (at, found) in found.iter().enumerate() {
-            let off = (f64::from(*found) - values[at]).abs();
+            let found = f64::from(comparable(self.dtype, *found));
+            let off = (found - values[at]).abs();
             if off.is_finite() {
                 deviation = deviation.max(off);
             }
             if values[at].is_finite() {
                 largest = largest.max(values[at].abs());
             }
-            let same = off <= bounds[at] || same_special(f64::from(*found), values[at]);
+            let same = off <= bounds[at] || same_special(found, values[at]);
             if !same {
                 wrong += 1;
                 first.get_or_insert(at);
@@ -123,7 +128,11 @@ mod tests {
     use super::*;
 
     fn expected() -> Expected {
-        Expected { dims: vec![2, 2], numbers: vec![1.0, 2.0, -4.0, f64::INFINITY, 0.1, 0.1, 0.1, 0.1] }
+        Expected {
+            dims: vec![2, 2],
+            dtype: DType::F32,
+            numbers: vec![1.0, 2.0, -4.0, f64::INFINITY, 0.1, 0.1, 0.1, 0.1],
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The process in which candidates run: it may crash, hang or be killed, and only the candidate is lost.
 
 mod callable;
+mod elements;
 mod expected;
 mod foreign;
 mod guarded;
@@ -148,7 +149,7 @@ fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Check
     if let Some(damage) = prepared.tensors.damage() {
         return Err(damage);
     }
-    let rel_err = if callable.has_output() { prepared.expected.compare(prepared.tensors.output())? } else { 0.0 };
+    let rel_err = if callable.has_output() { prepared.expected.compare(&prepared.tensors.output())? } else { 0.0 };
     Ok(Checked { callable, first, rel_err })
 }
 

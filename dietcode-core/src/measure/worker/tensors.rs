@@ -1,10 +1,14 @@
 //! The tensors of one instance: fresh random inputs, and an output that starts as poison.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
+use std::iter::repeat;
 
+use dietcode_syntax::DType;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::elements::Elements;
 use super::guarded::Guarded;
 use crate::Result;
 use crate::measure::{Failure, Instance};
@@ -18,6 +22,7 @@ pub(super) struct Tensors {
     /// What an output that is read holds before each call that is checked.
     pub(super) initial: Option<Vec<f32>>,
     output: usize,
+    output_dtype: DType,
     output_elements: usize,
 }
 
@@ -25,26 +30,28 @@ impl Tensors {
     /// Allocates them and fills the inputs.
     pub(super) fn new(instance: &Instance, seed: u64) -> Result<Tensors> {
         let mut memory = Vec::new();
-        for param in 0..instance.dims.len() {
-            let bytes = instance.elements(param) * size_of::<f32>();
+        for (param, dtype) in instance.dtypes.iter().enumerate() {
+            let elements = instance.elements(param);
+            let bytes = elements * dtype.bytes() as usize;
             if param == instance.output {
                 memory.push(Guarded::output(bytes)?);
                 continue;
             }
             let input = Guarded::input(bytes)?;
-            // SAFETY: `elements` values of four bytes fit, and a multiple of four bytes before a page's end is aligned.
-            let values = unsafe { std::slice::from_raw_parts_mut(input.data().cast(), instance.elements(param)) };
-            fill(values, seed, param);
+            // SAFETY: that many elements fit, and a multiple of their size before a page's end is aligned.
+            unsafe { Elements::at(input.data(), *dtype, elements) }.store(random(seed, param));
             input.freeze();
             memory.push(input);
         }
-        let output_elements = instance.elements(instance.output);
-        let initial = instance.reads_output.then(|| {
-            let mut values = vec![0.0; output_elements];
-            fill(&mut values, seed, instance.output);
-            values
-        });
-        Ok(Tensors { memory, strides: instance.strides(), initial, output: instance.output, output_elements })
+        let (output, output_dtype) = (instance.output, instance.dtypes[instance.output]);
+        let output_elements = instance.elements(output);
+        let strides = instance.strides();
+        let mut tensors = Tensors { memory, strides, initial: None, output, output_dtype, output_elements };
+        if instance.reads_output {
+            tensors.elements().store(random(seed, output));
+            tensors.initial = Some(tensors.output().into_owned());
+        }
+        Ok(tensors)
     }
 
     /// One pointer per parameter.
@@ -53,41 +60,45 @@ impl Tensors {
     }
 
     /// What is in the output now.
-    pub(super) fn output(&mut self) -> &mut [f32] {
-        // SAFETY: the memory holds that many elements, every bit pattern is an f32, and `self` is borrowed mutably.
-        unsafe { std::slice::from_raw_parts_mut(self.memory[self.output].data().cast(), self.output_elements) }
+    pub(super) fn output(&mut self) -> Cow<'_, [f32]> {
+        self.elements().values()
+    }
+
+    fn elements(&mut self) -> Elements<'_> {
+        // SAFETY: the memory holds that many elements and is aligned to a page, and `self` is borrowed mutably.
+        unsafe { Elements::at(self.memory[self.output].data(), self.output_dtype, self.output_elements) }
     }
 
     /// Makes the output ready for a call that is checked: its initial contents, or NaN where nothing may be read.
     pub(super) fn poison(&mut self) {
         match self.initial.take() {
             Some(initial) => {
-                self.output().copy_from_slice(&initial);
+                self.elements().store(initial.iter().copied());
                 self.initial = Some(initial);
             }
-            None => self.output().fill(f32::NAN),
+            None => self.elements().store(repeat(f32::NAN)),
         }
     }
 
     /// Whether somebody wrote beside the output. A write to an input, or past its end, has killed the process before.
     pub(super) fn damage(&self) -> Option<Failure> {
         let byte = self.memory[self.output].damage()?;
-        Some(Failure::OutOfBounds { param: self.output, byte, bytes: self.output_elements * size_of::<f32>() })
+        let bytes = self.output_elements * self.output_dtype.bytes() as usize;
+        Some(Failure::OutOfBounds { param: self.output, byte, bytes })
     }
 
     /// Bytes in memory.
     pub(super) fn footprint(&self) -> usize {
-        self.memory.iter().map(Guarded::footprint).sum::<usize>() + 4 * self.initial.as_ref().map_or(0, Vec::len)
+        self.memory.iter().map(Guarded::footprint).sum::<usize>()
+            + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
     }
 }
 
-/// Uniform in [-1, 1) but never zero: a zero hides what multiplies it.
-fn fill(values: &mut [f32], seed: u64, param: usize) {
+/// Uniform in [-1, 1) but never zero, also not as a number of 16 bits: a zero hides what multiplies it.
+fn random(seed: u64, param: usize) -> impl Iterator<Item = f32> {
     let mut rng = StdRng::seed_from_u64(seed ^ (param as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    for value in values {
-        *value = match rng.random_range(-1.0f32..1.0) {
-            0.0 => 0.5,
-            other => other,
-        };
-    }
+    std::iter::repeat_with(move || match rng.random_range(-1.0f32..1.0) {
+        0.0 => 0.5,
+        other => other,
+    })
 }

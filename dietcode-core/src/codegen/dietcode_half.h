@@ -1,0 +1,119 @@
+/* Elements of 16 bits, for files that define DIETCODE_HALF: IEEE 754's binary16, and the upper half of a float.
+ * Arithmetic is in float; dietcode_load converts what is read, and what is stored is rounded to nearest even. */
+#if defined(DIETCODE_HALF) && !defined(DIETCODE_HALF_H)
+#define DIETCODE_HALF_H
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+typedef struct {
+  uint16_t bits;
+} dietcode_f16;
+typedef struct {
+  uint16_t bits;
+} dietcode_bf16;
+
+static inline float dietcode_from_bits(uint32_t bits) {
+  float x;
+  __builtin_memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline uint32_t dietcode_to_bits(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float dietcode_load_bf16(dietcode_bf16 x) { return dietcode_from_bits((uint32_t)x.bits << 16); }
+static inline dietcode_bf16 dietcode_round_bf16(float x) {
+  const uint32_t bits = dietcode_to_bits(x);
+  const uint32_t rounded = x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1);
+  return (dietcode_bf16){(uint16_t)(rounded >> 16)};
+}
+
+#ifdef __F16C__
+static inline float dietcode_load_f16(dietcode_f16 x) { return _cvtsh_ss(x.bits); }
+static inline dietcode_f16 dietcode_round_f16(float x) {
+  return (dietcode_f16){_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT)};
+}
+#else
+/* Exponent and fraction at their places in a float are the number times 2^-112, a subnormal one too. */
+static inline float dietcode_load_f16(dietcode_f16 x) {
+  const uint32_t size = (uint32_t)(x.bits & 0x7fff) << 13, sign = (uint32_t)(x.bits & 0x8000) << 16;
+  const uint32_t bits = dietcode_to_bits(dietcode_from_bits(size) * 0x1p112f);
+  return dietcode_from_bits(sign | bits | (size >= 0x0f800000 ? 0x7f800000 : 0));
+}
+static inline dietcode_f16 dietcode_round_f16(float x) {
+  const uint32_t bits = dietcode_to_bits(x), size = bits & 0x7fffffff;
+  uint32_t rounded;
+  if (size > 0x7f800000) {
+    rounded = 0x7e00 | (size >> 13 & 0x3ff);
+  } else if (size >= 0x477ff000) { /* 65520 */
+    rounded = 0x7c00;
+  } else if (size < 0x38800000) { /* 2^-14: the sum's last place is the smallest subnormal number */
+    rounded = dietcode_to_bits(dietcode_from_bits(size) + 0.5f) - 0x3f000000;
+  } else {
+    rounded = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+  }
+  return (dietcode_f16){(uint16_t)(bits >> 16 & 0x8000 | rounded)};
+}
+#endif
+
+#define dietcode_load(x) _Generic((x), dietcode_f16: dietcode_load_f16, dietcode_bf16: dietcode_load_bf16)(x)
+
+/* Vectors of n, at any address of an element. */
+#define DIETCODE_BF16_VECTOR(n)                                                                           \
+  typedef uint32_t dietcode_u32x##n __attribute__((vector_size(4 * (n))));                                \
+  typedef uint16_t dietcode_u16x##n __attribute__((vector_size(2 * (n))));                                \
+  typedef uint16_t dietcode_u16x##n##u __attribute__((vector_size(2 * (n)), aligned(2), may_alias));      \
+  static inline dietcode_f32x##n dietcode_load_bf16x##n(const dietcode_bf16 *from) {                      \
+    return (dietcode_f32x##n)(__builtin_convertvector(*(const dietcode_u16x##n##u *)from, dietcode_u32x##n) << 16); \
+  }                                                                                                       \
+  static inline void dietcode_store_bf16x##n(dietcode_bf16 *to, dietcode_f32x##n x) {                     \
+    const dietcode_u32x##n bits = (dietcode_u32x##n)x, nan = (dietcode_u32x##n)(x != x);                  \
+    const dietcode_u32x##n number = bits + 0x7fff + (bits >> 16 & 1);                                     \
+    const dietcode_u32x##n rounded = (nan & (bits | 0x400000)) | (~nan & number);                         \
+    *(dietcode_u16x##n##u *)to = __builtin_convertvector(rounded >> 16, dietcode_u16x##n);                \
+  }
+DIETCODE_BF16_VECTOR(2)
+DIETCODE_BF16_VECTOR(4)
+DIETCODE_BF16_VECTOR(8)
+DIETCODE_BF16_VECTOR(16)
+
+#define DIETCODE_F16_VECTOR(n, load, store)                                                               \
+  static inline dietcode_f32x##n dietcode_load_f16x##n(const dietcode_f16 *from) { return load; }         \
+  static inline void dietcode_store_f16x##n(dietcode_f16 *to, dietcode_f32x##n x) { store; }
+#define DIETCODE_F16_LANES(n)                                                                             \
+  static inline dietcode_f32x##n dietcode_load_f16x##n(const dietcode_f16 *from) {                        \
+    dietcode_f32x##n x;                                                                                   \
+    for (int r = 0; r < (n); ++r) x[r] = dietcode_load_f16(from[r]);                                      \
+    return x;                                                                                             \
+  }                                                                                                       \
+  static inline void dietcode_store_f16x##n(dietcode_f16 *to, dietcode_f32x##n x) {                       \
+    for (int r = 0; r < (n); ++r) to[r] = dietcode_round_f16(x[r]);                                       \
+  }
+DIETCODE_F16_LANES(2)
+#ifdef __F16C__
+DIETCODE_F16_VECTOR(4, _mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)from)),
+                    _mm_storel_epi64((__m128i *)to, _mm_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)))
+DIETCODE_F16_VECTOR(8, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from)),
+                    _mm_storeu_si128((__m128i *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)))
+#else
+DIETCODE_F16_LANES(4)
+DIETCODE_F16_LANES(8)
+#endif
+#ifdef __AVX512F__
+DIETCODE_F16_VECTOR(16, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from)),
+                    _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT)))
+#else
+DIETCODE_F16_LANES(16)
+#endif
+
+#define DIETCODE_HALF_TRANSPOSES(n) DIETCODE_TRANSPOSE(n, f16, dietcode_f16) DIETCODE_TRANSPOSE(n, bf16, dietcode_bf16)
+DIETCODE_HALF_TRANSPOSES(2)
+DIETCODE_HALF_TRANSPOSES(4)
+DIETCODE_HALF_TRANSPOSES(8)
+DIETCODE_HALF_TRANSPOSES(16)
+
+#endif

@@ -1,0 +1,56 @@
+//! A tensor's memory: elements of any type, read and written as `f32`.
+
+use std::ffi::c_void;
+
+use dietcode_syntax::DType;
+use half::{bf16, f16};
+
+/// Elements in a row; two of 16 bits share a word, the first in its low half, as they lie on a little-endian machine.
+pub(crate) struct Memory {
+    dtype: DType,
+    words: Vec<u32>,
+    len: usize,
+}
+
+impl Memory {
+    pub(crate) fn filled(dtype: DType, len: usize, value: f32) -> Memory {
+        let mut memory = Memory { dtype, words: vec![0; len], len };
+        (0..len).for_each(|at| memory.set(at, value));
+        memory
+    }
+
+    pub(crate) fn get(&self, at: usize) -> f32 {
+        let half = |at: usize| (self.words[at / 2] >> (16 * (at % 2))) as u16;
+        match self.dtype {
+            DType::F32 => f32::from_bits(self.words[at]),
+            DType::F16 => f16::from_bits(half(at)).to_f32(),
+            DType::BF16 => bf16::from_bits(half(at)).to_f32(),
+        }
+    }
+
+    pub(crate) fn set(&mut self, at: usize, value: f32) {
+        let bits = match self.dtype {
+            DType::F32 => return self.words[at] = value.to_bits(),
+            DType::F16 => f16::from_f32(value).to_bits(),
+            DType::BF16 => bf16::from_f32(value).to_bits(),
+        };
+        let shift = 16 * (at % 2);
+        self.words[at / 2] = self.words[at / 2] & !(0xffff << shift) | u32::from(bits) << shift;
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = f32> {
+        (0..self.len).map(|at| self.get(at))
+    }
+
+    /// Where an element lies.
+    pub(crate) fn pointer(&mut self, at: usize) -> *mut c_void {
+        assert!(at < self.len);
+        // SAFETY: the element lies inside of the words.
+        unsafe { self.words.as_mut_ptr().byte_add(at * self.dtype.bytes() as usize).cast() }
+    }
+}
+
+/// The nearest number of a type.
+pub(crate) fn rounded(dtype: DType, value: f32) -> f32 {
+    Memory::filled(dtype, 1, value).get(0)
+}
