@@ -89,7 +89,7 @@ fn usage() {
     assert_eq!(status(&place.run(&["tune", "dense.json", "--seconds", "-1"])), 2);
     assert_eq!(status(&place.run(&["bench", "dense.json", "--only", "magic"])), 2);
     assert_eq!(status(&place.run(&["emit", "dense.json"])), 2);
-    for command in ["tune", "bench", "explain", "emit", "expand"] {
+    for command in ["tune", "bench", "explain", "emit", "expand", "occupancy"] {
         let output = place.run(&[command, "--help"]);
         assert_eq!(status(&output), 0);
         assert!(stdout(&output).contains("Examples:"), "{command}");
@@ -267,4 +267,67 @@ fn a_kernel_that_computes_the_wrong_thing_is_status_1() {
     let output = place.command(&arguments).env("CC", &compiler).output().unwrap();
     assert_eq!(status(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("dietcode at T=1"), "{}", stderr(&output));
+}
+
+#[test]
+fn occupancy_agrees_with_a_table_or_says_where_not() {
+    let place = Place::new();
+    let table = include_str!("occupancy/nvidia.csv");
+    let check = |text: &[u8]| {
+        fs::write(place.path("rows.csv"), text).unwrap();
+        let output = place.run(&["occupancy", "--csv", "rows.csv"]);
+        (status(&output), stdout(&output), stderr(&output))
+    };
+    assert_eq!(check(table.as_bytes()), (0, "0 of 600 rows differ\n".into(), String::new()));
+    // The columns may stand in any order, and others beside them.
+    let shuffled = "blocks_per_sm,note, static_shared_bytes,registers_per_thread,threads_per_block,target\r\n0,x,49153,32,64,sm_90\r\n";
+    assert_eq!(check(shuffled.as_bytes()).0, 0);
+
+    let head = table.lines().next().unwrap();
+    let (code, rows, _) =
+        check(format!("{head}\nsm_100,256,128,0,2\nsm_80,256,128,0,3\nsm_80,1025,16,0,1\n").as_bytes());
+    assert_eq!((code, rows.lines().count()), (1, 3), "{rows}");
+    assert!(
+        rows.contains("rows.csv:3: sm_80, 256 threads") && rows.contains("3 blocks; 2 fit, limited by registers"),
+        "{rows}"
+    );
+    assert!(rows.contains("rows.csv:4: ") && rows.ends_with("2 of 3 rows differ\n"), "{rows}");
+
+    let wrong = |text: &[u8], expected: &str| {
+        let (code, _, said) = check(text);
+        assert!(code == 2 && said.contains(expected), "{code} {said}");
+    };
+    wrong(b"", "rows.csv:1: the column `target` is missing");
+    wrong(b"target,threads_per_block\nsm_80,1\n", "rows.csv:1: the column `registers_per_thread` is missing");
+    wrong(format!("{head}\nsm_80,256,many,0,1\n").as_bytes(), "rows.csv:2: `registers_per_thread` is `many`");
+    wrong(format!("{head}\n\nsm_80,-1,16,0,1\n").as_bytes(), "rows.csv:3: `threads_per_block` is `-1`");
+    wrong(format!("{head}\r\nsm_80,1,16,0,32\r\nsm_80,1,x,0,1\r\n").as_bytes(), "rows.csv:3: ");
+    wrong(format!("{head}\nsm_80,99999999999,16,0,1\n").as_bytes(), "rows.csv:2: `threads_per_block`");
+    wrong(format!("{head}\nsm_81,1,16,0,1\n").as_bytes(), "rows.csv:2: `sm_81` is not a known CUDA device");
+    wrong(format!("{head}\nsm_80,1,16\n").as_bytes(), "rows.csv:2: the row ends before the column");
+    wrong(&[head.as_bytes(), b"\nsm_80,1,16,0,\xff\n"].concat(), "rows.csv:2: field 5 is not UTF-8");
+    let folder = place.run(&["occupancy", "--csv", "."]);
+    assert!(status(&folder) == 2 && stderr(&folder).contains("cannot read ."), "{}", stderr(&folder));
+    assert_eq!(status(&place.run(&["occupancy", "--csv", "missing.csv"])), 2);
+}
+
+#[test]
+fn occupancy_of_one_kernel() {
+    let place = Place::new();
+    let ask = |line: &str| place.run(&line.split(' ').collect::<Vec<_>>());
+    let output = ask("occupancy --target sm_90 --threads 256 --registers 128 --shared 32768");
+    let text = stdout(&output);
+    assert_eq!(status(&output), 0);
+    assert!(text.contains("2 blocks per multiprocessor, limited by registers; 16 of 64 warps"), "{text}");
+    let left = ["32 ", "64 ", "65536", "233472"];
+    assert!(left.iter().all(|number| text.contains(number)), "{text}");
+    let output = ask("occupancy --target sm_75 --threads 256 --registers 32 --shared 65537");
+    assert!(stdout(&output).contains("cannot be launched: shared memory"), "{}", stdout(&output));
+
+    let unknown = ask("occupancy --target sm_42 --threads 256 --registers 32");
+    assert!(status(&unknown) == 2 && stderr(&unknown).contains("sm_75, sm_80"), "{}", stderr(&unknown));
+    assert_eq!(status(&ask("occupancy --target sm_80 --threads 256")), 2);
+    assert_eq!(status(&ask("occupancy --csv rows.csv --target sm_80")), 2);
+    let enormous = ask("occupancy --target sm_80 --threads 4294967295 --registers 4294967295 --shared 4294967295");
+    assert_eq!(status(&enormous), 0, "{}", stderr(&enormous));
 }

@@ -10,6 +10,7 @@ mod bench;
 mod emit;
 mod expand;
 mod explain;
+mod occupancy;
 mod plot;
 mod progress;
 mod report;
@@ -36,6 +37,7 @@ Examples:
   dietcode explain configs/bert_dense.json --shape T=43 which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
   dietcode expand configs/bert_dense.json               which schedules the config stands for
+  dietcode occupancy --csv rows.csv                     check a table of CUDA occupancies
 
 Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing."
 )]
@@ -51,6 +53,7 @@ enum Command {
     Explain(explain::Arguments),
     Emit(emit::Arguments),
     Expand(expand::Arguments),
+    Occupancy(occupancy::Arguments),
     /// Measures for a parent process, over standard input and output.
     #[command(hide = true)]
     Worker,
@@ -65,6 +68,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
+        Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Worker => core::measure::worker::serve(std::io::stdin().lock(), std::io::stdout().lock()),
     };
     match result {
