@@ -19,6 +19,8 @@ use crate::{Kernels, archive, emit, objects};
 /// What a call of a kernel that was left out says.
 const SKIPPED: &str = "it was built with DIETCODE_SKIP_NATIVE set; build without it";
 
+const NO_CUDA_TARGET: &str = "its config has no CUDA target; add one and build again";
+
 /// Builds all kernels, or says all that is wrong.
 pub(crate) fn run(kernels: &Kernels, environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
     watch(environment, report);
@@ -76,7 +78,8 @@ fn watch(environment: &Environment, report: &mut Report) {
 /// The Rust side alone, so that the package can be checked.
 fn skip(kernel: &Found, environment: &Environment) -> Result<()> {
     let name = &kernel.def.name;
-    emit::write(&environment.folder(name).join("registry.rs"), &registry::skipped_registry_rs(name, SKIPPED))
+    let text = registry::skipped_registry_rs(name, SKIPPED) + &registry::skipped_cuda_rs(SKIPPED);
+    emit::write(&environment.folder(name).join("registry.rs"), &text)
 }
 
 fn plan(
@@ -97,7 +100,8 @@ fn plan(
     Ok(Plan {
         folder: environment.folder(&def.name),
         library: archive::library(environment, &def.name),
-        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision),
+        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision)
+            + &registry::skipped_cuda_rs(NO_CUDA_TARGET),
         files: registry::files(&def.name, hash, &units),
         toolchain: toolchain.clone(),
         target: target.clone(),

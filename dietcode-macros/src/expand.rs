@@ -24,8 +24,8 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let name = &item.sig.ident;
     let params = params::of(item);
-    let (views, args) = (params::views(&params), params::args(&params));
-    let call = call(item, &params::inputs(&params), &quote!(#views #name::KERNEL.call(&mut #args)));
+    let args = params::operands(&params);
+    let call = call(item, &params::inputs(&params, params::operand), &quote!(#name::KERNEL.call(&mut #args)));
     let registry = registry(def);
     let signature = constant::signature(def);
     let reference = reference::reference(def, item);
@@ -40,6 +40,7 @@ fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
                 signature: #signature,
                 table: &registry::TABLE,
                 dispatch: registry::dispatch,
+                cuda: &registry::CUDA,
             };
             #reference
         },
@@ -103,6 +104,8 @@ fn registry(def: &KernelDef) -> TokenStream {
             pub(super) fn dispatch(_: &[i64]) -> usize {
                 0
             }
+            pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
+                ::dietcode_core::runtime::cuda::CudaTableSource::Skipped("the build script does not list its file");
         }
         mod registry {
             #[allow(unused_imports, reason = "what is generated stands before it")]
@@ -116,9 +119,9 @@ fn registry(def: &KernelDef) -> TokenStream {
 fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
     let errors = errors.to_compile_error();
     let params = params::of(item);
-    let (inputs, elements) = (params::unnamed(&params), params::imports(&params));
+    let (inputs, elements) = (params::unnamed(&params, params::view), params::imports(&params));
     let body = quote!(::core::unreachable!("the kernel has errors"));
-    let call = call(item, &inputs, &body);
+    let call = call(item, &params::unnamed(&params, params::operand), &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
         item,
@@ -129,6 +132,7 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
                 signature: #signature,
                 table: &::dietcode_core::runtime::TableSource::Skipped("it has errors"),
                 dispatch: |_| 0,
+                cuda: &::dietcode_core::runtime::cuda::CudaTableSource::Skipped("it has errors"),
             };
             /// Stands in for a kernel that has errors.
             pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {

@@ -28,10 +28,10 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// The function then takes views, `impl Into<TensorRef<f32>>` and `impl Into<TensorMut<f32>>`, and returns a `Result`;
-/// the module of the same name holds
+/// The function then takes tensors, `impl Into<Input<f32>>` and `impl Into<Output<f32>>`, in host memory or on a CUDA device,
+/// and returns a `Result`; the module of the same name holds
 ///
-/// * `dense::reference`, the nest as it stands, run as plain Rust over the same views after the same checks,
+/// * `dense::reference`, the nest as it stands, run as plain Rust over views of host memory after the same checks,
 /// * `dense::KERNEL`, its name, signature and source hash.
 ///
 /// `config` names a file relative to the manifest; without it the kernel runs its default micro-kernel. The file that

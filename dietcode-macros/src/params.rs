@@ -42,24 +42,43 @@ fn element(ty: &Type) -> Option<Ident> {
     }
 }
 
-/// `x: impl Into<TensorRef<'a, f32>>, y: impl Into<TensorMut<'a, f32>>`
+/// `x: impl Into<Input<'a, f32>>, y: impl Into<Output<'a, f32>>`, where `of` says what they are made into.
 ///
 /// The element types are the user's tokens, so that `f16` is what it is where the nest stands.
-pub(crate) fn inputs(params: &[Param]) -> TokenStream {
+pub(crate) fn inputs(params: &[Param], of: fn(&Param) -> TokenStream) -> TokenStream {
     let inputs = params.iter().map(|param| {
-        let (name, ty) = (&param.name, view(param));
+        let (name, ty) = (&param.name, of(param));
         quote!(#name: impl ::core::convert::Into<#ty>)
     });
     quote!(#(#inputs),*)
 }
 
 /// [`inputs`] of a function that does not use them.
-pub(crate) fn unnamed(params: &[Param]) -> TokenStream {
-    let types = params.iter().map(view);
+pub(crate) fn unnamed(params: &[Param], of: fn(&Param) -> TokenStream) -> TokenStream {
+    let types = params.iter().map(of);
     quote!(#(_: impl ::core::convert::Into<#types>),*)
 }
 
-fn view(param: &Param) -> TokenStream {
+/// What a call takes: a tensor of the element type, wherever it is.
+pub(crate) fn operand(param: &Param) -> TokenStream {
+    let element = &param.element;
+    match param.mutable {
+        false => quote!(::dietcode_core::runtime::Input<'a, #element>),
+        true => quote!(::dietcode_core::runtime::Output<'a, #element>),
+    }
+}
+
+/// `[Arg::from(Into::<Input<'a, f32>>::into(x)), Arg::from(Into::<Output<'a, f32>>::into(y))]`
+pub(crate) fn operands(params: &[Param]) -> TokenStream {
+    let args = params.iter().map(|param| {
+        let (name, ty) = (&param.name, operand(param));
+        quote!(::dietcode_core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
+    });
+    quote!([#(#args),*])
+}
+
+/// What the reference takes: a tensor in host memory.
+pub(crate) fn view(param: &Param) -> TokenStream {
     let element = &param.element;
     match param.mutable {
         false => quote!(::dietcode_core::runtime::TensorRef<'a, #element>),

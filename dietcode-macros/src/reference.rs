@@ -16,7 +16,7 @@ use syn::{Expr, ExprForLoop, ItemFn, LitFloat, Local, Pat, PatType, Type, parse_
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let params = params::of(item);
-    let (inputs, views, args) = (params::inputs(&params), params::views(&params), params::args(&params));
+    let (inputs, views, args) = (params::inputs(&params, params::view), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
     Rewrite { params: &params }.visit_block_mut(&mut nest);

@@ -58,6 +58,7 @@ fn files(setup: &Setup) -> Result<Vec<(String, String)>> {
     let hash = def.source_hash();
     let mut files = registry::files(&def.name, hash, &units);
     let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
-    files.push(("registry.rs".to_owned(), dispatcher));
+    let cuda = registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files");
+    files.push(("registry.rs".to_owned(), dispatcher + &cuda));
     Ok(files)
 }

@@ -7,13 +7,17 @@
 //! | `<micro>.c`      | one micro-kernel                                                                |
 //! | `registry.def`   | one `DIETCODE_KERNEL(…)` line per micro-kernel, the only list of them in C      |
 //! | `registry.c`     | includes that list twice, as declarations and as the table it exports           |
-//! | `registry.rs`    | the table and the dispatcher, as the macro's expansion includes them            |
+//! | `registry.rs`    | the table and the dispatcher, as the macro's expansion includes them, and the   |
+//! |                  | same for CUDA                                                                   |
+
+mod cuda;
 
 use std::fmt::Write;
 
 use dietcode_syntax::{ShapeVar, mangle};
 use serde::{Deserialize, Serialize};
 
+pub use self::cuda::{Capability, CudaEntry, CudaLaunchEntry, cuda_rs, skipped_cuda_rs};
 use super::{DIETCODE_H, TranslationUnit};
 use crate::cpu_features::CPU_FEATURES;
 

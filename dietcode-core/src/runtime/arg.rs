@@ -5,18 +5,22 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::cuda::memory::Memory;
 use super::element::{DType, Element};
 use super::layout::Layout;
 use super::view::TensorRef;
 use super::view_mut::TensorMut;
+#[cfg(feature = "cuda")]
+use crate::Result;
 
-/// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output).
+/// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory.
 pub struct Arg<'a> {
     dtype: DType,
-    /// The first element. It is written through only if `mutable`.
+    /// The first element: an address in `memory`. It is written through only if `mutable`.
     data: *mut c_void,
     layout: Layout,
     mutable: bool,
+    memory: Memory<'a>,
     lifetime: PhantomData<&'a mut ()>,
 }
 
@@ -46,6 +50,11 @@ impl Arg<'_> {
         self.mutable
     }
 
+    /// Where its elements are.
+    pub(super) fn memory(&self) -> &Memory<'_> {
+        &self.memory
+    }
+
     pub(super) fn data(&self) -> *mut c_void {
         self.data
     }
@@ -57,17 +66,46 @@ impl Arg<'_> {
     }
 }
 
+impl<'a> Arg<'a> {
+    /// A tensor of `T`s that starts at `data`.
+    pub(super) fn new<T: Element>(data: *mut c_void, layout: Layout, mutable: bool, memory: Memory<'a>) -> Self {
+        Arg { dtype: T::DTYPE, data, layout, mutable, memory, lifetime: PhantomData }
+    }
+}
+
+/// What views of device memory, which are arguments of a known element type, are made of.
+#[cfg(feature = "cuda")]
+impl<'a> Arg<'a> {
+    pub(super) fn memory_mut(&mut self) -> &mut Memory<'a> {
+        &mut self.memory
+    }
+
+    /// The same tensor for reading.
+    pub(super) fn shared(&self) -> Arg<'_> {
+        Arg { mutable: false, memory: self.memory.shared(), lifetime: PhantomData, ..*self }
+    }
+
+    /// The same tensor for a shorter time.
+    pub(super) fn reborrow(&mut self) -> Arg<'_> {
+        Arg { memory: self.memory.reborrow(), lifetime: PhantomData, ..*self }
+    }
+
+    /// The part of it whose index in dimension `dim` is in a range.
+    pub(super) fn narrow(self, dim: usize, range: Range<usize>) -> Result<Arg<'a>> {
+        let (offset, layout) = self.layout.narrow(dim, range)?;
+        Ok(Arg { data: self.data.wrapping_byte_add(offset * self.dtype.bytes()), layout, ..self })
+    }
+}
+
 impl<'a, T: Element> From<TensorRef<'a, T>> for Arg<'a> {
     fn from(tensor: TensorRef<'a, T>) -> Self {
-        let data = tensor.as_ptr().cast_mut().cast();
-        Arg { dtype: T::DTYPE, data, layout: *tensor.layout(), mutable: false, lifetime: PhantomData }
+        Arg::new::<T>(tensor.as_ptr().cast_mut().cast(), *tensor.layout(), false, Memory::HOST)
     }
 }
 
 impl<'a, T: Element> From<TensorMut<'a, T>> for Arg<'a> {
     fn from(mut tensor: TensorMut<'a, T>) -> Self {
-        let data = tensor.as_mut_ptr().cast();
-        Arg { dtype: T::DTYPE, data, layout: *tensor.layout(), mutable: true, lifetime: PhantomData }
+        Arg::new::<T>(tensor.as_mut_ptr().cast(), *tensor.layout(), true, Memory::HOST)
     }
 }
 

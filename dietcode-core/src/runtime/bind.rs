@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::arg::Arg;
-use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Shape, Signature};
+use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, Signature};
 use crate::{Error, Result};
 
 impl Signature {
@@ -14,6 +14,7 @@ impl Signature {
     pub(super) fn bind(&self, args: &[Arg<'_>], shape: &mut Shape) -> Result<()> {
         self.check_limits()?;
         self.check_kinds(args)?;
+        self.check_places(args)?;
         shape.assign(self.shape_vars.iter().map(|v| args[v.param].shape()[v.dim] as i64));
         self.check_extents(args, shape)?;
         if !self.is_empty(shape) {
@@ -76,6 +77,15 @@ impl Signature {
         Ok(())
     }
 
+    fn check_places(&self, args: &[Arg<'_>]) -> Result<()> {
+        match args.split_first() {
+            Some((first, others)) if !others.iter().all(|arg| arg.memory().is_beside(first.memory())) => {
+                Err(self.scattered(args))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_extents(&self, args: &[Arg<'_>], shape: &[i64]) -> Result<()> {
         for (param, arg) in self.params.iter().zip(args) {
             for (dim, (extent, found)) in param.dims.iter().zip(arg.shape()).enumerate() {
@@ -119,6 +129,13 @@ impl Signature {
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn scattered(&self, args: &[Arg<'_>]) -> Error {
+        let place = |(param, arg): (&Param, &Arg<'_>)| format!("`{}` is {}", param.name, arg.memory());
+        let places: Vec<String> = self.params.iter().zip(args).map(place).collect();
+        self.error(&format!("its tensors must be in one place, but {}; copy them to one device", places.join(", ")))
     }
 
     #[cold]

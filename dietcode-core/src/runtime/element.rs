@@ -55,7 +55,11 @@ impl Element for bf16 {
 }
 
 mod sealed {
+    #[cfg(not(feature = "cuda"))]
     pub trait Sealed {}
+    /// The driver has to know the type too, to copy it to a device.
+    #[cfg(feature = "cuda")]
+    pub trait Sealed: cudarc::driver::DeviceRepr {}
     impl Sealed for f32 {}
     impl Sealed for half::f16 {}
     impl Sealed for half::bf16 {}

@@ -4,6 +4,9 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use super::arg::Arg;
+use super::cuda::CudaTableSource;
+#[cfg(feature = "cuda")]
+use super::cuda::{devices, memory::Memory};
 use super::inline::Inline;
 use super::layout::MAX_RANK;
 use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
@@ -21,6 +24,8 @@ pub struct Kernel {
     pub table: &'static TableSource,
     /// The row of the table for a shape (the shape variables in declaration order).
     pub dispatch: fn(&[i64]) -> usize,
+    /// The micro-kernels for CUDA devices, and how one of those is picked.
+    pub cuda: &'static CudaTableSource,
 }
 
 /// Where a kernel's micro-kernels are.
@@ -32,35 +37,48 @@ pub enum TableSource {
 }
 
 impl Kernel {
-    /// Computes the output, on [`threads`](super::threads()) threads.
+    /// Computes the output where the tensors are: in host memory on [`threads`](super::threads()) threads, or on a CUDA
+    /// device, where it may still be at it when this returns.
     ///
     /// # Errors
-    /// Those of [`Kernel::bind`], before anything is written; [`ErrorKind::Unavailable`] if there is no native code, if
-    /// this CPU lacks a feature that the code uses, or if scratch memory or threads cannot be had.
+    /// Those of [`Kernel::bind`], before anything is written; [`ErrorKind::Unavailable`] if there is no code for the place,
+    /// if this CPU lacks a feature that the code uses, or if memory or threads cannot be had; on a device also
+    /// [`ErrorKind::Input`] for a grid that it does not take, and [`ErrorKind::Failed`] if the launch fails.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
         let mut shape = Shape::new();
         self.signature.bind(args, &mut shape)?;
         if self.signature.is_empty(&shape) {
             return Ok(());
         }
-        let micro_kernel = self.micro_kernel((self.dispatch)(&shape))?;
+        #[cfg(feature = "cuda")]
+        if let Some(Memory::Device(context, _)) = args.first().map(Arg::memory) {
+            // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
+            // the same device and that the output is apart from the inputs.
+            return unsafe { devices::call::call(self.name(), self.cuda, context, &shape, args) };
+        }
+        self.call_on_host(args, &shape)
+    }
+
+    fn call_on_host(&self, args: &[Arg<'_>], shape: &Shape) -> Result<()> {
+        let micro_kernel = self.micro_kernel((self.dispatch)(shape))?;
         self.check_cpu(micro_kernel)?;
         let mut buffers = Inline::<*mut c_void, MAX_PARAMS>::new();
         let mut strides = Inline::<i64, { MAX_PARAMS * MAX_RANK }>::new();
-        for arg in args.iter() {
+        for arg in args {
             buffers.push(arg.data());
             arg.strides().iter().for_each(|stride| strides.push(*stride as i64));
         }
         // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors and that the
         // output is apart from the inputs, and the CPU can execute it.
-        unsafe { launch(micro_kernel, &buffers, &strides, &shape, threads()?) }
+        unsafe { launch(micro_kernel, &buffers, &strides, shape, threads()?) }
     }
 
     /// The values of the shape variables, once everything about the call has been checked.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if an element
-    /// type, a rank or an extent does not fit, an index would leave its tensor, or the output overlaps an input.
+    /// type, a rank or an extent does not fit, an index would leave its tensor, the output overlaps an input, or the tensors
+    /// are not all in one place.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
         let mut shape = Shape::new();
         self.signature.bind(args, &mut shape)?;

@@ -98,6 +98,40 @@ impl Layout {
         Some(offset)
     }
 
+    /// The distances in elements of the first element of each row, a row being what lies along the last dimension, in
+    /// row-major order.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
+        let outer = self.rank.saturating_sub(1);
+        let rows = self.shape()[..outer].iter().product::<usize>();
+        let layout = *self;
+        (0..rows).map(move |row| {
+            let (mut rest, mut offset) = (row, 0);
+            for dim in (0..outer).rev() {
+                offset += rest % layout.shape[dim] * layout.strides[dim];
+                rest /= layout.shape[dim];
+            }
+            offset
+        })
+    }
+
+    /// The distance in elements of the part whose index in dimension `dim` is in a range, and the layout of that part.
+    #[cfg(feature = "cuda")]
+    pub(super) fn narrow(&self, dim: usize, range: std::ops::Range<usize>) -> Result<(usize, Layout)> {
+        match self.shape().get(dim) {
+            Some(extent) if range.start <= range.end && range.end <= *extent => {
+                let mut part = *self;
+                part.shape[dim] = range.len();
+                Ok((range.start * self.strides[dim], part))
+            }
+            _ => Err(Error::input(format!(
+                "a tensor of shape {:?} has no indices {}..{} in dimension {dim}",
+                self.shape(),
+                range.start,
+                range.end
+            ))),
+        }
+    }
+
     /// Whether a slice of `len` elements is exactly the tensor.
     pub(super) fn check_exact(&self, len: usize) -> Result<()> {
         if self.len() == len {

@@ -16,6 +16,7 @@ mod launch;
 mod layout;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod operand;
 mod owned;
 mod pool;
 mod scratch;
@@ -29,6 +30,7 @@ pub use element::{DType, Element};
 pub use kernel::{Kernel, TableSource};
 pub use launch::launch;
 pub use layout::MAX_RANK;
+pub use operand::{Input, Output};
 pub use owned::Tensor;
 pub use scratch::MAX_SCRATCH_BYTES;
 pub use signature::{Affine, Bound, Loop, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature};

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
+use std::slice;
 
 use super::layout::Layout;
+use super::owned::Tensor;
 use crate::Result;
 
 /// A tensor borrowed for reading: row-major, with rows that need not be adjacent.
@@ -86,6 +88,30 @@ impl<'a, T> TensorRef<'a, T> {
         let offset = self.layout.offset(index)?;
         // SAFETY: an index inside the shape names an element that is readable for 'a.
         Some(unsafe { &*self.data.add(offset) })
+    }
+
+    /// The elements, if there is nothing between the rows.
+    pub fn as_slice(&self) -> Option<&'a [T]> {
+        let len = self.layout.len();
+        // SAFETY: the tensor spans as many elements as it has, and all of them are readable for 'a.
+        (self.layout.span() == len).then(|| unsafe { slice::from_raw_parts(self.data, len) })
+    }
+
+    /// A dense copy.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn to_tensor(&self) -> Result<Tensor<T>>
+    where
+        T: Copy + Default,
+    {
+        let mut copy = Tensor::zeros(self.shape())?;
+        let row = self.shape().last().copied().unwrap_or(1);
+        for (to, from) in copy.as_mut_slice().chunks_mut(row.max(1)).zip(self.layout.rows()) {
+            // SAFETY: a row of the tensor lies there.
+            to.copy_from_slice(unsafe { slice::from_raw_parts(self.data.add(from), row) });
+        }
+        Ok(copy)
     }
 
     pub(super) fn layout(&self) -> &Layout {

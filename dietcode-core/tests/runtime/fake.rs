@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Table};
+use dietcode_core::runtime::cuda::CudaTableSource;
 use dietcode_core::runtime::{Affine, Bound, DType, Kernel, Loop, Param, ShapeVar, Signature, TableSource};
 use dietcode_core::runtime::{TensorMut, TensorRef};
 use dietcode_core::{Error, Result};
@@ -62,7 +63,7 @@ static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 3 };
 static LINKED: TableSource = TableSource::Linked(&TABLE);
 static SKIPPED: TableSource = TableSource::Skipped("DIETCODE_SKIP_NATIVE is set; unset it and build again");
 
-const DENSE: Signature = Signature {
+pub(crate) const DENSE: Signature = Signature {
     name: "dense",
     source_hash: 0x1234,
     shape_vars: &[
@@ -79,11 +80,13 @@ const DENSE: Signature = Signature {
     bounds: &[],
 };
 
-pub(crate) static GOOD: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 0 };
-pub(crate) static FUTURE: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 1 };
-pub(crate) static GREEDY: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 2 };
-pub(crate) static LOST: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 3 };
-pub(crate) static NATIVELESS: Kernel = Kernel { signature: DENSE, table: &SKIPPED, dispatch: |_| 0 };
+static NO_CUDA: CudaTableSource = CudaTableSource::Skipped("its config has no CUDA target");
+
+pub(crate) static GOOD: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 0, cuda: &NO_CUDA };
+pub(crate) static FUTURE: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 1, cuda: &NO_CUDA };
+pub(crate) static GREEDY: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 2, cuda: &NO_CUDA };
+pub(crate) static LOST: Kernel = Kernel { signature: DENSE, table: &LINKED, dispatch: |_| 3, cuda: &NO_CUDA };
+pub(crate) static NATIVELESS: Kernel = Kernel { signature: DENSE, table: &SKIPPED, dispatch: |_| 0, cuda: &NO_CUDA };
 
 /// `y[i] = Σ_r x[i + r + 1]` with `y` of extent `H - 2`: its index is not in bounds by construction.
 pub(crate) static WINDOW: Kernel = Kernel {
@@ -110,6 +113,7 @@ pub(crate) static WINDOW: Kernel = Kernel {
     },
     table: &SKIPPED,
     dispatch: |_| 0,
+    cuda: &NO_CUDA,
 };
 
 /// What the macro's function does.

@@ -46,7 +46,7 @@ pub struct CudaMicroKernel {
     /// Bytes of device memory that the launches use between them at a shape; saturating.
     pub workspace_bytes: fn(shape: &[i64]) -> i64,
     /// The machine code; `None` if only the emulated device can carry it out.
-    pub image: Option<CudaImage>,
+    pub image: Option<CudaImage<'static>>,
 }
 
 /// One launch of a micro-kernel.
@@ -68,11 +68,11 @@ pub struct CudaLaunch {
 
 /// Machine code and what it serves.
 #[derive(Clone, Copy)]
-pub struct CudaImage {
+pub struct CudaImage<'a> {
     /// A cubin or a fatbin.
-    pub bytes: &'static [u8],
+    pub bytes: &'a [u8],
     /// The compute capabilities that it has machine code for.
-    pub capabilities: &'static [(u32, u32)],
+    pub capabilities: &'a [(u32, u32)],
     /// The oldest compute capability that its PTX can be compiled for, if it has any.
     pub ptx: Option<(u32, u32)>,
 }
@@ -90,7 +90,7 @@ pub type HostEntry = unsafe extern "C" fn(
     error_len: u64,
 ) -> c_int;
 
-impl CudaImage {
+impl CudaImage<'_> {
     /// Whether a device of this compute capability can run it.
     ///
     /// Machine code runs on its own capability and on later ones of the same major version; PTX is compiled by the driver for
@@ -101,7 +101,7 @@ impl CudaImage {
     }
 }
 
-impl std::fmt::Debug for CudaImage {
+impl std::fmt::Debug for CudaImage<'_> {
     /// Without the bytes.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CudaImage")

@@ -1,0 +1,218 @@
+//! The CUDA half of `registry.rs`: the types of `runtime::cuda::table` as constants.
+
+use std::fmt::Write;
+
+use dietcode_syntax::ShapeVar;
+
+use super::{Decision, local, mark_used, write_decision};
+use crate::ir::{BinaryOp, Expr};
+
+/// A compute capability, (8, 6) for sm_86.
+pub type Capability = (u32, u32);
+
+/// A CUDA micro-kernel as the registry states it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CudaEntry {
+    /// The schedule's name.
+    pub name: String,
+    /// What is launched, in order.
+    pub launches: Vec<CudaLaunchEntry>,
+    /// Bytes of workspace, of the shape variables; `None` if the launches take no workspace pointer.
+    pub workspace: Option<Expr>,
+    /// The cubin or fatbin, as a path relative to `registry.rs`; `None` if it was compiled for the emulated device only.
+    pub image_file: Option<String>,
+    /// The compute capabilities that the image has machine code for.
+    pub capabilities: Vec<Capability>,
+    /// The oldest compute capability that the image's PTX can be compiled for.
+    pub ptx: Option<Capability>,
+    /// Whether it was compiled for the emulated device, and the program is linked with that.
+    pub host: bool,
+}
+
+/// One launch of a micro-kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CudaLaunchEntry {
+    /// The `extern "C"` name of the kernel; on the emulated device its entry is `<symbol>_host`.
+    pub symbol: String,
+    /// Threads in a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+    /// Blocks that cover the output, of the shape variables.
+    pub blocks: Expr,
+    /// Whether the kernel strides over what a smaller grid leaves.
+    pub persistent: bool,
+}
+
+/// The static `CUDA` of a kernel with CUDA micro-kernels, to stand behind [`registry_rs`](super::registry_rs).
+///
+/// `decisions` picks among `entries`: for a device the tree of the largest capability that is not larger than the device's,
+/// or else of the smallest. There is at least one.
+pub fn cuda_rs(entries: &[CudaEntry], decisions: &[(Capability, Decision)], shape_vars: &[ShapeVar]) -> String {
+    let mut text = String::from(
+        "
+pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
+    ::dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
+
+mod cuda {
+    #![allow(unused_imports, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
+    use ::core::ffi::{c_char, c_int, c_void};
+    use ::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
+
+",
+    );
+    write_host_entries(&mut text, entries);
+    text.push_str("    pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &[\n");
+    for entry in entries {
+        write_entry(&mut text, entry, shape_vars);
+    }
+    text.push_str("    ], dispatch };\n\n");
+    write_dispatch(&mut text, entries, decisions, shape_vars);
+    text.push_str("}\n");
+    text
+}
+
+/// The static `CUDA` of a kernel without CUDA micro-kernels; `reason` is the sentence that a call on a device gives.
+pub fn skipped_cuda_rs(reason: &str) -> String {
+    format!(
+        "
+pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
+    ::dietcode_core::runtime::cuda::CudaTableSource::Skipped({reason:?});
+"
+    )
+}
+
+/// The functions that the emulated device's compiler has made.
+fn write_host_entries(text: &mut String, entries: &[CudaEntry]) {
+    if !entries.iter().any(|entry| entry.host) {
+        return;
+    }
+    text.push_str("    unsafe extern \"C\" {\n");
+    for launch in entries.iter().filter(|entry| entry.host).flat_map(|entry| &entry.launches) {
+        push(
+            text,
+            format_args!(
+                "        fn {}_host(grid: u32, block: u32, shared_bytes: u64, args: *mut *mut c_void, error: *mut c_char, error_len: u64) -> c_int;\n",
+                launch.symbol
+            ),
+        );
+    }
+    text.push_str("    }\n\n");
+}
+
+fn write_entry(text: &mut String, entry: &CudaEntry, shape_vars: &[ShapeVar]) {
+    push(
+        text,
+        format_args!("        CudaMicroKernel {{\n            name: {:?},\n            launches: &[\n", entry.name),
+    );
+    for launch in &entry.launches {
+        let CudaLaunchEntry { symbol, threads, shared_bytes, blocks, persistent } = launch;
+        let host = if entry.host { format!("Some({symbol}_host)") } else { "None".to_owned() };
+        push(
+            text,
+            format_args!(
+                "                // blocks: {blocks}
+                CudaLaunch {{
+                    symbol: {symbol:?},
+                    threads: {threads},
+                    shared_bytes: {shared_bytes},
+                    blocks: |shape| {blocks_rs},
+                    persistent: {persistent},
+                    host: {host},
+                }},\n",
+                blocks_rs = saturating(blocks, shape_vars),
+            ),
+        );
+    }
+    let workspace = entry.workspace.clone().unwrap_or(Expr::Int(0));
+    push(
+        text,
+        format_args!(
+            "            ],
+            uses_workspace: {},
+            // {workspace} bytes
+            workspace_bytes: |shape| {},
+            image: {},
+        }},\n",
+            entry.workspace.is_some(),
+            saturating(&workspace, shape_vars),
+            image(entry)
+        ),
+    );
+}
+
+fn image(entry: &CudaEntry) -> String {
+    match &entry.image_file {
+        None => "None".to_owned(),
+        Some(file) => format!(
+            "Some(CudaImage {{ bytes: include_bytes!({file:?}), capabilities: &{:?}, ptx: {:?} }})",
+            entry.capabilities, entry.ptx
+        ),
+    }
+}
+
+/// One tree per capability, the largest first; what is left goes to the smallest.
+fn write_dispatch(
+    text: &mut String,
+    entries: &[CudaEntry],
+    decisions: &[(Capability, Decision)],
+    shape_vars: &[ShapeVar],
+) {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let mut decisions: Vec<_> = decisions.iter().collect();
+    decisions.sort_by_key(|(capability, _)| std::cmp::Reverse(*capability));
+    let ((_, smallest), larger) = decisions.split_last().expect("a kernel with CUDA micro-kernels has a capability");
+    text.push_str(
+        "    /// The row of `TABLE` that serves a shape on a device of a compute capability.
+    fn dispatch(shape: &[i64], capability: (u32, u32)) -> usize {\n",
+    );
+    let mut used = vec![false; shape_vars.len()];
+    decisions.iter().for_each(|(_, decision)| mark_used(decision, &mut used));
+    for (position, var) in shape_vars.iter().enumerate().filter(|(position, _)| used[*position]) {
+        push(text, format_args!("        let {} = shape[{position}];\n", local(var)));
+    }
+    text.push_str("        let _ = (shape, capability);\n");
+    for (capability, decision) in larger {
+        push(text, format_args!("        if capability >= {capability:?} {{\n            return {{\n"));
+        write_decision(text, decision, &names, shape_vars, 4);
+        text.push_str("            };\n        }\n");
+    }
+    write_decision(text, smallest, &names, shape_vars, 2);
+    text.push_str("    }\n");
+}
+
+/// An integer expression of shape variables as Rust, on `i64`s of `shape` and with a value at every shape: what is too large
+/// is the largest, and so is what is divided by zero.
+fn saturating(expr: &Expr, vars: &[ShapeVar]) -> String {
+    let rs = |e: &Expr| saturating(e, vars);
+    match expr {
+        Expr::Int(value) if *value < 0 => format!("({value}_i64)"),
+        Expr::Int(value) => format!("{value}_i64"),
+        Expr::Var(name) => match vars.iter().position(|var| *var.name == **name) {
+            Some(position) => format!("shape[{position}]"),
+            None => unreachable!("`{name}` is not one of the shape variables"),
+        },
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (rs(a), rs(b));
+            match op {
+                BinaryOp::Add => format!("{a}.saturating_add({b})"),
+                BinaryOp::Sub => format!("{a}.saturating_sub({b})"),
+                BinaryOp::Mul => format!("{a}.saturating_mul({b})"),
+                BinaryOp::Div => format!("{a}.checked_div_euclid({b}).unwrap_or(i64::MAX)"),
+                BinaryOp::Mod => format!("{a}.checked_rem_euclid({b}).unwrap_or(i64::MAX)"),
+                BinaryOp::Min => format!("{a}.min({b})"),
+                BinaryOp::Max => format!("{a}.max({b})"),
+                BinaryOp::And => format!("i64::from({a} != 0 && {b} != 0)"),
+            }
+        }
+        Expr::Compare(op, a, b) => format!("i64::from({} {op} {})", rs(a), rs(b)),
+        Expr::Select(c, a, b) => format!("(if {} != 0 {{ {} }} else {{ {} }})", rs(c), rs(a), rs(b)),
+        Expr::Float(_) | Expr::Load(..) | Expr::Cast(..) | Expr::Call(..) => {
+            unreachable!("a count is made of integers, but `{expr}` is not one")
+        }
+    }
+}
+
+fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
+    text.write_fmt(part).expect("a String takes all that is written");
+}

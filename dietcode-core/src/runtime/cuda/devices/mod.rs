@@ -1,0 +1,24 @@
+//! The devices themselves: `call` walks down this list once.
+pub(in crate::runtime) mod call;
+pub(in crate::runtime) mod context;
+mod device;
+mod limits;
+mod emulated;
+mod failure;
+mod buffer;
+pub(in crate::runtime) mod resident;
+mod tensor;
+mod view;
+mod view_mut;
+mod loaded;
+mod launch;
+mod params;
+mod workspace;
+
+pub use device::Device;
+pub use launch::{Extent, launch};
+pub use limits::Limits;
+pub use loaded::{KernelParts, LaunchParts, LoadedKernel};
+pub use tensor::CudaTensor;
+pub use view::CudaView;
+pub use view_mut::CudaViewMut;

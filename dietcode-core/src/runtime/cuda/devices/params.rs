@@ -1,0 +1,55 @@
+//! The parameters of a launch, in the order that `table` states.
+
+use std::ffi::c_void;
+
+use crate::runtime::Arg;
+use crate::runtime::inline::Inline;
+use crate::runtime::layout::MAX_RANK;
+use crate::runtime::signature::{MAX_PARAMS, MAX_SHAPE_VARS};
+
+const MAX_STRIDES: usize = MAX_PARAMS * (MAX_RANK - 1);
+
+/// The values; a launch gets pointers to them.
+pub(super) struct Params {
+    tensors: Inline<*mut c_void, MAX_PARAMS>,
+    workspace: Option<*mut c_void>,
+    strides: Inline<i64, MAX_STRIDES>,
+    shape: Inline<i32, MAX_SHAPE_VARS>,
+}
+
+impl Params {
+    /// The parameters of these arguments; the position and the value of a shape variable that is no `i32` if there is one.
+    pub(super) fn new(args: &[Arg<'_>], shape: &[i64]) -> Result<Params, (usize, i64)> {
+        let mut params =
+            Params { tensors: Inline::new(), workspace: None, strides: Inline::new(), shape: Inline::new() };
+        for arg in args {
+            params.tensors.push(arg.data());
+            let outer = arg.strides().len().saturating_sub(1);
+            arg.strides()[..outer].iter().for_each(|stride| params.strides.push(*stride as i64));
+        }
+        for (position, value) in shape.iter().enumerate() {
+            params.shape.push(i32::try_from(*value).map_err(|_| (position, *value))?);
+        }
+        Ok(params)
+    }
+
+    /// Adds the workspace.
+    pub(super) fn set_workspace(&mut self, workspace: *mut c_void) {
+        self.workspace = Some(workspace);
+    }
+
+    /// As a launch takes them: each is read from behind its pointer.
+    pub(super) fn pointers(&self) -> Inline<*mut c_void, { MAX_PARAMS + 1 + MAX_STRIDES + MAX_SHAPE_VARS }> {
+        let mut pointers = Inline::new();
+        self.tensors.iter().for_each(|tensor| pointers.push(pointer(tensor)));
+        self.workspace.iter().for_each(|workspace| pointers.push(pointer(workspace)));
+        self.strides.iter().for_each(|stride| pointers.push(pointer(stride)));
+        self.shape.iter().for_each(|variable| pointers.push(pointer(variable)));
+        pointers
+    }
+}
+
+/// Launches read parameters only, though C says otherwise.
+fn pointer<T>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}

@@ -1,0 +1,144 @@
+//! A tensor that owns its elements, on a device.
+
+use std::fmt;
+
+use cudarc::driver::CudaSlice;
+
+use super::buffer::Buffer;
+use super::device::Device;
+use super::view::CudaView;
+use super::view_mut::CudaViewMut;
+use crate::runtime::layout::Layout;
+use crate::runtime::{Element, Tensor, TensorRef};
+use crate::{Error, Result};
+
+/// A dense row-major tensor in device memory of its own.
+///
+/// ```
+/// # use dietcode_core::runtime::cuda::{CudaTensor, Device};
+/// let x = CudaTensor::full(&Device::cuda_host(), &[2, 2], 0.5_f32)?;
+/// assert_eq!(x.download()?.as_slice(), [0.5; 4]);
+/// # Ok::<(), dietcode_core::Error>(())
+/// ```
+pub struct CudaTensor<T> {
+    buffer: Buffer<T>,
+    device: Device,
+    layout: Layout,
+}
+
+impl<T: Element> CudaTensor<T> {
+    /// Elements of any value: on the emulated device NaNs, on others what was there.
+    ///
+    /// # Errors
+    /// If the shape has too many dimensions, or [`Unavailable`](crate::ErrorKind::Unavailable) if there is not enough
+    /// device memory; the device can be used as before.
+    pub fn uninitialised(device: &Device, shape: &[usize]) -> Result<Self> {
+        let layout = Layout::row_major(shape)?;
+        Ok(CudaTensor { buffer: Buffer::new(device, layout.len())?, device: device.clone(), layout })
+    }
+
+    /// All elements the same.
+    ///
+    /// # Errors
+    /// As for [`CudaTensor::uninitialised`].
+    pub fn full(device: &Device, shape: &[usize], value: T) -> Result<Self> {
+        // The device goes first: it says at once whether so much fits.
+        let mut tensor = CudaTensor::uninitialised(device, shape)?;
+        tensor.buffer.write(device, Tensor::full(shape, value)?.as_slice())?;
+        Ok(tensor)
+    }
+
+    /// All elements zero.
+    ///
+    /// # Errors
+    /// As for [`CudaTensor::uninitialised`].
+    pub fn zeros(device: &Device, shape: &[usize]) -> Result<Self> {
+        CudaTensor::full(device, shape, T::default())
+    }
+
+    /// A copy of a tensor in host memory; one with strides becomes dense.
+    ///
+    /// # Errors
+    /// As for [`CudaTensor::uninitialised`].
+    pub fn upload<'a>(device: &Device, tensor: impl Into<TensorRef<'a, T>>) -> Result<Self> {
+        let tensor = tensor.into();
+        let mut copy = CudaTensor::uninitialised(device, tensor.shape())?;
+        match tensor.as_slice() {
+            Some(elements) => copy.buffer.write(device, elements)?,
+            None => copy.buffer.write(device, tensor.to_tensor()?.as_slice())?,
+        }
+        Ok(copy)
+    }
+
+    /// A copy in host memory, once all that was launched before on the tensor's stream is done.
+    ///
+    /// # Errors
+    /// [`Failed`](crate::ErrorKind::Failed) if a kernel has failed since, or if there is not enough host memory.
+    pub fn download(&self) -> Result<Tensor<T>> {
+        let mut copy = Tensor::zeros(self.shape())?;
+        self.buffer.read(&self.device, copy.as_mut_slice())?;
+        Ok(copy)
+    }
+
+    /// Takes over memory of the driver.
+    ///
+    /// # Errors
+    /// If it does not have exactly as many elements as the shape.
+    pub fn from_slice(slice: CudaSlice<T>, shape: &[usize]) -> Result<Self> {
+        let layout = Layout::row_major(shape)?;
+        layout.check_exact(slice.len())?;
+        let device = Device::from_stream(slice.stream().clone())?;
+        Ok(CudaTensor { buffer: Buffer::Device(slice), device, layout })
+    }
+
+    /// Gives the memory to the caller.
+    ///
+    /// # Errors
+    /// If the tensor is on the emulated device; then there is no memory of the driver.
+    pub fn into_slice(self) -> Result<CudaSlice<T>> {
+        match self.buffer {
+            Buffer::Device(slice) => Ok(slice),
+            Buffer::Emulated(_) => Err(Error::input("a tensor on cuda-host has no memory of the driver")),
+        }
+    }
+
+    /// Borrows it for reading.
+    pub fn view(&self) -> CudaView<'_, T> {
+        match &self.buffer {
+            Buffer::Device(slice) => CudaView::of(self.device.context, &slice.as_view(), self.layout),
+            // SAFETY: the memory is borrowed as long as the view, and holds the tensor.
+            Buffer::Emulated(buffer) => unsafe {
+                CudaView::emulated(self.device.context, buffer.as_ptr(), self.layout)
+            },
+        }
+    }
+
+    /// Borrows it for writing.
+    pub fn view_mut(&mut self) -> CudaViewMut<'_, T> {
+        match &mut self.buffer {
+            Buffer::Device(slice) => CudaViewMut::of(self.device.context, slice.as_view_mut(), self.layout),
+            // SAFETY: the memory is borrowed, exclusively, as long as the view, and holds the tensor.
+            Buffer::Emulated(buffer) => unsafe {
+                CudaViewMut::emulated(self.device.context, buffer.as_mut_ptr(), self.layout)
+            },
+        }
+    }
+}
+
+impl<T> CudaTensor<T> {
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    /// The device that it lives on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}
+
+impl<T> fmt::Debug for CudaTensor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CudaTensor {{ shape: {:?}, on {} }}", self.shape(), self.device.name())
+    }
+}
