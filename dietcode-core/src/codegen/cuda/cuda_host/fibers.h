@@ -110,14 +110,18 @@ public:
 
 /* The stacks of a block's threads, which all blocks of a launch use. Below each is a page that stops what outgrows it. */
 class Stacks {
+  static constexpr size_t DISTANCE = 5 * Pages::PAGE;
+  /* Stacks begin at different offsets, so that not all of them want the same lines of the processor's caches. */
+  static constexpr size_t OFFSETS = 32, OFFSET = 128;
   Pages pages;
   std::vector<char *> stacks;
 
 public:
-  static constexpr size_t BYTES = 4 * Pages::PAGE;
+  static constexpr size_t BYTES = DISTANCE - Pages::PAGE - OFFSETS * OFFSET;
 
-  explicit Stacks(size_t count) : pages(count * (Pages::PAGE + BYTES)) {
-    for (size_t i = 0; i < count; ++i) stacks.push_back(pages.open(i * (Pages::PAGE + BYTES) + Pages::PAGE, BYTES));
+  explicit Stacks(size_t count) : pages(count * DISTANCE) {
+    for (size_t i = 0; i < count; ++i)
+      stacks.push_back(pages.open(i * DISTANCE + Pages::PAGE, DISTANCE - Pages::PAGE) + i % OFFSETS * OFFSET);
   }
   char *operator[](size_t i) const { return stacks[i]; }
 };

@@ -80,7 +80,7 @@ template <class F> std::string launch(dim3 grid, dim3 shape, unsigned long long 
 
 /* A kernel on values, as DIETCODE_LAUNCH has them. */
 template <class... P, class... A>
-std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, const A &...values) {
+std::string launch_values(void (*kernel)(P...), dim3 grid, dim3 shape, unsigned long long shared_bytes, A... values) {
   auto body = [&] { kernel(static_cast<P>(values)...); };
   return launch(grid, shape, shared_bytes, body);
 }

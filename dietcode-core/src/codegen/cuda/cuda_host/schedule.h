@@ -69,13 +69,12 @@ inline bool pass_barrier(Block &block) {
     block.error = block.name() + text(": byte %lld of dynamic shared memory, which has %zu bytes, was written before ", offset,
                                       block.shared->bytes) +
                   (first ? "the __syncthreads of " + text(first->site) : "the end");
-  for (Thread &thread : block.threads) {
-    if (first == nullptr || !block.error.empty()) break;
-    if (thread.state != State::at_barrier || thread.site != first->site)
+  if (first == nullptr) return false;
+  for (const Thread &thread : block.threads)
+    if (block.error.empty() && (thread.state != State::at_barrier || thread.site != first->site))
       block.error = block.name() + ": " + block.excuse(*first) + ", but " + block.excuse(thread);
-    thread.state = State::ready;
-  }
-  return first != nullptr;
+  for (Thread &thread : block.threads) thread.state = State::ready;
+  return true;
 }
 
 /* Places the block's threads at the kernel's beginning. */
