@@ -169,11 +169,10 @@ impl SharedStage {
             body = Stmt::for_(lane, Expr::Int(lanes), ForKind::Vectorized, body);
         }
         let body = self.coordinates(&Expr::Var(element.clone()), body);
-        let body =
-            if count % threads == 0 { body } else { Stmt::if_(Expr::Var(element.clone()).lt(Expr::Int(count)), body) };
         let thread = Expr::Var(thread.clone());
         let first = if steps > 1 { Expr::Var(step.clone()).mul(Expr::Int(*threads)).add(thread) } else { thread };
-        let body = Stmt::Let { var: element, value: first, body: Box::new(body) };
+        let more = if count % threads == 0 { Expr::Int(1) } else { first.clone().lt(Expr::Int(count)) };
+        let body = Stmt::if_(more, Stmt::Let { var: element, value: first, body: Box::new(body) });
         if steps > 1 { Stmt::for_(step, Expr::Int(steps), ForKind::Serial, body) } else { body }
     }
 

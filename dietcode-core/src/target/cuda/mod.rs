@@ -5,6 +5,7 @@
 mod cache;
 mod capability;
 mod find;
+mod host;
 mod limits;
 mod nvcc;
 mod occupancy;
@@ -12,6 +13,7 @@ mod report;
 
 pub use cache::ObjectCache;
 pub use capability::ComputeCapability;
+pub use host::HostCompiler;
 pub use limits::{DEVICES, DeviceLimits};
 pub use nvcc::{Compiled, Nvcc};
 pub use occupancy::{Limiter, Occupancy, Resources, blocks_per_sm, bounds};

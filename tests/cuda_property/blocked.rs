@@ -1,0 +1,66 @@
+//! Random parameters of the family blocked.
+
+use std::collections::BTreeMap;
+
+use dietcode_core::frontend;
+use dietcode_core::ir::{Block, Name};
+use dietcode_core::sketch::{Blocked, Count, Stage};
+use dietcode_core::target::cuda::DeviceLimits;
+use dietcode_syntax::{KernelDef, Role};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+/// A random micro-kernel that is valid for the nest; after many that are not, the default. None: there is none.
+pub(crate) fn random(rng: &mut StdRng, def: &KernelDef, device: &DeviceLimits) -> Option<Blocked> {
+    let program = frontend::program(def);
+    for _ in 0..200 {
+        let blocked = draw(rng, &program.blocks[0]);
+        if blocked.violations(def, device).is_empty() {
+            return Some(blocked);
+        }
+    }
+    Blocked::default_for(def, device)
+}
+
+fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
+    let spatial: Vec<&Name> = block.iters_of(Role::Spatial).map(|iter| &iter.name).collect();
+    let reduce: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    let mut sizes = |names: &[&Name], from: &[i64], often: f64| -> BTreeMap<String, i64> {
+        let named: Vec<&&Name> = names.iter().filter(|_| rng.random_bool(often)).collect();
+        named.into_iter().map(|name| (name.to_string(), *from.choose(rng).expect("sizes"))).collect()
+    };
+    let staged = rng_bool(&mut sizes, &reduce);
+    let mut blocked = Blocked {
+        thread: sizes(&spatial, &[2, 3, 4, 8, 16], 0.8),
+        vthread: sizes(&spatial, &[2, 3], 0.3),
+        inner: sizes(&spatial, &[1, 2, 3, 4], 0.6),
+        reduce: if staged { sizes(&reduce, &[1, 2, 3, 4, 8], 1.0) } else { BTreeMap::new() },
+        ..Blocked::default()
+    };
+    if !reduce.is_empty() && rng.random_bool(0.25) {
+        let name = reduce.choose(rng).expect("a reduction");
+        blocked.split = BTreeMap::from([(name.to_string(), rng.random_range(2..=4))]);
+        blocked.atomic = rng.random_bool(0.4);
+    }
+    if staged {
+        for (buffer, _) in block.update_reads() {
+            let vector = Count(*[1, 1, 2, 4].choose(rng).expect("widths"));
+            let stage = Stage { vector, pad: rng.random_range(0..=4), reduce_outside: rng.random_bool(0.5) };
+            blocked.stage.insert(buffer.name.to_string(), stage);
+        }
+        match rng.random_range(0..4) {
+            0 => blocked.stages = Count(2),
+            1 => (blocked.stages, blocked.asynchronous) = (Count(rng.random_range(2..=4)), true),
+            _ => {}
+        }
+    }
+    blocked.persistent = rng.random_bool(0.2);
+    blocked.store = Count(*[1, 2, 4].choose(rng).expect("widths"));
+    blocked
+}
+
+/// Whether the inputs are staged: mostly, where something is summed.
+fn rng_bool(sizes: &mut impl FnMut(&[&Name], &[i64], f64) -> BTreeMap<String, i64>, reduce: &[&Name]) -> bool {
+    !reduce.is_empty() && !sizes(&reduce[..1], &[1], 0.8).is_empty()
+}
