@@ -60,7 +60,7 @@ pub(crate) static MICRO_KERNELS: [MicroKernel; 3] = [
     micro_kernel(c"greedy".as_ptr(), 0, 1 << 40),
 ];
 static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 3 };
-static LINKED: TableSource = TableSource::Linked(&TABLE);
+pub(crate) static LINKED: TableSource = TableSource::Linked(&TABLE);
 static SKIPPED: TableSource = TableSource::Skipped("DIETCODE_SKIP_NATIVE is set; unset it and build again");
 
 pub(crate) const DENSE: Signature = Signature {

@@ -2,6 +2,8 @@
 #![cfg(feature = "runtime")]
 
 mod calls;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod fake;
 mod launches;
 #[cfg(feature = "ndarray")]

@@ -59,7 +59,7 @@ fn too_large(device: &Device, len: usize, bytes: usize) -> Error {
         ErrorKind::Unavailable,
         format!(
             "{}: cannot allocate {len} elements of {bytes} bytes, there are {memory} bytes of device memory",
-            device.name()
+            device.context
         ),
     )
 }

@@ -115,7 +115,14 @@ fn emulated(like: Option<(u32, u32)>) -> Context {
 }
 
 impl fmt::Display for Context {
+    /// Its name, and what tells it apart from others of that name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.name.fmt(f)
+        self.name.fmt(f)?;
+        let (major, minor) = self.capability;
+        match &self.driver {
+            None if self.checks_images => write!(f, " as {major}.{minor}"),
+            Some(driver) if !driver.is_primary() => f.write_str(" in a context of its own"),
+            _ => Ok(()),
+        }
     }
 }

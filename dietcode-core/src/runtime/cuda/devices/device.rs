@@ -173,7 +173,7 @@ impl Eq for Device {}
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.context.name, self.context.model)
+        write!(f, "{} ({})", self.context, self.context.model)
     }
 }
 

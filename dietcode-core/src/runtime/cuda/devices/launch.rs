@@ -69,7 +69,12 @@ impl Launching<'_> {
         if !std::ptr::eq(self.device.context, self.kernel.context) || blocks.len() != self.kernel.launches.len() {
             return Err(self.error(
                 ErrorKind::Input,
-                &format!("it was loaded on {} with {} launches", self.kernel.context, self.kernel.launches.len()),
+                &format!(
+                    "it was loaded on {} with {} launches, not for this device and {} grids",
+                    self.kernel.context,
+                    self.kernel.launches.len(),
+                    blocks.len()
+                ),
             ));
         }
         let grids = self.kernel.launches.iter().zip(blocks);
@@ -161,6 +166,6 @@ impl Launching<'_> {
 
     #[cold]
     fn error(&self, kind: ErrorKind, message: &str) -> Error {
-        Error::new(kind, format!("{} on {}, shape {:?}: {message}", self.kernel.name, self.device.name(), self.shape))
+        Error::new(kind, format!("{} on {}, shape {:?}: {message}", self.kernel.name, self.device.context, self.shape))
     }
 }

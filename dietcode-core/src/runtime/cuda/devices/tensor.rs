@@ -139,6 +139,6 @@ impl<T> CudaTensor<T> {
 
 impl<T> fmt::Debug for CudaTensor<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaTensor {{ shape: {:?}, on {} }}", self.shape(), self.device.name())
+        write!(f, "CudaTensor {{ shape: {:?}, on {} }}", self.shape(), self.device.context)
     }
 }
