@@ -4,11 +4,14 @@ use dietcode::runtime::{Tensor, with_threads};
 
 use crate::ops::Op;
 
+/// The smallest normal number of the element types, from which on the error of a store is relative.
+const SMALL: f64 = 1.0 / (1 << 14) as f64;
+
 /// Runs a kernel and its nest on fresh inputs; each element may differ by what rounding explains, and no more.
 ///
 /// A sum of n products, in any order, is within γ(n)·Σ|xᵢ·wᵢ| of the exact one, where γ(n) = n·u / (1 − n·u) and u = 2⁻²⁴
 /// (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Both sides are such sums, and the nest itself, run on
-/// the absolute values, gives Σ|xᵢ·wᵢ|.
+/// the absolute values, gives Σ|xᵢ·wᵢ|. Each side then rounds once to the output's type.
 pub(crate) fn agree(op: &Op, dims: &[usize]) {
     let inputs = inputs(op, dims);
     let mut expected = output(op, dims);
@@ -24,8 +27,10 @@ pub(crate) fn agree(op: &Op, dims: &[usize]) {
     for (at, found) in found.iter().enumerate() {
         let (found, expected) = (f32::from_bits(*found), expected.as_slice()[at]);
         // The magnitude is itself rounded down by at most a factor 1 − γ(n); 2.1 leaves room for that.
-        let bound = 2.1 * gamma * f64::from(magnitude.as_slice()[at]) + f64::from(f32::MIN_POSITIVE);
-        let difference = f64::from(found) - f64::from(expected);
+        let sums = 2.1 * gamma * f64::from(magnitude.as_slice()[at]) + f64::from(f32::MIN_POSITIVE);
+        let (found, expected) = (f64::from(found), f64::from(expected));
+        let bound = sums * (1.0 + 2.0 * op.stored) + op.stored * (found.abs() + expected.abs() + SMALL);
+        let difference = found - expected;
         let name = op.name;
         assert!(difference.abs() <= bound, "{name} at {dims:?}: element {at} is {found}, the nest says {expected}");
     }

@@ -1,6 +1,7 @@
 //! Every kernel that the crate ships, as a program calls it, against the nest it was made from.
 mod check;
 mod ops;
+mod products;
 mod shapes;
 
 use dietcode::ErrorKind;
@@ -9,6 +10,7 @@ use dietcode::runtime::{Tensor, TensorMut, TensorRef, with_threads};
 
 use check::{agree, noise, outcome, outcome_on};
 use ops::OPS;
+use products::PRODUCTS;
 
 #[test]
 fn ragged_shapes() {
@@ -28,9 +30,19 @@ fn shapes_far_from_any_that_was_tuned() {
     }
 }
 
+/// Each product at a third of the ragged shapes: three neighbours in the table together see all of them.
+#[test]
+fn products_in_every_form_and_element_type() {
+    for (number, op) in PRODUCTS.iter().flatten().enumerate() {
+        for dims in shapes::ragged(op.vars).iter().skip(number % 3).step_by(3).chain(&shapes::far(op.vars)) {
+            agree(op, dims);
+        }
+    }
+}
+
 #[test]
 fn zero_extents() {
-    for op in OPS {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()) {
         for at in 0..op.vars {
             let mut dims = vec![5; op.vars];
             dims[at] = 0;
@@ -41,7 +53,7 @@ fn zero_extents() {
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    for op in OPS {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()) {
         for dims in [shapes::all(op.vars, 37), shapes::all(op.vars, 8), shapes::long(op.vars)] {
             let alone = outcome_on(1, op, &dims);
             for threads in 2..=4 {

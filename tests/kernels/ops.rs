@@ -5,7 +5,7 @@ use dietcode::ops::*;
 use dietcode::runtime::Tensor;
 
 /// A kernel, or the nest it was made from, on these inputs and this output.
-type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
+pub(crate) type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
 
 pub(crate) struct Op {
     pub(crate) name: &'static str,
@@ -19,6 +19,8 @@ pub(crate) struct Op {
     pub(crate) roundings: fn(&[usize]) -> usize,
     /// Whether the output is added to.
     pub(crate) accumulates: bool,
+    /// The unit roundoff of what an element of the output is rounded to when it is stored; 0 if it is an `f32`.
+    pub(crate) stored: f64,
 }
 
 macro_rules! calls {
@@ -31,7 +33,16 @@ macro_rules! op {
     ($op:ident($($input:tt),*), $vars:tt, $shapes:expr, $roundings:expr, accumulates: $accumulates:tt) => {{
         let (kernel, reference): (Call, Call) = calls!($op($($input),*));
         let name = stringify!($op);
-        Op { name, kernel, reference, vars: $vars, shapes: $shapes, roundings: $roundings, accumulates: $accumulates }
+        Op {
+            name,
+            kernel,
+            reference,
+            vars: $vars,
+            shapes: $shapes,
+            roundings: $roundings,
+            accumulates: $accumulates,
+            stored: 0.0,
+        }
     }};
 }
 

@@ -1,0 +1,66 @@
+//! The matrix products under test: every form, batched or not, in every element type.
+
+use dietcode::ops::*;
+use dietcode::runtime::{Element, Tensor};
+use dietcode::{Result, bf16, f16};
+
+use crate::ops::{Call, Op};
+
+/// Runs a kernel of another element type: inputs are rounded to it, and what is in its output is given back.
+fn through<T: Element + Into<f32>>(
+    round: fn(f32) -> T,
+    inputs: &[Tensor<f32>],
+    y: &mut Tensor<f32>,
+    call: fn(&Tensor<T>, &Tensor<T>, &mut Tensor<T>) -> Result<()>,
+) -> Result<()> {
+    let rounded = |tensor: &Tensor<f32>| Tensor::from_fn(tensor.shape(), |at| round(tensor.as_slice()[at]));
+    let mut out = rounded(y)?;
+    call(&rounded(&inputs[0])?, &rounded(&inputs[1])?, &mut out)?;
+    *y = Tensor::from_fn(out.shape(), |at| out.as_slice()[at].into())?;
+    Ok(())
+}
+
+/// The shapes of x, w and y at m, n, k and maybe the size of a batch.
+fn shapes(d: &[usize], x_transposed: bool, w_transposed: bool) -> Vec<Vec<usize>> {
+    let (m, n, k) = (d[0], d[1], d[2]);
+    let matrix = |rows: usize, columns: usize, transposed: bool| {
+        let matrix = if transposed { [columns, rows] } else { [rows, columns] };
+        d[3..].iter().copied().chain(matrix).collect()
+    };
+    vec![matrix(m, k, x_transposed), matrix(k, n, w_transposed), matrix(m, n, false)]
+}
+
+macro_rules! product {
+    ($op:ident, $vars:tt, $x:tt, $w:tt, $ty:ty, $round:expr, $unit:expr) => {{
+        let kernel: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op(x, w, y));
+        let reference: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op::reference(x, w, y));
+        let shapes: fn(&[usize]) -> Vec<Vec<usize>> = |d| shapes(d, $x, $w);
+        let name = stringify!($op);
+        Op { name, kernel, reference, vars: $vars, shapes, roundings: |d| d[2], accumulates: false, stored: $unit }
+    }};
+}
+
+/// The four forms of one type: neither, the second, the first, both transposed.
+macro_rules! forms {
+    ($vars:tt, $ty:ty, $round:expr, $unit:expr, $nn:ident, $nt:ident, $tn:ident, $tt:ident) => {
+        [
+            product!($nn, $vars, false, false, $ty, $round, $unit),
+            product!($nt, $vars, false, true, $ty, $round, $unit),
+            product!($tn, $vars, true, false, $ty, $round, $unit),
+            product!($tt, $vars, true, true, $ty, $round, $unit),
+        ]
+    };
+}
+
+const F16: f64 = 1.0 / (1 << 11) as f64;
+const BF16: f64 = 1.0 / (1 << 8) as f64;
+
+#[rustfmt::skip]
+pub(crate) const PRODUCTS: [[Op; 4]; 6] = [
+    forms!(3, f32, |v| v, 0.0, matmul_nn, matmul_nt, matmul_tn, matmul_tt),
+    forms!(3, f16, f16::from_f32, F16, matmul_nn_f16, matmul_nt_f16, matmul_tn_f16, matmul_tt_f16),
+    forms!(3, bf16, bf16::from_f32, BF16, matmul_nn_bf16, matmul_nt_bf16, matmul_tn_bf16, matmul_tt_bf16),
+    forms!(4, f32, |v| v, 0.0, batch_matmul_nn, batch_matmul_nt, batch_matmul_tn, batch_matmul_tt),
+    forms!(4, f16, f16::from_f32, F16, batch_matmul_nn_f16, batch_matmul_nt_f16, batch_matmul_tn_f16, batch_matmul_tt_f16),
+    forms!(4, bf16, bf16::from_f32, BF16, batch_matmul_nn_bf16, batch_matmul_nt_bf16, batch_matmul_tn_bf16, batch_matmul_tt_bf16),
+];
