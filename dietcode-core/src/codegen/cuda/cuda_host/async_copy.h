@@ -36,9 +36,13 @@ template <int BYTES> void dietcode_cp_async(void *to, const void *from, int byte
 
 inline void dietcode_commit() { ++dietcode_host::block->running->groups; }
 
+/* What is waited for arrives as late as it can: until the others have come as far as they can, they see it as poison. */
 template <int N> void dietcode_wait() {
   dietcode_host::Thread &thread = *dietcode_host::block->running;
-  if (thread.groups > N) dietcode_host::finish_copies(thread, thread.groups - N);
+  if (thread.copies.empty() || thread.copies[0].group + N >= thread.groups) return;
+  thread.state = dietcode_host::State::gives_way;
+  dietcode_host::block->wait();
+  dietcode_host::finish_copies(thread, thread.groups - N);
 }
 
 #endif

@@ -38,7 +38,8 @@ inline std::string text(Site site) {
 }
 inline std::string text(uint3 place) { return text("(%u,%u,%u)", place.x, place.y, place.z); }
 
-enum class State { ready, at_barrier, at_warp_function, exited };
+/* A thread that gives way goes on when no other can. */
+enum class State { ready, gives_way, at_barrier, at_warp_function, exited };
 
 /* What a thread calls that all threads of a mask carry out together. */
 struct WarpFunction {

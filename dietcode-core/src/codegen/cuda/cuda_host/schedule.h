@@ -1,4 +1,4 @@
-/* Carries out blocks: each thread runs until it waits, warp by warp, until all wait at the same barrier or have exited. */
+/* Carries out a block: each thread runs until it waits, warp by warp, until all wait at the same barrier or have exited. */
 #ifndef DIETCODE_HOST_SCHEDULE_H
 #define DIETCODE_HOST_SCHEDULE_H
 
@@ -43,10 +43,8 @@ inline std::string absent_from_warp(const Block &block, unsigned first, unsigned
   return "";
 }
 
-/* Runs the threads of a warp until all of them wait at a barrier or have exited. */
-inline void run_warp(Block &block, unsigned warp, const unsigned (&lanes)[32]) {
-  const unsigned count = static_cast<unsigned>(block.threads.size());
-  const unsigned first = warp * 32, end = first + 32 < count ? first + 32 : count;
+/* Runs the threads of a warp until none of them is ready. */
+inline void run_warp(Block &block, unsigned first, unsigned end, const unsigned (&lanes)[32]) {
   for (bool ran = true; ran;) {
     ran = false;
     for (unsigned lane : lanes) {
@@ -56,7 +54,29 @@ inline void run_warp(Block &block, unsigned warp, const unsigned (&lanes)[32]) {
       ran = true;
     }
   }
-  block.error = absent_from_warp(block, first, end);
+}
+
+/* Lets those go on that gave way; whether there are any. */
+inline bool resume_those_who_gave_way(Block &block) {
+  bool any = false;
+  for (Thread &thread : block.threads) {
+    if (thread.state != State::gives_way) continue;
+    thread.state = State::ready;
+    any = true;
+  }
+  return any;
+}
+
+/* Runs all threads until they wait at a barrier or have exited. */
+inline void run_to_barrier(Block &block, const Order &order) {
+  const unsigned count = static_cast<unsigned>(block.threads.size());
+  const auto end = [count](unsigned warp) { return warp * 32 + 32 < count ? warp * 32 + 32 : count; };
+  do {
+    for (unsigned warp : order.warps)
+      if (warp * 32 < count && block.error.empty()) run_warp(block, warp * 32, end(warp), order.lanes);
+  } while (block.error.empty() && resume_those_who_gave_way(block));
+  for (unsigned warp = 0; warp * 32 < count && block.error.empty(); ++warp)
+    block.error = absent_from_warp(block, warp * 32, end(warp));
 }
 
 /* Every thread waits at a barrier or has exited: lets them go on, or says who is absent. False: all have exited. */
@@ -92,12 +112,10 @@ inline void begin_block(Block &block, const Stacks &stacks) {
 
 /* Carries out one block; block.error says how it failed. */
 inline void run_block(Block &block, const Stacks &stacks, Order &order) {
-  const unsigned warps = (static_cast<unsigned>(block.threads.size()) + 31) / 32;
   begin_block(block, stacks);
   do {
     order.next();
-    for (unsigned warp : order.warps)
-      if (warp < warps && block.error.empty()) run_warp(block, warp, order.lanes);
+    run_to_barrier(block, order);
   } while (block.error.empty() && pass_barrier(block));
 }
 
