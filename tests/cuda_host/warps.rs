@@ -17,7 +17,7 @@ fn sources(lane: i32, by: i32, width: i32) -> [i32; 4] {
 fn check_shuffles<T: Copy + Debug + PartialEq>(kernels: &Kernels, symbol: &str, value: fn(i32) -> T) {
     for (width, by) in [1, 2, 4, 8, 16, 32].into_iter().flat_map(|width| (0..32).map(move |by| (width, by))) {
         let from: Vec<T> = (0..64).map(value).collect();
-        let mut to = vec![value(-1); 4 * 64];
+        let mut to = [value(-1); 4 * 64];
         kernels.launch(symbol, (1, 64, 0), args![&mut to[..], &from[..], by, width]).unwrap();
         for (thread, kind) in (0..64).flat_map(|thread| (0..4).map(move |kind| (thread, kind))) {
             let source = thread as i32 / 32 * 32 + sources(thread as i32 % 32, by, width)[kind];
