@@ -72,7 +72,7 @@ impl Scope<'_> {
             syn::Expr::Block(inner) if inner.label.is_none() => self.branch(&inner.block, depth),
             syn::Expr::Lit(literal) => self.literal(&literal.lit),
             syn::Expr::Path(_) if path(expr).is_some() => self.name(path(expr)?, depth),
-            syn::Expr::Index(_) => self.load(expr, false),
+            syn::Expr::Index(_) => self.load(expr, None),
             syn::Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.value_at(&unary.expr, depth).map(negate)
             }
@@ -146,7 +146,7 @@ impl Scope<'_> {
     /// `f32::from` of an element of a half tensor is its load. No other function is called by name in a value.
     fn conversion(&mut self, expr: &syn::Expr, call: &ExprCall) -> Option<Expr> {
         match converted(expr, "f32", "from") {
-            Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, true),
+            Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, Some(expr)),
             Some(other) => self.fail(expr, Problem::Widening { found: text(other) }),
             None if DType::ALL.iter().any(|dtype| converted(expr, dtype.name(), "from_f32").is_some()) => {
                 self.fail(expr, Problem::Narrowing { found: text(expr) })
@@ -155,14 +155,15 @@ impl Scope<'_> {
         }
     }
 
-    fn load(&mut self, expr: &syn::Expr, converted: bool) -> Option<Expr> {
+    /// An element; `converted` is the `f32::from` around it.
+    fn load(&mut self, expr: &syn::Expr, converted: Option<&syn::Expr>) -> Option<Expr> {
         let (param, index) = self.element(expr)?;
         let dtype = self.signature.params[param].dtype;
         match (dtype.is_half(), converted) {
-            (true, false) => {
+            (true, None) => {
                 return self.fail(expr, Problem::HalfElement { found: text(expr), dtype: dtype.to_string() });
             }
-            (false, true) => return self.fail(expr, Problem::Widening { found: text(expr) }),
+            (false, Some(whole)) => return self.fail(whole, Problem::Widening { found: text(expr) }),
             _ => {}
         }
         let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {

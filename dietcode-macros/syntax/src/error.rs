@@ -201,7 +201,7 @@ problems! {
     Widening(found) "found `f32::from({found})`; it converts an element of an `f16` or `bf16` tensor, and nothing else";
     HalfStore(found, name, dtype)
         "found the value `{found}`, but the elements of `{name}` are `{dtype}`; store `{dtype}::from_f32(…)`";
-    Narrowing(found) "found `{found}`; it is the whole value that is stored to an output of that type, and nothing else";
+    Narrowing(found) "found `{found}` here; a nest rounds only the whole value that it stores to an output of that type";
     HalfUpdate(name, dtype)
         "`{name}` is changed in place, but its elements are `{dtype}`, so that each step would round; \
          compute in a `let mut` and store `{dtype}::from_f32` of it once";

@@ -62,6 +62,35 @@ fn the_hash_is_pinned() {
     assert_eq!(format!("{:016x}", def(DENSE).source_hash()), "e388ec550bb48226");
 }
 
+const HALF: &str = r"
+    #[dynamic_kernel]
+    fn half(x: &[[f16; K]; M], w: &[bf16; K], y: &mut [bf16; M]) {
+        for i in 0..M {
+            let mut acc = f32::from(y[i]);
+            for k in 0..K { let v = f32::from(x[i][k]); acc += v * f32::from((w[k])); }
+            y[i] = (bf16::from_f32(acc.max(0.0)));
+        }
+    }";
+
+#[test]
+fn elements_of_16_bits_are_converted_where_they_are_read_and_stored() {
+    assert_eq!(
+        def(HALF).to_string(),
+        "#[dynamic_kernel]
+fn half(x: &[[f16; K]; M], w: &[bf16; K], y: &mut [bf16; M]) {
+    for i in 0..M {
+        let mut acc = f32::from(y[i]);
+        for k in 0..K {
+            acc += f32::from(x[i][k]) * f32::from(w[k]);
+        }
+        y[i] = bf16::from_f32(acc.max(0.0));
+    }
+}
+"
+    );
+    assert_ne!(def(HALF).source_hash(), def(&HALF.replace("bf16", "f16")).source_hash());
+}
+
 #[test]
 fn white_space_comments_and_visibility_do_not_change_the_hash() {
     let other = DENSE.replace("pub fn", "fn").replace("// a comment\n", "/* another */").replace("0..M", " 0 .. (M) ");
