@@ -58,7 +58,7 @@ fn compute_is_guarded(stmt: &Stmt, guarded: bool) -> bool {
             compute_is_guarded(body, guarded)
         }
         Stmt::Seq(stmts) => stmts.iter().any(|stmt| compute_is_guarded(stmt, guarded)),
-        Stmt::Store { .. } | Stmt::Intrinsic(_) => false,
+        Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync => false,
     }
 }
 

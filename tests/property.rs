@@ -4,6 +4,7 @@
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
 mod property {
+    pub(crate) mod instance;
     pub(crate) mod memory;
     pub(crate) mod nests;
     pub(crate) mod run;
@@ -13,6 +14,7 @@ mod property {
 use dietcode_core::codegen::{c, reference};
 use dietcode_core::frontend;
 use dietcode_core::target::{CpuTarget, Toolchain};
+use property::instance::Instance;
 use property::run::{Case, Library};
 use property::{nests, schedules};
 use rand::rngs::StdRng;
@@ -54,7 +56,8 @@ fn case(seed: u64, number: usize, target: &CpuTarget) -> Case {
     let shape = nests::random_shape(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    Case { seed, reference: reference::reference(&def), def, unit, trace, shape, gap }
+    let reference = reference::reference(&def);
+    Case { instance: Instance { seed, def, shape, gap }, reference, unit, trace }
 }
 
 #[test]

@@ -62,8 +62,7 @@ pub fn translation_unit(def: &KernelDef, blocked: &Blocked, device: &DeviceLimit
     let mut source = header(def, &name, &schedules);
     let mut launches = Vec::new();
     for (schedule, nest) in schedules.iter().zip(&nests) {
-        let main = schedule.block.name == program.blocks[0].name && schedules.len() == 1
-            || schedule.rfactor.is_some();
+        let main = schedule.block.name == program.blocks[0].name && schedules.len() == 1 || schedule.rfactor.is_some();
         let part = if main { name.clone() } else { format!("{name}_finish") };
         let symbol = mangle::run_symbol(&def.name, def.source_hash(), &part);
         let form = kernel::Form {

@@ -18,9 +18,10 @@ impl Blocked {
     /// | `_k_k8`                | the reductions' tile                                                    |
     /// | `_s_w4p4r_x`           | staged inputs: vectors of 4, rows padded by 4, reductions outside       |
     /// | `_half`, `_tf32`       | the matrix unit                                                         |
-    /// | `_d2`, `_a3`           | stages through registers, asynchronous stages                           |
+    /// | `_double2`, `_async3`  | stages through registers, asynchronous stages                           |
     /// | `_z_k4`, `_atomic`     | a split sum, by atomic additions                                        |
-    /// | `_p`, `_m2`, `_w4`     | persistent, at least 2 blocks a multiprocessor, stores of 4 elements    |
+    /// | `_persistent`          | a grid as large as the device holds                                     |
+    /// | `_min2`, `_store4`     | at least 2 blocks a multiprocessor, stores of 4 elements                |
     /// | `_0` and 16 hex digits | a hash, where the parts are too long, or could be read in two ways      |
     pub fn name(&self) -> String {
         let plain = self.plain_name();
@@ -51,12 +52,12 @@ impl Blocked {
             Unit::Half => "_half",
             Unit::Tf32 => "_tf32",
         }));
-        let stages = if self.asynchronous { "a" } else { "d" };
+        let stages = if self.asynchronous { "async" } else { "double" };
         name.extend((self.stages.0 != 1 || self.asynchronous).then(|| format!("_{stages}{}", self.stages.0)));
         name.extend(self.atomic.then_some("_atomic"));
-        name.extend(self.persistent.then_some("_p"));
-        name.extend((self.min_blocks.0 != 1).then(|| format!("_m{}", self.min_blocks.0)));
-        name.extend((self.store.0 != 1).then(|| format!("_w{}", self.store.0)));
+        name.extend(self.persistent.then_some("_persistent"));
+        name.extend((self.min_blocks.0 != 1).then(|| format!("_min{}", self.min_blocks.0)));
+        name.extend((self.store.0 != 1).then(|| format!("_store{}", self.store.0)));
         name
     }
 
@@ -65,15 +66,14 @@ impl Blocked {
     }
 
     /// Whether the parts can be told apart: names are letters, sizes are positive, and no input's name runs into what
-    /// follows it or looks like another part (`_w4` is an input by vectors as well as a store of 4).
+    /// follows it or looks like another part (`_store4` is an input by vectors as well as a store of 4).
     fn reads_one_way(&self) -> bool {
         let letters = |name: &String| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphabetic());
         let sizes = |sizes: &BTreeMap<String, i64>| sizes.keys().all(letters) && sizes.values().all(|size| *size > 0);
-        let last = self.stage.keys().next_back();
-        let flags = ["a", "d", "p", "m", "w", "half", "tf", "atomic"];
+        let parts = ["half", "tf", "double", "async", "atomic", "persistent", "min", "store"];
         let input = |(name, stage): (&String, &super::Stage)| {
-            let flag_like = flags.contains(&&**name) && (last != Some(name) || self.stage.len() == 1);
-            letters(name) && !name.ends_with(['p', 'r']) && !flag_like && stage.pad >= 0 && stage.vector.0 > 0
+            let own = letters(name) && !name.ends_with(['p', 'r']) && !parts.contains(&&**name);
+            own && stage.pad >= 0 && stage.vector.0 > 0
         };
         let counts = [self.stages.0, self.min_blocks.0, self.store.0];
         self.tiles().into_iter().all(|(_, tile)| sizes(tile))

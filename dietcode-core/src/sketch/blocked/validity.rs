@@ -169,10 +169,17 @@ fn unpadded(schedule: &Schedule) -> Vec<String> {
     if schedule.cache_reads.is_empty() {
         return Vec::new();
     }
-    let (stay, ragged) = (guards_that_stay(schedule), schedule.ragged());
-    let why = |name: &Name| match stay.get(name) {
-        Some(Role::Reduce) => format!("reduce: `{name}` cannot be padded: the update is not zero where its inputs are"),
-        _ => format!("stage: an input that moves along `{name}` is not staged, so its tile cannot be padded"),
+    let ragged = schedule.ragged();
+    let reads = schedule.block.update_reads();
+    let staged = |buffer: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *buffer);
+    let why = |name: &Name| {
+        let direct = reads.iter().find(|(buffer, index)| !staged(&buffer.name) && index.iter().any(|e| e.uses(name)));
+        match direct {
+            Some((buffer, _)) => {
+                format!("stage: `{}` moves along `{name}` and is not staged, so nothing pads it", buffer.name)
+            }
+            None => format!("reduce: `{name}` cannot be padded: the update is not zero where its inputs are"),
+        }
     };
-    stay.keys().filter(|name| ragged.contains(name)).map(why).collect()
+    guards_that_stay(schedule).keys().filter(|name| ragged.contains(name)).map(why).collect()
 }

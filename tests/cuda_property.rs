@@ -1,0 +1,73 @@
+//! Property: for random programs and random micro-kernels for a GPU, the generated CUDA, carried out on the CPU, equals the
+//! reference within the bound.
+//!
+//! `DIETCODE_CASES` sets how many cases are tried (200), `DIETCODE_SEED` where the random numbers start. A failure prints
+//! the seed of its case, the nest, the schedule and the first wrong element.
+
+mod cuda_property {
+    pub(crate) mod blocked;
+    pub(crate) mod run;
+}
+mod property {
+    pub(crate) mod instance;
+    pub(crate) mod memory;
+    pub(crate) mod nests;
+}
+
+use cuda_property::blocked;
+use cuda_property::run::{Case, Library};
+use dietcode_core::codegen::cuda;
+use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
+use property::instance::Instance;
+use property::nests;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// How many cases go into one shared library.
+const BATCH: usize = 10;
+
+fn setting(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
+        Err(_) => default,
+    }
+}
+
+/// The case of a seed: a nest, a micro-kernel, and the values of the shape variables.
+fn case(seed: u64, number: usize, device: &DeviceLimits) -> Case {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (def, blocked) = loop {
+        let def = nests::random(&mut rng, &format!("case{number}"));
+        if let Some(blocked) = blocked::random(&mut rng, &def, device) {
+            break (def, blocked);
+        }
+    };
+    let unit = cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    let shape = nests::random_shape(&mut rng, &def);
+    let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
+    Case { instance: Instance { seed, def, shape, gap }, unit }
+}
+
+#[test]
+fn generated_cuda_equals_the_reference() {
+    let cases = setting("DIETCODE_CASES", 200) as usize;
+    let seed = setting("DIETCODE_SEED", 20_261_121);
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
+    let numbers: Vec<usize> = (0..cases).collect();
+    let batches: Vec<&[usize]> = numbers.chunks(BATCH).collect();
+    std::thread::scope(|scope| {
+        let (compiler, batches) = (&compiler, &batches);
+        let workers = (0..2).map(|worker| {
+            scope.spawn(move || {
+                for batch in batches.iter().skip(worker).step_by(2) {
+                    let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device)).collect();
+                    let library = Library::compile(compiler, &cases);
+                    cases.iter().for_each(|case| library.check(case));
+                }
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("every case of the batch holds"));
+    });
+}

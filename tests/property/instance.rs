@@ -1,0 +1,113 @@
+//! A nest at a shape: its tensors in memory, and what the output must be.
+
+use std::collections::BTreeMap;
+
+use dietcode_core::frontend;
+use dietcode_core::ir::Name;
+use dietcode_core::reference::{self, Approx, Tensors, comparable};
+use dietcode_syntax::{Affine, KernelDef, Param};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::property::memory::{Memory, rounded};
+
+/// Elements before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
+pub(crate) const GUARD: usize = 64;
+/// A number of every type.
+pub(crate) const CANARY: f32 = 1280.0;
+
+/// A nest with values of its shape variables.
+pub(crate) struct Instance {
+    pub(crate) seed: u64,
+    pub(crate) def: KernelDef,
+    pub(crate) shape: Vec<i64>,
+    /// Elements that lie between the rows of every tensor, and belong to none.
+    pub(crate) gap: usize,
+}
+
+impl Instance {
+    pub(crate) fn shape_var(&self, name: &str) -> i64 {
+        let at = self.def.shape_vars.iter().position(|var| var.name == name);
+        self.shape[at.expect("every variable has a value")]
+    }
+
+    fn value(&self, form: &Affine) -> i64 {
+        form.terms.iter().fold(form.constant, |sum, (name, c)| sum + c * self.shape_var(name))
+    }
+
+    fn dims(&self, param: usize) -> Vec<usize> {
+        self.def.params[param].dims.iter().map(|dim| self.value(dim).max(0) as usize).collect()
+    }
+
+    pub(crate) fn strides(&self, param: usize) -> Vec<usize> {
+        let mut dims = self.dims(param);
+        dims.last_mut().into_iter().for_each(|row| *row += self.gap);
+        (0..dims.len()).map(|d| dims[d + 1..].iter().product()).collect()
+    }
+
+    /// Where the elements of a tensor lie, in row-major order.
+    fn places(&self, param: usize) -> Vec<usize> {
+        let mut places = vec![GUARD];
+        for (extent, stride) in self.dims(param).into_iter().zip(self.strides(param)) {
+            places = places.iter().flat_map(|place| (0..extent).map(move |i| place + i * stride)).collect();
+        }
+        places
+    }
+
+    /// A tensor in memory: its elements where its strides say, the given value everywhere else.
+    fn spread(&self, param: usize, elements: &[f32], elsewhere: f32) -> Memory {
+        let places = self.places(param);
+        let len = places.last().unwrap_or(&0) + 1 + GUARD;
+        let mut memory = Memory::filled(self.def.params[param].dtype, len, elsewhere);
+        places.iter().zip(elements).for_each(|(place, element)| memory.set(*place, *element));
+        memory
+    }
+
+    /// Fresh random tensors, the output's old contents among them.
+    pub(crate) fn tensors(&self) -> Vec<Vec<f32>> {
+        let mut rng = StdRng::seed_from_u64(self.seed ^ 0x5eed);
+        let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
+            let elements = 0..self.dims(n).iter().product();
+            elements.map(|_| rounded(param.dtype, rng.random_range(-1.0..1.0f32))).collect()
+        };
+        self.def.params.iter().enumerate().map(&mut tensor).collect()
+    }
+
+    /// The tensors in memory, with NaN around them.
+    pub(crate) fn memory(&self, tensors: &[Vec<f32>]) -> Vec<Memory> {
+        tensors.iter().enumerate().map(|(param, elements)| self.spread(param, elements, f32::NAN)).collect()
+    }
+
+    /// The output before a call: poisoned, unless the nest adds to it.
+    pub(crate) fn output(&self, tensors: &[Vec<f32>]) -> Memory {
+        let before = &tensors[self.def.output];
+        let poison = vec![f32::NAN; before.len()];
+        self.spread(self.def.output, if accumulates(&self.def) { before } else { &poison }, CANARY)
+    }
+
+    /// What the output must be.
+    pub(crate) fn expected(&self, tensors: &[Vec<f32>]) -> Vec<Approx> {
+        let names = self.def.params.iter().map(|param| Name::from(&*param.name));
+        let named: Tensors = names.zip(tensors.iter().cloned()).collect();
+        let vars = self.def.shape_vars.iter().map(|var| Name::from(&*var.name));
+        let shape: BTreeMap<Name, i64> = vars.zip(self.shape.iter().copied()).collect();
+        reference::evaluate(&frontend::program(&self.def), &shape, &named).expect("the case is in bounds")
+    }
+
+    /// Every element of the output is within its bound, and nothing around it was written.
+    pub(crate) fn check(&self, output: &mut Memory, expected: &[Approx], describe: impl Fn() -> String) {
+        let dtype = self.def.params[self.def.output].dtype;
+        for (at, (place, expected)) in self.places(self.def.output).into_iter().zip(expected).enumerate() {
+            let found = output.get(place);
+            output.set(place, CANARY);
+            let admitted = expected.admits(comparable(dtype, found));
+            assert!(admitted, "element {at} is {found}, expected {expected:?}: {}", describe());
+        }
+        assert!(output.values().all(|x| x == CANARY), "written out of bounds: {}", describe());
+    }
+}
+
+fn accumulates(def: &KernelDef) -> bool {
+    let init = def.reduction.as_ref().map(|reduction| &reduction.init);
+    matches!(init, Some(dietcode_syntax::Expr::Load { param, .. }) if *param == def.output)
+}
