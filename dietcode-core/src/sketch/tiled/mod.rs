@@ -10,6 +10,10 @@
 //!       write back, epilogue
 //! ```
 
+mod apply;
+mod default;
+mod validity;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
