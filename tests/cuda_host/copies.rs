@@ -6,7 +6,7 @@ use half::{bf16, f16};
 
 use crate::emulator::{Kernels, args};
 
-/// Memory of which element 0 is aligned to 32 bytes and no more.
+/// Memory of which element 0 is aligned for any vector.
 #[repr(align(64))]
 struct Memory<T>([T; 64]);
 
@@ -91,6 +91,14 @@ fn a_store_rounds_and_writes_the_valid_lanes() {
     check_store(kernels, "store_f16_4", 4, f16::from_f32);
     check_store(kernels, "store_f16_8", 8, f16::from_f32);
     check_store(kernels, "store_bf16_2", 2, bf16::from_f32);
+}
+
+#[test]
+fn a_vector_is_what_its_elements_were() {
+    let kernels = Kernels::of("copies");
+    let [mut to, mut from] = [(); 2].map(|()| Memory::filled(|_| 0.0f32));
+    kernels.launch("vectors_of_elements", ONE_THREAD, args![&mut to.0[..], &mut from.0[..]]).unwrap();
+    assert_eq!(to.0[..8], [1.0, 2.0, 3.0, 4.0, 2.0, 4.0, 6.0, 8.0]);
 }
 
 #[test]

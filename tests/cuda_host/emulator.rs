@@ -53,7 +53,7 @@ pub(crate) fn compile(name: &str, flags: &[&str]) -> (tempfile::TempDir, PathBuf
     headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
     let target = env!("DIETCODE_TARGET");
     let mut build = cc::Build::new();
-    build.cpp(true).target(target).host(target).opt_level(1).debug(false).cargo_metadata(false).warnings(false);
+    build.cpp(true).target(target).host(target).opt_level(2).debug(false).cargo_metadata(false).warnings(false);
     let output = folder.path().join(name);
     let built = build
         .get_compiler()

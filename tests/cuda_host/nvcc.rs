@@ -21,7 +21,7 @@ fn compile(name: &str, capabilities: &[&str]) -> Result<usize, String> {
 #[test]
 fn a_device_takes_every_kernel() {
     for (name, kernels) in [
-        ("copies", 13),
+        ("copies", 14),
         ("numbers", 11),
         ("warp", 7),
         ("ldmatrix", 4),

@@ -28,5 +28,16 @@ STORE(store_f16_4, dietcode_f16, 4)
 STORE(store_f16_8, dietcode_f16, 8)
 STORE(store_bf16_2, dietcode_bf16, 2)
 
+// Memory that is written as elements, read as a vector, and written again: compilers must not reorder it.
+extern "C" __global__ void vectors_of_elements(float *to, float *from) {
+  for (int i = 0; i < 4; ++i) from[i] = i + 1;
+  dietcode_copy<float, 4>(to, 1, from, 4, true);
+  for (int i = 0; i < 4; ++i) from[i] = 2 * to[i];
+  const float4 all = *reinterpret_cast<const float4 *>(from);
+  from[0] = 7;
+  *reinterpret_cast<float4 *>(to + 4) = all;
+}
+DIETCODE_ENTRY(vectors_of_elements)
+
 extern "C" __global__ void is_aligned(int *to, const char *from, int bytes) { *to = dietcode_is_aligned(from, bytes); }
 DIETCODE_ENTRY(is_aligned)

@@ -23,6 +23,8 @@ struct dietcode_bf16 {
 #define DIETCODE_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[];
 /* Makes a kernel callable from the host where that needs more than its symbol: in the emulator. */
 #define DIETCODE_ENTRY(symbol)
+/* On a type through which memory of any type is read. */
+#define DIETCODE_MAY_ALIAS
 #else
 #include "cuda_host/dietcode_host.h"
 #endif
@@ -85,10 +87,10 @@ __device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
 /* What one access moves. */
 template <int BYTES> struct dietcode_word;
 template <> struct dietcode_word<2> {
-  using type = unsigned short;
+  typedef unsigned short DIETCODE_MAY_ALIAS type;
 };
 template <> struct dietcode_word<4> {
-  using type = unsigned;
+  typedef unsigned DIETCODE_MAY_ALIAS type;
 };
 template <> struct dietcode_word<8> {
   using type = uint2;

@@ -51,7 +51,7 @@ struct WarpFunction {
   void *lane;
 
   bool meets(const WarpFunction &other) const {
-    return mask == other.mask && type == other.type && strcmp(name, other.name) == 0;
+    return mask == other.mask && type == other.type && (name == other.name || strcmp(name, other.name) == 0);
   }
 };
 
@@ -129,8 +129,10 @@ struct Failed {};
 /* As the device's assert: in a kernel it ends the launch. */
 #ifndef NDEBUG
 #undef assert
-#define assert(condition) \
-  ((condition) ? void(0) : dietcode_host::fail("assertion `%s` failed at %s:%d", #condition, __FILE__, __LINE__))
+#define assert(condition)             \
+  ((condition) ? void(0)              \
+               : dietcode_host::fail("assertion `%s` failed at %s", #condition, \
+                                     dietcode_host::text(dietcode_host::Site{__FILE__, __LINE__}).c_str()))
 #endif
 
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }

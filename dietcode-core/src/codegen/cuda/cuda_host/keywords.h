@@ -13,6 +13,7 @@
 #define __launch_bounds__(...)
 
 #define DIETCODE_UNROLL
+#define DIETCODE_MAY_ALIAS __attribute__((may_alias))
 #define DIETCODE_DYNAMIC_SHARED(name) unsigned char *const name = dietcode_host::dynamic_shared_memory();
 
 #endif

@@ -1,15 +1,16 @@
-/* CUDA's vectors and dim3. */
+/* CUDA's vectors and dim3. Kernels read memory of any type as vectors, so the compiler must not conclude what they overlap from
+ * their types. */
 #ifndef DIETCODE_HOST_TYPES_H
 #define DIETCODE_HOST_TYPES_H
 
 #define DIETCODE_HOST_VECTORS(T, name)                                        \
-  struct alignas(2 * sizeof(T)) name##2 {                                     \
+  struct __align__(2 * sizeof(T)) DIETCODE_MAY_ALIAS name##2 {                \
     T x, y;                                                                   \
   };                                                                          \
-  struct name##3 {                                                            \
+  struct DIETCODE_MAY_ALIAS name##3 {                                         \
     T x, y, z;                                                                \
   };                                                                          \
-  struct alignas(4 * sizeof(T)) name##4 {                                     \
+  struct __align__(4 * sizeof(T)) DIETCODE_MAY_ALIAS name##4 {                \
     T x, y, z, w;                                                             \
   };                                                                          \
   inline name##2 make_##name##2(T x, T y) { return {x, y}; }                  \
@@ -20,7 +21,7 @@ DIETCODE_HOST_VECTORS(int, int)
 DIETCODE_HOST_VECTORS(unsigned, uint)
 #undef DIETCODE_HOST_VECTORS
 
-struct alignas(16) double2 {
+struct __align__(16) DIETCODE_MAY_ALIAS double2 {
   double x, y;
 };
 inline double2 make_double2(double x, double y) { return {x, y}; }

@@ -20,14 +20,12 @@ template <class Lane, class F> void meet(const char *name, Site site, unsigned m
 
   const unsigned first = block->number_of(self) - lane;
   Lane *lanes[32] = {};
-  bool all = true;
   for (unsigned i = 0; i < 32; ++i) {
     if ((mask >> i & 1) == 0) continue;
     const Thread *other = first + i < block->threads.size() ? &block->threads[first + i] : nullptr;
-    all = all && other && other->state == State::at_warp_function && other->function.meets(self.function);
-    if (all) lanes[i] = static_cast<Lane *>(other->function.lane);
+    if (!other || other->state != State::at_warp_function || !other->function.meets(self.function)) return block->wait();
+    lanes[i] = static_cast<Lane *>(other->function.lane);
   }
-  if (!all) return block->wait();
   carry_out(lanes);
   for (unsigned i = 0; i < 32; ++i)
     if (mask >> i & 1) block->threads[first + i].state = State::ready;
