@@ -1,9 +1,11 @@
-//! Generators: cartesian products of schedule parameters.
+//! Generators of the family `tiled`: cartesian products of the parameters of a CPU's micro-kernel.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::reader::{Node, Object};
-use super::{MAX_EXTENT, is_identifier};
+use super::MAX_EXTENT;
+use super::product::{Product, count, places};
+use super::reader::Node;
+use super::values::{read_axis, read_name, read_names, read_tile};
 use crate::Result;
 use crate::sketch::Tiled;
 
@@ -34,7 +36,7 @@ impl Generator {
         if family.string("\"tiled\"")? != "tiled" {
             return Err(family.expected("\"tiled\""));
         }
-        let tile = |node: &Node<'_>| read_tile(node);
+        let tile = |node: &Node<'_>| read_tile(node, 1..=MAX_EXTENT);
         let names = |node: &Node<'_>| read_names(node);
         Ok(Generator {
             vector: read_axis(&object, "vector", read_vector)?,
@@ -48,20 +50,12 @@ impl Generator {
     /// How many schedules there are. It cannot overflow: a config is at most 16 MiB, so each list has fewer than 2^24
     /// entries.
     pub fn count(&self) -> u128 {
-        self.lengths().into_iter().map(|len| len as u128).product()
+        count(self.lengths())
     }
 
     /// A schedule by its place in the order; `None` from [`Generator::count`] on.
     pub fn get(&self, index: u128) -> Option<Tiled> {
-        if index >= self.count() {
-            return None;
-        }
-        let mut rest = index;
-        let mut places = [0; 5];
-        for (place, len) in places.iter_mut().zip(self.lengths()).rev() {
-            *place = (rest % len as u128) as usize;
-            rest /= len as u128;
-        }
+        let places = places(self.lengths(), index)?;
         Some(Tiled {
             vector: self.vector[places[0]].clone(),
             register_tile: self.register_tile[places[1]].clone(),
@@ -90,52 +84,22 @@ impl Generator {
     }
 }
 
-/// The values of one key, without duplicates; one default value if the key is missing.
-fn read_axis<T: Default + Ord + Clone>(
-    object: &Object<'_>,
-    key: &str,
-    read: impl Fn(&Node<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let Some(node) = object.get(key) else { return Ok(vec![T::default()]) };
-    let mut seen = BTreeSet::new();
-    let mut values = Vec::new();
-    for element in node.filled_array("an array of at least one value")? {
-        let value = read(&element)?;
-        if seen.insert(value.clone()) {
-            values.push(value);
-        }
+impl Product for Generator {
+    type Item = Tiled;
+
+    fn each(&self) -> impl Iterator<Item = Tiled> + '_ {
+        self.iter()
     }
-    Ok(values)
+
+    fn size(&self) -> u128 {
+        self.count()
+    }
+
+    fn has(&self, tiled: &Tiled) -> bool {
+        self.contains(tiled)
+    }
 }
 
 fn read_vector(node: &Node<'_>) -> Result<Option<String>> {
     if node.is_null() { Ok(None) } else { read_name(node, "the name of a loop, or null for scalar code").map(Some) }
-}
-
-fn read_tile(node: &Node<'_>) -> Result<BTreeMap<String, i64>> {
-    let mut tile = BTreeMap::new();
-    for (name, size) in node.entries("an object from loops to sizes, such as {\"i\": 8}")? {
-        if !is_identifier(name) {
-            return Err(size.error("found a key that is no identifier, expected the name of a loop"));
-        }
-        tile.insert(name.to_string(), size.integer(1..=MAX_EXTENT)?);
-    }
-    Ok(tile)
-}
-
-fn read_names(node: &Node<'_>) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for element in node.array("an array of names")? {
-        let name = read_name(&element, "a name")?;
-        if names.contains(&name) {
-            return Err(element.error(&format!("found `{name}` a second time, expected each name once")));
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
-fn read_name(node: &Node<'_>, expected: &str) -> Result<String> {
-    let name = node.string(expected)?;
-    if is_identifier(name) { Ok(name.to_string()) } else { Err(node.expected(expected)) }
 }

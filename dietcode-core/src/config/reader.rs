@@ -170,6 +170,14 @@ impl<'a> Node<'a> {
         value.filter(|v: &f64| v.is_finite() && accept(*v)).ok_or_else(|| self.expected(expected))
     }
 
+    /// Yes or no.
+    pub(super) fn boolean(&self) -> Result<bool> {
+        match self.value {
+            Value::BooleanLit(literal) => Ok(literal.value),
+            _ => Err(self.expected("true or false")),
+        }
+    }
+
     /// Whether it is `null`.
     pub(super) fn is_null(&self) -> bool {
         matches!(self.value, Value::NullKeyword(_))

@@ -77,23 +77,43 @@ fn read_extent(node: &Node<'_>) -> Result<Affine> {
 }
 
 pub(super) fn read_wkl_insts(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<Vec<WklInst>> {
-    let elements = node.filled_array("an array of at least one workload instance, such as [{\"T\": 5}]")?;
+    let read = |element: &Node<'_>| read_wkl_inst(element, shape);
+    read_distinct(
+        node,
+        "found the same workload instance a second time, expected each once; its weight says how much it counts",
+        read,
+    )
+}
+
+/// Shapes that are given as they are: values of shape variables.
+pub(super) fn read_shapes(node: &Node<'_>) -> Result<Vec<WklInst>> {
+    let read = |element: &Node<'_>| read_values(element, "an object from shape variables to numbers", 1);
+    read_distinct(node, "found the same shape a second time, expected each once", read)
+}
+
+fn read_distinct(node: &Node<'_>, twice: &str, read: impl Fn(&Node<'_>) -> Result<WklInst>) -> Result<Vec<WklInst>> {
     let mut instances: Vec<WklInst> = Vec::new();
-    for element in &elements {
-        let wkl = read_wkl_inst(element, shape)?;
+    for element in &node.filled_array("an array of at least one workload instance, such as [{\"T\": 5}]")? {
+        let wkl = read(element)?;
         if instances.contains(&wkl) {
-            return Err(element.error("found the same workload instance a second time, expected each once; its weight says how much it counts"));
+            return Err(element.error(twice));
         }
         instances.push(wkl);
     }
     Ok(instances)
 }
 
-fn read_wkl_inst(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<WklInst> {
+/// Numbers by name, from `least` to the largest extent.
+fn read_values(node: &Node<'_>, expected: &str, least: i64) -> Result<WklInst> {
     let mut wkl = WklInst::new();
-    for (name, value) in node.entries("an object from workload variables to numbers")? {
-        wkl.insert(name.to_string(), value.integer(0..=MAX_EXTENT)?);
+    for (name, value) in node.entries(expected)? {
+        wkl.insert(name.to_string(), value.integer(least..=MAX_EXTENT)?);
     }
+    Ok(wkl)
+}
+
+fn read_wkl_inst(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<WklInst> {
+    let wkl = read_values(node, "an object from workload variables to numbers", 0)?;
     check_variables(shape, &wkl).map_err(|problem| node.error(&problem))?;
     for (name, affine) in shape {
         extent(name, affine, &wkl, 1).map_err(|problem| node.error(&problem))?;

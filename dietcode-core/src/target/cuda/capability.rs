@@ -27,7 +27,7 @@ impl ComputeCapability {
     }
 
     /// All that are known, oldest first, as a person would list them.
-    pub(super) fn known() -> String {
+    pub(crate) fn known() -> String {
         let names: Vec<String> = DEVICES.iter().map(|device| device.capability.to_string()).collect();
         names.join(", ")
     }

@@ -1,0 +1,57 @@
+//! The values that a generator's lists hold: names, tiles, numbers, yes or no.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use super::is_identifier;
+use super::reader::{Node, Object};
+use crate::Result;
+
+/// The values of one key, without duplicates; one default value if the key is missing.
+pub(super) fn read_axis<T: Default + Ord + Clone>(
+    object: &Object<'_>,
+    key: &str,
+    read: impl Fn(&Node<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let Some(node) = object.get(key) else { return Ok(vec![T::default()]) };
+    let mut seen = BTreeSet::new();
+    let mut values = Vec::new();
+    for element in node.filled_array("an array of at least one value")? {
+        let value = read(&element)?;
+        if seen.insert(value.clone()) {
+            values.push(value);
+        }
+    }
+    Ok(values)
+}
+
+/// Sizes by loop.
+pub(super) fn read_tile(node: &Node<'_>, sizes: RangeInclusive<i64>) -> Result<BTreeMap<String, i64>> {
+    let mut tile = BTreeMap::new();
+    for (name, size) in node.entries("an object from loops to sizes, such as {\"i\": 8}")? {
+        if !is_identifier(name) {
+            return Err(size.error("found a key that is no identifier, expected the name of a loop"));
+        }
+        tile.insert(name.to_string(), size.integer(sizes.clone())?);
+    }
+    Ok(tile)
+}
+
+/// Names, each once.
+pub(super) fn read_names(node: &Node<'_>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for element in node.array("an array of names")? {
+        let name = read_name(&element, "a name")?;
+        if names.contains(&name) {
+            return Err(element.error(&format!("found `{name}` a second time, expected each name once")));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// An identifier.
+pub(super) fn read_name(node: &Node<'_>, expected: &str) -> Result<String> {
+    let name = node.string(expected)?;
+    if is_identifier(name) { Ok(name.to_string()) } else { Err(node.expected(expected)) }
+}
