@@ -17,12 +17,14 @@
 //! ```
 //!
 //! This crate is the facade, and the home of the `dietcode` command. A program that only calls its own kernels depends on
-//! `dietcode-core`, and on `dietcode-build` in its build script; `examples/dense` in the repository is such a program.
+//! `dietcode-core`, and on `dietcode-build` in its build script; `examples/dense` in the repository is such a program. Calls
+//! on CUDA devices are the feature `cuda` of `dietcode-core`, which this crate has.
 //!
 //! | wanted                                 | where                                     |
 //! |----------------------------------------|-------------------------------------------|
 //! | kernels that are ready to call         | [`ops`]                                   |
 //! | tensors, views, the number of threads  | [`runtime`]                               |
+//! | the same on CUDA devices               | [`runtime::cuda`]                         |
 //! | configs and tuned files                | [`core::config`], [`core::dispatch`]      |
 //! | the compiler, step by step             | [`core`], whose modules stand in its order |
 

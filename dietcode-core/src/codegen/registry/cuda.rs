@@ -55,7 +55,7 @@ pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
     ::dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
 
 mod cuda {
-    #![allow(unused_imports, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
+    #![allow(unused, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
     use ::core::ffi::{c_char, c_int, c_void};
     use ::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
 
@@ -193,11 +193,14 @@ fn saturating(expr: &Expr, vars: &[ShapeVar]) -> String {
             None => unreachable!("`{name}` is not one of the shape variables"),
         },
         Expr::Binary(op, a, b) => {
-            let (a, b) = (rs(a), rs(b));
+            let by_constant = b.as_int().is_some_and(|divisor| divisor > 0);
+            let (a, b) = (rs(a), argument(b, vars));
             match op {
                 BinaryOp::Add => format!("{a}.saturating_add({b})"),
                 BinaryOp::Sub => format!("{a}.saturating_sub({b})"),
                 BinaryOp::Mul => format!("{a}.saturating_mul({b})"),
+                BinaryOp::Div if by_constant => format!("{a}.div_euclid({b})"),
+                BinaryOp::Mod if by_constant => format!("{a}.rem_euclid({b})"),
                 BinaryOp::Div => format!("{a}.checked_div_euclid({b}).unwrap_or(i64::MAX)"),
                 BinaryOp::Mod => format!("{a}.checked_rem_euclid({b}).unwrap_or(i64::MAX)"),
                 BinaryOp::Min => format!("{a}.min({b})"),
@@ -211,6 +214,11 @@ fn saturating(expr: &Expr, vars: &[ShapeVar]) -> String {
             unreachable!("a count is made of integers, but `{expr}` is not one")
         }
     }
+}
+
+/// An expression where only its type is expected: a constant needs none of its own.
+fn argument(expr: &Expr, vars: &[ShapeVar]) -> String {
+    expr.as_int().map_or_else(|| saturating(expr, vars), |value| value.to_string())
 }
 
 fn push(text: &mut String, part: std::fmt::Arguments<'_>) {

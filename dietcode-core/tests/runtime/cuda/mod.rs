@@ -1,7 +1,11 @@
 //! Calls on CUDA devices, all of them on the emulated one, with kernels written in Rust behind its entry's ABI.
 mod calls;
+#[cfg(feature = "compiler")]
+mod compiled;
 mod devices;
 mod fake;
 mod launches;
 mod names;
+#[cfg(feature = "compiler")]
+mod registry;
 mod tensors;

@@ -91,7 +91,7 @@ impl<T: Element> CudaTensor<T> {
         Ok(CudaTensor { buffer: Buffer::Device(slice), device, layout })
     }
 
-    /// Gives the memory to the caller.
+    /// Gives the memory to the caller; that of an empty tensor is one element, for the driver allocates no less.
     ///
     /// # Errors
     /// If the tensor is on the emulated device; then there is no memory of the driver.
