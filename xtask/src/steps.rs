@@ -44,6 +44,7 @@ pub(crate) fn all() -> Vec<Step> {
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features runtime"),
                 cargo("check --package dietcode-core --no-default-features --features compiler"),
+                cargo("check --package dietcode-core --no-default-features --features cuda"),
             ],
         ),
         step(
