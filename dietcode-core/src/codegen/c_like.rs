@@ -149,12 +149,8 @@ impl Addresses {
     /// An element of a buffer in memory: what is assigned to, or converted when it is read.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
         match buffer.scope {
-            // A thread of a GPU has no addressable registers either, but its compiler finds constant indices in arrays.
-            Scope::Register | Scope::Local | Scope::Fragment if self.dialect == Dialect::Cuda => {
-                let index: String = index.iter().map(|e| format!("[{}]", self.text(e))).collect();
-                format!("{}{index}", buffer.name)
-            }
-            Scope::Register => register(&buffer.name, index),
+            // On a GPU the compiler finds the constant indices of an array, and keeps it in registers.
+            Scope::Register if self.dialect == Dialect::C => register(&buffer.name, index),
             _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),
         }
     }

@@ -168,7 +168,7 @@ __device__ __forceinline__ unsigned dietcode_shared_address(const void *p) {
 
 /* Four matrices of 8 x 8 elements of 16 bits: lanes 8m to 8m + 7 give the addresses of the rows of matrix m. In d[m], lane l
  * gets elements 2 (l % 4) and the next of row l / 4; with TRANS those of column l / 4. The lower is in the low half. */
-template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x4(unsigned (&d)[4], const void *row) {
+template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x4(unsigned *d, const void *row) {
   const unsigned address = dietcode_shared_address(row);
   if (TRANS) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -179,7 +179,7 @@ template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x4(unsig
   }
 }
 /* The same for two matrices, whose addresses lanes 0 to 15 give. */
-template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x2(unsigned (&d)[2], const void *row) {
+template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x2(unsigned *d, const void *row) {
   const unsigned address = dietcode_shared_address(row);
   if (TRANS) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
@@ -234,13 +234,13 @@ template <int N> __device__ __forceinline__ void dietcode_wait() {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                   \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
 
-__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16) {
+__device__ __forceinline__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16) {
   DIETCODE_MMA("m16n8k16.row.col.f32.f16.f16.f32");
 }
-__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16) {
+__device__ __forceinline__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16) {
   DIETCODE_MMA("m16n8k16.row.col.f32.bf16.bf16.f32");
 }
-__device__ __forceinline__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float) {
+__device__ __forceinline__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float) {
   DIETCODE_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
@@ -255,9 +255,9 @@ __device__ __forceinline__ unsigned dietcode_tf32(float x) {
 template <int BYTES> __device__ void dietcode_cp_async(void *to, const void *from, int bytes) = delete;
 __device__ void dietcode_commit() = delete;
 template <int N> __device__ void dietcode_wait() = delete;
-__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16) = delete;
-__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16) = delete;
-__device__ void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float) = delete;
+__device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16) = delete;
+__device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16) = delete;
+__device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float) = delete;
 __device__ unsigned dietcode_tf32(float x) = delete;
 #endif
 #endif
@@ -291,14 +291,14 @@ template <class T> struct dietcode_operand {
   static constexpr int STEPS = 16 / static_cast<int>(sizeof(T)); /* of one of its matrices */
 };
 
-template <int N> __device__ __forceinline__ void dietcode_rounded_to_tf32(unsigned (&fragment)[N]) {
+template <int N> __device__ __forceinline__ void dietcode_rounded_to_tf32(unsigned *fragment) {
   DIETCODE_UNROLL
   for (int i = 0; i < N; ++i) fragment[i] = dietcode_tf32(__uint_as_float(fragment[i]));
 }
 
 /* 16 rows: top left, bottom left, top right, bottom right. */
 template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_a(unsigned (&a)[4], const T *corner, int stride, int lane) {
+__device__ __forceinline__ void dietcode_load_a(unsigned *a, const T *corner, int stride, int lane) {
   constexpr int STEPS = dietcode_operand<T>::STEPS;
   if constexpr (sizeof(T) == 2) {
     const int down = lane % 8 + lane / 8 % 2 * 8, right = lane / 16 * STEPS;
@@ -306,47 +306,46 @@ __device__ __forceinline__ void dietcode_load_a(unsigned (&a)[4], const T *corne
     dietcode_ldmatrix_x4<TURNED>(a, corner + (TURNED ? rows * stride + columns : down * stride + right));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x4<false>(a, corner + (lane % 16) * stride + lane / 16 * STEPS);
-    dietcode_rounded_to_tf32(a);
+    dietcode_rounded_to_tf32<4>(a);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(corner[(lane % 4 + i / 2 * 4) * stride + lane / 4 + i % 2 * 8]);
-    dietcode_rounded_to_tf32(a);
+    dietcode_rounded_to_tf32<4>(a);
   }
 }
 
 /* 8 columns: upper half, lower half. */
 template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_b(unsigned (&b)[2], const T *corner, int stride, int lane) {
+__device__ __forceinline__ void dietcode_load_b(unsigned *b, const T *corner, int stride, int lane) {
   constexpr int STEPS = dietcode_operand<T>::STEPS;
   if constexpr (sizeof(T) == 2) {
     dietcode_ldmatrix_x2<TURNED>(b, corner + (TURNED ? lane % 16 * stride : lane % 8 * stride + lane / 8 % 2 * STEPS));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x2<false>(b, corner + lane % 8 * stride + lane / 8 % 2 * STEPS);
-    dietcode_rounded_to_tf32(b);
+    dietcode_rounded_to_tf32<2>(b);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(corner[(lane % 4 + i * 4) * stride + lane / 4]);
-    dietcode_rounded_to_tf32(b);
+    dietcode_rounded_to_tf32<2>(b);
   }
 }
 
 /* Two neighbours of that kind, whose registers follow each other. */
 template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_b_pair(unsigned (&first)[2], const T *corner, int stride, int lane) {
+__device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const T *corner, int stride, int lane) {
   constexpr int STEPS = dietcode_operand<T>::STEPS;
-  unsigned(&both)[4] = reinterpret_cast<unsigned(&)[4]>(first);
   if constexpr (sizeof(T) == 2) {
     const int rows = lane % 8 + lane / 8 % 2 * 8, columns = lane / 16 * 8;
     const int across = lane % 8 + lane / 16 * 8, down = lane / 8 % 2 * STEPS;
     dietcode_ldmatrix_x4<TURNED>(both, corner + (TURNED ? rows * stride + columns : across * stride + down));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x4<false>(both, corner + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * STEPS);
-    dietcode_rounded_to_tf32(both);
+    dietcode_rounded_to_tf32<4>(both);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i)
       both[i] = __float_as_uint(corner[(lane % 4 + i % 2 * 4) * stride + lane / 4 + i / 2 * 8]);
-    dietcode_rounded_to_tf32(both);
+    dietcode_rounded_to_tf32<4>(both);
   }
 }
 

@@ -18,22 +18,23 @@ impl Printer {
         };
         // As it lies: whether rows of shared memory run along the summed loop, and how far they are apart.
         let (turned, stride) = if *reduce_stride == 1 { ("false", spatial_stride) } else { ("true", reduce_stride) };
-        let (to, corner) = (self.registers(to, to_index, 1), self.addresses.element(from, from_index));
+        let (to, corner) = (self.registers(to, to_index), self.addresses.element(from, from_index));
         self.line(format_args!("{function}<{turned}>({to}, &{corner}, {stride}, dietcode_warp_lane);"));
     }
 
     pub(super) fn mma(&mut self, mma: &Intrinsic) {
         let Intrinsic::Mma { to, to_index, a, a_index, b, b_index } = mma else { return };
-        let d = self.registers(to, to_index, 2);
-        let [a_text, b_text] = [(a, a_index), (b, b_index)].map(|(buffer, index)| self.registers(buffer, index, 1));
+        let [d, a_text, b_text] =
+            [(to, to_index), (a, a_index), (b, b_index)].map(|(buffer, index)| self.registers(buffer, index));
         let element = element_type(a.dtype);
-        self.line(format_args!("dietcode_mma(reinterpret_cast<float(&)[4]>({d}), {a_text}, {b_text}, {element}{{}});"));
+        self.line(format_args!("dietcode_mma({d}, {a_text}, {b_text}, {element}{{}});"));
     }
 
-    /// A thread's registers: all of an array's last dimensions.
-    fn registers(&self, buffer: &Buffer, index: &[Expr], dims: usize) -> String {
-        let outer = index.len().saturating_sub(dims);
-        let index: String = index[..outer].iter().map(|e| format!("[{}]", self.addresses.text(e))).collect();
-        format!("{}{index}", buffer.name)
+    /// The first of a thread's registers that an operand takes.
+    fn registers(&self, buffer: &Buffer, index: &[Expr]) -> String {
+        match self.addresses.offset(buffer, index) {
+            Expr::Int(0) => buffer.name.to_string(),
+            offset => format!("{} + {}", buffer.name, self.addresses.operand(&offset)),
+        }
     }
 }

@@ -157,7 +157,7 @@ impl Printer {
     /// A buffer's declaration, in a block of its own.
     fn allocate(&mut self, buffer: &Arc<Buffer>, body: &Stmt) {
         let (name, element) = (&buffer.name, element_type(buffer.dtype));
-        let dims: String = buffer.shape.iter().map(|extent| format!("[{extent}]")).collect();
+        let elements: i64 = buffer.shape.iter().filter_map(Expr::as_int).product();
         self.open("");
         match buffer.scope {
             Scope::Shared => {
@@ -166,8 +166,8 @@ impl Printer {
                     "{element} *const {name} = reinterpret_cast<{element} *>(dietcode_shared + {offset});"
                 ));
             }
-            Scope::Fragment => self.line(format_args!("unsigned {name}{dims};")),
-            _ => self.line(format_args!("alignas(16) {element} {name}{dims};")),
+            Scope::Fragment => self.line(format_args!("unsigned {name}[{elements}];")),
+            _ => self.line(format_args!("alignas(16) {element} {name}[{elements}];")),
         }
         self.stmt(body);
         self.close();

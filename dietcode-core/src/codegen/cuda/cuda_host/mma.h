@@ -7,7 +7,7 @@ namespace dietcode_host {
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
 /* COUNT matrices of 8 x 8 elements of 16 bits; lane 8m + r brings the address of row r of matrix m. */
-template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsigned (&d)[COUNT], const void *row) {
+template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsigned *d, const void *row) {
   if (lane_of(*block->running) < 8 * COUNT) {
     require_aligned(row, 16, "a row of ldmatrix");
     require_inside(row, 16, "ldmatrix");
@@ -85,30 +85,30 @@ inline void require_tf32(unsigned bits) {
 }  // namespace dietcode_host
 
 template <bool TRANS>
-void dietcode_ldmatrix_x4(unsigned (&d)[4], const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
+void dietcode_ldmatrix_x4(unsigned *d, const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
   dietcode_host::ldmatrix<TRANS, 4>("dietcode_ldmatrix_x4", site, d, row);
 }
 template <bool TRANS>
-void dietcode_ldmatrix_x2(unsigned (&d)[2], const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
+void dietcode_ldmatrix_x2(unsigned *d, const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {
   dietcode_host::ldmatrix<TRANS, 2>("dietcode_ldmatrix_x2", site, d, row);
 }
 
-inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_f16,
+inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16,
                          dietcode_host::Site site = dietcode_host::Site::here()) {
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_f16>(lanes); });
 }
-inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], dietcode_bf16,
+inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16,
                          dietcode_host::Site site = dietcode_host::Site::here()) {
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_16_bits<dietcode_bf16>(lanes); });
 }
-inline void dietcode_mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], float,
+inline void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float,
                          dietcode_host::Site site = dietcode_host::Site::here()) {
-  for (unsigned bits : a) dietcode_host::require_tf32(bits);
-  for (unsigned bits : b) dietcode_host::require_tf32(bits);
+  for (unsigned i = 0; i < 4; ++i) dietcode_host::require_tf32(a[i]);
+  for (unsigned i = 0; i < 2; ++i) dietcode_host::require_tf32(b[i]);
   dietcode_host::MmaLane mine = {d, a, b};
   dietcode_host::meet("dietcode_mma", site, dietcode_host::WHOLE_WARP, mine,
                       [](dietcode_host::MmaLane *const(&lanes)[32]) { dietcode_host::mma_tf32(lanes); });
