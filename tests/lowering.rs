@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dietcode_core::codegen::c;
 use dietcode_core::frontend;
-use dietcode_core::ir::{Expr, Scope, Stmt};
+use dietcode_core::ir::{DType, Expr, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
 use dietcode_core::schedule::{Schedule, Staging, Tail};
 use dietcode_core::sketch::Tiled;
@@ -285,4 +285,50 @@ fn copies_of_a_fused_loop_declare_names_of_their_own() {
         }
         assert!(declared.last().is_none_or(|names| *names < 2), "{source}");
     }
+}
+
+fn half_dense() -> KernelDef {
+    kernel(
+        "#[dynamic_kernel] fn dense(x: &[[f16; K]; M], w: &[[bf16; K]; N], y: &mut [[f16; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); }
+                 y[i][j] = f16::from_f32(acc);
+             } }
+         }",
+    )
+}
+
+/// Partial sums wait as `f32`, so that every element of an output of 16 bits is rounded once; and panels are converted
+/// when they are filled, views are not.
+#[test]
+fn partial_sums_of_a_half_output_wait_in_a_panel() {
+    let def = half_dense();
+    let tiled = Tiled::default_for(&def, &target());
+    let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
+    let dtype = |name: &str| {
+        let panel = nest.panels.iter().find(|(panel, _)| panel.name.starts_with(name));
+        panel.unwrap_or_else(|| panic!("a panel {name} in {}", nest.body)).0.dtype
+    };
+    assert_eq!([dtype("y_sums"), dtype("w_panel"), dtype("x_view_edge")], [DType::F32, DType::F32, DType::F16]);
+    let mut read_back = false;
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::Store { value, .. } = stmt {
+            value.visit(&mut |e| read_back |= matches!(e, Expr::Load(from, _) if *from == nest.output));
+        }
+    });
+    assert!(!read_back, "{}", nest.body);
+}
+
+#[test]
+fn partial_sums_without_a_constant_extent_are_refused_for_a_half_output() {
+    let def = half_dense();
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 64, Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.reorder(&["k_0", "i", "j", "k_1"]).unwrap();
+    let tile = schedule.cache_write().unwrap();
+    schedule.compute_at(&tile, Some("j")).unwrap();
+    let error = lower(&schedule).unwrap_err().to_string();
+    assert!(error.contains("`y`") && error.contains("extent along `i` is not constant"), "{error}");
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dietcode::core::codegen::TranslationUnit;
+use dietcode::core::measure::baselines::Gemm;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
     Baselines, Builder, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
@@ -44,14 +45,19 @@ fn lab(source: &str) -> Lab {
 
 /// A micro-kernel for `dense` with one tile; `body` sees x, w, y, M, N, K.
 fn candidate(name: &str, body: &str) -> TranslationUnit {
+    candidate_of("float", name, body)
+}
+
+/// The same for tensors of another element type, named as in C.
+fn candidate_of(element: &str, name: &str, body: &str) -> TranslationUnit {
     let order: Vec<String> = def(DENSE).shape_vars.iter().map(|v| v.name.clone()).collect();
     let at = |var: &str| order.iter().position(|v| v == var).unwrap();
     let source = format!(
-        "#include <stdlib.h>\n#include <stdio.h>\n#include \"dietcode.h\"\n\
+        "#define DIETCODE_HALF\n#include <stdlib.h>\n#include <stdio.h>\n#include \"dietcode.h\"\n\
          int64_t grid(const int64_t *shape) {{ return 1; }}\n\
          void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
                   int64_t end) {{\n\
-           const float *x = buffers[0], *w = buffers[1]; float *y = buffers[2];\n\
+           const {element} *x = buffers[0], *w = buffers[1]; {element} *y = buffers[2];\n\
            const int64_t M = shape[{}], N = shape[{}], K = shape[{}];\n\
            {body}\n}}\n",
         at("M"),
@@ -196,6 +202,36 @@ fn an_output_that_is_added_to_is_checked_against_its_random_contents() {
     let measured = lab.measure(&instance, implementations, 1, TIMING).unwrap();
     assert!(measured.outcomes[0].is_ok(), "{measured:?}");
     assert!(matches!(measured.outcomes[1], Err(Failure::Wrong { .. })), "{measured:?}");
+}
+
+#[test]
+fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
+    for (dtype, off) in [("f16", "0.01f"), ("bf16", "0.1f")] {
+        let source = DENSE
+            .replace("[[f32", &format!("[[{dtype}"))
+            .replace("x[i][k] * w[j][k]", "f32::from(x[i][k]) * f32::from(w[j][k])")
+            .replace("= acc;", &format!("= {dtype}::from_f32(acc);"));
+        let mut lab = lab(&source);
+        let instance = instance(lab.def());
+        let body = |stored: &str| {
+            RIGHT
+                .replace("x[i * K + k] * w[j * K + k]", "dietcode_load(x[i * K + k]) * dietcode_load(w[j * K + k])")
+                .replace("= acc;", &format!("= dietcode_round_{dtype}({stored});"))
+        };
+        let odd = format!("i == 3 && j == 2 ? acc + {off} : acc");
+        let units = [("right", body("acc")), ("odd", body(&odd)), ("lazy", "y[0] = x[0];".to_owned())];
+        let units = units.map(|(name, body)| candidate_of(&format!("dietcode_{dtype}"), name, &body));
+        let built = units.map(|unit| Implementation::MicroKernel(lab.build_one(&unit).unwrap())).to_vec();
+        let outcomes = lab.measure(&instance, built, 1, TIMING).unwrap().outcomes;
+        assert!(outcomes[0].is_ok(), "{outcomes:?}");
+        let wrong = |at: usize| match &outcomes[at] {
+            Err(Failure::Wrong { index, elements, .. }) => (index.clone(), *elements),
+            other => panic!("{dtype}: {other:?}"),
+        };
+        assert_eq!(wrong(1), (vec![3, 2], 1));
+        assert!(wrong(2).1 >= 34, "what was not written is poison");
+        assert!(Gemm::of(lab.def(), &instance).is_none(), "the libraries' products are of f32");
+    }
 }
 
 #[test]

@@ -276,3 +276,44 @@ fn call(function: Function, args: &[Approx]) -> Approx {
         Function::Tanh => Approx::rounded(a.value.tanh(), a.error, LIBM),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Approx, comparable};
+    use crate::ir::DType;
+
+    fn admits(exact: f64, dtype: DType, result: f32) -> bool {
+        Approx::exact(exact).stored(dtype).admits(comparable(dtype, result))
+    }
+
+    #[test]
+    fn an_f16_overflows_where_its_numbers_end_and_only_there() {
+        for (exact, number, infinity) in [
+            (60_000.0, 60_000.0, false),
+            (65_519.0, 65_504.0, true),
+            (65_536.0, 65_504.0, true),
+            (-65_536.0, -65_504.0, true),
+        ] {
+            let infinite = f32::INFINITY.copysign(number);
+            assert_eq!(admits(exact, DType::F16, infinite), infinity, "{exact}");
+            assert_eq!(admits(exact, DType::F16, number), exact.abs() < 65_520.0, "{exact}");
+            assert!(!admits(exact, DType::F16, -infinite) && !admits(exact, DType::F16, f32::NAN), "{exact}");
+        }
+        let unsure = Approx { value: 65_530.0, error: 100.0 }.stored(DType::F16);
+        assert!(unsure.admits(comparable(DType::F16, f32::INFINITY)) && unsure.admits(65_440.0));
+        assert!(admits(1e10, DType::F16, f32::INFINITY) && !admits(1e10, DType::F16, 65_504.0));
+        assert!(!admits(1e10, DType::BF16, f32::INFINITY));
+    }
+
+    #[test]
+    fn a_store_may_be_off_by_half_a_place() {
+        for (dtype, place) in [(DType::F16, 1.0 / 1024.0), (DType::BF16, 1.0 / 128.0)] {
+            assert!(admits(1.0 + 0.49 * f64::from(place), dtype, 1.0));
+            assert!(!admits(1.0 + 0.52 * f64::from(place), dtype, 1.0));
+        }
+        let smallest = 2f32.powi(-24);
+        assert!(admits(f64::from(0.4 * smallest), DType::F16, 0.0), "it is rounded to nothing");
+        assert!(!admits(f64::from(0.4 * smallest), DType::F16, smallest), "it is not rounded up");
+        assert!(!admits(1.0 + 2f64.powi(-30), DType::F32, 1.0), "an f32 is stored as it is");
+    }
+}

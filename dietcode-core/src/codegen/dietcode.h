@@ -30,9 +30,6 @@ static inline float dietcode_fmin(float a, float b) { return b != b || a < b ? a
 
 static inline float dietcode_load_f32(float x) { return x; }
 
-/* All that takes or gives a vector is inlined: how it would be passed does not matter. */
-#pragma GCC diagnostic ignored "-Wpsabi"
-
 /* A vector of n floats, and the same at any address of a float. */
 #define DIETCODE_VECTOR(n)                                                 \
   typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \
