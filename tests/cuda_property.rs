@@ -6,6 +6,7 @@
 
 mod cuda_property {
     pub(crate) mod blocked;
+    pub(crate) mod products;
     pub(crate) mod run;
 }
 mod property {
@@ -14,10 +15,12 @@ mod property {
     pub(crate) mod nests;
 }
 
-use cuda_property::blocked;
+use cuda_property::{blocked, products};
 use cuda_property::run::{Case, Library};
 use dietcode_core::codegen::cuda;
+use dietcode_core::sketch::Blocked;
 use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
+use dietcode_syntax::KernelDef;
 use property::instance::Instance;
 use property::nests;
 use rand::rngs::StdRng;
@@ -33,24 +36,31 @@ fn setting(name: &str, default: u64) -> u64 {
     }
 }
 
+/// Draws a nest and a micro-kernel; none: these do not fit, draw again.
+type Draw = fn(&mut StdRng, usize, &DeviceLimits) -> Option<(KernelDef, Blocked)>;
+
+fn any_nest(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
+    let def = nests::random(rng, &format!("case{number}"));
+    blocked::random(rng, &def, device).map(|blocked| (def, blocked))
+}
+
+fn matrix_product(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
+    let def = products::random(rng, &format!("case{number}"));
+    let blocked = products::blocked(rng, &def);
+    blocked.violations(&def, device).is_empty().then_some((def, blocked))
+}
+
 /// The case of a seed: a nest, a micro-kernel, and the values of the shape variables.
-fn case(seed: u64, number: usize, device: &DeviceLimits) -> Case {
+fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
-    let (def, blocked) = loop {
-        let def = nests::random(&mut rng, &format!("case{number}"));
-        if let Some(blocked) = blocked::random(&mut rng, &def, device) {
-            break (def, blocked);
-        }
-    };
+    let (def, blocked) = std::iter::repeat_with(|| draw(&mut rng, number, device)).flatten().next().expect("endless");
     let unit = cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let shape = nests::random_shape(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
-    Case { instance: Instance { seed, def, shape, gap }, unit }
+    Case { instance: Instance { seed, def, shape, gap, coarse: blocked.matrix_unit.is_some() }, unit }
 }
 
-#[test]
-fn generated_cuda_equals_the_reference() {
-    let cases = setting("DIETCODE_CASES", 200) as usize;
+fn check(cases: usize, draw: Draw) {
     let seed = setting("DIETCODE_SEED", 20_261_121);
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
@@ -61,7 +71,7 @@ fn generated_cuda_equals_the_reference() {
         let workers = (0..2).map(|worker| {
             scope.spawn(move || {
                 for batch in batches.iter().skip(worker).step_by(2) {
-                    let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device)).collect();
+                    let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device, draw)).collect();
                     let library = Library::compile(compiler, &cases);
                     cases.iter().for_each(|case| library.check(case));
                 }
@@ -70,4 +80,14 @@ fn generated_cuda_equals_the_reference() {
         let workers: Vec<_> = workers.collect();
         workers.into_iter().for_each(|worker| worker.join().expect("every case of the batch holds"));
     });
+}
+
+#[test]
+fn generated_cuda_equals_the_reference() {
+    check(setting("DIETCODE_CASES", 200) as usize, any_nest);
+}
+
+#[test]
+fn matrix_instructions_equal_the_reference() {
+    check(setting("DIETCODE_CASES", 200) as usize / 4, matrix_product);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
 use dietcode_core::reference::{self, Approx, Tensors, comparable};
-use dietcode_syntax::{Affine, KernelDef, Param};
+use dietcode_syntax::{Affine, DType, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -23,6 +23,8 @@ pub(crate) struct Instance {
     pub(crate) shape: Vec<i64>,
     /// Elements that lie between the rows of every tensor, and belong to none.
     pub(crate) gap: usize,
+    /// Whether the tensors hold numbers of 8 bits only, so that no matrix unit rounds them.
+    pub(crate) coarse: bool,
 }
 
 impl Instance {
@@ -68,7 +70,8 @@ impl Instance {
         let mut rng = StdRng::seed_from_u64(self.seed ^ 0x5eed);
         let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
             let elements = 0..self.dims(n).iter().product();
-            elements.map(|_| rounded(param.dtype, rng.random_range(-1.0..1.0f32))).collect()
+            let number = |x: f32| if self.coarse { rounded(DType::BF16, x) } else { x };
+            elements.map(|_| rounded(param.dtype, number(rng.random_range(-1.0..1.0f32)))).collect()
         };
         self.def.params.iter().enumerate().map(&mut tensor).collect()
     }

@@ -92,6 +92,6 @@ impl Library {
 }
 
 fn describe(case: &Case) -> String {
-    let Instance { seed, def, shape, gap } = &case.instance;
+    let Instance { seed, def, shape, gap, .. } = &case.instance;
     format!("seed {seed}, shape {shape:?}, gap {gap}\n{def}\n{}\n{}", case.trace, case.unit.source)
 }

@@ -1,0 +1,85 @@
+//! Random matrix products: transposed or not, batched or not, a convolution now and then, of any element type; and random
+//! micro-kernels for them with matrix instructions.
+
+use std::collections::BTreeMap;
+
+use dietcode_core::sketch::{Blocked, Count, Stage, Unit};
+use dietcode_syntax::{DType, KernelDef};
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+/// A product in one of its forms.
+pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
+    let dtype = DType::ALL.choose(rng).expect("there are types").to_string();
+    let element = |text: String| if dtype == "f32" { text } else { format!("f32::from({text})") };
+    let text = if rng.random_bool(0.15) {
+        let (x, w) = (element("x[h + r][w + s]".into()), element("k[o][r][s]".into()));
+        format!(
+            "#[dynamic_kernel] fn {name}(x: &[[{dtype}; W + S - 1]; H + R - 1], k: &[[[{dtype}; S]; R]; O], y: &mut [[[f32; W]; H]; O]) {{
+                 for o in 0..O {{ for h in 0..H {{ for w in 0..W {{
+                     let mut acc = 0.0;
+                     for r in 0..R {{ for s in 0..S {{ acc += {x} * {w}; }} }}
+                     y[o][h][w] = acc;
+                 }} }} }}
+             }}"
+        )
+    } else {
+        let batch = rng.random_bool(0.4);
+        let (outer, index, close) = if batch { ("for n in 0..B {", "[n]", "}") } else { ("", "", "") };
+        let tensor = |rows: &str, columns: &str| {
+            let matrix = format!("[[{dtype}; {columns}]; {rows}]");
+            if batch { format!("[{matrix}; B]") } else { matrix }
+        };
+        let (a_type, a) = if rng.random_bool(0.5) { (tensor("M", "K"), "a@[i][k]") } else { (tensor("K", "M"), "a@[k][i]") };
+        let (b_type, b) = if rng.random_bool(0.5) { (tensor("K", "N"), "b@[k][j]") } else { (tensor("N", "K"), "b@[j][k]") };
+        let (a, b) = (element(a.replace('@', index)), element(b.replace('@', index)));
+        let (left, right) = if rng.random_bool(0.5) { (a, b) } else { (b, a) };
+        let stored = if dtype == "f32" { "acc".to_owned() } else { format!("{dtype}::from_f32(acc)") };
+        format!(
+            "#[dynamic_kernel] fn {name}(a: &{a_type}, b: &{b_type}, y: &mut {}) {{
+                 {outer} for i in 0..M {{ for j in 0..N {{
+                     let mut acc = 0.0;
+                     for k in 0..K {{ acc += {left} * {right}; }}
+                     y{index}[i][j] = {stored};
+                 }} }} {close}
+             }}",
+            tensor("M", "N")
+        )
+    };
+    let found = dietcode_syntax::scan(&text).expect("the source parses");
+    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+}
+
+/// A micro-kernel with matrix instructions that may be valid for such a product.
+pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
+    let convolution = def.loops.iter().any(|l| l.name == "o");
+    let (row, column, step) = if convolution { ("o", "w", "s") } else { ("i", "j", "k") };
+    let half = def.params[0].dtype != DType::F32;
+    let steps = if half { 16 } else { 8 };
+    let mut one = |from: &[i64]| *from.choose(rng).expect("sizes");
+    let along = |a: i64, b: i64| BTreeMap::from([(row.to_owned(), a), (column.to_owned(), b)]);
+    let (thread, inner) = (along(one(&[1, 2, 3]), one(&[1, 2])), along(one(&[1, 2, 3]), one(&[1, 2, 3, 4])));
+    let mut reduce = BTreeMap::from([(step.to_owned(), steps * one(&[1, 2]))]);
+    if convolution {
+        reduce.insert("r".into(), one(&[1, 2]));
+    }
+    let mut stage = || Stage { vector: Count(one(&[1, 2, 4, 8])), pad: one(&[0, 8]), reduce_outside: false };
+    let stage = def.params[..2].iter().map(|param| (param.name.clone(), stage())).collect();
+    let stages = one(&[1, 2, 3, 4]);
+    let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
+    let split = if rng.random_bool(0.2) { BTreeMap::from([(step.to_owned(), 2)]) } else { BTreeMap::new() };
+    Blocked {
+        thread,
+        inner,
+        reduce,
+        stage,
+        matrix_unit: Some(if half { Unit::Half } else { Unit::Tf32 }),
+        stages: Count(stages),
+        asynchronous,
+        split,
+        persistent: rng.random_bool(0.2),
+        store: Count(if rng.random_bool(0.5) { 2 } else { 1 }),
+        ..Blocked::default()
+    }
+}
