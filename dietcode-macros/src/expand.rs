@@ -199,6 +199,22 @@ mod tests {
     }
 
     #[test]
+    fn elements_have_the_types_that_the_parameters_say() {
+        let (text, _) =
+            items("", "fn narrow(x: &[f32; M], y: &mut [bf16; M]) { for i in 0..M { y[i] = bf16::from_f32(x[i]); } }");
+        for part in [
+            "Output < 'a , bf16 >",
+            "TensorMut < 'a , bf16 >",
+            "use :: dietcode_core :: bf16 ;",
+            "DType :: BF16",
+            "y [[(i) as usize]] = bf16 :: from_f32 (x [[(i) as usize]]) ;",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains(" f16"), "{text}");
+    }
+
+    #[test]
     fn a_kernel_with_errors_leaves_items_of_the_right_names() {
         let (text, items) = items("", "fn f(self, (a, b): T, x: &[f32], y: &mut [f32; M]) -> u8 { loop {} }");
         let (call, module) = call_and_module(&items);

@@ -37,9 +37,11 @@ use proc_macro::TokenStream;
 /// `config` names a file relative to the manifest; without it the kernel runs its default micro-kernel. The file that
 /// the function stands in must be listed in `build.rs`.
 ///
-/// **Types.** Tensors are nested arrays of `f32`, with extents that are integers, shape variables (any name that
-/// occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a
-/// dimension of its own: there a call reads its value.
+/// **Types.** Tensors are nested arrays of `f32`, `f16` or `bf16`, with extents that are integers, shape variables (any
+/// name that occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a
+/// dimension of its own: there a call reads its value. A nest computes in `f32`: an element of 16 bits is read as
+/// `f32::from(x[i][k])` and stored, rounded once, as `y[i][j] = f16::from_f32(acc);`. The crate `dietcode-core` exports
+/// both types.
 ///
 /// **Nest.** One chain of loops over `0..extent`, with `let`s anywhere. The output is stored at bare loop variables; the
 /// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. Elements are combined
