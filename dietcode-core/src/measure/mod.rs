@@ -11,6 +11,8 @@
 pub mod baselines;
 mod builder;
 mod comparison;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod failure;
 mod instance;
 mod lab;

@@ -1,0 +1,2 @@
+//! Candidates for CUDA devices.
+pub mod nvrtc;
