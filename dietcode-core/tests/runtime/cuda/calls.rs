@@ -39,7 +39,7 @@ fn tensors_say_where_a_call_runs() {
     let (x, w) = (data(&[5, 3]), data(&[2, 3]));
     let mut y = Tensor::zeros(&[5, 2]).unwrap();
     // In host memory the same kernel takes the native path, which has no CUDA table to go wrong with.
-    call(&fake::LOST, &x, &w.view(), &mut y).unwrap();
+    call(&fake::LOST, &x, w.view(), &mut y).unwrap();
     assert_eq!(y.as_slice(), expected(5, 3, 2));
     assert_eq!(on(&Device::cuda_host(), &fake::WHOLE, 5, 3, 2).unwrap(), expected(5, 3, 2));
 }

@@ -50,9 +50,9 @@ pub unsafe fn launch(device: &Device, kernel: &LoadedKernel, extent: Extent<'_>,
             params.set_workspace(workspace);
         }
         let pointers = params.pointers();
-        let carried_out = kernel.launches.iter().zip(grids).filter(|(_, grid)| *grid > 0);
+        let mut carried_out = kernel.launches.iter().zip(grids).filter(|(_, grid)| *grid > 0);
         // SAFETY: as the caller vouches; the parameters are those that `table` states.
-        carried_out.map(|(launch, grid)| unsafe { launching.one(launch, grid, &pointers) }).collect()
+        carried_out.try_for_each(|(launch, grid)| unsafe { launching.one(launch, grid, &pointers) })
     })
 }
 

@@ -21,7 +21,7 @@ use crate::runtime::{Arg, Element};
 /// # use dietcode_core::runtime::cuda::{CudaTensor, CudaView};
 /// # fn of_the_driver(weights: &cudarc::driver::CudaSlice<f32>) -> dietcode_core::Result<()> {
 /// // 64 columns, from the 16th on, of a matrix with rows of 256.
-/// let columns = CudaView::with_strides(weights.slice(16..), &[32, 64], &[256, 1])?;
+/// let columns = CudaView::with_strides(&weights.slice(16..), &[32, 64], &[256, 1])?;
 /// assert_eq!(columns.shape(), [32, 64]);
 /// # Ok(())
 /// # }
@@ -36,20 +36,20 @@ impl<'a, T: Element> CudaView<'a, T> {
     ///
     /// # Errors
     /// If it does not have exactly as many elements as the shape.
-    pub fn new(slice: driver::CudaView<'a, T>, shape: &[usize]) -> Result<Self> {
+    pub fn new(slice: &driver::CudaView<'a, T>, shape: &[usize]) -> Result<Self> {
         let layout = Layout::row_major(shape)?;
         layout.check_exact(slice.len())?;
-        Ok(Self::of(Context::of(slice.stream().context())?, &slice, layout))
+        Ok(Self::of(Context::of(slice.stream().context())?, slice, layout))
     }
 
     /// A tensor whose rows lie `strides` elements apart.
     ///
     /// # Errors
     /// If the last stride is not 1, rows overlap, or the driver's view ends before the last element.
-    pub fn with_strides(slice: driver::CudaView<'a, T>, shape: &[usize], strides: &[usize]) -> Result<Self> {
+    pub fn with_strides(slice: &driver::CudaView<'a, T>, shape: &[usize], strides: &[usize]) -> Result<Self> {
         let layout = Layout::strided(shape, strides)?;
         layout.check_holds(slice.len())?;
-        Ok(Self::of(Context::of(slice.stream().context())?, &slice, layout))
+        Ok(Self::of(Context::of(slice.stream().context())?, slice, layout))
     }
 
     /// Over memory that holds the layout.
