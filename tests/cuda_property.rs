@@ -10,13 +10,14 @@ mod cuda_property {
     pub(crate) mod run;
 }
 mod property {
+    pub(crate) mod expected;
     pub(crate) mod instance;
     pub(crate) mod memory;
     pub(crate) mod nests;
 }
 
-use cuda_property::{blocked, products};
 use cuda_property::run::{Case, Library};
+use cuda_property::{blocked, products};
 use dietcode_core::codegen::cuda;
 use dietcode_core::sketch::Blocked;
 use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
@@ -72,8 +73,8 @@ fn check(cases: usize, draw: Draw) {
             scope.spawn(move || {
                 for batch in batches.iter().skip(worker).step_by(2) {
                     let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device, draw)).collect();
-                    let library = Library::compile(compiler, &cases);
-                    cases.iter().for_each(|case| library.check(case));
+                    let library = Library::compile(compiler, cases.iter().map(|case| &case.unit));
+                    cases.iter().for_each(|case| library.check(case, |tensors| case.instance.expected(tensors)));
                 }
             })
         });

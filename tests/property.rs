@@ -4,6 +4,7 @@
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
 mod property {
+    pub(crate) mod expected;
     pub(crate) mod instance;
     pub(crate) mod memory;
     pub(crate) mod nests;

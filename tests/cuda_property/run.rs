@@ -6,6 +6,7 @@ use std::fs;
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
 use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
 use dietcode_core::ir::Expr;
+use dietcode_core::reference::Approx;
 use dietcode_core::target::cuda::HostCompiler;
 
 use crate::property::instance::{GUARD, Instance};
@@ -32,11 +33,11 @@ impl Case {
 pub(crate) struct Library(libloading::Library);
 
 impl Library {
-    /// Compiles all cases as one file.
-    pub(crate) fn compile(compiler: &HostCompiler, cases: &[Case]) -> Library {
+    /// Compiles translation units as one file.
+    pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
         let folder = tempfile::tempdir().expect("a temporary folder");
         headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
-        let source: String = cases.iter().map(|case| &*case.unit.source).collect();
+        let source: String = units.map(|unit| &*unit.source).collect();
         let [cu, so] = ["cases.cu", "cases.so"].map(|name| folder.path().join(name));
         fs::write(&cu, &source).expect("the folder can be written");
         let built = compiler.shared_library(&cu, &so, folder.path()).output().expect("the compiler starts");
@@ -62,11 +63,11 @@ impl Library {
         assert_eq!(status, 0, "{sentence}: {}", describe(case));
     }
 
-    /// Runs a case on fresh random tensors and compares every element of the output.
-    pub(crate) fn check(&self, case: &Case) {
+    /// Runs a case on fresh random tensors and compares every element of the output with what an oracle makes of them.
+    pub(crate) fn check(&self, case: &Case, oracle: impl Fn(&[Vec<f32>]) -> Vec<Approx>) {
         let instance = &case.instance;
         let tensors = instance.tensors();
-        let expected = instance.expected(&tensors);
+        let expected = oracle(&tensors);
         let mut memory = instance.memory(&tensors);
         memory[instance.def.output] = instance.output(&tensors);
         self.run(case, &mut memory);
@@ -85,7 +86,8 @@ impl Library {
         });
         let mut strides: Vec<i64> = all.map(|stride| stride as i64).collect();
         let mut shape: Vec<i32> = case.instance.shape.iter().map(|value| *value as i32).collect();
-        let mut args: Vec<*mut c_void> = pointers.iter_mut().map(|pointer| std::ptr::from_mut(pointer).cast()).collect();
+        let mut args: Vec<*mut c_void> =
+            pointers.iter_mut().map(|pointer| std::ptr::from_mut(pointer).cast()).collect();
         args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
         args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
         case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &mut args));

@@ -1,10 +1,6 @@
 //! A nest at a shape: its tensors in memory, and what the output must be.
 
-use std::collections::BTreeMap;
-
-use dietcode_core::frontend;
-use dietcode_core::ir::Name;
-use dietcode_core::reference::{self, Approx, Tensors, comparable};
+use dietcode_core::reference::{Approx, comparable};
 use dietcode_syntax::{Affine, DType, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -86,15 +82,6 @@ impl Instance {
         let before = &tensors[self.def.output];
         let poison = vec![f32::NAN; before.len()];
         self.spread(self.def.output, if accumulates(&self.def) { before } else { &poison }, CANARY)
-    }
-
-    /// What the output must be.
-    pub(crate) fn expected(&self, tensors: &[Vec<f32>]) -> Vec<Approx> {
-        let names = self.def.params.iter().map(|param| Name::from(&*param.name));
-        let named: Tensors = names.zip(tensors.iter().cloned()).collect();
-        let vars = self.def.shape_vars.iter().map(|var| Name::from(&*var.name));
-        let shape: BTreeMap<Name, i64> = vars.zip(self.shape.iter().copied()).collect();
-        reference::evaluate(&frontend::program(&self.def), &shape, &named).expect("the case is in bounds")
     }
 
     /// Every element of the output is within its bound, and nothing around it was written.
