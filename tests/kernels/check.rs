@@ -36,6 +36,17 @@ pub(crate) fn agree(op: &Op, dims: &[usize]) {
     }
 }
 
+/// Runs a kernel and its nest on small integers, whose sums are exact in any order: both must give the same numbers, also
+/// where the output's type rounds them, for they round once.
+pub(crate) fn agree_exactly(op: &Op, dims: &[usize]) {
+    let integer = |tensor: &Tensor<f32>| Tensor::from_fn(tensor.shape(), |at| (3.0 * tensor.as_slice()[at]).round());
+    let inputs: Vec<_> = inputs(op, dims).iter().map(|tensor| integer(tensor).unwrap()).collect();
+    let [mut found, mut expected] = [output(op, dims), output(op, dims)];
+    (op.kernel)(&inputs, &mut found).unwrap();
+    (op.reference)(&inputs, &mut expected).unwrap();
+    assert_eq!(found.as_slice(), expected.as_slice(), "{} at {dims:?}", op.name);
+}
+
 /// The bits of the kernel's result on the inputs that belong to a shape.
 pub(crate) fn outcome(op: &Op, dims: &[usize]) -> Vec<u32> {
     let mut y = output(op, dims);

@@ -8,7 +8,7 @@ use dietcode::ErrorKind;
 use dietcode::ops::{dense, outer};
 use dietcode::runtime::{Tensor, TensorMut, TensorRef, with_threads};
 
-use check::{agree, noise, outcome, outcome_on};
+use check::{agree, agree_exactly, noise, outcome, outcome_on};
 use ops::OPS;
 use products::PRODUCTS;
 
@@ -37,6 +37,14 @@ fn products_in_every_form_and_element_type() {
         for dims in shapes::ragged(op.vars).iter().skip(number % 3).step_by(3).chain(&shapes::far(op.vars)) {
             agree(op, dims);
         }
+    }
+}
+
+#[test]
+fn sums_over_many_blocks_are_rounded_once() {
+    for op in PRODUCTS.iter().flatten() {
+        let dims = [9, 17, 1201, 2];
+        agree_exactly(op, &dims[..op.vars]);
     }
 }
 
