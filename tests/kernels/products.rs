@@ -6,12 +6,15 @@ use dietcode::{Result, bf16, f16};
 
 use crate::ops::{Call, Op};
 
+/// A product of x and w into y.
+type Product<T> = fn(&Tensor<T>, &Tensor<T>, &mut Tensor<T>) -> Result<()>;
+
 /// Runs a kernel of another element type: inputs are rounded to it, and what is in its output is given back.
 fn through<T: Element + Into<f32>>(
     round: fn(f32) -> T,
     inputs: &[Tensor<f32>],
     y: &mut Tensor<f32>,
-    call: fn(&Tensor<T>, &Tensor<T>, &mut Tensor<T>) -> Result<()>,
+    call: Product<T>,
 ) -> Result<()> {
     let rounded = |tensor: &Tensor<f32>| Tensor::from_fn(tensor.shape(), |at| round(tensor.as_slice()[at]));
     let mut out = rounded(y)?;
