@@ -91,7 +91,7 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
         {
             refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
         }
-        ForKind::ThreadIdx if !constant.is_some_and(|threads| threads <= MOST_THREADS) => {
+        ForKind::ThreadIdx if constant.is_none_or(|threads| threads > MOST_THREADS) => {
             refuse(schedule, format!("bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent))
         }
         ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadIdx | ForKind::VThread if l.role != Role::Spatial => {

@@ -73,7 +73,7 @@ impl Blocked {
         levels.reorder(&mut schedule)?;
         let thread = levels.bind(&mut schedule)?;
         if block.reduction.is_some() {
-            self.stage(&mut schedule, &levels, thread)?;
+            self.stage(&mut schedule, &levels, thread.as_ref())?;
         }
         if let Some(operands) = operands {
             schedule.tensorize(operands.unit)?;
@@ -162,16 +162,16 @@ impl Blocked {
     }
 
     /// The accumulators, the tiles in shared memory, and what overlaps.
-    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: Option<Name>) -> Result<()> {
+    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: Option<&Name>) -> Result<()> {
         let tile = schedule.cache_write()?;
-        let around = levels.outer.last().cloned().or_else(|| thread.clone());
+        let around = levels.outer.last().or(thread);
         let mut placed = Vec::new();
         for (input, stage) in &self.stage {
             let tile = SharedTile { vector: stage.vector.0, pad: stage.pad, reduce_outside: stage.reduce_outside };
             placed.extend(schedule.cache_read(input, Staging::Shared(tile))?);
         }
-        schedule.compute_at(&tile, thread.as_deref())?;
-        placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.as_deref()))?;
+        schedule.compute_at(&tile, thread.map(|name| &**name))?;
+        placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.map(|name| &**name)))?;
         schedule.decompose_reduction()?;
         match (self.stages.0, self.asynchronous) {
             (1, _) => {}
