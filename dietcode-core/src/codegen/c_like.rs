@@ -157,7 +157,7 @@ impl Addresses {
 }
 
 /// The type of an element in memory.
-pub(super) fn element_type(dtype: DType) -> &'static str {
+pub(in crate::codegen) fn element_type(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "float",
         DType::F16 => "dietcode_f16",

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Mul;
 use std::sync::Arc;
 
-use super::statements::{Printer, element_type};
+use super::statements::Printer;
 use super::{grid, threads};
+use crate::codegen::c_like::element_type;
 use crate::ir::{Buffer, Expr, Intrinsic, Scope, Stmt};
 use crate::lower::LoopNest;
 

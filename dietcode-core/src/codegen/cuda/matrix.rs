@@ -1,7 +1,8 @@
 //! Matrix instructions as CUDA C++. How fragments lie in registers and in shared memory stands at the functions of
 //! `dietcode.cuh` that are called here.
 
-use super::statements::{Printer, element_type};
+use super::statements::Printer;
+use crate::codegen::c_like::element_type;
 use crate::ir::{Buffer, Expr, Intrinsic, Operand};
 
 impl Printer {

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 
 use super::kernel::Form;
-use crate::codegen::c_like::{Addresses, Dialect};
+use crate::codegen::c_like::{Addresses, Dialect, element_type};
 use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::lower::LoopNest;
 
@@ -15,15 +15,6 @@ pub(super) struct Printer {
     pub(super) addresses: Addresses,
     /// Offsets of the tiles in a block's shared memory, in bytes.
     tiles: Vec<(Arc<Buffer>, i64)>,
-}
-
-/// The type of a tensor's elements.
-pub(super) fn element_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float",
-        DType::F16 => "dietcode_f16",
-        DType::BF16 => "dietcode_bf16",
-    }
 }
 
 impl Printer {
