@@ -1,5 +1,6 @@
 //! Every kernel that the crate ships, as a program calls it, against the nest it was made from.
 mod check;
+mod devices;
 mod ops;
 mod products;
 mod shapes;
