@@ -1,11 +1,13 @@
 //! Config files: what is read, what every error says, and that the published schema agrees.
 #![cfg(feature = "compiler")]
 
+mod cuda;
 mod errors;
 mod generators;
 mod property;
 mod reading;
 mod schema;
+mod sets;
 
 /// A config with all keys, to change one thing in.
 pub(crate) const FULL: &str = r#"{

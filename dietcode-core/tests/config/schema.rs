@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use dietcode_core::config::Config;
+use dietcode_core::config::{Config, KernelSet};
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::cuda::CUDA;
+use crate::sets::SET;
 use crate::{FULL, SMALL};
 
 fn validator() -> Validator {
@@ -16,14 +18,21 @@ fn validator() -> Validator {
 
 fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
     let value: Value = serde_json::from_str(text).unwrap();
-    (validator.is_valid(&value), Config::parse("c.json", text).is_ok())
+    let read = match value.get("kernels") {
+        Some(_) => KernelSet::parse("c.json", text).is_ok(),
+        None => Config::parse("c.json", text).is_ok(),
+    };
+    (validator.is_valid(&value), read)
 }
 
 #[test]
 fn good_configs() {
     let validator = validator();
-    let committed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/bert_dense.json"));
-    for text in [FULL, SMALL, &committed.unwrap(), &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
+    for name in ["bert_dense", "sm_80", "sm_90"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../configs/{name}.json"));
+        assert_eq!(verdicts(&validator, &std::fs::read_to_string(path).unwrap()), (true, true), "{name}");
+    }
+    for text in [FULL, SMALL, CUDA, SET, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
         assert_eq!(verdicts(&validator, text), (true, true), "{text}");
     }
 }
@@ -89,11 +98,58 @@ fn bad_configs() {
 }
 
 #[test]
+fn bad_generators_of_gpus_and_bad_sets() {
+    let in_config = [
+        ("\"sm_90\"", "\"sm_91\""),
+        ("\"sm_90\"", "\"sm_80\""),
+        ("[\"sm_80\", \"sm_90\"]", "[]"),
+        ("\"capabilities\"", "\"capability\""),
+        ("\"blocked\"", "\"tiled\""),
+        ("\"persistent\"", "\"persist\""),
+        ("\"comment\": \"one\"", "\"kernels\": [\"f\"]"),
+        ("\"i\": 8", "\"i\": 65537"),
+        ("\"i\": 8", "\"i j\": 8"),
+        ("\"x\": {}", "\"x\": 4"),
+        ("\"x\": {}", "\"x;\": {}"),
+        ("\"vector\": 8", "\"vector\": 17"),
+        ("\"pad\": 8", "\"pad\": -1"),
+        ("outside\": true", "outside\": 1"),
+        ("\"tf32\"", "\"tf19\""),
+        ("[2, 3]", "[2, 9]"),
+        ("[2, 3]", "[]"),
+        ("\"async\": [false, true]", "\"async\": true"),
+        ("\"min_blocks\": [2]", "\"min_blocks\": [33]"),
+        ("\"store\": [1", "\"store\": [0"),
+    ];
+    let in_set = [
+        ("\"kernels\": [\"dense\"]", "\"kernels\": []"),
+        ("\"kernels\": [\"dense\"]", "\"kernels\": [\"dense\", \"dense\"]"),
+        ("\"kernels\": [\"dense\"]", "\"kernel\": \"dense\""),
+        ("\"M\": 3", "\"M\": 0"),
+        ("{ \"K\": 7, \"M\": 6, \"N\": 8 }", "{ \"M\": 3, \"N\": 4, \"K\": 5 }"),
+        ("\"cuda\"", "\"cpu\""),
+        ("ops.rs", "ops.c"),
+        ("\"all keys\"", "1"),
+        ("\"capabilities\": [\"sm_75\", \"sm_80\"],", ""),
+        ("\"stages\": [2]", "\"stages\": 2"),
+    ];
+    let validator = validator();
+    let texts = in_config.into_iter().map(|edit| (CUDA, edit)).chain(in_set.into_iter().map(|edit| (SET, edit)));
+    for (text, (from, to)) in texts {
+        assert!(text.contains(from), "{from}");
+        assert_eq!(verdicts(&validator, &text.replacen(from, to, 1)), (false, false), "{from} -> {to}");
+    }
+}
+
+#[test]
 fn what_a_schema_cannot_say() {
     let validator = validator();
     for (from, to) in
         [("16*T", "T*T"), ("16*T", "16*X"), ("[1, 2.5]", "[1]"), (", \"B\": 1", ""), ("\"T\": 5", "\"T\": 0")]
     {
         assert_eq!(verdicts(&validator, &FULL.replacen(from, to, 1)), (true, false), "{from} -> {to}");
+    }
+    for (from, to) in [("[\"dense\"]", "[\"dens\"]"), ("\"function\": \"matmul_nn\"", "\"function\": \"dense\"")] {
+        assert_eq!(verdicts(&validator, &SET.replacen(from, to, 1)), (true, false), "{from} -> {to}");
     }
 }
