@@ -34,13 +34,16 @@ pub(crate) fn choose(kernel: &Found, config: Option<&Config>, target: &CpuTarget
     let Some(config) = config else { return Winners::default_for(&kernel.def, target) };
     let path = config.tuned_path(CPU);
     let loaded = Winners::load(config, &kernel.def, target);
-    report.rerun_if_changed(match &loaded {
-        // Cargo takes a file that is not there for one that always changes, so the folder is watched for it.
-        Err(miss) if miss.is_absent() => path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(&path),
-        _ => &path,
-    });
+    watch(&path, !matches!(&loaded, Err(miss) if miss.is_absent()), report);
     loaded.unwrap_or_else(|why| {
         report.warning(&format!("`{}` runs a default micro-kernel: {why}", kernel.def.name));
         Winners::default_for(&kernel.def, target)
     })
+}
+
+/// Watches a tuned file, which may not be there. Cargo takes a file that is not there for one that always changes, so its
+/// folder is watched instead.
+pub(crate) fn watch(path: &Path, there: bool, report: &mut Report) {
+    let folder = path.parent().filter(|folder| !there && !folder.as_os_str().is_empty());
+    report.rerun_if_changed(folder.unwrap_or(path));
 }

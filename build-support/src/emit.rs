@@ -6,12 +6,13 @@ use std::{fs, io};
 
 use dietcode_core::{Error, Result};
 
-/// Brings a file to this text; an equal one keeps its time stamp.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    if fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
+/// Brings a file to these contents; an equal one keeps its time stamp.
+pub(crate) fn write(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    let contents = contents.as_ref();
+    if fs::read(path).is_ok_and(|found| found == contents) {
         return Ok(());
     }
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, contents));
     written.map_err(|error| failed("written", path, error))
 }
 

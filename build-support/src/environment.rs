@@ -22,12 +22,19 @@ pub(crate) struct Environment {
     pub(crate) jobs: usize,
     /// Whether to leave out all native code, as a code checker wants it.
     pub(crate) skip_native: bool,
+    /// Whether kernels get the CUDA halves that were asked for.
+    pub(crate) cuda: bool,
+    /// The CUDA compiler that was named; else it is looked for.
+    pub(crate) nvcc: Option<PathBuf>,
     /// `CARGO_CFG_*` and `CARGO_FEATURE_*`.
     pub(crate) vars: BTreeMap<String, String>,
 }
 
 /// Set to anything but `0`, this leaves out the native code.
 pub(crate) const SKIP_NATIVE: &str = "DIETCODE_SKIP_NATIVE";
+
+/// Set to `0`, this leaves out the CUDA halves.
+const CUDA: &str = "DIETCODE_CUDA";
 
 impl Environment {
     /// # Errors
@@ -42,6 +49,8 @@ impl Environment {
             host: var("HOST")?,
             jobs: var("NUM_JOBS")?.parse().unwrap_or(1),
             skip_native: std::env::var_os(SKIP_NATIVE).is_some_and(|value| !value.is_empty() && value != "0"),
+            cuda: std::env::var_os(CUDA).is_none_or(|value| value != "0"),
+            nvcc: std::env::var_os("NVCC").filter(|value| !value.is_empty()).map(PathBuf::from),
             vars: std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
                 .filter(|(name, _)| name.starts_with("CARGO_CFG_") || name.starts_with("CARGO_FEATURE_"))
@@ -56,12 +65,23 @@ impl Environment {
 
     /// The variables from which the crate `cc` takes the compiler and its flags.
     pub(crate) fn compiler_vars(&self) -> Vec<String> {
+        self.vars_of_cc(&["CC", "CFLAGS", "AR"])
+    }
+
+    /// Those that say where nvcc is and which C++ compiler there is. A search path that changes is not among them: cargo would
+    /// build everything anew in each shell.
+    pub(crate) fn cuda_vars(&self) -> Vec<String> {
+        let own = [CUDA, "NVCC", "NVCC_CCBIN", "CUDA_HOME", "CUDA_PATH", "DIETCODE_TOOLKIT"].map(str::to_owned);
+        own.into_iter().chain(self.vars_of_cc(&["CXX", "CXXFLAGS"])).collect()
+    }
+
+    fn vars_of_cc(&self, names: &[&str]) -> Vec<String> {
         let target = self.target.replace('-', "_");
         let of = |name: &str| {
             let per_target = [format!("{name}_{}", self.target), format!("{name}_{target}")];
             per_target.into_iter().chain([format!("TARGET_{name}"), format!("HOST_{name}"), name.to_owned()])
         };
-        ["CC", "CFLAGS", "AR"].into_iter().flat_map(of).collect()
+        names.iter().copied().flat_map(of).collect()
     }
 }
 

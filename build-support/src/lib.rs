@@ -17,12 +17,21 @@
 //! |------------------------|-----------------------------------------------------------------------------------|
 //! | `DIETCODE_SKIP_NATIVE` | `1`: compile nothing; kernels then fail with a sentence. For code checkers.       |
 //! | `CC`, `CFLAGS`, `AR`   | the C compiler, more flags for it, and the archiver, as the crate `cc` takes them |
+//! | `DIETCODE_CUDA`        | `0`: leave out what kernels have for CUDA devices                                 |
+//! | `NVCC`, `CUDA_HOME`    | the CUDA compiler, or the folder it is in                                         |
+//! | `CXX`                  | the C++ compiler behind it, and that of the emulated device                       |
+//!
+//! A kernel runs on CUDA devices too if its config has `targets.cuda` or the build script says so: there is a `.cu` per
+//! micro-kernel beside the C files, compiled by nvcc and embedded in the program. Without nvcc the build passes with one
+//! warning, and a call on a device says what is missing.
 mod archive;
 mod cfg;
 mod choice;
+mod cuda;
 mod emit;
 mod environment;
 mod objects;
+mod parallel;
 mod pipeline;
 mod report;
 mod sources;
@@ -36,15 +45,18 @@ use report::Report;
 
 /// The kernels in these sources, named relative to the package's Cargo.toml.
 pub fn kernels<P: Into<PathBuf>>(sources: impl IntoIterator<Item = P>) -> Kernels {
-    Kernels { sources: sources.into_iter().map(Into::into).collect(), march: None }
+    Kernels { sources: sources.into_iter().map(Into::into).collect(), ..Kernels::default() }
 }
 
 /// Kernels to build, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use = "nothing is built before `compile`"]
 pub struct Kernels {
     sources: Vec<PathBuf>,
     march: Option<String>,
+    cuda: Vec<String>,
+    cuda_host: bool,
+    others: Vec<Kernels>,
 }
 
 impl Kernels {
@@ -55,6 +67,38 @@ impl Kernels {
         self
     }
 
+    /// The compute capabilities to compile for, such as `["sm_80", "sm_90"]`, whatever the configs say. Without it, a kernel
+    /// runs on those that its config's `targets.cuda` names, and without that on none.
+    pub fn cuda<C: Into<String>>(mut self, capabilities: impl IntoIterator<Item = C>) -> Kernels {
+        self.cuda = capabilities.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Compiles the CUDA micro-kernels for the emulated device too (`Device::cuda_host` of the runtime), so that they are
+    /// tested on machines without a GPU. Kernels that no real device was asked for get a default micro-kernel for it.
+    pub fn cuda_host(mut self) -> Kernels {
+        self.cuda_host = true;
+        self
+    }
+
+    /// More kernels, which are built in another way.
+    ///
+    /// ```no_run
+    /// let tested = dietcode_build::kernels(["src/ops.rs"]).cuda(["sm_80"]).cuda_host();
+    /// tested.and(dietcode_build::kernels(["src/more.rs"])).compile();
+    /// ```
+    pub fn and(mut self, others: Kernels) -> Kernels {
+        self.others.push(others);
+        self
+    }
+
+    /// This and all others, each without others.
+    fn groups(self) -> Vec<Kernels> {
+        let Kernels { others, .. } = self;
+        let own = Kernels { others: Vec::new(), ..self };
+        std::iter::once(own).chain(others.into_iter().flat_map(Kernels::groups)).collect()
+    }
+
     /// Generates, compiles and links, and tells cargo when to do it again.
     ///
     /// What is wrong with a nest, a config or the compiler is printed for cargo, with file, line and column, and ends the
@@ -63,7 +107,7 @@ impl Kernels {
         let mut report = Report::default();
         let outcome = Environment::of_build_script()
             .map_err(|error| vec![error])
-            .and_then(|environment| pipeline::run(&self, &environment, &mut report));
+            .and_then(|environment| pipeline::run(&self.groups(), &environment, &mut report));
         for error in outcome.as_ref().err().into_iter().flatten() {
             report.error(&error.to_string());
         }

@@ -4,13 +4,16 @@
 //! arguments. Time stamps play no part, so a fresh checkout or a restored cache recompiles nothing either.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_core::{Error, ErrorKind, Result};
+
+use crate::cuda::Half;
+use crate::parallel;
 
 /// An object that has to be made.
 pub(crate) struct Job {
@@ -46,6 +49,28 @@ pub(crate) fn outdated(
         .collect()
 }
 
+/// The same for the `.cu` files of a kernel's CUDA half that the emulated device is to carry out; `folder` is that half's.
+pub(crate) fn outdated_host(folder: &Path, half: &Half) -> Vec<Job> {
+    let Some((stems, compiler)) = &half.host else { return Vec::new() };
+    let headers: Vec<&[u8]> = half
+        .files
+        .iter()
+        .filter(|(name, _)| name.contains(".cuh") || name.ends_with(".h"))
+        .map(|(_, t)| &t[..])
+        .collect();
+    let job = |stem: &String| {
+        let (source, object) = (format!("{stem}.cu"), format!("{stem}.o"));
+        let mut command = compiler.object(Path::new(&source), Path::new(&object), Path::new("."));
+        command.current_dir(folder);
+        let text = half.files.iter().find(|(name, _)| *name == source).map_or(&[][..], |(_, text)| &text[..]);
+        let parts = [text, compiler.version().as_bytes()].into_iter().chain(headers.iter().copied());
+        let key = hash(parts.chain(words(&command)));
+        let key_file = folder.join(key_name(stem));
+        Job { command, source: folder.join(&source), object: folder.join(&object), key_file, key }
+    };
+    stems.iter().map(job).filter(|job| !job.is_done()).collect()
+}
+
 /// The names, without `.c`, of the C files among these.
 pub(crate) fn sources(files: &[(String, String)]) -> impl Iterator<Item = &str> {
     files.iter().filter_map(|(name, _)| name.strip_suffix(".c"))
@@ -58,23 +83,7 @@ pub(crate) fn key_name(stem: &str) -> String {
 
 /// Carries out jobs on up to `at_once` threads; the errors of all that failed.
 pub(crate) fn make(jobs: Vec<Job>, at_once: usize) -> Result<(), Vec<Error>> {
-    let threads = at_once.clamp(1, jobs.len().max(1));
-    let jobs = Mutex::new(jobs.into_iter());
-    let errors = Mutex::new(Vec::new());
-    let take = || jobs.lock().expect("no thread panics while it holds this").next();
-    let work = || {
-        while let Some(job) = take() {
-            if let Err(error) = job.make() {
-                errors.lock().expect("no thread panics while it holds this").push(error);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(work);
-        }
-    });
-    let errors = errors.into_inner().expect("no thread panics while it holds this");
+    let errors: Vec<Error> = parallel::each(jobs, at_once, Job::make).into_iter().filter_map(Result::err).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -88,12 +97,11 @@ impl Job {
         drop(fs::remove_file(&self.key_file));
         let name = self.source.display();
         let output = self.command.output().map_err(|error| {
-            Error::new(ErrorKind::Unavailable, format!("the C compiler could not be started for {name}"))
-                .caused_by(error)
+            Error::new(ErrorKind::Unavailable, format!("the compiler could not be started for {name}")).caused_by(error)
         })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            let message = format!("the C compiler failed on {name} ({}):\n{}", output.status, said.trim_end());
+            let message = format!("the compiler failed on {name} ({}):\n{}", output.status, said.trim_end());
             return Err(Error::new(ErrorKind::Failed, message));
         }
         fs::write(&self.key_file, &self.key)
@@ -102,25 +110,25 @@ impl Job {
 }
 
 fn key(source: &str, texts: &BTreeMap<&str, &str>, command: &Command, target: &CpuTarget) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let mut part = |bytes: &[u8]| {
-        // The length keeps `ab` + `c` apart from `a` + `bc`.
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
     let text = texts[source];
-    part(text.as_bytes());
-    for include in text.lines().filter_map(included) {
-        part(texts.get(include).unwrap_or(&"").as_bytes());
-    }
-    for word in std::iter::once(command.get_program()).chain(command.get_args()) {
-        part(word.as_encoded_bytes());
-    }
+    let included = text.lines().filter_map(included).map(|include| texts.get(include).unwrap_or(&"").as_bytes());
+    let parts = std::iter::once(text.as_bytes()).chain(included).chain(words(command));
     // `native` means something else on another machine.
-    for word in [&target.compiler, &target.model] {
-        part(word.as_bytes());
+    let features = target.features.to_le_bytes();
+    hash(parts.chain([target.compiler.as_bytes(), target.model.as_bytes(), &features[..]]))
+}
+
+/// The compiler and its arguments.
+fn words(command: &Command) -> impl Iterator<Item = &[u8]> {
+    std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::as_encoded_bytes)
+}
+
+fn hash<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        // The length keeps `ab` + `c` apart from `a` + `bc`.
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
     }
-    part(&target.features.to_le_bytes());
     hasher.finalize().to_hex().to_string()
 }
 

@@ -5,12 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use dietcode_core::codegen::{TranslationUnit, c, registry};
+use dietcode_core::config::Config;
 use dietcode_core::dispatch::Winners;
 use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 use dietcode_syntax::mangle;
 
 use crate::choice;
+use crate::cuda::{self, Half};
 use crate::environment::{Environment, SKIP_NATIVE};
 use crate::report::Report;
 use crate::sources::{self, Found};
@@ -19,27 +21,40 @@ use crate::{Kernels, archive, emit, objects};
 /// What a call of a kernel that was left out says.
 const SKIPPED: &str = "it was built with DIETCODE_SKIP_NATIVE set; build without it";
 
-const NO_CUDA_TARGET: &str = "its config has no CUDA target; add one and build again";
-
 /// Builds all kernels, or says all that is wrong.
-pub(crate) fn run(kernels: &Kernels, environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
+pub(crate) fn run(groups: &[Kernels], environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
     watch(environment, report);
-    let found = sources::read(&kernels.sources, environment, report)?;
+    let found = sources::read(groups, environment, report)?;
     for Found { def, .. } in &found {
         report.set_env(&mangle::env_var(&def.name), &format!("{:016x}", def.source_hash()));
     }
     if environment.skip_native {
         return gather(found.iter().map(|kernel| skip(kernel, environment))).map(drop);
     }
+    let configs = gather(found.iter().map(|kernel| choice::config(kernel, environment, report)))?;
+    let kernels =
+        || found.iter().zip(&configs).map(|(kernel, config)| (&groups[kernel.group], kernel, config.as_ref()));
     let mut machines = Machines::default();
-    let plans =
-        gather(found.iter().map(|kernel| plan(kernel, kernels.march.as_deref(), environment, &mut machines, report)))?;
+    let planned =
+        kernels().map(|(group, kernel, config)| plan(group, kernel, config, environment, &mut machines, report));
+    let mut plans = gather(planned)?;
+    let halves = cuda::halves(&kernels().collect::<Vec<_>>(), environment, report)?;
+    plans.iter_mut().zip(halves).for_each(|(plan, half)| plan.cuda = half);
     gather(plans.iter().map(emit)).map(drop)?;
     compile(&plans, environment.jobs)?;
     gather(plans.iter().map(|plan| join(plan, environment, report))).map(drop)?;
-    // exp and tanh; it stands behind the libraries that call them.
-    report.link_system("m");
+    link_system(&plans, environment, report);
     forget_others(environment, &plans).map_err(|error| vec![error])
+}
+
+/// What the libraries call; it stands behind them.
+fn link_system(plans: &[Plan], environment: &Environment, report: &mut Report) {
+    // exp and tanh.
+    report.link_system("m");
+    if plans.iter().any(|plan| plan.cuda.host.is_some()) {
+        let of_clang = ["apple", "freebsd", "openbsd"].iter().any(|part| environment.target.contains(part));
+        report.link_system(if of_clang { "c++" } else { "stdc++" });
+    }
 }
 
 /// Everything that is generated for one kernel.
@@ -51,6 +66,8 @@ struct Plan {
     registry_rs: String,
     toolchain: Toolchain,
     target: CpuTarget,
+    /// The CUDA half, which is made when all plans are.
+    cuda: Half,
 }
 
 /// The compilers that were found, one for each `-march`.
@@ -83,48 +100,78 @@ fn skip(kernel: &Found, environment: &Environment) -> Result<()> {
 }
 
 fn plan(
+    group: &Kernels,
     kernel: &Found,
-    march: Option<&str>,
+    config: Option<&Config>,
     environment: &Environment,
     machines: &mut Machines,
     report: &mut Report,
 ) -> Result<Plan> {
     let def = &kernel.def;
     let hash = def.source_hash();
-    let config = choice::config(kernel, environment, report)?;
-    let march = march.or(config.as_ref().map(|config| config.cpu.march.as_str())).unwrap_or("native");
+    let march = group.march.as_deref().or(config.map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
-    let Winners { schedules, decision, .. } = choice::choose(kernel, config.as_ref(), target, report);
+    let Winners { schedules, decision, .. } = choice::choose(kernel, config, target, report);
     let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
     let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
     Ok(Plan {
         folder: environment.folder(&def.name),
         library: archive::library(environment, &def.name),
-        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision)
-            + &registry::skipped_cuda_rs(NO_CUDA_TARGET),
+        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision),
         files: registry::files(&def.name, hash, &units),
         toolchain: toolchain.clone(),
         target: target.clone(),
+        cuda: Half::default(),
     })
 }
+
+impl Plan {
+    /// Where the files of the CUDA half stand.
+    fn cuda_folder(&self) -> PathBuf {
+        self.folder.join(CUDA)
+    }
+
+    /// The objects of both halves, without `.o`, relative to the kernel's folder.
+    fn stems(&self) -> Vec<String> {
+        let host = self.cuda.host.iter().flat_map(|(stems, _)| stems).map(|stem| format!("{CUDA}/{stem}"));
+        objects::sources(&self.files).map(str::to_owned).chain(host).collect()
+    }
+}
+
+/// The folder of the CUDA half, in the kernel's.
+const CUDA: &str = "cuda";
 
 fn emit(plan: &Plan) -> Result<()> {
     let mut keep: BTreeSet<String> = plan.files.iter().map(|(name, _)| name.clone()).collect();
     for stem in objects::sources(&plan.files) {
         keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
     }
-    keep.extend(["registry.rs".to_owned(), archive::file_name(&plan.library)]);
+    let library = [archive::file_name(&plan.library), archive::key_name(&plan.library)];
+    keep.extend(["registry.rs".to_owned(), CUDA.to_owned()].into_iter().chain(library));
     emit::keep_only(&plan.folder, &keep)?;
     for (name, text) in &plan.files {
         emit::write(&plan.folder.join(name), text)?;
     }
-    emit::write(&plan.folder.join("registry.rs"), &plan.registry_rs)
+    emit_cuda(plan)?;
+    emit::write(&plan.folder.join("registry.rs"), plan.registry_rs.clone() + &plan.cuda.registry)
+}
+
+fn emit_cuda(plan: &Plan) -> Result<()> {
+    let first_part = |name: &str| name.split('/').next().unwrap_or(name).to_owned();
+    let mut keep: BTreeSet<String> = plan.cuda.files.iter().map(|(name, _)| first_part(name)).collect();
+    for stem in plan.cuda.host.iter().flat_map(|(stems, _)| stems) {
+        keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
+    }
+    let folder = plan.cuda_folder();
+    emit::keep_only(&folder, &keep)?;
+    plan.cuda.files.iter().try_for_each(|(name, contents)| emit::write(&folder.join(name), contents))
 }
 
 fn compile(plans: &[Plan], at_once: usize) -> Result<(), Vec<Error>> {
     let mut jobs = Vec::new();
     for plan in plans {
-        let outdated = objects::outdated(&plan.folder, &plan.files, &plan.toolchain, &plan.target);
+        let mut outdated = objects::outdated(&plan.folder, &plan.files, &plan.toolchain, &plan.target);
+        outdated.extend(objects::outdated_host(&plan.cuda_folder(), &plan.cuda));
         if !outdated.is_empty() {
             // A library that is not there is made, however this run ends.
             drop(fs::remove_file(plan.folder.join(archive::file_name(&plan.library))));
@@ -135,9 +182,7 @@ fn compile(plans: &[Plan], at_once: usize) -> Result<(), Vec<Error>> {
 }
 
 fn join(plan: &Plan, environment: &Environment, report: &mut Report) -> Result<()> {
-    if !plan.folder.join(archive::file_name(&plan.library)).is_file() {
-        archive::join(environment, &plan.folder, &plan.library, objects::sources(&plan.files))?;
-    }
+    archive::join(environment, &plan.folder, &plan.library, &plan.stems())?;
     report.link_static(&plan.folder, &plan.library);
     Ok(())
 }
@@ -149,7 +194,7 @@ fn forget_others(environment: &Environment, plans: &[Plan]) -> Result<()> {
 }
 
 /// All results, or all errors.
-fn gather<T>(results: impl Iterator<Item = Result<T>>) -> Result<Vec<T>, Vec<Error>> {
+pub(crate) fn gather<T>(results: impl Iterator<Item = Result<T>>) -> Result<Vec<T>, Vec<Error>> {
     let mut values = Vec::new();
     let mut errors = Vec::new();
     for result in results {

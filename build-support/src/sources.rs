@@ -1,11 +1,12 @@
 //! Finds the kernels in the listed sources.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dietcode_core::Error;
 use dietcode_syntax::{Annotated, Cfg, Errors, KernelDef, mangle, scan};
 
+use crate::Kernels;
 use crate::cfg;
 use crate::environment::Environment;
 use crate::report::Report;
@@ -16,23 +17,27 @@ pub(crate) struct Found {
     pub(crate) def: KernelDef,
     /// `file:line:column` of its name.
     pub(crate) place: String,
+    /// Position of the [`Kernels`] that list it.
+    pub(crate) group: usize,
 }
 
 /// All kernels of these sources that the compiler will see, or all that is wrong with them.
 pub(crate) fn read(
-    sources: &[PathBuf],
+    groups: &[Kernels],
     environment: &Environment,
     report: &mut Report,
 ) -> Result<Vec<Found>, Vec<Error>> {
     let mut found = Vec::new();
     let mut errors = Vec::new();
-    for source in sources {
+    let sources =
+        groups.iter().enumerate().flat_map(|(group, kernels)| kernels.sources.iter().map(move |s| (group, s)));
+    for (group, source) in sources {
         report.rerun_if_changed(source);
         match annotated(source, environment) {
             Ok(annotated) => {
                 for (place, kernel) in annotated {
                     match kernel.parse() {
-                        Ok(def) => found.push(Found { def, place }),
+                        Ok(def) => found.push(Found { def, place, group }),
                         Err(problems) => errors.extend(placed(source, &problems)),
                     }
                 }

@@ -1,4 +1,5 @@
 //! The whole pipeline, in-process, on packages in temporary folders.
+mod cuda;
 mod files;
 mod hostile;
 mod package;

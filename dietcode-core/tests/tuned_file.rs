@@ -30,6 +30,7 @@ fn tuned() -> Tuned {
             source_hash: "00000000000000ab".to_string(),
             space_hash: "ffff".to_string(),
             cpu: "AMD EPYC, family 26".to_string(),
+            device: String::new(),
             features: vec!["avx2".to_string(), "fma".to_string()],
             compiler: "gcc 12.2.0".to_string(),
             date: "2026-11-21".to_string(),
@@ -54,7 +55,7 @@ fn load(path: &Path) -> Result<Tuned, Miss> {
         space_hash: "ffff",
         cpu: "AMD EPYC, family 26",
         features: &["avx2", "fma"],
-        compiler: "gcc 12.2.0",
+        compiler: Some("gcc 12.2.0"),
     };
     Tuned::load(path, &expected)
 }

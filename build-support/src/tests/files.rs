@@ -78,6 +78,7 @@ fn only_what_changed_is_compiled_and_what_was_dropped_is_removed() {
         after.iter().filter(|(name, time)| before.get(*name) != Some(time)).map(|(name, _)| name.as_str()).collect();
     let expected = [
         "libdietcode_a_package_sum.a",
+        "libdietcode_a_package_sum.a.key",
         "registry.c",
         "registry.def",
         "registry.o",

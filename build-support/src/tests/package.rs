@@ -14,7 +14,7 @@ use dietcode_syntax::scan;
 
 use crate::environment::Environment;
 use crate::report::Report;
-use crate::{kernels, pipeline};
+use crate::{Kernels, kernels, pipeline};
 
 pub(super) const SUM: &str = r#"
 #[dynamic_kernel(config = "configs/sum.json")]
@@ -49,6 +49,8 @@ pub(super) const SUM_CONFIG: &str = r#"{
 pub(super) struct Package {
     folder: tempfile::TempDir,
     pub(super) skip_native: bool,
+    pub(super) cuda: bool,
+    pub(super) nvcc: Option<PathBuf>,
     pub(super) vars: BTreeMap<String, String>,
 }
 
@@ -56,7 +58,7 @@ impl Package {
     /// `ops.rs` with these nests, and a config for [`SUM`].
     pub(super) fn new(ops: &str) -> Package {
         let folder = tempfile::tempdir().unwrap();
-        let package = Package { folder, skip_native: false, vars: BTreeMap::new() };
+        let package = Package { folder, skip_native: false, cuda: true, nvcc: None, vars: BTreeMap::new() };
         package.write("ops.rs", ops);
         package.write("configs/sum.json", SUM_CONFIG);
         package
@@ -78,6 +80,10 @@ impl Package {
     }
 
     pub(super) fn build_of(&self, sources: &[&str]) -> Result<Vec<String>, Vec<String>> {
+        self.build_with(kernels(sources))
+    }
+
+    pub(super) fn build_with(&self, kernels: Kernels) -> Result<Vec<String>, Vec<String>> {
         let environment = Environment {
             manifest_dir: self.folder.path().to_owned(),
             out_dir: self.path("out"),
@@ -86,10 +92,12 @@ impl Package {
             host: "x86_64-unknown-linux-gnu".to_owned(),
             jobs: 2,
             skip_native: self.skip_native,
+            cuda: self.cuda,
+            nvcc: self.nvcc.clone(),
             vars: self.vars.clone(),
         };
         let mut report = Report::default();
-        match pipeline::run(&kernels(sources), &environment, &mut report) {
+        match pipeline::run(&kernels.groups(), &environment, &mut report) {
             Ok(()) => Ok(report.lines().to_vec()),
             Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
         }
@@ -128,6 +136,7 @@ impl Package {
                 source_hash: format!("{:016x}", def.source_hash()),
                 space_hash: config.space_hash(),
                 cpu: target.model.clone(),
+                device: String::new(),
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
                 compiler: target.compiler,
                 date: "2026-01-01".to_owned(),

@@ -4,9 +4,11 @@
 //! an instance makes of that rate follows from its extents: tiles hang over the edge, and the last wave of blocks may
 //! leave cores without work.
 
+use std::collections::BTreeMap;
+
 use dietcode_syntax::{KernelDef, Loop, Role};
 
-use crate::sketch::Tiled;
+use crate::sketch::{Blocked, Tiled};
 
 /// How an instance fits a micro-kernel on a number of cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,16 +37,38 @@ pub struct Observation {
 impl Adaptation {
     /// Of a micro-kernel to a shape (the shape variables in declaration order) on `units` cores.
     pub fn of(def: &KernelDef, tiled: &Tiled, shape: &[i64], units: usize) -> Adaptation {
+        Adaptation::of_tiles(def, shape, units, |l, extent| {
+            let tile = tiled.register_size(&l.name).max(1);
+            let block = tiled.block_size(&l.name, l.role).unwrap_or(tile).max(1);
+            (tile, if l.role == Role::Spatial { div_ceil(extent, block) } else { 1 })
+        })
+    }
+
+    /// Of a GPU's micro-kernel to a shape on `multiprocessors`. Blocks that share a sum count as parallel tiles.
+    pub fn of_blocked(def: &KernelDef, blocked: &Blocked, shape: &[i64], multiprocessors: u32) -> Adaptation {
+        let named = |sizes: &BTreeMap<String, i64>, l: &Loop| sizes.get(&l.name).copied().unwrap_or(1).max(1);
+        Adaptation::of_tiles(def, shape, multiprocessors as usize, |l, extent| match l.role {
+            Role::Spatial => {
+                let tile = blocked.block_tile(&l.name).max(1);
+                (tile, div_ceil(extent, tile))
+            }
+            Role::Reduce => {
+                let parts = named(&blocked.split, l);
+                (named(&blocked.reduce, l).saturating_mul(parts), parts)
+            }
+        })
+    }
+
+    /// `tile` gives a loop's tile, to whose multiples its extent is padded, and the parts of it that are carried out in
+    /// parallel.
+    fn of_tiles(def: &KernelDef, shape: &[i64], units: usize, tile: impl Fn(&Loop, i64) -> (i64, i64)) -> Adaptation {
         let units = i64::try_from(units).unwrap_or(1).max(1);
         let (mut padding_ratio, mut grid) = (1.0, 1i64);
         for l in &def.loops {
             let extent = extent(def, l, shape).max(1);
-            let tile = tiled.register_size(&l.name).max(1);
-            padding_ratio *= (div_ceil(extent, tile) * tile) as f64 / extent as f64;
-            if l.role == Role::Spatial {
-                let block = tiled.block_size(&l.name, l.role).unwrap_or(tile).max(1);
-                grid = grid.saturating_mul(div_ceil(extent, block));
-            }
+            let (tile, parts) = tile(l, extent);
+            padding_ratio *= div_ceil(extent, tile) as f64 * tile as f64 / extent as f64;
+            grid = grid.saturating_mul(parts);
         }
         let waves = div_ceil(grid, units);
         let occupancy = grid as f64 / (units as f64 * waves as f64);
@@ -125,6 +149,22 @@ mod tests {
     fn the_last_wave_leaves_cores_idle() {
         let fit = Adaptation::of(&nest(), &tiled(&[], &[("i", 10), ("j", 4)]), &[25, 4, 7], 2);
         assert_eq!((fit.grid, fit.waves, fit.occupancy), (3, 2, 0.75));
+    }
+
+    #[test]
+    fn blocks_of_a_gpu_are_tiles_and_parts_of_sums() {
+        let sizes = |sizes: &[(&str, i64)]| sizes.iter().map(|(name, size)| ((*name).to_string(), *size)).collect();
+        let blocked = Blocked {
+            thread: sizes(&[("i", 8), ("j", 16)]),
+            inner: sizes(&[("i", 4), ("j", 4)]),
+            reduce: sizes(&[("k", 8)]),
+            split: sizes(&[("k", 2)]),
+            ..Blocked::default()
+        };
+        let fit = Adaptation::of_blocked(&nest(), &blocked, &[33, 64, 15], 3);
+        // 2 × 1 tiles of 32 × 64, each summed by two blocks in steps of 8.
+        assert_eq!((fit.grid, fit.waves, fit.units), (4, 2, 3));
+        assert!((fit.padding_ratio - 64.0 / 33.0 * 16.0 / 15.0).abs() < 1e-12, "{fit:?}");
     }
 
     #[test]

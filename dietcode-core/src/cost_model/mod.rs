@@ -1,4 +1,5 @@
 //! What a micro-kernel costs on a workload instance: cost(M, W) = f_MK(M) · f_adapt(M, W).
 mod analytic;
+pub mod cuda;
 
 pub use analytic::{Adaptation, Observation, rate};

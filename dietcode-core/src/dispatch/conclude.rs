@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::foresee;
+use super::grow::Label;
 use super::select::{Scores, select};
-use super::train::{Label, train};
+use super::train::train;
 use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Named, Provenance, Tree, Tuned};
 use crate::config::{Config, WklInst};
@@ -179,6 +180,7 @@ fn provenance(lab: &Lab, config: &Config) -> Provenance {
         source_hash: format!("{:016x}", lab.def().source_hash()),
         space_hash: config.space_hash(),
         cpu: target.model.clone(),
+        device: String::new(),
         features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
         compiler: target.compiler.clone(),
         date: today(),

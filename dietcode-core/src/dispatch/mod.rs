@@ -1,12 +1,13 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`.
+//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`. For GPUs, which a build
+//! may be far from, `cuda` chooses without measurements where there is no file.
 #[cfg(feature = "tuner")]
 mod conclude;
-#[cfg(feature = "tuner")]
+pub mod cuda;
 mod foresee;
+mod grow;
 mod miss;
-#[cfg(feature = "tuner")]
 mod select;
 #[cfg(feature = "tuner")]
 mod train;
@@ -18,11 +19,11 @@ mod winners;
 
 #[cfg(feature = "tuner")]
 pub use conclude::{Conclusion, Searched, conclude};
+pub use grow::{Label, grow};
 pub use miss::Miss;
-#[cfg(feature = "tuner")]
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]
-pub use train::{Label, train};
+pub use train::train;
 pub use tree::{Condition, MAX_DEPTH, Split, Tree};
 pub use tuned::{Expected, FORMAT, Instance, Measurement, Named, Provenance, Schedule, Tuned};
 #[cfg(feature = "tuner")]

@@ -8,10 +8,8 @@ use linfa_trees::{DecisionTree, SplitQuality, TreeNode};
 use ndarray_of_linfa::{Array1, Array2};
 
 use super::Tree;
+use super::grow::{Label, mend};
 use crate::{Error, ErrorKind, Result};
-
-/// A shape (one value per shape variable) and the name of the micro-kernel that is to run it.
-pub type Label<'a> = (&'a [i64], &'a str);
 
 /// A tree that gives each of these shapes its micro-kernel. Others go the way of the shapes they lie next to.
 ///
@@ -64,39 +62,6 @@ fn tree_of(node: &TreeNode<f64, usize>, shape_vars: &[String], names: &[&str]) -
         ),
         _ => Tree::Leaf(node.prediction().map_or(names[0], |class| names[class]).to_owned()),
     }
-}
-
-/// A trainer stops where no single split makes the shapes purer, as in a chequered pattern; the shapes that it gives to
-/// the wrong leaf are split further here, in the middle of whatever tells them apart.
-fn mend(tree: Tree, shape_vars: &[String], labels: &[Label<'_>]) -> Tree {
-    match tree {
-        Tree::Split(split) => {
-            let at = shape_vars.iter().position(|var| *var == split.condition.var).unwrap_or(0);
-            let (low, high): (Vec<_>, Vec<_>) = labels.iter().partition(|(s, _)| s[at] <= split.condition.at_most);
-            let (then, otherwise) = (mend(split.then, shape_vars, &low), mend(split.otherwise, shape_vars, &high));
-            Tree::split(split.condition.var, split.condition.at_most, then, otherwise)
-        }
-        Tree::Leaf(name) if labels.iter().all(|(_, label)| *label == name) => Tree::Leaf(name),
-        Tree::Leaf(name) => {
-            let Some((at, middle)) = divide(labels) else { return Tree::Leaf(name) };
-            let (low, high): (Vec<_>, Vec<_>) = labels.iter().partition(|(s, _)| s[at] <= middle);
-            let leaf = |of: &[Label<'_>]| mend(Tree::Leaf(of[0].1.to_owned()), shape_vars, of);
-            Tree::split(&shape_vars[at], middle, leaf(&low), leaf(&high))
-        }
-    }
-}
-
-/// The variable with the most different values among these shapes, and the value in their middle.
-fn divide(labels: &[Label<'_>]) -> Option<(usize, i64)> {
-    let values = |at: usize| {
-        let mut values: Vec<i64> = labels.iter().map(|(shape, _)| shape[at]).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
-    let at = (0..labels.first()?.0.len()).max_by_key(|at| values(*at).len())?;
-    let values = values(at);
-    (values.len() > 1).then(|| (at, values[(values.len() - 1) / 2]))
 }
 
 #[cfg(test)]

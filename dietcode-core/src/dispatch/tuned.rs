@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
-use crate::sketch::Tiled;
+use crate::sketch::{Blocked, Tiled};
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
@@ -47,9 +47,14 @@ pub struct Provenance {
     pub source_hash: String,
     /// [`Config::space_hash`](crate::config::Config::space_hash).
     pub space_hash: String,
-    /// The CPU's model.
+    /// The CPU's model; empty for a GPU.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cpu: String,
+    /// The GPU's name, for people: that it has the target's compute capability is what counts. Empty for a CPU.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub device: String,
     /// The CPU features that the code may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
     /// The compiler with its version.
     pub compiler: String,
@@ -57,7 +62,7 @@ pub struct Provenance {
     pub date: String,
 }
 
-/// A micro-kernel's schedule and its name, [`Tiled::name`].
+/// A micro-kernel's schedule and its name, [`Tiled::name`] or [`Blocked::name`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
@@ -73,6 +78,8 @@ pub struct Named {
 pub enum Schedule {
     /// The CPU's family.
     Tiled(Tiled),
+    /// The GPU's family.
+    Blocked(Blocked),
 }
 
 /// A workload instance and what was seen on it.
@@ -116,24 +123,54 @@ pub struct Expected<'a> {
     pub source_hash: u64,
     /// [`Config::space_hash`](crate::config::Config::space_hash).
     pub space_hash: &'a str,
-    /// The CPU's model.
+    /// The CPU's model; empty for a GPU.
     pub cpu: &'a str,
     /// The CPU features that the code may use.
     pub features: &'a [&'a str],
-    /// The compiler with its version.
-    pub compiler: &'a str,
+    /// The compiler with its version; `None` where there is no compiler, and any will do.
+    pub compiler: Option<&'a str>,
 }
 
 impl Named {
     /// A schedule under its name.
-    pub fn new(tiled: Tiled) -> Named {
-        Named { name: tiled.name(), schedule: Schedule::Tiled(tiled) }
+    pub fn new(schedule: impl Into<Schedule>) -> Named {
+        let schedule = schedule.into();
+        Named { name: schedule.name(), schedule }
+    }
+}
+
+impl Schedule {
+    /// The schedule's own name.
+    fn name(&self) -> String {
+        match self {
+            Schedule::Tiled(tiled) => tiled.name(),
+            Schedule::Blocked(blocked) => blocked.name(),
+        }
     }
 
-    /// The schedule.
-    pub fn tiled(&self) -> &Tiled {
-        let Schedule::Tiled(tiled) = &self.schedule;
-        tiled
+    /// What is wrong with it that its family could not even name. That the loops and inputs which a [`Blocked`] names are
+    /// the nest's is the first that [`Blocked::violations`] asks, and then the ranges of its sizes.
+    fn check(&self) -> Result<(), String> {
+        let Schedule::Tiled(tiled) = self else { return Ok(()) };
+        if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
+            return Err(format!("a schedule names {odd:?}, which is no identifier"));
+        }
+        match tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
+            Some(size) => Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Tiled> for Schedule {
+    fn from(tiled: Tiled) -> Schedule {
+        Schedule::Tiled(tiled)
+    }
+}
+
+impl From<Blocked> for Schedule {
+    fn from(blocked: Blocked) -> Schedule {
+        Schedule::Blocked(blocked)
     }
 }
 
@@ -184,7 +221,7 @@ impl Provenance {
         same("hash of the config's generators and march", self.space_hash.as_str(), expected.space_hash)?;
         same("CPU", self.cpu.as_str(), expected.cpu)?;
         same("list of CPU features", self.features.join(" ").as_str(), expected.features.join(" ").as_str())?;
-        same("compiler", self.compiler.as_str(), expected.compiler)
+        expected.compiler.map_or(Ok(()), |compiler| same("compiler", self.compiler.as_str(), compiler))
     }
 }
 
@@ -196,15 +233,10 @@ fn check_micro_kernels(micro_kernels: &[Named]) -> Result<(), String> {
     if micro_kernels.is_empty() {
         return Err("it has no micro-kernels".to_string());
     }
-    for (at, Named { name, schedule: Schedule::Tiled(tiled) }) in micro_kernels.iter().enumerate() {
-        if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
-            return Err(format!("a schedule names {odd:?}, which is no identifier"));
-        }
-        if let Some(size) = tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
-            return Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}"));
-        }
-        if *name != tiled.name() {
-            return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", tiled.name()));
+    for (at, Named { name, schedule }) in micro_kernels.iter().enumerate() {
+        schedule.check()?;
+        if *name != schedule.name() {
+            return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", schedule.name()));
         }
         if micro_kernels[..at].iter().any(|earlier| earlier.name == *name) {
             return Err(format!("the micro-kernel {name:?} is there twice"));

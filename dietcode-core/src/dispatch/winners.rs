@@ -2,7 +2,7 @@
 
 use dietcode_syntax::KernelDef;
 
-use super::{Expected, Miss, Named, Tree, Tuned};
+use super::{Expected, Miss, Named, Schedule, Tree, Tuned};
 use crate::codegen::registry::Decision;
 use crate::config::Config;
 use crate::cpu_features;
@@ -39,17 +39,22 @@ impl Winners {
             space_hash: &config.space_hash(),
             cpu: &target.model,
             features: &cpu_features::names(target.features),
-            compiler: &target.compiler,
+            compiler: Some(&target.compiler),
         };
         let tuned = Tuned::load(&path, &expected)?;
-        let schedules: Vec<Tiled> = tuned.micro_kernels.iter().map(|named| named.tiled().clone()).collect();
-        for schedule in &schedules {
+        let mut schedules = Vec::new();
+        for Named { name, schedule } in &tuned.micro_kernels {
+            let Schedule::Tiled(schedule) = schedule else {
+                return Err(Miss::unusable(&path, CPU, &format!("its micro-kernel {name} is not one for a CPU")));
+            };
             if let Some(violation) = schedule.violations(def, target).first() {
                 let why = format!("its micro-kernel {} is not valid: {violation}", schedule.name());
                 return Err(Miss::unusable(&path, CPU, &why));
             }
+            schedules.push(schedule.clone());
         }
-        let decision = resolve(&tuned.tree, &tuned.micro_kernels, &shape_vars);
+        let names: Vec<&str> = tuned.micro_kernels.iter().map(|named| named.name.as_str()).collect();
+        let decision = resolve(&tuned.tree, &names, &shape_vars);
         Ok(Winners { schedules, decision, tuned: Some(tuned) })
     }
 
@@ -59,11 +64,11 @@ impl Winners {
     }
 }
 
-/// Names become positions. [`Tuned::load`] has checked that each is there.
-fn resolve(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Decision {
+/// Names become positions. Each is there: [`Tuned::load`] has checked it, or the tree was grown from these names.
+pub(super) fn resolve(tree: &Tree, names: &[&str], shape_vars: &[String]) -> Decision {
     match tree {
         Tree::Leaf(name) => {
-            let row = micro_kernels.iter().position(|named| named.name == *name);
+            let row = names.iter().position(|known| known == name);
             Decision::Pick(row.expect("a leaf names one of the micro-kernels"))
         }
         Tree::Split(split) => {
@@ -71,8 +76,8 @@ fn resolve(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Decis
             Decision::Split {
                 var: var.expect("a split names a shape variable"),
                 threshold: split.condition.at_most,
-                below: Box::new(resolve(&split.then, micro_kernels, shape_vars)),
-                above: Box::new(resolve(&split.otherwise, micro_kernels, shape_vars)),
+                below: Box::new(resolve(&split.then, names, shape_vars)),
+                above: Box::new(resolve(&split.otherwise, names, shape_vars)),
             }
         }
     }

@@ -42,6 +42,13 @@ pub struct Compiled {
     pub report: Vec<KernelReport>,
 }
 
+impl Compiled {
+    /// The report as JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a report has no key that is not text") + "\n"
+    }
+}
+
 /// What every translation unit is compiled with, besides the devices.
 const FLAGS: &[&str] = &[
     "-O3",
@@ -72,7 +79,20 @@ impl Nvcc {
     ///
     /// [`ErrorKind::Unavailable`] if there is none or no C++ compiler, with what to install.
     pub fn find() -> Result<Nvcc> {
-        let driver = find(|name| std::env::var_os(name))?;
+        Nvcc::find_with(|name| std::env::var_os(name))
+    }
+
+    /// Takes this program, whatever the environment names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Nvcc::find`].
+    pub fn named(path: &Path) -> Result<Nvcc> {
+        Nvcc::find_with(|name| if name == "NVCC" { Some(path.into()) } else { std::env::var_os(name) })
+    }
+
+    fn find_with(variable: impl Fn(&str) -> Option<OsString>) -> Result<Nvcc> {
+        let driver = find(variable)?;
         let host = match std::env::var_os("NVCC_CCBIN").filter(|value| !value.is_empty()) {
             Some(named) => Host { path: None, version: named.to_string_lossy().into_owned() },
             None => Host::find()?,

@@ -1,0 +1,60 @@
+//! What a multiprocessor does in a clock, as far as an estimate needs it.
+//!
+//! Sources: the table of arithmetic throughput in NVIDIA's CUDA C++ Programming Guide 13.0; clocks, memory bandwidth and dense
+//! tensor throughput from the data sheets of the parts that [`DeviceLimits::part`] names. The matrix units of 9.0 and 10.0
+//! are counted at what `mma.sync` reaches, about half of what their own instructions do.
+
+use crate::target::cuda::DeviceLimits;
+
+/// Throughputs of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Machine {
+    /// Fused multiply-adds of f32 that a multiprocessor completes in a clock.
+    pub(super) fma: f64,
+    /// The same of its matrix units, on f16 or bf16.
+    pub(super) half: f64,
+    /// The same on tf32.
+    pub(super) tf32: f64,
+    /// Clocks in a second, while it computes.
+    pub(super) clock: f64,
+    /// Bytes in a second from the device's memory.
+    pub(super) memory: f64,
+}
+
+/// Bytes that a multiprocessor's shared memory delivers in a clock: 32 banks of 4.
+pub(super) const SHARED: f64 = 128.0;
+
+/// Bytes in a clock that reach a multiprocessor through the second-level cache.
+pub(super) const GLOBAL: f64 = 32.0;
+
+/// Clocks until global memory answers.
+pub(super) const LATENCY: f64 = 500.0;
+
+/// Clocks until all threads of a block have met.
+pub(super) const BARRIER: f64 = 30.0;
+
+/// Seconds between the starts of two launches on one stream.
+pub(super) const LAUNCH: f64 = 2e-6;
+
+/// Warps of a block that keep the schedulers of a multiprocessor busy.
+pub(super) const SCHEDULERS: f64 = 4.0;
+
+impl Machine {
+    pub(super) fn of(device: &DeviceLimits) -> Machine {
+        let machine = |fma, half, tf32, gigahertz, gigabytes| Machine {
+            fma,
+            half,
+            tf32,
+            clock: gigahertz * 1e9,
+            memory: gigabytes * 1e9,
+        };
+        match (device.capability.major, device.capability.minor) {
+            (..=7, _) => machine(64.0, 512.0, 64.0, 1.59, 320.0),
+            (8, 0) => machine(64.0, 1024.0, 512.0, 1.41, 1555.0),
+            (8, ..=6) => machine(128.0, 512.0, 256.0, 1.74, 696.0),
+            (8, _) => machine(128.0, 512.0, 256.0, 2.52, 864.0),
+            (9, _) => machine(128.0, 1024.0, 512.0, 1.83, 3350.0),
+            (10.., _) => machine(128.0, 1024.0, 512.0, 1.85, 8000.0),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::codegen::cuda::translation_unit;
+use crate::sketch::{Count, Stage};
+
+const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+fn dense() -> KernelDef {
+    dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
+}
+
+fn a100() -> &'static DeviceLimits {
+    DeviceLimits::of("sm_80".parse().unwrap()).unwrap()
+}
+
+/// Square tiles of `thread · inner` elements, 8 deep.
+fn square(thread: i64, inner: i64) -> Blocked {
+    let along = |size: i64| BTreeMap::from([("i".to_owned(), size), ("j".to_owned(), size)]);
+    let stage = Stage { reduce_outside: true, ..Stage::default() };
+    Blocked {
+        thread: along(thread),
+        inner: along(inner),
+        reduce: BTreeMap::from([("k".to_owned(), 8)]),
+        stage: ["x", "w"].map(|name| (name.to_owned(), stage)).into(),
+        ..Blocked::default()
+    }
+}
+
+fn profile(blocked: &Blocked) -> Profile {
+    Profile::of(&dense(), blocked, &translation_unit(&dense(), blocked, a100()).unwrap()).unwrap()
+}
+
+fn predict(blocked: &Blocked, shape: [i64; 3]) -> Prediction {
+    let profile = profile(blocked);
+    profile.predict(&dense(), a100(), &profile.resources(a100(), None), &shape)
+}
+
+/// The shape variables come in the order M, K, N.
+fn shape(m: i64, n: i64, k: i64) -> [i64; 3] {
+    let var = |name: &str| match name {
+        "M" => m,
+        "N" => n,
+        _ => k,
+    };
+    let vars: Vec<i64> = dense().shape_vars.iter().map(|v| var(&v.name)).collect();
+    vars.try_into().unwrap()
+}
+
+#[test]
+fn a_block_is_counted_as_one_would_by_hand() {
+    let profile = profile(&square(16, 4));
+    let (work, _) = &profile.kernels[0];
+    let counts = work.at(&|name| if name == "K" { 64.0 } else { 640.0 });
+    // A tile of 64 × 64 over 64 steps, of which each thread has 4 × 4 and reads 4 + 4 elements a step.
+    // Each element that is copied is selected, itself or zero.
+    assert_eq!(counts.arithmetic, 64.0 * 64.0 * 64.0 + 2.0 * 64.0 * 64.0);
+    let filled = 2.0 * 64.0 * 64.0 * 4.0;
+    assert_eq!(counts.shared_bytes, filled + 256.0 * 64.0 * 8.0 * 4.0);
+    assert_eq!(counts.global_bytes, filled + 64.0 * 64.0 * 4.0);
+    assert_eq!(counts.barriers, 2.0 * 8.0);
+    assert_eq!(work.registers, 16);
+}
+
+#[test]
+fn large_tiles_win_large_instances_and_small_tiles_small_ones() {
+    let (small, large) = (square(16, 2), square(16, 8));
+    let seconds = |blocked: &Blocked, shape| predict(blocked, shape).seconds;
+    let (narrow, wide) = (shape(32, 2304, 768), shape(4096, 4096, 1024));
+    assert!(seconds(&large, wide) < seconds(&small, wide));
+    assert!(seconds(&small, narrow) < seconds(&large, narrow));
+}
+
+#[test]
+fn nothing_is_faster_than_the_device() {
+    for blocked in [square(8, 4), square(16, 4), square(16, 8), Blocked { stages: Count(2), ..square(16, 8) }] {
+        for shape in [shape(1, 1, 1), shape(80, 2304, 768), shape(2048, 2304, 768), shape(8192, 8192, 8192)] {
+            let prediction = predict(&blocked, shape);
+            let peak = 108.0 * 64.0 * 1.41e9;
+            let products = shape.iter().product::<i64>() as f64;
+            assert!(prediction.seconds >= products / peak && prediction.seconds.is_finite(), "{prediction:?}");
+            assert!(prediction.padding_ratio >= 1.0 && prediction.occupancy <= 1.0, "{prediction:?}");
+        }
+    }
+}
+
+#[test]
+fn overlapping_and_sharing_sums_help_where_they_should() {
+    let plain = square(16, 4);
+    let shape = shape(64, 64, 1 << 16);
+    let split = Blocked { split: BTreeMap::from([("k".to_owned(), 16)]), ..plain.clone() };
+    let overlapped = Blocked { stages: Count(2), ..plain.clone() };
+    let seconds = |blocked: &Blocked| predict(blocked, shape).seconds;
+    assert!(seconds(&overlapped) < seconds(&plain));
+    assert!(seconds(&split) < seconds(&plain) / 4.0);
+}
+
+#[test]
+fn what_does_not_fit_takes_forever() {
+    let profile = profile(&square(16, 8));
+    let greedy = [Resources { threads: 256, registers: 255, shared_bytes: 1 << 30 }];
+    let prediction = profile.predict(&dense(), a100(), &greedy, &shape(64, 64, 64));
+    assert_eq!((prediction.seconds, prediction.resident), (f64::INFINITY, 0));
+}

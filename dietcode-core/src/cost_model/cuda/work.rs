@@ -1,0 +1,258 @@
+//! What one block of a GPU's kernel does, counted in its loops before they are written out.
+//!
+//! Any nest can be counted: nothing here knows what it computes. Extents that depend on the shape stay expressions, so that
+//! a kernel is walked once and evaluated at as many shapes as there are.
+
+use crate::Result;
+use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Operand, Scope, Stmt, holds};
+use crate::lower::lower_observed;
+use crate::schedule::Schedule;
+
+/// What a block does in all of its threads together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Instructions on elements; a multiplication with the addition behind it is one.
+    pub arithmetic: f64,
+    /// Multiply-adds of matrix units on f16 or bf16.
+    pub half: f64,
+    /// Multiply-adds of matrix units on f32 rounded to tf32.
+    pub tf32: f64,
+    /// Bytes to and from shared memory.
+    pub shared_bytes: f64,
+    /// Bytes to and from global memory.
+    pub global_bytes: f64,
+    /// How often its threads meet.
+    pub barriers: f64,
+}
+
+/// The counts of a block, as a function of the shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Counts for each product of extents that depends on the shape.
+    terms: Vec<(Expr, Counts)>,
+    /// 32-bit registers that a thread's arrays fill where most are alive.
+    pub registers: u32,
+}
+
+/// The last pass before the loops inside of a thread's tile are written out, and with them which element is used how often.
+const PASS: &str = "registers";
+
+/// Instructions that a function without one of its own is made of.
+const FUNCTION: f64 = 16.0;
+
+impl Work {
+    /// Counts what a schedule's kernel does.
+    ///
+    /// # Errors
+    /// Those of [`lower`](crate::lower::lower).
+    pub fn of(schedule: &Schedule) -> Result<Work> {
+        let mut body = Stmt::Seq(Vec::new());
+        lower_observed(schedule, &mut |pass, made| {
+            if pass == PASS {
+                body = made.clone();
+            }
+        })?;
+        let mut counter = Counter::default();
+        counter.stmt(&body);
+        Ok(Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) })
+    }
+
+    /// The counts at a shape, given as the values of its variables. Numbers that no integer holds stay numbers.
+    pub fn at(&self, value: &impl Fn(&str) -> f64) -> Counts {
+        let mut sum = Counts::default();
+        for (times, counts) in &self.terms {
+            sum.add(counts, count(times, value).max(0.0));
+        }
+        sum
+    }
+}
+
+/// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
+pub fn count(e: &Expr, value: &impl Fn(&str) -> f64) -> f64 {
+    let sub = |e: &Expr| count(e, value);
+    match e {
+        Expr::Int(n) => *n as f64,
+        Expr::Float(x) => *x,
+        Expr::Var(name) => value(name),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (sub(a), sub(b));
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => (a / b).floor(),
+                BinaryOp::Mod => a - b * (a / b).floor(),
+                BinaryOp::Min => a.min(b),
+                BinaryOp::Max => a.max(b),
+                BinaryOp::And => f64::from(a != 0.0 && b != 0.0),
+            }
+        }
+        Expr::Compare(op, a, b) => f64::from(holds(*op, &sub(a), &sub(b))),
+        Expr::Select(c, a, b) => sub(if sub(c) != 0.0 { a } else { b }),
+        Expr::Cast(_, e) => sub(e),
+        Expr::Load(..) | Expr::Call(..) => 0.0,
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts, times: f64) {
+        self.arithmetic += times * other.arithmetic;
+        self.half += times * other.half;
+        self.tf32 += times * other.tf32;
+        self.shared_bytes += times * other.shared_bytes;
+        self.global_bytes += times * other.global_bytes;
+        self.barriers += times * other.barriers;
+    }
+}
+
+/// A loop around what is being counted.
+struct Around {
+    var: Name,
+    extent: Expr,
+    kind: ForKind,
+}
+
+#[derive(Default)]
+struct Counter {
+    loops: Vec<Around>,
+    lets: Vec<(Name, Expr)>,
+    terms: Vec<(Expr, Counts)>,
+    /// Bytes of a thread's arrays that are alive here, and at the most.
+    registers: i64,
+    most_registers: i64,
+}
+
+impl Counter {
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::For { kind: ForKind::BlockIdx, body, .. } | Stmt::IfThenElse { then: body, .. } => self.stmt(body),
+            Stmt::For { var, extent, kind, body } => {
+                self.loops.push(Around { var: var.clone(), extent: extent.clone(), kind: *kind });
+                self.stmt(body);
+                self.loops.pop();
+            }
+            Stmt::Let { var, value, body } => {
+                self.lets.push((var.clone(), value.clone()));
+                self.stmt(body);
+                self.lets.pop();
+            }
+            Stmt::Allocate { buffer, body } => {
+                let bytes = bytes_of_thread(buffer);
+                self.registers += bytes;
+                self.most_registers = self.most_registers.max(self.registers);
+                self.stmt(body);
+                self.registers -= bytes;
+            }
+            Stmt::Store { buffer, index, value } => {
+                self.value(value);
+                self.access(buffer, index, buffer.dtype.bytes());
+            }
+            Stmt::Sync => self.add(Counts { barriers: 1.0, ..Counts::default() }, |l| l.kind != ForKind::ThreadIdx),
+            Stmt::Seq(all) => all.iter().for_each(|stmt| self.stmt(stmt)),
+            Stmt::View { body, .. } => self.stmt(body),
+            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+        }
+    }
+
+    fn intrinsic(&mut self, intrinsic: &Intrinsic) {
+        match intrinsic {
+            Intrinsic::Copy { to, to_index, from, from_index, lanes, .. } => {
+                self.access(to, to_index, lanes * to.dtype.bytes());
+                self.access(from, from_index, lanes * from.dtype.bytes());
+            }
+            // A warp reads a fragment of 32 bytes a row; each thread has its share of the rows.
+            Intrinsic::LoadMatrix { from, from_index, operand, fragments, .. } => {
+                let rows = if *operand == Operand::A { 16 } else { 8 };
+                self.access(from, from_index, rows * fragments);
+            }
+            Intrinsic::Mma { a, .. } => {
+                let steps = 32 / a.dtype.bytes();
+                let products = (16 * 8 * steps) as f64 / 32.0;
+                let (half, tf32) = if a.dtype.bytes() == 2 { (products, 0.0) } else { (0.0, products) };
+                self.add(Counts { half, tf32, ..Counts::default() }, |_| true);
+            }
+            Intrinsic::AtomicAdd { to, index, value } => {
+                self.value(value);
+                self.access(to, index, 2 * to.dtype.bytes());
+            }
+            Intrinsic::TransposeCopy { .. } | Intrinsic::Commit | Intrinsic::Wait(_) => {}
+        }
+    }
+
+    /// The arithmetic of an element, and what it reads.
+    fn value(&mut self, e: &Expr) {
+        let arithmetic = instructions(e);
+        if arithmetic > 0.0 {
+            self.add(Counts { arithmetic, ..Counts::default() }, |_| true);
+        }
+        e.visit(&mut |e| {
+            if let Expr::Load(buffer, index) = e {
+                self.access(buffer, index, buffer.dtype.bytes());
+            }
+        });
+    }
+
+    /// An access of a thread; the loops that are written out repeat it only if the address moves with them.
+    fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64) {
+        let bytes = bytes as f64;
+        let counts = match buffer.scope {
+            Scope::Shared => Counts { shared_bytes: bytes, ..Counts::default() },
+            Scope::Global => Counts { global_bytes: bytes, ..Counts::default() },
+            _ => return,
+        };
+        let lets = std::mem::take(&mut self.lets);
+        let written_out = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
+        self.add(counts, |l| !written_out(l.kind) || index.iter().any(|e| moves(e, &l.var, &lets)));
+        self.lets = lets;
+    }
+
+    /// Adds what happens in every iteration of the loops that `repeats` names.
+    fn add(&mut self, counts: Counts, repeats: impl Fn(&Around) -> bool) {
+        let (mut constant, mut dynamic) = (1.0, Expr::Int(1));
+        for l in self.loops.iter().filter(|l| repeats(l)) {
+            match l.extent.as_int() {
+                Some(extent) => constant *= extent as f64,
+                None => dynamic = dynamic * l.extent.clone(),
+            }
+        }
+        let at = self.terms.iter().position(|(times, _)| *times == dynamic).unwrap_or_else(|| {
+            self.terms.push((dynamic, Counts::default()));
+            self.terms.len() - 1
+        });
+        self.terms[at].1.add(&counts, constant);
+    }
+}
+
+/// Whether an expression changes with a variable, also through what a `let` stands for.
+fn moves(e: &Expr, var: &str, lets: &[(Name, Expr)]) -> bool {
+    let through = |(at, (name, value)): (usize, &(Name, Expr))| e.uses(name) && moves(value, var, &lets[..at]);
+    e.uses(var) || lets.iter().enumerate().any(through)
+}
+
+/// What an array takes of a thread's registers; those in memory take none.
+fn bytes_of_thread(buffer: &Buffer) -> i64 {
+    let elements = || buffer.shape.iter().filter_map(Expr::as_int).product::<i64>();
+    match buffer.scope {
+        Scope::Local | Scope::Register => elements() * buffer.dtype.bytes(),
+        Scope::Fragment => elements() * 4,
+        _ => 0,
+    }
+}
+
+/// Instructions on elements; indices and conditions on them are not counted.
+fn instructions(e: &Expr) -> f64 {
+    match e {
+        Expr::Binary(op, a, b) => {
+            let product = |e: &Expr| matches!(e, Expr::Binary(BinaryOp::Mul, ..));
+            let fused = *op == BinaryOp::Add && (product(a) || product(b));
+            instructions(a) + instructions(b) + if fused { 0.0 } else { 1.0 }
+        }
+        Expr::Compare(_, a, b) => instructions(a) + instructions(b) + 1.0,
+        Expr::Select(_, a, b) => instructions(a) + instructions(b) + 1.0,
+        Expr::Call(function, arguments) => {
+            let long = matches!(function, Function::Exp | Function::Tanh | Function::Sqrt);
+            arguments.iter().map(instructions).sum::<f64>() + if long { FUNCTION } else { 1.0 }
+        }
+        Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) | Expr::Cast(..) => 0.0,
+    }
+}

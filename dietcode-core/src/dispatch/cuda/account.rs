@@ -1,0 +1,146 @@
+//! Why these micro-kernels: what is written beside them and shown to people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::cost_model::cuda::Prediction;
+use crate::target::cuda::{ComputeCapability, KernelReport};
+
+/// An account of a kernel's choice on all devices.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Account {
+    /// The kernel's name.
+    pub kernel: String,
+    /// One entry for each device, oldest first.
+    pub devices: Vec<DeviceAccount>,
+}
+
+/// The choice on one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceAccount {
+    /// The device.
+    pub capability: ComputeCapability,
+    /// The part that estimates are made for.
+    pub part: String,
+    /// Where the choice comes from.
+    pub source: Source,
+    /// The kernels of the chosen micro-kernels.
+    pub launches: Vec<LaunchAccount>,
+    /// What runs the config's instances.
+    pub instances: Vec<InstanceAccount>,
+}
+
+/// Where a choice comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A tuned file.
+    Tuned,
+    /// The model, out of so many valid candidates.
+    Predicted {
+        /// How many there were.
+        candidates: usize,
+    },
+    /// There was nothing to choose from.
+    Default,
+}
+
+/// What one kernel takes of the device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LaunchAccount {
+    /// The micro-kernel that it is part of.
+    pub micro_kernel: String,
+    /// Its symbol.
+    pub symbol: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Shared memory of a block in bytes.
+    pub shared_bytes: u32,
+    /// Blocks that a multiprocessor holds.
+    pub blocks_per_sm: u32,
+    /// What allows no more.
+    pub limiter: String,
+    /// What the compiler reported; null where none was asked and the figures are estimates.
+    pub report: Option<KernelReport>,
+}
+
+/// An instance and what runs it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstanceAccount {
+    /// The values of the shape variables.
+    pub shape: BTreeMap<String, i64>,
+    /// The micro-kernel.
+    pub micro_kernel: String,
+    /// What is expected of it.
+    pub predicted: Prediction,
+}
+
+impl Account {
+    /// The same as JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("an account has no key that is not text") + "\n"
+    }
+
+    /// What concerns one micro-kernel, on the devices that were given it.
+    pub fn of(&self, micro_kernel: &str) -> Account {
+        let mut devices = self.devices.clone();
+        for device in &mut devices {
+            device.launches.retain(|launch| launch.micro_kernel == micro_kernel);
+            device.instances.retain(|instance| instance.micro_kernel == micro_kernel);
+        }
+        devices.retain(|device| !device.launches.is_empty());
+        Account { kernel: self.kernel.clone(), devices }
+    }
+
+    /// A table for a comment: a line for each device, kernel and instance.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for device in &self.devices {
+            device.write(&mut text).expect("a String takes all that is written");
+        }
+        text
+    }
+}
+
+impl DeviceAccount {
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let source = match self.source {
+            Source::Tuned => "as its tuned file says".to_owned(),
+            Source::Predicted { candidates } => format!("foreseen to be the best of {candidates}"),
+            Source::Default => "the default".to_owned(),
+        };
+        writeln!(text, "{} ({}): {source}", self.capability, self.part)?;
+        for launch in &self.launches {
+            let LaunchAccount { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
+            let name =
+                if launch.symbol.ends_with("_finish") { "  and its second kernel" } else { &launch.micro_kernel };
+            write!(
+                text,
+                "  {name}: {threads} threads, {registers} registers, {shared_bytes} bytes of shared memory, {blocks_per_sm} \
+                 blocks a multiprocessor ({limiter})"
+            )?;
+            text.push_str(match &launch.report {
+                None => ", estimated\n",
+                Some(report) if report.spills() => ", SPILLS: nothing else serves its instances\n",
+                Some(_) => ", no spills\n",
+            });
+        }
+        for InstanceAccount { shape, micro_kernel, predicted } in &self.instances {
+            let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var}={value}")).collect();
+            writeln!(
+                text,
+                "  {}: {micro_kernel}, {:.1} us, {} blocks, occupancy {:.0}%, padding ratio {:.3}",
+                shape.join(","),
+                predicted.seconds * 1e6,
+                predicted.blocks,
+                100.0 * predicted.occupancy,
+                predicted.padding_ratio
+            )?;
+        }
+        Ok(())
+    }
+}

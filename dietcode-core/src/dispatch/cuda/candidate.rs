@@ -1,0 +1,68 @@
+//! A micro-kernel that may be chosen, with all that is known of it.
+
+use dietcode_syntax::KernelDef;
+
+use crate::codegen::cuda::{CudaUnit, translation_unit};
+use crate::cost_model::cuda::{Prediction, Profile};
+use crate::sketch::Blocked;
+use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, Resources};
+use crate::{Error, Result};
+
+/// A micro-kernel, its translation unit, and what the compiler reported of it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The parameters.
+    pub blocked: Blocked,
+    /// The source and its launches.
+    pub unit: CudaUnit,
+    /// The devices, of those asked for, that can hold it; oldest first.
+    pub devices: Vec<&'static DeviceLimits>,
+    /// What the compiler said, one entry for each kernel on each device; `None` before it was asked.
+    pub reports: Option<Vec<KernelReport>>,
+    profile: Profile,
+}
+
+impl Candidate {
+    /// The candidate for those of the devices on which it is valid.
+    ///
+    /// # Errors
+    /// Why it is valid on none of them.
+    pub(super) fn new(def: &KernelDef, blocked: Blocked, devices: &[&'static DeviceLimits]) -> Result<Candidate> {
+        let violations = |device: &&'static DeviceLimits| blocked.violations(def, device);
+        let valid: Vec<_> = devices.iter().copied().filter(|device| violations(device).is_empty()).collect();
+        let Some(device) = valid.first() else {
+            let why = devices.first().map(violations).unwrap_or_default();
+            return Err(Error::input(format!("`{}` is not valid: {}", blocked.name(), why.join("; "))));
+        };
+        let unit = translation_unit(def, &blocked, device)?;
+        let profile = Profile::of(def, &blocked, &unit)?;
+        Ok(Candidate { blocked, unit, devices: valid, reports: None, profile })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.unit.name
+    }
+
+    /// The devices that its code is compiled for.
+    pub fn capabilities(&self) -> Vec<ComputeCapability> {
+        self.devices.iter().map(|device| device.capability).collect()
+    }
+
+    /// What each launch takes of a device, as reported or estimated.
+    pub fn resources(&self, device: &DeviceLimits) -> Vec<Resources> {
+        self.profile.resources(device, self.reports.as_deref())
+    }
+
+    /// What is expected of it at a shape; nothing on a device that cannot hold it.
+    pub fn predict(&self, def: &KernelDef, device: &'static DeviceLimits, shape: &[i64]) -> Option<Prediction> {
+        let held = self.devices.contains(&device);
+        held.then(|| self.profile.predict(def, device, &self.resources(device), shape))
+    }
+
+    /// Whether the compiler reported on a device that registers did not suffice.
+    pub fn spills(&self, device: &DeviceLimits) -> bool {
+        let reports = self.reports.iter().flatten();
+        reports.filter(|report| report.capability == device.capability).any(KernelReport::spills)
+    }
+}

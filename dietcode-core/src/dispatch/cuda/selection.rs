@@ -1,0 +1,275 @@
+//! Chooses, has the chosen compiled, and chooses again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dietcode_syntax::KernelDef;
+
+use super::account::{Account, DeviceAccount, InstanceAccount, LaunchAccount, Source};
+use super::candidate::Candidate;
+use super::tuned;
+use crate::codegen::registry::{Capability, Decision};
+use crate::config::{Config, CudaConfig};
+use crate::dispatch::foresee::{around, lessons};
+use crate::dispatch::winners::resolve;
+use crate::dispatch::{Label, Miss, Scores, Tree, grow, select};
+use crate::sketch::Blocked;
+use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
+use crate::{Error, ErrorKind, Result};
+
+/// As many of a config's candidates are considered, from the first on: each is lowered, and a build shall not take minutes.
+const MOST_CANDIDATES: usize = 256;
+
+/// A kernel's micro-kernels for some devices, while they are being chosen.
+#[derive(Debug)]
+pub struct Selection {
+    def: KernelDef,
+    vars: Vec<String>,
+    /// The config's instances.
+    shapes: Vec<Vec<i64>>,
+    weights: Vec<f64>,
+    /// Shapes around them, which the tree is taught.
+    around: Vec<Vec<i64>>,
+    tolerance: f64,
+    devices: Vec<&'static DeviceLimits>,
+    candidates: Vec<Candidate>,
+    /// The trees of tuned files.
+    tuned: BTreeMap<ComputeCapability, Tree>,
+    from_config: bool,
+    /// The tuned files that were not used, and why.
+    pub misses: Vec<Miss>,
+}
+
+/// The micro-kernels that were chosen.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The rows of the kernel's table.
+    pub micro_kernels: Vec<Candidate>,
+    /// For each device the way to a row, oldest first.
+    pub decisions: Vec<(Capability, Decision)>,
+    /// Why they were chosen.
+    pub account: Account,
+}
+
+impl Selection {
+    /// Starts to choose for these devices; `compiler` is nvcc's version, if there is one, for the provenance of tuned files.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Input`] if an instance of the config is none of the nest; [`ErrorKind::Unavailable`] if no micro-kernel
+    /// is possible at all.
+    pub fn new(
+        def: &KernelDef,
+        config: Option<&Config>,
+        capabilities: &[ComputeCapability],
+        compiler: Option<&str>,
+    ) -> Result<Selection> {
+        let capabilities: BTreeSet<ComputeCapability> = capabilities.iter().copied().collect();
+        let devices = capabilities.into_iter().map(DeviceLimits::of).collect::<Result<Vec<_>>>()?;
+        let mut selection = Selection {
+            def: def.clone(),
+            vars: Config::shape_vars(def),
+            shapes: Vec::new(),
+            weights: Vec::new(),
+            around: Vec::new(),
+            tolerance: 0.0,
+            devices,
+            candidates: Vec::new(),
+            tuned: BTreeMap::new(),
+            from_config: false,
+            misses: Vec::new(),
+        };
+        // The default comes first: of equals the first is chosen.
+        for device in selection.devices.clone() {
+            selection.candidates_from(Blocked::default_for(def, device));
+        }
+        if let Some(config) = config {
+            selection.read(config, compiler)?;
+        }
+        match selection.devices.iter().find(|device| !selection.candidates.iter().any(|c| c.devices.contains(device))) {
+            Some(device) => Err(selection.none_for(device)),
+            None => Ok(selection),
+        }
+    }
+
+    fn none_for(&self, device: &DeviceLimits) -> Error {
+        let why = "its nest has no loop that blocks and threads could share, and its config names no micro-kernel";
+        Error::new(ErrorKind::Unavailable, format!("`{}` cannot be had on {}: {why}", self.def.name, device.capability))
+    }
+
+    /// Takes in the instances, the candidates and the tuned files of a config.
+    fn read(&mut self, config: &Config, compiler: Option<&str>) -> Result<()> {
+        let shape = |wkl| config.shape_of(&self.vars, wkl);
+        self.shapes = config.wkl_insts.iter().map(shape).collect::<Result<_>>()?;
+        self.weights = config.weights.clone();
+        self.around = around(config, &self.vars, &config.wkl_insts);
+        self.tolerance = config.search.tolerance;
+        let Some(cuda) = &config.cuda else { return Ok(()) };
+        for device in self.devices.clone() {
+            self.read_tuned((config, cuda), device, compiler);
+        }
+        if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
+            let before = self.candidates.len();
+            self.candidates_from(cuda.candidates().take(MOST_CANDIDATES));
+            self.from_config = self.candidates.len() > before;
+        }
+        Ok(())
+    }
+
+    fn read_tuned(&mut self, config: (&Config, &CudaConfig), device: &'static DeviceLimits, compiler: Option<&str>) {
+        match tuned::load(config, &self.def, device, compiler) {
+            Ok((micro_kernels, tree)) => {
+                self.candidates_from(micro_kernels);
+                self.tuned.insert(device.capability, tree);
+            }
+            Err(miss) => self.misses.push(miss),
+        }
+    }
+
+    /// Adds those that are valid on any device and not there yet.
+    fn candidates_from(&mut self, all: impl IntoIterator<Item = Blocked>) {
+        for blocked in all {
+            if !self.candidates.iter().any(|candidate| candidate.blocked == blocked) {
+                self.candidates.extend(Candidate::new(&self.def, blocked, &self.devices));
+            }
+        }
+    }
+
+    /// What is chosen as things stand and was not compiled yet.
+    pub fn wanted(&self) -> Vec<&Candidate> {
+        let chosen = self.rows(&self.trees());
+        chosen.into_iter().map(|at| &self.candidates[at]).filter(|candidate| candidate.reports.is_none()).collect()
+    }
+
+    /// Takes in what the compiler reported of a micro-kernel.
+    pub fn learn(&mut self, name: &str, reports: Vec<KernelReport>) {
+        if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.name() == name) {
+            candidate.reports = Some(reports);
+        }
+    }
+
+    /// The choice as things stand.
+    pub fn conclude(&self) -> Choice {
+        let trees = self.trees();
+        let rows = self.rows(&trees);
+        let names: Vec<&str> = rows.iter().map(|row| self.candidates[*row].name()).collect();
+        let decision = |(device, tree): (&&'static DeviceLimits, &Tree)| {
+            let ComputeCapability { major, minor } = device.capability;
+            ((major, minor), resolve(tree, &names, &self.vars))
+        };
+        let account = |(device, tree): (&&'static DeviceLimits, &Tree)| self.account(device, tree);
+        Choice {
+            micro_kernels: rows.iter().map(|row| self.candidates[*row].clone()).collect(),
+            decisions: self.devices.iter().zip(&trees).map(decision).collect(),
+            account: Account {
+                kernel: self.def.name.clone(),
+                devices: self.devices.iter().zip(&trees).map(account).collect(),
+            },
+        }
+    }
+
+    /// The way to a micro-kernel on each device.
+    fn trees(&self) -> Vec<Tree> {
+        let tree = |device: &&'static DeviceLimits| {
+            self.tuned.get(&device.capability).cloned().unwrap_or_else(|| self.foreseen(device))
+        };
+        self.devices.iter().map(tree).collect()
+    }
+
+    /// The candidates at the leaves of all trees, each once, in the order of their first use.
+    fn rows(&self, trees: &[Tree]) -> Vec<usize> {
+        let mut rows = Vec::new();
+        for leaf in trees.iter().flat_map(Tree::leaves) {
+            let row = self.candidates.iter().position(|candidate| candidate.name() == leaf);
+            rows.extend(row.filter(|row| !rows.contains(row)));
+        }
+        rows
+    }
+
+    /// The tree of what the model foresees.
+    fn foreseen(&self, device: &'static DeviceLimits) -> Tree {
+        let usable: Vec<&Candidate> = self.candidates.iter().filter(|c| c.devices.contains(&device)).collect();
+        let scores: Vec<Vec<f64>> = usable.iter().map(|c| self.scores(c, device)).collect();
+        let scores = spilling_last(&usable, device, scores);
+        let picks = select(Scores { scores: &scores, weights: &self.weights, tolerance: self.tolerance });
+        let first = usable[0].name();
+        let labels: Vec<Label<'_>> = self
+            .shapes
+            .iter()
+            .zip(&picks)
+            .map(|(shape, pick)| (&shape[..], pick.map_or(first, |pick| usable[pick].name())))
+            .collect();
+        let tree = grow(&self.vars, &labels).unwrap_or_else(|| Tree::Leaf(first.to_owned()));
+        let winners = usable.iter().filter(|c| c.name() == first || tree.leaves().any(|leaf| leaf == c.name()));
+        let winners: Vec<String> = winners.filter(|c| !c.spills(device)).map(|c| c.name().to_owned()).collect();
+        let throughput = |name: &str, shape: &[i64]| {
+            let candidate = usable.iter().find(|candidate| candidate.name() == name);
+            candidate.and_then(|c| c.predict(&self.def, device, shape)).map_or(0.0, |p| 1.0 / p.seconds)
+        };
+        let lessons = lessons(&tree, &self.vars, &self.around, &winners, throughput);
+        let lessons = lessons.iter().map(|(shape, name)| (&shape[..], &name[..]));
+        grow(&self.vars, &labels.into_iter().chain(lessons).collect::<Vec<Label<'_>>>()).unwrap_or(tree)
+    }
+
+    /// Calls in a second on each instance.
+    fn scores(&self, candidate: &Candidate, device: &'static DeviceLimits) -> Vec<f64> {
+        let score = |shape: &Vec<i64>| candidate.predict(&self.def, device, shape).map_or(0.0, |p| 1.0 / p.seconds);
+        self.shapes.iter().map(score).collect()
+    }
+
+    fn account(&self, device: &'static DeviceLimits, tree: &Tree) -> DeviceAccount {
+        let by_name = |name: &str| self.candidates.iter().find(|candidate| candidate.name() == name);
+        let instance = |shape: &Vec<i64>| {
+            let name = tree.pick(&self.vars, shape);
+            Some(InstanceAccount {
+                shape: self.vars.iter().cloned().zip(shape.iter().copied()).collect(),
+                micro_kernel: name.to_owned(),
+                predicted: by_name(name)?.predict(&self.def, device, shape)?,
+            })
+        };
+        let candidates = self.candidates.iter().filter(|c| c.devices.contains(&device)).count();
+        let source = match self.tuned.contains_key(&device.capability) {
+            true => Source::Tuned,
+            false if self.from_config => Source::Predicted { candidates },
+            false => Source::Default,
+        };
+        let chosen = self.rows(std::slice::from_ref(tree));
+        DeviceAccount {
+            capability: device.capability,
+            part: device.part.to_owned(),
+            source,
+            launches: chosen.into_iter().flat_map(|row| launches(&self.candidates[row], device)).collect(),
+            instances: self.shapes.iter().filter_map(instance).collect(),
+        }
+    }
+}
+
+/// What a micro-kernel that spills scores on an instance counts only if no other scores there.
+fn spilling_last(all: &[&Candidate], device: &DeviceLimits, mut scores: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let spills: Vec<bool> = all.iter().map(|candidate| candidate.spills(device)).collect();
+    for instance in 0..scores.first().map_or(0, Vec::len) {
+        if spills.iter().zip(&scores).any(|(spills, of)| !spills && of[instance] > 0.0) {
+            scores.iter_mut().zip(&spills).filter(|(_, spills)| **spills).for_each(|(of, _)| of[instance] = 0.0);
+        }
+    }
+    scores
+}
+
+fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchAccount> {
+    let of = |(launch, resources): (&crate::codegen::cuda::CudaLaunch, crate::target::cuda::Resources)| {
+        let occupancy = blocks_per_sm(device, &resources);
+        let mut reports = candidate.reports.iter().flatten();
+        LaunchAccount {
+            micro_kernel: candidate.name().to_owned(),
+            symbol: launch.symbol.clone(),
+            threads: resources.threads,
+            registers: resources.registers,
+            shared_bytes: resources.shared_bytes,
+            blocks_per_sm: occupancy.blocks,
+            limiter: occupancy.limiter.to_string(),
+            report: reports.find(|r| r.capability == device.capability && r.symbol == launch.symbol).cloned(),
+        }
+    };
+    candidate.unit.launches.iter().zip(candidate.resources(device)).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use super::*;
+use crate::dispatch::{FORMAT, Named, Provenance, Tuned};
+
+const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+const CONFIG: &str = r#"{
+  "kernel": { "source": "ops.rs", "function": "dense" },
+  "shape": { "M": "16*T", "K": 768, "N": 2304 },
+  "wkl_insts": [{ "T": 1 }, { "T": 16 }, { "T": 256 }],
+  "targets": { "cuda": { "capabilities": ["sm_80"], "generators": [{
+    "family": "blocked",
+    "thread": [{ "i": 16, "j": 16 }],
+    "inner": [{ "i": 1, "j": 4 }, { "i": 4, "j": 4 }, { "i": 8, "j": 8 }],
+    "reduce": [{ "k": 16 }],
+    "stage": [{ "x": { "reduce_outside": true }, "w": { "reduce_outside": true } }],
+    "stages": [1, 2]
+  }] } }
+}"#;
+
+fn dense() -> KernelDef {
+    dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
+}
+
+fn sm_80() -> ComputeCapability {
+    "sm_80".parse().unwrap()
+}
+
+fn config() -> (tempfile::TempDir, Config) {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Config::parse(folder.path().join("dense.json"), CONFIG).unwrap();
+    (folder, config)
+}
+
+fn selection(config: Option<&Config>) -> Selection {
+    Selection::new(&dense(), config, &[sm_80()], Some("13.0.88")).unwrap()
+}
+
+/// What a compiler would say of a micro-kernel.
+fn reports(candidate: &Candidate, registers: u32, spills: u32) -> Vec<KernelReport> {
+    let report = |launch: &crate::codegen::cuda::CudaLaunch| KernelReport {
+        capability: sm_80(),
+        symbol: launch.symbol.clone(),
+        registers,
+        spill_stores: spills,
+        spill_loads: spills,
+        stack_frame: 0,
+        shared_bytes: 0,
+        constant_bytes: 0,
+        barriers: 1,
+    };
+    candidate.unit.launches.iter().map(report).collect()
+}
+
+/// Compiles what is wanted until nothing is; `spills` says of which the compiler reports spills.
+fn settle(selection: &mut Selection, spills: impl Fn(&str) -> bool) -> (Choice, usize) {
+    let mut compiled = 0;
+    loop {
+        let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
+        if wanted.is_empty() {
+            return (selection.conclude(), compiled);
+        }
+        for candidate in wanted {
+            compiled += 1;
+            let spills = u32::from(spills(candidate.name()));
+            selection.learn(candidate.name(), reports(&candidate, 100, spills));
+        }
+    }
+}
+
+#[test]
+fn instances_get_what_the_model_foresees_and_the_tree_leads_there() {
+    let (_folder, config) = config();
+    let (choice, compiled) = settle(&mut selection(Some(&config)), |_| false);
+    let [device] = &choice.account.devices[..] else { panic!("{:?}", choice.account) };
+    assert!(matches!(device.source, Source::Predicted { candidates: 7 }), "{:?}", device.source);
+    assert!(choice.micro_kernels.len() >= 2 && compiled < 7, "{}", choice.account.text());
+    let (capability, decision) = &choice.decisions[0];
+    assert_eq!(*capability, (8, 0));
+    for instance in &device.instances {
+        let shape: Vec<i64> = dense().shape_vars.iter().map(|var| instance.shape[&var.name]).collect();
+        assert_eq!(choice.micro_kernels[decision.pick(&shape)].name(), instance.micro_kernel);
+    }
+    let tile = |at: usize| choice.micro_kernels.iter().find(|c| c.name() == device.instances[at].micro_kernel).unwrap();
+    assert!(tile(0).blocked.block_tile("i") < tile(2).blocked.block_tile("i"), "{}", choice.account.text());
+    assert!(device.launches.iter().all(|launch| launch.report.is_some() && launch.registers == 100));
+}
+
+#[test]
+fn what_spills_is_not_chosen_unless_nothing_else_is_left() {
+    let (_folder, config) = config();
+    let (before, _) = settle(&mut selection(Some(&config)), |_| false);
+    let best = before.account.devices[0].instances[2].micro_kernel.clone();
+    let (after, _) = settle(&mut selection(Some(&config)), |name| name == best);
+    assert!(after.micro_kernels.iter().all(|candidate| candidate.name() != best), "{}", after.account.text());
+    let (all, _) = settle(&mut selection(Some(&config)), |_| true);
+    assert!(all.account.text().contains("SPILLS"), "{}", all.account.text());
+    assert!(!before.account.text().contains("SPILLS"));
+}
+
+#[test]
+fn without_a_config_there_is_the_default() {
+    let (choice, _) = settle(&mut selection(None), |_| false);
+    let device = DeviceLimits::of(sm_80()).unwrap();
+    assert_eq!(choice.micro_kernels.len(), 1);
+    assert_eq!(Some(&choice.micro_kernels[0].blocked), Blocked::default_for(&dense(), device).as_ref());
+    assert_eq!(choice.decisions[0].1, Decision::Pick(0));
+    assert_eq!(choice.account.devices[0].source, Source::Default);
+}
+
+#[test]
+fn a_tuned_file_is_taken_if_it_fits() {
+    let (_folder, config) = config();
+    let cuda = config.cuda.as_ref().unwrap();
+    let all: Vec<Blocked> = cuda.candidates().collect();
+    let path = config.tuned_path("sm_80");
+    let tree = Tree::split("M", 100, Tree::Leaf(all[1].name()), Tree::Leaf(all[4].name()));
+    let tuned = Tuned {
+        format: FORMAT,
+        kernel: "dense".into(),
+        target: "sm_80".into(),
+        provenance: Provenance {
+            source_hash: format!("{:016x}", dense().source_hash()),
+            space_hash: cuda.space_hash(),
+            cpu: String::new(),
+            device: "NVIDIA A100-SXM4-40GB".into(),
+            features: vec![],
+            compiler: "13.0.88".into(),
+            date: "2026-11-21".into(),
+        },
+        micro_kernels: vec![Named::new(all[1].clone()), Named::new(all[4].clone())],
+        tree: tree.clone(),
+        instances: vec![],
+    };
+    tuned.save(&path).unwrap();
+    let (choice, compiled) = settle(&mut selection(Some(&config)), |_| false);
+    assert_eq!((choice.account.devices[0].source, compiled), (Source::Tuned, 2));
+    let names: Vec<&str> = choice.micro_kernels.iter().map(Candidate::name).collect();
+    assert_eq!(names, [all[1].name(), all[4].name()]);
+
+    let miss = |tuned: &Tuned, why: &str| {
+        tuned.save(&path).unwrap();
+        let selection = selection(Some(&config));
+        let misses: Vec<String> = selection.misses.iter().map(ToString::to_string).collect();
+        assert!(misses.len() == 1 && misses[0].contains(why), "{misses:?}");
+        assert!(matches!(selection.conclude().account.devices[0].source, Source::Predicted { .. }));
+    };
+    let older = Provenance { compiler: "12.8.61".into(), ..tuned.provenance.clone() };
+    miss(&Tuned { provenance: older, ..tuned.clone() }, "12.8.61");
+    let greedy = Blocked { reduce: BTreeMap::from([("k".into(), 1 << 16)]), ..all[1].clone() };
+    let (leaf, named) = (Tree::Leaf(greedy.name()), Named::new(greedy));
+    miss(&Tuned { micro_kernels: vec![named], tree: leaf, ..tuned.clone() }, "is not valid");
+    let foreign = Named::new(crate::sketch::Tiled::default());
+    let leaf = Tree::Leaf(foreign.name.clone());
+    miss(&Tuned { micro_kernels: vec![foreign], tree: leaf, ..tuned }, "is not one for a GPU");
+}
