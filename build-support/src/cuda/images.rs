@@ -16,8 +16,8 @@ pub(super) type Images = BTreeMap<String, Compiled>;
 /// Compiles what the selections choose, and tells them what was reported, until they stay with their choice.
 ///
 /// Images are kept in a folder of their own, also those that were not chosen in the end: another build asks for them again.
-pub(super) fn compile<'a>(
-    selections: &mut [&'a mut Selection],
+pub(super) fn compile(
+    selections: &mut [&mut Selection],
     nvcc: &Nvcc,
     environment: &Environment,
 ) -> Result<Images, Vec<Error>> {
