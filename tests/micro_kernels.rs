@@ -12,6 +12,7 @@ mod property {
     pub(crate) mod memory;
 }
 mod micro_kernels {
+    pub(crate) mod banks;
     pub(crate) mod compiled;
     pub(crate) mod oracle;
     pub(crate) mod sets;
@@ -24,6 +25,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cuda_property::run::{Case, Library};
 use dietcode_core::target::cuda::HostCompiler;
+use micro_kernels::banks;
 use micro_kernels::compiled::Compiler;
 use micro_kernels::oracle::Oracles;
 use micro_kernels::sets::{self, MicroKernel};
@@ -76,7 +78,7 @@ fn nvcc_compiles_them_and_they_equal_the_reference() {
             scope.spawn(|| {
                 let next = || queue.lock().expect("no worker fails while it asks").next();
                 while let Some(batch) = next() {
-                    let reports = batch.iter().map(|kernel| nvcc.reports(kernel)).collect::<Vec<_>>();
+                    let built = batch.iter().map(|kernel| nvcc.kernels(kernel)).collect::<Vec<_>>();
                     let library = Library::compile(&compiler, batch.iter().map(|kernel| &kernel.unit));
                     for kernel in batch {
                         for case in cases(kernel, seed) {
@@ -86,7 +88,7 @@ fn nvcc_compiles_them_and_they_equal_the_reference() {
                         }
                     }
                     let mut table = table.lock().expect("no worker fails while it adds");
-                    batch.iter().zip(&reports).for_each(|(kernel, reports)| table.add(kernel, reports));
+                    batch.iter().zip(&built).for_each(|(kernel, built)| table.add(kernel, built));
                 }
             });
         }
@@ -137,5 +139,13 @@ fn every_choice_is_there() {
     for set in sets::SETS {
         let missing = sets::missing_choices(&sets::of(set));
         assert!(missing.is_empty(), "{set}: {missing:?}");
+    }
+}
+
+#[test]
+fn operands_of_matrix_instructions_lie_in_different_banks() {
+    for kernel in sets::distinct().iter().filter(|kernel| kernel.blocked.matrix_unit.is_some()) {
+        let conflicts = banks::conflicts(kernel);
+        assert!(conflicts.is_empty(), "`{}` of `{}`: {}", kernel.unit.name, kernel.def.name, conflicts.join(", "));
     }
 }

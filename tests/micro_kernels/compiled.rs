@@ -3,9 +3,16 @@
 use std::path::Path;
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
-use dietcode_core::target::cuda::{KernelReport, Nvcc, ObjectCache};
+use dietcode_core::target::cuda::{DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
 
 use crate::micro_kernels::sets::MicroKernel;
+
+/// A kernel, compiled.
+pub(crate) struct Built {
+    pub(crate) report: KernelReport,
+    /// How many of its blocks a multiprocessor holds.
+    pub(crate) blocks: u32,
+}
 
 /// nvcc and what it compiled before.
 pub(crate) struct Compiler {
@@ -21,18 +28,26 @@ impl Compiler {
         Compiler { nvcc, cache }
     }
 
-    /// The reports of all its kernels on all devices whose sets it is in, each for its device alone. None spills.
-    pub(crate) fn reports(&self, kernel: &MicroKernel) -> Vec<KernelReport> {
-        let mut reports = Vec::new();
+    /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, and a
+    /// multiprocessor holds as many blocks as the schedule asks for.
+    pub(crate) fn kernels(&self, kernel: &MicroKernel) -> Vec<Built> {
+        let name = format!("`{}` of `{}`", kernel.unit.name, kernel.def.name);
+        let mut built = Vec::new();
         for device in &kernel.capabilities {
-            let source = &kernel.unit.source;
-            let compiled = self.cache.compile(&self.nvcc, source, &[*device], DEVICE_HEADERS);
-            let compiled = compiled.unwrap_or_else(|e| panic!("`{}` of `{}`: {e}", kernel.unit.name, kernel.def.name));
-            assert_eq!(compiled.report.len(), kernel.unit.launches.len(), "{:?}\n{source}", compiled.report);
-            reports.extend(compiled.report);
+            let compiled = self.cache.compile(&self.nvcc, &kernel.unit.source, &[*device], DEVICE_HEADERS);
+            let compiled = compiled.unwrap_or_else(|e| panic!("{name}: {e}"));
+            for launch in &kernel.unit.launches {
+                let report = compiled.report.iter().find(|report| report.symbol == launch.symbol);
+                let report =
+                    report.unwrap_or_else(|| panic!("{name}: nothing is reported of {}", launch.symbol)).clone();
+                let resources = report.resources(launch.threads as u32, launch.shared_bytes as u32);
+                let limits = DeviceLimits::of(*device).expect("a set is of known devices");
+                let blocks = blocks_per_sm(limits, &resources).blocks;
+                assert!(!report.spills(), "{name} spills: {report:?}");
+                assert!(i64::from(blocks) >= kernel.blocked.min_blocks.0, "{name}: {blocks} blocks of {resources:?}");
+                built.push(Built { report, blocks });
+            }
         }
-        let spilling: Vec<&KernelReport> = reports.iter().filter(|report| report.spills()).collect();
-        assert!(spilling.is_empty(), "`{}` of `{}` spills: {spilling:?}", kernel.unit.name, kernel.def.name);
-        reports
+        built
     }
 }

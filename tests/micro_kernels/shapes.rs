@@ -32,7 +32,10 @@ const STRIDES: [usize; 6] = [1, 5, 7, 3, 2, 4];
 pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
     let first_sum = def.loops.iter().find(|l| l.role == Role::Reduce).map(|l| &l.name);
     let extent = |n: usize, at: usize, l: &Loop| {
-        let tile = tile(blocked, l, Some(&l.name) == first_sum);
+        // Of the first sum as much as fills each buffer of the pipeline.
+        let steps = if Some(&l.name) == first_sum { blocked.stages.0 + 1 } else { 1 };
+        let parts = blocked.split.get(&l.name).copied().unwrap_or(1);
+        let tile = tile(blocked, l) * parts * steps;
         if n + 1 == COUNT {
             return if l.role == Role::Reduce { 0 } else { (tile / 2 + 1).min(7) };
         }
@@ -41,26 +44,29 @@ pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
         if tile == 1 { extent.min(3) } else { extent }
     };
     let value = |n: usize, var: &str| {
-        let own = def.loops.iter().position(|l| l.extent.terms.iter().any(|(name, _)| name == var));
-        let at = own.expect("every shape variable is the extent of a loop");
-        extent(n, at, &def.loops[at])
+        let own = loop_of(def, var);
+        let at = def.loops.iter().position(|l| l == own).unwrap_or(0);
+        extent(n, at, own)
     };
     (0..COUNT).map(|n| def.shape_vars.iter().map(|var| value(n, &var.name)).collect()).collect()
 }
 
-/// What a block covers of a loop; of the first sum as much as fills each buffer of the pipeline in each of its parts.
-fn tile(blocked: &Blocked, l: &Loop, first_sum: bool) -> i64 {
-    let parts = blocked.split.get(&l.name).copied().unwrap_or(1);
+/// The loop that goes as far as a shape variable says.
+pub(crate) fn loop_of<'d>(def: &'d KernelDef, var: &str) -> &'d Loop {
+    let own = def.loops.iter().find(|l| l.extent.terms.iter().any(|(name, _)| name == var));
+    own.expect("every shape variable is the extent of a loop")
+}
+
+/// What a block covers of a spatial loop; of a summed one, the tile in shared memory. With a matrix unit, sizes count its
+/// instructions, of 16 rows `i` and 8 columns `j`.
+pub(crate) fn tile(blocked: &Blocked, l: &Loop) -> i64 {
+    let instruction = match (blocked.matrix_unit, l.name.as_str()) {
+        (Some(_), "i") => 16,
+        (Some(_), "j") => 8,
+        _ => 1,
+    };
     match l.role {
-        Role::Spatial if blocked.matrix_unit.is_none() => blocked.block_tile(&l.name),
-        Role::Spatial => match l.name.as_str() {
-            "i" => 16 * blocked.block_tile("i"),
-            "j" => 8 * blocked.block_tile("j"),
-            name => blocked.block_tile(name),
-        },
-        Role::Reduce => {
-            let steps = if first_sum { blocked.stages.0 + 1 } else { 1 };
-            blocked.reduce.get(&l.name).copied().unwrap_or(1) * parts * steps
-        }
+        Role::Spatial => instruction * blocked.block_tile(&l.name),
+        Role::Reduce => blocked.reduce.get(&l.name).copied().unwrap_or(1),
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dietcode_core::sketch::Unit;
-use dietcode_core::target::cuda::KernelReport;
 use dietcode_syntax::DType;
 
+use crate::micro_kernels::compiled::Built;
 use crate::micro_kernels::sets::MicroKernel;
 use crate::micro_kernels::shapes;
 
@@ -14,17 +14,18 @@ use crate::micro_kernels::shapes;
 #[derive(Default)]
 pub(crate) struct Table(BTreeMap<(String, &'static str, &'static str), Row>);
 
+/// The kernels of the micro-kernels, the few that only finish sums among them.
 #[derive(Default)]
 struct Row {
     micro_kernels: usize,
-    /// Of each kernel, the few that only finish sums among them.
     registers: Vec<u32>,
+    blocks: Vec<u32>,
     spill_bytes: u32,
 }
 
 impl Table {
     /// Adds a micro-kernel that was compiled and emulated.
-    pub(crate) fn add(&mut self, kernel: &MicroKernel, reports: &[KernelReport]) {
+    pub(crate) fn add(&mut self, kernel: &MicroKernel, kernels: &[Built]) {
         let kind = match kernel.blocked.matrix_unit {
             None => "SIMT",
             Some(Unit::Half) => "tensor core",
@@ -38,29 +39,35 @@ impl Table {
         for device in &kernel.capabilities {
             let row = self.0.entry((device.to_string(), kind, dtype)).or_default();
             row.micro_kernels += 1;
-            for report in reports.iter().filter(|report| report.capability == *device) {
+            for Built { report, blocks } in kernels.iter().filter(|built| built.report.capability == *device) {
                 row.registers.push(report.registers);
+                row.blocks.push(*blocks);
                 row.spill_bytes += report.spill_stores + report.spill_loads;
             }
         }
     }
 }
 
+/// The least, the middle one and the greatest.
+fn spread(numbers: &[u32]) -> String {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+    format!("{}, {}, {}", at(0), at(numbers.len() / 2), at(numbers.len().saturating_sub(1)))
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "device  kind               type  compiled  emulated  registers (min, median, max)  spill bytes")?;
+        writeln!(
+            f,
+            "min, median, max of registers and of blocks a multiprocessor holds; emulated at {} shapes",
+            shapes::COUNT
+        )?;
+        writeln!(f, "device  kind               type  compiled and emulated      registers      blocks  spill bytes")?;
         for ((device, kind, dtype), row) in &self.0 {
-            let mut registers = row.registers.clone();
-            registers.sort_unstable();
-            let [min, median, max] =
-                [0, registers.len() / 2, registers.len() - 1].map(|at| registers.get(at).copied().unwrap_or(0));
-            let (count, runs) = (row.micro_kernels, format!("{}x{}", row.micro_kernels, shapes::COUNT));
-            let registers = format!("{min}, {median}, {max}");
-            writeln!(
-                f,
-                "{device:7} {kind:18} {dtype:5} {count:8}  {runs:>8}  {registers:>28}  {:>11}",
-                row.spill_bytes
-            )?;
+            let (count, registers, blocks) = (row.micro_kernels, spread(&row.registers), spread(&row.blocks));
+            let spills = row.spill_bytes;
+            writeln!(f, "{device:7} {kind:18} {dtype:5} {count:>21}  {registers:>13}  {blocks:>10}  {spills:>11}")?;
         }
         Ok(())
     }
