@@ -189,6 +189,67 @@ fn emitting_needs_no_tuned_file() {
     assert!(stdout(&listed).contains("registry.def") && stdout(&listed).contains("registry.rs"));
 }
 
+/// The config with two CUDA devices, and two micro-kernels for them.
+fn with_cuda(place: &Place) {
+    let cuda = r#""cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [{
+      "family": "blocked", "thread": [{ "i": 8, "j": 16 }], "inner": [{ "i": 2, "j": 2 }, { "i": 4, "j": 4 }],
+      "reduce": [{ "k": 16 }], "stage": [{ "x": { "reduce_outside": true }, "w": { "reduce_outside": true } }]
+    }] }, "cpu":"#;
+    fs::write(place.path("dense.json"), CONFIG.replace("\"cpu\":", cuda)).unwrap();
+}
+
+#[test]
+fn cuda_files_are_emitted_for_what_was_asked() {
+    let place = Place::new();
+    with_cuda(&place);
+    let listed = |targets: &[&str]| {
+        let targets = targets.iter().flat_map(|target| ["--target", target]);
+        let arguments: Vec<&str> = ["emit", "dense.json", "--list-files"].into_iter().chain(targets).collect();
+        stdout(&place.run(&arguments))
+    };
+    let all = listed(&[]);
+    assert!(all.contains("registry.c\n") && all.contains("cuda/report.json\n") && all.contains("cuda/dietcode.cuh\n"));
+    assert!(!listed(&["cpu"]).contains("cuda/"));
+    let host = listed(&["cuda-host"]);
+    assert!(host.contains("cuda/cuda_host/fibers.h\n") && !host.contains("registry.c"), "{host}");
+    assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "tpu", "-o", "out"])), 2);
+
+    assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "cuda", "-o", "out"])), 0);
+    let report = json(&place.path("out/cuda/report.json"));
+    let names: Vec<&str> = report["devices"][0]["instances"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|i| i["micro_kernel"].as_str().unwrap())
+        .collect();
+    for name in names {
+        let source = fs::read_to_string(place.path(&format!("out/cuda/{name}.cu"))).unwrap();
+        assert!(
+            source.contains("__global__") && source.contains(" * sm_80 (A100): foreseen to be the best of 3"),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn what_runs_on_a_device_is_explained() {
+    let place = Place::new();
+    with_cuda(&place);
+    let output = place.run(&["explain", "dense.json", "--shape", "T=4", "--json"]);
+    let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    for (device, name) in explained["cuda"].as_array().unwrap().iter().zip(["sm_80", "sm_90"]) {
+        assert_eq!(device["device"], name);
+        assert!(device["launches"][0]["report"]["registers"].as_u64().unwrap() > 0, "{device}");
+        assert!(
+            device["predicted"]["seconds"].as_f64().unwrap() > 0.0 && device["gflops_predicted"].is_f64(),
+            "{device}"
+        );
+    }
+    let text = stdout(&place.run(&["explain", "dense.json", "--shape", "T=4"]));
+    assert!(text.contains("on sm_90 (H100 SXM), foreseen to be the best of 3: blocked_"), "{text}");
+    assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
+}
+
 #[test]
 fn tuned_explained_and_measured() {
     let place = Place::new();

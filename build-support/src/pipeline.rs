@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use dietcode_core::codegen::{TranslationUnit, c, registry};
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::Winners;
+use dietcode_core::dispatch::cuda::FOLDER;
 use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 use dietcode_syntax::mangle;
@@ -128,18 +129,15 @@ fn plan(
 impl Plan {
     /// Where the files of the CUDA half stand.
     fn cuda_folder(&self) -> PathBuf {
-        self.folder.join(CUDA)
+        self.folder.join(FOLDER)
     }
 
     /// The objects of both halves, without `.o`, relative to the kernel's folder.
     fn stems(&self) -> Vec<String> {
-        let host = self.cuda.host.iter().flat_map(|(stems, _)| stems).map(|stem| format!("{CUDA}/{stem}"));
+        let host = self.cuda.host.iter().flat_map(|(stems, _)| stems).map(|stem| format!("{FOLDER}/{stem}"));
         objects::sources(&self.files).map(str::to_owned).chain(host).collect()
     }
 }
-
-/// The folder of the CUDA half, in the kernel's.
-const CUDA: &str = "cuda";
 
 fn emit(plan: &Plan) -> Result<()> {
     let mut keep: BTreeSet<String> = plan.files.iter().map(|(name, _)| name.clone()).collect();
@@ -147,7 +145,7 @@ fn emit(plan: &Plan) -> Result<()> {
         keep.extend([format!("{stem}.o"), objects::key_name(stem)]);
     }
     let library = [archive::file_name(&plan.library), archive::key_name(&plan.library)];
-    keep.extend(["registry.rs".to_owned(), CUDA.to_owned()].into_iter().chain(library));
+    keep.extend(["registry.rs".to_owned(), FOLDER.to_owned()].into_iter().chain(library));
     emit::keep_only(&plan.folder, &keep)?;
     for (name, text) in &plan.files {
         emit::write(&plan.folder.join(name), text)?;

@@ -2,20 +2,23 @@
 
 use std::path::PathBuf;
 
+use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode::core::codegen::{self, registry};
 use dietcode::core::dispatch::Winners;
+use dietcode::core::dispatch::cuda::FOLDER;
 use dietcode::core::target::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
 
-use super::print;
 use super::setup::Setup;
+use super::{cuda, print};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
-/// joins them, and the dispatcher.
+/// joins them, and the dispatcher; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode emit configs/bert_dense.json -o out
+  dietcode emit configs/bert_dense.json --target cuda -o out
   dietcode emit configs/bert_dense.json --list-files")]
 pub(crate) struct Arguments {
     /// The config.
@@ -23,15 +26,34 @@ pub(crate) struct Arguments {
     /// The folder to write to; it is made if it is not there.
     #[arg(long, short, value_name = "DIR", required_unless_present = "list_files")]
     output: Option<PathBuf>,
+    /// For what to write; may be given more than once. Without it, for all that the config names.
+    #[arg(long, value_name = "TARGET")]
+    target: Vec<Target>,
     /// Print the names of the files, and write none.
     #[arg(long)]
     list_files: bool,
 }
 
+/// What files are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    /// The CPU.
+    Cpu,
+    /// NVIDIA's devices.
+    Cuda,
+    /// The same files with the headers under which a C++ compiler takes them.
+    CudaHost,
+}
+
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
-    let files = files(&setup)?;
+    let targets = match &arguments.target[..] {
+        [] if setup.config.cuda.is_some() => &[Target::Cpu, Target::Cuda],
+        [] => &[Target::Cpu][..],
+        asked => asked,
+    };
+    let files = files(&setup, targets)?;
     let names: String = files.iter().map(|(name, _)| format!("{name}\n")).collect();
     let Some(folder) = arguments.output.as_ref().filter(|_| !arguments.list_files) else { return print(&names) };
     let failed = |path: &PathBuf, e| {
@@ -40,13 +62,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
     for (name, text) in &files {
         let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|e| failed(&path, e))?;
+        let parent = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        parent.and_then(|()| std::fs::write(&path, text)).map_err(|e| failed(&path, e))?;
     }
     Ok(())
 }
 
 /// (name, text) of all files.
-fn files(setup: &Setup) -> Result<Vec<(String, String)>> {
+fn files(setup: &Setup, targets: &[Target]) -> Result<Vec<(String, String)>> {
+    let host = targets.contains(&Target::CudaHost);
+    let choice = match host || targets.contains(&Target::Cuda) {
+        true => Some(cuda::choice(setup)?),
+        false => None,
+    };
+    let mut files = Vec::new();
+    if let Some(choice) = &choice {
+        let headers = if host { HOST_HEADERS } else { DEVICE_HEADERS };
+        let headers = headers.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        let in_folder = |(name, text)| (format!("{FOLDER}/{name}"), text);
+        files.extend(choice.sources().into_iter().chain(headers).map(in_folder));
+    }
+    if targets.contains(&Target::Cpu) {
+        let registry = match &choice {
+            Some(choice) => choice.registry(&setup.def.shape_vars, targets.contains(&Target::Cuda), host),
+            None => registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files"),
+        };
+        files.extend(cpu_files(setup, &registry)?);
+    }
+    Ok(files)
+}
+
+/// Those for the CPU; `cuda` is what stands in `registry.rs` behind them.
+fn cpu_files(setup: &Setup, cuda: &str) -> Result<Vec<(String, String)>> {
     let Setup { config, def, .. } = setup;
     let target = CpuTarget::detect(&config.cpu.march)?;
     let winners = Winners::load(config, def, &target).unwrap_or_else(|miss| {
@@ -58,7 +105,6 @@ fn files(setup: &Setup) -> Result<Vec<(String, String)>> {
     let hash = def.source_hash();
     let mut files = registry::files(&def.name, hash, &units);
     let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
-    let cuda = registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files");
-    files.push(("registry.rs".to_owned(), dispatcher + &cuda));
+    files.push(("registry.rs".to_owned(), dispatcher + cuda));
     Ok(files)
 }

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dietcode::Result;
+use dietcode::core::codegen::registry::Decision;
 use dietcode::core::config::{Config, WklInst};
+use dietcode::core::cost_model::cuda::Prediction;
 use dietcode::core::cost_model::{self, Adaptation, Observation};
+use dietcode::core::dispatch::cuda::{DeviceAccount, LaunchAccount, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::search::Point;
 use dietcode::core::sketch::Tiled;
 use dietcode::core::target::CpuTarget;
+use dietcode::core::target::cuda::ComputeCapability;
 use serde::Serialize;
 
-use super::print;
 use super::setup::{Setup, resolve_threads, wkl_text};
 use super::tune::thread_count;
+use super::{cuda, print};
 
 /// Says which micro-kernel runs a shape, why, and what is to be expected of it.
 ///
@@ -50,6 +54,8 @@ struct Explanation {
     kernel: String,
     schedule: Tiled,
     threads: Vec<Fit>,
+    /// One entry for each CUDA device that the config names.
+    cuda: Vec<DeviceFit>,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,12 +78,25 @@ struct Fit {
     gflops_iqr: Option<f64>,
 }
 
+/// What runs the shape on a CUDA device, and what the model expects of it.
+#[derive(Debug, Serialize)]
+struct DeviceFit {
+    device: ComputeCapability,
+    part: String,
+    source: Source,
+    kernel: String,
+    launches: Vec<LaunchAccount>,
+    predicted: Option<Prediction>,
+    gflops_predicted: Option<f64>,
+}
+
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let point = setup.point(&Config::parse_wkl(&arguments.shape)?, 1.0)?;
     let target = CpuTarget::detect(&setup.config.cpu.march)?;
-    let explanation = explain(arguments, &setup, &point, &target);
+    let cuda = if setup.config.cuda.is_some() { device_fits(&setup, &point)? } else { Vec::new() };
+    let explanation = explain(arguments, &setup, &point, &target, cuda);
     if arguments.json {
         let text = serde_json::to_string_pretty(&explanation).unwrap_or_default();
         return print(&format!("{text}\n"));
@@ -85,7 +104,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     print(&text(&explanation))
 }
 
-fn explain(arguments: &Arguments, setup: &Setup, point: &Point, target: &CpuTarget) -> Explanation {
+fn explain(
+    arguments: &Arguments,
+    setup: &Setup,
+    point: &Point,
+    target: &CpuTarget,
+    cuda: Vec<DeviceFit>,
+) -> Explanation {
     let (winners, miss) = match Winners::load(&setup.config, &setup.def, target) {
         Ok(winners) => (winners, None),
         Err(miss) => (Winners::default_for(&setup.def, target), Some(miss.to_string())),
@@ -102,7 +127,29 @@ fn explain(arguments: &Arguments, setup: &Setup, point: &Point, target: &CpuTarg
         shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
         wkl: point.wkl.clone(),
         miss,
+        cuda,
     }
+}
+
+/// What a build on this machine would choose.
+fn device_fits(setup: &Setup, point: &Point) -> Result<Vec<DeviceFit>> {
+    let choice = cuda::choice(setup)?;
+    let shape = &point.instance.shape;
+    let fit = |(account, (_, decision)): (&DeviceAccount, &(_, Decision))| {
+        let candidate = &choice.micro_kernels[decision.pick(shape)];
+        let device = candidate.devices.iter().find(|device| device.capability == account.capability);
+        let predicted = device.and_then(|device| candidate.predict(&setup.def, device, shape));
+        DeviceFit {
+            device: account.capability,
+            part: account.part.clone(),
+            source: account.source,
+            kernel: candidate.name().to_owned(),
+            launches: account.launches.iter().filter(|l| l.micro_kernel == candidate.name()).cloned().collect(),
+            gflops_predicted: predicted.map(|predicted| point.instance.flops / predicted.seconds / 1e9),
+            predicted,
+        }
+    };
+    Ok(choice.account.devices.iter().zip(&choice.decisions).map(fit).collect())
 }
 
 /// The way from the root to the leaf.
@@ -157,7 +204,7 @@ fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let Explanation { wkl, shape, miss, path, kernel, schedule, threads } = explanation;
+    let Explanation { wkl, shape, miss, path, kernel, schedule, threads, cuda } = explanation;
     let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var} = {value}")).collect();
     let mut lines = vec![format!("{}: {}", wkl_text(wkl), shape.join(", "))];
     lines.extend(miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")));
@@ -192,5 +239,36 @@ fn text(explanation: &Explanation) -> String {
             measured.map_or("not measured".into(), |(g, iqr)| format!("measured {g:.1} GFLOP/s (IQR {iqr:.1})"));
         lines.push(format!("  {predicted}, {measured}"));
     }
+    lines.extend(cuda.iter().flat_map(device_lines));
     lines.join("\n") + "\n"
+}
+
+fn device_lines(fit: &DeviceFit) -> Vec<String> {
+    let mut lines = vec![format!("on {} ({}), {}: {}", fit.device, fit.part, fit.source, fit.kernel)];
+    for launch in &fit.launches {
+        lines.push(format!(
+            "  {} threads, {} registers{}, {} bytes of shared memory: {} blocks a multiprocessor ({})",
+            launch.threads,
+            launch.registers,
+            match &launch.report {
+                None => " (estimated)",
+                Some(report) if report.spills() => " (and spills)",
+                Some(_) => "",
+            },
+            launch.shared_bytes,
+            launch.blocks_per_sm,
+            launch.limiter
+        ));
+    }
+    lines.extend(fit.predicted.zip(fit.gflops_predicted).map(|(predicted, gflops)| {
+        format!(
+            "  predicted {:.1} us, {gflops:.0} GFLOP/s: {} blocks in {} waves, occupancy {:.0}%, padding ratio {:.3}",
+            predicted.seconds * 1e6,
+            predicted.blocks,
+            predicted.waves,
+            100.0 * predicted.occupancy,
+            predicted.padding_ratio
+        )
+    }));
+    lines
 }

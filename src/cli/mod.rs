@@ -7,6 +7,7 @@
 //! | 2      | bad usage or input                                       |
 //! | 3      | something needed is not there, such as a compiler        |
 mod bench;
+mod cuda;
 mod emit;
 mod expand;
 mod explain;

@@ -1,5 +1,6 @@
 //! Whether a kernel computes what its nest says.
 
+use dietcode::runtime::cuda::{CudaTensor, Device};
 use dietcode::runtime::{Tensor, with_threads};
 
 use crate::ops::Op;
@@ -13,6 +14,20 @@ const SMALL: f64 = 1.0 / (1 << 14) as f64;
 /// (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Both sides are such sums, and the nest itself, run on
 /// the absolute values, gives Σ|xᵢ·wᵢ|. Each side then rounds once to the output's type.
 pub(crate) fn agree(op: &Op, dims: &[usize]) {
+    agrees(op, dims, &outcome(op, dims));
+}
+
+/// The same with the tensors on a device.
+pub(crate) fn agree_there(op: &Op, device: &Device, dims: &[usize]) {
+    let call = op.there.expect("the kernel was compiled for devices");
+    let upload = |tensor: &Tensor<f32>| CudaTensor::upload(device, tensor).unwrap();
+    let mut y = upload(&output(op, dims));
+    let inputs: Vec<CudaTensor<f32>> = inputs(op, dims).iter().map(upload).collect();
+    call(&inputs, &mut y).unwrap_or_else(|error| panic!("{} at {dims:?}: {error}", op.name));
+    agrees(op, dims, &bits(&y.download().unwrap()));
+}
+
+fn agrees(op: &Op, dims: &[usize], found: &[u32]) {
     let inputs = inputs(op, dims);
     let mut expected = output(op, dims);
     (op.reference)(&inputs, &mut expected).unwrap();
@@ -22,7 +37,6 @@ pub(crate) fn agree(op: &Op, dims: &[usize]) {
 
     let n = (op.roundings)(dims) as f64 * f64::from(f32::EPSILON) / 2.0;
     let gamma = n / (1.0 - n);
-    let found = outcome(op, dims);
     assert_eq!(found.len(), expected.as_slice().len());
     for (at, found) in found.iter().enumerate() {
         let (found, expected) = (f32::from_bits(*found), expected.as_slice()[at]);
@@ -51,7 +65,11 @@ pub(crate) fn agree_exactly(op: &Op, dims: &[usize]) {
 pub(crate) fn outcome(op: &Op, dims: &[usize]) -> Vec<u32> {
     let mut y = output(op, dims);
     (op.kernel)(&inputs(op, dims), &mut y).unwrap_or_else(|error| panic!("{} at {dims:?}: {error}", op.name));
-    y.as_slice().iter().map(|v| v.to_bits()).collect()
+    bits(&y)
+}
+
+fn bits(tensor: &Tensor<f32>) -> Vec<u32> {
+    tensor.as_slice().iter().map(|v| v.to_bits()).collect()
 }
 
 /// The same on so many threads.

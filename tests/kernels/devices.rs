@@ -1,9 +1,33 @@
-//! One function for tensors in host memory and on devices.
+//! One function for tensors in host memory and on devices. The emulated device carries out the same `.cu` files as a real one.
 
 use dietcode::ErrorKind;
 use dietcode::ops::dense;
 use dietcode::runtime::Tensor;
 use dietcode::runtime::cuda::{CudaTensor, Device};
+
+use crate::check::agree_there;
+use crate::ops::OPS;
+use crate::shapes;
+
+/// Each kernel at a quarter of the ragged shapes, and far from those that it was chosen for.
+#[test]
+fn kernels_on_the_emulated_device_agree_with_their_nests() {
+    let device = Device::cuda_host();
+    for (number, op) in OPS.iter().enumerate() {
+        for dims in shapes::ragged(op.vars).iter().skip(number % 4).step_by(4).chain(&shapes::far(op.vars)) {
+            agree_there(op, &device, dims);
+        }
+    }
+}
+
+/// Shapes around those of the config, so that each of the micro-kernels that were chosen has its turn.
+#[test]
+fn the_dense_layer_is_dispatched_on_the_emulated_device() {
+    let dense = OPS.iter().find(|op| op.name == "dense").unwrap();
+    for m in [1, 79, 80, 83, 384, 691, 2048] {
+        agree_there(dense, &Device::cuda_host(), &[m, 65, 33]);
+    }
+}
 
 #[test]
 fn the_function_of_a_kernel_takes_every_kind_of_tensor_but_no_mixture() {

@@ -3,14 +3,20 @@
 use dietcode::Result;
 use dietcode::ops::*;
 use dietcode::runtime::Tensor;
+use dietcode::runtime::cuda::CudaTensor;
 
 /// A kernel, or the nest it was made from, on these inputs and this output.
 pub(crate) type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
+
+/// A kernel on inputs and an output on a device.
+pub(crate) type CallThere = fn(&[CudaTensor<f32>], &mut CudaTensor<f32>) -> Result<()>;
 
 pub(crate) struct Op {
     pub(crate) name: &'static str,
     pub(crate) kernel: Call,
     pub(crate) reference: Call,
+    /// The kernel on a device, if it was compiled for one.
+    pub(crate) there: Option<CallThere>,
     /// How many shape variables there are.
     pub(crate) vars: usize,
     /// The shapes of the inputs, then that of the output, at values of the shape variables.
@@ -25,18 +31,23 @@ pub(crate) struct Op {
 
 macro_rules! calls {
     ($op:ident($($input:tt),*)) => {
-        (|inputs, y| $op($(&inputs[$input],)* y), |inputs, y| $op::reference($(&inputs[$input],)* y))
+        (
+            |inputs, y| $op($(&inputs[$input],)* y),
+            |inputs, y| $op::reference($(&inputs[$input],)* y),
+            |inputs, y| $op($(&inputs[$input],)* y),
+        )
     };
 }
 
 macro_rules! op {
     ($op:ident($($input:tt),*), $vars:tt, $shapes:expr, $roundings:expr, accumulates: $accumulates:tt) => {{
-        let (kernel, reference): (Call, Call) = calls!($op($($input),*));
+        let (kernel, reference, there): (Call, Call, CallThere) = calls!($op($($input),*));
         let name = stringify!($op);
         Op {
             name,
             kernel,
             reference,
+            there: Some(there),
             vars: $vars,
             shapes: $shapes,
             roundings: $roundings,

@@ -39,7 +39,8 @@ macro_rules! product {
         let reference: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op::reference(x, w, y));
         let shapes: fn(&[usize]) -> Vec<Vec<usize>> = |d| shapes(d, $x, $w);
         let name = stringify!($op);
-        Op { name, kernel, reference, vars: $vars, shapes, roundings: |d| d[2], accumulates: false, stored: $unit }
+        let roundings: fn(&[usize]) -> usize = |d| d[2];
+        Op { name, kernel, reference, there: None, vars: $vars, shapes, roundings, accumulates: false, stored: $unit }
     }};
 }
 

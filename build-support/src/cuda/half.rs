@@ -1,10 +1,9 @@
 //! The CUDA half of one kernel: its files and what its registry says.
 
 use dietcode_core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
-use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
-use dietcode_core::codegen::registry::{self, CudaEntry, CudaLaunchEntry};
+use dietcode_core::codegen::registry;
 use dietcode_core::dispatch::cuda::{Candidate, Choice};
-use dietcode_core::target::cuda::HostCompiler;
+use dietcode_core::target::cuda::{Compiled, HostCompiler};
 
 use super::Request;
 use super::images::Images;
@@ -30,68 +29,21 @@ impl Half {
     pub(super) fn of(request: &Request<'_>, choice: &Choice, images: &Images, host: Option<&HostCompiler>) -> Half {
         let host = host.filter(|_| request.host);
         let headers = if host.is_some() { HOST_HEADERS } else { DEVICE_HEADERS };
-        let mut files = vec![("report.json".to_owned(), choice.account.json().into_bytes())];
-        files.extend(headers.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())));
-        let mut entries = Vec::new();
-        for candidate in &choice.micro_kernels {
-            let name = candidate.name();
-            files.push((format!("{name}.cu"), source(choice, candidate).into_bytes()));
-            let image = images.get(&candidate.unit.source).map(|compiled| (image_name(candidate), compiled));
-            entries.push(entry(candidate, image.as_ref().map(|(name, _)| name.as_str()), host.is_some()));
-            if let Some((image, compiled)) = image {
-                files.push((image, compiled.image.clone()));
-                files.push((format!("{name}.json"), compiled.json().into_bytes()));
-            }
+        let headers = headers.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
+        let sources = choice.sources().into_iter().map(|(name, text)| (name, text.into_bytes()));
+        let mut files: Vec<(String, Vec<u8>)> = sources.chain(headers).collect();
+        let compiled = |candidate: &Candidate| Some((candidate.clone(), images.get(&candidate.unit.source)?));
+        let compiled: Vec<(Candidate, &Compiled)> = choice.micro_kernels.iter().filter_map(compiled).collect();
+        for (candidate, compiled) in &compiled {
+            files.push((candidate.image_file(), compiled.image.clone()));
+            files.push((format!("{}.json", candidate.name()), compiled.json().into_bytes()));
         }
         let names = || choice.micro_kernels.iter().map(|candidate| candidate.name().to_owned()).collect();
-        let def = &request.found.def;
+        let has_images = request.device && compiled.len() == choice.micro_kernels.len();
         Half {
-            registry: comment(choice) + &registry::cuda_rs(&entries, &choice.decisions, &def.shape_vars),
+            registry: choice.registry(&request.found.def.shape_vars, has_images, host.is_some()),
             host: host.map(|compiler| (names(), compiler.clone())),
             files,
         }
-    }
-}
-
-/// The text of a `.cu`; what was reported and why it was chosen stands at the end, where it moves no line.
-fn source(choice: &Choice, candidate: &Candidate) -> String {
-    let account = choice.account.of(candidate.name()).text();
-    let lines: String = account.lines().map(|line| format!(" * {line}\n")).collect();
-    format!("{}/* Chosen, and the figures of its kernels:\n{lines} */\n", candidate.unit.source)
-}
-
-fn comment(choice: &Choice) -> String {
-    let lines: String = choice.account.text().lines().map(|line| format!("// {line}\n")).collect();
-    format!("\n// The micro-kernels for CUDA devices, and why these.\n{lines}")
-}
-
-/// A cubin is for one device, a fatbin for several.
-fn image_name(candidate: &Candidate) -> String {
-    let extension = if candidate.devices.len() == 1 { "cubin" } else { "fatbin" };
-    format!("{}.{extension}", candidate.name())
-}
-
-fn entry(candidate: &Candidate, image: Option<&str>, host: bool) -> CudaEntry {
-    let CudaUnit { name, launches, workspace_bytes, .. } = &candidate.unit;
-    let capabilities: Vec<_> = candidate.capabilities().iter().map(|c| (c.major, c.minor)).collect();
-    CudaEntry {
-        name: name.clone(),
-        launches: launches.iter().map(launch).collect(),
-        workspace: workspace_bytes.clone(),
-        image_file: image.map(|file| format!("cuda/{file}")),
-        ptx: capabilities.last().copied().filter(|_| capabilities.len() > 1),
-        capabilities,
-        host,
-    }
-}
-
-fn launch(launch: &CudaLaunch) -> CudaLaunchEntry {
-    let fits = "a valid micro-kernel keeps within the limits of a device";
-    CudaLaunchEntry {
-        symbol: launch.symbol.clone(),
-        threads: u32::try_from(launch.threads).expect(fits),
-        shared_bytes: u32::try_from(launch.shared_bytes).expect(fits),
-        blocks: launch.blocks.clone(),
-        persistent: launch.persistent,
     }
 }

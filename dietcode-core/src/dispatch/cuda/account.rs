@@ -1,7 +1,7 @@
 //! Why these micro-kernels: what is written beside them and shown to people.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use serde::Serialize;
 
@@ -106,14 +106,19 @@ impl Account {
     }
 }
 
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Tuned => f.write_str("as its tuned file says"),
+            Source::Predicted { candidates } => write!(f, "foreseen to be the best of {candidates}"),
+            Source::Default => f.write_str("the default"),
+        }
+    }
+}
+
 impl DeviceAccount {
-    fn write(&self, text: &mut String) -> std::fmt::Result {
-        let source = match self.source {
-            Source::Tuned => "as its tuned file says".to_owned(),
-            Source::Predicted { candidates } => format!("foreseen to be the best of {candidates}"),
-            Source::Default => "the default".to_owned(),
-        };
-        writeln!(text, "{} ({}): {source}", self.capability, self.part)?;
+    fn write(&self, text: &mut String) -> fmt::Result {
+        writeln!(text, "{} ({}): {}", self.capability, self.part, self.source)?;
         for launch in &self.launches {
             let LaunchAccount { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
             let name =

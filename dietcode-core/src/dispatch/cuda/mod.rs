@@ -11,9 +11,11 @@
 //! micro-kernel that spills is chosen only where no other can be.
 mod account;
 mod candidate;
+mod files;
 mod selection;
 mod tuned;
 
 pub use account::{Account, DeviceAccount, InstanceAccount, LaunchAccount, Source};
 pub use candidate::Candidate;
+pub use files::FOLDER;
 pub use selection::{Choice, Selection};

@@ -1,0 +1,72 @@
+//! What is written of a choice: the `.cu` files, and what the registry says.
+
+use dietcode_syntax::ShapeVar;
+
+use super::candidate::Candidate;
+use super::selection::Choice;
+use crate::codegen::cuda::{CudaLaunch, CudaUnit};
+use crate::codegen::registry::{CudaEntry, CudaLaunchEntry, cuda_rs};
+
+/// The folder in which the files stand, beside `registry.rs`.
+pub const FOLDER: &str = "cuda";
+
+impl Choice {
+    /// (name, text) of a `.cu` for each micro-kernel, and of `report.json`.
+    pub fn sources(&self) -> Vec<(String, String)> {
+        let report = ("report.json".to_owned(), self.account.json());
+        let source = |candidate: &Candidate| (format!("{}.cu", candidate.name()), self.source(candidate));
+        std::iter::once(report).chain(self.micro_kernels.iter().map(source)).collect()
+    }
+
+    /// The text of a `.cu`; what was reported and why it was chosen stands at the end, where it moves no line.
+    fn source(&self, candidate: &Candidate) -> String {
+        let account = self.account.of(candidate.name()).text();
+        let lines: String = account.lines().map(|line| format!(" * {line}\n")).collect();
+        format!("{}/* Chosen, and the figures of its kernels:\n{lines} */\n", candidate.unit.source)
+    }
+
+    /// The CUDA half of `registry.rs`: why these, the table, the dispatcher. `images` says whether there is machine code,
+    /// in files called as [`Candidate::image_file`] says; `host`, whether the program is linked with what the emulated
+    /// device carries out.
+    pub fn registry(&self, shape_vars: &[ShapeVar], images: bool, host: bool) -> String {
+        let lines: String = self.account.text().lines().map(|line| format!("// {line}\n")).collect();
+        let entries: Vec<CudaEntry> =
+            self.micro_kernels.iter().map(|candidate| entry(candidate, images, host)).collect();
+        let table = cuda_rs(&entries, &self.decisions, shape_vars);
+        format!("\n// The micro-kernels for CUDA devices, and why these.\n{lines}{table}")
+    }
+}
+
+impl Candidate {
+    /// The name of its machine code: a cubin is for one device, a fatbin for several.
+    pub fn image_file(&self) -> String {
+        let extension = if self.devices.len() == 1 { "cubin" } else { "fatbin" };
+        format!("{}.{extension}", self.name())
+    }
+}
+
+fn entry(candidate: &Candidate, images: bool, host: bool) -> CudaEntry {
+    let CudaUnit { name, launches, workspace_bytes, .. } = &candidate.unit;
+    let capabilities: Vec<_> = candidate.capabilities().iter().map(|c| (c.major, c.minor)).collect();
+    CudaEntry {
+        name: name.clone(),
+        launches: launches.iter().map(launch).collect(),
+        workspace: workspace_bytes.clone(),
+        image_file: images.then(|| format!("{FOLDER}/{}", candidate.image_file())),
+        // Of several devices' code, that of the newest is there as PTX too.
+        ptx: capabilities.last().copied().filter(|_| capabilities.len() > 1),
+        capabilities,
+        host,
+    }
+}
+
+fn launch(launch: &CudaLaunch) -> CudaLaunchEntry {
+    let fits = "a valid micro-kernel keeps within the limits of a device";
+    CudaLaunchEntry {
+        symbol: launch.symbol.clone(),
+        threads: u32::try_from(launch.threads).expect(fits),
+        shared_bytes: u32::try_from(launch.shared_bytes).expect(fits),
+        blocks: launch.blocks.clone(),
+        persistent: launch.persistent,
+    }
+}

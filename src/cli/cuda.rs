@@ -1,0 +1,40 @@
+//! What the subcommands have in common about CUDA: the micro-kernels that a build would choose on this machine.
+
+use dietcode::Result;
+use dietcode::core::codegen::cuda::headers::DEVICE_HEADERS;
+use dietcode::core::dispatch::cuda::{Candidate, Choice, Selection};
+use dietcode::core::target::cuda::{ComputeCapability, Nvcc};
+
+use super::setup::Setup;
+
+/// Where a config names no device: what the emulated one is dispatched as.
+const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
+
+/// Chooses for the config's devices. With nvcc, by what it reports of the chosen ones; without, by estimates.
+pub(crate) fn choice(setup: &Setup) -> Result<Choice> {
+    let nvcc = Nvcc::find();
+    let capabilities = setup.config.cuda.as_ref().map_or_else(|| vec![EMULATED], |cuda| cuda.capabilities.clone());
+    let version = nvcc.as_ref().ok().map(Nvcc::version);
+    let mut selection = Selection::new(&setup.def, Some(&setup.config), &capabilities, version)?;
+    for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
+        eprintln!("warning: choosing by the model: {miss}");
+    }
+    match &nvcc {
+        Ok(nvcc) => compile(&mut selection, nvcc)?,
+        Err(error) => eprintln!("warning: choosing by estimates: {error}"),
+    }
+    Ok(selection.conclude())
+}
+
+fn compile(selection: &mut Selection, nvcc: &Nvcc) -> Result<()> {
+    loop {
+        let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for candidate in wanted {
+            let compiled = nvcc.compile(&candidate.unit.source, &candidate.capabilities(), DEVICE_HEADERS)?;
+            selection.learn(candidate.name(), compiled.report);
+        }
+    }
+}
