@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::{Add, Div, Mul, Sub};
 
 use dietcode_syntax::Role;
+use serde::{Deserialize, Serialize};
 
 use crate::ir::{ACC, BinaryOp, Block, DType, Expr, Function, IterVar, Name, Program, holds};
 use crate::{Error, Result};
@@ -115,6 +116,30 @@ impl Div for Approx {
     }
 }
 
+/// With which arithmetic a micro-kernel sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arithmetic {
+    /// That of `f32`.
+    F32,
+    /// That of a matrix unit that multiplies `f16` or `bf16`: products are exact, and sums are truncated to `f32`.
+    MatrixUnit,
+    /// The same after both factors were rounded to tf32.
+    Tf32,
+}
+
+impl Arithmetic {
+    /// How far a factor is off, relative to it: tf32 has 11 significant bits.
+    fn of_factor(self) -> f64 {
+        if self == Arithmetic::Tf32 { 2f64.powi(-11) } else { 0.0 }
+    }
+
+    /// How far a sum is off for every number that is added, relative to what is summed.
+    fn of_addition(self) -> f64 {
+        if self == Arithmetic::F32 { U } else { 2.0 * U }
+    }
+}
+
 /// A tensor of a run: contiguous, row-major, its elements as `f32` whatever their type.
 pub type Tensors = BTreeMap<Name, Vec<f32>>;
 
@@ -124,17 +149,44 @@ pub type Tensors = BTreeMap<Name, Vec<f32>>;
 /// A tensor that is missing or too short for an access, an extent that is not bound.
 pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensors) -> Result<Vec<Approx>> {
     let block = &program.blocks[0];
-    let mut evaluator = Evaluator { vars: shape.clone(), tensors, acc: Approx::exact(0.0) };
+    let mut evaluator = Evaluator::new(shape, tensors, Arithmetic::F32);
     let before = evaluator.tensor(&block.output.name)?;
     let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(f64::from(*x))).collect();
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
     evaluator.each(&spatial, &mut |evaluator| {
-        let at = evaluator.offset(&block.output.shape, &block.output_index)?;
-        let value = evaluator.element(block)?.stored(block.output.dtype);
+        let (at, value) = evaluator.written(block)?;
         *output.get_mut(at).ok_or_else(|| out_of_bounds(&block.output.name))? = value;
         Ok(())
     })?;
     Ok(output)
+}
+
+/// What some iterations write, each given by the values of the spatial loops in their order: the element, by its number in
+/// row-major order, and its value. For outputs that are too large to be evaluated as a whole.
+///
+/// # Errors
+/// As [`evaluate`]; an iteration that has not one value for each spatial loop.
+pub fn evaluate_at(
+    program: &Program,
+    shape: &BTreeMap<Name, i64>,
+    tensors: &Tensors,
+    arithmetic: Arithmetic,
+    iterations: &[Vec<i64>],
+) -> Result<Vec<(usize, Approx)>> {
+    let block = &program.blocks[0];
+    let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
+    let mut evaluator = Evaluator::new(shape, tensors, arithmetic);
+    let written = |values: &Vec<i64>| {
+        if values.len() != spatial.len() {
+            let (found, expected) = (values.len(), spatial.len());
+            return Err(Error::input(format!("an iteration has {found} values, expected {expected}")));
+        }
+        spatial.iter().zip(values).for_each(|(iter, value)| {
+            evaluator.vars.insert(iter.name.clone(), *value);
+        });
+        evaluator.written(block)
+    };
+    iterations.iter().map(written).collect()
 }
 
 fn out_of_bounds(name: &str) -> Error {
@@ -144,10 +196,21 @@ fn out_of_bounds(name: &str) -> Error {
 struct Evaluator<'a> {
     vars: BTreeMap<Name, i64>,
     tensors: &'a Tensors,
+    arithmetic: Arithmetic,
     acc: Approx,
 }
 
 impl<'a> Evaluator<'a> {
+    fn new(shape: &BTreeMap<Name, i64>, tensors: &'a Tensors, arithmetic: Arithmetic) -> Evaluator<'a> {
+        Evaluator { vars: shape.clone(), tensors, arithmetic, acc: Approx::exact(0.0) }
+    }
+
+    /// The element that is written at the present values of the spatial loops, and what it becomes.
+    fn written(&mut self, block: &Block) -> Result<(usize, Approx)> {
+        let at = self.offset(&block.output.shape, &block.output_index)?;
+        Ok((at, self.element(block)?.stored(block.output.dtype)))
+    }
+
     fn tensor(&self, name: &str) -> Result<&'a [f32]> {
         let tensor = self.tensors.get(name).map(Vec::as_slice);
         tensor.ok_or_else(|| Error::input(format!("no tensor `{name}` was given")))
@@ -176,8 +239,9 @@ impl<'a> Evaluator<'a> {
                 terms += 1.0;
                 Ok(())
             })?;
-            let nu = (terms + 2.0) * U;
-            let inherited = error + init.error;
+            let (factor, addition) = (self.arithmetic.of_factor(), self.arithmetic.of_addition());
+            let nu = (terms + 2.0) * addition;
+            let inherited = error + init.error + size * factor * (2.0 + factor);
             let summing = nu / (1.0 - nu) * (init.value.abs() + size + inherited);
             self.acc = Approx { value: init.value + sum, error: inherited + summing };
         }
@@ -279,8 +343,8 @@ fn call(function: Function, args: &[Approx]) -> Approx {
 
 #[cfg(test)]
 mod tests {
-    use super::{Approx, comparable};
-    use crate::ir::DType;
+    use super::*;
+    use crate::frontend;
 
     fn admits(exact: f64, dtype: DType, result: f32) -> bool {
         Approx::exact(exact).stored(dtype).admits(comparable(dtype, result))
@@ -315,5 +379,37 @@ mod tests {
         assert!(admits(f64::from(0.4 * smallest), DType::F16, 0.0), "it is rounded to nothing");
         assert!(!admits(f64::from(0.4 * smallest), DType::F16, smallest), "it is not rounded up");
         assert!(!admits(1.0 + 2f64.powi(-30), DType::F32, 1.0), "an f32 is stored as it is");
+    }
+
+    const NEST: &str = "#[dynamic_kernel]
+        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }";
+
+    #[test]
+    fn a_part_is_evaluated_as_the_whole_and_coarser_arithmetic_is_given_more_room() {
+        let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
+        let program = frontend::program(&def);
+        let shape = [("M", 3), ("N", 4), ("K", 5)].map(|(name, value)| (Name::from(name), value)).into();
+        let of = |len: usize| (0..len).map(|at| (at as f32 * 0.37).sin()).collect::<Vec<f32>>();
+        let tensors: Tensors = [("x", 15), ("w", 20), ("y", 12)].map(|(name, len)| (Name::from(name), of(len))).into();
+        let whole = evaluate(&program, &shape, &tensors).unwrap();
+        let iterations = [vec![0, 0], vec![2, 3], vec![1, 2]];
+        let part = |arithmetic| evaluate_at(&program, &shape, &tensors, arithmetic, &iterations).unwrap();
+        let [exact, unit, tf32] = [Arithmetic::F32, Arithmetic::MatrixUnit, Arithmetic::Tf32].map(part);
+        for (n, at) in [0, 11, 6].into_iter().enumerate() {
+            assert_eq!(exact[n], (at, whole[at]));
+            assert_eq!((unit[n].1.value, tf32[n].1.value), (whole[at].value, whole[at].value));
+            assert!(whole[at].error < unit[n].1.error && unit[n].1.error < tf32[n].1.error);
+        }
+        let odd = [vec![0], vec![3, 0], vec![0, -1]];
+        let refused = |values: &Vec<i64>| {
+            evaluate_at(&program, &shape, &tensors, Arithmetic::F32, std::slice::from_ref(values)).is_err()
+        };
+        assert!(odd.iter().all(refused));
     }
 }

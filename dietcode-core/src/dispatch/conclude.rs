@@ -187,8 +187,8 @@ fn provenance(lab: &Lab, config: &Config) -> Provenance {
     }
 }
 
-/// The day in UTC.
-fn today() -> String {
+/// The day in UTC, as YYYY-MM-DD.
+pub fn today() -> String {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
     let (year, month, day) = civil(days as i64);
     format!("{year:04}-{month:02}-{day:02}")

@@ -7,6 +7,8 @@ mod conclude;
 pub mod cuda;
 mod foresee;
 mod grow;
+#[cfg(all(feature = "tuner", feature = "cuda"))]
+mod measured;
 mod miss;
 mod select;
 #[cfg(feature = "tuner")]
@@ -18,8 +20,10 @@ mod verify;
 mod winners;
 
 #[cfg(feature = "tuner")]
-pub use conclude::{Conclusion, Searched, conclude};
+pub use conclude::{Conclusion, Searched, conclude, today};
 pub use grow::{Label, grow};
+#[cfg(all(feature = "tuner", feature = "cuda"))]
+pub use measured::{Measured, Picked, pick};
 pub use miss::Miss;
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]

@@ -1,5 +1,7 @@
 //! Implementations beside the baselines, by turns, on one instance.
 
+use dietcode_syntax::DType;
+
 use super::baselines::{BlasLibrary, Gemm};
 use super::{Failure, Implementation, Instance, Lab, Sample, Timing, Unit};
 use crate::codegen;
@@ -72,7 +74,9 @@ impl Baselines {
     pub fn contestants(&self, lab: &Lab, instance: &Instance) -> Vec<Contestant> {
         let contestant = |name: &str, implementation| Contestant { name: name.to_owned(), implementation };
         let mut contestants = vec![contestant("naive", Implementation::MicroKernel(self.naive.clone()))];
-        let Some(gemm) = Gemm::of(lab.def(), instance) else { return contestants };
+        // What is called of the libraries multiplies `f32`.
+        let gemm = Gemm::of(lab.def(), instance).filter(|_| instance.dtypes.iter().all(|dtype| *dtype == DType::F32));
+        let Some(gemm) = gemm else { return contestants };
         contestants.push(contestant("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
         if let Some(library) = self.blas.as_ref().filter(|_| gemm.blas_can()) {
             let name = format!("blas:{}", library.name);

@@ -23,6 +23,11 @@ pub enum Failure {
         /// What the loader said.
         message: String,
     },
+    /// The device refused to run it, or broke it off.
+    Launch {
+        /// What the driver said; on the emulated device, what the kernel did.
+        message: String,
+    },
     /// It killed its process.
     Crash {
         /// The signal's name, or the exit status.
@@ -48,6 +53,11 @@ pub enum Failure {
         /// How many elements are wrong.
         elements: usize,
     },
+    /// Elements of the output were left as they were.
+    Unwritten {
+        /// How many.
+        elements: usize,
+    },
     /// It wrote beside a tensor.
     OutOfBounds {
         /// The parameter.
@@ -66,9 +76,11 @@ impl Failure {
             Failure::Compile { .. } => "compile",
             Failure::CompileTimeout { .. } => "compile_timeout",
             Failure::Load { .. } => "load",
+            Failure::Launch { .. } => "launch",
             Failure::Crash { .. } => "crash",
             Failure::Timeout { .. } => "timeout",
             Failure::Wrong { .. } => "wrong",
+            Failure::Unwritten { .. } => "unwritten",
             Failure::OutOfBounds { .. } => "out_of_bounds",
         }
     }
@@ -80,6 +92,7 @@ impl fmt::Display for Failure {
             Failure::Compile { message } => write!(f, "does not compile: {message}"),
             Failure::CompileTimeout { seconds } => write!(f, "was still compiling after {seconds} s"),
             Failure::Load { message } => write!(f, "cannot be loaded: {message}"),
+            Failure::Launch { message } => write!(f, "does not run: {message}"),
             Failure::Crash { signal, message } if message.is_empty() => write!(f, "crashed: {signal}"),
             Failure::Crash { signal, message } => write!(f, "crashed: {signal}: {message}"),
             Failure::Timeout { seconds } => write!(f, "was still running after {seconds} s"),
@@ -89,6 +102,7 @@ impl fmt::Display for Failure {
                     "is wrong in {elements} elements, first at {index:?}: found {found}, expected {expected} ± {bound:e}"
                 )
             }
+            Failure::Unwritten { elements } => write!(f, "leaves {elements} elements of the output unwritten"),
             Failure::OutOfBounds { param, byte, bytes } => {
                 write!(f, "wrote outside of parameter {param}: byte {byte} of a tensor of {bytes} bytes")
             }

@@ -101,6 +101,12 @@ pub(super) fn contiguous(dims: &[i64]) -> Vec<i64> {
     strides
 }
 
+/// The index of an element by its number in row-major order.
+pub(super) fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
+    let strides = contiguous(dims);
+    strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
+}
+
 /// The value of an affine expression, unless a variable is unknown or it overflows.
 pub(crate) fn evaluate(affine: &Affine, value: impl Fn(&str) -> Option<i64>) -> Option<i64> {
     affine.terms.iter().try_fold(affine.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(value(name)?)?))

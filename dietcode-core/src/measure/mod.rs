@@ -14,6 +14,7 @@ mod comparison;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod failure;
+mod inputs;
 mod instance;
 mod lab;
 mod protocol;

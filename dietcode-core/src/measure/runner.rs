@@ -1,6 +1,6 @@
 //! The side that survives: starts workers, hands them jobs, and notes what became of each implementation.
 
-mod worker_process;
+pub(super) mod worker_process;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -55,7 +55,7 @@ impl Arg<'_> {
         &self.memory
     }
 
-    pub(super) fn data(&self) -> *mut c_void {
+    pub(crate) fn data(&self) -> *mut c_void {
         self.data
     }
 

@@ -10,6 +10,8 @@
 //! measured is what mattered most. Everything that is measured goes to the [`Database`] at once.
 mod budget;
 mod candidate;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod database;
 mod finals;
 mod full;
@@ -19,6 +21,8 @@ mod space;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
+#[cfg(feature = "cuda")]
+pub use cuda::{BATCH_SECONDS, CudaCandidate, CudaOutcome, CudaRecord, CudaRecords, CudaTarget, CudaTuning};
 pub use database::{Database, Outcome, Record, Target, Workload};
 pub use space::Space;
 pub use tuning::{Event, Phase, Point, Tuning};

@@ -7,6 +7,8 @@ mod process;
 mod toolchain;
 
 pub use cpu::CpuTarget;
+#[cfg(all(feature = "tuner", feature = "cuda"))]
+pub(crate) use process::output_limited;
 #[cfg(feature = "tuner")]
 pub(crate) use process::run_limited;
 pub use toolchain::{CompilerKind, Macros, Toolchain};

@@ -26,7 +26,7 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Opti
 }
 
 /// As [`run_limited`], with what it wrote. That goes through files: a child that outlives its parent may hold a pipe open.
-pub(super) fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
+pub(crate) fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let Some(status) = run_limited(command, limit)? else { return Ok(None) };

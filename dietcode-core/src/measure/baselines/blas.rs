@@ -123,24 +123,32 @@ impl Gemm {
 }
 
 /// The arguments of a row-major `sgemm`.
-struct Call {
+pub(in crate::measure) struct Call {
     /// A product whose columns are contiguous is computed as its transpose, from the factors the other way round.
-    swapped: bool,
-    m: i64,
-    n: i64,
-    a: Factor,
-    b: Factor,
-    ldc: i64,
+    pub(in crate::measure) swapped: bool,
+    pub(in crate::measure) m: i64,
+    pub(in crate::measure) n: i64,
+    pub(in crate::measure) a: Factor,
+    pub(in crate::measure) b: Factor,
+    pub(in crate::measure) ldc: i64,
 }
 
-struct Factor {
-    param: usize,
+pub(in crate::measure) struct Factor {
+    pub(in crate::measure) param: usize,
     transpose: c_int,
-    leading: i64,
+    pub(in crate::measure) leading: i64,
+}
+
+impl Factor {
+    /// Whether it is multiplied as its transpose.
+    pub(in crate::measure) fn is_transposed(&self) -> bool {
+        self.transpose == TRANSPOSE
+    }
 }
 
 impl Call {
-    fn of(gemm: &Gemm) -> Option<Call> {
+    /// Those of a product; none if its strides are not a library's.
+    pub(in crate::measure) fn of(gemm: &Gemm) -> Option<Call> {
         let Gemm { m, n, k, a, b, c, .. } = *gemm;
         let turned = |x: Matrix| Matrix { row: x.col, col: x.row, ..x };
         if let Some(ldc) = leading(c, m, n) {

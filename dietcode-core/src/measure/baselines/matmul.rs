@@ -8,7 +8,7 @@
 //! Which loop is which follows from who uses it: both factors and the output: batch; output and one factor: a dimension
 //! of the product; both factors and not the output: the sum.
 
-use dietcode_syntax::{Affine, BinaryOp, DType, Expr, KernelDef, Role};
+use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Instance;
@@ -64,8 +64,8 @@ pub struct Batch {
 impl Gemm {
     /// The product that a nest computes at an instance, if it is one.
     pub fn of(def: &KernelDef, instance: &Instance) -> Option<Gemm> {
-        // The libraries' products that are called are those of `f32`.
-        if def.params.iter().any(|param| param.dtype != DType::F32) {
+        // The libraries' products that are called have one element type.
+        if def.params.iter().any(|param| param.dtype != def.params[def.output].dtype) {
             return None;
         }
         let reduction = def.reduction.as_ref().filter(|_| def.epilogue == Expr::Acc)?;

@@ -8,13 +8,16 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::measure::Failure;
-use crate::measure::protocol::{Event, Request, VERSION};
+use crate::measure::protocol::{Event, VERSION};
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
 #[derive(Debug)]
-pub(super) struct WorkerProcess {
+pub(in crate::measure) struct WorkerProcess {
     child: Child,
     requests: ChildStdin,
     events: Receiver<String>,
@@ -23,7 +26,7 @@ pub(super) struct WorkerProcess {
 
 /// Why no event comes any more.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(in crate::measure) enum Ended {
     /// The process ended, with the last line it wrote to its standard error.
     Exited(ExitStatus, String),
     /// It said nothing for so long, and was killed.
@@ -45,40 +48,48 @@ const THREAD_VARIABLES: &[&str] = &[
 impl WorkerProcess {
     /// Starts one and waits for its first line.
     pub(super) fn start(command: &[OsString], threads: usize, limit: Duration) -> Result<WorkerProcess> {
-        let shown = || command.join(" ".as_ref()).to_string_lossy().into_owned();
-        let failed = |why: String| {
-            Error::new(ErrorKind::Unavailable, format!("the measuring process `{}` does not start: {why}", shown()))
-        };
-        let (program, arguments) = command.split_first().ok_or_else(|| failed("no program is named".into()))?;
-        let mut process = Command::new(program);
-        process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        process.envs(THREAD_VARIABLES.iter().map(|name| (name, threads.to_string())));
-        // An interrupt from the terminal is for the search, which ends in its own time.
-        let mut child = process.process_group(0).spawn().map_err(|e| failed(e.to_string()))?;
-        let (Some(requests), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            return Err(failed("it has no standard streams".into()));
-        };
-        let complaint = Arc::new(Mutex::new(String::new()));
-        let events = listen(stdout, stderr, Arc::clone(&complaint));
-        let mut worker = WorkerProcess { child, requests, events, complaint };
+        let threads = threads.to_string();
+        let mut worker = WorkerProcess::spawn(command, THREAD_VARIABLES.iter().map(|name| (*name, threads.as_str())))?;
         match worker.next(limit) {
             Ok(Event::Ready { version: VERSION }) => Ok(worker),
-            Ok(other) => Err(failed(format!("it speaks another protocol than version {VERSION}: {other:?}"))),
-            Err(ended) => Err(failed(ended.into_failure().to_string())),
+            Ok(other) => {
+                Err(does_not_start(command, &format!("it speaks another protocol than version {VERSION}: {other:?}")))
+            }
+            Err(ended) => Err(does_not_start(command, &ended.into_failure().to_string())),
         }
     }
 
+    /// Starts a program, with variables added to its environment.
+    pub(in crate::measure) fn spawn<'a>(
+        command: &[OsString],
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<WorkerProcess> {
+        let (program, arguments) =
+            command.split_first().ok_or_else(|| does_not_start(command, "no program is named"))?;
+        let mut process = Command::new(program);
+        process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        process.envs(variables);
+        // An interrupt from the terminal is for the search, which ends in its own time.
+        let mut child = process.process_group(0).spawn().map_err(|e| does_not_start(command, &e.to_string()))?;
+        let (Some(requests), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(does_not_start(command, "it has no standard streams"));
+        };
+        let complaint = Arc::new(Mutex::new(String::new()));
+        let events = listen(stdout, stderr, Arc::clone(&complaint));
+        Ok(WorkerProcess { child, requests, events, complaint })
+    }
+
     /// Sends a request.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<(), Ended> {
+    pub(in crate::measure) fn ask(&mut self, request: &impl Serialize) -> Result<(), Ended> {
         let mut line = serde_json::to_string(request).map_err(|e| Ended::Babbled(e.to_string()))?;
         line.push('\n');
         self.requests.write_all(line.as_bytes()).map_err(|_| self.end())
     }
 
     /// Waits for the next event.
-    pub(super) fn next(&mut self, limit: Duration) -> Result<Event, Ended> {
+    pub(in crate::measure) fn next<E: DeserializeOwned>(&mut self, limit: Duration) -> Result<E, Ended> {
         match self.events.recv_timeout(limit) {
             Ok(line) => serde_json::from_str(&line).map_err(|_| Ended::Babbled(line)),
             Err(RecvTimeoutError::Timeout) => Err(Ended::Silent(limit)),
@@ -107,6 +118,12 @@ impl Drop for WorkerProcess {
     }
 }
 
+/// The error of a worker that is not there.
+pub(in crate::measure) fn does_not_start(command: &[OsString], why: &str) -> Error {
+    let shown = command.join(" ".as_ref()).to_string_lossy().into_owned();
+    Error::new(ErrorKind::Unavailable, format!("the measuring process `{shown}` does not start: {why}"))
+}
+
 /// Passes on the lines of standard output, and remembers the last one of standard error.
 fn listen(
     stdout: impl std::io::Read + Send + 'static,
@@ -131,7 +148,7 @@ fn listen(
 
 impl Ended {
     /// As it stands in a record.
-    pub(super) fn into_failure(self) -> Failure {
+    pub(in crate::measure) fn into_failure(self) -> Failure {
         match self {
             Ended::Silent(limit) => Failure::Timeout { seconds: limit.as_secs_f64() },
             Ended::Babbled(line) => Failure::Crash { signal: "nonsense on its output".into(), message: line },

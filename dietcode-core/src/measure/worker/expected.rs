@@ -9,7 +9,7 @@ use dietcode_syntax::DType;
 
 use super::library::Library;
 use super::tensors::Tensors;
-use crate::measure::instance::contiguous;
+use crate::measure::instance::unflatten;
 use crate::measure::{Failure, Job};
 use crate::reference::comparable;
 use crate::{Error, ErrorKind, Result};
@@ -103,11 +103,6 @@ fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
         )),
         _ => Ok(numbers),
     }
-}
-
-fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
-    let strides = contiguous(dims);
-    strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
 }
 
 fn read(path: &Path, numbers: usize) -> Option<Vec<f64>> {

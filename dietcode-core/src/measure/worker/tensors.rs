@@ -5,12 +5,11 @@ use std::ffi::c_void;
 use std::iter::repeat;
 
 use dietcode_syntax::DType;
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 
 use super::elements::Elements;
 use super::guarded::Guarded;
 use crate::Result;
+use crate::measure::inputs::random;
 use crate::measure::{Failure, Instance};
 
 /// One instance's tensors.
@@ -92,13 +91,4 @@ impl Tensors {
         self.memory.iter().map(Guarded::footprint).sum::<usize>()
             + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
     }
-}
-
-/// Uniform in [-1, 1) but never zero, also not as a number of 16 bits: a zero hides what multiplies it.
-fn random(seed: u64, param: usize) -> impl Iterator<Item = f32> {
-    let mut rng = StdRng::seed_from_u64(seed ^ (param as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    std::iter::repeat_with(move || match rng.random_range(-1.0f32..1.0) {
-        0.0 => 0.5,
-        other => other,
-    })
 }

@@ -68,16 +68,22 @@ fn nvcc_of(toolkit: &Path) -> PathBuf {
 
 /// The toolkits that NVIDIA's wheels make in the folders from which `python3` imports.
 fn wheels(path: &OsString) -> Vec<PathBuf> {
+    imports(path).iter().map(|folder| nvcc_of(&folder.join("nvidia/cu13"))).collect()
+}
+
+/// The folders from which the `python3` of this program's environment imports; wheels put NVIDIA's libraries there.
+#[cfg(all(feature = "tuner", feature = "cuda"))]
+pub(crate) fn python_folders() -> Vec<PathBuf> {
+    imports(&std::env::var_os("PATH").unwrap_or_default())
+}
+
+fn imports(path: &OsString) -> Vec<PathBuf> {
     let mut python = Command::new("python3");
     // The first entry is the working directory, from which nothing is to be taken.
     python.args(["-c", "import sys; print(*sys.path[1:], sep='\\n')"]).env("PATH", path);
     let output = output_limited(&mut python, PATIENCE).ok().flatten();
     let folders = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    folders
-        .lines()
-        .filter(|line| !line.is_empty())
-        .map(|folder| nvcc_of(&Path::new(folder).join("nvidia/cu13")))
-        .collect()
+    folders.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }
 
 /// Asks a driver for its version; else why it cannot be used.

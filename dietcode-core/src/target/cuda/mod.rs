@@ -13,6 +13,8 @@ mod report;
 
 pub use cache::ObjectCache;
 pub use capability::ComputeCapability;
+#[cfg(all(feature = "tuner", feature = "cuda"))]
+pub(crate) use find::python_folders;
 pub use host::HostCompiler;
 pub use limits::{DEVICES, DeviceLimits};
 pub use nvcc::{Compiled, Nvcc};

@@ -80,6 +80,53 @@ impl<T: Element> CudaTensor<T> {
         Ok(copy)
     }
 
+    /// Replaces all elements by these, row-major.
+    ///
+    /// # Errors
+    /// If there are more or fewer of them than the tensor has.
+    pub fn write(&mut self, elements: &[T]) -> Result<()> {
+        self.layout.check_exact(elements.len())?;
+        self.buffer.write(&self.device, elements)
+    }
+
+    /// A tensor inside of this one's memory: it begins at an element, and its rows lie `strides` elements apart.
+    ///
+    /// # Errors
+    /// As [`CudaView::with_strides`].
+    pub fn window(&self, start: usize, shape: &[usize], strides: &[usize]) -> Result<CudaView<'_, T>> {
+        let layout = self.layout_within(start, shape, strides)?;
+        Ok(match &self.buffer {
+            Buffer::Device(slice) => CudaView::of(self.device.context, &slice.slice(start..), layout),
+            Buffer::Emulated(buffer) => {
+                let data = buffer.as_ptr().wrapping_byte_add(start * size_of::<T>());
+                // SAFETY: the memory is borrowed as long as the view, and the layout lies in it.
+                unsafe { CudaView::emulated(self.device.context, data, layout) }
+            }
+        })
+    }
+
+    /// As [`window`](Self::window), for writing.
+    ///
+    /// # Errors
+    /// As [`CudaView::with_strides`].
+    pub fn window_mut(&mut self, start: usize, shape: &[usize], strides: &[usize]) -> Result<CudaViewMut<'_, T>> {
+        let layout = self.layout_within(start, shape, strides)?;
+        Ok(match &mut self.buffer {
+            Buffer::Device(slice) => CudaViewMut::of(self.device.context, slice.slice_mut(start..), layout),
+            Buffer::Emulated(buffer) => {
+                let data = buffer.as_mut_ptr().wrapping_byte_add(start * size_of::<T>());
+                // SAFETY: the memory is borrowed, exclusively, as long as the view, and the layout lies in it.
+                unsafe { CudaViewMut::emulated(self.device.context, data, layout) }
+            }
+        })
+    }
+
+    fn layout_within(&self, start: usize, shape: &[usize], strides: &[usize]) -> Result<Layout> {
+        let layout = Layout::strided(shape, strides)?;
+        layout.check_holds(self.layout.len().saturating_sub(start))?;
+        Ok(layout)
+    }
+
     /// Takes over memory of the driver.
     ///
     /// # Errors

@@ -1,0 +1,101 @@
+//! Whether a contestant computes what it should: every element written, nothing beside the output, a sample of elements
+//! within their bounds.
+
+use super::contestant::Loaded;
+use super::tensors::Tensors;
+use super::trouble::Trouble;
+use super::{CudaJob, Expectation};
+use crate::measure::Failure;
+use crate::measure::instance::unflatten;
+use crate::reference::{Arithmetic, comparable};
+use crate::runtime::cuda::Device;
+
+/// Launches once and looks at the output; gives the largest deviation relative to the largest expected value.
+pub(super) fn run(
+    device: &Device,
+    loaded: &Loaded<'_>,
+    tensors: &mut Tensors,
+    job: &CudaJob,
+    arithmetic: Arithmetic,
+) -> Result<f64, Trouble> {
+    tensors.poison().map_err(|error| Trouble::of_launch(device, &error))?;
+    loaded.launch(device, &mut tensors.args().map_err(Trouble::Machine)?)?;
+    device.synchronize().map_err(|error| Trouble::of_launch(device, &error))?;
+    let output = tensors.read_output().map_err(|error| Trouble::of_launch(device, &error))?;
+    let (mut found, poison) = output?;
+    let dtype = job.instance.dtypes[job.instance.output];
+    found.iter_mut().for_each(|element| *element = comparable(dtype, *element));
+    let dims = &job.instance.dims[job.instance.output];
+    Ok(job.expected.compare(&found, poison, arithmetic, dims)?)
+}
+
+impl Expectation {
+    /// Compares an output, of which so many elements are poison still.
+    fn compare(&self, found: &[f32], poison: usize, arithmetic: Arithmetic, dims: &[i64]) -> Result<f64, Failure> {
+        let bounds = self.bounds.iter().find(|(of, _)| *of == arithmetic).map(|(_, bounds)| bounds);
+        let Some(bounds) = bounds else {
+            return Err(Failure::Load { message: "no bounds were computed for its arithmetic".into() });
+        };
+        let (mut deviation, mut largest) = (0.0f64, f64::MIN_POSITIVE);
+        let (mut wrong, mut first) = (0, None);
+        for ((at, value), bound) in self.at.iter().zip(&self.values).zip(bounds) {
+            let off = (f64::from(found[*at]) - value).abs();
+            largest = largest.max(value.abs());
+            // Not a number is not within any bound; what is subnormal may be flushed to zero.
+            if off <= *bound + f64::from(f32::MIN_POSITIVE) {
+                deviation = deviation.max(off);
+            } else {
+                wrong += 1;
+                first.get_or_insert((*at, *value, *bound));
+            }
+        }
+        let unwritten = (poison + self.written).saturating_sub(found.len());
+        match first {
+            Some((at, expected, bound)) => Err(Failure::Wrong {
+                index: unflatten(at, dims),
+                found: found[at].to_string(),
+                expected,
+                bound,
+                elements: wrong,
+            }),
+            None if unwritten > 0 => Err(Failure::Unwritten { elements: unwritten }),
+            None => Ok(deviation / largest),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected() -> Expectation {
+        Expectation {
+            written: 4,
+            at: vec![0, 3],
+            values: vec![1.0, -2.0],
+            bounds: vec![(Arithmetic::F32, vec![0.1, 0.1]), (Arithmetic::Tf32, vec![0.5, 0.5])],
+        }
+    }
+
+    #[test]
+    fn each_arithmetic_has_its_bounds() {
+        let found = [1.3, 0.0, 0.0, -2.0];
+        assert!(matches!(
+            expected().compare(&found, 0, Arithmetic::F32, &[2, 2]),
+            Err(Failure::Wrong { ref index, elements: 1, .. }) if *index == [0, 0]
+        ));
+        assert!((expected().compare(&found, 0, Arithmetic::Tf32, &[2, 2]).unwrap() - 0.15).abs() < 1e-6);
+        assert!(expected().compare(&found, 0, Arithmetic::MatrixUnit, &[2, 2]).is_err());
+    }
+
+    #[test]
+    fn poison_that_was_left_is_told_wherever_it_is() {
+        let found = [1.0, 0.0, f32::NAN, -2.0];
+        assert_eq!(expected().compare(&found, 1, Arithmetic::F32, &[2, 2]), Err(Failure::Unwritten { elements: 1 }));
+        // The nest leaves two elements alone.
+        let part = Expectation { written: 2, ..expected() };
+        assert!(part.compare(&found, 2, Arithmetic::F32, &[2, 2]).is_ok());
+        let found = [f32::NAN, 0.0, 0.0, -2.0];
+        assert!(matches!(expected().compare(&found, 1, Arithmetic::F32, &[2, 2]), Err(Failure::Wrong { .. })));
+    }
+}

@@ -1,0 +1,275 @@
+//! Compiles micro-kernels for a device, many at a time: with nvcc where there is one, else with NVRTC, else from a folder of
+//! images that were made on another machine; for the emulated device with a C++ compiler.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::images::Images;
+use super::{CudaDevice, nvrtc};
+use crate::codegen::cuda::CudaUnit;
+use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
+use crate::measure::Failure;
+use crate::target::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
+use crate::target::run_limited;
+use crate::{Error, ErrorKind, Result};
+
+/// A compiler of micro-kernels for one device. What it makes lies in a folder that goes with it.
+#[derive(Debug)]
+pub struct CudaCompiler {
+    how: How,
+    images: Option<Images>,
+    capability: ComputeCapability,
+    folder: tempfile::TempDir,
+    built: AtomicUsize,
+}
+
+/// What there is to compile with.
+#[derive(Debug)]
+enum How {
+    Nvcc(Box<Nvcc>),
+    Nvrtc,
+    Host(HostCompiler),
+    /// Only what is among the images can be had; why.
+    Nothing(String),
+}
+
+/// A compiled micro-kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Built {
+    /// What launching it takes.
+    pub unit: CudaUnit,
+    /// The image, or, for the emulated device, the shared library.
+    pub image: PathBuf,
+    /// What the compiler says of its kernels; empty if it says nothing.
+    pub report: Vec<KernelReport>,
+    /// The compiler with its version.
+    pub toolchain: String,
+}
+
+/// Longer than any sane kernel compiles.
+const LIMIT: Duration = Duration::from_secs(120);
+
+impl CudaCompiler {
+    /// What there is on this machine for a device of a capability, with images that were made elsewhere.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if there is nothing to compile with and no image; what is missing, by name.
+    pub fn find(device: CudaDevice, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
+        let how = match device {
+            CudaDevice::Emulated => How::Host(HostCompiler::find()?),
+            CudaDevice::Cuda(_) => match Nvcc::find() {
+                Ok(nvcc) => How::Nvcc(Box::new(nvcc.with_limit(LIMIT))),
+                Err(_) if nvrtc::available() => How::Nvrtc,
+                Err(error) if images.is_some() => How::Nothing(error.to_string()),
+                Err(error) => {
+                    let why = "there is neither nvcc nor NVRTC, and no folder of images was named (--images)";
+                    return Err(Error::new(ErrorKind::Unavailable, why).caused_by(error));
+                }
+            },
+        };
+        CudaCompiler::new(how, capability, images)
+    }
+
+    /// nvcc, for a device that need not be there.
+    ///
+    /// # Errors
+    /// As [`Nvcc::find`].
+    pub fn nvcc(capability: ComputeCapability) -> Result<CudaCompiler> {
+        CudaCompiler::new(How::Nvcc(Box::new(Nvcc::find()?)), capability, None)
+    }
+
+    fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
+        let no_folder =
+            |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
+        let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(no_folder)?;
+        headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
+        Ok(CudaCompiler { how, images, capability, folder, built: AtomicUsize::new(0) })
+    }
+
+    /// The limits of the device.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if they are not known.
+    pub fn limits(&self) -> Result<&'static DeviceLimits> {
+        DeviceLimits::of(self.capability)
+    }
+
+    /// What it compiles with, for people.
+    pub fn description(&self) -> String {
+        let images = self.images.as_ref().map(|images| format!("{} images made elsewhere", images.count()));
+        let own = match &self.how {
+            How::Nvcc(nvcc) => Some(format!("nvcc {} ({})", nvcc.version(), nvcc.path().display())),
+            How::Nvrtc => Some("NVRTC".to_owned()),
+            How::Host(compiler) => Some(compiler.version().to_owned()),
+            How::Nothing(_) => None,
+        };
+        images.into_iter().chain(own).collect::<Vec<String>>().join(", else ")
+    }
+
+    /// Compiles all, as many at a time as there are cores; `done` is told how many. Once `stop` is set, none is begun.
+    pub fn build(
+        &self,
+        units: &[CudaUnit],
+        stop: &AtomicBool,
+        mut done: impl FnMut(usize) + Send,
+    ) -> Vec<Result<Built, Failure>> {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let (next, finished) = (AtomicUsize::new(0), Mutex::new(0));
+        let stopped = || Failure::Compile { message: "the run was stopped before it was compiled".into() };
+        let built: Vec<Mutex<Result<Built, Failure>>> = units.iter().map(|_| Mutex::new(Err(stopped()))).collect();
+        let done = Mutex::new(&mut done);
+        std::thread::scope(|scope| {
+            for _ in 0..jobs.min(units.len()) {
+                scope.spawn(|| {
+                    while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let at = units.iter().position(|other| std::ptr::eq(other, unit)).unwrap_or(0);
+                        *lock(&built[at]) = self.build_one(unit);
+                        let mut finished = lock(&finished);
+                        *finished += 1;
+                        lock(&done)(*finished);
+                    }
+                });
+            }
+        });
+        built.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect()
+    }
+
+    /// Compiles one.
+    ///
+    /// # Errors
+    /// What the compiler says, as it stands in a record.
+    pub fn build_one(&self, unit: &CudaUnit) -> Result<Built, Failure> {
+        let stem = format!("{}-{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
+        let (compiled, toolchain) = match (self.image(unit), &self.how) {
+            (Some(found), _) => found,
+            (None, How::Host(compiler)) => return self.emulated(unit, compiler, &stem),
+            (None, How::Nvcc(nvcc)) => {
+                let compiled = nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS);
+                (compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version()))
+            }
+            (None, How::Nvrtc) => {
+                let image = nvrtc::compile(&unit.source, DEVICE_HEADERS, self.capability, &[]);
+                let image = image.map_err(|e| refused(&e))?;
+                (Compiled { image, report: Vec::new() }, "NVRTC".to_owned())
+            }
+            (None, How::Nothing(why)) => {
+                return Err(Failure::Compile { message: format!("it is not among the images, and {why}") });
+            }
+        };
+        let image = self.folder.path().join(stem).with_extension("image");
+        fs::write(&image, &compiled.image).map_err(|e| unwritable(&image, &e))?;
+        Ok(Built { unit: unit.clone(), image, report: compiled.report, toolchain })
+    }
+
+    fn image(&self, unit: &CudaUnit) -> Option<(Compiled, String)> {
+        let (compiled, made) = self.images.as_ref()?.find(&unit.source, self.capability)?;
+        Some((compiled, made.toolchain.clone()))
+    }
+
+    fn emulated(&self, unit: &CudaUnit, compiler: &HostCompiler, stem: &str) -> Result<Built, Failure> {
+        let [source, image, words] =
+            ["cu", "so", "err"].map(|extension| self.folder.path().join(stem).with_extension(extension));
+        fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
+        let file = fs::File::create(&words).map_err(|e| unwritable(&words, &e))?;
+        let mut command = compiler.shared_library(&source, &image, self.folder.path());
+        match run_limited(command.stderr(file), LIMIT) {
+            Ok(Some(status)) if status.success() => {
+                Ok(Built { unit: unit.clone(), image, report: Vec::new(), toolchain: compiler.version().to_owned() })
+            }
+            Ok(Some(_)) => {
+                let said = fs::read_to_string(&words).unwrap_or_default();
+                let line = said.lines().find(|line| line.contains("error")).unwrap_or("it says nothing");
+                Err(Failure::Compile { message: line.to_owned() })
+            }
+            Ok(None) => Err(Failure::CompileTimeout { seconds: LIMIT.as_secs_f64() }),
+            Err(error) => Err(Failure::Compile { message: format!("the compiler does not start: {error}") }),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn refused(error: &Error) -> Failure {
+    Failure::Compile { message: error.to_string() }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Compile { message: format!("{} cannot be written: {error}", path.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::cuda::translation_unit;
+    use crate::measure::cuda::Made;
+    use crate::sketch::Blocked;
+
+    const NEST: &str = "#[dynamic_kernel]
+        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }";
+
+    fn capability() -> ComputeCapability {
+        "sm_90".parse().unwrap()
+    }
+
+    /// The default micro-kernel of a product.
+    fn unit() -> CudaUnit {
+        let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
+        let limits = DeviceLimits::of(capability()).unwrap();
+        translation_unit(&def, &Blocked::default_for(&def, limits).unwrap(), limits).unwrap()
+    }
+
+    #[test]
+    fn what_nvcc_made_is_found_among_the_images_where_there_is_no_compiler() {
+        let folder = tempfile::tempdir().unwrap();
+        let nvcc = CudaCompiler::nvcc(capability()).expect("`cargo xtask toolkit` installs nvcc");
+        let built = nvcc.build(&[unit()], &AtomicBool::new(false), |_| ()).remove(0).unwrap();
+        assert!(built.report[0].registers > 0 && built.toolchain.starts_with("nvcc "), "{built:?}");
+        let compiled = Compiled { image: fs::read(&built.image).unwrap(), report: built.report.clone() };
+        let made = Made {
+            kernel: "product".into(),
+            micro_kernel: built.unit.name.clone(),
+            capability: capability(),
+            toolchain: built.toolchain.clone(),
+        };
+        Images::create(folder.path()).unwrap().add(&unit().source, &compiled, made).unwrap();
+        let images = Images::open(folder.path()).unwrap();
+        let without = CudaCompiler::new(How::Nothing("there is no nvcc".into()), capability(), Some(images)).unwrap();
+        let found = without.build_one(&unit()).unwrap();
+        assert_eq!((fs::read(&found.image).unwrap(), found.report), (compiled.image, compiled.report));
+        let other = CudaUnit { source: "another".into(), ..unit() };
+        let failure = without.build_one(&other).unwrap_err().to_string();
+        assert!(failure.contains("not among the images") && failure.contains("there is no nvcc"), "{failure}");
+    }
+
+    #[test]
+    fn nvrtc_makes_an_image_of_the_same_source() {
+        let nvrtc = CudaCompiler::new(How::Nvrtc, capability(), None).unwrap();
+        let built = nvrtc.build_one(&unit()).unwrap();
+        assert!(fs::read(&built.image).unwrap().starts_with(b"\x7fELF"));
+    }
+
+    #[test]
+    fn a_compiler_that_refuses_is_a_failure_with_its_words() {
+        let host = CudaCompiler::find(CudaDevice::Emulated, capability(), None).unwrap();
+        let broken = CudaUnit { source: "#include \"dietcode.cuh\"\nmissing".into(), ..unit() };
+        let built = host.build(&[broken, unit()], &AtomicBool::new(false), |_| ());
+        assert!(matches!(&built[0], Err(Failure::Compile { message }) if message.contains("error")), "{built:?}");
+        assert!(built[1].is_ok(), "{built:?}");
+        let stopped = host.build(&[unit()], &AtomicBool::new(true), |_| ());
+        assert!(stopped[0].is_err());
+    }
+}

@@ -1,0 +1,139 @@
+//! A contestant, loaded and ready to be launched.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use libloading::Library;
+
+use super::cublas::{CuBlas, Product};
+use super::trouble::Trouble;
+use super::{CudaCall, CudaCode, CudaDevice};
+use crate::measure::{Failure, Instance};
+use crate::runtime::Arg;
+use crate::runtime::cuda::{CudaImage, Device, Extent, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch};
+
+/// A contestant at an instance.
+pub(super) enum Loaded<'a> {
+    MicroKernel { module: Rc<Module>, shape: &'a [i64], blocks: Vec<i64>, workspace_bytes: i64 },
+    CuBlas { product: Product, library: &'a CuBlas },
+}
+
+/// A loaded micro-kernel, and what holds its code.
+pub(super) struct Module {
+    kernel: LoadedKernel,
+    _library: Option<Library>,
+}
+
+/// What was loaded; an image is loaded once.
+#[derive(Default)]
+pub(super) struct Modules(HashMap<PathBuf, Rc<Module>>);
+
+impl Modules {
+    /// Loads a contestant.
+    pub(super) fn load<'a>(
+        &mut self,
+        device: &Device,
+        cublas: &'a Result<CuBlas, String>,
+        code: &CudaCode,
+        instance: &'a Instance,
+    ) -> Result<Loaded<'a>, Trouble> {
+        match code {
+            CudaCode::MicroKernel(call) => Ok(Loaded::MicroKernel {
+                module: self.module(device, call)?,
+                shape: &instance.shape,
+                blocks: call.launches.iter().map(|launch| launch.blocks).collect(),
+                workspace_bytes: call.workspace_bytes.unwrap_or(0),
+            }),
+            CudaCode::CuBlas { gemm, tf32 } => {
+                let library = cublas.as_ref().map_err(|why| Failure::Load { message: why.clone() })?;
+                let product = Product::of(gemm, instance.dtypes[instance.output], *tf32);
+                let refused = || Failure::Load { message: "cuBLAS does not take matrices with such strides".into() };
+                Ok(Loaded::CuBlas { product: product.ok_or_else(refused)?, library })
+            }
+        }
+    }
+
+    fn module(&mut self, device: &Device, call: &CudaCall) -> Result<Rc<Module>, Trouble> {
+        if let Some(module) = self.0.get(&call.image) {
+            return Ok(Rc::clone(module));
+        }
+        let module = Rc::new(match CudaDevice::of(device) {
+            CudaDevice::Emulated => emulated(device, call)?,
+            CudaDevice::Cuda(_) => on_device(device, call)?,
+        });
+        self.0.insert(call.image.clone(), Rc::clone(&module));
+        Ok(module)
+    }
+}
+
+fn on_device(device: &Device, call: &CudaCall) -> Result<Module, Failure> {
+    let bytes = fs::read(&call.image).map_err(|e| unloadable(&call.image, &e))?;
+    // It was compiled for this device.
+    let capabilities = [device.capability()];
+    let image = CudaImage { bytes: &bytes, capabilities: &capabilities, ptx: None };
+    let kernel = load(device, call, Some(image), &vec![None; call.launches.len()])?;
+    Ok(Module { kernel, _library: None })
+}
+
+fn emulated(device: &Device, call: &CudaCall) -> Result<Module, Failure> {
+    // SAFETY: the library was compiled from generated code, which has no initialisers.
+    let library = unsafe { Library::new(&call.image) }.map_err(|e| unloadable(&call.image, &e))?;
+    let entry = |symbol: &str| {
+        // SAFETY: `DIETCODE_ENTRY` defines it with this type; it is kept with its library.
+        let entry = unsafe { library.get::<HostEntry>(format!("{symbol}_host").as_bytes()) };
+        entry.map(|entry| Some(*entry)).map_err(|e| unloadable(&call.image, &e))
+    };
+    let entries = call.launches.iter().map(|launch| entry(&launch.symbol)).collect::<Result<Vec<_>, Failure>>()?;
+    let kernel = load(device, call, None, &entries)?;
+    Ok(Module { kernel, _library: Some(library) })
+}
+
+fn load(
+    device: &Device,
+    call: &CudaCall,
+    image: Option<CudaImage<'_>>,
+    entries: &[Option<HostEntry>],
+) -> Result<LoadedKernel, Failure> {
+    let launches: Vec<LaunchParts<'_>> = call
+        .launches
+        .iter()
+        .zip(entries)
+        .map(|(launch, host)| LaunchParts {
+            symbol: &launch.symbol,
+            threads: launch.threads,
+            shared_bytes: launch.shared_bytes,
+            persistent: launch.persistent,
+            host: *host,
+        })
+        .collect();
+    let uses_workspace = call.workspace_bytes.is_some();
+    let parts = KernelParts { name: &call.name, image, uses_workspace, launches: &launches };
+    LoadedKernel::load(device, &parts).map_err(|e| Failure::Load { message: e.to_string() })
+}
+
+fn unloadable(image: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Load { message: format!("{}: {error}", image.display()) }
+}
+
+impl Loaded<'_> {
+    /// Starts it, behind all that was started before.
+    pub(super) fn launch(&self, device: &Device, args: &mut [Arg<'_>]) -> Result<(), Trouble> {
+        match self {
+            Loaded::MicroKernel { module, shape, blocks, workspace_bytes } => {
+                let extent = Extent { shape, blocks, workspace_bytes: *workspace_bytes };
+                // SAFETY: the tensors are the instance's, with guards around them. What the code does with them is what the
+                // worker is there to find out.
+                let launched = unsafe { launch(device, &module.kernel, extent, args) };
+                launched.map_err(|error| Trouble::of_launch(device, &error))
+            }
+            Loaded::CuBlas { product, library } => {
+                let data: Vec<*mut c_void> = args.iter().map(|arg| arg.data()).collect();
+                // SAFETY: the product was made from the extents and strides of dense tensors, as these are.
+                unsafe { library.launch(product, &data) }.map_err(Trouble::Failed)
+            }
+        }
+    }
+}

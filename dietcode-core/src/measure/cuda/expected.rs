@@ -1,0 +1,104 @@
+//! What an output must be, in double precision: all of it if it is small, else a sample of its elements.
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::{DType, KernelDef, Role};
+use half::{bf16, f16};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
+
+use super::Expectation;
+use crate::ir::Name;
+use crate::measure::Instance;
+use crate::measure::inputs::random;
+use crate::measure::instance::{evaluate, unflatten};
+use crate::reference::{self, Arithmetic, Tensors};
+use crate::{Result, frontend};
+
+/// So many elements are computed, at most; each takes as many steps as there are terms in its sum.
+const SAMPLE: usize = 1024;
+
+impl Expectation {
+    /// What a kernel is expected to compute at an instance of inputs that are made from a seed, for contestants of these
+    /// kinds of arithmetic.
+    ///
+    /// # Errors
+    /// If the reference cannot be evaluated there.
+    pub fn of(def: &KernelDef, instance: &Instance, arithmetic: &[Arithmetic], seed: u64) -> Result<Expectation> {
+        let program = frontend::program(def);
+        let shape = names(def).zip(instance.shape.iter().copied()).collect::<BTreeMap<Name, i64>>();
+        let tensors = inputs(def, instance, seed);
+        let extents = spatial_extents(def, instance);
+        let written = extents.iter().product::<i64>() as usize;
+        let iterations = sample(&extents, SAMPLE, seed);
+        let mut expected = Expectation { written, at: vec![], values: vec![], bounds: vec![] };
+        for arithmetic in arithmetic {
+            let parts: Vec<_> = iterations
+                .par_chunks(16)
+                .map(|part| reference::evaluate_at(&program, &shape, &tensors, *arithmetic, part))
+                .collect::<Result<_>>()?;
+            // A quotient or a root may be infinite; there is no bound to compare it within.
+            let seen: Vec<_> =
+                parts.into_iter().flatten().filter(|(_, x)| x.value.is_finite() && x.error.is_finite()).collect();
+            expected.at = seen.iter().map(|(at, _)| *at).collect();
+            expected.values = seen.iter().map(|(_, x)| x.value).collect();
+            expected.bounds.push((*arithmetic, seen.iter().map(|(_, x)| x.error).collect()));
+        }
+        Ok(expected)
+    }
+}
+
+/// The names of a kernel's shape variables.
+pub(super) fn names(def: &KernelDef) -> impl Iterator<Item = Name> {
+    def.shape_vars.iter().map(|var| Name::from(&*var.name))
+}
+
+fn spatial_extents(def: &KernelDef, instance: &Instance) -> Vec<i64> {
+    let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map(|at| instance.shape[at]);
+    let spatial = def.loops.iter().filter(|l| l.role == Role::Spatial);
+    spatial.map(|l| evaluate(&l.extent, value).unwrap_or(0)).collect()
+}
+
+/// The tensors as a worker makes them, rounded to their element types.
+fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
+    let tensor = |param: usize| {
+        let elements = random(seed, param).take(instance.elements(param));
+        match instance.dtypes[param] {
+            DType::F32 => elements.collect(),
+            DType::F16 => elements.map(|x| f16::from_f32(x).to_f32()).collect(),
+            DType::BF16 => elements.map(|x| bf16::from_f32(x).to_f32()).collect::<Vec<f32>>(),
+        }
+    };
+    (0..def.params.len()).map(|param| (Name::from(&*def.params[param].name), tensor(param))).collect()
+}
+
+/// All iterations if they are few, else some: corners and edges more often than others, since tiles hang over there.
+fn sample(extents: &[i64], most: usize, seed: u64) -> Vec<Vec<i64>> {
+    let all = extents.iter().fold(1usize, |product, n| product.saturating_mul(usize::try_from(*n).unwrap_or(0)));
+    if all <= most {
+        return (0..all).map(|at| unflatten(at, extents)).collect();
+    }
+    let mut rng = StdRng::seed_from_u64(seed ^ 0x5a17);
+    let mut coordinate = |extent: i64| match rng.random_range(0..8) {
+        0 => 0,
+        1 | 2 => extent - 1,
+        _ => rng.random_range(0..extent),
+    };
+    (0..most).map(|_| extents.iter().map(|extent| coordinate(*extent)).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_output_is_sampled_as_a_whole_and_a_large_one_within_its_extents() {
+        assert_eq!(sample(&[2, 2], 4, 1), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(sample(&[0, 7], 4, 1), Vec::<Vec<i64>>::new());
+        let some = sample(&[1000, 3], 500, 1);
+        assert_eq!(some.len(), 500);
+        assert!(some.iter().all(|at| (0..1000).contains(&at[0]) && (0..3).contains(&at[1])));
+        assert!(some.iter().any(|at| at[0] == 999) && some.iter().any(|at| at[0] == 0));
+    }
+}

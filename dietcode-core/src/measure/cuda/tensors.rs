@@ -1,0 +1,198 @@
+//! The tensors of one instance in device memory: fresh random inputs, an output that starts as poison, and around each of
+//! them elements that tell when somebody was there.
+//!
+//! Beside the elements of an input lie NaNs: who reads them has them in its sums. Beside those of the output, between its
+//! rows too, lies a number that must still be there afterwards.
+
+use dietcode_syntax::DType;
+use half::{bf16, f16};
+
+use crate::Result;
+use crate::measure::inputs::random;
+use crate::measure::{Failure, Instance};
+use crate::runtime::cuda::{CudaTensor, Device};
+use crate::runtime::{Arg, Element, Input, Output};
+
+/// Elements before and after each tensor. A multiple of what the widest vector takes, so that tensors begin where vectors do.
+const GUARD: usize = 64;
+
+/// An element that is checked bit by bit.
+trait Number: Element + PartialEq {
+    /// What lies beside inputs.
+    const NAN: Self;
+    /// What outputs begin as: a NaN that no arithmetic makes.
+    const POISON: Self;
+    /// What lies beside outputs.
+    const CANARY: Self;
+    fn of(value: f32) -> Self;
+    fn value(self) -> f32;
+    fn is(self, other: Self) -> bool;
+}
+
+macro_rules! number {
+    ($type:ty, $bits:literal, $canary:literal, $of:expr, $value:expr) => {
+        impl Number for $type {
+            const NAN: Self = <$type>::NAN;
+            const POISON: Self = <$type>::from_bits($bits);
+            const CANARY: Self = <$type>::from_bits($canary);
+            fn of(value: f32) -> Self {
+                $of(value)
+            }
+            fn value(self) -> f32 {
+                $value(self)
+            }
+            fn is(self, other: Self) -> bool {
+                self.to_bits() == other.to_bits()
+            }
+        }
+    };
+}
+
+number!(f32, 0x7fd1_e7c0, 0x449a_5000, |value| value, |value| value);
+number!(f16, 0x7ed1, 0x64d2, f16::from_f32, f16::to_f32);
+number!(bf16, 0x7fd1, 0x449a, bf16::from_f32, bf16::to_f32);
+
+/// A tensor of one element type.
+struct Memory<T> {
+    flat: CudaTensor<T>,
+    dims: Vec<usize>,
+    strides: Vec<usize>,
+}
+
+/// A tensor of any element type.
+enum AnyMemory {
+    F32(Memory<f32>),
+    F16(Memory<f16>),
+    BF16(Memory<bf16>),
+}
+
+macro_rules! each {
+    ($memory:expr, $name:ident => $body:expr) => {
+        match $memory {
+            AnyMemory::F32($name) => $body,
+            AnyMemory::F16($name) => $body,
+            AnyMemory::BF16($name) => $body,
+        }
+    };
+}
+
+/// One instance's tensors.
+pub(super) struct Tensors {
+    memory: Vec<AnyMemory>,
+    output: usize,
+    reads_output: bool,
+    seed: u64,
+    dtypes: Vec<DType>,
+}
+
+impl Tensors {
+    /// Allocates them and fills the inputs; the output is poison.
+    pub(super) fn new(device: &Device, instance: &Instance, gap: usize, seed: u64) -> Result<Tensors> {
+        let mut memory = Vec::new();
+        for (param, dtype) in instance.dtypes.iter().enumerate() {
+            let dims: Vec<usize> = instance.dims[param].iter().map(|n| *n as usize).collect();
+            memory.push(match dtype {
+                DType::F32 => AnyMemory::F32(Memory::new(device, dims, gap)?),
+                DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
+                DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
+            });
+        }
+        let (output, reads_output) = (instance.output, instance.reads_output);
+        let mut tensors = Tensors { memory, output, reads_output, seed, dtypes: instance.dtypes.clone() };
+        for param in (0..tensors.memory.len()).filter(|param| *param != output) {
+            each!(&mut tensors.memory[param], memory => memory.fill(Number::NAN, random(seed, param).map(Number::of)))?;
+        }
+        tensors.poison()?;
+        Ok(tensors)
+    }
+
+    /// Makes the output ready for a call that is checked: what it is summed to, or else poison.
+    pub(super) fn poison(&mut self) -> Result<()> {
+        let (seed, output, initial) = (self.seed, self.output, self.reads_output);
+        each!(&mut self.memory[output], memory => {
+            if initial {
+                memory.fill(Number::CANARY, random(seed, output).map(Number::of))
+            } else {
+                memory.fill(Number::CANARY, std::iter::repeat(Number::POISON))
+            }
+        })
+    }
+
+    /// As arguments of a launch.
+    pub(super) fn args(&mut self) -> Result<Vec<Arg<'_>>> {
+        let output = self.output;
+        let args = self.memory.iter_mut().enumerate();
+        args.map(|(param, memory)| each!(memory, memory => memory.arg(param == output))).collect()
+    }
+
+    /// The output's elements in row-major order, and how many of them are poison; or who wrote beside it.
+    pub(super) fn read_output(&self) -> Result<Result<(Vec<f32>, usize), Failure>> {
+        let bytes = |element: usize| element as i64 * self.dtypes[self.output].bytes();
+        each!(&self.memory[self.output], memory => {
+            let seen = memory.flat.download()?;
+            let mut seen = seen.as_slice().to_vec();
+            let mut found = Vec::with_capacity(memory.elements());
+            let mut poison = 0;
+            for place in memory.places() {
+                let element = std::mem::replace(&mut seen[place], Number::CANARY);
+                poison += usize::from(element.is(Number::POISON));
+                found.push(element.value());
+            }
+            Ok(match seen.iter().position(|element| !element.is(Number::CANARY)) {
+                None => Ok((found, poison)),
+                Some(at) => Err(Failure::OutOfBounds {
+                    param: self.output,
+                    byte: bytes(at) - bytes(GUARD),
+                    bytes: bytes(memory.elements()) as usize,
+                }),
+            })
+        })
+    }
+
+    /// Bytes in device memory.
+    pub(super) fn footprint(&self) -> usize {
+        let bytes = |(memory, dtype): (&AnyMemory, &DType)| {
+            each!(memory, memory => memory.flat.shape().iter().product::<usize>()) * dtype.bytes() as usize
+        };
+        self.memory.iter().zip(&self.dtypes).map(bytes).sum()
+    }
+}
+
+impl<T: Number> Memory<T> {
+    fn new(device: &Device, dims: Vec<usize>, gap: usize) -> Result<Memory<T>> {
+        let mut strides = vec![1; dims.len()];
+        for d in (1..dims.len()).rev() {
+            strides[d - 1] = strides[d] * dims[d] + if d + 1 == dims.len() { gap } else { 0 };
+        }
+        let span = 1 + dims.iter().zip(&strides).map(|(extent, stride)| (extent - 1) * stride).sum::<usize>();
+        Ok(Memory { flat: CudaTensor::uninitialised(device, &[span + 2 * GUARD])?, dims, strides })
+    }
+
+    fn elements(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Where the elements lie, in row-major order.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        let row = self.dims.last().copied().unwrap_or(1);
+        let mut rows = vec![GUARD];
+        let outer = self.dims.len().saturating_sub(1);
+        for (extent, stride) in self.dims[..outer].iter().zip(&self.strides) {
+            rows = rows.iter().flat_map(|place| (0..*extent).map(move |i| place + i * stride)).collect();
+        }
+        rows.into_iter().flat_map(move |start| start..start + row)
+    }
+
+    fn fill(&mut self, beside: T, elements: impl Iterator<Item = T>) -> Result<()> {
+        let mut all = vec![beside; self.flat.shape()[0]];
+        self.places().zip(elements).for_each(|(place, element)| all[place] = element);
+        self.flat.write(&all)
+    }
+
+    fn arg(&mut self, written: bool) -> Result<Arg<'_>> {
+        Ok(match written {
+            true => Output::from(self.flat.window_mut(GUARD, &self.dims, &self.strides)?).into(),
+            false => Input::from(self.flat.window(GUARD, &self.dims, &self.strides)?).into(),
+        })
+    }
+}

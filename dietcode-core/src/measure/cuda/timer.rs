@@ -1,0 +1,135 @@
+//! How long launches take.
+//!
+//! On a device, events stand in the stream before and after a batch of launches: the host's clock plays no part. A batch is
+//! long enough that what an event costs does not count. With a cold cache each launch stands between events of its own, so
+//! that what empties the cache is outside. On the emulated device it is the host's clock, and the time of an emulator.
+
+use std::time::Instant;
+
+use cudarc::driver::sys::CUevent_flags;
+use cudarc::driver::{CudaEvent, CudaSlice, DriverError};
+
+use super::trouble::Trouble;
+use crate::measure::Failure;
+use crate::runtime::cuda::Device;
+
+/// No batch has more launches.
+const MOST_LAUNCHES: usize = 2000;
+
+/// So many launches make a sample with a cold cache.
+const COLD_LAUNCHES: usize = 10;
+
+/// Times launches on one device.
+pub(super) struct Timer {
+    device: Device,
+    /// None on the emulated device.
+    events: Option<[CudaEvent; 2]>,
+    /// Memory that is written to empty the cache, once that was asked for.
+    flush: Option<CudaSlice<u8>>,
+    l2_bytes: u64,
+}
+
+impl Timer {
+    pub(super) fn new(device: &Device, l2_bytes: u64) -> Result<Timer, Trouble> {
+        let events = match device.stream() {
+            None => None,
+            Some(stream) => {
+                let event = || stream.context().new_event(Some(CUevent_flags::CU_EVENT_DEFAULT));
+                Some([event().map_err(driver)?, event().map_err(driver)?])
+            }
+        };
+        Ok(Timer { device: device.clone(), events, flush: None, l2_bytes })
+    }
+
+    /// How many launches make a sample of at least so long; what is returned with it is the time of one.
+    pub(super) fn calibrate(
+        &mut self,
+        seconds: f64,
+        launch: &mut dyn FnMut() -> Result<(), Trouble>,
+    ) -> Result<(usize, f64), Trouble> {
+        let mut launches = 1;
+        // The first launch also warms up.
+        launch()?;
+        loop {
+            let one = self.warm(launches, launch)?;
+            let wanted = (seconds / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
+            // A single launch is mostly the cost of starting it: what it promises is asked again of a batch.
+            if wanted <= 2 * launches || self.events.is_none() {
+                return Ok((wanted, one));
+            }
+            launches = wanted.min(8 * launches);
+        }
+    }
+
+    /// One sample: seconds per launch.
+    pub(super) fn sample(
+        &mut self,
+        launches: usize,
+        cold: bool,
+        launch: &mut dyn FnMut() -> Result<(), Trouble>,
+    ) -> Result<f64, Trouble> {
+        if !cold || self.events.is_none() {
+            return self.warm(launches, launch);
+        }
+        let mut seconds = 0.0;
+        for _ in 0..COLD_LAUNCHES {
+            self.empty_cache()?;
+            seconds += self.batch(1, launch)?;
+        }
+        Ok(seconds / COLD_LAUNCHES as f64)
+    }
+
+    /// A batch behind a launch that is not timed: while the device carries that out, the host puts the next ones behind it,
+    /// so that the batch does not wait for the host when it begins.
+    fn warm(&self, launches: usize, launch: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<f64, Trouble> {
+        if self.events.is_some() {
+            launch()?;
+        }
+        self.batch(launches, launch)
+    }
+
+    fn batch(&self, launches: usize, launch: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<f64, Trouble> {
+        let (Some([begin, end]), Some(stream)) = (&self.events, self.device.stream()) else {
+            let start = Instant::now();
+            (0..launches).try_for_each(|_| launch())?;
+            return Ok(start.elapsed().as_secs_f64() / launches as f64);
+        };
+        begin.record(stream).map_err(driver)?;
+        (0..launches).try_for_each(|_| launch())?;
+        end.record(stream).map_err(driver)?;
+        let milliseconds = begin.elapsed_ms(end).map_err(driver)?;
+        Ok(f64::from(milliseconds) / 1e3 / launches as f64)
+    }
+
+    /// Writes twice as much as the cache holds.
+    fn empty_cache(&mut self) -> Result<(), Trouble> {
+        let Some(stream) = self.device.stream() else { return Ok(()) };
+        if self.flush.is_none() {
+            let bytes = usize::try_from(2 * self.l2_bytes).unwrap_or(0).max(1 << 20);
+            self.flush = Some(stream.alloc_zeros(bytes).map_err(driver)?);
+        }
+        let memory = self.flush.as_mut().expect("it was just made");
+        stream.memset_zeros(memory).map_err(driver)
+    }
+}
+
+/// What the driver says where only a kernel can be the reason.
+pub(super) fn driver(error: DriverError) -> Trouble {
+    Trouble::Lost(Failure::Launch { message: error.to_string() })
+}
+
+/// Seconds of each of some copies of a large piece of device memory, and its bytes; none on the emulated device.
+pub(super) fn copies(device: &Device) -> Result<Option<(u64, Vec<f64>)>, Trouble> {
+    const LARGE: u64 = 1 << 30;
+    const REPEATS: usize = 15;
+    let Some(stream) = device.stream() else { return Ok(None) };
+    let bytes = LARGE.min(device.limits().memory_bytes / 8);
+    let len = usize::try_from(bytes).unwrap_or(0);
+    let from = stream.alloc_zeros::<u8>(len).map_err(driver)?;
+    let mut to = stream.alloc_zeros::<u8>(len).map_err(driver)?;
+    let mut timer = Timer::new(device, 0)?;
+    let mut copy = || stream.memcpy_dtod(&from, &mut to).map_err(driver);
+    timer.batch(2, &mut copy)?;
+    let seconds = (0..REPEATS).map(|_| timer.sample(1, false, &mut copy)).collect::<Result<_, _>>()?;
+    Ok(Some((bytes, seconds)))
+}

@@ -1,0 +1,236 @@
+//! Which micro-kernels of a GPU are measured, and how long, so that the best are known when the time is up.
+//!
+//! ```text
+//! candidates ──► screening ──► full ──► finals ──► figures of every candidate
+//!                all, at       who may   the best of each instance
+//!                a spread of   win, at   and the default, by turns
+//!                instances     all
+//! ```
+//!
+//! As on a CPU every phase has a share of the budget and takes the most promising first. A GPU is quicker measured than
+//! compiled for, so that all candidates are compiled before; and several are timed against each other at once.
+mod finals;
+mod full;
+mod records;
+mod screening;
+
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dietcode_syntax::KernelDef;
+
+pub use records::{CudaOutcome, CudaRecord, CudaRecords, CudaTarget};
+
+use super::{Budget, Event, Phase, Point, Workload};
+use crate::measure::cuda::{Built, CudaCompiler, CudaContestant, CudaLab, CudaTiming, Expectation, arithmetic_of};
+use crate::measure::{Failure, Sample, Summary};
+use crate::reference::Arithmetic;
+use crate::sketch::Blocked;
+use crate::{Error, ErrorKind, Result};
+
+/// A search in progress.
+pub struct CudaTuning<'a> {
+    /// The bench.
+    pub lab: &'a mut CudaLab,
+    /// The kernel.
+    pub def: &'a KernelDef,
+    /// The instances.
+    pub points: &'a [Point],
+    /// How long.
+    pub budget: Budget<'a>,
+    /// Where everything that is measured goes, and on what it was measured; none: nowhere.
+    pub records: Option<(&'a mut CudaRecords, &'a CudaTarget)>,
+    /// Who watches.
+    pub watch: &'a mut dyn FnMut(Event),
+    /// What compiled, the default first.
+    pub candidates: Vec<CudaCandidate>,
+    /// Whether the second-level cache is emptied before each launch.
+    pub cold: bool,
+    /// What is expected at each instance, once it was computed.
+    expected: Vec<Option<Expectation>>,
+}
+
+/// A compiled micro-kernel with its figures.
+#[derive(Clone, Debug)]
+pub struct CudaCandidate {
+    /// The schedule.
+    pub blocked: Blocked,
+    /// The compiled code.
+    pub built: Built,
+    /// GFLOP/s where it was measured, by instance.
+    pub gflops: Vec<Option<Summary>>,
+    /// Why it serves nothing any more.
+    pub failure: Option<Failure>,
+}
+
+/// The shares of the budget at the ends of screening and of full measurement; the finals have the rest.
+const SCREENING_ENDS: f64 = 0.5;
+const FULL_ENDS: f64 = 0.8;
+
+/// So many candidates are timed against each other at once.
+const TOGETHER: usize = 6;
+
+/// A sample takes at least so long: an event is a thousandth of it.
+pub const BATCH_SECONDS: f64 = 200e-6;
+
+impl<'a> CudaTuning<'a> {
+    /// Compiles candidates, of which the first is the default; those that do not compile are recorded, left out, and added to
+    /// `failed`.
+    ///
+    /// # Errors
+    /// If a record cannot be written, or the default does not compile.
+    pub fn compile(
+        mut self,
+        compiler: &CudaCompiler,
+        blocked: &[Blocked],
+        failed: &mut Vec<(String, Failure)>,
+    ) -> Result<CudaTuning<'a>> {
+        let limits = compiler.limits()?;
+        let units = blocked.iter().map(|blocked| crate::codegen::cuda::translation_unit(self.def, blocked, limits));
+        let units = units.collect::<Result<Vec<_>>>()?;
+        let stop: &AtomicBool = self.budget.stop();
+        for (blocked, built) in blocked.iter().zip(compiler.build(&units, stop, |_| ())) {
+            // What was not begun has not failed.
+            if self.budget.is_stopped() {
+                break;
+            }
+            match built {
+                Ok(built) => self.add(blocked.clone(), built),
+                Err(failure) => {
+                    (self.watch)(Event::Notice(format!("{} {failure}", blocked.name())));
+                    failed.push((blocked.name(), failure.clone()));
+                    self.record(blocked, None, CudaOutcome::Failed(failure))?;
+                }
+            }
+        }
+        match self.candidates.first().map(|candidate| &candidate.blocked) == blocked.first() || self.budget.is_stopped()
+        {
+            true => Ok(self),
+            false => {
+                let message = format!("the default micro-kernel of `{}` does not compile", self.def.name);
+                Err(Error::new(ErrorKind::Failed, message))
+            }
+        }
+    }
+
+    /// A search of which nothing is known.
+    pub fn new(
+        lab: &'a mut CudaLab,
+        def: &'a KernelDef,
+        points: &'a [Point],
+        budget: Budget<'a>,
+        watch: &'a mut dyn FnMut(Event),
+    ) -> CudaTuning<'a> {
+        let expected = vec![None; points.len()];
+        CudaTuning { lab, def, points, budget, records: None, watch, candidates: vec![], cold: false, expected }
+    }
+
+    /// Adds a compiled candidate.
+    pub fn add(&mut self, blocked: Blocked, built: Built) {
+        let gflops = vec![None; self.points.len()];
+        self.candidates.push(CudaCandidate { blocked, built, gflops, failure: None });
+    }
+
+    /// Measures all candidates, as far as the budget goes.
+    ///
+    /// # Errors
+    /// If measuring is not possible at all, or no candidate passes its check.
+    pub fn search(mut self) -> Result<Vec<CudaCandidate>> {
+        screening::screen(&mut self, SCREENING_ENDS)?;
+        full::measure(&mut self, FULL_ENDS)?;
+        finals::measure(&mut self)?;
+        match self.candidates.iter().any(|c| c.gflops.iter().any(Option::is_some)) {
+            true => Ok(self.candidates),
+            false => {
+                let why = match self.budget.is_stopped() {
+                    true => "the search was stopped before anything was measured",
+                    false => "no micro-kernel passes its check",
+                };
+                Err(Error::new(ErrorKind::Failed, format!("`{}` on {}: {why}", self.def.name, self.lab.device())))
+            }
+        }
+    }
+
+    /// Times candidates (their positions) against each other at an instance (its position), notes and records what came of
+    /// it.
+    fn measure(&mut self, which: &[usize], point: usize, rounds: usize) -> Result<()> {
+        let which: Vec<usize> = which.iter().copied().filter(|at| self.candidates[*at].failure.is_none()).collect();
+        if which.is_empty() {
+            return Ok(());
+        }
+        let instance = &self.points[point].instance;
+        let expected = self.expect(point)?;
+        let contestant = |at: &usize| {
+            let candidate = &self.candidates[*at];
+            CudaContestant::of(&candidate.built, &candidate.blocked, self.def, &instance.shape)
+        };
+        let contestants = which.iter().map(contestant).collect::<Result<Vec<_>>>()?;
+        let timing = CudaTiming { rounds, batch_seconds: BATCH_SECONDS, cold: self.cold };
+        let outcomes = self.lab.measure(instance, 0, &expected, contestants, Some(timing))?;
+        which.iter().zip(outcomes).try_for_each(|(at, outcome)| self.note(*at, point, outcome))
+    }
+
+    fn expect(&mut self, point: usize) -> Result<Expectation> {
+        if self.expected[point].is_none() {
+            let mut arithmetic: Vec<Arithmetic> = self.candidates.iter().map(|c| arithmetic_of(&c.blocked)).collect();
+            arithmetic.sort_unstable();
+            arithmetic.dedup();
+            self.expected[point] =
+                Some(Expectation::of(self.def, &self.points[point].instance, &arithmetic, self.lab.seed())?);
+        }
+        Ok(self.expected[point].clone().expect("it was just computed"))
+    }
+
+    fn note(&mut self, at: usize, point: usize, outcome: Result<Sample, Failure>) -> Result<()> {
+        let blocked = self.candidates[at].blocked.clone();
+        let outcome = match outcome {
+            Ok(sample) => {
+                let gflops = sample.gflops(self.points[point].instance.flops);
+                self.candidates[at].gflops[point] = Some(gflops);
+                CudaOutcome::Measured { seconds: sample.seconds(), gflops, rel_err: sample.rel_err, cold: self.cold }
+            }
+            Err(failure) => {
+                self.candidates[at].failure = Some(failure.clone());
+                (self.watch)(Event::Notice(format!("{} {failure}", blocked.name())));
+                CudaOutcome::Failed(failure)
+            }
+        };
+        self.record(&blocked, Some(point), outcome)
+    }
+
+    fn record(&mut self, blocked: &Blocked, point: Option<usize>, outcome: CudaOutcome) -> Result<()> {
+        let Some((records, target)) = &mut self.records else { return Ok(()) };
+        let shape = point.map(|point| {
+            let names = self.def.shape_vars.iter().map(|var| var.name.clone());
+            names.zip(self.points[point].instance.shape.iter().copied()).collect()
+        });
+        let source_hash = format!("{:016x}", self.def.source_hash());
+        records.append(&CudaRecord {
+            format: records::FORMAT,
+            workload: Workload { kernel: self.def.name.clone(), source_hash, shape },
+            target: (*target).clone(),
+            name: blocked.name(),
+            schedule: blocked.clone(),
+            outcome,
+            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        })
+    }
+
+    /// The highest median of an instance, in GFLOP/s.
+    fn best(&self, point: usize) -> f64 {
+        self.candidates.iter().map(|candidate| candidate.score(point)).fold(0.0, f64::max)
+    }
+
+    fn progress(&mut self, phase: Phase, done: usize, of: usize) {
+        let best = (0..self.points.len()).map(|point| self.best(point)).fold(0.0, f64::max);
+        (self.watch)(Event::Progress { phase, done, of, best });
+    }
+}
+
+impl CudaCandidate {
+    /// Its median GFLOP/s on an instance; 0 if it was not measured there, or has failed.
+    pub fn score(&self, point: usize) -> f64 {
+        let alive = self.failure.is_none();
+        self.gflops[point].filter(|_| alive).map_or(0.0, |gflops| gflops.median)
+    }
+}
