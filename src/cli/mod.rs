@@ -11,6 +11,7 @@ mod cuda;
 mod emit;
 mod expand;
 mod explain;
+mod gpu_check;
 mod occupancy;
 mod plot;
 mod progress;
@@ -39,6 +40,7 @@ Examples:
   dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
   dietcode expand configs/bert_dense.json               which schedules the config stands for
   dietcode occupancy --csv rows.csv                     check a table of CUDA occupancies
+  dietcode gpu-check --json results.json                check, tune and measure CUDA kernels on a GPU
 
 Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing."
 )]
@@ -55,9 +57,17 @@ enum Command {
     Emit(emit::Arguments),
     Expand(expand::Arguments),
     Occupancy(occupancy::Arguments),
+    GpuCheck(gpu_check::Arguments),
+    GpuImages(gpu_check::ImagesArguments),
     /// Measures for a parent process, over standard input and output.
     #[command(hide = true)]
     Worker,
+    /// The same with a CUDA device.
+    #[command(hide = true)]
+    GpuWorker {
+        /// The device.
+        device: String,
+    },
 }
 
 /// Runs the command that the arguments ask for.
@@ -70,6 +80,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
         Command::Occupancy(arguments) => occupancy::run(&arguments),
+        Command::GpuCheck(arguments) => gpu_check::run(&arguments),
+        Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
+        Command::GpuWorker { device } => serve_gpu(&device),
         Command::Worker => core::measure::worker::serve(std::io::stdin().lock(), std::io::stdout().lock()),
     };
     match result {
@@ -79,6 +92,10 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(status(&error))
         }
     }
+}
+
+fn serve_gpu(device: &str) -> Result<()> {
+    core::measure::cuda::serve_cuda(device.parse()?, std::io::stdin().lock(), std::io::stdout().lock())
 }
 
 fn status(error: &Error) -> u8 {

@@ -56,6 +56,20 @@ impl Progress {
         }
     }
 
+    /// Shows how many of something were done.
+    pub(crate) fn count(&self, what: &str, done: usize, of: usize) {
+        match &self.bar {
+            Some(bar) => {
+                bar.set_prefix(what.to_owned());
+                bar.set_length(of as u64);
+                bar.set_position(done as u64);
+                bar.set_message("micro-kernels");
+            }
+            None if done == of || done.is_multiple_of(50) => eprintln!("{what}: {done} of {of} micro-kernels"),
+            None => {}
+        }
+    }
+
     /// A sentence.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {

@@ -78,7 +78,8 @@ fn cell(line: &Line<'_>, name: &str) -> String {
     }
 }
 
-fn gflops(value: Option<f64>) -> String {
+/// A throughput, as a table has it.
+pub(crate) fn gflops(value: Option<f64>) -> String {
     value.map_or_else(
         || "–".to_owned(),
         |value| if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") },

@@ -51,7 +51,8 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-static STOP: AtomicBool = AtomicBool::new(false);
+/// Set by an interrupt.
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -181,7 +182,7 @@ fn other(name: &str) -> Option<(String, Option<String>)> {
     (name != PICK && name != DEFAULT).then(|| (name.to_owned(), None))
 }
 
-fn stop_on_interrupt() -> Result<()> {
+pub(super) fn stop_on_interrupt() -> Result<()> {
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
@@ -191,7 +192,7 @@ fn stop_on_interrupt() -> Result<()> {
     .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(super) fn positive(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s > 0.0 && *s <= 1e7);
     seconds.ok_or_else(|| "expected a number of seconds greater than 0".to_owned())
 }

@@ -1,0 +1,71 @@
+//! Compiles every micro-kernel and checks it at its shapes.
+
+use std::collections::BTreeMap;
+
+use dietcode::Result;
+use dietcode::core::codegen::cuda;
+use dietcode::core::config::Config;
+use dietcode::core::measure::Instance;
+use dietcode::core::measure::cuda::{Built, CudaContestant, Expectation, arithmetic_of};
+use dietcode::core::sketch::Blocked;
+use dietcode::core::syntax::KernelDef;
+
+use super::Run;
+use super::result::{Check, Checked};
+use super::shapes::{Shape, Shapes, shapes};
+
+/// Checks all micro-kernels of the plan's configs.
+pub(super) fn check_all(run: &mut Run<'_>, which: Shapes) -> Result<Vec<Checked>> {
+    let limits = run.compiler.limits()?;
+    let plan = run.plan;
+    let units = plan.checks.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));
+    let units = units.collect::<Result<Vec<_>>>()?;
+    let progress = &run.progress;
+    let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
+    let mut all = Vec::new();
+    for (n, ((def, blocked), built)) in plan.checks.iter().zip(built).enumerate() {
+        if run.is_stopped() {
+            break;
+        }
+        let def = &plan.defs[*def];
+        let mut checked = Checked {
+            kernel: def.name.clone(),
+            name: blocked.name(),
+            arithmetic: arithmetic_of(blocked),
+            toolchain: None,
+            report: Vec::new(),
+            compile_failure: None,
+            checks: Vec::new(),
+        };
+        match built {
+            Ok(built) => {
+                for shape in shapes(def, blocked, which) {
+                    checked.checks.push(check(run, def, blocked, &built, &shape)?);
+                }
+                (checked.toolchain, checked.report) = (Some(built.toolchain), built.report);
+            }
+            Err(failure) => checked.compile_failure = Some(failure),
+        }
+        all.push(checked);
+        run.progress.count("checking", n + 1, plan.checks.len());
+    }
+    Ok(all)
+}
+
+fn check(run: &mut Run<'_>, def: &KernelDef, blocked: &Blocked, built: &Built, shape: &Shape) -> Result<Check> {
+    let instance = Instance::of(def, &shape.extents)?;
+    let expected = Expectation::of(def, &instance, &[arithmetic_of(blocked)], run.lab.seed())?;
+    let contestant = CudaContestant::of(built, blocked, def, &instance.shape)?;
+    let outcome = run.lab.measure(&instance, shape.gap, &expected, vec![contestant], None)?.pop();
+    let (rel_err, failure) = match outcome {
+        Some(Ok(sample)) => (Some(sample.rel_err), None),
+        Some(Err(failure)) => (None, Some(failure)),
+        None => unreachable!("each contestant has its outcome"),
+    };
+    Ok(Check { label: shape.label, shape: named(def, &shape.extents), gap: shape.gap, rel_err, failure })
+}
+
+/// Extents by their names.
+pub(super) fn named(def: &KernelDef, extents: &[i64]) -> BTreeMap<String, i64> {
+    Config::shape_vars(def).into_iter().zip(extents.iter().copied()).collect()
+}

@@ -1,0 +1,74 @@
+//! `dietcode gpu-images`
+
+use std::path::PathBuf;
+
+use dietcode::core::codegen::cuda;
+use dietcode::core::measure::Failure;
+use dietcode::core::measure::cuda::{CudaCompiler, Images, Made};
+use dietcode::core::target::cuda::{Compiled, ComputeCapability};
+use dietcode::{Error, ErrorKind, Result};
+
+use super::plan::Plan;
+use super::problems::Size;
+use crate::cli::print;
+use crate::cli::progress::Progress;
+use crate::cli::tune::{STOP, stop_on_interrupt};
+
+/// Compiles, with nvcc, every micro-kernel that gpu-check would, for a machine that has a GPU but no compiler.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode gpu-images --capability sm_90 -o images
+  dietcode gpu-images configs/sm_80.json --capability sm_80 -o images")]
+pub(crate) struct Arguments {
+    /// Configs and sets of micro-kernels. Default: those of the binary.
+    #[arg(value_name = "CONFIG")]
+    config: Vec<PathBuf>,
+    /// The device that they are for.
+    #[arg(long, value_name = "SM", default_value = "sm_90")]
+    capability: String,
+    /// The folder to write to; it is made if it is not there.
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let capability: ComputeCapability = arguments.capability.parse()?;
+    let plan = Plan::read(&arguments.config, capability, Size::Whole)?;
+    let compiler = CudaCompiler::nvcc(capability)?;
+    let mut images = Images::create(&arguments.output)?;
+    stop_on_interrupt()?;
+    let (limits, progress) = (compiler.limits()?, Progress::new(0.0));
+    let all = plan.all();
+    let units = all.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));
+    let units = units.collect::<Result<Vec<_>>>()?;
+    progress.say(&format!("{} micro-kernels for {capability}, with {}", units.len(), compiler.description()));
+    let built = compiler.build(&units, &STOP, |done| progress.count("compiling", done, units.len()));
+    progress.finish();
+    let mut failed = 0;
+    for ((def, _), built) in all.iter().zip(built) {
+        let added = built.and_then(|built| {
+            let image = std::fs::read(&built.image).map_err(|e| Failure::Load { message: e.to_string() })?;
+            let made = Made {
+                kernel: plan.defs[*def].name.clone(),
+                micro_kernel: built.unit.name.clone(),
+                capability,
+                toolchain: built.toolchain,
+            };
+            Ok((built.unit.source, Compiled { image, report: built.report }, made))
+        });
+        match added {
+            Ok((source, compiled, made)) => images.add(&source, &compiled, made)?,
+            Err(failure) => {
+                failed += 1;
+                eprintln!("{}: a micro-kernel {failure}", plan.defs[*def].name);
+            }
+        }
+    }
+    print(&format!("{} images in {}\n", images.count(), arguments.output.display()))?;
+    match failed {
+        0 => Ok(()),
+        n => Err(Error::new(ErrorKind::Check, format!("{n} micro-kernels were not compiled"))),
+    }
+}

@@ -1,0 +1,215 @@
+//! `dietcode gpu-check`
+mod checks;
+mod embedded;
+mod images;
+mod plan;
+mod problems;
+mod result;
+mod shapes;
+mod table;
+mod tuning;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dietcode::core::dispatch::today;
+use dietcode::core::measure::Summary;
+use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
+use dietcode::core::search::{CudaRecords, CudaTarget};
+use dietcode::core::target::cuda::ComputeCapability;
+use dietcode::{Error, ErrorKind, Result};
+
+pub(super) use images::Arguments as ImagesArguments;
+pub(super) use images::run as run_images;
+
+use self::plan::Plan;
+use self::problems::Size;
+use self::result::{FORMAT, Outcome, Settings};
+use self::shapes::Shapes;
+use super::print;
+use super::progress::Progress;
+use super::report::{check_writable, write_json};
+use super::tune::{STOP, positive, stop_on_interrupt};
+
+/// Checks, tunes and measures CUDA kernels on a device.
+///
+/// Every micro-kernel of the configs is compiled, and compared with a reference in double precision at whole and ragged
+/// shapes. The dense layer of BERT and the two products of its attention are tuned, and what was found is timed against
+/// cuBLAS. Needs NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says
+/// that something failed or is wrong, 3 that there is no such device.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode gpu-check --json results.json
+  dietcode gpu-check --device cuda:1 --seconds 600 --shapes full --cold-l2
+  dietcode gpu-check --images images
+  dietcode gpu-check --device cuda-host --config my_set.json   a rehearsal without a GPU")]
+pub(crate) struct Arguments {
+    /// The device: cuda:0, cuda:1, or the emulated one, cuda-host, on which small shapes rehearse the whole run.
+    #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
+    device: String,
+    /// A config or a set of micro-kernels; may be given more than once. Default: those of the binary.
+    #[arg(long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// How long to measure for tuning, all products together; compiling, checks and comparisons come on top.
+    #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
+    seconds: f64,
+    /// A folder that gpu-images has written on another machine.
+    #[arg(long, value_name = "DIR")]
+    images: Option<PathBuf>,
+    /// At how many shapes each micro-kernel is checked.
+    #[arg(long, value_enum, default_value = "quick")]
+    shapes: Shapes,
+    /// Empty the second-level cache before each launch that is timed.
+    #[arg(long)]
+    cold_l2: bool,
+    /// Inputs are made from this. Default: new ones each time.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Also write everything to this file, as JSON, and each measurement to FILE.records.jsonl as soon as it is made.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Also write the winners of kernels that have a config to this folder, as files to be put beside their configs.
+    #[arg(long, value_name = "DIR")]
+    tuned: Option<PathBuf>,
+}
+
+/// What every part of a run works with.
+struct Run<'a> {
+    lab: CudaLab,
+    compiler: &'a CudaCompiler,
+    plan: &'a Plan,
+    records: Option<CudaRecords>,
+    target: CudaTarget,
+    progress: Progress,
+    stop: &'a AtomicBool,
+    capability: ComputeCapability,
+    tuned: Option<&'a Path>,
+    cold: bool,
+    emulated: bool,
+    has_cublas: bool,
+}
+
+impl Run<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+const EMULATED: &str = "this was a rehearsal on the emulated device: its times mean nothing";
+
+/// Runs it.
+pub(super) fn run(arguments: &Arguments) -> Result<()> {
+    let device: CudaDevice = arguments.device.parse()?;
+    let records = arguments.json.as_ref().map(|path| path.with_extension("records.jsonl"));
+    arguments.json.iter().chain(&records).try_for_each(|path| check_writable(path))?;
+    arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
+    let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
+    let seed = arguments.seed.unwrap_or_else(fresh_seed);
+    let mut lab = CudaLab::new(device, worker(device)?, Limits::default(), seed);
+    let facts = lab.describe()?;
+    let size = if facts.emulated { Size::Rehearsal } else { Size::Whole };
+    let (major, minor) = facts.capability;
+    let capability = ComputeCapability { major, minor };
+    let plan = Plan::read(&arguments.config, capability, size)?;
+    let compiler = CudaCompiler::find(device, capability, images)?;
+    stop_on_interrupt()?;
+    let mut run = Run {
+        lab,
+        compiler: &compiler,
+        plan: &plan,
+        records: records.as_ref().map(|path| CudaRecords::create(path)).transpose()?,
+        target: target(&facts, capability, &compiler),
+        progress: Progress::new(arguments.seconds),
+        stop: &STOP,
+        capability,
+        tuned: arguments.tuned.as_deref(),
+        cold: arguments.cold_l2,
+        emulated: facts.emulated,
+        has_cublas: facts.cublas.is_some(),
+    };
+    run.progress.say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
+    let mut outcome = outcome(arguments, seed, facts, &compiler);
+    let measured = measure(&mut run, arguments, &mut outcome);
+    // What goes wrong takes nothing from what was seen before.
+    outcome.complete = measured.is_ok() && !run.is_stopped();
+    outcome.sum_up();
+    run.progress.finish();
+    arguments.json.iter().try_for_each(|path| write_json(&outcome, path))?;
+    print(&table::text(&outcome))?;
+    measured?;
+    match outcome.failures {
+        0 => Ok(()),
+        n => Err(Error::new(ErrorKind::Check, format!("{n} checks or measurements failed on {device}"))),
+    }
+}
+
+fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> Result<()> {
+    let rates = run.lab.copy_rates()?;
+    outcome.copy_bytes_per_second = (!rates.is_empty()).then(|| Summary::of(&rates));
+    outcome.micro_kernels = checks::check_all(run, arguments.shapes)?;
+    (outcome.tuned, outcome.comparisons, outcome.measurer) = tuning::tune_all(run, arguments.seconds)?;
+    outcome.device_after = Some(run.lab.describe()?);
+    Ok(())
+}
+
+fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &CudaCompiler) -> Outcome {
+    Outcome {
+        format: FORMAT,
+        program: concat!("dietcode ", env!("CARGO_PKG_VERSION")).to_owned(),
+        date: today(),
+        time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        complete: false,
+        note: facts.emulated.then_some(EMULATED),
+        settings: Settings {
+            device: arguments.device.clone(),
+            configs: arguments.config.iter().map(|path| path.display().to_string()).collect(),
+            seconds: arguments.seconds,
+            images: arguments.images.as_ref().map(|path| path.display().to_string()),
+            shapes: if arguments.shapes == Shapes::Quick { "quick" } else { "full" },
+            cold_l2: arguments.cold_l2,
+            seed,
+            clock: if facts.emulated { "host" } else { "events" },
+        },
+        device: facts,
+        device_after: None,
+        toolchain: compiler.description(),
+        micro_kernels: Vec::new(),
+        measurer: None,
+        copy_bytes_per_second: None,
+        tuned: Vec::new(),
+        comparisons: Vec::new(),
+        best_gflops: BTreeMap::new(),
+        failures: 0,
+    }
+}
+
+fn target(facts: &DeviceFacts, capability: ComputeCapability, compiler: &CudaCompiler) -> CudaTarget {
+    let smi = facts.nvidia_smi.get("driver_version").cloned();
+    CudaTarget {
+        device: facts.model.clone(),
+        capability: capability.to_string(),
+        driver: smi.or_else(|| facts.driver_cuda.clone()).unwrap_or_else(|| "none".to_owned()),
+        toolchain: compiler.description(),
+    }
+}
+
+/// The command of a worker: this same binary.
+fn worker(device: CudaDevice) -> Result<Vec<OsString>> {
+    let own = std::env::current_exe()
+        .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+    Ok(vec![own.into(), "gpu-worker".into(), device.to_string().into()])
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be made", folder.display())).caused_by(e);
+    std::fs::create_dir_all(folder).map_err(failed)
+}
+
+/// Another one each time; the run notes it.
+fn fresh_seed() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64 >> 10)
+}

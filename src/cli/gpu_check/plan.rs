@@ -1,0 +1,189 @@
+//! What there is to check and to tune on a device: from configs and sets of micro-kernels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use dietcode::core::config::{Config, KernelSet};
+use dietcode::core::search::Point;
+use dietcode::core::sketch::Blocked;
+use dietcode::core::syntax::KernelDef;
+use dietcode::core::target::cuda::{ComputeCapability, DeviceLimits};
+use dietcode::{Error, ErrorKind, Result};
+
+use super::embedded::{BERT, Embedded};
+use super::problems::{PRECISIONS, PRODUCTS, Precision, Size};
+
+/// All of it.
+pub(crate) struct Plan {
+    /// The kernels of the configs, each once.
+    pub(crate) defs: Vec<KernelDef>,
+    /// The micro-kernels of the configs, with the positions of their kernels.
+    pub(crate) checks: Vec<(usize, Blocked)>,
+    /// What is tuned.
+    pub(super) problems: Vec<Problem>,
+    /// Configs by the positions of their kernels, as [`Problem::config`].
+    configs: BTreeMap<usize, (String, String)>,
+}
+
+/// A product with the micro-kernels that may carry it out.
+pub(super) struct Problem {
+    pub(super) name: &'static str,
+    pub(super) precision: Precision,
+    /// The position of its kernel.
+    pub(super) def: usize,
+    pub(super) points: Vec<Point>,
+    /// The default first.
+    pub(super) candidates: Vec<Blocked>,
+    /// The kernel's config, if it has one: the file's name before its extension, and the hash of its space. A file of winners
+    /// beside it would never hold tf32.
+    pub(super) config: Option<(String, String)>,
+}
+
+/// More candidates than this are not compiled for one product.
+const MOST_CANDIDATES: usize = 40;
+
+/// In a rehearsal all of it is emulated.
+const FEW_CANDIDATES: usize = 2;
+const FEW_LENGTHS: usize = 2;
+
+impl Plan {
+    /// Reads configs, or else those that the binary carries, for a device.
+    ///
+    /// # Errors
+    /// What is wrong with a config, or that none of them is for the device.
+    pub(super) fn read(configs: &[PathBuf], capability: ComputeCapability, size: Size) -> Result<Plan> {
+        let embedded = Embedded::unpack()?;
+        let limits = DeviceLimits::of(capability)?;
+        let mut plan = Plan { defs: Vec::new(), checks: Vec::new(), problems: Vec::new(), configs: BTreeMap::new() };
+        let paths = if configs.is_empty() { embedded.configs() } else { configs.to_vec() };
+        for path in &paths {
+            plan.add(path, limits)?;
+        }
+        if plan.checks.is_empty() {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            let why = format!("no micro-kernel of {} is for {capability}", names.join(", "));
+            return Err(Error::new(ErrorKind::Unavailable, why));
+        }
+        let lengths = lengths(&embedded, size)?;
+        plan.add_problems(limits, &lengths, size)?;
+        Ok(plan)
+    }
+
+    /// Every micro-kernel that is compiled, with its kernel's position, each once.
+    pub(crate) fn all(&self) -> Vec<(usize, Blocked)> {
+        let tuned = self.problems.iter().flat_map(|p| p.candidates.iter().map(|blocked| (p.def, blocked.clone())));
+        let all: BTreeSet<(usize, Blocked)> = self.checks.iter().cloned().chain(tuned).collect();
+        all.into_iter().collect()
+    }
+
+    fn add(&mut self, path: &PathBuf, limits: &DeviceLimits) -> Result<()> {
+        if is_config(path) {
+            let config = Config::read(path)?;
+            let Some(cuda) = config.cuda.as_ref().filter(|cuda| serves(&cuda.capabilities, limits)) else {
+                return Ok(());
+            };
+            let def = config.kernel_def()?;
+            let valid = cuda.candidates().filter(|blocked| blocked.violations(&def, limits).is_empty());
+            valid.collect::<Vec<Blocked>>().into_iter().for_each(|blocked| self.add_check(&def, blocked));
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let at = self.position(&def);
+            self.configs.insert(at, (stem, cuda.space_hash()));
+        } else {
+            let set = KernelSet::read(path)?;
+            if serves(&set.capabilities, limits) {
+                let defs = set.kernel_defs()?;
+                for (def, blocked) in set.micro_kernels(&defs)? {
+                    self.add_check(def, blocked);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_check(&mut self, def: &KernelDef, blocked: Blocked) {
+        let check = (self.position(def), blocked);
+        if !self.checks.contains(&check) {
+            self.checks.push(check);
+        }
+    }
+
+    /// The position of a kernel, which is added if it is not there.
+    fn position(&mut self, def: &KernelDef) -> usize {
+        self.defs.iter().position(|known| known == def).unwrap_or_else(|| {
+            self.defs.push(def.clone());
+            self.defs.len() - 1
+        })
+    }
+
+    /// The products whose kernels there are, each in every precision that a micro-kernel has.
+    fn add_problems(&mut self, limits: &DeviceLimits, lengths: &[i64], size: Size) -> Result<()> {
+        for product in PRODUCTS {
+            for precision in PRECISIONS {
+                let function = product.function(precision);
+                let Some(def) = self.defs.iter().position(|def| def.name == function) else { continue };
+                let candidates = self.candidates(def, precision, limits, size);
+                if candidates.is_empty() {
+                    continue;
+                }
+                let points = product.points(&self.defs[def], lengths, size)?;
+                let config = self.configs.get(&def).filter(|_| precision != Precision::Tf32).cloned();
+                self.problems.push(Problem { name: product.name, precision, def, points, candidates, config });
+            }
+        }
+        Ok(())
+    }
+
+    /// The default, the kernel's own micro-kernels, and those of other kernels that are valid for it too: a tile that serves
+    /// one product may serve another.
+    fn candidates(&self, def: usize, precision: Precision, limits: &DeviceLimits, size: Size) -> Vec<Blocked> {
+        let kernel = &self.defs[def];
+        let default = Blocked::default_for(kernel, limits);
+        let own = self.checks.iter().filter(|(of, _)| *of == def);
+        let others = self.checks.iter().filter(|(of, _)| *of != def && size == Size::Whole);
+        let mut candidates: Vec<Blocked> = Vec::new();
+        for blocked in default.iter().chain(own.chain(others).map(|(_, blocked)| blocked)) {
+            let fits = precision.admits(blocked) && blocked.violations(kernel, limits).is_empty();
+            if fits && !candidates.contains(blocked) {
+                candidates.push(blocked.clone());
+            }
+        }
+        candidates.truncate(if size == Size::Whole { MOST_CANDIDATES } else { FEW_CANDIDATES });
+        candidates
+    }
+}
+
+/// Code for an older device is compiled for this one; code for a newer one may not be.
+fn serves(capabilities: &[ComputeCapability], limits: &DeviceLimits) -> bool {
+    capabilities.iter().any(|capability| *capability <= limits.capability)
+}
+
+/// Whether a file is of one kernel; others are sets, whose reader says what is wrong with them.
+fn is_config(path: &PathBuf) -> bool {
+    let text = std::fs::read(path).unwrap_or_default();
+    let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    value.is_some_and(|value| value.get("kernel").is_some())
+}
+
+/// The sequence lengths that count.
+fn lengths(embedded: &Embedded, size: Size) -> Result<Vec<i64>> {
+    let config = Config::read(embedded.path(BERT))?;
+    let lengths = config.wkl_insts.iter().filter_map(|wkl| wkl.get("T").copied());
+    Ok(lengths.take(if size == Size::Whole { usize::MAX } else { FEW_LENGTHS }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configs_of_the_binary_serve_every_device_from_sm_80_on() {
+        for name in ["sm_80", "sm_90", "sm_100"] {
+            let plan = Plan::read(&[], name.parse().unwrap(), Size::Whole).unwrap();
+            assert!(plan.checks.len() >= 60, "{name}: {}", plan.checks.len());
+            assert_eq!(plan.problems.len(), PRODUCTS.len() * PRECISIONS.len(), "{name}");
+            assert!(plan.problems.iter().all(|problem| problem.candidates.len() > 1 && problem.points.len() == 8));
+        }
+        let error = Plan::read(&[], "sm_75".parse().unwrap(), Size::Whole).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+    }
+}
