@@ -42,7 +42,7 @@ fn the_function_of_a_kernel_takes_every_kind_of_tensor_but_no_mixture() {
     for mixed in [
         dense(&x_there, &w, &mut y_there),
         dense(x_there.view(), &w_there, &mut y),
-        dense(&x, &w.view(), y_there.view_mut()),
+        dense(&x, w.view(), y_there.view_mut()),
     ] {
         let error = mixed.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);

@@ -24,6 +24,12 @@ pub(super) struct Machine {
 /// Bytes that a multiprocessor's shared memory delivers in a clock: 32 banks of 4.
 pub(super) const SHARED: f64 = 128.0;
 
+/// Instructions of threads that a multiprocessor starts in a clock: a warp in each of its four schedulers.
+pub(super) const ISSUE: f64 = 128.0;
+
+/// Bytes that one instruction of a thread moves from shared memory, where neighbours are read together.
+pub(super) const VECTOR: f64 = 16.0;
+
 /// Bytes in a clock that reach a multiprocessor through the second-level cache.
 pub(super) const GLOBAL: f64 = 32.0;
 

@@ -1,13 +1,13 @@
 //! What a micro-kernel costs on a GPU, before anything was measured.
 //!
-//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, shared memory and global memory are counted, and the slowest
-//! of them decides how long a multiprocessor is busy with the block. f_adapt follows from the grid: each multiprocessor is
+//! f_MK is a roofline: in a block's loops (see [`Work`]) arithmetic, instructions, shared memory and global memory are counted,
+//! and the slowest of them decides how long a multiprocessor is busy with the block. f_adapt follows from the grid: each multiprocessor is
 //! given its share of the blocks (waves), of which it holds as many at a time as registers and shared memory allow; padding is in
 //! the blocks, which compute whole tiles. What a block cannot hide of its own latencies, other resident blocks do:
 //!
 //! ```text
 //! clocks = max(waves · throughput(block), ⌈waves / resident⌉ · path(block))
-//! throughput = max(arithmetic, shared, global)      path = copies and computation one after the other, unless they overlap
+//! throughput = max(arithmetic, issue, shared, global)      path = copies and computation one after the other, unless they overlap
 //! ```
 //!
 //! and no kernel is faster than the device's memory delivers its tensors once. The numbers rank micro-kernels; measurements
@@ -25,7 +25,7 @@ use crate::frontend;
 use crate::sketch::Blocked;
 use crate::target::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::{Error, Result};
-use machine::{BARRIER, GLOBAL, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED};
+use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where no compiler was asked.
 const OTHER_REGISTERS: u32 = 40;
@@ -114,7 +114,8 @@ fn seconds(device: &DeviceLimits, counts: &Counts, grid: f64, resources: &Resour
     }
     let machine = Machine::of(device);
     let arithmetic = counts.arithmetic / machine.fma + counts.half / machine.half + counts.tf32 / machine.tf32;
-    let busy = arithmetic.max(counts.shared_bytes / SHARED);
+    let issue = (counts.arithmetic + counts.shared_bytes / VECTOR) / ISSUE;
+    let busy = arithmetic.max(issue).max(counts.shared_bytes / SHARED);
     let global = counts.global_bytes / GLOBAL;
     // A block of few warps leaves schedulers idle while it is alone.
     let alone = busy * (SCHEDULERS / f64::from(resources.warps(device)).max(1.0)).max(1.0);

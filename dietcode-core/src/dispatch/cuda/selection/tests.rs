@@ -141,7 +141,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
             date: "2026-11-21".into(),
         },
         micro_kernels: vec![Named::new(all[1].clone()), Named::new(all[4].clone())],
-        tree: tree.clone(),
+        tree,
         instances: vec![],
     };
     tuned.save(&path).unwrap();
