@@ -87,6 +87,7 @@ struct Run<'a> {
     progress: Progress,
     stop: &'a AtomicBool,
     capability: ComputeCapability,
+    json: Option<&'a Path>,
     tuned: Option<&'a Path>,
     cold: bool,
     emulated: bool,
@@ -96,6 +97,12 @@ struct Run<'a> {
 impl Run<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Writes what is known so far: whoever ends the run from outside takes nothing from it.
+    fn save(&self, outcome: &mut Outcome) -> Result<()> {
+        outcome.sum_up();
+        self.json.iter().try_for_each(|path| write_json(outcome, path))
     }
 }
 
@@ -126,6 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
         capability,
+        json: arguments.json.as_deref(),
         tuned: arguments.tuned.as_deref(),
         cold: arguments.cold_l2,
         emulated: facts.emulated,
@@ -136,9 +144,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let measured = measure(&mut run, arguments, &mut outcome);
     // What goes wrong takes nothing from what was seen before.
     outcome.complete = measured.is_ok() && !run.is_stopped();
-    outcome.sum_up();
     run.progress.finish();
-    arguments.json.iter().try_for_each(|path| write_json(&outcome, path))?;
+    run.save(&mut outcome)?;
     print(&table::text(&outcome))?;
     measured?;
     match outcome.failures {
@@ -148,11 +155,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> Result<()> {
-    let rates = run.lab.copy_rates()?;
+    let rates = run.lab.copy_rates().unwrap_or_else(|error| {
+        run.progress.say(&format!("device memory was not measured: {error}"));
+        Vec::new()
+    });
     outcome.copy_bytes_per_second = (!rates.is_empty()).then(|| Summary::of(&rates));
     outcome.micro_kernels = checks::check_all(run, arguments.shapes)?;
-    (outcome.tuned, outcome.comparisons, outcome.measurer) = tuning::tune_all(run, arguments.seconds)?;
-    outcome.device_after = Some(run.lab.describe()?);
+    run.save(outcome)?;
+    tuning::tune_all(run, arguments.seconds, outcome)?;
+    outcome.device_after = run.lab.describe().ok();
     Ok(())
 }
 

@@ -173,11 +173,26 @@ fn lengths(embedded: &Embedded, size: Size) -> Result<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
+    use dietcode::core::measure::baselines::Gemm;
+
     use super::*;
 
     #[test]
-    fn the_configs_of_the_binary_serve_every_device_from_sm_80_on() {
-        for name in ["sm_80", "sm_90", "sm_100"] {
+    fn every_product_is_one_of_cublas_and_its_operations_are_counted_once() {
+        let plan = Plan::read(&[], "sm_80".parse().unwrap(), Size::Whole).unwrap();
+        for problem in &plan.problems {
+            let def = &plan.defs[problem.def];
+            for Point { instance, .. } in &problem.points {
+                let gemm = Gemm::of(def, instance).expect("it is a product");
+                let batch: i64 = gemm.batch.iter().map(|batch| batch.extent).product();
+                assert_eq!(instance.flops, (2 * batch * gemm.m * gemm.n * gemm.k) as f64, "{}", def.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_configs_of_the_binary_serve_ampere_and_hopper() {
+        for name in ["sm_80", "sm_90"] {
             let plan = Plan::read(&[], name.parse().unwrap(), Size::Whole).unwrap();
             assert!(plan.checks.len() >= 60, "{name}: {}", plan.checks.len());
             assert_eq!(plan.problems.len(), PRODUCTS.len() * PRECISIONS.len(), "{name}");

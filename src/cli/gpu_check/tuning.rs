@@ -15,7 +15,7 @@ use super::Run;
 use super::checks::named;
 use super::plan::Problem;
 use super::problems::Precision;
-use super::result::{Compared, Entry, Failed, Measurer, Tuned};
+use super::result::{Compared, Entry, Failed, Measurer, Outcome, Tuned};
 
 /// A micro-kernel may be so much slower than the best of an instance, if fewer of them do.
 const TOLERANCE: f64 = 0.02;
@@ -26,9 +26,8 @@ const ROUNDS: usize = 15;
 /// The same on the emulated device, whose times mean nothing.
 const FEW_ROUNDS: usize = 2;
 
-/// All products, one after the other.
-pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64) -> Result<(Vec<Tuned>, Vec<Compared>, Option<Measurer>)> {
-    let (mut tuned, mut compared, mut measurer) = (Vec::new(), Vec::new(), None);
+/// All products, one after the other; what is known is saved after each.
+pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -> Result<()> {
     let (start, problems) = (Instant::now(), &run.plan.problems);
     // Compiling, and comparing afterwards, is not of the time for tuning.
     let mut beside = 0.0;
@@ -40,21 +39,22 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64) -> Result<(Vec<Tuned>, V
         let share = left / (problems.len() - n) as f64;
         run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision.name()));
         let (seen, found) = tune(run, problem, share, &mut beside)?;
-        tuned.push(seen);
+        outcome.tuned.push(seen);
         let Some((candidates, picked)) = found else { continue };
         let begun = Instant::now();
-        if measurer.is_none() {
-            measurer = measure_twice(run, problem, &candidates, &picked)?;
+        if outcome.measurer.is_none() {
+            outcome.measurer = measure_twice(run, problem, &candidates, &picked)?;
         }
         for point in 0..problem.points.len() {
             if run.is_stopped() {
                 break;
             }
-            compared.push(compare(run, problem, point, &candidates, &picked)?);
+            outcome.comparisons.push(compare(run, problem, point, &candidates, &picked)?);
         }
+        run.save(outcome)?;
         beside += begun.elapsed().as_secs_f64();
     }
-    Ok((tuned, compared, measurer))
+    Ok(())
 }
 
 type Found = Option<(Vec<CudaCandidate>, Picked)>;

@@ -3,6 +3,8 @@
 //! It is loaded by the names of all its versions, and from the folders in which toolkits and Python's wheels put it, of which
 //! the dynamic linker may know nothing. Only functions are called whose signatures are the same in all of them.
 //!
+//! Parts of sums are to meet in `f32`, as ours do: without being told so, it may round them to 16 bits before.
+//!
 //! cuBLAS takes matrices by columns. A row-major matrix read by columns is its transpose, and Cᵀ = Bᵀ · Aᵀ: so a row-major
 //! product is called for with its factors exchanged, each with the transposition that it has by rows.
 
@@ -49,6 +51,9 @@ const COMPUTE_F32: c_int = 68;
 const COMPUTE_TF32: c_int = 77;
 const ALGORITHM: c_int = -1;
 
+/// `CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`.
+const MATH_MODE: c_int = 16;
+
 impl CuBlas {
     /// Loads it, on the null stream of the context that is current; or says why it is not there.
     pub(super) fn load() -> Result<CuBlas, String> {
@@ -61,6 +66,9 @@ impl CuBlas {
             let get_version = *library
                 .get::<unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int>(b"cublasGetVersion_v2")
                 .map_err(missing)?;
+            let set_math_mode = *library
+                .get::<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>(b"cublasSetMathMode")
+                .map_err(missing)?;
             let functions = Functions {
                 destroy: *library.get(b"cublasDestroy_v2").map_err(missing)?,
                 gemm: *library.get(b"cublasGemmStridedBatchedEx").map_err(missing)?,
@@ -70,9 +78,12 @@ impl CuBlas {
                 0 => {}
                 status => return Err(format!("cuBLAS does not start: its status is {status}")),
             }
-            let mut version = 0;
-            get_version(handle, &raw mut version);
-            Ok(CuBlas { functions, handle, version, _library: library })
+            let mut cublas = CuBlas { functions, handle, version: 0, _library: library };
+            get_version(handle, &raw mut cublas.version);
+            match set_math_mode(handle, MATH_MODE) {
+                0 => Ok(cublas),
+                status => Err(format!("cuBLAS {} does not sum in f32: its status is {status}", cublas.version)),
+            }
         }
     }
 
