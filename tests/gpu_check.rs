@@ -135,6 +135,7 @@ fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
         (&["--seconds", "0"], 2, "seconds"),
         (&["--device", "cuda-host", "--config", "missing.json"], 2, "missing.json"),
         (&["--device", "cuda-host", "--images", "nowhere"], 2, "gpu-images"),
+        (&["--device", "cuda-host", "--tuned", "tuned"], 2, "mean nothing"),
         (&["--device", "cuda-host", "--json", "no/such/folder.json"], 3, "no/such/folder.json"),
         (&["--device", "cuda:4711"], 3, "there is no"),
     ] {

@@ -126,12 +126,18 @@ pub enum Arithmetic {
     MatrixUnit,
     /// The same after both factors were rounded to tf32.
     Tf32,
+    /// The same where what tf32 does not hold of the factors is cut off, as the matrix unit does with factors of `f32`.
+    TruncatedTf32,
 }
 
 impl Arithmetic {
     /// How far a factor is off, relative to it: tf32 has 11 significant bits.
     fn of_factor(self) -> f64 {
-        if self == Arithmetic::Tf32 { 2f64.powi(-11) } else { 0.0 }
+        match self {
+            Arithmetic::F32 | Arithmetic::MatrixUnit => 0.0,
+            Arithmetic::Tf32 => 2f64.powi(-11),
+            Arithmetic::TruncatedTf32 => 2f64.powi(-10),
+        }
     }
 
     /// How far a sum is off for every number that is added, relative to what is summed.

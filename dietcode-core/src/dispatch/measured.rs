@@ -117,3 +117,88 @@ impl Measured<'_> {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::cuda::translation_unit;
+    use crate::dispatch::Expected;
+    use crate::measure::cuda::Built;
+    use crate::measure::{Failure, Instance as Workload, Summary};
+    use crate::sketch::Blocked;
+
+    const NEST: &str = "#[dynamic_kernel]
+        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }";
+
+    fn def() -> KernelDef {
+        dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap()
+    }
+
+    fn capability() -> ComputeCapability {
+        "sm_90".parse().unwrap()
+    }
+
+    fn points(def: &KernelDef) -> Vec<Point> {
+        let point = |m: i64| {
+            let instance = Workload::of(def, &[m, 64, 32]).unwrap();
+            Point { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
+        };
+        [16, 512].map(point).into()
+    }
+
+    /// A candidate with so many threads along the rows, and these GFLOP/s.
+    fn candidate(def: &KernelDef, threads: i64, gflops: [Option<f64>; 2]) -> CudaCandidate {
+        let blocked = Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() };
+        let unit = translation_unit(def, &blocked, DeviceLimits::of(capability()).unwrap()).unwrap();
+        let built = Built { unit, image: "image".into(), report: vec![], toolchain: "nvcc 13.0.88".into() };
+        let gflops = gflops.map(|gflops| gflops.map(|median| Summary { median, iqr: 1.0, repeats: 9 })).into();
+        CudaCandidate { blocked, built, gflops, failure: None }
+    }
+
+    #[test]
+    fn no_pick_is_slower_than_the_default_or_has_failed() {
+        let def = def();
+        let points = points(&def);
+        let picks = |candidates: &[CudaCandidate]| pick(&def, &points, candidates, 0.02).unwrap().picks;
+        let default = candidate(&def, 32, [Some(100.0), Some(100.0)]);
+        let large = candidate(&def, 64, [Some(99.0), Some(300.0)]);
+        assert_eq!(picks(&[default.clone(), large.clone()]), [0, 1], "also where one alone would be close enough");
+        let failed = CudaCandidate { failure: Some(Failure::Timeout { seconds: 1.0 }), ..large };
+        assert_eq!(picks(&[default, failed]), [0, 0]);
+        assert_eq!(picks(&[candidate(&def, 32, [None, None])]), [0, 0]);
+    }
+
+    #[test]
+    fn the_file_of_winners_is_one_that_a_build_reads() {
+        let def = def();
+        let points = points(&def);
+        let candidates =
+            [candidate(&def, 32, [Some(100.0), Some(100.0)]), candidate(&def, 64, [Some(50.0), Some(300.0)])];
+        let picked = pick(&def, &points, &candidates, 0.02).unwrap();
+        let measured =
+            Measured { def: &def, capability: capability(), device: "H", space_hash: "s", compiler: "13.0.88" };
+        let tuned = measured.tuned(&points, &candidates, &picked).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        tuned.save(file.path()).unwrap();
+        let expected = Expected {
+            kernel: "product",
+            target: "sm_90",
+            shape_vars: &Config::shape_vars(&def),
+            source_hash: def.source_hash(),
+            space_hash: "s",
+            cpu: "",
+            features: &[],
+            compiler: Some("13.0.88"),
+        };
+        assert_eq!(Tuned::load(file.path(), &expected).unwrap(), tuned);
+        assert_eq!((tuned.micro_kernels.len(), &*tuned.provenance.device), (2, "H"));
+        let seen = &tuned.instances[1].measurements[0];
+        assert!(seen.gflops_measured == 300.0 && seen.gflops_predicted > 0.0, "{seen:?}");
+    }
+}

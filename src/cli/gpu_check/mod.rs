@@ -113,6 +113,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let device: CudaDevice = arguments.device.parse()?;
     let records = arguments.json.as_ref().map(|path| path.with_extension("records.jsonl"));
     arguments.json.iter().chain(&records).try_for_each(|path| check_writable(path))?;
+    if device == CudaDevice::Emulated && arguments.tuned.is_some() {
+        return Err(Error::input("--tuned needs a GPU: the times of the emulated device mean nothing"));
+    }
     arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);

@@ -192,11 +192,12 @@ fn own(def: &KernelDef, candidate: &CudaCandidate, point: &Point) -> Result<Cuda
     CudaContestant::of(&candidate.built, &candidate.blocked, def, &point.instance.shape)
 }
 
-/// The same product by cuBLAS: f32 without tf32 is held to the bounds of f32, so that it is seen to be that.
+/// The same product by cuBLAS: f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need
+/// not round as we do.
 fn cublas(gemm: Gemm, precision: Precision) -> CudaContestant {
     let arithmetic = match precision {
         Precision::F32 => Arithmetic::F32,
-        Precision::Tf32 => Arithmetic::Tf32,
+        Precision::Tf32 => Arithmetic::TruncatedTf32,
         Precision::F16 | Precision::Bf16 => Arithmetic::MatrixUnit,
     };
     CudaContestant { arithmetic, code: CudaCode::CuBlas { gemm, tf32: precision == Precision::Tf32 } }
