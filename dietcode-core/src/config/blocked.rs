@@ -22,7 +22,7 @@ pub struct BlockedGenerator {
     pub inner: Vec<Sizes>,
     /// Values of [`Blocked::reduce`].
     pub reduce: Vec<Sizes>,
-    /// Values of [`Blocked::stage`].
+    /// Values of [`Blocked::stage`](field@Blocked::stage).
     pub stage: Vec<BTreeMap<String, Stage>>,
     /// Values of [`Blocked::matrix_unit`].
     pub matrix_unit: Vec<Option<Unit>>,
