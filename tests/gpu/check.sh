@@ -8,8 +8,8 @@
 #   dietcode   the release binary (`cargo build --release`, then target/release/dietcode), beside this script or named in
 #              DIETCODE. Built on Debian 12 it starts on any x86-64 Linux with glibc 2.34 or newer; `strip` makes 10 MB of 66.
 #   images     only if the machine has neither nvcc nor NVRTC: `dietcode gpu-images --capability sm_90 -o images`,
-#              written where there is an nvcc, beside this script or named in DIETCODE_IMAGES. Images spare the time to
-#              compile on other machines too.
+#              written where there is an nvcc, beside this script or named in DIETCODE_IMAGES; or packed by
+#              `tar -cJf images.tar.xz images`, a tenth as large. Images spare the time to compile on other machines too.
 #
 # cuBLAS, NVRTC and nvcc are found where toolkits and Python's wheels put them; CUDA_HOME names another place.
 # The exit status is gpu-check's: 0 all is right, 1 something failed, 2 wrong usage, 3 no GPU.
@@ -38,6 +38,12 @@ fi
 images=${DIETCODE_IMAGES:-}
 if [ -z "$images" ] && [ -d "$here/images" ]; then
     images=$here/images
+fi
+if [ -z "$images" ] && [ -f "$here/images.tar.xz" ]; then
+    unpacked=$(mktemp -d)
+    trap 'rm -rf "$unpacked"' EXIT
+    tar -xJf "$here/images.tar.xz" -C "$unpacked"
+    images=$unpacked/images
 fi
 if [ -n "$images" ]; then
     set -- --images "$images" "$@"

@@ -77,6 +77,18 @@ pub(crate) struct Arguments {
     tuned: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// What has no meaning without a GPU is refused.
+    fn check_emulated(&self) -> Result<()> {
+        let refused = |what: &str| Err(Error::input(format!("{what} on the emulated device, cuda-host")));
+        match (&self.images, &self.tuned) {
+            (Some(_), _) => refused("--images: what gpu-images writes is machine code of GPUs, which does not run"),
+            (None, Some(_)) => refused("--tuned: times mean nothing"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
 /// What every part of a run works with.
 struct Run<'a> {
     lab: CudaLab,
@@ -113,8 +125,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let device: CudaDevice = arguments.device.parse()?;
     let records = arguments.json.as_ref().map(|path| path.with_extension("records.jsonl"));
     arguments.json.iter().chain(&records).try_for_each(|path| check_writable(path))?;
-    if device == CudaDevice::Emulated && arguments.tuned.is_some() {
-        return Err(Error::input("--tuned needs a GPU: the times of the emulated device mean nothing"));
+    if device == CudaDevice::Emulated {
+        arguments.check_emulated()?;
     }
     arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;

@@ -70,7 +70,7 @@ fn tile(def: &KernelDef, blocked: &Blocked, var: &str) -> (i64, Role) {
 /// What a matrix instruction has of a loop, at most: tiles are counted in them.
 fn unit(blocked: &Blocked, name: &str) -> i64 {
     match blocked.matrix_unit {
-        Some(Unit::Half | Unit::Tf32) if blocked.block_tile(name) > 1 => 16,
+        Some(Unit::Half | Unit::Tf32) if blocked.thread.contains_key(name) || blocked.inner.contains_key(name) => 16,
         _ => 1,
     }
 }
@@ -103,5 +103,7 @@ mod tests {
         assert_eq!((&seen[0].extents[..], &seen[1].extents[..], seen[1].gap), (&[128, 16, 2][..], &[65, 9, 2][..], 3));
         assert!(seen.iter().all(|shape| shape.extents.iter().all(|extent| *extent >= 1)));
         assert_eq!(shapes(&def, &blocked, Shapes::Quick).len(), 3);
+        let unit = Blocked { matrix_unit: Some(Unit::Tf32), ..blocked };
+        assert_eq!(shapes(&def, &unit, Shapes::Quick)[0].extents, [2048, 16, 2]);
     }
 }
