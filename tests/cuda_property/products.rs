@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use dietcode_core::sketch::{Blocked, Count, Stage, Unit};
-use dietcode_syntax::{DType, KernelDef};
+use dietcode_syntax::{DType, KernelDef, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 
 /// A product in one of its forms.
 pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
@@ -48,7 +48,11 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         )
     };
     let found = dietcode_syntax::scan(&text).expect("the source parses");
-    found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    let mut def: KernelDef = found[0].parse().unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    // A nest's loops stand in any order, whatever the order in which its tensors lie.
+    let spatial = def.loops.iter().position(|l| l.role == Role::Reduce).unwrap_or(def.loops.len());
+    def.loops[..spatial].shuffle(rng);
+    def
 }
 
 /// A micro-kernel with matrix instructions that may be valid for such a product.
@@ -60,11 +64,16 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let mut one = |from: &[i64]| *from.choose(rng).expect("sizes");
     let along = |a: i64, b: i64| BTreeMap::from([(row.to_owned(), a), (column.to_owned(), b)]);
     let (thread, inner) = (along(one(&[1, 2, 3]), one(&[1, 2])), along(one(&[1, 2, 3]), one(&[1, 2, 3, 4])));
+    let outer = if convolution { "h" } else { "n" };
+    let inner = match def.loops.iter().any(|l| l.name == outer) {
+        true => inner.into_iter().chain([(outer.to_owned(), one(&[1, 2]))]).collect(),
+        false => inner,
+    };
     let mut reduce = BTreeMap::from([(step.to_owned(), steps * one(&[1, 2]))]);
     if convolution {
         reduce.insert("r".into(), one(&[1, 2]));
     }
-    let mut stage = || Stage { vector: Count(one(&[1, 2, 4, 8])), pad: one(&[0, 8]), reduce_outside: false };
+    let mut stage = || Stage { vector: Count(one(&[1, 2, 4, 8])), pad: one(&[0, 8, 8, 1]), reduce_outside: false };
     let stage = def.params[..2].iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));

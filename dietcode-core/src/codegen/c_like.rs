@@ -208,9 +208,10 @@ fn function(f: Function, dialect: Dialect) -> &'static str {
         (Function::Tanh, Dialect::C) => "__builtin_tanhf",
         (Function::Sqrt, Dialect::C) => "__builtin_sqrtf",
         (Function::Abs, Dialect::C) => "__builtin_fabsf",
-        (Function::Exp, Dialect::Cuda) => "expf",
-        (Function::Tanh, Dialect::Cuda) => "tanhf",
-        (Function::Sqrt, Dialect::Cuda) => "sqrtf",
-        (Function::Abs, Dialect::Cuda) => "fabsf",
+        // Those of the global scope: a tensor may be called `expf`.
+        (Function::Exp, Dialect::Cuda) => "::expf",
+        (Function::Tanh, Dialect::Cuda) => "::tanhf",
+        (Function::Sqrt, Dialect::Cuda) => "::sqrtf",
+        (Function::Abs, Dialect::Cuda) => "::fabsf",
     }
 }

@@ -4,6 +4,7 @@
 //! stands where it stands. After each pass the invariants of [`crate::ir::verify`] are checked: a schedule that breaks one is an error that
 //! prints the IR, not wrong code.
 
+mod complete;
 mod guard;
 mod local_padding;
 mod nest;
@@ -58,7 +59,8 @@ pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Stmt);
 /// Lowers a schedule.
 ///
 /// # Errors
-/// A schedule whose stages or tile have no constant extents; a schedule that breaks an invariant of the IR.
+/// A schedule whose primitives do not fit together, or whose stages or tile have no constant extents; a schedule that breaks
+/// an invariant of the IR.
 pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
     lower_observed(schedule, &mut |_, _| {})
 }
@@ -68,6 +70,7 @@ pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
 /// # Errors
 /// As [`lower`].
 pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
+    complete::check(schedule)?;
     let mut pass = |name: &'static str, body: Stmt| -> Result<Stmt> {
         observe(name, &body);
         checked(schedule, name, body)

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
-use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
 use crate::schedule::{CacheRead, Relation, Schedule, SharedTile, Staging};
 use crate::{Error, Result};
 
@@ -91,6 +91,7 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     }
     // Sorting is stable; of two variables in one index, the spatial one moves on to the next row later.
     dims.sort_by_key(|dim| (read.index.iter().rposition(|e| e.uses(&dim.root)), dim.role == Role::Spatial));
+    check_size(&dims, tile, source.dtype).map_err(refuse)?;
     let guards = place.guards(guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)))).map_err(refuse)?;
     let target = Buffer { name: read.name.clone(), dtype: source.dtype, shape: Vec::new(), scope: Scope::Shared };
     let mut stage =
@@ -103,6 +104,20 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     }
     stage.target = Arc::new(Buffer { shape, ..(*stage.target).clone() });
     Ok(stage)
+}
+
+/// Sizes are computed with without further care: they are far below what a number holds. What the device has is less.
+fn check_size(dims: &[Dim], tile: SharedTile, dtype: DType) -> Result<(), String> {
+    const MOST_BYTES: i64 = 1 << 30;
+    let row = 1 + tile.pad;
+    let bytes = dims.iter().try_fold(row * dtype.bytes(), |bytes, dim| bytes.checked_mul(dim.extent));
+    match bytes {
+        Some(bytes) if bytes <= MOST_BYTES => Ok(()),
+        _ => {
+            let extents: Vec<String> = dims.iter().map(|dim| dim.extent.to_string()).collect();
+            Err(format!("a tile of {} elements is larger than any shared memory", extents.join(" × ")))
+        }
+    }
 }
 
 impl SharedStage {
@@ -162,8 +177,7 @@ impl SharedStage {
         let lanes = self.tile.vector;
         let count = self.dims.iter().map(|dim| dim.extent).product::<i64>() / lanes;
         let steps = (count + threads - 1) / threads;
-        let name = |part: &str| schedule.fresh_name(&format!("{}_{part}", self.read.name));
-        let (step, element, lane) = (name("f"), name("e"), name("v"));
+        let [step, element, lane] = ["f", "e", "v"].map(|part| self.fresh_name(schedule, part));
         let mut body = self.store(&lane);
         if lanes > 1 {
             body = Stmt::for_(lane, Expr::Int(lanes), ForKind::Vectorized, body);
@@ -174,6 +188,15 @@ impl SharedStage {
         let more = if count % threads == 0 { Expr::Int(1) } else { first.clone().lt(Expr::Int(count)) };
         let body = Stmt::if_(more, Stmt::Let { var: element, value: first, body: Box::new(body) });
         if steps > 1 { Stmt::for_(step, Expr::Int(steps), ForKind::Serial, body) } else { body }
+    }
+
+    /// A variable of the fetch: no coordinate has its name, whatever the nest's loops are called.
+    fn fresh_name(&self, schedule: &Schedule, part: &str) -> Name {
+        let mut name = schedule.fresh_name(&format!("{}_{part}", self.read.name));
+        while self.dims.iter().any(|dim| dim.coordinate == name) {
+            name = schedule.fresh_name(&format!("{name}_"));
+        }
+        name
     }
 
     /// One element of the copy: the coordinates are bound.
@@ -230,8 +253,9 @@ impl Place<'_> {
 
     /// How many values a variable takes inside.
     fn extent_inside(&self, name: &str) -> Option<i64> {
+        // A clipped loop has a limit, but no constant extent: the last tile would be filled from outside of the tensor.
         if let Some(l) = self.schedule.loops.iter().find(|l| &*l.name == name) {
-            return if self.is_inside(name) { l.limit } else { Some(1) };
+            return if self.is_inside(name) { l.extent.as_int() } else { Some(1) };
         }
         self.schedule.relations.iter().find_map(|relation| match relation {
             Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => Some((|| {

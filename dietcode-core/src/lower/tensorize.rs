@@ -17,9 +17,12 @@
 use std::ops::{Div, Mul};
 use std::sync::Arc;
 
-use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
 use crate::schedule::{MatrixUnit, Schedule};
 use crate::{Error, Result};
+
+/// Columns of an instruction; half its rows.
+const COLUMNS: i64 = 8;
 
 /// Replaces the innermost loops, if the schedule asks for it.
 ///
@@ -30,7 +33,7 @@ pub(super) fn tensorize(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
     let Some(unit) = schedule.matrix_unit else { return Ok(body) };
     let names: Vec<Name> = schedule.loop_names();
     let [.., row, column, step] = names.as_slice() else { return Ok(body) };
-    let lanes = thread_parts(schedule);
+    let lanes = lanes(schedule).map_err(|why| refused(schedule, &why))?;
     let mut outcome = Err("there is no sum to replace".to_owned());
     let body = body.map(&mut |stmt| match &stmt {
         Stmt::For { extent, .. } if contains_chain(&stmt, &[row, column, step]) && extent.as_int().is_some() => {
@@ -50,14 +53,29 @@ pub(super) fn tensorize(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
     });
     match outcome {
         Ok(()) => Ok(body),
-        Err(why) => Err(Error::input(format!("schedule of `{}`: tensorize: {why}", schedule.block.name))),
+        Err(why) => Err(refused(schedule, &why)),
     }
 }
 
-/// The variables that number the threads of a warp: they are 0 at an instruction's corner. They are the last two that
-/// the loop over threads was fused of.
-fn thread_parts(schedule: &Schedule) -> Vec<Name> {
-    schedule.thread_parts().into_iter().rev().take(2).collect()
+fn refused(schedule: &Schedule, why: &str) -> Error {
+    Error::input(format!("schedule of `{}`: tensorize: {why}", schedule.block.name))
+}
+
+/// The variables that number the threads of a warp, 8 along the rows and 4 along the columns: they are 0 at an
+/// instruction's corner. They are the last two that the loop over threads was fused of.
+fn lanes(schedule: &Schedule) -> Result<[Name; 2], String> {
+    let parts = schedule.thread_parts();
+    let [.., row, column] = parts.as_slice() else {
+        return Err(
+            "the loop over threads is not fused of the 8 lanes along the rows and the 4 along the columns".into()
+        );
+    };
+    let extents = [row, column].map(|lane| schedule.fused_limit(lane).unwrap_or(0));
+    if extents != [8, 4] {
+        let [rows, columns] = extents;
+        return Err(format!("`{row}` and `{column}` number {rows} and {columns} lanes; an instruction has 8 and 4"));
+    }
+    Ok([row.clone(), column.clone()])
 }
 
 /// Whether a statement is the loops around the chain of these and nothing else: spatial loops between a summing one and them.
@@ -98,7 +116,7 @@ impl Match {
         stmt: &Stmt,
         unit: MatrixUnit,
         [row, column, step]: [&Name; 3],
-        lanes: &[Name],
+        lanes: &[Name; 2],
         schedule: &Schedule,
     ) -> Result<Option<Match>, String> {
         let mut loops = Vec::new();
@@ -177,9 +195,11 @@ impl Match {
     }
 }
 
-/// Loads all fragments of an operand; of B two at a time, where their number is even.
+/// Loads all fragments of an operand; of B two at a time, where their number is even and the second holds the columns
+/// that follow the first one's.
 fn load(buffer: &Arc<Buffer>, own: &[(Name, i64)], operand: Operand, access: &Access) -> Stmt {
-    let pairs = operand == Operand::B && own.last().is_some_and(|(_, extent)| extent % 2 == 0);
+    let follows = |name: &Name| stride(&access.buffer, &access.corner, name) == Ok(COLUMNS * access.spatial_stride);
+    let pairs = operand == Operand::B && own.last().is_some_and(|(name, extent)| extent % 2 == 0 && follows(name));
     let fragments = if pairs { 2 } else { 1 };
     let mut loops = own.to_vec();
     let mut index: Vec<Expr> = own.iter().map(|(name, _)| Expr::Var(name.clone())).chain([Expr::Int(0)]).collect();
@@ -218,7 +238,8 @@ struct Corner<'a> {
     row: &'a Name,
     column: &'a Name,
     step: &'a Name,
-    lanes: &'a [Name],
+    /// Those along the rows, those along the columns.
+    lanes: &'a [Name; 2],
 }
 
 impl Corner<'_> {
@@ -233,20 +254,37 @@ impl Corner<'_> {
             return Err(format!("`{}` is not staged in shared memory", buffer.name));
         }
         let moves = |name: &Name| index.iter().any(|e| e.uses(name));
-        let (operand, spatial) = match (moves(self.row), moves(self.column)) {
+        let along = |name: &Name| stride(buffer, index, name);
+        let lanes = [along(&self.lanes[0])?, along(&self.lanes[1])?];
+        let (operand, spatial, expected) = match (moves(self.row), moves(self.column)) {
             // The row's neighbour is 8 further, since the lanes number the rows in between.
-            (true, false) => (Operand::A, stride(buffer, index, self.row)?.div(8)),
-            (false, true) => (Operand::B, stride(buffer, index, self.column)?),
+            (true, false) => (Operand::A, lanes[0], [along(self.row)?.div(COLUMNS), 0]),
+            (false, true) => (Operand::B, along(self.column)?, [0, along(self.column)?.mul(2)]),
             _ => return Err(format!("`{e}` moves along both sides of the instruction, or along none")),
         };
-        let reduce = stride(buffer, index, self.step)?;
+        if lanes != expected {
+            return Err(format!("the threads do not hold the rows and columns of `{e}` as the lanes of a warp do"));
+        }
+        let reduce = along(self.step)?;
         if spatial != 1 && reduce != 1 {
             return Err(format!("the rows of `{}` are not contiguous", buffer.name));
         }
+        check_rows(buffer, reduce == 1)?;
         let corner = index.iter().map(|e| self.zero(e)).collect();
         let buffer = buffer.clone();
         Ok((Access { buffer, corner, reduce_stride: reduce, spatial_stride: spatial }, operand))
     }
+}
+
+/// `ldmatrix` takes rows of 16 bytes at multiples of 16 bytes. Elements of 32 bits that lie across the steps are loaded one
+/// by one.
+fn check_rows(buffer: &Buffer, along_steps: bool) -> Result<(), String> {
+    let row = buffer.shape.last().and_then(Expr::as_int).unwrap_or(0);
+    let multiple = 16 / buffer.dtype.bytes();
+    if row % multiple == 0 || (buffer.dtype == DType::F32 && !along_steps) {
+        return Ok(());
+    }
+    Err(format!("rows of `{}` have {row} elements, padding included; expected a multiple of {multiple}", buffer.name))
 }
 
 /// How far apart in a tile the neighbours along a loop lie.

@@ -212,6 +212,15 @@ impl Schedule {
         fused.map_or_else(|| vec![name.clone()], |(outer, inner)| [self.parts(outer), self.parts(inner)].concat())
     }
 
+    /// How many values a part of a fused loop takes, if that is a constant.
+    pub(crate) fn fused_limit(&self, part: &Name) -> Option<i64> {
+        self.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { outer, limits, .. } if outer == part => Some(limits[0]),
+            Relation::Fuse { inner, limits, .. } if inner == part => Some(limits[1]),
+            _ => None,
+        })?
+    }
+
     pub(crate) fn record(&mut self, instruction: Instruction) {
         self.trace.push(instruction);
     }

@@ -15,6 +15,10 @@ use crate::target::cuda::{ComputeCapability, DeviceLimits};
 /// Registers that addresses and operands take beside the accumulators, at the least.
 const OTHER_REGISTERS: i64 = 24;
 
+/// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹. Blocks of
+/// threads with their accumulators cannot be larger.
+const MOST_OVERHANG: i64 = 1 << 20;
+
 impl Blocked {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
     pub fn violations(&self, def: &KernelDef, device: &DeviceLimits) -> Vec<String> {
@@ -66,12 +70,23 @@ impl Blocked {
         }
         check("stages", "it", self.stages.0, 8);
         check("min_blocks", "it", self.min_blocks.0, 32);
+        check("store", "it", self.store.0, 8);
         let stages = self.stages.0;
         if self.asynchronous && stages == 1 {
             found.push("stages: it is 1; asynchronous copies need 2 or more".into());
         }
         if !self.asynchronous && stages > 2 {
             found.push(format!("stages: it is {stages}; more than 2 need `async`"));
+        }
+        // Behind the end of a reduction come the rest of a tile and of the parts; a device counts them in ints.
+        for (name, parts) in &self.split {
+            let tile = super::size(&self.reduce, name);
+            let overhang = tile.saturating_mul(*parts);
+            if overhang > MOST_OVERHANG {
+                found.push(format!(
+                    "split: {parts} parts by tiles of {tile} along `{name}` are {overhang} elements, more than {MOST_OVERHANG}"
+                ));
+            }
         }
         if self.atomic && self.split.values().all(|parts| *parts == 1) {
             found.push("atomic: no sum is split".into());

@@ -51,7 +51,7 @@ fn grids_are_cut_down_left_out_or_refused() {
     let kernel = load(&[part("plain", record, false), part("persistent", record, true)], false).unwrap();
     let resident = Device::cuda_host().limits().multiprocessors * 2;
     for (blocks, grids) in
-        [([3, 3], vec![3, 3]), ([0, 1], vec![1]), ([-5, 0], vec![]), ([7, i64::MAX], vec![7, resident])]
+        [([3, 3], vec![3, 3]), ([0, 1], vec![1]), ([-5, 0], vec![]), ([7, (1 << 31) - 1], vec![7, resident])]
     {
         LAUNCHES.take();
         run(&kernel, &[1], &blocks, 0).unwrap();
@@ -61,21 +61,38 @@ fn grids_are_cut_down_left_out_or_refused() {
         let error = run(&kernel, &[1], &[blocks, 1], 0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains("the device takes at most 2147483647"), "{error}");
+        let error = run(&kernel, &[1], &[1, blocks], 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(error.to_string().contains("a kernel counts at most 2147483647"), "{error}");
         assert_eq!(LAUNCHES.take(), []);
     }
 }
 
 #[test]
-fn shape_variables_are_ints_on_a_device() {
+fn shape_variables_are_ints_on_a_device_with_room_for_the_last_tile() {
     let kernel = load(&[part("plain", record, false)], false).unwrap();
-    run(&kernel, &[i64::from(i32::MAX)], &[1], 0).unwrap();
-    let error = run(&kernel, &[1, 1 << 31], &[1], 0).unwrap_err();
+    run(&kernel, &[2_146_435_071], &[1], 0).unwrap();
+    let error = run(&kernel, &[1, 2_146_435_072], &[1], 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert_eq!(
         error.to_string(),
-        "candidate on cuda-host, shape [1, 2147483648]: shape variable 1 is 2147483648; on CUDA devices it can be at most \
-         2147483647"
+        "candidate on cuda-host, shape [1, 2146435072]: shape variable 1 is 2146435072; on CUDA devices it can be at most \
+         2146435071"
     );
+}
+
+#[test]
+fn extents_of_tensors_are_ints_too() {
+    let device = Device::cuda_host();
+    let kernel = load(&[part("plain", record, false)], false).unwrap();
+    let x = CudaTensor::full(&device, &[0, 2_146_435_072], 0.0_f32).unwrap();
+    let mut args = [Arg::from(Input::from(&x))];
+    // SAFETY: the kernel touches no memory.
+    let launched =
+        unsafe { launch(&device, &kernel, Extent { shape: &[], blocks: &[1], workspace_bytes: 0 }, &mut args) };
+    let error = launched.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(error.to_string().contains("argument 0 has an extent of 2146435072"), "{error}");
 }
 
 #[test]

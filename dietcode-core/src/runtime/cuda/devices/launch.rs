@@ -8,11 +8,14 @@ use super::context::Context;
 use super::device::Device;
 use super::failure;
 use super::loaded::{Code, Loaded, LoadedKernel, MostBlocks};
-use super::params::Params;
+use super::params::{MOST, Params};
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::cuda::table::HostEntry;
 use crate::{Error, ErrorKind, Result};
+
+/// How many tiles the blocks of a persistent kernel can count: an int.
+const COUNTED: u32 = i32::MAX as u32;
 
 /// What a shape makes of a micro-kernel.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +39,13 @@ pub struct Extent<'a> {
 /// exists, and the output is apart from all inputs.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] if a shape variable or a grid is larger than the device takes, or the kernel is of another device;
+/// [`ErrorKind::Input`] if a shape variable, a tensor's extent or a grid is larger than the device takes, or the kernel is of another device;
 /// [`ErrorKind::Unavailable`] if there is no memory for the workspace; [`ErrorKind::Failed`] if a launch fails, or, on the
 /// emulated device, the kernel: then the output is of any value.
 pub unsafe fn launch(device: &Device, kernel: &LoadedKernel, extent: Extent<'_>, args: &mut [Arg<'_>]) -> Result<()> {
     let launching = Launching { device, kernel, shape: extent.shape };
     let grids = launching.grids(extent.blocks)?;
+    launching.check_extents(args)?;
     let mut params = Params::new(args, extent.shape).map_err(|(var, value)| launching.too_long(var, value))?;
     let _uses = device.stream.as_ref().map(|stream| launching.wait(stream, args)).transpose()?;
     let bytes = usize::try_from(extent.workspace_bytes).unwrap_or(0);
@@ -83,10 +87,27 @@ impl Launching<'_> {
 
     fn grid(&self, most: MostBlocks, blocks: u64) -> Result<u32> {
         match (most, u32::try_from(blocks)) {
-            (MostBlocks::Persistent(most), blocks) => Ok(blocks.unwrap_or(u32::MAX).min(most)),
+            (MostBlocks::Persistent(most), Ok(blocks)) if blocks <= COUNTED => Ok(blocks.min(most)),
+            (MostBlocks::Persistent(_), _) => {
+                let message = format!("it would count {blocks} tiles, but a kernel counts at most {COUNTED}");
+                Err(self.error(ErrorKind::Input, &message))
+            }
             (MostBlocks::Limit(most), Ok(blocks)) if blocks <= most => Ok(blocks),
             (MostBlocks::Limit(most), _) => {
                 let message = format!("it needs a grid of {blocks} blocks, but the device takes at most {most}");
+                Err(self.error(ErrorKind::Input, &message))
+            }
+        }
+    }
+
+    /// Loops may be longer than any shape variable, but not than a tensor that they move along.
+    fn check_extents(&self, args: &[Arg<'_>]) -> Result<()> {
+        let extents = args.iter().enumerate().flat_map(|(n, arg)| arg.shape().iter().map(move |extent| (n, *extent)));
+        match extents.into_iter().find(|(_, extent)| i64::try_from(*extent).map_or(true, |extent| extent > MOST)) {
+            None => Ok(()),
+            Some((n, extent)) => {
+                let message =
+                    format!("argument {n} has an extent of {extent}; on CUDA devices it can be at most {MOST}");
                 Err(self.error(ErrorKind::Input, &message))
             }
         }
@@ -160,7 +181,7 @@ impl Launching<'_> {
     }
 
     fn too_long(&self, var: usize, value: i64) -> Error {
-        let message = format!("shape variable {var} is {value}; on CUDA devices it can be at most {}", i32::MAX);
+        let message = format!("shape variable {var} is {value}; on CUDA devices it can be at most {MOST}");
         self.error(ErrorKind::Input, &message)
     }
 

@@ -9,6 +9,10 @@ use crate::runtime::signature::{MAX_PARAMS, MAX_SHAPE_VARS};
 
 const MAX_STRIDES: usize = MAX_PARAMS * (MAX_RANK - 1);
 
+/// The largest shape variable, and the largest extent of a tensor. A kernel counts in ints, and counts on to the end of the
+/// last tile, which may lie up to 2²⁰ elements behind the end of a loop.
+pub(super) const MOST: i64 = i32::MAX as i64 - (1 << 20);
+
 /// The values; a launch gets pointers to them.
 pub(super) struct Params {
     tensors: Inline<*mut c_void, MAX_PARAMS>,
@@ -18,7 +22,8 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// The parameters of these arguments; the position and the value of a shape variable that is no `i32` if there is one.
+    /// The parameters of these arguments; the position and the value of a shape variable that is more than
+    /// [`MOST`] if there is one.
     pub(super) fn new(args: &[Arg<'_>], shape: &[i64]) -> Result<Params, (usize, i64)> {
         let mut params =
             Params { tensors: Inline::new(), workspace: None, strides: Inline::new(), shape: Inline::new() };
@@ -28,7 +33,8 @@ impl Params {
             arg.strides()[..outer].iter().for_each(|stride| params.strides.push(*stride as i64));
         }
         for (position, value) in shape.iter().enumerate() {
-            params.shape.push(i32::try_from(*value).map_err(|_| (position, *value))?);
+            let number = i32::try_from(*value).ok().filter(|_| *value <= MOST);
+            params.shape.push(number.ok_or((position, *value))?);
         }
         Ok(params)
     }

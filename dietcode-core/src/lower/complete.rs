@@ -1,0 +1,63 @@
+//! What must hold of a schedule as a whole, whatever the order of its primitives: each of them is legal by itself, but
+//! together they would write wrong results.
+//!
+//! It stands before everything else, because the later passes rely on it.
+
+use dietcode_syntax::Role;
+
+use crate::ir::ForKind;
+use crate::schedule::{Loop, Schedule, Staging};
+use crate::{Error, Result};
+
+/// Refuses a schedule whose parts do not fit together.
+///
+/// # Errors
+/// A sentence that names the loop or the copy, and the primitive that is missing or too much.
+pub(super) fn check(schedule: &Schedule) -> Result<()> {
+    let checks = [parts_of_sums(schedule), threads(schedule)];
+    match checks.into_iter().flatten().next() {
+        Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
+        None => Ok(()),
+    }
+}
+
+/// Blocks that share a sum must not each write the output, nor write their part before it is complete.
+fn parts_of_sums(schedule: &Schedule) -> Option<String> {
+    let loops = &schedule.loops;
+    let shared = loops.iter().find(|l| l.role == Role::Reduce && l.kind == ForKind::BlockIdx);
+    let waits = |l: &&Loop| l.role == Role::Reduce && l.kind != ForKind::BlockIdx;
+    let around = loops[..schedule.tile_depth().min(loops.len())].iter().find(waits);
+    match (shared, schedule.rfactor, around) {
+        (Some(l), None, _) => {
+            Some(format!("blocks share the sum over `{}`, but no rfactor says how its parts meet", l.name))
+        }
+        (None, Some(_), _) => Some("rfactor: no reduction is bound to the grid any more".into()),
+        (Some(_), Some(_), Some(l)) => {
+            Some(format!("rfactor: the tile stands inside of the reduction `{}`, which a part must hold whole", l.name))
+        }
+        _ => None,
+    }
+}
+
+/// A GPU's kernel reads through tiles in shared memory, and a CPU's through panels and views; vectors of a GPU are those
+/// of copies and stores.
+fn threads(schedule: &Schedule) -> Option<String> {
+    let gpu = schedule.is_gpu();
+    let is_shared = |staging: Staging| matches!(staging, Staging::Shared(_));
+    let alien = schedule.cache_reads.iter().find(|read| is_shared(read.staging) != gpu);
+    if let Some(read) = alien {
+        return Some(match gpu {
+            true => format!("cache_read: `{}` is not shared by the block's threads", read.name),
+            false => format!("cache_read: `{}` is shared by threads, but no loop is bound to them any more", read.name),
+        });
+    }
+    let l = schedule.loops.iter().find(|l| match l.kind {
+        ForKind::Vectorized => gpu,
+        ForKind::BlockIdx | ForKind::VThread => !gpu,
+        _ => false,
+    })?;
+    Some(match gpu {
+        true => format!("vectorize: `{}` is a thread's; vectorize_store makes vectors of a GPU's stores", l.name),
+        false => format!("`{}` is {:?}, but no loop is bound to threads", l.name, l.kind),
+    })
+}
