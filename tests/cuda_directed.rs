@@ -1,15 +1,14 @@
 //! Micro-kernels for a GPU that random ones seldom are: carried out on the CPU and compared with the reference, or refused.
 
-mod cuda_property {
-    pub(crate) mod run;
-}
-mod property {
-    pub(crate) mod expected;
-    pub(crate) mod instance;
-    pub(crate) mod memory;
-}
+#[path = "property/expected.rs"]
+mod expected;
+#[path = "property/instance.rs"]
+mod instance;
+#[path = "property/memory.rs"]
+mod memory;
+#[path = "cuda_property/run.rs"]
+mod run;
 
-use cuda_property::run::{Case, Library};
 use dietcode_core::Result;
 use dietcode_core::codegen::cuda::{self, CudaUnit};
 use dietcode_core::frontend;
@@ -18,7 +17,8 @@ use dietcode_core::schedule::{Combine, MatrixUnit, Schedule, SharedTile, Staging
 use dietcode_core::sketch::Blocked;
 use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
 use dietcode_syntax::KernelDef;
-use property::instance::Instance;
+use instance::Instance;
+use run::{Case, Library};
 
 fn kernel(source: &str) -> KernelDef {
     let found = dietcode_syntax::scan(source).expect("the source parses");

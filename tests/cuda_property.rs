@@ -4,28 +4,29 @@
 //! `DIETCODE_CASES` sets how many cases are tried (200), `DIETCODE_SEED` where the random numbers start. A failure prints
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
-mod cuda_property {
-    pub(crate) mod blocked;
-    pub(crate) mod products;
-    pub(crate) mod run;
-}
-mod property {
-    pub(crate) mod expected;
-    pub(crate) mod instance;
-    pub(crate) mod memory;
-    pub(crate) mod nests;
-}
+#[path = "cuda_property/blocked.rs"]
+mod blocked;
+#[path = "property/expected.rs"]
+mod expected;
+#[path = "property/instance.rs"]
+mod instance;
+#[path = "property/memory.rs"]
+mod memory;
+#[path = "property/nests.rs"]
+mod nests;
+#[path = "cuda_property/products.rs"]
+mod products;
+#[path = "cuda_property/run.rs"]
+mod run;
 
-use cuda_property::run::{Case, Library};
-use cuda_property::{blocked, products};
 use dietcode_core::codegen::cuda;
 use dietcode_core::sketch::Blocked;
 use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
 use dietcode_syntax::KernelDef;
-use property::instance::Instance;
-use property::nests;
+use instance::Instance;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use run::{Case, Library};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;

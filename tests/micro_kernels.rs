@@ -4,34 +4,36 @@
 //! A third of them each time, by the day or by `DIETCODE_SEED`: three seeds in a row are all. `DIETCODE_ALL=1` takes all at
 //! once. A failure prints the shape, the nest and the source.
 
-mod cuda_property {
-    pub(crate) mod run;
-}
-mod property {
-    pub(crate) mod instance;
-    pub(crate) mod memory;
-}
-mod micro_kernels {
-    pub(crate) mod banks;
-    pub(crate) mod compiled;
-    pub(crate) mod oracle;
-    pub(crate) mod sets;
-    pub(crate) mod shapes;
-    pub(crate) mod table;
-}
+#[path = "micro_kernels/banks.rs"]
+mod banks;
+#[path = "micro_kernels/compiled.rs"]
+mod compiled;
+#[path = "property/instance.rs"]
+mod instance;
+#[path = "property/memory.rs"]
+mod memory;
+#[path = "micro_kernels/oracle.rs"]
+mod oracle;
+#[path = "cuda_property/run.rs"]
+mod run;
+#[path = "micro_kernels/sets.rs"]
+mod sets;
+#[path = "micro_kernels/shapes.rs"]
+mod shapes;
+#[path = "micro_kernels/table.rs"]
+mod table;
 
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cuda_property::run::{Case, Library};
+use compiled::Compiler;
 use dietcode_core::target::cuda::HostCompiler;
-use micro_kernels::banks;
-use micro_kernels::compiled::Compiler;
-use micro_kernels::oracle::Oracles;
-use micro_kernels::sets::{self, MicroKernel};
-use micro_kernels::shapes::{COUNT, GAPS, shapes};
-use micro_kernels::table::Table;
-use property::instance::Instance;
+use instance::Instance;
+use oracle::Oracles;
+use run::{Case, Library};
+use sets::MicroKernel;
+use shapes::{COUNT, GAPS, shapes};
+use table::Table;
 
 /// How many micro-kernels go into one shared library.
 const BATCH: usize = 4;

@@ -3,23 +3,26 @@
 //! `DIETCODE_CASES` sets how many cases are tried (500), `DIETCODE_SEED` where the random numbers start. A failure prints
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
-mod property {
-    pub(crate) mod expected;
-    pub(crate) mod instance;
-    pub(crate) mod memory;
-    pub(crate) mod nests;
-    pub(crate) mod run;
-    pub(crate) mod schedules;
-}
+#[path = "property/expected.rs"]
+mod expected;
+#[path = "property/instance.rs"]
+mod instance;
+#[path = "property/memory.rs"]
+mod memory;
+#[path = "property/nests.rs"]
+mod nests;
+#[path = "property/run.rs"]
+mod run;
+#[path = "property/schedules.rs"]
+mod schedules;
 
 use dietcode_core::codegen::{c, reference};
 use dietcode_core::frontend;
 use dietcode_core::target::{CpuTarget, Toolchain};
-use property::instance::Instance;
-use property::run::{Case, Library};
-use property::{nests, schedules};
+use instance::Instance;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use run::{Case, Library};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 25;

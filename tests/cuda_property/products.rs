@@ -31,8 +31,10 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
             let matrix = format!("[[{dtype}; {columns}]; {rows}]");
             if batch { format!("[{matrix}; B]") } else { matrix }
         };
-        let (a_type, a) = if rng.random_bool(0.5) { (tensor("M", "K"), "a@[i][k]") } else { (tensor("K", "M"), "a@[k][i]") };
-        let (b_type, b) = if rng.random_bool(0.5) { (tensor("K", "N"), "b@[k][j]") } else { (tensor("N", "K"), "b@[j][k]") };
+        let (a_type, a) =
+            if rng.random_bool(0.5) { (tensor("M", "K"), "a@[i][k]") } else { (tensor("K", "M"), "a@[k][i]") };
+        let (b_type, b) =
+            if rng.random_bool(0.5) { (tensor("K", "N"), "b@[k][j]") } else { (tensor("N", "K"), "b@[j][k]") };
         let (a, b) = (element(a.replace('@', index)), element(b.replace('@', index)));
         let (left, right) = if rng.random_bool(0.5) { (a, b) } else { (b, a) };
         let stored = if dtype == "f32" { "acc".to_owned() } else { format!("{dtype}::from_f32(acc)") };

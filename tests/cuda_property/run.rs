@@ -9,8 +9,8 @@ use dietcode_core::ir::Expr;
 use dietcode_core::reference::Approx;
 use dietcode_core::target::cuda::HostCompiler;
 
-use crate::property::instance::{GUARD, Instance};
-use crate::property::memory::Memory;
+use crate::instance::{GUARD, Instance};
+use crate::memory::Memory;
 
 type Entry = unsafe extern "C" fn(u32, u32, u64, *mut *mut c_void, *mut c_char, u64) -> c_int;
 

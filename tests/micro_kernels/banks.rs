@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use dietcode_core::sketch::Stage;
 use dietcode_syntax::Role;
 
-use crate::micro_kernels::sets::MicroKernel;
-use crate::micro_kernels::shapes::{loop_of, tile};
+use crate::sets::MicroKernel;
+use crate::shapes::{loop_of, tile};
 
 /// The operands of a micro-kernel in which they do.
 pub(crate) fn conflicts(kernel: &MicroKernel) -> Vec<String> {

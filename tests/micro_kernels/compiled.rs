@@ -5,7 +5,7 @@ use std::path::Path;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::target::cuda::{DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
 
-use crate::micro_kernels::sets::MicroKernel;
+use crate::sets::MicroKernel;
 
 /// A kernel, compiled.
 pub(crate) struct Built {

@@ -11,7 +11,7 @@ use dietcode_core::sketch::Unit;
 use dietcode_core::target::Toolchain;
 use dietcode_syntax::{KernelDef, Role};
 
-use crate::property::instance::{GUARD, Instance};
+use crate::instance::{GUARD, Instance};
 
 type Grid = unsafe extern "C" fn(*const i64) -> i64;
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);

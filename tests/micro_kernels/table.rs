@@ -6,9 +6,9 @@ use std::fmt;
 use dietcode_core::sketch::Unit;
 use dietcode_syntax::DType;
 
-use crate::micro_kernels::compiled::Built;
-use crate::micro_kernels::sets::MicroKernel;
-use crate::micro_kernels::shapes;
+use crate::compiled::Built;
+use crate::sets::MicroKernel;
+use crate::shapes;
 
 /// Rows by device, kind and element type.
 #[derive(Default)]

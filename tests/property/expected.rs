@@ -6,7 +6,7 @@ use dietcode_core::frontend;
 use dietcode_core::ir::Name;
 use dietcode_core::reference::{self, Approx, Tensors};
 
-use crate::property::instance::Instance;
+use crate::instance::Instance;
 
 impl Instance {
     /// Every element of the output, with its bound.

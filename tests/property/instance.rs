@@ -5,7 +5,7 @@ use dietcode_syntax::{Affine, DType, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::property::memory::{Memory, rounded};
+use crate::memory::{Memory, rounded};
 
 /// Elements before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
 pub(crate) const GUARD: usize = 64;

@@ -7,8 +7,8 @@ use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::reference::Approx;
 use dietcode_core::target::Toolchain;
 
-use crate::property::instance::{CANARY, GUARD, Instance};
-use crate::property::memory::Memory;
+use crate::instance::{CANARY, GUARD, Instance};
+use crate::memory::Memory;
 
 type Grid = unsafe extern "C" fn(*const i64) -> i64;
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
