@@ -17,10 +17,10 @@ use libloading::Library;
 use crate::measure::Failure;
 use crate::measure::baselines::blas::{Call, Factor};
 use crate::measure::baselines::{Gemm, Matrix};
-use crate::target::cuda::python_folders;
+use crate::measure::cuda::libraries::{load_beside, of_wheels};
 
 /// Names of the library, the newest first.
-const NAMES: &[&str] = &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
+const NAMES: [&str; 4] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
 
 /// A loaded cuBLAS with a handle on the device of this thread.
 pub(super) struct CuBlas {
@@ -29,6 +29,8 @@ pub(super) struct CuBlas {
     /// Such as 130000 for 13.0.
     pub(super) version: i32,
     _library: Library,
+    /// What it needs from beside it.
+    _needed: Vec<Library>,
 }
 
 #[derive(Clone, Copy)]
@@ -57,7 +59,7 @@ const MATH_MODE: c_int = 16;
 impl CuBlas {
     /// Loads it, on the null stream of the context that is current; or says why it is not there.
     pub(super) fn load() -> Result<CuBlas, String> {
-        let library = find()?;
+        let (library, needed) = find()?;
         let missing = |e: libloading::Error| format!("the cuBLAS that was found lacks a function: {e}");
         // SAFETY: all versions of the library declare these functions so.
         unsafe {
@@ -78,7 +80,7 @@ impl CuBlas {
                 0 => {}
                 status => return Err(format!("cuBLAS does not start: its status is {status}")),
             }
-            let mut cublas = CuBlas { functions, handle, version: 0, _library: library };
+            let mut cublas = CuBlas { functions, handle, version: 0, _library: library, _needed: needed };
             get_version(handle, &raw mut cublas.version);
             match set_math_mode(handle, MATH_MODE) {
                 0 => Ok(cublas),
@@ -203,27 +205,26 @@ impl Product {
     }
 }
 
-/// The first of the library's names and places that loads.
-fn find() -> Result<Library, String> {
-    let mut places: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
-    places.extend(folders().iter().flat_map(|folder| NAMES.iter().map(|name| folder.join(name))));
-    for place in &places {
+/// The first of the library's names and places that loads, with what it needs.
+fn find() -> Result<(Library, Vec<Library>), String> {
+    let files = folders().flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    for place in NAMES.map(PathBuf::from).into_iter().chain(files) {
+        let needed = load_beside(&place, "libcublasLt.so.");
         // SAFETY: NVIDIA's library may be loaded at any time; that something else has its name is why a worker does this.
-        if let Ok(library) = unsafe { Library::new(place) } {
-            return Ok(library);
+        if let Ok(library) = unsafe { Library::new(&place) } {
+            return Ok((library, needed));
         }
     }
-    Err(format!("no cuBLAS is found ({}, also where toolkits put it)", NAMES.join(", ")))
+    Err(format!("no cuBLAS is found ({}, also where toolkits and Python's wheels put it)", NAMES.join(", ")))
 }
 
 /// Where toolkits and wheels put it.
-fn folders() -> Vec<PathBuf> {
+fn folders() -> impl Iterator<Item = PathBuf> {
     let toolkits = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let toolkits = toolkits.chain([PathBuf::from("/usr/local/cuda")]);
-    let of_toolkits = toolkits.flat_map(|home| [home.join("lib64"), home.join("lib")]);
-    let wheels = python_folders().into_iter();
-    let of_wheels = wheels.flat_map(|folder| ["nvidia/cu13/lib", "nvidia/cublas/lib"].map(|lib| folder.join(lib)));
-    of_toolkits.chain(of_wheels).collect()
+    toolkits
+        .flat_map(|home| [home.join("lib64"), home.join("lib")])
+        .chain(of_wheels(["nvidia/cu13/lib", "nvidia/cublas/lib"]))
 }
 
 #[cfg(test)]

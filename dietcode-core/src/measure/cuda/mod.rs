@@ -19,6 +19,7 @@ mod expected;
 mod facts;
 mod images;
 mod lab;
+mod libraries;
 pub mod nvrtc;
 mod protocol;
 mod tensors;

@@ -1,7 +1,7 @@
 //! Compiles a candidate in this process, in a fraction of the time that starting nvcc takes.
 //!
 //! NVRTC is loaded when it is first asked for, and is found as nvcc is: in `CUDA_HOME`, `CUDA_PATH` or `DIETCODE_TOOLKIT`,
-//! beside nvcc, or where the system looks for libraries. It needs no GPU.
+//! beside nvcc, where the system looks for libraries, or among Python's wheels. It needs no GPU.
 
 mod library;
 

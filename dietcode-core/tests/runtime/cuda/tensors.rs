@@ -57,6 +57,10 @@ fn parts_are_in_the_tensor_or_an_error() {
     #[expect(clippy::reversed_empty_ranges, reason = "what it is to refuse")]
     let backwards = x.view_mut().narrow(0, 3..2);
     assert!(backwards.is_err());
+    assert_eq!(x.window(24, &[0, 6], &[6, 1]).unwrap().shape(), [0, 6]);
+    let beyond = x.window(25, &[0, 6], &[6, 1]).unwrap_err().to_string();
+    assert_eq!(beyond, "a window begins at element 25, but the tensor has 24 elements");
+    assert!(x.window_mut(usize::MAX, &[0], &[1]).is_err());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
+use crate::measure::cuda::libraries::{load_beside, of_wheels};
 use crate::target::cuda::Nvcc;
 use crate::{Error, ErrorKind, Result};
 
@@ -26,7 +27,7 @@ pub(super) struct Nvrtc {
     pub(super) error_string: unsafe extern "C" fn(c_int) -> *const c_char,
     /// Keeps the functions loaded.
     _library: Library,
-    /// Keeps them found, see [`builtins`].
+    /// Keeps them found, which it asks for later.
     _builtins: Vec<Library>,
 }
 
@@ -43,11 +44,13 @@ pub(super) type Size = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 pub(super) type Text = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
 
 impl Nvrtc {
-    /// Loads the first that is found: in the toolkits that the environment names, in that of nvcc, where the system looks.
+    /// Loads the first that is found: in the toolkits that the environment names, in that of nvcc, where the system looks,
+    /// among Python's wheels.
     pub(super) fn find() -> Result<Nvrtc> {
         let mut tried = Vec::new();
         for place in places() {
-            let builtins = builtins(&place);
+            // It asks the system for its second library by name when it compiles.
+            let builtins = load_beside(&place, "libnvrtc-builtins.so.");
             // SAFETY: NVRTC's library may be loaded at any time.
             match unsafe { Library::new(&place) } {
                 Ok(library) => return Nvrtc::of(library, builtins, &place),
@@ -86,21 +89,18 @@ impl Nvrtc {
     }
 }
 
-/// The second library of NVRTC, which it asks the system for by name when it compiles. The wheels' one stands where the system
-/// does not look; once it is loaded, it is found.
-fn builtins(place: &Path) -> Vec<Library> {
-    let entries = place.parent().into_iter().filter_map(|folder| folder.read_dir().ok()).flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("libnvrtc-builtins.so."));
-    // SAFETY: it is a library of data.
-    named.filter_map(|entry| unsafe { Library::new(entry.path()) }.ok()).collect()
-}
+/// Where wheels put it, in a folder from which Python imports: those of CUDA 13, and those of CUDA 12.
+const OF_WHEELS: [&str; 2] = ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
 
 /// Files that are there, and the names by themselves, for which the system knows places.
-fn places() -> Vec<PathBuf> {
+fn places() -> impl Iterator<Item = PathBuf> {
     let named = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from);
     let homes = ["CUDA_HOME", "CUDA_PATH", "DIETCODE_TOOLKIT"].into_iter().filter_map(named);
     let nvcc = std::iter::once_with(|| Nvcc::find().ok().and_then(|nvcc| nvcc.toolkit())).flatten();
-    let folders = homes.chain(nvcc).flat_map(|home| [home.join("lib64"), home.join("lib")]);
-    let files = folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).filter(|file| file.is_file());
-    files.chain(NAMES.map(PathBuf::from)).collect()
+    let toolkits = homes.chain(nvcc).flat_map(|home| [home.join("lib64"), home.join("lib")]);
+    files_in(toolkits).chain(NAMES.map(PathBuf::from)).chain(files_in(of_wheels(OF_WHEELS)))
+}
+
+fn files_in(folders: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = PathBuf> {
+    folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).filter(|file| file.is_file())
 }

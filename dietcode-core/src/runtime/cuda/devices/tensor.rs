@@ -123,7 +123,11 @@ impl<T: Element> CudaTensor<T> {
 
     fn layout_within(&self, start: usize, shape: &[usize], strides: &[usize]) -> Result<Layout> {
         let layout = Layout::strided(shape, strides)?;
-        layout.check_holds(self.layout.len().saturating_sub(start))?;
+        let len = self.layout.len();
+        let rest = len.checked_sub(start).ok_or_else(|| {
+            Error::input(format!("a window begins at element {start}, but the tensor has {len} elements"))
+        })?;
+        layout.check_holds(rest)?;
         Ok(layout)
     }
 
