@@ -331,6 +331,19 @@ fn a_kernel_that_computes_the_wrong_thing_is_status_1() {
 }
 
 #[test]
+fn a_reader_that_went_away_changes_no_status() {
+    let place = Place::new();
+    let head = include_str!("occupancy/nvidia.csv").lines().next().unwrap();
+    fs::write(place.path("rows.csv"), format!("{head}\nsm_80,256,128,0,3\n")).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+    command.args(["occupancy", "--csv"]).arg(place.path("rows.csv"));
+    command.stdout(writer.try_clone().unwrap()).stderr(writer);
+    assert_eq!(command.status().unwrap().code(), Some(1));
+}
+
+#[test]
 fn occupancy_agrees_with_a_table_or_says_where_not() {
     let place = Place::new();
     let table = include_str!("occupancy/nvidia.csv");

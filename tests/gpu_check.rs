@@ -6,7 +6,7 @@ mod gpu_check {
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use gpu_check::result::{Kind, check};
 use serde_json::Value;
@@ -124,6 +124,25 @@ fn wrong_micro_kernels_are_told_and_the_run_goes_on() {
     assert_eq!(wrong["kind"], "wrong", "{wrong}");
     let dispatched = &result["comparisons"][0]["entries"][0];
     assert!(dispatched["failure"].is_null(), "the default stands: {dispatched}");
+}
+
+#[test]
+fn a_run_that_is_stopped_is_not_passed_and_leaves_what_it_saw() {
+    use std::io::{BufRead, BufReader, Read};
+    let place = Place::new();
+    let mut command = place.command(&["--device", "cuda-host", "--config", "set.json", "--json", "result.json"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    // Its first line says what it compiles with; interrupts are caught by then.
+    said.read_line(&mut String::new()).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("the run was stopped"), "{rest}");
+    let result = place.result();
+    check(&result, Kind::Rehearsal).unwrap();
+    assert!(result["complete"] == false && result["failures"] == 0, "{result}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod setup;
 mod table;
 mod tune;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -88,7 +89,8 @@ pub(crate) fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("dietcode: {error}");
+            // Whoever reads may have gone, as after `2>&1 | head`; the status is there still.
+            drop(writeln!(std::io::stderr(), "dietcode: {error}"));
             ExitCode::from(status(&error))
         }
     }
@@ -109,7 +111,6 @@ fn status(error: &Error) -> u8 {
 
 /// Writes to standard output; a reader that went away, such as `head`, is no error.
 fn print(text: &str) -> Result<()> {
-    use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))

@@ -12,7 +12,7 @@
 #              `tar -cJf images.tar.xz images`, a tenth as large. Images spare the time to compile on other machines too.
 #
 # cuBLAS, NVRTC and nvcc are found where toolkits and Python's wheels put them; CUDA_HOME names another place.
-# The exit status is gpu-check's: 0 all is right, 1 something failed, 2 wrong usage, 3 no GPU.
+# The exit status is gpu-check's: 0 all is right, 1 something failed or the run was stopped, 2 wrong usage, 3 no GPU.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -35,6 +35,9 @@ const LEFT_OUT: &str = "it was built with DIETCODE_CUDA=0; build without it";
 /// What it says of one that has none.
 const NOT_ASKED_FOR: &str = "its config has no CUDA target; add one, or `.cuda([…])` in build.rs, and build again";
 
+/// What makes cargo look for a compiler anew: it sees what is named, not what is installed.
+const AGAIN: &str = "then touch build.rs, which is not run again by itself if no variable changes, and build again";
+
 /// What the emulated device is dispatched as, for kernels that are built for it alone.
 const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
 
@@ -110,8 +113,8 @@ impl Compilers {
         let nvcc = match names.is_empty() {
             true => Err("it was built for the emulated device only".to_owned()),
             false => environment.nvcc.as_deref().map_or_else(Nvcc::find, Nvcc::named).map_err(|error| {
-                report.warning(&format!("{} cannot run on CUDA devices: {error}", names.join(", ")));
-                format!("{error}; then build again")
+                report.warning(&format!("{} cannot run on CUDA devices: {error}; {AGAIN}", names.join(", ")));
+                format!("{error}; {AGAIN}")
             }),
         };
         Ok(Compilers { nvcc, host })

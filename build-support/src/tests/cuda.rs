@@ -96,6 +96,7 @@ fn without_a_compiler_the_build_passes_and_one_line_says_so() {
     let lines = package.build_with(kernels(["ops.rs"]).cuda(["sm_80"])).unwrap();
     let warning = warning(&lines);
     assert!(warning.contains("`sum`, `outer`") && warning.contains("no CUDA compiler was found"), "{warning}");
+    assert!(warning.contains("then touch build.rs"), "cargo does not see that one was installed: {warning}");
     for kernel in ["sum", "outer"] {
         let registry = registry(&package, kernel);
         assert!(registry.contains("CudaTableSource::Skipped(\"no CUDA compiler was found"), "{registry}");

@@ -39,7 +39,7 @@ use super::tune::{STOP, positive, stop_on_interrupt};
 /// Every micro-kernel of the configs is compiled, and compared with a reference in double precision at whole and ragged
 /// shapes. The dense layer of BERT and the two products of its attention are tuned, and what was found is timed against
 /// cuBLAS. Needs NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says
-/// that something failed or is wrong, 3 that there is no such device.
+/// that something failed or is wrong, or that the run was stopped, 3 that there is no such device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -120,6 +120,8 @@ impl Run<'_> {
 
 const EMULATED: &str = "this was a rehearsal on the emulated device: its times mean nothing";
 
+const STOPPED: &str = "the run was stopped: that nothing failed says nothing of what was left out";
+
 /// Runs it.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let device: CudaDevice = arguments.device.parse()?;
@@ -164,6 +166,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     print(&table::text(&outcome))?;
     measured?;
     match outcome.failures {
+        0 if !outcome.complete => Err(Error::new(ErrorKind::Check, STOPPED)),
         0 => Ok(()),
         n => Err(Error::new(ErrorKind::Check, format!("{n} checks or measurements failed on {device}"))),
     }

@@ -157,15 +157,17 @@ fn an_image_that_does_not_serve_the_device_is_an_error_with_both() {
     assert_eq!(
         turing.to_string(),
         "dense: micro-kernel `ampere` on cuda-host as 7.5: its code is for 8.0 and 9.0, but the device is of compute \
-         capability 7.5; add it to the targets of the config and build again"
+         capability 7.5; name it in the config's `targets.cuda`, or in `.cuda([…])` in build.rs, and build again with nvcc"
     );
+    let nothing = on(&Device::cuda_host_like((8, 0)), &fake::WHOLE, 5, 3, 2).unwrap_err().to_string();
+    assert!(nothing.contains("for want of nvcc") && nothing.contains("compute capability 8.0"), "{nothing}");
     assert_eq!(on(&Device::cuda_host(), &fake::AMPERE, 5, 3, 2).unwrap(), expected(5, 3, 2));
 }
 
 #[test]
 fn what_was_not_compiled_is_named() {
     let message = "dense: micro-kernel `unemulated` on cuda-host: `device_only` was not compiled for the emulated device; add \
-                   the target `cuda-host` to the config and build again";
+                   `.cuda_host()` in build.rs and build again";
     assert_eq!(error(&fake::UNEMULATED).to_string(), message);
     assert_eq!(error(&fake::LOST).to_string(), "dense: there is no CUDA micro-kernel 8, there are 8");
     let none = error(&crate::fake::GOOD);

@@ -135,11 +135,12 @@ impl Loading<'_> {
         let found = match image {
             Some(image) if image.serves((major, minor)) => return Ok(()),
             Some(image) => format!("its code is for {}", capabilities(image)),
-            None => "it was not compiled for CUDA devices".to_owned(),
+            None => "it was compiled for the emulated device alone, for want of nvcc or because no other was named"
+                .to_owned(),
         };
         Err(self.unavailable(&format!(
-            "{found}, but the device is of compute capability {major}.{minor}; add it to the targets of the config and build \
-             again"
+            "{found}, but the device is of compute capability {major}.{minor}; name it in the config's `targets.cuda`, or in \
+             `.cuda([…])` in build.rs, and build again with nvcc"
         )))
     }
 
@@ -147,7 +148,7 @@ impl Loading<'_> {
         self.check_block(launch, 0)?;
         let Some(entry) = launch.host else {
             return Err(self.unavailable(&format!(
-                "`{}` was not compiled for the emulated device; add the target `cuda-host` to the config and build again",
+                "`{}` was not compiled for the emulated device; add `.cuda_host()` in build.rs and build again",
                 launch.symbol
             )));
         };
