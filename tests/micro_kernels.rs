@@ -23,11 +23,13 @@ mod shapes;
 #[path = "micro_kernels/table.rs"]
 mod table;
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compiled::Compiler;
-use dietcode_core::target::cuda::HostCompiler;
+use dietcode_core::config::Config;
+use dietcode_core::target::cuda::{ComputeCapability, HostCompiler};
 use instance::Instance;
 use oracle::Oracles;
 use run::{Case, Library};
@@ -49,10 +51,10 @@ fn seed() -> u64 {
 }
 
 /// Those whose turn it is.
-fn chosen(all: &[MicroKernel], seed: u64) -> Vec<&MicroKernel> {
+fn chosen<T>(all: &[T], seed: u64) -> Vec<&T> {
     let every = std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1");
     let turn = |at: usize| every || at as u64 % TURNS == seed % TURNS;
-    all.iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, kernel)| kernel).collect()
+    all.iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, one)| one).collect()
 }
 
 /// A micro-kernel at each of its shapes.
@@ -96,6 +98,28 @@ fn nvcc_compiles_them_and_they_equal_the_reference() {
         }
     });
     println!("{}", table.into_inner().expect("every worker has ended"));
+}
+
+/// The default of each kernel of the sets, and what the model chooses for the dense layer's config.
+#[test]
+fn what_a_build_chooses_without_measuring_does_not_spill() {
+    let (nvcc, seed) = (Compiler::find(), seed());
+    let devices: Vec<ComputeCapability> = sets::SETS.map(|name| name.parse().expect("a set is of a device")).to_vec();
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/bert_dense.json");
+    let config = Config::read(config).unwrap_or_else(|e| panic!("{e}"));
+    let dense = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
+    let kernels = sets::kernels();
+    let defaults = chosen(&kernels, seed).into_iter().map(|def| (def, None));
+    for (def, config) in defaults.chain([(&dense, Some(&config))]) {
+        let choice = nvcc.choice(def, config, &devices);
+        assert!(config.is_none() || choice.micro_kernels.len() > 1, "the model has something to choose from");
+        for candidate in &choice.micro_kernels {
+            let reports = candidate.reports.as_ref().expect("all that is chosen was compiled");
+            assert_eq!(reports.len(), candidate.unit.launches.len() * candidate.devices.len());
+            let spilling: Vec<_> = reports.iter().filter(|report| report.spills()).collect();
+            assert!(spilling.is_empty(), "`{}` of `{}`: {spilling:?}", candidate.name(), def.name);
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
-use dietcode_core::target::cuda::{DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
+use dietcode_core::config::Config;
+use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
+use dietcode_core::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
+use dietcode_syntax::KernelDef;
 
 use crate::sets::MicroKernel;
 
@@ -26,6 +29,24 @@ impl Compiler {
         let nvcc = Nvcc::find().unwrap_or_else(|e| panic!("{e}; `cargo xtask test` installs it for its tests"));
         let cache = ObjectCache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("micro-kernels"));
         Compiler { nvcc, cache }
+    }
+
+    /// What a build chooses that measures nothing: it is compiled, and chosen again with what nvcc reports.
+    pub(crate) fn choice(&self, def: &KernelDef, config: Option<&Config>, devices: &[ComputeCapability]) -> Choice {
+        let selection = Selection::new(def, config, devices, Some(self.nvcc.version()));
+        let mut selection = selection.unwrap_or_else(|e| panic!("`{}`: {e}", def.name));
+        loop {
+            let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
+            if wanted.is_empty() {
+                return selection.conclude();
+            }
+            for candidate in wanted {
+                let (source, devices) = (&candidate.unit.source, candidate.capabilities());
+                let compiled = self.cache.compile(&self.nvcc, source, &devices, DEVICE_HEADERS);
+                let compiled = compiled.unwrap_or_else(|e| panic!("`{}` of `{}`: {e}", candidate.name(), def.name));
+                selection.learn(candidate.name(), compiled.report);
+            }
+        }
     }
 
     /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, and a

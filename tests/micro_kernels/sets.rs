@@ -25,6 +25,17 @@ fn read(set: &str) -> KernelSet {
     KernelSet::read(path).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// The kernels of all sets, each once.
+pub(crate) fn kernels() -> Vec<KernelDef> {
+    let mut kernels: Vec<KernelDef> = Vec::new();
+    for def in SETS.into_iter().flat_map(|set| read(set).kernel_defs().unwrap_or_else(|e| panic!("{e}"))) {
+        if !kernels.contains(&def) {
+            kernels.push(def);
+        }
+    }
+    kernels
+}
+
 /// The micro-kernels of a set.
 pub(crate) fn of(set: &str) -> Vec<MicroKernel> {
     let set = read(set);
