@@ -110,16 +110,18 @@ fn what_a_build_chooses_without_measuring_does_not_spill() {
     let dense = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
     let kernels = sets::kernels();
     let defaults = chosen(&kernels, seed).into_iter().map(|def| (def, None));
+    let mut spilling = Vec::new();
     for (def, config) in defaults.chain([(&dense, Some(&config))]) {
         let choice = nvcc.choice(def, config, &devices);
         assert!(config.is_none() || choice.micro_kernels.len() > 1, "the model has something to choose from");
         for candidate in &choice.micro_kernels {
             let reports = candidate.reports.as_ref().expect("all that is chosen was compiled");
             assert_eq!(reports.len(), candidate.unit.launches.len() * candidate.devices.len());
-            let spilling: Vec<_> = reports.iter().filter(|report| report.spills()).collect();
-            assert!(spilling.is_empty(), "`{}` of `{}`: {spilling:?}", candidate.name(), def.name);
+            let spills = reports.iter().filter(|report| report.spills());
+            spilling.extend(spills.map(|report| format!("`{}` of `{}`: {report:?}", candidate.name(), def.name)));
         }
     }
+    assert!(spilling.is_empty(), "{}", spilling.join("\n"));
 }
 
 #[test]

@@ -34,6 +34,10 @@ if [ -z "$binary" ]; then
     echo "$0: there is no dietcode beside this script; name it in the environment variable DIETCODE" >&2
     exit 2
 fi
+if [ ! -x "$binary" ]; then
+    echo "$0: DIETCODE names $binary, which is no program" >&2
+    exit 2
+fi
 
 images=${DIETCODE_IMAGES:-}
 if [ -z "$images" ] && [ -d "$here/images" ]; then

@@ -25,10 +25,12 @@ fn read(set: &str) -> KernelSet {
     KernelSet::read(path).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The kernels of all sets, each once.
+/// The kernels of all sets, and those that have a function of their own, each once.
 pub(crate) fn kernels() -> Vec<KernelDef> {
     let mut kernels: Vec<KernelDef> = Vec::new();
-    for def in SETS.into_iter().flat_map(|set| read(set).kernel_defs().unwrap_or_else(|e| panic!("{e}"))) {
+    let of_sets = SETS.into_iter().flat_map(|set| read(set).kernel_defs().unwrap_or_else(|e| panic!("{e}")));
+    let ops = dietcode_syntax::scan(include_str!("../../src/ops.rs")).expect("it is compiled elsewhere");
+    for def in of_sets.chain(ops.iter().map(|kernel| kernel.parse().expect("it is compiled elsewhere"))) {
         if !kernels.contains(&def) {
             kernels.push(def);
         }

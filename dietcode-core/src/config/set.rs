@@ -105,6 +105,9 @@ impl KernelSet {
     }
 }
 
+/// All of a set is compiled and checked; a space for a search belongs into a config.
+const MOST_SCHEDULES: u128 = 4096;
+
 const KEYS: &[&str] = &["$schema", "comment", "kernels", "targets", "wkl_insts"];
 const KERNELS: &str = "an array of at least one object with `source` and `function`";
 
@@ -118,8 +121,16 @@ fn read_set(path: &Path, node: &Node<'_>) -> Result<KernelSet> {
     let cuda = cuda.object(&["capabilities", "generators"])?;
     let capabilities = read_capabilities(&cuda.require("capabilities", CAPABILITIES)?)?;
     let generators = cuda.require("generators", "an array of at least one generator")?;
-    let generators = generators.filled_array("an array of at least one generator")?;
-    let generators = generators.iter().map(|node| read_generator(node, &kernels)).collect::<Result<_>>()?;
+    let nodes = generators.filled_array("an array of at least one generator")?;
+    let all: Vec<SetGenerator> = nodes.iter().map(|node| read_generator(node, &kernels)).collect::<Result<_>>()?;
+    let count = all.iter().fold(0, |sum: u128, g| sum.saturating_add(g.generator.count()));
+    if count > MOST_SCHEDULES {
+        let found = format!("{count} schedules");
+        return Err(
+            generators.fail(&found, &format!("at most {MOST_SCHEDULES}: each is compiled for each of its kernels"))
+        );
+    }
+    let generators = all;
     let wkl_insts = object.get("wkl_insts").map_or_else(|| Ok(Vec::new()), |node| read_shapes(&node))?;
     Ok(KernelSet { path: path.to_path_buf(), kernels, capabilities, generators, wkl_insts, places })
 }

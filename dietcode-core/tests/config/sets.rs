@@ -95,6 +95,14 @@ fn the_sets_of_this_repository_are_good() {
     }
 }
 
+/// All of a set is compiled, so one that would take days is refused, at once.
+#[test]
+fn a_set_is_no_space_for_a_search() {
+    let tiles: Vec<String> = (1..=1100).map(|k| format!("{{ \"k\": {k} }}")).collect();
+    let message = error("[{ \"k\": 8 }]", &format!("[{}]", tiles.join(", ")));
+    assert!(message.starts_with("c.json:12:21: key `targets.cuda.generators`: found 4402 schedules"), "{message}");
+}
+
 #[test]
 fn errors() {
     assert_eq!(

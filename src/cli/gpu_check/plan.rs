@@ -39,6 +39,9 @@ pub(super) struct Problem {
     pub(super) config: Option<(String, String)>,
 }
 
+/// A config has at most so many schedules.
+const MOST_CHECKS: u128 = 4096;
+
 /// More candidates than this are not compiled for one product.
 const MOST_CANDIDATES: usize = 40;
 
@@ -82,6 +85,11 @@ impl Plan {
             let Some(cuda) = config.cuda.as_ref().filter(|cuda| serves(&cuda.capabilities, limits)) else {
                 return Ok(());
             };
+            if cuda.count() > MOST_CHECKS {
+                let (path, count) = (path.display(), cuda.count());
+                let why = format!("its generators stand for {count} schedules, expected at most {MOST_CHECKS}");
+                return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
+            }
             let def = config.kernel_def()?;
             let valid = cuda.candidates().filter(|blocked| blocked.violations(&def, limits).is_empty());
             valid.collect::<Vec<Blocked>>().into_iter().for_each(|blocked| self.add_check(&def, blocked));
@@ -188,6 +196,22 @@ mod tests {
                 assert_eq!(instance.flops, (2 * batch * gemm.m * gemm.n * gemm.k) as f64, "{}", def.name);
             }
         }
+    }
+
+    #[test]
+    fn a_space_that_is_too_large_to_be_compiled_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dense.json");
+        let tiles: Vec<String> = (1..=4097).map(|k| format!("{{ \"k\": {k} }}")).collect();
+        let tiles = tiles.join(", ");
+        let text = format!(
+            r#"{{ "kernel": {{ "source": "ops.rs", "function": "dense" }}, "shape": {{ "M": "T", "K": 8, "N": 8 }},
+            "wkl_insts": [{{ "T": 1 }}], "targets": {{ "cuda": {{ "capabilities": ["sm_80"], "generators": [
+            {{ "family": "blocked", "thread": [{{ "i": 8, "j": 8 }}], "reduce": [{tiles}] }}] }} }} }}"#
+        );
+        std::fs::write(&path, text).unwrap();
+        let error = Plan::read(&[path], "sm_90".parse().unwrap(), Size::Rehearsal).err().unwrap().to_string();
+        assert!(error.contains("dense.json: its generators stand for 4097 schedules"), "{error}");
     }
 
     #[test]
