@@ -14,8 +14,7 @@ const FLAT_THREADS: i64 = 128;
 
 impl Blocked {
     /// A micro-kernel that is valid for any nest with a spatial loop, and reasonable for those in which inputs are used
-    /// again and again: 256 threads with tiles of 4 × 4, both operands staged, two blocks at a time. For a nest without such
-    /// a loop none.
+    /// again and again: 256 threads with tiles of 4 × 4, both operands staged. For a nest without such a loop none.
     pub fn default_for(def: &KernelDef, device: &DeviceLimits) -> Option<Blocked> {
         let program = frontend::program(def);
         let block = &program.blocks[0];
@@ -57,8 +56,9 @@ fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
         reduce: reduce.clone(),
         stage: stage(vector),
         store: Count(if vector { 4 } else { 1 }),
-        // The accumulators and addresses of such tiles take 60 to 80 registers. Without a number `ptxas` stops at 64, and spills.
-        min_blocks: Count(2),
+        // A sum over one loop takes 60 to 80 registers: `ptxas`, left alone, may stop at 64 and spill. One over several, which is
+        // unrolled further, may take all that there are.
+        min_blocks: Count(if reductions.len() == 1 { 2 } else { 1 }),
         ..Blocked::default()
     };
     vec![of(true), of(false)]
