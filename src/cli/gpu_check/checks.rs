@@ -14,15 +14,14 @@ use super::Run;
 use super::result::{Check, Checked};
 use super::shapes::{Shape, Shapes, shapes};
 
-/// Checks all micro-kernels of the plan's configs.
-pub(super) fn check_all(run: &mut Run<'_>, which: Shapes) -> Result<Vec<Checked>> {
+/// Checks all micro-kernels of the plan's configs; an error leaves in `all` those that were done before.
+pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>) -> Result<()> {
     let limits = run.compiler.limits()?;
     let plan = run.plan;
     let units = plan.checks.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));
     let units = units.collect::<Result<Vec<_>>>()?;
     let progress = &run.progress;
     let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
-    let mut all = Vec::new();
     for (n, ((def, blocked), built)) in plan.checks.iter().zip(built).enumerate() {
         if run.is_stopped() {
             break;
@@ -49,7 +48,7 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes) -> Result<Vec<Checked>
         all.push(checked);
         run.progress.count("checking", n + 1, plan.checks.len());
     }
-    Ok(all)
+    Ok(())
 }
 
 fn check(run: &mut Run<'_>, def: &KernelDef, blocked: &Blocked, built: &Built, shape: &Shape) -> Result<Check> {

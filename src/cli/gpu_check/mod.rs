@@ -178,7 +178,7 @@ fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> R
         Vec::new()
     });
     outcome.copy_bytes_per_second = (!rates.is_empty()).then(|| Summary::of(&rates));
-    outcome.micro_kernels = checks::check_all(run, arguments.shapes)?;
+    checks::check_all(run, arguments.shapes, &mut outcome.micro_kernels)?;
     run.save(outcome)?;
     tuning::tune_all(run, arguments.seconds, outcome)?;
     outcome.device_after = run.lab.describe().ok();
@@ -197,7 +197,8 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
             device: arguments.device.clone(),
             configs: arguments.config.iter().map(|path| path.display().to_string()).collect(),
             seconds: arguments.seconds,
-            images: arguments.images.as_ref().map(|path| path.display().to_string()),
+            // Where it stood on that machine says nothing of the result.
+            images: arguments.images.as_ref().and_then(|path| path.file_name()).map(|name| name.display().to_string()),
             shapes: if arguments.shapes == Shapes::Quick { "quick" } else { "full" },
             cold_l2: arguments.cold_l2,
             seed,

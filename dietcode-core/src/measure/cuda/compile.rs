@@ -101,7 +101,7 @@ impl CudaCompiler {
     pub fn description(&self) -> String {
         let images = self.images.as_ref().map(|images| format!("{} images made elsewhere", images.count()));
         let own = match &self.how {
-            How::Nvcc(nvcc) => Some(format!("nvcc {} ({})", nvcc.version(), nvcc.path().display())),
+            How::Nvcc(nvcc) => Some(format!("nvcc {}", nvcc.version())),
             How::Nvrtc => Some("NVRTC".to_owned()),
             How::Host(compiler) => Some(compiler.version().to_owned()),
             How::Nothing(_) => None,
