@@ -243,7 +243,7 @@ mod tests {
             kernel: "product".into(),
             micro_kernel: built.unit.name.clone(),
             capability: capability(),
-            toolchain: built.toolchain.clone(),
+            toolchain: built.toolchain,
         };
         Images::create(folder.path()).unwrap().add(&unit().source, &compiled, made).unwrap();
         let images = Images::open(folder.path()).unwrap();
