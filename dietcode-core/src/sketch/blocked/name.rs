@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Blocked, Unit};
-
-/// The longest name; longer ones are cut and end in a hash.
-const MAX_NAME: usize = 128;
+use crate::sketch::name::identifier;
 
 impl Blocked {
     /// A readable C identifier for these parameters: equal names, equal parameters.
@@ -24,15 +22,7 @@ impl Blocked {
     /// | `_min2`, `_store4`     | at least 2 blocks a multiprocessor, stores of 4 elements                |
     /// | `_0` and 16 hex digits | a hash, where the parts are too long, or could be read in two ways      |
     pub fn name(&self) -> String {
-        let plain = self.plain_name();
-        if self.reads_one_way() && plain.len() <= MAX_NAME {
-            return plain;
-        }
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        let hash = blake3::hash(&json).to_hex();
-        let readable = plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-        let start: String = readable.take(MAX_NAME - 18).collect();
-        format!("{start}_0{}", &hash[..16])
+        identifier(self, &self.plain_name(), self.reads_one_way())
     }
 
     fn plain_name(&self) -> String {
@@ -79,5 +69,42 @@ impl Blocked {
         self.tiles().into_iter().all(|(_, tile)| sizes(tile))
             && self.stage.iter().all(input)
             && counts.into_iter().all(|count| count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(parameters: &str) -> String {
+        serde_json::from_str::<Blocked>(parameters).expect("parameters").name()
+    }
+
+    #[test]
+    fn names_are_readable() {
+        let simt = r#"{"thread": {"i": 16, "j": 16}, "vthread": {"i": 2}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8},
+            "stage": {"x": {"vector": 4, "pad": 4, "reduce_outside": true}, "w": {}}, "stages": 2, "store": 4}"#;
+        assert_eq!(name(simt), "blocked_t_i16_j16_v_i2_r_i4_j4_k_k8_s_w_x4p4r_double2_store4");
+        let half = r#"{"thread": {"i": 2}, "reduce": {"k": 32}, "matrix_unit": "half", "stages": 3, "async": true,
+            "split": {"k": 4}, "atomic": true, "persistent": true, "min_blocks": 2}"#;
+        assert_eq!(name(half), "blocked_t_i2_k_k32_z_k4_half_async3_atomic_persistent_min2");
+        assert_eq!(name("{}"), "blocked");
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_gets_a_hash() {
+        let pairs = [
+            (r#"{"thread": {"i1": 2}}"#, r#"{"thread": {"i": 12}}"#),
+            (r#"{"stage": {"store": {"vector": 4}}}"#, r#"{"stage": {}, "store": 4}"#),
+            (r#"{"stage": {"xr": {}}}"#, r#"{"stage": {"x": {"reduce_outside": true}}}"#),
+            (r#"{"stage": {"xp": {"vector": 1}}}"#, r#"{"stage": {"x": {"pad": 1}}}"#),
+            (r#"{"stage": {"half": {}}}"#, r#"{"matrix_unit": "half"}"#),
+            (r#"{"thread": {"i": -2}}"#, r#"{"thread": {"i_": 2}}"#),
+        ];
+        for (a, b) in pairs {
+            assert_ne!(name(a), name(b), "{a} {b}");
+            let identifier = |name: &str| name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+            assert!(identifier(&name(a)) && identifier(&name(b)), "{} {}", name(a), name(b));
+        }
     }
 }

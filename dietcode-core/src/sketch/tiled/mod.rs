@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::name::identifier;
+
 /// The parameters of one micro-kernel, each named by the loop variables and tensors of the user's nest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,9 +43,6 @@ pub struct Tiled {
     pub order: Vec<String>,
 }
 
-/// The longest name; longer ones are cut and end in a hash.
-const MAX_NAME: usize = 128;
-
 impl Tiled {
     /// A readable C identifier for these parameters: equal names, equal parameters.
     ///
@@ -56,15 +55,7 @@ impl Tiled {
     /// | `_o_i_j`               | the order                      |
     /// | `_0` and 16 hex digits | a hash, where the parts above are too long, or could be read in two ways |
     pub fn name(&self) -> String {
-        let plain = self.plain_name();
-        if self.reads_one_way() && plain.len() <= MAX_NAME {
-            return plain;
-        }
-        let json = serde_json::to_vec(self).unwrap_or_default();
-        let hash = blake3::hash(&json).to_hex();
-        let readable = plain.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
-        let start: String = readable.take(MAX_NAME - 18).collect();
-        format!("{start}_0{}", &hash[..16])
+        identifier(self, &self.plain_name(), self.reads_one_way())
     }
 
     fn plain_name(&self) -> String {
@@ -103,6 +94,7 @@ impl Tiled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sketch::name::MAX_NAME;
 
     fn tiled(vector: &str, register: &[(&str, i64)], block: &[(&str, i64)], pack: &[&str], order: &[&str]) -> Tiled {
         let tile = |sizes: &[(&str, i64)]| sizes.iter().map(|(var, size)| (var.to_string(), *size)).collect();
