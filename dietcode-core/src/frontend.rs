@@ -24,6 +24,7 @@ pub fn program(def: &KernelDef) -> Program {
         name: def.name.as_str().into(),
         shape_vars: def.shape_vars.iter().map(|var| var.name.as_str().into()).collect(),
         params,
+        derived: Vec::new(),
         blocks: vec![block],
     }
 }

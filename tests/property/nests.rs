@@ -35,7 +35,7 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
             2 => along_spatial(rng, &mut def, "start"),
             _ => Expr::Literal(0.0),
         };
-        def.reduction = Some(Reduction { init, update: update(rng, a, b) });
+        def.reduction = Some(Reduction { init, update: update(rng, a, b), condition: None });
         def.epilogue = tail(rng, &mut def, Expr::Acc);
     } else {
         let value = update(rng, a, b);

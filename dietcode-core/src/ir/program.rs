@@ -16,8 +16,11 @@ pub struct Program {
     pub name: Name,
     /// The shape variables, in the order in which the runtime passes their values.
     pub shape_vars: Vec<Name>,
-    /// The tensors, in the order of the function's parameters; scope [`Scope::Global`].
+    /// The tensors, in the order of the function's parameters; scope [`Scope::Global`]. One without dimensions is a scalar.
     pub params: Vec<Arc<Buffer>>,
+    /// Integers that are computed once per call, of shape variables and scalars: extents may name them like shape variables,
+    /// but for those of spatial loops, which the grid is made of.
+    pub derived: Vec<(Name, Expr)>,
     /// The computations, in order.
     pub blocks: Vec<Block>,
 }

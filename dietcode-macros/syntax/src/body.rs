@@ -246,7 +246,7 @@ impl<'e> Walk<'_, 'e> {
             self.scope.errors.push(added, Problem::OutputInUpdate);
         }
         let (target, depth) = (assign.target, self.scope.depth);
-        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update } });
+        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update, condition: None } });
     }
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.

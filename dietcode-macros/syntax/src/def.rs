@@ -29,7 +29,7 @@ pub struct KernelDef {
     pub epilogue: Expr,
 }
 
-/// A tensor parameter: `name: &[[dtype; dims[1]]; dims[0]]`.
+/// A parameter: a tensor, `name: &[[dtype; dims[1]]; dims[0]]`, or, without dimensions, a scalar, `name: f32`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
     /// The parameter's name.
@@ -111,13 +111,26 @@ pub enum Role {
     Reduce,
 }
 
-/// `acc = init; for reduce loops { acc += update }`.
+/// `acc = init; if condition { for reduce loops { acc += update } }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
     /// Where the sum starts: a literal, loads, or the output itself for `y[..] += …`.
     pub init: Expr,
     /// What is added in each iteration.
     pub update: Expr,
+    /// Where there is one, nothing is summed, and nothing is read for it, unless it holds.
+    pub condition: Option<Condition>,
+}
+
+/// `lhs op rhs`, the same for every element of a call: of literals and scalar parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The comparison.
+    pub op: CompareOp,
+    /// Its left side.
+    pub lhs: Expr,
+    /// Its right side.
+    pub rhs: Expr,
 }
 
 /// `constant + Σ coefficient · variable`, over loop variables and shape variables. Terms are sorted by name and have

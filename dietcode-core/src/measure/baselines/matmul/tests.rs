@@ -43,7 +43,7 @@ impl Nest {
                 .collect(),
             output: 2,
             output_index: sums(&self.c),
-            reduction: Some(Reduction { init: Expr::Literal(0.0), update: product }),
+            reduction: Some(Reduction { init: Expr::Literal(0.0), update: product, condition: None }),
             epilogue: Expr::Acc,
         }
     }
