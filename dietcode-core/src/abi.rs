@@ -40,7 +40,23 @@ pub struct Table {
     pub len: i64,
 }
 
-// SAFETY: both are immutable data emitted by the C compiler.
+/// All micro-kernels of one configuration of a set. Mirrors `struct dietcode_configuration` in `dietcode.h`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Configuration {
+    /// The configuration's name, NUL-terminated.
+    pub name: *const c_char,
+    /// Its family's name, NUL-terminated.
+    pub family: *const c_char,
+    /// One row for each kernel that it serves, in the order of the set's kernels.
+    pub micro_kernels: *const MicroKernel,
+    /// How many there are.
+    pub len: i64,
+}
+
+// SAFETY: all are immutable data emitted by the C compiler.
 unsafe impl Sync for MicroKernel {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Configuration {}

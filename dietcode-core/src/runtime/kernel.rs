@@ -56,11 +56,11 @@ impl Kernel {
             // the same device and that the output is apart from the inputs.
             return unsafe { devices::call::call(self.name(), self.cuda, context, &shape, args) };
         }
-        self.call_on_host(args, &shape)
+        self.run_on_host(self.micro_kernel((self.dispatch)(&shape))?, args, &shape)
     }
 
-    fn call_on_host(&self, args: &[Arg<'_>], shape: &Shape) -> Result<()> {
-        let micro_kernel = self.micro_kernel((self.dispatch)(shape))?;
+    /// Carries out a micro-kernel of this nest on tensors in host memory, everything about which was checked.
+    pub(super) fn run_on_host(&self, micro_kernel: &abi::MicroKernel, args: &[Arg<'_>], shape: &Shape) -> Result<()> {
         self.check_cpu(micro_kernel)?;
         let mut buffers = Inline::<*mut c_void, MAX_PARAMS>::new();
         let mut strides = Inline::<i64, { MAX_PARAMS * MAX_RANK }>::new();

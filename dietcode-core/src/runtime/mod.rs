@@ -20,6 +20,7 @@ mod operand;
 mod owned;
 mod pool;
 mod scratch;
+pub mod set;
 mod signature;
 mod threads;
 mod view;

@@ -25,11 +25,26 @@ pub(in crate::runtime) unsafe fn call(
     args: &mut [Arg<'_>],
 ) -> Result<()> {
     let micro_kernel = row(name, source, shape, context.capability)?;
+    // SAFETY: as the caller vouches; the build script vouches for the table.
+    unsafe { run(name, micro_kernel, context, shape, args) }
+}
+
+/// Launches a micro-kernel on the stream of the output.
+///
+/// # Safety
+/// As for [`call`], and the micro-kernel is one of that kernel.
+pub(in crate::runtime) unsafe fn run(
+    name: &str,
+    micro_kernel: &'static CudaMicroKernel,
+    context: &'static Context,
+    shape: &[i64],
+    args: &mut [Arg<'_>],
+) -> Result<()> {
     let device = Device { context, stream: stream(args) };
     let kernel = LoadedKernel::cached(&device, name, micro_kernel)?;
     let blocks: Vec<i64> = micro_kernel.launches.iter().map(|launch| (launch.blocks)(shape)).collect();
     let workspace_bytes = (micro_kernel.workspace_bytes)(shape);
-    // SAFETY: as the caller vouches; the build script vouches for the table.
+    // SAFETY: as the caller vouches.
     unsafe { launch(&device, &kernel, Extent { shape, blocks: &blocks, workspace_bytes }, args) }
 }
 
