@@ -1,7 +1,9 @@
 //! Sketches: families of schedules with parameters.
 mod blocked;
+mod family;
 mod name;
 mod tiled;
 
 pub use blocked::{Blocked, Count, Stage, Unit};
+pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 pub use tiled::Tiled;

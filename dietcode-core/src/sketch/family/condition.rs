@@ -1,0 +1,39 @@
+//! What must hold for a configuration, written once: as a test, and as the text of an assertion in its generated code.
+
+/// The range of every size of a configuration. Products of three sizes are far from the end of 64 bits.
+pub(crate) const SIZES: std::ops::RangeInclusive<i64> = 1..=1 << 16;
+
+/// A condition that a configuration of a family keeps or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// A C identifier, the same in every configuration that has this condition.
+    pub name: &'static str,
+    /// The condition as an expression over [`Family::parameters`](super::Family::parameters), which is both Rust and C.
+    pub text: &'static str,
+    /// Why it must hold, as a clause without quotation marks.
+    pub why: &'static str,
+    /// Whether it holds. No condition holds if a size is outside of 1 to 65536.
+    pub holds: bool,
+}
+
+/// `conditions!(self: sizes…; name: expression, why; …)`: the conditions of a configuration, each from one expression over
+/// its sizes. All sizes are named, so that none is 0 where an expression divides, and no product is too large.
+macro_rules! conditions {
+    ($self:ident: $($size:ident),*; $($name:ident: $test:expr, $why:literal;)*) => {{
+        let ($($size,)*) = ($($self.$size,)*);
+        let in_range = [$($size),*].iter().all(|size| crate::sketch::family::condition::SIZES.contains(size));
+        vec![$(crate::sketch::family::Condition {
+            name: stringify!($name),
+            text: stringify!($test),
+            why: $why,
+            holds: in_range && $test,
+        }),*]
+    }};
+}
+
+/// `parameters!(self: fields…)`: the fields with their names, flags as 0 and 1.
+macro_rules! parameters {
+    ($self:ident: $($field:ident),*) => { vec![$((stringify!($field), i64::from($self.$field))),*] };
+}
+
+pub(super) use {conditions, parameters};

@@ -1,0 +1,143 @@
+//! Names, conditions and JSON of configurations.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sketch::{Count, Stage};
+
+fn local() -> Local {
+    Local {
+        cache_line_size: 64,
+        item_rows: 4,
+        item_cols: 8,
+        wg_rows: 8,
+        wg_cols: 16,
+        tile_rows: 1,
+        tile_cols: 2,
+        vectorization_size: 4,
+        double_buffer: true,
+        no_bank_conflict_a: false,
+        no_bank_conflict_b: true,
+    }
+}
+
+fn interleaved(wg_rows: i64, wg_cols: i64, wg_batches: i64) -> NonLocalInterleaved {
+    NonLocalInterleaved {
+        cache_line_size: 64,
+        item_rows: 2,
+        item_cols: 4,
+        item_batches: 8,
+        wg_rows,
+        wg_cols,
+        wg_batches,
+        vectorization_size: 2,
+    }
+}
+
+fn non_local(vectorization: Vectorization) -> NonLocal {
+    NonLocal { item_rows: 4, item_cols: 4, wg_rows: 8, wg_cols: 8, vectorization_size: 4, vectorization }
+}
+
+fn broken(family: &Family) -> Vec<&'static str> {
+    family.conditions().iter().filter(|condition| !condition.holds).map(|condition| condition.name).collect()
+}
+
+#[test]
+fn names_are_readable() {
+    assert_eq!(Family::Local(local()).name(), "local_c64_i4x8_w8x16_t1x2_v4_double_padb");
+    assert_eq!(Family::NonLocal(non_local(Vectorization::Full)).name(), "non_local_i4x4_w8x8_v4_full");
+    let interleaved = Family::NonLocalInterleaved(interleaved(4, 16, 3));
+    assert_eq!(interleaved.name(), "non_local_interleaved_c64_i2x4x8_w4x16x3_v2");
+    assert_eq!(Family::Naive(Naive { cache_line_size: 128 }).name(), "naive_c128");
+    assert_eq!(Family::Tiled(Tiled::default()).name(), "tiled");
+    let negative = Family::Naive(Naive { cache_line_size: -64 }).name();
+    assert!(negative.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_'), "{negative}");
+}
+
+#[test]
+fn each_condition_speaks_of_what_it_says() {
+    assert_eq!(broken(&Family::Local(local())), [""; 0]);
+    assert_eq!(broken(&Family::Local(Local { wg_rows: 4, ..local() })), ["wg_rows_divided"]);
+    assert_eq!(broken(&Family::Local(Local { item_rows: 3, ..local() })), ["wg_cols_divided"]);
+    assert_eq!(broken(&Family::Local(Local { cache_line_size: 1024, ..local() })), ["cache_lines_filled"]);
+    let oblong = |vectorization| NonLocal { item_cols: 6, wg_rows: 12, ..non_local(vectorization) };
+    assert_eq!(broken(&Family::NonLocal(oblong(Vectorization::Partial))), ["cols_of_vectors"]);
+    assert_eq!(broken(&Family::NonLocal(oblong(Vectorization::Full))), ["cols_one_vector"]);
+    let flat = NonLocal { wg_cols: 4, ..non_local(Vectorization::Full) };
+    assert_eq!(broken(&Family::NonLocal(flat)), ["block_square"]);
+    assert_eq!(broken(&Family::NonLocalInterleaved(interleaved(16, 4, 2))), ["work_group_small"]);
+    assert_eq!(broken(&Family::NonLocalInterleaved(interleaved(4, 128, 4))), ["work_group_fits"]);
+    assert_eq!(broken(&Family::Naive(Naive { cache_line_size: 6 })), ["cache_line_of_elements"]);
+}
+
+#[test]
+fn sizes_out_of_range_keep_no_condition() {
+    for size in [0, -1, i64::MIN, (1 << 16) + 1, 1_000_000_000_000, i64::MAX] {
+        let all = Family::Local(Local { item_cols: size, ..local() });
+        assert_eq!(broken(&all).len(), all.conditions().len(), "{size}");
+        assert!(!Family::Naive(Naive { cache_line_size: size }).is_valid());
+        assert!(!Family::NonLocalInterleaved(interleaved(size, size, size)).is_valid());
+    }
+}
+
+#[test]
+fn conditions_are_over_the_parameters() {
+    let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    for family in samples() {
+        let parameters = family.parameters();
+        for condition in family.conditions() {
+            let names = condition.text.split(word).filter(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()));
+            for name in names {
+                assert!(parameters.iter().any(|(known, _)| *known == name), "{name} in {}", condition.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn json_is_read_back() {
+    for family in samples() {
+        let json = serde_json::to_string(&family).expect("plain data");
+        assert!(json.contains(&format!("\"family\":\"{}\"", family.family())), "{json}");
+        assert_eq!(serde_json::from_str::<Family>(&json).expect("what was written"), family);
+    }
+    let unknown = r#"{"family": "naive", "cache_line_size": 64, "rows": 1}"#;
+    assert!(serde_json::from_str::<Family>(unknown).is_err());
+}
+
+fn samples() -> Vec<Family> {
+    let stage = [("a".to_owned(), Stage { vector: Count(4), pad: 1, reduce_outside: true })].into();
+    vec![
+        Family::Local(local()),
+        Family::NonLocal(non_local(Vectorization::Partial)),
+        Family::NonLocal(non_local(Vectorization::Full)),
+        Family::NonLocalInterleaved(interleaved(4, 4, 4)),
+        Family::Naive(Naive { cache_line_size: 64 }),
+        Family::Tiled(Tiled { vector: Some("j".to_owned()), ..Tiled::default() }),
+        Family::Blocked(Blocked { stage, asynchronous: true, ..Blocked::default() }),
+    ]
+}
+
+proptest! {
+    /// Equal names, equal parameters, also for sizes that no reader would take.
+    #[test]
+    fn names_differ_as_parameters_do(a in any_local(), b in any_local()) {
+        prop_assert_eq!(Family::Local(a.clone()).name() == Family::Local(b.clone()).name(), a == b);
+    }
+}
+
+fn any_local() -> impl Strategy<Value = Local> {
+    let size = || prop_oneof![1i64..=12, Just(-1), Just(i64::MAX)];
+    let sizes = (size(), size(), size(), size(), size());
+    (sizes, any::<[bool; 3]>()).prop_map(|((cache_line_size, item_rows, item_cols, wg_rows, wg_cols), flags)| Local {
+        cache_line_size,
+        item_rows,
+        item_cols,
+        wg_rows,
+        wg_cols,
+        double_buffer: flags[0],
+        no_bank_conflict_a: flags[1],
+        no_bank_conflict_b: flags[2],
+        ..local()
+    })
+}
