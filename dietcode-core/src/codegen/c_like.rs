@@ -165,9 +165,9 @@ pub(in crate::codegen) fn element_type(dtype: DType) -> &'static str {
     }
 }
 
-/// What makes the types and functions known that a kernel's C file uses.
-pub(super) fn include(def: &KernelDef) -> String {
-    let half = def.params.iter().any(|param| param.dtype.is_half());
+/// What makes the types and functions known that the C file of some kernels uses.
+pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> String {
+    let half = defs.into_iter().any(|def| def.params.iter().any(|param| param.dtype.is_half()));
     format!("{}#include \"dietcode.h\"", if half { "#define DIETCODE_HALF\n" } else { "" })
 }
 
