@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{Failure, Instance, Sample, Unit};
+use super::{Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -90,6 +90,8 @@ pub struct Timing {
 pub enum Implementation {
     /// One compiled micro-kernel.
     MicroKernel(Unit),
+    /// A micro-kernel that is part of the worker's program.
+    Linked(LinkedName),
     /// The micro-kernels of a tuned file behind its decision tree; walking the tree is inside the clock.
     Dispatched {
         /// The micro-kernels.

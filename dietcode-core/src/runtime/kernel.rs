@@ -100,7 +100,7 @@ impl Kernel {
         self.signature.shape_vars
     }
 
-    fn micro_kernel(&self, index: usize) -> Result<&'static abi::MicroKernel> {
+    pub(super) fn micro_kernel(&self, index: usize) -> Result<&'static abi::MicroKernel> {
         let table = match self.table {
             TableSource::Linked(table) => table,
             TableSource::Skipped(why) => {
@@ -118,7 +118,11 @@ impl Kernel {
         Err(Error::new(ErrorKind::Failed, message))
     }
 
-    fn check_cpu(&self, micro_kernel: &abi::MicroKernel) -> Result<()> {
+    /// Whether this CPU can carry out a micro-kernel.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] naming the features that it lacks.
+    pub fn check_cpu(&self, micro_kernel: &abi::MicroKernel) -> Result<()> {
         static DETECTED: OnceLock<u64> = OnceLock::new();
         let missing = micro_kernel.cpu_features & !DETECTED.get_or_init(cpu_features::detected);
         if missing == 0 {

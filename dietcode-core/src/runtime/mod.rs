@@ -18,6 +18,7 @@ mod layout;
 mod ndarray;
 mod operand;
 mod owned;
+mod picked;
 mod pool;
 mod scratch;
 pub mod set;

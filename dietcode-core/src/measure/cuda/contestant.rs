@@ -5,20 +5,30 @@ use std::ffi::c_void;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use libloading::Library;
 
 use super::cublas::{CuBlas, Product};
 use super::trouble::Trouble;
 use super::{CudaCall, CudaCode, CudaDevice};
-use crate::measure::{Failure, Instance};
+use crate::Error;
+use crate::measure::{Failure, Instance, Linked, LinkedName};
 use crate::runtime::Arg;
 use crate::runtime::cuda::{CudaImage, Device, Extent, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch};
 
 /// A contestant at an instance.
 pub(super) enum Loaded<'a> {
-    MicroKernel { module: Rc<Module>, shape: &'a [i64], blocks: Vec<i64>, workspace_bytes: i64 },
+    MicroKernel { module: Rc<Module>, extent: Grid<'a> },
+    Linked { kernel: Arc<LoadedKernel>, extent: Grid<'a> },
     CuBlas { product: Product, library: &'a CuBlas },
+}
+
+/// What a shape makes of a micro-kernel.
+pub(super) struct Grid<'a> {
+    shape: &'a [i64],
+    blocks: Vec<i64>,
+    workspace_bytes: i64,
 }
 
 /// A loaded micro-kernel, and what holds its code.
@@ -37,16 +47,20 @@ impl Modules {
         &mut self,
         device: &Device,
         cublas: &'a Result<CuBlas, String>,
+        linked: &dyn Linked,
         code: &CudaCode,
         instance: &'a Instance,
     ) -> Result<Loaded<'a>, Trouble> {
         match code {
             CudaCode::MicroKernel(call) => Ok(Loaded::MicroKernel {
                 module: self.module(device, call)?,
-                shape: &instance.shape,
-                blocks: call.launches.iter().map(|launch| launch.blocks).collect(),
-                workspace_bytes: call.workspace_bytes.unwrap_or(0),
+                extent: Grid {
+                    shape: &instance.shape,
+                    blocks: call.launches.iter().map(|launch| launch.blocks).collect(),
+                    workspace_bytes: call.workspace_bytes.unwrap_or(0),
+                },
             }),
+            CudaCode::Linked(name) => Ok(of_program(device, linked, name, &instance.shape)?),
             CudaCode::CuBlas { gemm, tf32 } => {
                 let library = cublas.as_ref().map_err(|why| Failure::Load { message: why.clone() })?;
                 let product = Product::of(gemm, instance.dtypes[instance.output], *tf32);
@@ -67,6 +81,20 @@ impl Modules {
         self.0.insert(call.image.clone(), Rc::clone(&module));
         Ok(module)
     }
+}
+
+fn of_program<'a>(
+    device: &Device,
+    linked: &dyn Linked,
+    name: &LinkedName,
+    shape: &'a [i64],
+) -> Result<Loaded<'a>, Failure> {
+    let refused = |e: Error| Failure::Load { message: e.to_string() };
+    let micro_kernel = linked.cuda(name, shape, device.capability()).map_err(refused)?;
+    let kernel = LoadedKernel::cached(device, &name.kernel, micro_kernel).map_err(refused)?;
+    let blocks = micro_kernel.launches.iter().map(|launch| (launch.blocks)(shape)).collect();
+    let workspace_bytes = (micro_kernel.workspace_bytes)(shape);
+    Ok(Loaded::Linked { kernel, extent: Grid { shape, blocks, workspace_bytes } })
 }
 
 fn on_device(device: &Device, call: &CudaCall) -> Result<Module, Failure> {
@@ -122,18 +150,23 @@ impl Loaded<'_> {
     /// Starts it, behind all that was started before.
     pub(super) fn launch(&self, device: &Device, args: &mut [Arg<'_>]) -> Result<(), Trouble> {
         match self {
-            Loaded::MicroKernel { module, shape, blocks, workspace_bytes } => {
-                let extent = Extent { shape, blocks, workspace_bytes: *workspace_bytes };
-                // SAFETY: the tensors are the instance's, with guards around them. What the code does with them is what the
-                // worker is there to find out.
-                let launched = unsafe { launch(device, &module.kernel, extent, args) };
-                launched.map_err(|error| Trouble::of_launch(device, &error))
-            }
+            Loaded::MicroKernel { module, extent } => extent.launch(device, &module.kernel, args),
+            Loaded::Linked { kernel, extent } => extent.launch(device, kernel, args),
             Loaded::CuBlas { product, library } => {
                 let data: Vec<*mut c_void> = args.iter().map(|arg| arg.data()).collect();
                 // SAFETY: the product was made from the extents and strides of dense tensors, as these are.
                 unsafe { library.launch(product, &data) }.map_err(Trouble::Failed)
             }
         }
+    }
+}
+
+impl Grid<'_> {
+    fn launch(&self, device: &Device, kernel: &LoadedKernel, args: &mut [Arg<'_>]) -> Result<(), Trouble> {
+        let Grid { shape, blocks, workspace_bytes } = self;
+        let extent = Extent { shape, blocks, workspace_bytes: *workspace_bytes };
+        // SAFETY: the tensors are the instance's, with guards around them. What the code does with them is what the worker is
+        // there to find out.
+        unsafe { launch(device, kernel, extent, args) }.map_err(|error| Trouble::of_launch(device, &error))
     }
 }

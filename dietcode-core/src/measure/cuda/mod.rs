@@ -36,7 +36,7 @@ pub use facts::DeviceFacts;
 pub use images::{Images, Made};
 pub use lab::{CudaLab, Limits};
 pub use protocol::{CudaCall, CudaCallLaunch, CudaCode, CudaContestant, CudaJob, CudaTiming, Expectation};
-pub use worker::serve_cuda;
+pub use worker::{serve_cuda, serve_cuda_linked};
 
 /// A device on which CUDA kernels are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::DeviceFacts;
 use crate::measure::baselines::Gemm;
-use crate::measure::{Failure, Instance, Sample};
+use crate::measure::{Failure, Instance, LinkedName, Sample};
 use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// To a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -110,6 +110,8 @@ pub struct CudaContestant {
 pub enum CudaCode {
     /// A compiled micro-kernel.
     MicroKernel(CudaCall),
+    /// A micro-kernel that is part of the worker's program.
+    Linked(LinkedName),
     /// A product of cuBLAS.
     CuBlas {
         /// Which.

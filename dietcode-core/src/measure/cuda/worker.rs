@@ -10,7 +10,7 @@ use super::tensors::Tensors;
 use super::timer::{Timer, copies};
 use super::trouble::Trouble;
 use super::{CudaContestant, CudaDevice, DeviceFacts};
-use crate::measure::{Failure, Instance, Sample};
+use crate::measure::{Failure, Instance, Linked, NothingLinked, Sample};
 use crate::runtime::cuda::Device;
 use crate::{Error, ErrorKind, Result};
 
@@ -19,12 +19,26 @@ use crate::{Error, ErrorKind, Result};
 /// # Errors
 ///
 /// If there is no such device, `input` or `output` breaks, or a line is not a request.
-pub fn serve_cuda(device: CudaDevice, input: impl BufRead, mut output: impl Write) -> Result<()> {
+pub fn serve_cuda(device: CudaDevice, input: impl BufRead, output: impl Write) -> Result<()> {
+    serve_cuda_linked(device, &NothingLinked, input, output)
+}
+
+/// The same for a program that micro-kernels are linked into.
+///
+/// # Errors
+///
+/// As [`serve_cuda`].
+pub fn serve_cuda_linked(
+    device: CudaDevice,
+    linked: &dyn Linked,
+    input: impl BufRead,
+    mut output: impl Write,
+) -> Result<()> {
     end_with_parent();
     let opened = device.open();
     tell(&mut output, &Event::Ready { version: VERSION })?;
     let mut worker = match opened {
-        Ok(device) => Worker::new(device, output),
+        Ok(device) => Worker::new(device, linked, output),
         // The first request is answered with the reason.
         Err(error) => return refuse_all(&error, input, output),
     };
@@ -61,9 +75,10 @@ fn tell(output: &mut impl Write, event: &Event) -> Result<()> {
     output.write_all(line.as_bytes()).and_then(|()| output.flush()).map_err(|e| broken(&e))
 }
 
-struct Worker<W> {
+struct Worker<'a, W> {
     output: W,
     device: Device,
+    linked: &'a dyn Linked,
     facts: DeviceFacts,
     cublas: Result<CuBlas, String>,
     modules: Modules,
@@ -84,14 +99,14 @@ struct Prepared {
 /// More sets than this would only take memory.
 const MOST_SETS: usize = 64;
 
-impl<W: Write> Worker<W> {
-    fn new(device: Device, output: W) -> Worker<W> {
+impl<'a, W: Write> Worker<'a, W> {
+    fn new(device: Device, linked: &'a dyn Linked, output: W) -> Worker<'a, W> {
         let cublas = match CudaDevice::of(&device) {
             CudaDevice::Cuda(_) => CuBlas::load(),
             CudaDevice::Emulated => Err("cuBLAS does not run on the emulated device".into()),
         };
         let facts = DeviceFacts::of(&device, &cublas);
-        Worker { output, device, facts, cublas, modules: Modules::default(), prepared: Vec::new() }
+        Worker { output, device, linked, facts, cublas, modules: Modules::default(), prepared: Vec::new() }
     }
 
     fn answer(&mut self, request: &Request) -> Result<Event> {
@@ -115,7 +130,7 @@ impl<W: Write> Worker<W> {
         let mut checked = Vec::new();
         for (index, contestant) in job.contestants.iter().enumerate() {
             tell(&mut self.output, &Event::Checking(index)).map_err(Trouble::Machine)?;
-            let loaded = self.modules.load(&self.device, &self.cublas, &contestant.code, &job.instance);
+            let loaded = self.modules.load(&self.device, &self.cublas, self.linked, &contestant.code, &job.instance);
             let passed = loaded.and_then(|loaded| {
                 let rel_err = prepared.check(&self.device, &loaded, job, contestant)?;
                 Ok((loaded, rel_err))

@@ -6,11 +6,13 @@ use super::library::Library;
 use super::tensors::Tensors;
 use crate::codegen::registry::Decision;
 use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
-use crate::measure::{Failure, Implementation};
+use crate::measure::{Failure, Implementation, Linked};
+use crate::{Error, abi, runtime};
 
 /// What there is to call.
 pub(super) enum Callable {
     MicroKernel(Library),
+    Linked(&'static abi::MicroKernel),
     Dispatched(Vec<Library>, Decision),
     Matrixmultiply(Gemm),
     Blas(Blas, Gemm),
@@ -26,10 +28,16 @@ pub(super) struct Arguments<'a> {
 }
 
 impl Callable {
-    /// Loads it; `threads` is how many a BLAS may use.
-    pub(super) fn load(implementation: &Implementation, threads: usize) -> Result<Callable, Failure> {
+    /// Loads it for a shape; `threads` is how many a BLAS may use, `linked` what is part of this program.
+    pub(super) fn load(
+        implementation: &Implementation,
+        linked: &dyn Linked,
+        shape: &[i64],
+        threads: usize,
+    ) -> Result<Callable, Failure> {
         Ok(match implementation {
             Implementation::MicroKernel(unit) => Callable::MicroKernel(Library::load(unit)?),
+            Implementation::Linked(name) => Callable::Linked(linked.cpu(name, shape).map_err(|e| unloadable(&e))?),
             Implementation::Dispatched { units, decision } => {
                 Callable::Dispatched(units.iter().map(Library::load).collect::<Result<_, _>>()?, decision.clone())
             }
@@ -51,10 +59,15 @@ impl Callable {
             // SAFETY: the tensors are contiguous at the instance's shape, and guarded. What the code does with them is
             // what the worker is there to find out.
             let result = unsafe { library.launch(buffers, strides, shape, threads) };
-            result.map_err(|e| Failure::Load { message: e.to_string() })
+            result.map_err(|e| unloadable(&e))
         };
         match self {
             Callable::MicroKernel(library) => launched(library, shape),
+            Callable::Linked(micro_kernel) => {
+                // SAFETY: as above; whoever found the micro-kernel has asked whether this CPU can carry it out.
+                let result = unsafe { runtime::launch(micro_kernel, buffers, strides, shape, threads) };
+                result.map_err(|e| unloadable(&e))
+            }
             Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], shape),
             Callable::Peak(library, tiles) => launched(library, &[*tiles]),
             Callable::Matrixmultiply(gemm) => {
@@ -69,6 +82,10 @@ impl Callable {
             }
         }
     }
+}
+
+fn unloadable(error: &Error) -> Failure {
+    Failure::Load { message: error.to_string() }
 }
 
 impl Arguments<'_> {

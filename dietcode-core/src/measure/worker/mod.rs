@@ -19,7 +19,7 @@ use tensors::Tensors;
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request, VERSION};
-use super::{Failure, Instance, Job, Sample};
+use super::{Failure, Instance, Job, Linked, NothingLinked, Sample};
 use crate::{Error, ErrorKind, Result};
 
 /// Instances stay prepared up to this much memory; what was used longest ago goes first.
@@ -31,8 +31,17 @@ const PREPARED_BYTES: usize = 1 << 30;
 ///
 /// If `input` or `output` breaks, or a line is not a request. What a request asks for never is an error here.
 pub fn serve(input: impl BufRead, output: impl Write) -> Result<()> {
+    serve_linked(&NothingLinked, input, output)
+}
+
+/// The same for a program that micro-kernels are linked into.
+///
+/// # Errors
+///
+/// As [`serve`].
+pub fn serve_linked(linked: &dyn Linked, input: impl BufRead, output: impl Write) -> Result<()> {
     limit_resources();
-    let mut worker = Worker { output, prepared: Vec::new() };
+    let mut worker = Worker { linked, output, prepared: Vec::new() };
     worker.tell(&Event::Ready { version: VERSION })?;
     for line in input.lines() {
         let line = line.map_err(|e| broken(&e))?;
@@ -49,7 +58,8 @@ pub fn serve(input: impl BufRead, output: impl Write) -> Result<()> {
     Ok(())
 }
 
-struct Worker<W> {
+struct Worker<'a, W> {
+    linked: &'a dyn Linked,
     output: W,
     /// Least recently used first.
     prepared: Vec<Prepared>,
@@ -63,7 +73,7 @@ struct Prepared {
     expected: Expected,
 }
 
-impl<W: Write> Worker<W> {
+impl<W: Write> Worker<'_, W> {
     fn tell(&mut self, event: &Event) -> Result<()> {
         let mut line = serde_json::to_string(event).map_err(|e| broken(&e))?;
         line.push('\n');
@@ -75,7 +85,7 @@ impl<W: Write> Worker<W> {
         let mut checked = Vec::new();
         for (index, implementation) in job.implementations.iter().enumerate() {
             self.tell(&Event::Checking(index))?;
-            let loaded = Callable::load(implementation, job.threads);
+            let loaded = Callable::load(implementation, self.linked, &job.instance.shape, job.threads);
             checked.push(loaded.and_then(|callable| check(callable, job, &mut prepared)));
         }
         let (outcomes, disturbed) = self.time(job, &prepared, &checked)?;

@@ -12,7 +12,7 @@ const SAMPLE: Duration = Duration::from_millis(1);
 /// Calls longer than this warm their own caches.
 const LONG: Duration = Duration::from_millis(20);
 
-/// However short the calls, a comparison ends after so many rounds.
+/// However short the calls, a comparison ends after so many rounds, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
 
 /// An implementation in the rounds, with what it took so far.
@@ -57,7 +57,7 @@ pub(super) fn estimate(first: f64, timing: &Timing) -> f64 {
 pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: &Timing) -> Result<u32, Failure> {
     let mut disturbed: Vec<Vec<f64>> = Vec::new();
     let mut clean = 0;
-    while !entries.is_empty() && clean + disturbed.len() < MOST_ROUNDS && !enough(entries, timing) {
+    while !entries.is_empty() && clean + disturbed.len() < timing.rounds.max(MOST_ROUNDS) && !enough(entries, timing) {
         let watch = Watch::start();
         let samples: Vec<f64> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
         if watch.disturbed() {

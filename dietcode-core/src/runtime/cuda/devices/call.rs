@@ -48,7 +48,8 @@ pub(in crate::runtime) unsafe fn run(
     unsafe { launch(&device, &kernel, Extent { shape, blocks: &blocks, workspace_bytes }, args) }
 }
 
-fn row(
+/// The row of a kernel's table that serves a shape.
+pub(in crate::runtime) fn row(
     name: &str,
     source: &'static CudaTableSource,
     shape: &[i64],

@@ -95,11 +95,10 @@ impl LoadedKernel {
     }
 
     /// A row of a kernel's table, loaded at its first use on the device.
-    pub(super) fn cached(
-        device: &Device,
-        kernel: &str,
-        micro_kernel: &'static CudaMicroKernel,
-    ) -> Result<Arc<LoadedKernel>> {
+    ///
+    /// # Errors
+    /// As [`LoadedKernel::load`].
+    pub fn cached(device: &Device, kernel: &str, micro_kernel: &'static CudaMicroKernel) -> Result<Arc<LoadedKernel>> {
         let key = std::ptr::from_ref(micro_kernel).addr();
         // The lock is held while it is loaded, so that it is loaded once.
         let mut loaded = Context::lock(&device.context.loaded);
