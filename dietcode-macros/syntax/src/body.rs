@@ -4,19 +4,21 @@
 //! expression of what was there before. Assignments outside reductions replace it; the one update under reduction
 //! loops turns what is held so far into the reduction's initial value, and the value itself into [`Expr::Acc`]. What
 //! the output holds at the end is the epilogue. So a local accumulator, `y[i][j] += …` in a perfect nest, an output
-//! that is first set and then added to, and an elementwise nest are all the same to the rest of the program.
+//! that is first set and then added to, and an elementwise nest are all the same to the rest of the program. A condition
+//! around the loops of a sum becomes a part of it: where it does not hold, the accumulator stays at the initial value.
 //!
 //! It is sound because nothing that is read can change under the walk: inputs are never written, the output is read
-//! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it. And
-//! every loop counts: the update stands in the innermost one, and without an update all loops index the output.
+//! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it. Under a
+//! condition nothing but the update is assigned to. And every loop counts: the update stands in the innermost one, and
+//! without an update all loops index the output.
 
 use crate::element::negate;
 use crate::error::{Errors, Problem};
-use crate::nest::{Assign, For, Let, Stmt};
+use crate::nest::{Assign, For, If, Let, Stmt};
 use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::text;
-use crate::{Affine, BinaryOp, Expr, Loop, Param, Reduction, Role};
+use crate::{Affine, BinaryOp, Condition, Expr, Loop, Param, Reduction, Role};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprLit, Lit};
 
@@ -34,7 +36,8 @@ pub(crate) fn walk(stmts: &[Stmt<'_>], name: &Ident, signature: &Signature, erro
         let index = first_store(stmts, &signature.params[param].name).unwrap_or_default();
         Output { param, value: Some(Expr::Load { param, index: index.clone() }), index }
     });
-    let mut walk = Walk { scope: Scope::new(signature, errors, output), reduction: None, stored: None };
+    let scope = Scope::new(signature, errors, output);
+    let mut walk = Walk { scope, conditions: Vec::new(), reduction: None, stored: false };
     walk.block(stmts);
     walk.finish(name)
 }
@@ -56,9 +59,11 @@ struct Update<'e> {
 
 struct Walk<'a, 'e> {
     scope: Scope<'a>,
+    /// The conditions around the walk; `None` stands for one that was reported.
+    conditions: Vec<Option<Condition>>,
     reduction: Option<Update<'e>>,
-    /// The last assignment to the output.
-    stored: Option<&'e syn::Expr>,
+    /// Whether the output was assigned to.
+    stored: bool,
 }
 
 impl<'e> Walk<'_, 'e> {
@@ -68,9 +73,14 @@ impl<'e> Walk<'_, 'e> {
         for stmt in stmts {
             match stmt {
                 Stmt::For(l) if loops > 0 => self.scope.errors.push(l.token, Problem::SecondLoop),
+                Stmt::If(choice) if loops > 0 => self.scope.errors.push(choice.token, Problem::SecondLoop),
                 Stmt::For(l) => {
                     loops += 1;
                     self.for_loop(l);
+                }
+                Stmt::If(choice) => {
+                    loops += 1;
+                    self.conditioned(choice);
                 }
                 Stmt::Let(local) if local.mutable => self.accumulator(local),
                 Stmt::Let(local) => self.scope.bind(local),
@@ -82,7 +92,7 @@ impl<'e> Walk<'_, 'e> {
     }
 
     fn for_loop(&mut self, l: &For<'e>) {
-        if !l.body.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::Assign(_))) {
+        if !l.body.iter().any(|stmt| matches!(stmt, Stmt::For(_) | Stmt::If(_) | Stmt::Assign(_))) {
             // Its statements may have been reported and left out.
             if self.scope.errors.is_empty() {
                 self.scope.errors.push(l.token, Problem::EmptyLoop);
@@ -99,6 +109,19 @@ impl<'e> Walk<'_, 'e> {
         self.block(&l.body);
         self.scope.depth -= 1;
         self.scope.names.truncate(names);
+    }
+
+    /// `if condition { … }` around the loops of a sum.
+    fn conditioned(&mut self, choice: &If<'e>) {
+        let condition = self.scope.condition_of_sum(choice.condition);
+        if let Some(name) = self.scope.open_reduction().map(|l| l.name.clone()) {
+            self.scope.errors.push(choice.token, Problem::ConditionInLoop { name });
+        } else if !self.conditions.is_empty() {
+            self.scope.errors.push(choice.token, Problem::SecondCondition);
+        }
+        self.conditions.push(condition);
+        self.block(&choice.body);
+        self.conditions.pop();
     }
 
     /// `let mut acc = init;`
@@ -120,8 +143,11 @@ impl<'e> Walk<'_, 'e> {
             Target::Accumulator(at) => self.scope.accumulators[at].home < self.scope.depth,
             Target::Output => self.scope.open_reduction().is_some(),
         };
+        if !self.conditions.is_empty() && !under_reduction {
+            return self.scope.errors.push(assign.target, Problem::AssignUnderCondition);
+        }
         if target == Target::Output {
-            self.stored = Some(assign.target);
+            self.stored = true;
             if assign.op.is_some() || under_reduction {
                 let Some(()) = self.check_in_place(assign) else { return };
             }
@@ -245,8 +271,9 @@ impl<'e> Walk<'_, 'e> {
         if self.reads_output(&update) {
             self.scope.errors.push(added, Problem::OutputInUpdate);
         }
+        let condition = self.conditions.last().cloned().flatten();
         let (target, depth) = (assign.target, self.scope.depth);
-        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update, condition: None } });
+        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update, condition } });
     }
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
@@ -302,16 +329,12 @@ impl<'e> Walk<'_, 'e> {
         }
         let output = self.scope.output.as_ref()?;
         let epilogue = output.value.clone()?;
-        let Some(stored) = self.stored else {
+        if !self.stored {
             let output = self.scope.signature.params[output.param].name.clone();
             return self.scope.fail(name, Problem::NoStore { name: output });
-        };
-        match &self.reduction {
-            Some(sum) if !epilogue.any(&|e| matches!(e, Expr::Acc)) => {
-                return self.scope.fail(sum.target, Problem::SumNotStored);
-            }
-            Some(_) if self.reads_output(&epilogue) => return self.scope.fail(stored, Problem::OutputAfterSum),
-            _ => {}
+        }
+        if let Some(sum) = self.reduction.as_ref().filter(|_| !epilogue.any(&|e| matches!(e, Expr::Acc))) {
+            return self.scope.fail(sum.target, Problem::SumNotStored);
         }
         let output_index = output.index.clone();
         if let Some(token) = self.idle_loop() {
@@ -333,6 +356,7 @@ fn loops(open: Vec<OpenLoop>) -> Vec<Loop> {
 fn first_store(stmts: &[Stmt<'_>], output: &str) -> Option<Vec<Affine>> {
     stmts.iter().find_map(|stmt| match stmt {
         Stmt::For(l) => first_store(&l.body, output),
+        Stmt::If(choice) => first_store(&choice.body, output),
         Stmt::Let(_) | Stmt::Broken(_) => None,
         Stmt::Assign(assign) => {
             let (base, indices) = subscripts(assign.target);
@@ -347,21 +371,5 @@ fn output_index(index: &syn::Expr) -> Option<Affine> {
     match plain(index) {
         syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse().ok().map(Affine::constant),
         other => path(other).map(|ident| Affine::var(ident.to_string())),
-    }
-}
-
-impl Expr {
-    /// Whether a part of the expression, or all of it, is of a kind.
-    fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
-        is(self)
-            || match self {
-                Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => false,
-                Expr::Neg(inner) => inner.any(is),
-                Expr::Binary(_, lhs, rhs) => lhs.any(is) || rhs.any(is),
-                Expr::Call(_, arguments) => arguments.iter().any(|argument| argument.any(is)),
-                Expr::Select { lhs, rhs, then, otherwise, .. } => {
-                    lhs.any(is) || rhs.any(is) || then.any(is) || otherwise.any(is)
-                }
-            }
     }
 }

@@ -4,7 +4,8 @@
 //! inside the tensor depends on the extents that a call brings. A side that holds for every shape is pruned.
 //!
 //! Assumed: extents are not negative (they are lengths), and all loops run at least once. If some loop has no
-//! iteration its accesses do not happen, and the range may be reported although nothing is read there.
+//! iteration its accesses do not happen, and the range may be reported although nothing is read there. The same holds for
+//! a sum whose condition does not hold.
 
 use crate::{Affine, Expr, KernelDef};
 
@@ -31,11 +32,7 @@ pub struct Bound {
 pub fn bounds(def: &KernelDef) -> Vec<Bound> {
     let mut accesses = Vec::new();
     accesses.push((def.output, def.output_index.as_slice()));
-    if let Some(reduction) = &def.reduction {
-        loads(&reduction.init, &mut accesses);
-        loads(&reduction.update, &mut accesses);
-    }
-    loads(&def.epilogue, &mut accesses);
+    def.values().for_each(|value| loads(value, &mut accesses));
 
     let mut bounds = Vec::new();
     for (param, indices) in accesses {

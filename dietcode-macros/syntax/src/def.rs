@@ -25,8 +25,18 @@ pub struct KernelDef {
     pub output_index: Vec<Affine>,
     /// The reduction, if the nest accumulates.
     pub reduction: Option<Reduction>,
-    /// The value that is stored; [`Expr::Acc`] stands for the finished accumulator.
+    /// The value that is stored; [`Expr::Acc`] stands for the finished accumulator, and a load of the output for what was
+    /// there before the call.
     pub epilogue: Expr,
+}
+
+impl KernelDef {
+    /// Every expression of elements: those of the sum, and the value that is stored.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        let sum = self.reduction.iter().flat_map(|sum| [&sum.init, &sum.update]);
+        let conditions = self.reduction.iter().filter_map(|sum| sum.condition.as_ref());
+        sum.chain(conditions.flat_map(|condition| [&condition.lhs, &condition.rhs])).chain([&self.epilogue])
+    }
 }
 
 /// A parameter: a tensor, `name: &[[dtype; dims[1]]; dims[0]]`, or, without dimensions, a scalar, `name: f32`.
@@ -36,10 +46,17 @@ pub struct Param {
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// Extents, outermost first, affine in the shape variables.
+    /// Extents, outermost first, affine in the shape variables; a scalar has none, and is an `f32`.
     pub dims: Vec<Affine>,
     /// Whether it is the `&mut` parameter.
     pub mutable: bool,
+}
+
+impl Param {
+    /// Whether it is one value, which a call passes as it is.
+    pub fn is_scalar(&self) -> bool {
+        self.dims.is_empty()
+    }
 }
 
 /// Element types of tensors.
@@ -150,11 +167,11 @@ pub enum Expr {
     Acc,
     /// A literal.
     Literal(f64),
-    /// An element of a parameter, as an `f32`.
+    /// An element of a parameter, as an `f32`, or a scalar parameter.
     Load {
         /// Index into `KernelDef::params`.
         param: usize,
-        /// One entry per dimension.
+        /// One entry per dimension; none for a scalar.
         index: Vec<Affine>,
     },
     /// An integer expression of loop and shape variables, cast to the element type (`i as f32`).
@@ -225,6 +242,22 @@ pub enum Function {
     Sqrt,
     /// `a.abs()`
     Abs,
+}
+
+impl Expr {
+    /// Whether a part of the expression, or all of it, is of a kind.
+    pub fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
+        is(self)
+            || match self {
+                Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => false,
+                Expr::Neg(inner) => inner.any(is),
+                Expr::Binary(_, lhs, rhs) => lhs.any(is) || rhs.any(is),
+                Expr::Call(_, arguments) => arguments.iter().any(|argument| argument.any(is)),
+                Expr::Select { lhs, rhs, then, otherwise, .. } => {
+                    lhs.any(is) || rhs.any(is) || then.any(is) || otherwise.any(is)
+                }
+            }
+    }
 }
 
 impl Affine {

@@ -3,7 +3,7 @@
 //! The print is itself a nest that the front end accepts and reads back as the same definition: parsing, printing and
 //! parsing again changes nothing. It is what people are shown, and what the source hash is taken of.
 
-use crate::{Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Role};
+use crate::{Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role};
 use std::fmt::{self, Display, Formatter};
 
 impl KernelDef {
@@ -37,16 +37,12 @@ impl Display for KernelDef {
 impl KernelDef {
     fn nest(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let spatial = || self.loops.iter().filter(|l| l.role == Role::Spatial);
-        let reduce = || self.loops.iter().filter(|l| l.role == Role::Reduce);
         let inside = spatial().count() + 1;
         open(f, 1, spatial())?;
         let pad = indent(inside);
         let acc = self.accumulator();
         if let Some(reduction) = &self.reduction {
-            writeln!(f, "{pad}let mut {acc} = {};", self.show(&reduction.init, &acc))?;
-            open(f, inside, reduce())?;
-            writeln!(f, "{}{acc} += {};", indent(inside + reduce().count()), self.show(&reduction.update, &acc))?;
-            close(f, inside, reduce().count())?;
+            self.sum(f, inside, reduction, &acc)?;
         }
         let output = Load { name: &self.params[self.output].name, index: &self.output_index };
         let value = self.show(&self.epilogue, &acc);
@@ -55,6 +51,23 @@ impl KernelDef {
             half => writeln!(f, "{pad}{output} = {half}::from_f32({value});")?,
         }
         close(f, 1, spatial().count())
+    }
+
+    fn sum(&self, f: &mut Formatter<'_>, depth: usize, sum: &Reduction, acc: &str) -> fmt::Result {
+        let pad = indent(depth);
+        writeln!(f, "{pad}let mut {acc} = {};", self.show(&sum.init, acc))?;
+        let Some(Condition { op, lhs, rhs }) = &sum.condition else { return self.terms(f, depth, sum, acc) };
+        let side = |expr| Shown { tightness: Tightness::Sum, ..self.show(expr, acc) };
+        writeln!(f, "{pad}if {} {op} {} {{", side(lhs), side(rhs))?;
+        self.terms(f, depth + 1, sum, acc)?;
+        writeln!(f, "{pad}}}")
+    }
+
+    fn terms(&self, f: &mut Formatter<'_>, depth: usize, sum: &Reduction, acc: &str) -> fmt::Result {
+        let loops = || self.loops.iter().filter(|l| l.role == Role::Reduce);
+        open(f, depth, loops())?;
+        writeln!(f, "{}{acc} += {};", indent(depth + loops().count()), self.show(&sum.update, acc))?;
+        close(f, depth, loops().count())
     }
 
     /// `acc`, or `acc1`, `acc2` and so on if the nest uses that name for something else.
@@ -88,7 +101,11 @@ fn close(f: &mut Formatter<'_>, depth: usize, count: usize) -> fmt::Result {
 
 impl Display for Param {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let borrow = if self.mutable { "&mut " } else { "&" };
+        let borrow = match self.mutable {
+            _ if self.is_scalar() => "",
+            true => "&mut ",
+            false => "&",
+        };
         write!(f, "{}: {borrow}{}{}", self.name, "[".repeat(self.dims.len()), self.dtype)?;
         self.dims.iter().rev().try_for_each(|dim| write!(f, "; {dim}]"))
     }

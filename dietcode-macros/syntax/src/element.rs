@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
 use crate::scope::{Meaning, Scope, converted, path, plain};
 use crate::text::text;
-use crate::{BinaryOp, CompareOp, DType, Expr, Function};
+use crate::{BinaryOp, CompareOp, Condition, DType, Expr, Function};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
 
@@ -123,6 +123,7 @@ impl Scope<'_> {
         let name = ident.to_string();
         let value = match self.meaning(ident) {
             Meaning::Element(value) => value,
+            Meaning::Scalar(param) => Expr::Load { param, index: Vec::new() },
             Meaning::Accumulator(at) if self.accumulators[at].home == self.depth => {
                 self.accumulators[at].value.clone()?
             }
@@ -254,6 +255,19 @@ impl Scope<'_> {
             then: Box::new(then?),
             otherwise: Box::new(otherwise?),
         })
+    }
+
+    /// The condition around the loops of a sum: it is of scalars and literals, so that a call decides it once.
+    pub(crate) fn condition_of_sum(&mut self, expr: &syn::Expr) -> Option<Condition> {
+        let (op, lhs, rhs) = self.condition(expr, 0)?;
+        let varies = |e: &Expr| match e {
+            Expr::Load { index, .. } => !index.is_empty(),
+            other => matches!(other, Expr::Index(_)),
+        };
+        if lhs.any(&varies) || rhs.any(&varies) {
+            return self.fail(expr, Problem::ConditionVaries { found: text(expr) });
+        }
+        Some(Condition { op, lhs, rhs })
     }
 
     fn condition(&mut self, condition: &syn::Expr, depth: usize) -> Option<(CompareOp, Expr, Expr)> {

@@ -114,6 +114,13 @@ problems! {
     NotAReference(found) "found the type `{found}`; a tensor is borrowed: `&[[f32; K]; M]`, or `&mut …` for the output";
     NotAnArray(found) "found the type `{found}`; a tensor is a nested array with its extents, such as `[[f32; K]; M]`";
     Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
+    ScalarType(found)
+        "found the type `{found}`; a scalar parameter is an `f32`, and a tensor is borrowed: `&[[f32; K]; M]`";
+    ScalarByReference(found)
+        "found the type `{found}`; a scalar parameter is taken by value, as `f32`, and a tensor has extents: `&[f32; N]`";
+    ScalarOutput(found)
+        "found the type `{found}`; a scalar parameter is never written, and the output has extents, such as `&mut [f32; 1]`";
+    UnusedScalar(name) "the scalar parameter `{name}` is never used; remove it, or compute with it";
     ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16` or `bf16`";
     Lifetime(found) "found the lifetime `{found}`; a kernel's parameters carry none: remove it";
     Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
@@ -137,7 +144,18 @@ problems! {
     InnerAttribute "found an attribute inside the nest; loops, statements and expressions carry none: remove it";
     Statement(found)
         "found {found}; a nest is made of `for v in 0..extent` loops, `let`s and assignments to an accumulator or the output";
-    StatementIf "found an `if` statement; write the choice as a value: `y[i] = if a < b {{ … }} else {{ … }};`";
+    StatementIf
+        "found an `if` statement; write the choice as a value, `y[i] = if a < b {{ … }} else {{ … }};`, \
+         or put it around all loops of a sum: `if alpha != 0.0 {{ for k in 0..K {{ … }} }}`";
+    ElseOfSum "found the `else` of a condition around a sum; where it does not hold nothing is summed: remove it";
+    ConditionVaries(found)
+        "found `{found}` around the loops of a sum; such a condition is the same throughout a call: \
+         it compares scalar parameters and literals";
+    ConditionInLoop(name)
+        "the condition stands inside the loop over `{name}`, which is summed over; put it around all loops of the sum";
+    SecondCondition "found a second condition around the loops of a sum; a sum has one comparison around it";
+    AssignUnderCondition
+        "found an assignment under a condition, outside the loops of the sum; only the sum is: assign before or after it";
     Label(found) "found the label `{found}`; a nest has no jumps: remove it";
     LoopPattern(found) "found the pattern `{found}`; a loop variable is a plain name";
     LoopRange(found) "found `{found}`; a loop runs over `0..extent`, where the extent is a shape variable such as `0..M`";
@@ -185,14 +203,12 @@ problems! {
     CastType(found) "found a cast to `{found}`; elements and indices are cast to `f32`, and an index needs no cast";
     WholeTensor(name) "the tensor `{name}` is used as a whole; index it down to an element";
     IndexAsElement(name) "`{name}` is an index; write `{name} as f32` to use it as an element";
-    NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only parameters are";
-    IndexedExpression(found) "`{found}` is indexed; only parameters are";
+    NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only tensors are";
+    IndexedExpression(found) "`{found}` is indexed; only tensors are";
     WrongRank(name, found, rank) "wrong number of indices: found {found}; `{name}` has rank {rank}, one index per dimension";
     OutputReadElsewhere(found, expected)
         "the output is read at `{found}`; it may be read only at the element that is written, `{expected}`";
     OutputInUpdate "the output is read under a reduction loop; an update adds what does not depend on the sum: use `+=`";
-    OutputAfterSum
-        "the output's old value is used after the sum; start from it instead: `let mut acc = y[…];`, or `+=` on the output";
     AccumulatorInLoop(name)
         "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
 

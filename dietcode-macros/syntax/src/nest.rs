@@ -1,4 +1,5 @@
-//! From a Rust block to the statements a nest is made of: loops, `let`s and assignments, nothing else.
+//! From a Rust block to the statements a nest is made of: loops, a condition around loops, `let`s and assignments, nothing
+//! else.
 //!
 //! This stage looks at the form only. A statement that has no place in a nest is reported and left out, so that the
 //! rest of the function is still checked; what names mean is the next stage's matter.
@@ -8,7 +9,7 @@ use crate::error::{Errors, Problem};
 use crate::text::text;
 use proc_macro2::Ident;
 use syn::visit::Visit;
-use syn::{BinOp, Block, Expr, ExprForLoop, ExprLit, ExprRange, Lit, Local, Pat, PatIdent, RangeLimits, Type};
+use syn::{BinOp, Block, Expr, ExprForLoop, ExprIf, ExprLit, ExprRange, Lit, Local, Pat, PatIdent, RangeLimits, Type};
 
 /// The most loops a nest may have.
 pub const MAX_LOOPS: usize = 16;
@@ -16,6 +17,7 @@ pub const MAX_LOOPS: usize = 16;
 /// A statement of a nest.
 pub(crate) enum Stmt<'a> {
     For(For<'a>),
+    If(If<'a>),
     Let(Let<'a>),
     Assign(Assign<'a>),
     /// A `let` that was reported: these names exist, and their uses are not reported again.
@@ -28,6 +30,13 @@ pub(crate) struct For<'a> {
     pub(crate) extent: Option<&'a Expr>,
     pub(crate) body: Vec<Stmt<'a>>,
     pub(crate) token: syn::Token![for],
+}
+
+/// `if condition { … }`, with a loop inside.
+pub(crate) struct If<'a> {
+    pub(crate) condition: &'a Expr,
+    pub(crate) body: Vec<Stmt<'a>>,
+    pub(crate) token: syn::Token![if],
 }
 
 /// `let name: ty = value;`
@@ -95,10 +104,7 @@ fn expression<'a>(expr: &'a Expr, depth: usize, errors: &mut Errors) -> Option<S
             };
             Some(Stmt::Assign(Assign { target: &binary.left, op: Some(op), value: &binary.right }))
         }
-        Expr::If(choice) => {
-            errors.push(choice.if_token, Problem::StatementIf);
-            None
-        }
+        Expr::If(choice) => conditioned(choice, depth, errors).map(Stmt::If),
         other => reject(other, describe(other), errors),
     }
 }
@@ -123,6 +129,19 @@ fn for_loop<'a>(l: &'a ExprForLoop, depth: usize, errors: &mut Errors) -> Option
         errors.push(&l.pat, Problem::LoopPattern { found: text(&l.pat) });
     }
     Some(For { var: var?.0, extent, body, token: l.for_token })
+}
+
+/// A condition around a loop; every other choice is one between values.
+fn conditioned<'a>(choice: &'a ExprIf, depth: usize, errors: &mut Errors) -> Option<If<'a>> {
+    let is_loop = |stmt: &syn::Stmt| matches!(stmt, syn::Stmt::Expr(Expr::ForLoop(_), _));
+    if !choice.then_branch.stmts.iter().any(is_loop) {
+        errors.push(choice.if_token, Problem::StatementIf);
+        return None;
+    }
+    if let Some((token, _)) = &choice.else_branch {
+        errors.push(token, Problem::ElseOfSum);
+    }
+    Some(If { condition: &choice.cond, body: block(&choice.then_branch, depth, errors), token: choice.if_token })
 }
 
 /// The end of a range that starts at the literal 0.

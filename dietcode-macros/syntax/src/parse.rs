@@ -1,9 +1,9 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{KernelDef, attribute, body, nest, signature};
+use crate::{Expr, KernelDef, attribute, body, nest, signature};
 use proc_macro2::TokenStream;
-use syn::{Attribute, Item, ItemFn};
+use syn::{Attribute, Item, ItemFn, Signature};
 
 /// Checks a function that carries `#[dynamic_kernel(args)]` and brings it into its canonical form.
 ///
@@ -27,6 +27,9 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
         reduction: body.reduction,
         epilogue: body.epilogue,
     });
+    if let Some(def) = &def {
+        check_scalars(def, &item.sig, &mut errors);
+    }
     errors.finish(def)
 }
 
@@ -48,6 +51,16 @@ pub fn parse_function(item: &TokenStream) -> Result<ItemFn, Errors> {
 /// Whether an attribute is `dynamic_kernel`, by whatever path.
 pub fn is_dynamic_kernel(path: &syn::Path) -> bool {
     path.segments.last().is_some_and(|segment| segment.ident == "dynamic_kernel")
+}
+
+/// A scalar that nothing is computed with is a mistake. (A tensor that is not read may be there for its extents.)
+fn check_scalars(def: &KernelDef, sig: &Signature, errors: &mut Errors) {
+    for (at, (param, input)) in def.params.iter().zip(&sig.inputs).enumerate() {
+        let is_this = |e: &Expr| matches!(e, Expr::Load { param, .. } if *param == at);
+        if param.is_scalar() && !def.values().any(|value| value.any(&is_this)) {
+            errors.push(input, Problem::UnusedScalar { name: param.name.clone() });
+        }
+    }
 }
 
 fn check_attributes(attributes: &[Attribute], errors: &mut Errors) {

@@ -10,8 +10,10 @@ use proc_macro2::Ident;
 /// What a name stands for.
 #[derive(Clone)]
 pub(crate) enum Meaning {
-    /// A parameter.
+    /// A parameter with elements.
     Tensor(usize),
+    /// A parameter that is an element itself.
+    Scalar(usize),
     /// A shape variable.
     ShapeVar,
     /// The variable of an open loop.
@@ -31,6 +33,7 @@ impl Meaning {
     pub(crate) fn describe(&self) -> String {
         match self {
             Meaning::Tensor(_) => "a parameter",
+            Meaning::Scalar(_) => "a scalar parameter",
             Meaning::ShapeVar => "a shape variable",
             Meaning::LoopVar => "a loop variable",
             Meaning::Index(_) | Meaning::Element(_) => "an immutable `let`",
@@ -84,14 +87,14 @@ pub(crate) struct Scope<'a> {
 impl<'a> Scope<'a> {
     /// The scope of a function's body.
     pub(crate) fn new(signature: &'a Signature, errors: &'a mut Errors, output: Option<Output>) -> Scope<'a> {
-        let tensors = signature.params.iter().enumerate();
-        let tensors = tensors.map(|(at, param)| match param.dims.is_empty() {
-            true => (param.name.clone(), Meaning::Broken),
+        let params = signature.params.iter().enumerate();
+        let params = params.map(|(at, param)| match param.is_scalar() {
+            true => (param.name.clone(), Meaning::Scalar(at)),
             false => (param.name.clone(), Meaning::Tensor(at)),
         });
+        let broken = signature.broken.iter().map(|name| (name.clone(), Meaning::Broken));
         let shape_vars = signature.shape_vars.iter().map(|var| (var.name.clone(), Meaning::ShapeVar));
-        let unbound = signature.unbound.iter().map(|name| (name.clone(), Meaning::Broken));
-        let names = tensors.chain(unbound).chain(shape_vars).collect();
+        let names = params.chain(broken).chain(shape_vars).collect();
         Scope { signature, errors, names, loops: Vec::new(), depth: 0, accumulators: Vec::new(), output, operations: 0 }
     }
 

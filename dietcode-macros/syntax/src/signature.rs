@@ -5,7 +5,7 @@ use crate::error::{Errors, Problem};
 use crate::text::text;
 use crate::{Affine, DType, Param, ShapeVar, name};
 use proc_macro2::Ident;
-use syn::{FnArg, Pat, PatType, ReturnType, Type};
+use syn::{FnArg, Pat, PatType, ReturnType, Type, TypePath, TypeReference};
 
 /// The most dimensions a tensor may have.
 pub const MAX_RANK: usize = 8;
@@ -16,13 +16,13 @@ pub const MAX_PARAMS: usize = 16;
 /// The most shape variables a kernel may have; the runtime holds that many.
 pub const MAX_SHAPE_VARS: usize = 16;
 
-/// What the head says. A parameter without dimensions is one whose type was reported.
+/// What the head says.
 #[derive(Default)]
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
     pub(crate) shape_vars: Vec<ShapeVar>,
-    /// Names that types use although nothing binds them; they were reported.
-    pub(crate) unbound: Vec<String>,
+    /// Names that were reported: parameters, for their types, and what types use although nothing binds it.
+    pub(crate) broken: Vec<String>,
     pub(crate) output: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
     for attribute in &typed.attrs {
         errors.push(attribute, Problem::ParameterAttribute);
     }
-    let (dtype, dims) = tensor(&typed.ty, used, errors);
+    let ty = parameter_type(&typed.ty, used, errors);
     let ident = match &*typed.pat {
         Pat::Ident(p) if p.by_ref.is_none() && p.mutability.is_none() && p.subpat.is_none() => &p.ident,
         other => return errors.push(other, Problem::ParameterPattern { found: text(other) }),
@@ -97,18 +97,27 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
         None if mutable => signature.output = Some(signature.params.len()),
         _ => {}
     }
+    if ty.is_none() {
+        signature.broken.push(name.clone());
+    }
+    let (dtype, dims) = ty.unwrap_or((DType::F32, Vec::new()));
     signature.params.push(Param { name, dtype, dims, mutable });
 }
 
-/// The element type of `&[[f32; K]; M]` and its extents, outermost first; no extents if the type was reported.
-fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> (DType, Vec<Affine>) {
-    let reference = match ty {
-        Type::Reference(reference) => reference,
-        other => {
-            errors.push(other, Problem::NotAReference { found: text(other) });
-            return (DType::F32, Vec::new());
-        }
+/// The element type and the extents of a tensor, or of a scalar, which has none; `None` if the type was reported.
+fn parameter_type(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
+    let problem = match ty {
+        Type::Reference(reference) => return tensor(reference, used, errors),
+        Type::Path(path) if path.path.is_ident(DType::F32.name()) => return Some((DType::F32, Vec::new())),
+        Type::Path(_) => Problem::ScalarType { found: text(ty) },
+        _ => Problem::NotAReference { found: text(ty) },
     };
+    errors.push(ty, problem);
+    None
+}
+
+/// The element type of `&[[f32; K]; M]` and its extents, outermost first.
+fn tensor(reference: &TypeReference, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
     if let Some(lifetime) = &reference.lifetime {
         errors.push(lifetime, Problem::Lifetime { found: lifetime.to_string() });
     }
@@ -125,16 +134,24 @@ fn tensor(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> (DType, Vec<
     let Some(dtype) = dtype else {
         let problem = match element {
             Type::Slice(_) => Problem::Slice,
+            Type::Path(path) if dims.is_empty() && is_element(path) => match reference.mutability {
+                None => Problem::ScalarByReference { found: text(reference) },
+                Some(_) => Problem::ScalarOutput { found: text(reference) },
+            },
             other if dims.is_empty() => Problem::NotAnArray { found: text(other) },
             other => Problem::ElementType { found: text(other) },
         };
         errors.push(element, problem);
-        return (DType::F32, Vec::new());
+        return None;
     };
     if dims.len() > MAX_RANK {
-        errors.push(ty, Problem::Rank { found: dims.len().to_string(), most: MAX_RANK.to_string() });
+        errors.push(reference, Problem::Rank { found: dims.len().to_string(), most: MAX_RANK.to_string() });
     }
-    (dtype, dims.into_iter().collect::<Option<_>>().unwrap_or_default())
+    Some((dtype, dims.into_iter().collect::<Option<_>>()?))
+}
+
+fn is_element(path: &TypePath) -> bool {
+    DType::ALL.iter().any(|dtype| path.path.is_ident(dtype.name()))
 }
 
 /// The length of an array type; every name in it is a shape variable.
@@ -172,7 +189,7 @@ fn shape_vars(params: &[Param]) -> Vec<ShapeVar> {
 /// Every name in a type must be bound by some dimension, and be no parameter's name.
 fn check_shape_vars(signature: &mut Signature, used: &[Ident], errors: &mut Errors) {
     // A parameter whose type was reported may have been the one that binds.
-    let complete = signature.params.iter().all(|param| !param.dims.is_empty());
+    let complete = signature.broken.is_empty();
     for ident in used {
         let name = ident.to_string();
         if signature.params.iter().any(|param| param.name == name) {
@@ -181,7 +198,7 @@ fn check_shape_vars(signature: &mut Signature, used: &[Ident], errors: &mut Erro
             if complete {
                 errors.push(ident, Problem::UnboundShapeVar { name: name.clone() });
             }
-            signature.unbound.push(name);
+            signature.broken.push(name);
         }
     }
 }
