@@ -40,6 +40,8 @@ pub enum Failure {
         /// The limit.
         seconds: f64,
     },
+    /// The run was stopped before it was measured.
+    Stopped,
     /// An element of the output is not within the error bound.
     Wrong {
         /// Where: the first such element.
@@ -79,6 +81,7 @@ impl Failure {
             Failure::Launch { .. } => "launch",
             Failure::Crash { .. } => "crash",
             Failure::Timeout { .. } => "timeout",
+            Failure::Stopped => "stopped",
             Failure::Wrong { .. } => "wrong",
             Failure::Unwritten { .. } => "unwritten",
             Failure::OutOfBounds { .. } => "out_of_bounds",
@@ -96,6 +99,7 @@ impl fmt::Display for Failure {
             Failure::Crash { signal, message } if message.is_empty() => write!(f, "crashed: {signal}"),
             Failure::Crash { signal, message } => write!(f, "crashed: {signal}: {message}"),
             Failure::Timeout { seconds } => write!(f, "was still running after {seconds} s"),
+            Failure::Stopped => write!(f, "was not measured: the run was stopped before"),
             Failure::Wrong { index, found, expected, bound, elements } => {
                 write!(
                     f,

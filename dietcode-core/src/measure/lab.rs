@@ -8,7 +8,7 @@ use std::time::Duration;
 use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak};
-use super::{Builder, Failure, Implementation, Instance, Job, Limits, Measured, Runner, Timing, Unit};
+use super::{Builder, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Runner, Timing, Unit};
 use crate::codegen::{self, TranslationUnit};
 use crate::target::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
@@ -55,6 +55,11 @@ impl Lab {
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
         let seed = seed.unwrap_or_else(rand::random);
         Ok(Lab { def, target, builder, runner, reference, peak, seed })
+    }
+
+    /// As [`Runner::heed`].
+    pub fn heed(&mut self, interrupt: Interrupt) {
+        self.runner.heed(interrupt);
     }
 
     /// The kernel.

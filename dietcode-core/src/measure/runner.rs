@@ -11,7 +11,7 @@ use worker_process::{Ended, WorkerProcess};
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request};
-use super::{Failure, Job, Sample};
+use super::{Failure, Interrupt, Job, Sample};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a worker may take before it is killed.
@@ -43,13 +43,19 @@ pub struct Measured {
 pub struct Runner {
     command: Vec<OsString>,
     limits: Limits,
+    interrupt: Option<Interrupt>,
     workers: BTreeMap<usize, WorkerProcess>,
 }
 
 impl Runner {
     /// `command` starts a worker: a program that calls [`serve`](super::worker::serve) on its standard input and output.
     pub fn new(command: Vec<OsString>, limits: Limits) -> Runner {
-        Runner { command, limits, workers: BTreeMap::new() }
+        Runner { command, limits, interrupt: None, workers: BTreeMap::new() }
+    }
+
+    /// Ends what is measured from now on when `interrupt` is due.
+    pub fn heed(&mut self, interrupt: Interrupt) {
+        self.interrupt = Some(interrupt);
     }
 
     /// Checks and measures the implementations of a job. Whatever one of them does, the others have their outcome.
@@ -70,6 +76,9 @@ impl Runner {
                 Attempt::Done(measured) => {
                     disturbed = measured.disturbed;
                     left.iter().zip(measured.outcomes).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
+                }
+                Attempt::NotBegun(Failure::Stopped) | Attempt::Lost(_, Failure::Stopped) => {
+                    left.into_iter().for_each(|at| outcomes[at] = Some(Err(Failure::Stopped)));
                 }
                 // It was dying before this job came: of what an earlier one left behind, or by a hand from outside.
                 Attempt::NotBegun(Failure::Crash { .. }) if !restarted => restarted = true,
@@ -110,11 +119,11 @@ impl Runner {
     }
 
     fn attempt(&mut self, job: &Job) -> Result<Attempt> {
-        let limits = self.limits;
+        let (limits, interrupt) = (self.limits, self.interrupt);
         let worker = self.worker(job.threads)?;
         let request = Request::Measure(Box::new(job.clone()));
         let (mut at, mut limit) = (At::Start, limits.reference);
-        let mut event = worker.ask(&request).and_then(|()| worker.next(limit));
+        let mut event = worker.ask(&request).and_then(|()| worker.next_before(limit, interrupt));
         loop {
             (at, limit) = match event {
                 Ok(Event::Reference) => (At::Start, limits.reference),
@@ -138,7 +147,7 @@ impl Runner {
                 Ok(other @ (Event::Ready { .. } | Event::Probed(_))) => return Err(out_of_turn(&other)),
                 Err(ended) => return Ok(self.lost(job, at, ended)),
             };
-            event = self.worker(job.threads)?.next(limit);
+            event = self.worker(job.threads)?.next_before(limit, interrupt);
         }
     }
 

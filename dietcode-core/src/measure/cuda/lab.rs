@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::protocol::{Event, Request, VERSION};
 use super::{CudaContestant, CudaDevice, CudaJob, CudaTiming, DeviceFacts, Expectation};
 use crate::measure::runner::worker_process::{Ended, WorkerProcess, does_not_start};
-use crate::measure::{Failure, Instance, Sample};
+use crate::measure::{Failure, Instance, Interrupt, Sample};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a worker may take before it is killed.
@@ -29,6 +29,7 @@ impl Default for Limits {
 pub struct CudaLab {
     command: Vec<OsString>,
     limits: Limits,
+    interrupt: Option<Interrupt>,
     worker: Option<WorkerProcess>,
     device: CudaDevice,
     seed: u64,
@@ -38,7 +39,12 @@ impl CudaLab {
     /// `command` starts a worker: a program that calls [`serve_cuda`](super::serve_cuda) for the device on its standard input
     /// and output. Inputs are made from `seed`.
     pub fn new(device: CudaDevice, command: Vec<OsString>, limits: Limits, seed: u64) -> CudaLab {
-        CudaLab { command, limits, worker: None, device, seed }
+        CudaLab { command, limits, interrupt: None, worker: None, device, seed }
+    }
+
+    /// Ends what is measured from now on when `interrupt` is due.
+    pub fn heed(&mut self, interrupt: Interrupt) {
+        self.interrupt = Some(interrupt);
     }
 
     /// The device.
@@ -109,6 +115,9 @@ impl CudaLab {
                 Attempt::Done(done) => {
                     left.iter().zip(done).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
                 }
+                Attempt::NotBegun(Failure::Stopped) | Attempt::Lost(_, Failure::Stopped) => {
+                    left.into_iter().for_each(|at| outcomes[at] = Some(Err(Failure::Stopped)));
+                }
                 // It was dying before this job came.
                 Attempt::NotBegun(_) if !restarted => restarted = true,
                 Attempt::NotBegun(failure) => {
@@ -134,11 +143,11 @@ impl CudaLab {
     }
 
     fn attempt(&mut self, job: &CudaJob) -> Result<Attempt> {
-        let run = self.limits.run;
+        let (run, interrupt) = (self.limits.run, self.interrupt);
         let request = Request::Measure(Box::new(job.clone()));
         let (mut at, mut limit) = (At::Start, run);
         let worker = self.worker()?;
-        let mut event = worker.ask(&request).and_then(|()| worker.next(limit));
+        let mut event = worker.ask(&request).and_then(|()| worker.next_before(limit, interrupt));
         loop {
             (at, limit) = match event {
                 Ok(Event::Checking(index)) => (At::Checking(index), run),
@@ -163,7 +172,7 @@ impl CudaLab {
                 Ok(other) => return Err(self.out_of_turn(&other)),
                 Err(ended) => return Ok(self.lost(at, ended)),
             };
-            event = self.worker()?.next(limit);
+            event = self.worker()?.next_before(limit, interrupt);
         }
     }
 

@@ -6,13 +6,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::measure::Failure;
 use crate::measure::protocol::{Event, VERSION};
+use crate::measure::{Failure, Interrupt};
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
@@ -33,7 +33,12 @@ pub(in crate::measure) enum Ended {
     Silent(Duration),
     /// It said something that is no event.
     Babbled(String),
+    /// The measurement had to end before it said anything.
+    Interrupted,
 }
+
+/// So often it is asked whether the measurement has to end.
+const PULSE: Duration = Duration::from_millis(50);
 
 /// Variables from which libraries read the number of their threads when they start.
 const THREAD_VARIABLES: &[&str] = &[
@@ -90,10 +95,27 @@ impl WorkerProcess {
 
     /// Waits for the next event.
     pub(in crate::measure) fn next<E: DeserializeOwned>(&mut self, limit: Duration) -> Result<E, Ended> {
-        match self.events.recv_timeout(limit) {
-            Ok(line) => serde_json::from_str(&line).map_err(|_| Ended::Babbled(line)),
-            Err(RecvTimeoutError::Timeout) => Err(Ended::Silent(limit)),
-            Err(RecvTimeoutError::Disconnected) => Err(self.end()),
+        self.next_before(limit, None)
+    }
+
+    /// The same, unless the measurement has to end before.
+    pub(in crate::measure) fn next_before<E: DeserializeOwned>(
+        &mut self,
+        limit: Duration,
+        interrupt: Option<Interrupt>,
+    ) -> Result<E, Ended> {
+        let start = Instant::now();
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            match self.events.recv_timeout(left.min(PULSE)) {
+                Ok(line) => return serde_json::from_str(&line).map_err(|_| Ended::Babbled(line)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.end()),
+                Err(RecvTimeoutError::Timeout) if interrupt.is_some_and(|i| i.is_due()) => {
+                    return Err(Ended::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Ended::Silent(limit)),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 
@@ -150,6 +172,7 @@ impl Ended {
     /// As it stands in a record.
     pub(in crate::measure) fn into_failure(self) -> Failure {
         match self {
+            Ended::Interrupted => Failure::Stopped,
             Ended::Silent(limit) => Failure::Timeout { seconds: limit.as_secs_f64() },
             Ended::Babbled(line) => Failure::Crash { signal: "nonsense on its output".into(), message: line },
             Ended::Exited(status, message) => {
