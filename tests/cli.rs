@@ -401,6 +401,8 @@ fn occupancy_of_one_kernel() {
     let unknown = ask("occupancy --target sm_42 --threads 256 --registers 32");
     assert!(status(&unknown) == 2 && stderr(&unknown).contains("sm_75, sm_80"), "{}", stderr(&unknown));
     assert_eq!(status(&ask("occupancy --target sm_80 --threads 256")), 2);
+    assert_eq!(status(&ask("occupancy --target sm_80 --threads 0 --registers 32")), 2);
+    assert_eq!(status(&ask("occupancy --target sm_80 --threads 256 --registers 0")), 2);
     assert_eq!(status(&ask("occupancy --csv rows.csv --target sm_80")), 2);
     let enormous = ask("occupancy --target sm_80 --threads 4294967295 --registers 4294967295 --shared 4294967295");
     assert_eq!(status(&enormous), 0, "{}", stderr(&enormous));

@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DEVICE", required_unless_present = "csv")]
     target: Option<ComputeCapability>,
     /// Threads of a block.
-    #[arg(long, value_name = "N", required_unless_present = "csv")]
+    #[arg(long, value_name = "N", required_unless_present = "csv", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
     /// Registers of a thread.
-    #[arg(long, value_name = "N", required_unless_present = "csv")]
+    #[arg(long, value_name = "N", required_unless_present = "csv", value_parser = clap::value_parser!(u32).range(1..))]
     registers: Option<u32>,
     /// Shared memory of a block in bytes, static and dynamic [default: 0].
     #[arg(long, value_name = "BYTES")]
