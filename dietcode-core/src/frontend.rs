@@ -1,17 +1,29 @@
 //! From the canonical form of a user's nest to the IR.
+//!
+//! A condition on a sum becomes the number of its terms, which is computed once per call. Where it does not hold, every pass
+//! meets a reduction over nothing, and nothing is read for it:
+//!
+//! ```text
+//! if alpha != 0.0                          let k_taken = if alpha != 0.0 { K } else { 0 }
+//!   for k in 0..K                 →        for k in 0..k_taken
+//!     acc += …                               acc += …
+//! ```
 
 use std::sync::Arc;
 
-use dietcode_syntax::{self as syntax, KernelDef};
+use dietcode_syntax::{self as syntax, KernelDef, Role};
 
-use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Program, Reduction, Scope};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, Reduction, Scope};
 
 /// The program that a kernel's nest stands for: one block.
 pub fn program(def: &KernelDef) -> Program {
     let params: Vec<Arc<Buffer>> = def.params.iter().map(|param| Arc::new(buffer(param))).collect();
+    let mut iters: Vec<IterVar> = def.loops.iter().map(iter_var).collect();
+    let condition = def.reduction.as_ref().and_then(|reduction| reduction.condition.as_ref());
+    let derived = condition.map(|condition| taken(def, &self::condition(condition, &params), &mut iters));
     let block = Block {
         name: def.name.as_str().into(),
-        iters: def.loops.iter().map(iter_var).collect(),
+        iters,
         output: params[def.output].clone(),
         output_index: def.output_index.iter().map(Expr::from).collect(),
         reduction: def.reduction.as_ref().map(|reduction| Reduction {
@@ -24,7 +36,7 @@ pub fn program(def: &KernelDef) -> Program {
         name: def.name.as_str().into(),
         shape_vars: def.shape_vars.iter().map(|var| var.name.as_str().into()).collect(),
         params,
-        derived: Vec::new(),
+        derived: derived.unwrap_or_default(),
         blocks: vec![block],
     }
 }
@@ -40,6 +52,30 @@ fn buffer(param: &syntax::Param) -> Buffer {
 
 fn iter_var(l: &syntax::Loop) -> IterVar {
     IterVar { name: l.name.as_str().into(), extent: extent(&l.extent), role: l.role }
+}
+
+/// Gives the reductions the extents that they have where the condition holds, and none elsewhere; returns those extents.
+fn taken(def: &KernelDef, condition: &Expr, iters: &mut [IterVar]) -> Vec<(Name, Expr)> {
+    let is_taken = |name: &str| {
+        let params = def.params.iter().map(|param| &param.name);
+        let vars = def.shape_vars.iter().map(|var| &var.name);
+        params.chain(vars).chain(def.loops.iter().map(|l| &l.name)).any(|taken| taken == name)
+    };
+    let mut derive = |iter: &mut IterVar| {
+        let mut name = format!("{}_taken", iter.name);
+        while is_taken(&name) {
+            name.push('_');
+        }
+        let name = Name::from(name);
+        let extent = std::mem::replace(&mut iter.extent, Expr::Var(name.clone()));
+        (name, Expr::select(condition.clone(), extent, Expr::Int(0)))
+    };
+    iters.iter_mut().filter(|iter| iter.role == Role::Reduce).map(&mut derive).collect()
+}
+
+fn condition(condition: &syntax::Condition, params: &[Arc<Buffer>]) -> Expr {
+    let side = |e: &syntax::Expr| Box::new(element(e, params));
+    Expr::Compare(condition.op, side(&condition.lhs), side(&condition.rhs))
 }
 
 /// How many iterations a loop has: `for i in 0..M - 2` has none where `M` is 1. Extents are multiplied, and the product

@@ -146,7 +146,7 @@ impl Arithmetic {
     }
 }
 
-/// A tensor of a run: contiguous, row-major, its elements as `f32` whatever their type.
+/// A tensor of a run: contiguous, row-major, its elements as `f32` whatever their type. A scalar is one element.
 pub type Tensors = BTreeMap<Name, Vec<f32>>;
 
 /// Every element of the output, row-major over its whole shape; elements that the nest does not write keep what `tensors` holds.
@@ -155,7 +155,7 @@ pub type Tensors = BTreeMap<Name, Vec<f32>>;
 /// A tensor that is missing or too short for an access, an extent that is not bound.
 pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensors) -> Result<Vec<Approx>> {
     let block = &program.blocks[0];
-    let mut evaluator = Evaluator::new(shape, tensors, Arithmetic::F32);
+    let mut evaluator = Evaluator::new(program, shape, tensors, Arithmetic::F32)?;
     let before = evaluator.tensor(&block.output.name)?;
     let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(f64::from(*x))).collect();
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
@@ -181,7 +181,7 @@ pub fn evaluate_at(
 ) -> Result<Vec<(usize, Approx)>> {
     let block = &program.blocks[0];
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
-    let mut evaluator = Evaluator::new(shape, tensors, arithmetic);
+    let mut evaluator = Evaluator::new(program, shape, tensors, arithmetic)?;
     let written = |values: &Vec<i64>| {
         if values.len() != spatial.len() {
             let (found, expected) = (values.len(), spatial.len());
@@ -207,8 +207,18 @@ struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    fn new(shape: &BTreeMap<Name, i64>, tensors: &'a Tensors, arithmetic: Arithmetic) -> Evaluator<'a> {
-        Evaluator { vars: shape.clone(), tensors, arithmetic, acc: Approx::exact(0.0) }
+    fn new(
+        program: &Program,
+        shape: &BTreeMap<Name, i64>,
+        tensors: &'a Tensors,
+        arithmetic: Arithmetic,
+    ) -> Result<Evaluator<'a>> {
+        let mut evaluator = Evaluator { vars: shape.clone(), tensors, arithmetic, acc: Approx::exact(0.0) };
+        for (name, value) in &program.derived {
+            let value = evaluator.int(value)?;
+            evaluator.vars.insert(name.clone(), value);
+        }
+        Ok(evaluator)
     }
 
     /// The element that is written at the present values of the spatial loops, and what it becomes.
@@ -260,6 +270,10 @@ impl<'a> Evaluator<'a> {
             Expr::Var(name) => {
                 let value = self.vars.get(name).copied();
                 return value.ok_or_else(|| Error::input(format!("the variable `{name}` has no value")));
+            }
+            Expr::Select(condition, then, otherwise) => {
+                let compared = self.compare(condition)?;
+                return self.int(if compared.holds { then } else { otherwise });
             }
             Expr::Binary(op, a, b) => (self.int(a)?, self.int(b)?, op),
             other => return Err(Error::input(format!("`{other}` is not an integer expression"))),
@@ -315,17 +329,34 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Where the sides of a comparison are closer than their errors, either branch may have been taken.
+    /// The side that is not taken is not evaluated, unless rounding may have taken it.
     fn select(&self, condition: &Expr, then: &Expr, otherwise: &Expr) -> Result<Approx> {
+        let Compared { holds, sure } = self.compare(condition)?;
+        let (chosen, other) = if holds { (then, otherwise) } else { (otherwise, then) };
+        let chosen = self.approx(chosen)?;
+        if sure {
+            return Ok(chosen);
+        }
+        let other = self.approx(other)?;
+        let error = chosen.error.max(other.error) + (chosen.value - other.value).abs();
+        Ok(Approx { value: chosen.value, error })
+    }
+
+    fn compare(&self, condition: &Expr) -> Result<Compared> {
         let Expr::Compare(op, a, b) = condition else {
             return Err(Error::input(format!("`{condition}` is not a comparison of elements")));
         };
-        let (a, b, then, otherwise) = (self.approx(a)?, self.approx(b)?, self.approx(then)?, self.approx(otherwise)?);
-        let chosen = if holds(*op, &a.value, &b.value) { then } else { otherwise };
-        let unsure = a.error + b.error > 0.0 && (a.value - b.value).abs() <= a.error + b.error;
-        let error = then.error.max(otherwise.error) + (then.value - otherwise.value).abs();
-        Ok(if unsure { Approx { value: chosen.value, error } } else { chosen })
+        let (a, b) = (self.approx(a)?, self.approx(b)?);
+        let error = a.error + b.error;
+        let unsure = error > 0.0 && (a.value - b.value).abs() <= error;
+        Ok(Compared { holds: holds(*op, &a.value, &b.value), sure: !unsure })
     }
+}
+
+/// The outcome of a comparison. Where its sides are closer than their errors, either branch may have been taken.
+struct Compared {
+    holds: bool,
+    sure: bool,
 }
 
 /// Elementwise functions; the libm's own error is taken as four units in the last place.

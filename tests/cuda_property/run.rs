@@ -86,8 +86,13 @@ impl Library {
         });
         let mut strides: Vec<i64> = all.map(|stride| stride as i64).collect();
         let mut shape: Vec<i32> = case.instance.shape.iter().map(|value| *value as i32).collect();
-        let mut args: Vec<*mut c_void> =
-            pointers.iter_mut().map(|pointer| std::ptr::from_mut(pointer).cast()).collect();
+        // Tensors are passed by a pointer, scalars by their value.
+        let params = &case.instance.def.params;
+        let is_scalar = |n: usize| params.get(n).is_some_and(|param| param.dims.is_empty());
+        let arg = |(n, pointer): (usize, &mut *mut c_void)| -> *mut c_void {
+            if is_scalar(n) { *pointer } else { std::ptr::from_mut(pointer).cast() }
+        };
+        let mut args: Vec<*mut c_void> = pointers.iter_mut().enumerate().map(arg).collect();
         args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
         args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
         case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &mut args));

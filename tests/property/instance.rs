@@ -1,7 +1,7 @@
 //! A nest at a shape: its tensors in memory, and what the output must be.
 
 use dietcode_core::reference::{Approx, comparable};
-use dietcode_syntax::{Affine, DType, KernelDef, Param};
+use dietcode_syntax::{Affine, DType, Expr, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -61,10 +61,13 @@ impl Instance {
         memory
     }
 
-    /// Fresh random tensors, the output's old contents among them.
+    /// Fresh random tensors, the output's old contents among them. Half of the scalars are 0 or 1.
     pub(crate) fn tensors(&self) -> Vec<Vec<f32>> {
         let mut rng = StdRng::seed_from_u64(self.seed ^ 0x5eed);
         let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
+            if param.dims.is_empty() && rng.random_bool(0.5) {
+                return vec![if rng.random_bool(0.5) { 0.0 } else { 1.0 }];
+            }
             let elements = 0..self.dims(n).iter().product();
             let number = |x: f32| if self.coarse { rounded(DType::BF16, x) } else { x };
             elements.map(|_| rounded(param.dtype, number(rng.random_range(-1.0..1.0f32)))).collect()
@@ -77,11 +80,11 @@ impl Instance {
         tensors.iter().enumerate().map(|(param, elements)| self.spread(param, elements, f32::NAN)).collect()
     }
 
-    /// The output before a call: poisoned, unless the nest adds to it.
+    /// The output before a call: poisoned, unless the nest reads it.
     pub(crate) fn output(&self, tensors: &[Vec<f32>]) -> Memory {
         let before = &tensors[self.def.output];
         let poison = vec![f32::NAN; before.len()];
-        self.spread(self.def.output, if accumulates(&self.def) { before } else { &poison }, CANARY)
+        self.spread(self.def.output, if reads_output(&self.def) { before } else { &poison }, CANARY)
     }
 
     /// Every element of the output is within its bound, and nothing around it was written.
@@ -97,7 +100,18 @@ impl Instance {
     }
 }
 
-fn accumulates(def: &KernelDef) -> bool {
+fn reads_output(def: &KernelDef) -> bool {
     let init = def.reduction.as_ref().map(|reduction| &reduction.init);
-    matches!(init, Some(dietcode_syntax::Expr::Load { param, .. }) if *param == def.output)
+    init.into_iter().chain([&def.epilogue]).any(|e| reads(e, def.output))
+}
+
+fn reads(e: &Expr, of: usize) -> bool {
+    match e {
+        Expr::Load { param, .. } => *param == of,
+        Expr::Acc | Expr::Literal(_) | Expr::Index(_) => false,
+        Expr::Neg(a) => reads(a, of),
+        Expr::Binary(_, a, b) => reads(a, of) || reads(b, of),
+        Expr::Call(_, args) => args.iter().any(|e| reads(e, of)),
+        Expr::Select { lhs, rhs, then, otherwise, .. } => [lhs, rhs, then, otherwise].iter().any(|e| reads(e, of)),
+    }
 }

@@ -1,8 +1,9 @@
-//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one. Half
-//! of them are all `f32`, the others have any element type anywhere.
+//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one. Some have
+//! scalars, sums under a condition, or read the element that they write. Half of them are all `f32`, the others have any
+//! element type anywhere.
 
 use dietcode_syntax::{
-    Affine, BinaryOp, CompareOp, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
+    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -35,16 +36,59 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
             2 => along_spatial(rng, &mut def, "start"),
             _ => Expr::Literal(0.0),
         };
-        def.reduction = Some(Reduction { init, update: update(rng, a, b), condition: None });
+        let adds_to_output = matches!(init, Expr::Load { param, .. } if param == def.output);
+        let mut update = update(rng, a, b);
+        if rng.random_bool(0.15) {
+            update = binary(BinaryOp::Mul, scalar(&mut def, "scale"), update);
+        }
+        let condition = (reduce > 0 && rng.random_bool(0.25)).then(|| condition(rng, &mut def));
+        def.reduction = Some(Reduction { init, update, condition });
         def.epilogue = tail(rng, &mut def, Expr::Acc);
+        if !adds_to_output && rng.random_bool(0.25) {
+            def.epilogue = plus_output(rng, &mut def);
+        }
     } else {
         let value = update(rng, a, b);
         def.epilogue = tail(rng, &mut def, value);
     }
     if rng.random_bool(0.5) {
-        def.params.iter_mut().for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
+        let tensors = def.params.iter_mut().filter(|param| !param.dims.is_empty());
+        tensors.for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
     }
     def
+}
+
+/// A scalar parameter.
+fn scalar(def: &mut KernelDef, name: &str) -> Expr {
+    def.params.push(Param { name: name.into(), dims: Vec::new(), dtype: DType::F32, mutable: false });
+    Expr::Load { param: def.params.len() - 1, index: Vec::new() }
+}
+
+/// A condition on a sum that holds or not, by a scalar's value.
+fn condition(rng: &mut StdRng, def: &mut KernelDef) -> Condition {
+    let (lhs, rhs) = (scalar(def, "alpha"), Expr::Literal(0.0));
+    match rng.random_range(0..3) {
+        0 => Condition { op: CompareOp::Lt, lhs: rhs, rhs: lhs },
+        _ => Condition { op: CompareOp::Ne, lhs, rhs },
+    }
+}
+
+/// The nest's value plus what the output held before, always or unless a scalar is 0.
+fn plus_output(rng: &mut StdRng, def: &mut KernelDef) -> Expr {
+    let value = def.epilogue.clone();
+    let before = Expr::Load { param: def.output, index: def.output_index.clone() };
+    let beta = scalar(def, "beta");
+    let sum = binary(BinaryOp::Add, value.clone(), binary(BinaryOp::Mul, beta.clone(), before));
+    if rng.random_bool(0.3) {
+        return sum;
+    }
+    Expr::Select {
+        op: CompareOp::Eq,
+        lhs: Box::new(beta),
+        rhs: Box::new(Expr::Literal(0.0)),
+        then: Box::new(value),
+        otherwise: Box::new(sum),
+    }
 }
 
 fn shape_var(name: &str) -> ShapeVar {

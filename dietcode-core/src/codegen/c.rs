@@ -131,6 +131,10 @@ fn run_function(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
     );
     printer.text += &shape_variables(nest);
     printer.params(nest);
+    for (name, value) in &nest.derived {
+        let value = printer.addresses.text(value);
+        printer.line(format_args!("const dietcode_int {name} = {value};"));
+    }
     match &nest.grid {
         Some((tile, _)) => {
             printer.open(format_args!("for (dietcode_int {tile} = dietcode_begin; {tile} < dietcode_end; ++{tile})"));
@@ -158,6 +162,7 @@ struct Printer {
 impl Printer {
     fn new(nest: &LoopNest) -> Printer {
         let mut taken: Vec<Name> = nest.shape_vars.clone();
+        taken.extend(nest.derived.iter().map(|(name, _)| name.clone()));
         taken.extend(nest.params.iter().map(|param| param.name.clone()));
         taken.extend(nest.grid.iter().map(|(name, _)| name.clone()));
         nest.body.visit(&mut |stmt| match stmt {
@@ -187,12 +192,17 @@ impl Printer {
         self.line("}");
     }
 
-    /// The pointers and strides of the tensors.
+    /// The pointers and strides of the tensors, and the values of scalars.
     fn params(&mut self, nest: &LoopNest) {
         let mut at = 0;
         for (n, param) in nest.params.iter().enumerate() {
             let constant = if param == &nest.output { "" } else { "const " };
             let element = element_type(param.dtype);
+            if param.is_scalar() {
+                let name = &param.name;
+                self.line(format_args!("const {element} {name} = *(const {element} *)dietcode_buffers[{n}];"));
+                continue;
+            }
             self.line(format_args!("{constant}{element} *restrict {} = dietcode_buffers[{n}];", param.name));
             let rank = param.shape.len();
             for (dim, name) in self.addresses.declare(param, |dim| dim + 1 == rank) {

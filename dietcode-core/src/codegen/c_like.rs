@@ -149,6 +149,8 @@ impl Addresses {
     /// An element of a buffer in memory: what is assigned to, or converted when it is read.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
         match buffer.scope {
+            // A scalar is passed, or loaded once, by its value.
+            Scope::Global if buffer.is_scalar() => buffer.name.to_string(),
             // On a GPU the compiler finds the constant indices of an array, and keeps it in registers.
             Scope::Register if self.dialect == Dialect::C => register(&buffer.name, index),
             _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),

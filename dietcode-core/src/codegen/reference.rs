@@ -6,7 +6,7 @@
 //! hold against this.
 //!
 //! Beyond the kernel's own buffers there are two: number `params` is `double bound[]`, number `params + 1` the initial
-//! contents of the output as `const float[]`, whatever its type, read only by nests that accumulate into it. The output
+//! contents of the output as `const float[]`, whatever its type, read only by nests that read it. The output
 //! parameter's own buffer is `double value[]`. These three are contiguous.
 //!
 //! An output of 16 bits adds its own rounding to the bound. Where it overflows, values end as
@@ -70,7 +70,7 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn new(program: &'a Program) -> Printer<'a> {
         let block = &program.blocks[0];
-        let mut taken = program.shape_vars.clone();
+        let mut taken = program.variables();
         taken.extend(program.params.iter().map(|param| param.name.clone()));
         taken.extend(block.iters.iter().map(|iter| iter.name.clone()));
         let addresses = Addresses::new(taken, Dialect::C);
@@ -105,6 +105,10 @@ impl<'a> Printer<'a> {
         );
         self.shape_variables();
         self.buffers();
+        for (name, value) in &self.program.derived {
+            let value = self.addresses.text(value);
+            self.line(format_args!("const dietcode_int {name} = {value};"));
+        }
         let spatial: Vec<IterVar> = self.block.iters_of(Role::Spatial).cloned().collect();
         match spatial.split_first() {
             Some((first, rest)) => {
@@ -128,7 +132,10 @@ impl<'a> Printer<'a> {
         let mut at = 0;
         for (n, param) in self.program.params.iter().enumerate() {
             let rank = param.shape.len();
-            if param == &self.block.output {
+            if param.is_scalar() {
+                let (element, name) = (element_type(param.dtype), &param.name);
+                self.line(format_args!("const {element} {name} = *(const {element} *)dietcode_buffers[{n}];"));
+            } else if param == &self.block.output {
                 let count = self.program.params.len();
                 self.line(format_args!("double *restrict dietcode_value = dietcode_buffers[{n}];"));
                 self.line(format_args!("double *restrict dietcode_bound = dietcode_buffers[{count}];"));

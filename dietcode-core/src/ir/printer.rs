@@ -232,6 +232,7 @@ impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let params: Vec<String> = self.params.iter().map(ToString::to_string).collect();
         writeln!(f, "{}({})", self.name, params.join(", "))?;
+        self.derived.iter().try_for_each(|(name, value)| writeln!(f, "let {name} = {value}"))?;
         self.blocks.iter().try_for_each(|block| write!(f, "{block}"))
     }
 }

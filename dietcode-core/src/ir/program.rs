@@ -104,12 +104,14 @@ impl Block {
         self.iters.iter().filter(move |iter| iter.role == role)
     }
 
-    /// The distinct reads of the accumulating part, in order of appearance: buffer and index.
+    /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no
+    /// reads: nothing moves along them.
     pub fn update_reads(&self) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
         let mut reads = Vec::new();
         if let Some(reduction) = &self.reduction {
             reduction.update.visit(&mut |e| {
                 if let Expr::Load(buffer, index) = e
+                    && !buffer.is_scalar()
                     && !reads.contains(&(buffer.clone(), index.clone()))
                 {
                     reads.push((buffer.clone(), index.clone()));
@@ -120,7 +122,19 @@ impl Block {
     }
 }
 
+impl Program {
+    /// The variables that are known at the start of a call: those of the shape, and what is derived.
+    pub fn variables(&self) -> Vec<Name> {
+        self.shape_vars.iter().chain(self.derived.iter().map(|(name, _)| name)).cloned().collect()
+    }
+}
+
 impl Buffer {
+    /// Whether it is a scalar parameter: passed by its value, read without an index.
+    pub fn is_scalar(&self) -> bool {
+        self.shape.is_empty() && self.scope == Scope::Global
+    }
+
     /// Bytes of a buffer whose extents are constants.
     pub fn bytes(&self) -> Option<i64> {
         self.shape.iter().try_fold(self.dtype.bytes(), |bytes, extent| bytes.checked_mul(extent.as_int()?))

@@ -209,6 +209,29 @@ impl Stmt {
         self.map_exprs(&mut |e| e.substitute(name, value))
     }
 
+    /// Calls `f` on every expression that stands directly in a statement, parents' first.
+    pub fn visit_exprs<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        self.visit(&mut |stmt| match stmt {
+            Stmt::For { extent: e, .. } | Stmt::Let { value: e, .. } | Stmt::IfThenElse { condition: e, .. } => f(e),
+            Stmt::Store { index, value, .. } => index.iter().chain([value]).for_each(&mut *f),
+            Stmt::View { inside, whole, edge, .. } => {
+                [inside].into_iter().chain(&whole.base).chain(&edge.base).for_each(&mut *f);
+            }
+            Stmt::Intrinsic(intrinsic) => {
+                let indices = intrinsic.accesses().into_iter().flat_map(|(_, index, _)| index);
+                indices.chain(intrinsic.values()).for_each(&mut *f);
+            }
+            Stmt::Allocate { .. } | Stmt::Seq(_) | Stmt::Sync => {}
+        });
+    }
+
+    /// Whether a variable occurs in an expression.
+    pub fn uses(&self, name: &str) -> bool {
+        let mut found = false;
+        self.visit_exprs(&mut |e| found |= e.uses(name));
+        found
+    }
+
     /// Calls `f` on every statement, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Stmt)) {
         f(self);

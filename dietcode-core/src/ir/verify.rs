@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use super::{Buffer, Expr, ForKind, Name, Scope, Stmt};
 
-/// Checks the invariants above.
+/// Checks the invariants above. `vars` are bound around the body: shape variables, and what is derived once per call.
 ///
 /// # Errors
 /// A sentence that names the entity; the caller adds the pass and the printed IR.
-pub fn verify(body: &Stmt, shape_vars: &[Name], params: &[Arc<Buffer>], output: &Arc<Buffer>) -> Result<(), String> {
-    let mut scope =
-        Verifier { vars: shape_vars.to_vec(), buffers: params.to_vec(), output, loops: Vec::new(), branches: 0 };
+pub fn verify(body: &Stmt, vars: &[Name], params: &[Arc<Buffer>], output: &Arc<Buffer>) -> Result<(), String> {
+    let mut scope = Verifier { vars: vars.to_vec(), buffers: params.to_vec(), output, loops: Vec::new(), branches: 0 };
     scope.stmt(body)
 }
 

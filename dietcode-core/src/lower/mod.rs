@@ -17,6 +17,7 @@ mod storage;
 mod tensorize;
 mod transpose;
 mod unroll;
+mod unswitch;
 mod vector_copy;
 mod vectorize;
 mod write_back;
@@ -37,6 +38,8 @@ pub struct LoopNest {
     pub name: Name,
     /// The shape variables, in the order of the ABI.
     pub shape_vars: Vec<Name>,
+    /// What is computed once before the loops, of those that occur in them.
+    pub derived: Vec<(Name, Expr)>,
     /// The tensors, in the order of the ABI.
     pub params: Vec<Arc<Buffer>>,
     /// The tensor that is written; parts of sums go to the workspace instead.
@@ -94,6 +97,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
     Ok(LoopNest {
         name: schedule.program.name.clone(),
         shape_vars: schedule.program.shape_vars.clone(),
+        derived: derived(schedule, &body),
         params: schedule.program.params.clone(),
         output,
         workspace,
@@ -102,6 +106,12 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         panels,
         scratch_bytes,
     })
+}
+
+/// What of the program's derived values the loops name: a kernel that only adds parts of sums has no other use for them.
+fn derived(schedule: &Schedule, body: &Stmt) -> Vec<(Name, Expr)> {
+    let named = |(name, _): &&(Name, Expr)| body.uses(name);
+    schedule.program.derived.iter().filter(named).cloned().collect()
 }
 
 /// Where a kernel writes.
@@ -131,7 +141,7 @@ fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let program = &schedule.program;
     let Writes { workspace, output } = Writes::of(schedule);
     let buffers: Vec<Arc<Buffer>> = program.params.iter().cloned().chain(workspace).collect();
-    match verify(&body, &program.shape_vars, &buffers, &output) {
+    match verify(&body, &program.variables(), &buffers, &output) {
         Ok(()) => Ok(body),
         Err(why) => {
             let trace: Vec<String> = schedule.trace().iter().map(ToString::to_string).collect();

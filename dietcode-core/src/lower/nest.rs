@@ -21,6 +21,7 @@ use dietcode_syntax::Role;
 use super::guard::{self, Guard};
 use super::shared::{self, SharedStage};
 use super::stage::{self, Stage};
+use super::unswitch::unswitch;
 use super::write_back;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
@@ -272,7 +273,8 @@ impl<'a> Builder<'a> {
             let epilogue = self.schedule.unsplit(&block.epilogue);
             epilogue.map(&mut |e| matches!(e, Expr::Var(name) if &**name == ACC).then(|| value.clone()))
         };
-        let store = |value: Expr| over(Stmt::if_(self.spatial_guards(), self.store_output(value)));
+        let store =
+            |value: Expr| unswitch(&value, &|value| over(Stmt::if_(self.spatial_guards(), self.store_output(value))));
         match self.partial() {
             None if self.start(reduction) == reduction.init => store(finish(sum)),
             None => store(finish(&plus(self.schedule.unsplit(&reduction.init)))),
@@ -306,16 +308,22 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Partial sums wait in the output, but in one of 16 bits they would be rounded at each step: they get a panel.
+/// Partial sums wait in the output, unless it cannot hold them: in one of 16 bits they would be rounded at each step, and one
+/// that the epilogue reads must still hold what it held before. There they get a panel.
 fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let output = &schedule.block.output;
     let waits = |l: &crate::schedule::Loop| l.role == Role::Reduce && l.kind != ForKind::BlockIdx;
     let outermost = schedule.loops[..tile_depth].iter().position(waits);
-    let Some(depth) = outermost.filter(|_| output.dtype.is_half()) else { return Ok(None) };
+    let why = match (output.dtype.is_half(), reads(&schedule.block.epilogue, output)) {
+        (true, _) => "has elements of 16 bits",
+        (_, true) => "is read by the epilogue",
+        _ => return Ok(None),
+    };
+    let Some(depth) = outermost else { return Ok(None) };
     let dims = tile_dims(schedule, depth);
     if let Some(&at) = dims.iter().find(|&&at| schedule.loops[at].limit.is_none()) {
         return Err(crate::Error::input(format!(
-            "`{}` has elements of 16 bits, so that partial sums wait in a panel; but its extent along `{}` is not constant",
+            "`{}` {why}, so that partial sums wait in a panel; but its extent along `{}` is not constant",
             output.name, schedule.loops[at].name
         )));
     }
@@ -327,6 +335,12 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     };
     let index = dims.iter().map(|&at| Expr::Var(schedule.loops[at].name.clone())).collect();
     Ok(Some(Sums { depth, buffer: Arc::new(buffer), index }))
+}
+
+fn reads(e: &Expr, tensor: &Arc<Buffer>) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| found |= matches!(e, Expr::Load(buffer, _) if buffer == tensor));
+    found
 }
 
 fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {

@@ -69,7 +69,7 @@ impl Schedule {
         self.loops.iter().any(|l| &*l.name == name)
             || self.relations.iter().any(|relation| relation.names().iter().any(|taken| &***taken == name))
             || self.program.params.iter().any(|param| &*param.name == name)
-            || self.program.shape_vars.iter().any(|var| &**var == name)
+            || self.program.variables().iter().any(|var| &**var == name)
             || self.cache_reads.iter().any(|stage| &*stage.name == name)
             || self.cache_write.as_ref().is_some_and(|tile| &*tile.name == name)
     }

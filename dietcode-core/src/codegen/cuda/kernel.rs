@@ -41,6 +41,10 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     if let Some(workspace) = form.workspace.filter(|workspace| uses(nest, workspace)) {
         printer.workspace(workspace);
     }
+    for (name, value) in &nest.derived {
+        let value = printer.addresses.text(value);
+        printer.line(format_args!("const int {name} = {value};"));
+    }
     alignment(nest, &mut printer);
     if uses_matrix_unit(nest) {
         printer.line("const int dietcode_warp_lane = static_cast<int>(threadIdx.x) % 32;");
@@ -53,11 +57,15 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     format!("{}}}\nDIETCODE_ENTRY({})\n\n", printer.text, form.symbol)
 }
 
-/// The parameters, each with its type. Only what a kernel writes is not constant.
+/// The parameters, each with its type: scalars by their value. Only what a kernel writes is not constant.
 fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer) -> Vec<String> {
     let mut list = Vec::new();
     let mut strides = Vec::new();
     for param in form.params {
+        if param.is_scalar() {
+            list.push(format!("{} {}", element_type(param.dtype), param.name));
+            continue;
+        }
         let constant = if param == form.output { "" } else { "const " };
         list.push(format!("{constant}{} *__restrict__ {}", element_type(param.dtype), param.name));
         let rank = param.shape.len();

@@ -20,6 +20,7 @@ pub(super) struct Printer {
 impl Printer {
     pub(super) fn new(nest: &LoopNest, form: &Form<'_>) -> Printer {
         let mut taken: Vec<Name> = nest.shape_vars.clone();
+        taken.extend(nest.derived.iter().map(|(name, _)| name.clone()));
         taken.extend(form.params.iter().chain(form.workspace).map(|param| param.name.clone()));
         nest.body.visit(&mut |stmt| match stmt {
             Stmt::For { var, .. } | Stmt::Let { var, .. } => taken.push(var.clone()),

@@ -54,6 +54,9 @@ impl Work {
         })?;
         let mut counter = Counter::default();
         counter.stmt(&body);
+        for (times, _) in &mut counter.terms {
+            *times = taken(times, schedule);
+        }
         Ok(Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) })
     }
 
@@ -65,6 +68,14 @@ impl Work {
         }
         sum
     }
+}
+
+/// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
+fn taken(e: &Expr, schedule: &Schedule) -> Expr {
+    schedule.program.derived.iter().fold(e.clone(), |e, (name, value)| match value {
+        Expr::Select(_, taken, _) => e.substitute(name, taken),
+        value => e.substitute(name, value),
+    })
 }
 
 /// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
@@ -196,6 +207,8 @@ impl Counter {
     fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64) {
         let bytes = bytes as f64;
         let counts = match buffer.scope {
+            // A scalar is a kernel's parameter.
+            Scope::Global if buffer.is_scalar() => return,
             Scope::Shared => Counts { shared_bytes: bytes, ..Counts::default() },
             Scope::Global => Counts { global_bytes: bytes, ..Counts::default() },
             _ => return,
