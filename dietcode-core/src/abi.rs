@@ -20,8 +20,9 @@ pub struct MicroKernel {
     pub run: Run,
 }
 
-/// `buffers`: one data pointer per parameter, in declaration order. `strides`: for each parameter in order, for each of
-/// its dimensions in order, the distance in elements between neighbours; the last of each parameter is 1.
+/// `buffers`: one data pointer per parameter, in declaration order; that of a scalar points to its value, an `f32`. `strides`:
+/// for each tensor in order, for each of its dimensions in order, the distance in elements between neighbours; the last of
+/// each tensor is 1.
 pub type Run = unsafe extern "C" fn(
     buffers: *const *mut c_void,
     strides: *const i64,

@@ -1,4 +1,4 @@
-//! A tensor of a call, of whatever element type: what the checks and the launch need to know of it.
+//! An argument of a call, a tensor of whatever element type or a scalar: what the checks and the launch need to know of it.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -13,15 +13,24 @@ use super::view_mut::TensorMut;
 #[cfg(feature = "cuda")]
 use crate::Result;
 
-/// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory.
+/// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory;
+/// or a scalar, made from an `f32`, which goes wherever the tensors are.
 pub struct Arg<'a> {
     dtype: DType,
-    /// The first element: an address in `memory`. It is written through only if `mutable`.
-    data: *mut c_void,
+    value: Value,
     layout: Layout,
     mutable: bool,
     memory: Memory<'a>,
     lifetime: PhantomData<&'a mut ()>,
+}
+
+/// What a kernel is handed.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    /// The address of a tensor's first element, in the argument's memory. It is written through only if that is mutable.
+    Tensor(*mut c_void),
+    /// The scalar itself.
+    Scalar(f32),
 }
 
 // SAFETY: it stands for a view of elements that are `Send` and `Sync`, as `Element` demands.
@@ -30,12 +39,17 @@ unsafe impl Send for Arg<'_> {}
 unsafe impl Sync for Arg<'_> {}
 
 impl Arg<'_> {
-    /// The type of its elements.
+    /// The type of its elements; that of a scalar is `f32`.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Extents, outermost first.
+    /// Whether it is one value, and no tensor.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self.value, Value::Scalar(_))
+    }
+
+    /// Extents, outermost first; a scalar has none.
     pub fn shape(&self) -> &[usize] {
         self.layout.shape()
     }
@@ -55,27 +69,44 @@ impl Arg<'_> {
         &self.memory
     }
 
+    /// Where a kernel for the CPU finds the first element, or the scalar: that stands in the argument, which must stay where
+    /// it is.
     pub(crate) fn data(&self) -> *mut c_void {
-        self.data
+        match &self.value {
+            Value::Tensor(data) => *data,
+            Value::Scalar(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
+        }
     }
 
-    /// The bytes from the first element to the end of the last.
+    /// The bytes from the first element to the end of the last; none of a scalar, which nobody else has.
     pub(super) fn addresses(&self) -> Range<usize> {
-        let start = self.data.addr();
-        start..start + self.layout.span() * self.dtype.bytes()
+        match self.value {
+            Value::Tensor(data) => data.addr()..data.addr() + self.layout.span() * self.dtype.bytes(),
+            Value::Scalar(_) => 0..0,
+        }
     }
+}
+
+/// Where the tensors of a call are: in one place, once the call has been checked.
+#[cfg(feature = "cuda")]
+pub(super) fn place<'m>(args: &'m [Arg<'_>]) -> Option<&'m Memory<'m>> {
+    args.iter().find(|arg| !arg.is_scalar()).map(Arg::memory)
 }
 
 impl<'a> Arg<'a> {
     /// A tensor of `T`s that starts at `data`.
     pub(super) fn new<T: Element>(data: *mut c_void, layout: Layout, mutable: bool, memory: Memory<'a>) -> Self {
-        Arg { dtype: T::DTYPE, data, layout, mutable, memory, lifetime: PhantomData }
+        Arg { dtype: T::DTYPE, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
     }
 }
 
-/// What views of device memory, which are arguments of a known element type, are made of.
+/// What a launch on a device hands over, and what views of device memory, arguments of a known element type, are made of.
 #[cfg(feature = "cuda")]
 impl<'a> Arg<'a> {
+    pub(super) fn value(&self) -> Value {
+        self.value
+    }
+
     pub(super) fn memory_mut(&mut self) -> &mut Memory<'a> {
         &mut self.memory
     }
@@ -93,7 +124,11 @@ impl<'a> Arg<'a> {
     /// The part of it whose index in dimension `dim` is in a range.
     pub(super) fn narrow(self, dim: usize, range: Range<usize>) -> Result<Arg<'a>> {
         let (offset, layout) = self.layout.narrow(dim, range)?;
-        Ok(Arg { data: self.data.wrapping_byte_add(offset * self.dtype.bytes()), layout, ..self })
+        let value = match self.value {
+            Value::Tensor(data) => Value::Tensor(data.wrapping_byte_add(offset * self.dtype.bytes())),
+            scalar @ Value::Scalar(_) => scalar,
+        };
+        Ok(Arg { value, layout, ..self })
     }
 }
 
@@ -109,8 +144,18 @@ impl<'a, T: Element> From<TensorMut<'a, T>> for Arg<'a> {
     }
 }
 
+impl From<f32> for Arg<'_> {
+    fn from(scalar: f32) -> Self {
+        let (value, layout, memory) = (Value::Scalar(scalar), Layout::SCALAR, Memory::HOST);
+        Arg { dtype: DType::F32, value, layout, mutable: false, memory, lifetime: PhantomData }
+    }
+}
+
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Value::Scalar(scalar) = self.value {
+            return write!(f, "Arg {{ scalar: {scalar:?} }}");
+        }
         let (shape, strides) = (self.shape(), self.strides());
         write!(f, "Arg {{ dtype: {}, shape: {shape:?}, strides: {strides:?}, mutable: {} }}", self.dtype, self.mutable)
     }

@@ -1,4 +1,4 @@
-//! Checks a call's tensors against the nest's signature and reads off the shape variables.
+//! Checks a call's arguments against the nest's signature and reads off the shape variables.
 //!
 //! After [`Signature::bind`] every access of the kernel is in bounds and no input is written while it is read. The
 //! error paths are out of line: a good call makes a few integer comparisons.
@@ -43,12 +43,15 @@ impl Signature {
     fn check_kinds(&self, args: &[Arg<'_>]) -> Result<()> {
         if args.len() != self.params.len() {
             return Err(self.error(&format!(
-                "it takes {} tensors, but was called with {}",
+                "it takes {} arguments, but was called with {}",
                 self.params.len(),
                 args.len()
             )));
         }
         for (param, arg) in self.params.iter().zip(args) {
+            if arg.is_scalar() != param.is_scalar() {
+                return Err(self.other_kind(param, arg));
+            }
             if arg.shape().len() != param.dims.len() {
                 return Err(self.error(&format!(
                     "`{}` must have {} dimensions, but has {} (shape {:?})",
@@ -78,10 +81,9 @@ impl Signature {
     }
 
     fn check_places(&self, args: &[Arg<'_>]) -> Result<()> {
-        match args.split_first() {
-            Some((first, others)) if !others.iter().all(|arg| arg.memory().is_beside(first.memory())) => {
-                Err(self.scattered(args))
-            }
+        let mut places = args.iter().filter(|arg| !arg.is_scalar()).map(Arg::memory);
+        match places.next() {
+            Some(first) if !places.all(|memory| memory.is_beside(first)) => Err(self.scattered(args)),
             _ => Ok(()),
         }
     }
@@ -132,9 +134,19 @@ impl Signature {
     }
 
     #[cold]
+    fn other_kind(&self, param: &Param, arg: &Arg<'_>) -> Error {
+        let name = param.name;
+        self.error(&match arg.is_scalar() {
+            true => format!("`{name}` must be a tensor of {} dimensions, but is a scalar, an f32", param.dims.len()),
+            false => format!("`{name}` must be a scalar, an f32, but is a tensor of shape {:?}", arg.shape()),
+        })
+    }
+
+    #[cold]
     fn scattered(&self, args: &[Arg<'_>]) -> Error {
         let place = |(param, arg): (&Param, &Arg<'_>)| format!("`{}` is {}", param.name, arg.memory());
-        let places: Vec<String> = self.params.iter().zip(args).map(place).collect();
+        let tensors = self.params.iter().zip(args).filter(|(param, _)| !param.is_scalar());
+        let places: Vec<String> = tensors.map(place).collect();
         self.error(&format!("its tensors must be in one place, but {}; copy them to one device", places.join(", ")))
     }
 

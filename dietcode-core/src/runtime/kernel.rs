@@ -4,6 +4,8 @@ use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use super::arg::Arg;
+#[cfg(feature = "cuda")]
+use super::arg::place;
 use super::cuda::CudaTableSource;
 #[cfg(feature = "cuda")]
 use super::cuda::{devices, memory::Memory};
@@ -51,7 +53,7 @@ impl Kernel {
             return Ok(());
         }
         #[cfg(feature = "cuda")]
-        if let Some(Memory::Device(context, _)) = args.first().map(Arg::memory) {
+        if let Some(Memory::Device(context, _)) = place(args) {
             // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
             // the same device and that the output is apart from the inputs.
             return unsafe { devices::call::call(self.name(), self.cuda, context, &shape, args) };
@@ -76,8 +78,8 @@ impl Kernel {
     /// The values of the shape variables, once everything about the call has been checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if an element
-    /// type, a rank or an extent does not fit, an index would leave its tensor, the output overlaps an input, or the tensors
+    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a scalar or a tensor
+    /// stands where the other should, an element type, a rank or an extent does not fit, an index would leave its tensor, the output overlaps an input, or the tensors
     /// are not all in one place.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
         let mut shape = Shape::new();

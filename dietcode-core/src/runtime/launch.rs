@@ -15,7 +15,7 @@ use crate::{Result, abi};
 /// call, so a call ends even if all helpers are busy elsewhere.
 ///
 /// # Safety
-/// `buffers` has one pointer per parameter, `strides` one entry per dimension of each parameter, `shape` one entry per
+/// `buffers` has one pointer per parameter, `strides` one entry per dimension of each tensor, `shape` one entry per
 /// shape variable, as [`abi::Run`] says; every element that the micro-kernel touches at that shape exists, the output is
 /// apart from all inputs and from everything other threads use, and this CPU has the micro-kernel's features.
 ///

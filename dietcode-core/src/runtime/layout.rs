@@ -15,9 +15,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// That of one value.
+    pub(super) const SCALAR: Layout = Layout { rank: 0, shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
+
     /// The dense layout of a shape.
     pub(super) fn row_major(shape: &[usize]) -> Result<Layout> {
-        let mut layout = Layout { rank: rank_of(shape)?, shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
+        let mut layout = Layout { rank: rank_of(shape)?, ..Layout::SCALAR };
         let mut stride = 1_usize;
         for dim in (0..shape.len()).rev() {
             layout.shape[dim] = shape[dim];

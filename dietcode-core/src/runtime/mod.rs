@@ -1,7 +1,7 @@
 //! What a program that calls kernels needs: tensors, the checks of a call, the threads, the launch.
 //!
-//! A call walks down this list once: [`TensorRef`] and [`TensorMut`] borrow the caller's memory, [`Kernel::bind`]
-//! checks them against the nest's [`Signature`] and reads off the shape variables, the kernel's dispatcher picks a
+//! A call walks down this list once: [`TensorRef`] and [`TensorMut`] borrow the caller's memory, [`Arg`] holds one of them or
+//! a scalar, [`Kernel::bind`] checks them against the nest's [`Signature`] and reads off the shape variables, the kernel's dispatcher picks a
 //! micro-kernel, and [`launch`] carries out its tiles on [`threads`] threads. With one thread nothing on that way
 //! allocates.
 mod aligned;

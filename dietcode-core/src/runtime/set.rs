@@ -4,6 +4,8 @@
 //! micro-kernel for each kernel that it serves, and whoever calls says which one is to run.
 
 use super::arg::Arg;
+#[cfg(feature = "cuda")]
+use super::arg::place;
 use super::cuda::CudaMicroKernel;
 #[cfg(feature = "cuda")]
 use super::cuda::{devices, memory::Memory};
@@ -106,7 +108,7 @@ impl Kernel {
             return Ok(());
         }
         #[cfg(feature = "cuda")]
-        if let Some(Memory::Device(context, _)) = args.first().map(Arg::memory) {
+        if let Some(Memory::Device(context, _)) = place(args) {
             let micro_kernel = entry.cuda.as_ref().ok_or_else(|| self.not_served("CUDA devices"))?;
             // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
             // the same device and that the output is apart from the inputs; the micro-kernel is one of this nest.

@@ -40,17 +40,24 @@ pub struct ShapeVar {
     pub dim: usize,
 }
 
-/// A tensor parameter.
+/// A parameter: a tensor or, without extents, a scalar.
 #[derive(Debug)]
 pub struct Param {
     /// Its name.
     pub name: &'static str,
     /// The type of its elements.
     pub dtype: DType,
-    /// Its extents, outermost first.
+    /// Its extents, outermost first; a scalar has none, and is an `f32`.
     pub dims: &'static [Affine],
     /// Whether the kernel writes it.
     pub mutable: bool,
+}
+
+impl Param {
+    /// Whether a call passes one value for it, and no tensor.
+    pub(super) const fn is_scalar(&self) -> bool {
+        self.dims.is_empty()
+    }
 }
 
 /// A loop, `for name in 0..extent`.

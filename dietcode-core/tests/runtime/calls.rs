@@ -63,7 +63,7 @@ fn wrong_rank_is_an_error() {
 fn wrong_number_or_kind_of_tensors_is_an_error() {
     let x = Tensor::<f32>::zeros(&[1, 1]).unwrap();
     let one = fake::GOOD.call(&mut [x.view().into()]).unwrap_err();
-    assert_eq!(one.to_string(), "dense: it takes 3 tensors, but was called with 1");
+    assert_eq!(one.to_string(), "dense: it takes 3 arguments, but was called with 1");
     let inputs = fake::GOOD.call(&mut [x.view().into(), x.view().into(), x.view().into()]).unwrap_err();
     assert_eq!(inputs.to_string(), "dense: `y` is the output, a TensorMut, but was given as the other");
 }

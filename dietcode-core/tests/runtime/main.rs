@@ -8,5 +8,6 @@ mod fake;
 mod launches;
 #[cfg(feature = "ndarray")]
 mod ndarrays;
+mod scalars;
 mod thread_settings;
 mod views;

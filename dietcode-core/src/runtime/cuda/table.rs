@@ -5,12 +5,12 @@
 //!
 //! A launch takes, as `cuLaunchKernel` does, an array of pointers to its parameters, in this order:
 //!
-//! | parameter                                                                 | type                    |
-//! |---------------------------------------------------------------------------|-------------------------|
-//! | each tensor in declaration order                                          | pointer to its elements |
-//! | the workspace, if [`CudaMicroKernel::uses_workspace`]                     | pointer                 |
-//! | each tensor's strides in elements, of all its dimensions but the last     | `i64` each              |
-//! | the shape variables in declaration order                                  | `i32` each              |
+//! | parameter                                                             | type                                           |
+//! |-----------------------------------------------------------------------|------------------------------------------------|
+//! | each parameter of the nest in declaration order                       | pointer to a tensor's elements, or an `f32`    |
+//! | the workspace, if [`CudaMicroKernel::uses_workspace`]                 | pointer                                        |
+//! | each tensor's strides in elements, of all its dimensions but the last | `i64` each                                     |
+//! | the shape variables in declaration order                              | `i32` each                                     |
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use crate::runtime::Arg;
+use crate::runtime::arg::Value;
 use crate::runtime::inline::Inline;
 use crate::runtime::layout::MAX_RANK;
 use crate::runtime::signature::{MAX_PARAMS, MAX_SHAPE_VARS};
@@ -15,7 +16,7 @@ pub(super) const MOST: i64 = i32::MAX as i64 - (1 << 20);
 
 /// The values; a launch gets pointers to them.
 pub(super) struct Params {
-    tensors: Inline<*mut c_void, MAX_PARAMS>,
+    args: Inline<Value, MAX_PARAMS>,
     workspace: Option<*mut c_void>,
     strides: Inline<i64, MAX_STRIDES>,
     shape: Inline<i32, MAX_SHAPE_VARS>,
@@ -25,10 +26,9 @@ impl Params {
     /// The parameters of these arguments; the position and the value of a shape variable that is more than
     /// [`MOST`] if there is one.
     pub(super) fn new(args: &[Arg<'_>], shape: &[i64]) -> Result<Params, (usize, i64)> {
-        let mut params =
-            Params { tensors: Inline::new(), workspace: None, strides: Inline::new(), shape: Inline::new() };
+        let mut params = Params { args: Inline::new(), workspace: None, strides: Inline::new(), shape: Inline::new() };
         for arg in args {
-            params.tensors.push(arg.data());
+            params.args.push(arg.value());
             let outer = arg.strides().len().saturating_sub(1);
             arg.strides()[..outer].iter().for_each(|stride| params.strides.push(*stride as i64));
         }
@@ -47,7 +47,12 @@ impl Params {
     /// As a launch takes them: each is read from behind its pointer.
     pub(super) fn pointers(&self) -> Inline<*mut c_void, { MAX_PARAMS + 1 + MAX_STRIDES + MAX_SHAPE_VARS }> {
         let mut pointers = Inline::new();
-        self.tensors.iter().for_each(|tensor| pointers.push(pointer(tensor)));
+        self.args.iter().for_each(|arg| {
+            pointers.push(match arg {
+                Value::Tensor(address) => pointer(address),
+                Value::Scalar(scalar) => pointer(scalar),
+            });
+        });
         self.workspace.iter().for_each(|workspace| pointers.push(pointer(workspace)));
         self.strides.iter().for_each(|stride| pointers.push(pointer(stride)));
         self.shape.iter().for_each(|variable| pointers.push(pointer(variable)));

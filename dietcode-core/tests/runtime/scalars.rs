@@ -1,0 +1,197 @@
+//! Calls with scalars: `y = alpha · x + beta · y`, which every place is handed in its own way.
+
+use std::ffi::c_void;
+use std::slice;
+
+use dietcode_core::abi::{MicroKernel, Table};
+use dietcode_core::runtime::{Affine, Arg, DType, Kernel, Loop, Param, ShapeVar, Signature, TableSource, Tensor};
+
+const M: Affine = Affine { terms: &[(0, 1)], constant: 0 };
+const N: Affine = Affine { terms: &[(1, 1)], constant: 0 };
+
+const BLEND: Signature = Signature {
+    name: "blend",
+    source_hash: 0x5678,
+    shape_vars: &[ShapeVar { name: "M", param: 1, dim: 0 }, ShapeVar { name: "N", param: 1, dim: 1 }],
+    params: &[
+        Param { name: "alpha", dtype: DType::F32, dims: &[], mutable: false },
+        Param { name: "x", dtype: DType::F32, dims: &[M, N], mutable: false },
+        Param { name: "beta", dtype: DType::F32, dims: &[], mutable: false },
+        Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
+    ],
+    loops: &[Loop { name: "i", extent: M, reduce: false }, Loop { name: "j", extent: N, reduce: false }],
+    bounds: &[],
+};
+
+unsafe extern "C" fn rows(shape: *const i64) -> i64 {
+    // SAFETY: a shape of `blend` has two variables.
+    unsafe { *shape }
+}
+
+/// A row of `y` a tile.
+unsafe extern "C" fn run(
+    buffers: *const *mut c_void,
+    strides: *const i64,
+    shape: *const i64,
+    _: *mut c_void,
+    begin: i64,
+    end: i64,
+) {
+    // SAFETY: the launch hands over what the signature of `blend` says.
+    unsafe {
+        let [alpha, x, beta, y] = [0, 1, 2, 3].map(|p| (*buffers.add(p)).cast::<f32>());
+        let strides = slice::from_raw_parts(strides, 4);
+        assert_eq!((strides[1], strides[3]), (1, 1));
+        blend(*alpha, (x, strides[0]), *beta, (y, strides[2]), begin..end, *shape.add(1));
+    }
+}
+
+/// Some rows of it; tensors are first elements and distances of rows.
+///
+/// # Safety
+/// All their elements are there.
+unsafe fn blend(
+    alpha: f32,
+    x: (*const f32, i64),
+    beta: f32,
+    y: (*mut f32, i64),
+    rows: std::ops::Range<i64>,
+    columns: i64,
+) {
+    for i in rows {
+        for j in 0..columns {
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let to = y.0.offset((i * y.1 + j) as isize);
+                *to = alpha * *x.0.offset((i * x.1 + j) as isize) + beta * *to;
+            }
+        }
+    }
+}
+
+static MICRO_KERNELS: [MicroKernel; 1] =
+    [MicroKernel { name: c"rows".as_ptr(), cpu_features: 0, scratch_bytes: 0, grid: rows, run }];
+static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 1 };
+static LINKED: TableSource = TableSource::Linked(&TABLE);
+#[cfg(not(feature = "cuda"))]
+static DEVICE: dietcode_core::runtime::cuda::CudaTableSource =
+    dietcode_core::runtime::cuda::CudaTableSource::Skipped("there is no device here");
+
+static KERNEL: Kernel = Kernel { signature: BLEND, table: &LINKED, dispatch: |_| 0, cuda: &DEVICE };
+
+fn tensors() -> (Tensor<f32>, Tensor<f32>) {
+    let x = Tensor::from_fn(&[5, 3], |at| at as f32).unwrap();
+    (x, Tensor::full(&[5, 3], 100.0).unwrap())
+}
+
+fn expected(alpha: f32, beta: f32) -> Vec<f32> {
+    (0..15).map(|at| alpha * at as f32 + beta * 100.0).collect()
+}
+
+fn error(args: &mut [Arg<'_>]) -> String {
+    KERNEL.call(args).unwrap_err().to_string()
+}
+
+#[test]
+fn scalars_stand_in_their_places() {
+    for (alpha, beta) in [(2.0, 0.5), (0.0, 1.0), (-1.0, f32::MIN_POSITIVE)] {
+        let (x, mut y) = tensors();
+        KERNEL.call(&mut [alpha.into(), x.view().into(), beta.into(), y.view_mut().into()]).unwrap();
+        assert_eq!(y.as_slice(), expected(alpha, beta), "{alpha} {beta}");
+    }
+}
+
+#[test]
+fn a_scalar_and_a_tensor_are_not_the_same() {
+    let (x, mut y) = tensors();
+    let one = Tensor::from_slice(&[1.0_f32], &[]).unwrap();
+    assert_eq!(
+        error(&mut [one.view().into(), x.view().into(), 1.0.into(), y.view_mut().into()]),
+        "blend: `alpha` must be a scalar, an f32, but is a tensor of shape []"
+    );
+    assert_eq!(
+        error(&mut [1.0.into(), 1.0.into(), 1.0.into(), y.view_mut().into()]),
+        "blend: `x` must be a tensor of 2 dimensions, but is a scalar, an f32"
+    );
+    assert_eq!(
+        error(&mut [1.0.into(), x.view().into(), 1.0.into(), 1.0.into()]),
+        "blend: `y` must be a tensor of 2 dimensions, but is a scalar, an f32"
+    );
+    assert_eq!(
+        error(&mut [x.view().into(), y.view_mut().into()]),
+        "blend: it takes 4 arguments, but was called with 2"
+    );
+}
+
+#[test]
+fn a_scalar_prints_as_what_it_is() {
+    let scalar = Arg::from(1.5);
+    assert_eq!(format!("{scalar:?}"), "Arg { scalar: 1.5 }");
+    assert!(scalar.is_scalar() && scalar.shape().is_empty() && !scalar.is_mutable());
+}
+
+#[cfg(feature = "cuda")]
+use device::DEVICE;
+
+/// The same on the emulated device.
+#[cfg(feature = "cuda")]
+mod device {
+    use std::ffi::{c_char, c_int, c_void};
+
+    use dietcode_core::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, CudaTensor, Device};
+    use dietcode_core::runtime::{Input, Output};
+
+    use super::{KERNEL, blend, expected, tensors};
+
+    unsafe extern "C" fn whole(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+        // SAFETY: each parameter is read as what it is: scalars as themselves, tensors as pointers.
+        unsafe {
+            let scalar = |at: usize| *(*args.add(at)).cast::<f32>();
+            let pointer = |at: usize| *(*args.add(at)).cast::<*mut f32>();
+            let stride = |at: usize| *(*args.add(at)).cast::<i64>();
+            let var = |at: usize| i64::from(*(*args.add(at)).cast::<i32>());
+            blend(scalar(0), (pointer(1), stride(4)), scalar(2), (pointer(3), stride(5)), 0..var(6), var(7));
+        }
+        0
+    }
+
+    static TABLE: CudaTable = CudaTable {
+        micro_kernels: &[CudaMicroKernel {
+            name: "whole",
+            launches: &[CudaLaunch {
+                symbol: "whole",
+                threads: 32,
+                shared_bytes: 0,
+                blocks: |_| 1,
+                persistent: false,
+                host: Some(whole),
+            }],
+            uses_workspace: false,
+            workspace_bytes: |_| 0,
+            image: None,
+        }],
+        dispatch: |_, _| 0,
+    };
+    pub(super) static DEVICE: CudaTableSource = CudaTableSource::Linked(&TABLE);
+
+    #[test]
+    fn scalars_go_where_the_tensors_are() {
+        let (x, y) = tensors();
+        let device = Device::cuda_host();
+        let (x, mut y) = (CudaTensor::upload(&device, &x).unwrap(), CudaTensor::upload(&device, &y).unwrap());
+        let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), Output::from(&mut y).into()];
+        KERNEL.call(args).unwrap();
+        assert_eq!(y.download().unwrap().as_slice(), expected(2.0, 0.5));
+    }
+
+    #[test]
+    fn a_scalar_has_no_place_that_an_error_could_name() {
+        let (x, mut y) = tensors();
+        let x = CudaTensor::upload(&Device::cuda_host(), &x).unwrap();
+        let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), y.view_mut().into()];
+        assert_eq!(
+            KERNEL.call(args).unwrap_err().to_string(),
+            "blend: its tensors must be in one place, but `x` is on cuda-host, `y` is in host memory; copy them to one device"
+        );
+    }
+}
