@@ -17,7 +17,7 @@ pub struct Baselines {
 /// Somebody in a comparison.
 #[derive(Clone, Debug)]
 pub struct Contestant {
-    /// `dietcode`, `naive`, `matrixmultiply`, `blas:NAME`, `peak`.
+    /// `dietcode`, `naive`, `matrixmultiply`, `blas:NAME` (`blas:NAME on copies` of matrices as no BLAS takes them), `peak`.
     pub name: String,
     /// How it is called.
     pub implementation: Implementation,
@@ -78,8 +78,14 @@ impl Baselines {
         let gemm = Gemm::of(lab.def(), instance).filter(|_| instance.dtypes.iter().all(|dtype| *dtype == DType::F32));
         let Some(gemm) = gemm else { return contestants };
         contestants.push(contestant("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
-        if let Some(library) = self.blas.as_ref().filter(|_| gemm.blas_can()) {
-            let name = format!("blas:{}", library.name);
+        // Copies are made in each call: who has interleaved matrices has no other way to a BLAS.
+        let how = match (gemm.blas_can(), gemm.blas_can_on_copies()) {
+            (true, _) => Some(""),
+            (_, true) => Some(" on copies"),
+            _ => None,
+        };
+        if let (Some(library), Some(how)) = (&self.blas, how) {
+            let name = format!("blas:{}{how}", library.name);
             contestants.push(contestant(&name, Implementation::Blas { library: library.clone(), gemm }));
         }
         contestants

@@ -3,8 +3,16 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::Instance;
+
+/// The elements that a parameter has before a call, without end: random, unless it is a scalar whose value is given.
+pub(super) fn elements(instance: &Instance, seed: u64, param: usize) -> impl Iterator<Item = f32> {
+    let given = instance.scalars.get(param).copied().flatten();
+    random(seed, param).map(move |number| given.unwrap_or(number))
+}
+
 /// Uniform in [-1, 1) but never zero, also not as a number of 16 bits: a zero hides what multiplies it.
-pub(super) fn random(seed: u64, param: usize) -> impl Iterator<Item = f32> {
+fn random(seed: u64, param: usize) -> impl Iterator<Item = f32> {
     let mut rng = StdRng::seed_from_u64(seed ^ (param as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     std::iter::repeat_with(move || match rng.random_range(-1.0f32..1.0) {
         0.0 => 0.5,

@@ -3,6 +3,7 @@
 use dietcode_syntax::{Affine, DType, Expr, KernelDef};
 use serde::{Deserialize, Serialize};
 
+use crate::ir::holds;
 use crate::{Error, Result};
 
 /// What a worker needs to know of a kernel to call it at a shape.
@@ -17,9 +18,13 @@ pub struct Instance {
     pub dtypes: Vec<DType>,
     /// Which parameter is written.
     pub output: usize,
-    /// Whether the nest reads what the output held before (`y[i] += …`).
+    /// Whether the nest reads what the output held before (`y[i] += …`). What a choice by a given scalar does not take, is not
+    /// read.
     pub reads_output: bool,
-    /// Arithmetic operations of one call.
+    /// The value of each parameter that is a scalar, if it is given; the others are random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scalars: Vec<Option<f32>>,
+    /// Arithmetic operations of one call. A sum under a condition counts as taken.
     pub flops: f64,
 }
 
@@ -57,9 +62,26 @@ impl Instance {
             dims,
             dtypes: def.params.iter().map(|param| param.dtype).collect(),
             output: def.output,
-            reads_output: reads_output(def),
+            reads_output: reads_output(def, &[]),
+            scalars: Vec::new(),
             flops: flops(def, &extents),
         })
+    }
+
+    /// The same with given values of scalars, by name; the others stay random.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no such scalar.
+    pub fn with_scalars(mut self, def: &KernelDef, values: &[(&str, f32)]) -> Result<Instance> {
+        self.scalars.resize(def.params.len(), None);
+        for (name, value) in values {
+            let at = def.params.iter().position(|param| param.name == *name && param.dims.is_empty());
+            let at = at.ok_or_else(|| Error::input(format!("`{}` has no scalar `{name}`", def.name)))?;
+            self.scalars[at] = Some(*value);
+        }
+        self.reads_output = reads_output(def, &self.scalars);
+        Ok(self)
     }
 
     /// The strides of all parameters, as [`crate::abi::Run`] takes them.
@@ -112,13 +134,29 @@ pub(crate) fn evaluate(affine: &Affine, value: impl Fn(&str) -> Option<i64>) -> 
     affine.terms.iter().try_fold(affine.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(value(name)?)?))
 }
 
-fn reads_output(def: &KernelDef) -> bool {
+fn reads_output(def: &KernelDef, scalars: &[Option<f32>]) -> bool {
     let reduction = def.reduction.as_ref().map(|r| [&r.init, &r.update]);
-    reduction.into_iter().flatten().chain([&def.epilogue]).any(|e| reads(e, def.output))
+    reduction.into_iter().flatten().chain([&def.epilogue]).any(|e| reads(e, def.output, scalars))
 }
 
-fn reads(expr: &Expr, param: usize) -> bool {
-    matches!(expr, Expr::Load { param: p, .. } if *p == param) || children(expr).iter().any(|e| reads(e, param))
+/// Whether an expression reads a parameter; of a choice by given scalars, only the side that is taken.
+fn reads(expr: &Expr, param: usize, scalars: &[Option<f32>]) -> bool {
+    if let Expr::Select { op, lhs, rhs, then, otherwise } = expr
+        && let (Some(lhs), Some(rhs)) = (given(lhs, scalars), given(rhs, scalars))
+    {
+        return reads(if holds(*op, &lhs, &rhs) { then } else { otherwise }, param, scalars);
+    }
+    matches!(expr, Expr::Load { param: p, .. } if *p == param)
+        || children(expr).iter().any(|e| reads(e, param, scalars))
+}
+
+/// The value of a literal, or of a scalar that is given.
+fn given(expr: &Expr, scalars: &[Option<f32>]) -> Option<f32> {
+    match expr {
+        Expr::Literal(value) => Some(*value as f32),
+        Expr::Load { param, .. } => scalars.get(*param).copied().flatten(),
+        _ => None,
+    }
 }
 
 /// Operations as they are counted for throughput: one per arithmetic operator, method or comparison.

@@ -6,11 +6,13 @@
 //! | BLIS     | `cblas_sgemm`, `bli_*`                                                     |
 //! | MKL      | `cblas_sgemm`, `MKL_*`                                                     |
 
+use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::copies::Copies;
 use super::{Gemm, Matrix};
 use crate::measure::Failure;
 
@@ -39,6 +41,8 @@ pub struct BlasLibrary {
 /// A loaded BLAS.
 pub struct Blas {
     sgemm: Sgemm,
+    /// Of matrices as no BLAS takes them.
+    copies: RefCell<Copies>,
     _library: libloading::Library,
 }
 
@@ -76,17 +80,39 @@ impl Blas {
         let missing = || Failure::Load { message: format!("{} has no cblas_sgemm", library.library.display()) };
         let sgemm = find_sgemm(&loaded).ok_or_else(missing)?;
         set_threads(&loaded, threads);
-        Ok(Blas { sgemm, _library: loaded })
+        Ok(Blas { sgemm, copies: RefCell::default(), _library: loaded })
     }
 
-    /// Carries out a product.
+    /// Carries out a product: on copies of the matrices where [`Gemm::blas_can`] does not hold.
     ///
     /// # Safety
     ///
-    /// `buffers` has one tensor per parameter of the nest that `gemm` was made from, at the same instance, and
-    /// [`Gemm::blas_can`] holds.
+    /// `buffers` has one tensor per parameter of the nest that `gemm` was made from, at the same instance; scalars are in this
+    /// process's memory.
     pub(in crate::measure) unsafe fn run(&self, gemm: &Gemm, buffers: &[*mut c_void]) {
-        let Some(call) = Call::of(gemm) else { return };
+        // SAFETY: as the caller vouches.
+        let factors = unsafe { [gemm.alpha.value(buffers), gemm.beta.value(buffers)] };
+        if let Some(call) = Call::of(gemm) {
+            // SAFETY: as above.
+            return unsafe { self.multiply(gemm, &call, factors, buffers) };
+        }
+        let dense = Copies::gemm(gemm);
+        let Some(call) = Call::of(&dense) else { return };
+        let mut copies = self.copies.borrow_mut();
+        // SAFETY: as above; the copies are the tensors of the dense product.
+        unsafe {
+            let own = copies.fill(gemm, factors[1] != 0.0, buffers);
+            self.multiply(&dense, &call, factors, &own);
+            copies.write_back(gemm, buffers);
+        }
+    }
+
+    /// One call of the library for each product.
+    ///
+    /// # Safety
+    ///
+    /// As [`Blas::run`]; the call was made of the product.
+    unsafe fn multiply(&self, gemm: &Gemm, call: &Call, [alpha, beta]: [f32; 2], buffers: &[*mut c_void]) {
         gemm.for_each_product(|a, b, c| {
             let (a, b) = if call.swapped { (b, a) } else { (a, b) };
             let at = |param: usize, offset: i64| {
@@ -94,16 +120,15 @@ impl Blas {
                 unsafe { buffers[param].cast::<f32>().offset(offset as isize) }
             };
             let (a, b, c) = (at(call.a.param, a), at(call.b.param, b), at(gemm.c.param, c));
-            let beta = if gemm.accumulate { 1.0 } else { 0.0 };
             let (ta, tb) = (call.a.transpose, call.b.transpose);
             let [m, n, k, lda, ldb, ldc] = [call.m, call.n, gemm.k, call.a.leading, call.b.leading, call.ldc];
             // SAFETY: as the caller vouches; the leading dimensions are those of the tensors.
             unsafe {
                 match self.sgemm {
-                    Sgemm::Long(f) => f(ROW_MAJOR, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc),
+                    Sgemm::Long(f) => f(ROW_MAJOR, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
                     Sgemm::Int(f) => {
                         let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|i| i as c_int);
-                        f(ROW_MAJOR, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+                        f(ROW_MAJOR, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
                     }
                 }
             }
@@ -119,6 +144,11 @@ impl Gemm {
                 .iter()
                 .all(|i| *i <= i64::from(c_int::MAX))
         })
+    }
+
+    /// Whether `sgemm` takes copies of the matrices, see [`Blas::run`].
+    pub fn blas_can_on_copies(&self) -> bool {
+        Copies::gemm(self).blas_can()
     }
 }
 
@@ -233,13 +263,14 @@ fn own_name(library: &libloading::Library) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::baselines::{Batch, Coefficient};
 
     fn matrix(row: i64, col: i64) -> Matrix {
         Matrix { param: 0, offset: 0, row, col }
     }
 
     fn gemm(a: Matrix, b: Matrix, c: Matrix) -> Gemm {
-        Gemm { m: 5, n: 7, k: 11, a, b, c, accumulate: false, batch: vec![] }
+        Gemm { m: 5, n: 7, k: 11, a, b, c, alpha: Coefficient::One, beta: Coefficient::Zero, batch: vec![] }
     }
 
     #[test]
@@ -256,6 +287,34 @@ mod tests {
         assert_eq!((call.swapped, call.m, call.n, call.ldc), (true, 7, 5, 5));
         assert_eq!((call.a.transpose, call.a.leading), (NO_TRANSPOSE, 11));
         assert_eq!((call.b.transpose, call.b.leading), (TRANSPOSE, 11));
+    }
+
+    /// Two matrices of a batch, element by element.
+    #[test]
+    fn interleaved_matrices_are_copied_and_written_back() {
+        let (m, n, k, batch) = (2, 3, 4, 5);
+        let interleaved = |param, cols: i64| Matrix { param, offset: 0, row: cols * batch, col: batch };
+        let [a, b, c] = [interleaved(0, k), interleaved(1, n), interleaved(2, n)];
+        let batches = vec![Batch { extent: batch, a: 1, b: 1, c: 1 }];
+        let gemm = Gemm { m, n, k, a, b, c, alpha: Coefficient::One, beta: Coefficient::One, batch: batches };
+        assert!(!gemm.blas_can() && Copies::gemm(&gemm).blas_can());
+        let mut tensors =
+            [m * k, k * n, m * n].map(|matrix| (0..matrix * batch).map(|at| at as f32).collect::<Vec<_>>());
+        let before = tensors.clone();
+        let buffers = tensors.each_mut().map(|tensor| tensor.as_mut_ptr().cast::<c_void>());
+        let mut copies = Copies::default();
+        // SAFETY: the tensors are as large as the product says.
+        let own = unsafe { copies.fill(&gemm, true, &buffers) };
+        for (copy, (before, size)) in own.iter().zip(before.iter().zip([m * k, k * n, m * n])) {
+            for at in 0..size * batch {
+                // SAFETY: a copy is as large as its tensor.
+                let found = unsafe { copy.cast::<f32>().offset(at as isize).replace(-1.0) };
+                assert_eq!(found, before[(at % size * batch + at / size) as usize]);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { copies.write_back(&gemm, &buffers) };
+        assert!(tensors[2].iter().all(|x| *x == -1.0) && tensors[..2] == before[..2]);
     }
 
     #[test]

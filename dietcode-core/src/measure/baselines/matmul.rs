@@ -2,11 +2,16 @@
 //!
 //! ```text
 //! for batch…  for m  for n  c[…] = (0 | c[…]) + Σ_k a[…] · b[…]
+//! for batch…  for m  for n  c[…] = α · Σ_k a[…] · b[…] [+ β · c[…] unless β = 0]
 //! ```
 //!
-//! where every index is a bare sum of loop variables, so that each tensor is a matrix in its loops with two strides.
+//! where α and β are scalars, which a sum may depend on as BLAS has it (nothing is summed if α = 0), and every index is a bare sum of loop variables, so that each tensor is a matrix in its loops with two strides.
 //! Which loop is which follows from who uses it: both factors and the output: batch; output and one factor: a dimension
 //! of the product; both factors and not the output: the sum.
+
+mod coefficients;
+
+use std::ffi::c_void;
 
 use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, Role};
 use serde::{Deserialize, Serialize};
@@ -14,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::Instance;
 use crate::measure::instance::{contiguous, evaluate};
 
-/// `c = beta · c + a · b` for each entry of the batch; `a` is m × k, `b` is k × n, `c` is m × n.
+/// `c = alpha · a · b + beta · c` for each entry of the batch; `a` is m × k, `b` is k × n, `c` is m × n.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gemm {
     /// Rows of the product.
@@ -29,10 +34,40 @@ pub struct Gemm {
     pub b: Matrix,
     /// The product.
     pub c: Matrix,
-    /// Whether the product is added to what is there.
-    pub accumulate: bool,
+    /// What the product is multiplied with.
+    pub alpha: Coefficient,
+    /// What is added to the product: so many times what is there.
+    pub beta: Coefficient,
     /// Outer loops over products.
     pub batch: Vec<Batch>,
+}
+
+/// A factor of a whole product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Coefficient {
+    /// 0
+    Zero,
+    /// 1
+    One,
+    /// The value of the parameter of this number, an `f32`.
+    Param(usize),
+}
+
+impl Coefficient {
+    /// Its value in a call.
+    ///
+    /// # Safety
+    ///
+    /// `buffers` has a pointer per parameter of the nest; those of scalars are to an `f32` in this process's memory.
+    pub(in crate::measure) unsafe fn value(self, buffers: &[*mut c_void]) -> f32 {
+        match self {
+            Coefficient::Zero => 0.0,
+            Coefficient::One => 1.0,
+            // SAFETY: as the caller vouches.
+            Coefficient::Param(param) => unsafe { *buffers[param].cast::<f32>() },
+        }
+    }
 }
 
 /// A matrix inside a parameter, in elements.
@@ -65,23 +100,20 @@ impl Gemm {
     /// The product that a nest computes at an instance, if it is one.
     pub fn of(def: &KernelDef, instance: &Instance) -> Option<Gemm> {
         // The libraries' products that are called have one element type.
-        if def.params.iter().any(|param| param.dtype != def.params[def.output].dtype) {
+        let mut tensors = def.params.iter().filter(|param| !param.dims.is_empty());
+        if tensors.any(|param| param.dtype != def.params[def.output].dtype) {
             return None;
         }
-        let reduction = def.reduction.as_ref().filter(|_| def.epilogue == Expr::Acc)?;
+        let reduction = def.reduction.as_ref()?;
         let Expr::Binary(BinaryOp::Mul, left, right) = &reduction.update else { return None };
         let context = Context { def, instance };
         let (a, b) = (context.operand(left)?, context.operand(right)?);
         let c = context.access(def.output, &def.output_index)?;
-        let accumulate = match &reduction.init {
-            Expr::Literal(zero) if *zero == 0.0 => false,
-            Expr::Load { param, index } if *param == def.output && *index == def.output_index => true,
-            _ => return None,
-        };
+        let [alpha, beta] = coefficients::of(def, reduction)?;
         if a.param == c.param || b.param == c.param {
             return None;
         }
-        Some(Loops::classify(&context, &a, &b, &c)?.gemm(&a, &b, &c, accumulate))
+        Some(Loops::classify(&context, &a, &b, &c)?.gemm(&a, &b, &c, [alpha, beta]))
     }
 
     /// Calls `product` with the first elements of `a`, `b` and `c` of each product of the batch.
@@ -176,7 +208,7 @@ impl Loops {
         (loops.k.len() == 1).then_some(loops)
     }
 
-    fn gemm(self, a: &Access, b: &Access, c: &Access, accumulate: bool) -> Gemm {
+    fn gemm(self, a: &Access, b: &Access, c: &Access, [alpha, beta]: [Coefficient; 2]) -> Gemm {
         let one = Dim { extent: 1, a: 0, b: 0, c: 0 };
         let [m, n, k] = [&self.m, &self.n, &self.k].map(|of| of.first().copied().unwrap_or(one));
         let matrix = |of: &Access, row: i64, col: i64| Matrix { param: of.param, offset: of.offset, row, col };
@@ -187,7 +219,8 @@ impl Loops {
             a: matrix(a, m.a, k.a),
             b: matrix(b, k.b, n.b),
             c: matrix(c, m.c, n.c),
-            accumulate,
+            alpha,
+            beta,
             batch: self.batch,
         }
     }

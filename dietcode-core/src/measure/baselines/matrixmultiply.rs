@@ -14,6 +14,8 @@ pub(in crate::measure) unsafe fn run(gemm: &Gemm, buffers: &[*mut c_void]) {
         // SAFETY: the matcher computed the offset from an index inside the tensor.
         unsafe { buffers[param].cast::<f32>().offset(offset as isize) }
     };
+    // SAFETY: as the caller vouches.
+    let [alpha, beta] = [gemm.alpha, gemm.beta].map(|factor| unsafe { factor.value(buffers) });
     gemm.for_each_product(|a, b, c| {
         // SAFETY: as the caller vouches; the output is a tensor of its own.
         unsafe {
@@ -21,14 +23,14 @@ pub(in crate::measure) unsafe fn run(gemm: &Gemm, buffers: &[*mut c_void]) {
                 gemm.m as usize,
                 gemm.k as usize,
                 gemm.n as usize,
-                1.0,
+                alpha,
                 at(gemm.a.param, a),
                 gemm.a.row as isize,
                 gemm.a.col as isize,
                 at(gemm.b.param, b),
                 gemm.b.row as isize,
                 gemm.b.col as isize,
-                if gemm.accumulate { 1.0 } else { 0.0 },
+                beta,
                 at(gemm.c.param, c),
                 gemm.c.row as isize,
                 gemm.c.col as isize,

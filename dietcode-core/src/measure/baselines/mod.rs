@@ -3,9 +3,10 @@
 //! These are the only places that know the word *gemm*. The nest as it stands needs no code here: it is a translation
 //! unit like any other, of `codegen::c::naive`.
 pub mod blas;
+mod copies;
 mod matmul;
 pub(super) mod matrixmultiply;
 pub mod peak;
 
 pub use blas::{Blas, BlasLibrary};
-pub use matmul::{Batch, Gemm, Matrix};
+pub use matmul::{Batch, Coefficient, Gemm, Matrix};

@@ -16,7 +16,7 @@ use libloading::Library;
 
 use crate::measure::Failure;
 use crate::measure::baselines::blas::{Call, Factor};
-use crate::measure::baselines::{Gemm, Matrix};
+use crate::measure::baselines::{Coefficient, Gemm, Matrix};
 use crate::measure::cuda::libraries::{load_beside, of_wheels};
 
 /// Names of the library, the newest first.
@@ -92,9 +92,10 @@ impl CuBlas {
     /// Starts a product on the null stream.
     ///
     /// # Safety
-    /// `data` are the addresses of the tensors, dense, on the device of this thread, that the product was made from.
+    /// `data` are the addresses of the tensors, dense, on the device of this thread, that the product was made from, and of the
+    /// scalars in this process's memory.
     pub(super) unsafe fn launch(&self, product: &Product, data: &[*mut c_void]) -> Result<(), Failure> {
-        let Product { dtype, transposed, m, n, k, operands, batch, beta, tf32 } = *product;
+        let Product { dtype, transposed, m, n, k, operands, batch, alpha, beta, tf32 } = *product;
         let kind = match dtype {
             DType::F32 => 0,
             DType::F16 => 2,
@@ -103,8 +104,10 @@ impl CuBlas {
         let [a, b, c] = operands;
         let at = |operand: Operand| data[operand.param].wrapping_byte_add((operand.offset * dtype.bytes()) as usize);
         let [ta, tb] = transposed.map(c_int::from);
-        let (one, compute) = (1.0f32, if tf32 { COMPUTE_TF32 } else { COMPUTE_F32 });
-        let (alpha, beta) = ((&raw const one).cast(), (&raw const beta).cast());
+        let compute = if tf32 { COMPUTE_TF32 } else { COMPUTE_F32 };
+        // SAFETY: scalars are in this process's memory, as the caller vouches.
+        let factors = unsafe { [alpha.value(data), beta.value(data)] };
+        let (alpha, beta) = ((&raw const factors[0]).cast(), (&raw const factors[1]).cast());
         // SAFETY: as the caller vouches; the library reads the two factors, which are of f32 as its arithmetic is, at once.
         let status = unsafe {
             (self.functions.gemm)(
@@ -159,8 +162,8 @@ pub(super) struct Product {
     /// The factors and the result.
     operands: [Operand; 3],
     batch: c_int,
-    /// 1 if the product is added to what is there.
-    beta: f32,
+    alpha: Coefficient,
+    beta: Coefficient,
     tf32: bool,
 }
 
@@ -199,7 +202,8 @@ impl Product {
             k: c_int::try_from(gemm.k).ok()?,
             operands: [operand(&call.b, right)?, operand(&call.a, left)?, result],
             batch: c_int::try_from(batch).ok()?,
-            beta: if gemm.accumulate { 1.0 } else { 0.0 },
+            alpha: gemm.alpha,
+            beta: gemm.beta,
             tf32,
         })
     }

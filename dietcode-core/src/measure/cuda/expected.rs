@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::Expectation;
 use crate::ir::Name;
 use crate::measure::Instance;
-use crate::measure::inputs::random;
+use crate::measure::inputs;
 use crate::measure::instance::{evaluate, unflatten};
 use crate::reference::{self, Arithmetic, Tensors};
 use crate::{Result, frontend};
@@ -63,7 +63,7 @@ fn spatial_extents(def: &KernelDef, instance: &Instance) -> Vec<i64> {
 /// The tensors as a worker makes them, rounded to their element types.
 fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
     let tensor = |param: usize| {
-        let elements = random(seed, param).take(instance.elements(param));
+        let elements = inputs::elements(instance, seed, param).take(instance.elements(param));
         match instance.dtypes[param] {
             DType::F32 => elements.collect(),
             DType::F16 => elements.map(|x| f16::from_f32(x).to_f32()).collect(),

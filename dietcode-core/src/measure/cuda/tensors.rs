@@ -8,7 +8,7 @@ use dietcode_syntax::DType;
 use half::{bf16, f16};
 
 use crate::Result;
-use crate::measure::inputs::random;
+use crate::measure::inputs::elements;
 use crate::measure::{Failure, Instance};
 use crate::runtime::cuda::{CudaTensor, Device};
 use crate::runtime::{Arg, Element, Input, Output};
@@ -76,42 +76,48 @@ macro_rules! each {
     };
 }
 
-/// One instance's tensors.
+/// What is passed for a parameter.
+enum Argument {
+    Scalar(f32),
+    Tensor(AnyMemory),
+}
+
+/// One instance's tensors and scalars.
 pub(super) struct Tensors {
-    memory: Vec<AnyMemory>,
-    output: usize,
-    reads_output: bool,
+    inputs: Vec<Argument>,
+    /// It stands between the inputs, as the parameter of this number.
+    output: AnyMemory,
+    instance: Instance,
     seed: u64,
-    dtypes: Vec<DType>,
 }
 
 impl Tensors {
     /// Allocates them and fills the inputs; the output is poison.
     pub(super) fn new(device: &Device, instance: &Instance, gap: usize, seed: u64) -> Result<Tensors> {
-        let mut memory = Vec::new();
-        for (param, dtype) in instance.dtypes.iter().enumerate() {
-            let dims: Vec<usize> = instance.dims[param].iter().map(|n| *n as usize).collect();
-            memory.push(match dtype {
-                DType::F32 => AnyMemory::F32(Memory::new(device, dims, gap)?),
-                DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
-                DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
-            });
-        }
-        let (output, reads_output) = (instance.output, instance.reads_output);
-        let mut tensors = Tensors { memory, output, reads_output, seed, dtypes: instance.dtypes.clone() };
-        for param in (0..tensors.memory.len()).filter(|param| *param != output) {
-            each!(&mut tensors.memory[param], memory => memory.fill(Number::NAN, random(seed, param).map(Number::of)))?;
-        }
+        let memory = |param: usize| AnyMemory::new(device, instance, gap, param);
+        let input = |param: usize| {
+            let mut values = elements(instance, seed, param);
+            if instance.dims[param].is_empty() {
+                return Ok(Argument::Scalar(values.next().unwrap_or_default()));
+            }
+            let mut tensor = memory(param)?;
+            each!(&mut tensor, memory => memory.fill(Number::NAN, values.map(Number::of)))?;
+            Ok(Argument::Tensor(tensor))
+        };
+        let inputs = (0..instance.dims.len()).filter(|param| *param != instance.output).map(input);
+        let inputs = inputs.collect::<Result<_>>()?;
+        let output = memory(instance.output)?;
+        let mut tensors = Tensors { inputs, output, instance: instance.clone(), seed };
         tensors.poison()?;
         Ok(tensors)
     }
 
-    /// Makes the output ready for a call that is checked: what it is summed to, or else poison.
+    /// Makes the output ready for a call that is checked: what the nest reads of it, or else poison.
     pub(super) fn poison(&mut self) -> Result<()> {
-        let (seed, output, initial) = (self.seed, self.output, self.reads_output);
-        each!(&mut self.memory[output], memory => {
-            if initial {
-                memory.fill(Number::CANARY, random(seed, output).map(Number::of))
+        let Tensors { output, instance, seed, .. } = self;
+        each!(output, memory => {
+            if instance.reads_output {
+                memory.fill(Number::CANARY, elements(instance, *seed, instance.output).map(Number::of))
             } else {
                 memory.fill(Number::CANARY, std::iter::repeat(Number::POISON))
             }
@@ -120,15 +126,17 @@ impl Tensors {
 
     /// As arguments of a launch.
     pub(super) fn args(&mut self) -> Result<Vec<Arg<'_>>> {
-        let output = self.output;
-        let args = self.memory.iter_mut().enumerate();
-        args.map(|(param, memory)| each!(memory, memory => memory.arg(param == output))).collect()
+        let mut args: Vec<Arg<'_>> = self.inputs.iter_mut().map(Argument::arg).collect::<Result<_>>()?;
+        let output = each!(&mut self.output, memory => memory.arg(true))?;
+        args.insert(self.instance.output, output);
+        Ok(args)
     }
 
     /// The output's elements in row-major order, and how many of them are poison; or who wrote beside it.
     pub(super) fn read_output(&self) -> Result<Result<(Vec<f32>, usize), Failure>> {
-        let bytes = |element: usize| element as i64 * self.dtypes[self.output].bytes();
-        each!(&self.memory[self.output], memory => {
+        let param = self.instance.output;
+        let bytes = |element: usize| element as i64 * self.instance.dtypes[param].bytes();
+        each!(&self.output, memory => {
             let seen = memory.flat.download()?;
             let mut seen = seen.as_slice().to_vec();
             let mut found = Vec::with_capacity(memory.elements());
@@ -141,7 +149,7 @@ impl Tensors {
             Ok(match seen.iter().position(|element| !element.is(Number::CANARY)) {
                 None => Ok((found, poison)),
                 Some(at) => Err(Failure::OutOfBounds {
-                    param: self.output,
+                    param,
                     byte: bytes(at) - bytes(GUARD),
                     bytes: bytes(memory.elements()) as usize,
                 }),
@@ -151,10 +159,32 @@ impl Tensors {
 
     /// Bytes in device memory.
     pub(super) fn footprint(&self) -> usize {
-        let bytes = |(memory, dtype): (&AnyMemory, &DType)| {
-            each!(memory, memory => memory.flat.shape().iter().product::<usize>()) * dtype.bytes() as usize
-        };
-        self.memory.iter().zip(&self.dtypes).map(bytes).sum()
+        let tensors = self.inputs.iter().filter_map(|input| match input {
+            Argument::Tensor(tensor) => Some(tensor),
+            Argument::Scalar(_) => None,
+        });
+        let bytes = |tensor: &AnyMemory| each!(tensor, memory => memory.bytes());
+        tensors.chain([&self.output]).map(bytes).sum()
+    }
+}
+
+impl Argument {
+    fn arg(&mut self) -> Result<Arg<'_>> {
+        match self {
+            Argument::Scalar(value) => Ok(Arg::from(*value)),
+            Argument::Tensor(tensor) => each!(tensor, memory => memory.arg(false)),
+        }
+    }
+}
+
+impl AnyMemory {
+    fn new(device: &Device, instance: &Instance, gap: usize, param: usize) -> Result<AnyMemory> {
+        let dims: Vec<usize> = instance.dims[param].iter().map(|n| *n as usize).collect();
+        Ok(match instance.dtypes[param] {
+            DType::F32 => AnyMemory::F32(Memory::new(device, dims, gap)?),
+            DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
+            DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
+        })
     }
 }
 
@@ -170,6 +200,10 @@ impl<T: Number> Memory<T> {
 
     fn elements(&self) -> usize {
         self.dims.iter().product()
+    }
+
+    fn bytes(&self) -> usize {
+        self.flat.shape().iter().product::<usize>() * size_of::<T>()
     }
 
     /// Where the elements lie, in row-major order.

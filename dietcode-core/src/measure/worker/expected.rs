@@ -91,9 +91,10 @@ fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
     let mut buffers = tensors.pointers();
     buffers[instance.output] = values.as_mut_ptr().cast();
     buffers.push(bounds.as_mut_ptr().cast());
-    if let Some(initial) = &tensors.initial {
-        buffers.push(initial.as_ptr().cast_mut().cast::<c_void>());
-    }
+    // The oracle reads both sides of a choice, and takes one.
+    let unread = if tensors.initial.is_none() { vec![f32::NAN; elements] } else { Vec::new() };
+    let initial = tensors.initial.as_ref().unwrap_or(&unread);
+    buffers.push(initial.as_ptr().cast_mut().cast::<c_void>());
     // SAFETY: the buffers are as `codegen::c::reference` declares them; the reference is trusted.
     unsafe { library.launch(&buffers, &instance.strides(), &instance.shape, *threads)? };
     match numbers[elements..].iter().position(|bound| bound.is_nan()) {

@@ -9,7 +9,7 @@ use dietcode_syntax::DType;
 use super::elements::Elements;
 use super::guarded::Guarded;
 use crate::Result;
-use crate::measure::inputs::random;
+use crate::measure::inputs;
 use crate::measure::{Failure, Instance};
 
 /// One instance's tensors.
@@ -38,7 +38,7 @@ impl Tensors {
             }
             let input = Guarded::input(bytes)?;
             // SAFETY: that many elements fit, and a multiple of their size before a page's end is aligned.
-            unsafe { Elements::at(input.data(), *dtype, elements) }.store(random(seed, param));
+            unsafe { Elements::at(input.data(), *dtype, elements) }.store(inputs::elements(instance, seed, param));
             input.freeze();
             memory.push(input);
         }
@@ -47,7 +47,7 @@ impl Tensors {
         let strides = instance.strides();
         let mut tensors = Tensors { memory, strides, initial: None, output, output_dtype, output_elements };
         if instance.reads_output {
-            tensors.elements().store(random(seed, output));
+            tensors.elements().store(inputs::elements(instance, seed, output));
             tensors.initial = Some(tensors.output().into_owned());
         }
         Ok(tensors)

@@ -153,7 +153,7 @@ impl Tiled {
     }
 }
 
-/// The names of the inputs that a nest's update reads.
+/// The names of the tensors that a nest's update reads.
 fn inputs_of_update(def: &KernelDef) -> Vec<&str> {
     let mut names = Vec::new();
     if let Some(reduction) = &def.reduction {
@@ -164,6 +164,7 @@ fn inputs_of_update(def: &KernelDef) -> Vec<&str> {
 
 fn loads<'a>(e: &Expr, def: &'a KernelDef, names: &mut Vec<&'a str>) {
     match e {
+        Expr::Load { index, .. } if index.is_empty() => {}
         Expr::Load { param, .. } => names.push(&def.params[*param].name),
         Expr::Neg(a) => loads(a, def, names),
         Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|e| loads(e, def, names)),

@@ -72,7 +72,8 @@ fn a_dense_layer_is_a_product_with_a_transposed_factor() {
     assert_eq!((gemm.a.row, gemm.a.col), (11, 1));
     assert_eq!((gemm.b.row, gemm.b.col), (1, 11));
     assert_eq!((gemm.c.row, gemm.c.col), (7, 1));
-    assert!(gemm.batch.is_empty() && !gemm.accumulate);
+    assert_eq!([gemm.alpha, gemm.beta], [Coefficient::One, Coefficient::Zero]);
+    assert!(gemm.batch.is_empty());
 }
 
 #[test]
@@ -128,5 +129,5 @@ fn what_is_no_product_is_not_taken_for_one() {
     let accumulated = with(&|def| {
         def.reduction.as_mut().unwrap().init = Expr::Load { param: 2, index: def.output_index.clone() };
     });
-    assert!(accumulated.unwrap().accumulate);
+    assert_eq!(accumulated.unwrap().beta, Coefficient::One);
 }

@@ -55,7 +55,8 @@ fn carry_out(product: &Product, tensors: &mut [Vec<f64>]) {
                     })
                     .sum();
                 let place = element(c, entry, row, col, false);
-                tensors[c.param][place] = f64::from(product.beta) * tensors[c.param][place] + sum;
+                let before = if product.beta == Coefficient::One { tensors[c.param][place] } else { 0.0 };
+                tensors[c.param][place] = before + sum;
             }
         }
     }
