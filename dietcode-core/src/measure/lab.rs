@@ -53,7 +53,7 @@ impl Lab {
             None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` was not compiled", def.name))),
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
-        let seed = seed.unwrap_or_else(rand::random);
+        let seed = seed.unwrap_or_else(fresh_seed);
         Ok(Lab { def, target, builder, runner, reference, peak, seed })
     }
 
@@ -142,6 +142,11 @@ impl Lab {
         }
         Ok(None)
     }
+}
+
+/// A seed that nobody had before.
+pub fn fresh_seed() -> u64 {
+    rand::random()
 }
 
 /// Code for another CPU would only crash, candidate after candidate.

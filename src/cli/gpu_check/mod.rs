@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::dispatch::today;
-use dietcode::core::measure::Summary;
+use dietcode::core::measure::{Summary, fresh_seed};
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
 use dietcode::core::search::{CudaRecords, CudaTarget};
 use dietcode::core::target::cuda::ComputeCapability;
@@ -237,9 +237,4 @@ fn worker(device: CudaDevice) -> Result<Vec<OsString>> {
 fn make_folder(folder: &Path) -> Result<()> {
     let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be made", folder.display())).caused_by(e);
     std::fs::create_dir_all(folder).map_err(failed)
-}
-
-/// Another one each time; the run notes it.
-fn fresh_seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64 >> 10)
 }

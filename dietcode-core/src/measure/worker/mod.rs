@@ -19,7 +19,7 @@ use tensors::Tensors;
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request, VERSION};
-use super::{Failure, Instance, Job, Linked, NothingLinked, Sample};
+use super::{Failure, Instance, Job, Linked, NothingLinked, Sample, physical_memory};
 use crate::{Error, ErrorKind, Result};
 
 /// Instances stay prepared up to this much memory; what was used longest ago goes first.
@@ -169,10 +169,9 @@ fn broken(cause: &dyn std::fmt::Display) -> Error {
 
 /// A candidate that allocates without end fails alone, and a worker ends with the process that started it.
 fn limit_resources() {
-    // SAFETY: sysconf has no preconditions, the pointer is to an rlimit, and prctl is told to send a signal.
+    let memory = physical_memory();
+    // SAFETY: the pointers are to an rlimit, and prctl is told to send a signal.
     unsafe {
-        let memory =
-            (libc::sysconf(libc::_SC_PHYS_PAGES) as u64).saturating_mul(libc::sysconf(libc::_SC_PAGESIZE) as u64);
         let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
         libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
