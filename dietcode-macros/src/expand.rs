@@ -215,6 +215,28 @@ mod tests {
     }
 
     #[test]
+    fn scalars_are_taken_by_value_in_their_places() {
+        let (text, _) =
+            items("", "fn scale(x: &[f32; M], by: f32, y: &mut [f32; M]) { for i in 0..M { y[i] = by * x[i]; } }");
+        let input = "x : impl :: core :: convert :: Into < :: dietcode_core :: runtime ::";
+        for part in [
+            &format!("pub fn reference < 'a > ({input} TensorRef < 'a , f32 > > , by : f32 , y :"),
+            &format!("fn scale < 'a > ({input} Input < 'a , f32 > > , by : f32 , y :"),
+            "Arg :: from (by)",
+            "Param { name : \"by\" , dtype : :: dietcode_core :: runtime :: DType :: F32 , dims : & [] , mutable : false }",
+            "y [[(i) as usize]] = by * x [[(i) as usize]] ;",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("let by"), "{text}");
+        let (text, _) = items("", "fn scale(by: f16, y: &mut [f32; M]) { for i in 0..M { y[i] = f32::from(by); } }");
+        assert!(
+            text.contains("fn scale < 'a > (_ : f16 ,") && text.contains("use :: dietcode_core :: f16 ;"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_kernel_with_errors_leaves_items_of_the_right_names() {
         let (text, items) = items("", "fn f(self, (a, b): T, x: &[f32], y: &mut [f32; M]) -> u8 { loop {} }");
         let (call, module) = call_and_module(&items);

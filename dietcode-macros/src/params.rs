@@ -4,11 +4,22 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
 
-/// A parameter: its name, as written, whether it is the output, and the name of its element type, as written.
+/// A parameter: its name and the name of its element type, as written.
 pub(crate) struct Param {
     pub(crate) name: Ident,
-    pub(crate) mutable: bool,
+    pub(crate) kind: Kind,
     pub(crate) element: Ident,
+}
+
+/// How a parameter is taken.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    /// As a value.
+    Scalar,
+    /// As a tensor that is read.
+    Input,
+    /// As the tensor that is written.
+    Output,
 }
 
 /// The parameters of a function.
@@ -19,15 +30,19 @@ pub(crate) fn of(item: &ItemFn) -> Vec<Param> {
 /// One without a plain name or type is an error, and a stand-in for it is known by its position only.
 fn param(input: &FnArg) -> Param {
     let FnArg::Typed(typed) = input else {
-        return Param { name: format_ident!("_"), mutable: false, element: format_ident!("f32") };
+        return Param { name: format_ident!("_"), kind: Kind::Input, element: format_ident!("f32") };
     };
     let name = match &*typed.pat {
         Pat::Ident(pattern) => pattern.ident.clone(),
         _ => format_ident!("_"),
     };
-    let mutable = matches!(&*typed.ty, Type::Reference(ty) if ty.mutability.is_some());
-    let element = element(&typed.ty).unwrap_or_else(|| format_ident!("f32"));
-    Param { name, mutable, element }
+    let element = element(&typed.ty);
+    let kind = match &*typed.ty {
+        Type::Path(_) if element.is_some() => Kind::Scalar,
+        Type::Reference(ty) if ty.mutability.is_some() => Kind::Output,
+        _ => Kind::Input,
+    };
+    Param { name, kind, element: element.unwrap_or_else(|| format_ident!("f32")) }
 }
 
 /// `f16` of `&[[f16; K]; M]`, if it is a type that elements may have.
@@ -42,47 +57,62 @@ fn element(ty: &Type) -> Option<Ident> {
     }
 }
 
-/// `x: impl Into<Input<'a, f32>>, y: impl Into<Output<'a, f32>>`, where `of` says what they are made into.
+/// `alpha: f32, x: impl Into<Input<'a, f32>>, y: impl Into<Output<'a, f32>>`, where `of` says what tensors are made into.
 ///
 /// The element types are the user's tokens, so that `f16` is what it is where the nest stands.
 pub(crate) fn inputs(params: &[Param], of: fn(&Param) -> TokenStream) -> TokenStream {
     let inputs = params.iter().map(|param| {
-        let (name, ty) = (&param.name, of(param));
-        quote!(#name: impl ::core::convert::Into<#ty>)
+        let (name, ty) = (&param.name, taken(param, of));
+        quote!(#name: #ty)
     });
     quote!(#(#inputs),*)
 }
 
 /// [`inputs`] of a function that does not use them.
 pub(crate) fn unnamed(params: &[Param], of: fn(&Param) -> TokenStream) -> TokenStream {
-    let types = params.iter().map(of);
-    quote!(#(_: impl ::core::convert::Into<#types>),*)
+    let types = params.iter().map(|param| taken(param, of));
+    quote!(#(_: #types),*)
 }
 
-/// What a call takes: a tensor of the element type, wherever it is.
-pub(crate) fn operand(param: &Param) -> TokenStream {
-    let element = &param.element;
-    match param.mutable {
-        false => quote!(::dietcode_core::runtime::Input<'a, #element>),
-        true => quote!(::dietcode_core::runtime::Output<'a, #element>),
+fn taken(param: &Param, of: fn(&Param) -> TokenStream) -> TokenStream {
+    let ty = of(param);
+    match param.kind {
+        Kind::Scalar => ty,
+        Kind::Input | Kind::Output => quote!(impl ::core::convert::Into<#ty>),
     }
 }
 
-/// `[Arg::from(Into::<Input<'a, f32>>::into(x)), Arg::from(Into::<Output<'a, f32>>::into(y))]`
+/// What a call takes: a tensor of the element type, wherever it is, or a value.
+pub(crate) fn operand(param: &Param) -> TokenStream {
+    let element = &param.element;
+    match param.kind {
+        Kind::Scalar => quote!(#element),
+        Kind::Input => quote!(::dietcode_core::runtime::Input<'a, #element>),
+        Kind::Output => quote!(::dietcode_core::runtime::Output<'a, #element>),
+    }
+}
+
+/// `[Arg::from(alpha), Arg::from(Into::<Input<'a, f32>>::into(x)), Arg::from(Into::<Output<'a, f32>>::into(y))]`
 pub(crate) fn operands(params: &[Param]) -> TokenStream {
     let args = params.iter().map(|param| {
         let (name, ty) = (&param.name, operand(param));
-        quote!(::dietcode_core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
+        match param.kind {
+            Kind::Scalar => quote!(::dietcode_core::runtime::Arg::from(#name)),
+            Kind::Input | Kind::Output => {
+                quote!(::dietcode_core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
+            }
+        }
     });
     quote!([#(#args),*])
 }
 
-/// What the reference takes: a tensor in host memory.
+/// What the reference takes: a tensor in host memory, or a value.
 pub(crate) fn view(param: &Param) -> TokenStream {
     let element = &param.element;
-    match param.mutable {
-        false => quote!(::dietcode_core::runtime::TensorRef<'a, #element>),
-        true => quote!(::dietcode_core::runtime::TensorMut<'a, #element>),
+    match param.kind {
+        Kind::Scalar => quote!(#element),
+        Kind::Input => quote!(::dietcode_core::runtime::TensorRef<'a, #element>),
+        Kind::Output => quote!(::dietcode_core::runtime::TensorMut<'a, #element>),
     }
 }
 
@@ -96,19 +126,19 @@ pub(crate) fn imports(params: &[Param]) -> TokenStream {
 
 /// `let x: TensorRef<'a, f32> = x.into(); let mut y: TensorMut<'a, f32> = y.into();`
 pub(crate) fn views(params: &[Param]) -> TokenStream {
-    let views = params.iter().map(|param| {
+    let views = params.iter().filter(|param| param.kind != Kind::Scalar).map(|param| {
         let (name, ty) = (&param.name, view(param));
-        let mutable = param.mutable.then(|| quote!(mut));
+        let mutable = (param.kind == Kind::Output).then(|| quote!(mut));
         quote!(let #mutable #name: #ty = ::core::convert::Into::into(#name);)
     });
     quote!(#(#views)*)
 }
 
-/// `[Arg::from(x), Arg::from(y.reborrow())]`, of [`views`]
+/// `[Arg::from(alpha), Arg::from(x), Arg::from(y.reborrow())]`, of [`views`]
 pub(crate) fn args(params: &[Param]) -> TokenStream {
-    let args = params.iter().map(|Param { name, mutable, .. }| match mutable {
-        false => quote!(::dietcode_core::runtime::Arg::from(#name)),
-        true => quote!(::dietcode_core::runtime::Arg::from(#name.reborrow())),
+    let args = params.iter().map(|Param { name, kind, .. }| match kind {
+        Kind::Scalar | Kind::Input => quote!(::dietcode_core::runtime::Arg::from(#name)),
+        Kind::Output => quote!(::dietcode_core::runtime::Arg::from(#name.reborrow())),
     });
     quote!([#(#args),*])
 }

@@ -94,7 +94,7 @@ impl<'a> Scope<'a> {
         });
         let broken = signature.broken.iter().map(|name| (name.clone(), Meaning::Broken));
         let shape_vars = signature.shape_vars.iter().map(|var| (var.name.clone(), Meaning::ShapeVar));
-        let names = params.chain(broken).chain(shape_vars).collect();
+        let names = shape_vars.chain(params).chain(broken).collect();
         Scope { signature, errors, names, loops: Vec::new(), depth: 0, accumulators: Vec::new(), output, operations: 0 }
     }
 

@@ -5,7 +5,7 @@ use crate::error::{Errors, Problem};
 use crate::text::text;
 use crate::{Affine, DType, Param, ShapeVar, name};
 use proc_macro2::Ident;
-use syn::{FnArg, Pat, PatType, ReturnType, Type, TypePath, TypeReference};
+use syn::{FnArg, Pat, PatType, ReturnType, Type, TypeReference};
 
 /// The most dimensions a tensor may have.
 pub const MAX_RANK: usize = 8;
@@ -128,16 +128,23 @@ fn tensor(reference: &TypeReference, used: &mut Vec<Ident>, errors: &mut Errors)
         element = &array.elem;
     }
     let dtype = match element {
-        Type::Path(path) if !dims.is_empty() => DType::ALL.into_iter().find(|dtype| path.path.is_ident(dtype.name())),
+        Type::Path(path) => DType::ALL.into_iter().find(|dtype| path.path.is_ident(dtype.name())),
         _ => None,
     };
+    if dtype.is_some() && dims.is_empty() {
+        let found = text(reference);
+        errors.push(
+            reference,
+            match reference.mutability {
+                None => Problem::ScalarByReference { found },
+                Some(_) => Problem::ScalarOutput { found },
+            },
+        );
+        return None;
+    }
     let Some(dtype) = dtype else {
         let problem = match element {
             Type::Slice(_) => Problem::Slice,
-            Type::Path(path) if dims.is_empty() && is_element(path) => match reference.mutability {
-                None => Problem::ScalarByReference { found: text(reference) },
-                Some(_) => Problem::ScalarOutput { found: text(reference) },
-            },
             other if dims.is_empty() => Problem::NotAnArray { found: text(other) },
             other => Problem::ElementType { found: text(other) },
         };
@@ -148,10 +155,6 @@ fn tensor(reference: &TypeReference, used: &mut Vec<Ident>, errors: &mut Errors)
         errors.push(reference, Problem::Rank { found: dims.len().to_string(), most: MAX_RANK.to_string() });
     }
     Some((dtype, dims.into_iter().collect::<Option<_>>()?))
-}
-
-fn is_element(path: &TypePath) -> bool {
-    DType::ALL.iter().any(|dtype| path.path.is_ident(dtype.name()))
 }
 
 /// The length of an array type; every name in it is a shape variable.

@@ -1,0 +1,14 @@
+use dietcode_macros::dynamic_kernel;
+
+#[dynamic_kernel]
+fn f(beta: f32, x: &[[f32; K]; M], y: &mut [f32; M]) {
+    for i in 0..M {
+        let mut acc = 0.0;
+        for k in 0..K {
+            acc += x[i][k];
+        }
+        y[i] = acc + beta * y[i + 1];
+    }
+}
+
+fn main() {}
