@@ -1,7 +1,7 @@
 //! Random nests are run statement by statement, and again from their canonical form: whatever the front end accepts
 //! must mean the same. (What it refuses is not compared: most random nests are no kernels.)
 
-use dietcode_syntax::{Affine, BinaryOp, Expr, Function, KernelDef, Role, scan};
+use dietcode_syntax::{Affine, BinaryOp, CompareOp, Expr, Function, KernelDef, Role, scan};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -15,6 +15,7 @@ enum Value {
     Load(Place),
     Old(Place),
     Name(&'static str),
+    Scalar,
     Binary(char, Box<Value>, Box<Value>),
     Max(Box<Value>, Box<Value>),
 }
@@ -23,9 +24,23 @@ type Place = [&'static str; 2];
 
 enum Stmt {
     For(&'static str, usize, Vec<Stmt>),
-    Let { name: &'static str, mutable: bool, value: Value },
-    Set { name: &'static str, op: &'static str, value: Value },
-    Store { place: Place, op: &'static str, value: Value },
+    /// What stands under `s > 0.5`.
+    If(Vec<Stmt>),
+    Let {
+        name: &'static str,
+        mutable: bool,
+        value: Value,
+    },
+    Set {
+        name: &'static str,
+        op: &'static str,
+        value: Value,
+    },
+    Store {
+        place: Place,
+        op: &'static str,
+        value: Value,
+    },
 }
 
 /// A small random source: the nests are the same in every run.
@@ -47,6 +62,7 @@ impl Random {
             0 => Value::Number(u8::try_from(self.below(3)).expect("it is below 3")),
             1 if around.stores() && self.below(2) == 0 => Value::Old(around.output),
             2 if !around.names.is_empty() => Value::Name(self.pick(&around.names)),
+            3 if self.below(4) == 0 => Value::Scalar,
             1..5 => Value::Load([self.pick(&around.loops), self.pick(&around.loops)]),
             5 => Value::Max(sub(self), sub(self)),
             _ => Value::Binary(self.pick(&['+', '-', '*']), sub(self), sub(self)),
@@ -78,7 +94,12 @@ impl Random {
         if let [first, rest @ ..] = loops {
             let mut inside = around.clone();
             inside.loops.push(first);
-            stmts.push(Stmt::For(first, 1 + self.below(EDGE), self.nest(rest, &inside)));
+            let l = Stmt::For(first, 1 + self.below(EDGE), self.nest(rest, &inside));
+            stmts.push(match self.below(8) {
+                0 => Stmt::If(vec![self.stmt(&mut around.clone()), l]),
+                1..4 => Stmt::If(vec![l]),
+                _ => l,
+            });
             for _ in 0..self.below(3) {
                 stmts.push(self.stmt(&mut around));
             }
@@ -108,6 +129,7 @@ fn write_value(out: &mut String, value: &Value) {
         Value::Load(place) => element(out, "x", place),
         Value::Old(place) => element(out, "y", place),
         Value::Name(name) => write!(out, "{name}"),
+        Value::Scalar => write!(out, "s"),
         Value::Binary(op, lhs, rhs) => {
             out.push('(');
             write_value(out, lhs);
@@ -134,6 +156,12 @@ fn write_stmts(out: &mut String, stmts: &[Stmt]) {
                 out.push_str("} ");
                 continue;
             }
+            Stmt::If(body) => {
+                out.push_str("if s > 0.5 { ");
+                write_stmts(out, body);
+                out.push_str("} ");
+                continue;
+            }
             Stmt::Let { name, mutable, value } => {
                 (format!("let {}{name} =", if *mutable { "mut " } else { "" }), value)
             }
@@ -150,6 +178,7 @@ fn write_stmts(out: &mut String, stmts: &[Stmt]) {
 struct Machine<'a> {
     x: &'a Tensor,
     y: Tensor,
+    s: f64,
     names: Vec<(&'static str, f64)>,
     loops: HashMap<&'static str, usize>,
 }
@@ -163,6 +192,8 @@ impl Machine<'_> {
                     self.loops.insert(name, at);
                     self.run(body);
                 }),
+                Stmt::If(body) if self.s > 0.5 => self.run(body),
+                Stmt::If(_) => {}
                 Stmt::Let { name, value, .. } => {
                     let value = self.value(value);
                     self.names.push((name, value));
@@ -190,6 +221,7 @@ impl Machine<'_> {
             Value::Number(n) => f64::from(*n),
             Value::Load(place) => self.x[self.at(place)[0]][self.at(place)[1]],
             Value::Old(place) => self.y[self.at(place)[0]][self.at(place)[1]],
+            Value::Scalar => self.s,
             Value::Name(name) => self.names.iter().rev().find(|(n, _)| n == name).expect("the front end knows it").1,
             Value::Binary('+', lhs, rhs) => self.value(lhs) + self.value(rhs),
             Value::Binary('-', lhs, rhs) => self.value(lhs) - self.value(rhs),
@@ -212,6 +244,7 @@ struct Canonical<'a> {
     def: &'a KernelDef,
     x: &'a Tensor,
     y: Tensor,
+    s: f64,
     loops: HashMap<String, i64>,
 }
 
@@ -233,7 +266,13 @@ impl Canonical<'_> {
             let mut acc = 0.0;
             if let Some(reduction) = &def.reduction {
                 acc = run.value(&reduction.init, acc);
-                run.over(Role::Reduce, 0, &mut |run| acc += run.value(&reduction.update, 0.0));
+                let taken = reduction.condition.as_ref().is_none_or(|condition| {
+                    assert_eq!(condition.op, CompareOp::Gt);
+                    run.value(&condition.lhs, 0.0) > run.value(&condition.rhs, 0.0)
+                });
+                if taken {
+                    run.over(Role::Reduce, 0, &mut |run| acc += run.value(&reduction.update, 0.0));
+                }
             }
             let (value, [a, b]) = (run.value(&def.epilogue, acc), run.at(&def.output_index));
             run.y[a][b] = value;
@@ -251,6 +290,7 @@ impl Canonical<'_> {
         match expr {
             Expr::Acc => acc,
             Expr::Literal(value) => *value,
+            Expr::Load { index, .. } if index.is_empty() => self.s,
             Expr::Load { param, index } => {
                 let [a, b] = self.at(index);
                 if *param == self.def.output { self.y[a][b] } else { self.x[a][b] }
@@ -269,28 +309,35 @@ impl Canonical<'_> {
 fn what_is_accepted_means_the_same() {
     let x: Tensor = [[0.5, -1.25, 2.0], [3.0, 0.75, -0.5], [1.5, -2.0, 0.25]];
     let y: Tensor = [[1.0, 2.0, -3.0], [0.5, -0.25, 4.0], [-1.5, 0.125, 2.5]];
-    let (mut kernels, mut sums) = (0, 0);
-    for seed in 0..10_000 {
+    let (mut kernels, mut sums, mut conditioned) = (0, 0, 0);
+    for seed in 0..20_000 {
         let random = &mut Random(seed);
         let loops = random.pick(&[&["i", "j", "k"][..], &["k", "i", "j"], &["i", "k", "j"], &["j", "i"], &["i"]]);
         let output = random.pick(&[["i", "j"], ["j", "i"], ["i", "0"], ["0", "j"]]);
         let nest = random.nest(loops, &Around { output, loops: vec!["0"], names: Vec::new() });
         let mut body = String::new();
         write_stmts(&mut body, &nest);
+        let scalar = if body.contains('s') { "s: f32, " } else { "" };
         let source = format!(
-            "#[dynamic_kernel] fn f(x: &[[f32; {EDGE}]; {EDGE}], y: &mut [[f32; {EDGE}]; {EDGE}]) {{ {body} }}"
+            "#[dynamic_kernel] fn f({scalar}x: &[[f32; {EDGE}]; {EDGE}], y: &mut [[f32; {EDGE}]; {EDGE}]) {{ {body} }}"
         );
         let Ok(def) = scan(&source).expect("it is Rust")[0].parse() else { continue };
         kernels += 1;
         sums += usize::from(def.reduction.is_some());
+        conditioned += usize::from(def.reduction.as_ref().is_some_and(|reduction| reduction.condition.is_some()));
 
-        let mut machine = Machine { x: &x, y, names: Vec::new(), loops: HashMap::new() };
-        machine.run(&nest);
-        let mut canonical = Canonical { def: &def, x: &x, y, loops: HashMap::new() };
-        canonical.run();
-        for (a, b) in machine.y.iter().flatten().zip(canonical.y.iter().flatten()) {
-            assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "{a} is not {b}\n{source}\n{def}");
+        for s in [0.0, 1.5] {
+            let mut machine = Machine { x: &x, y, s, names: Vec::new(), loops: HashMap::new() };
+            machine.run(&nest);
+            let mut canonical = Canonical { def: &def, x: &x, y, s, loops: HashMap::new() };
+            canonical.run();
+            for (a, b) in machine.y.iter().flatten().zip(canonical.y.iter().flatten()) {
+                assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "{a} is not {b} with s = {s}\n{source}\n{def}");
+            }
         }
     }
-    assert!(kernels > 400 && sums > 100, "too few are kernels to say anything: {kernels}, with sums {sums}");
+    assert!(
+        kernels > 400 && sums > 100 && conditioned > 100,
+        "too few are kernels to say anything: {kernels}, with sums {sums}, under conditions {conditioned}"
+    );
 }

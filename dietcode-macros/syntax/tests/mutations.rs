@@ -5,7 +5,7 @@ use dietcode_syntax::{bounds, scan};
 use proptest::prelude::*;
 
 /// Nests that use all there is, in lexemes: the text between blanks.
-const NESTS: [&str; 4] = [
+const NESTS: [&str; 5] = [
     "# [ dynamic_kernel ( config = \"a.json\" ) ] fn dense ( x : & [ [ f32 ; K ] ; M ] , w : & [ [ f32 ; K ] ; N ] , \
      y : & mut [ [ f32 ; N ] ; M ] ) { for i in 0 .. M { for j in 0 .. N { let mut acc = 0.0 ; for k in 0 .. K { \
      acc += x [ i ] [ k ] * w [ j ] [ k ] ; } let v = acc + w [ j ] [ 0 ] ; y [ i ] [ j ] = if v > 0.0 { v } else { \
@@ -18,11 +18,14 @@ const NESTS: [&str; 4] = [
      y [ i ] -= y [ i ] * b [ i ] ; } }",
     "# [ dynamic_kernel ] fn rows ( x : & [ [ f32 ; 3 ] ; N ] , y : & mut [ f32 ; 3 ] ) { for k in 0 .. N { \
      for i in 0 .. 3 { y [ i ] -= x [ k ] [ i ] . min ( 0f32 ) ; } } }",
+    "# [ dynamic_kernel ] fn gemv ( alpha : f32 , a : & [ [ f32 ; K ] ; M ] , beta : f32 , y : & mut [ f32 ; M ] ) { \
+     for i in 0 .. M { let mut acc = 0.0 ; if alpha != 0.0 { for k in 0 .. K { acc += a [ i ] [ k ] ; } } \
+     y [ i ] = if beta == 0.0 { alpha * acc } else { alpha * acc + beta * y [ i ] } ; } }",
 ];
 
 /// What a token may be replaced by, beside all that stand in the nests.
 const OTHERS: &str = "99999999999999999999 1e400 -0.0 0 \"s\" 'a' async unsafe move ! | || && ..= :: => ? % ^ <= == self \
-                      dietcode_x int größe r#fn while loop break return match true _ @ $ <<= as bool vec! i64 #";
+                      else f16 dietcode_x int größe r#fn while loop break return match true _ @ $ <<= as bool vec! i64 #";
 
 #[derive(Clone, Debug)]
 enum Mutation {
