@@ -1,16 +1,21 @@
 //! `dietcode expand`
 
+mod set;
+
 use std::path::PathBuf;
 
 use dietcode::Result;
+use dietcode::core::config::ConfigFile;
 use dietcode::core::search::Space;
+use dietcode::core::sketch::Tiled;
 use dietcode::core::target::CpuTarget;
 use serde::Serialize;
 
 use super::print;
 use super::setup::Setup;
 
-/// Shows the schedules that a config stands for, and which of them are valid on this machine.
+/// Shows the schedules that a config stands for, and which of them are valid on this machine; or the valid configurations
+/// of a set.
 ///
 /// Without options: how many there are, how many are valid, and why the others are not.
 #[derive(Debug, clap::Args)]
@@ -18,54 +23,85 @@ use super::setup::Setup;
 Examples:
   dietcode expand configs/bert_dense.json
   dietcode expand configs/bert_dense.json --list
-  dietcode expand configs/bert_dense.json --json")]
+  dietcode expand configs/bert_dense.json --json
+  dietcode expand configs/cpu_avx2.json --count")]
 pub(crate) struct Arguments {
-    /// The config.
+    /// The config or the set.
     config: PathBuf,
-    /// Print only how many schedules there are, valid or not.
+    /// Print only how many schedules a config has, valid or not, or how many configurations a set.
     #[arg(long, group = "form")]
     count: bool,
-    /// Print each schedule's name and whether it is valid.
+    /// Print each schedule's name and whether it is valid, or each configuration's name.
     #[arg(long, group = "form")]
     list: bool,
-    /// Print each schedule as a line of JSON.
+    /// Print each schedule or configuration as a line of JSON.
     #[arg(long, group = "form")]
     json: bool,
+}
+
+/// How it is shown.
+#[derive(Clone, Copy)]
+enum Form {
+    Summary,
+    Count,
+    List,
+    Json,
+}
+
+impl Arguments {
+    fn form(&self) -> Form {
+        match (self.count, self.list, self.json) {
+            (true, ..) => Form::Count,
+            (_, true, _) => Form::List,
+            (.., true) => Form::Json,
+            _ => Form::Summary,
+        }
+    }
 }
 
 #[derive(Serialize)]
 struct Expanded<'a> {
     name: String,
-    schedule: &'a dietcode::core::sketch::Tiled,
+    schedule: &'a Tiled,
     valid: bool,
     violations: Vec<String>,
 }
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let setup = Setup::read(&arguments.config)?;
-    if arguments.count {
+    match ConfigFile::read(&arguments.config)? {
+        ConfigFile::Set(set) => set::show(&set, arguments.form()),
+        ConfigFile::Kernel(config) => show(&Setup::of(*config)?, arguments.form()),
+    }
+}
+
+fn show(setup: &Setup, form: Form) -> Result<()> {
+    if let Form::Count = form {
         return print(&format!("{}\n", setup.config.cpu.count()));
     }
     let target = CpuTarget::detect(&setup.config.cpu.march)?;
-    if !arguments.list && !arguments.json {
-        return summary(&setup, &target);
+    if let Form::Summary = form {
+        return summary(setup, &target);
     }
     // One at a time: a config may stand for more than fit memory.
     for tiled in setup.config.cpu.candidates() {
         let violations = tiled.violations(&setup.def, &target);
-        let name = tiled.name();
-        print(&match arguments.json {
-            true => {
-                let valid = violations.is_empty();
-                let expanded = Expanded { name, schedule: &tiled, valid, violations };
-                format!("{}\n", serde_json::to_string(&expanded).unwrap_or_default())
-            }
-            false if violations.is_empty() => format!("{name}: valid\n"),
-            false => format!("{name}: {}\n", violations.join("; ")),
-        })?;
+        print(&line(&tiled, violations, form))?;
     }
     Ok(())
+}
+
+fn line(tiled: &Tiled, violations: Vec<String>, form: Form) -> String {
+    let name = tiled.name();
+    match form {
+        Form::Json => {
+            let valid = violations.is_empty();
+            let expanded = Expanded { name, schedule: tiled, valid, violations };
+            format!("{}\n", serde_json::to_string(&expanded).unwrap_or_default())
+        }
+        _ if violations.is_empty() => format!("{name}: valid\n"),
+        _ => format!("{name}: {}\n", violations.join("; ")),
+    }
 }
 
 fn summary(setup: &Setup, target: &CpuTarget) -> Result<()> {

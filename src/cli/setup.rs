@@ -20,7 +20,11 @@ pub(crate) struct Setup {
 impl Setup {
     /// Reads both and checks that they speak of the same shape variables.
     pub(crate) fn read(path: &Path) -> Result<Setup> {
-        let config = Config::read(path)?;
+        Setup::of(Config::read(path)?)
+    }
+
+    /// The same for a config that has been read.
+    pub(crate) fn of(config: Config) -> Result<Setup> {
         let def = config.kernel_def()?;
         let vars = Config::shape_vars(&def);
         for wkl in &config.wkl_insts {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::is_identifier;
 use super::product::{Product, count, places};
 use super::reader::{Node, Object};
-use super::values::{read_axis, read_name, read_tile};
+use super::values::{check_few, read_axis, read_name, read_tile};
 use crate::Result;
 use crate::sketch::{Blocked, Count, Stage, Unit};
 
@@ -46,10 +46,8 @@ pub struct BlockedGenerator {
 /// Sizes by loop.
 type Sizes = BTreeMap<String, i64>;
 
-/// The keys of a generator.
-pub(super) const KEYS: &[&str] = &[
-    "family",
-    "comment",
+/// The keys whose values are the lists.
+pub(super) const LISTS: &[&str] = &[
     "thread",
     "vthread",
     "inner",
@@ -70,16 +68,21 @@ const MAX_SIZE: i64 = 1 << 16;
 
 impl BlockedGenerator {
     pub(super) fn read(node: &Node<'_>) -> Result<BlockedGenerator> {
-        BlockedGenerator::of(&node.object(KEYS)?)
+        BlockedGenerator::of(&node.object(&[&["family", "comment"], LISTS].concat())?)
     }
 
-    /// A generator from an object that has these [`KEYS`] among its own.
+    /// A generator from an object that names its family.
     pub(super) fn of(object: &Object<'_>) -> Result<BlockedGenerator> {
         object.check_comment("comment")?;
         let family = object.require("family", "\"blocked\"")?;
         if family.string("\"blocked\"")? != "blocked" {
             return Err(family.expected("\"blocked\""));
         }
+        BlockedGenerator::read_lists(object)
+    }
+
+    /// The lists of an object that has these [`LISTS`] among its keys.
+    pub(super) fn read_lists(object: &Object<'_>) -> Result<BlockedGenerator> {
         let sizes = |key| read_axis(object, key, |node| read_tile(node, 1..=MAX_SIZE));
         let flags = |key| read_axis(object, key, |node| node.boolean());
         let counts = |key, most| read_axis(object, key, |node| node.integer(1..=most).map(Count));
@@ -190,9 +193,9 @@ const MOST_LANES: i64 = 16;
 /// The staged inputs of one schedule.
 fn read_stages(node: &Node<'_>) -> Result<BTreeMap<String, Stage>> {
     let mut stages = BTreeMap::new();
-    for (input, stage) in
-        node.entries("an object from inputs to how they are staged, such as {\"x\": {\"vector\": 4}}")?
-    {
+    let entries = node.entries("an object from inputs to how they are staged, such as {\"x\": {\"vector\": 4}}")?;
+    check_few(node, entries.len())?;
+    for (input, stage) in entries {
         if !is_identifier(input) {
             return Err(stage.error("found a key that is no identifier, expected the name of an input"));
         }

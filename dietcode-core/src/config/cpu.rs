@@ -17,7 +17,7 @@ pub struct CpuConfig {
 
 impl Default for CpuConfig {
     fn default() -> CpuConfig {
-        CpuConfig { march: "native".to_string(), generators: Vec::new() }
+        CpuConfig { march: NATIVE.to_string(), generators: Vec::new() }
     }
 }
 
@@ -46,7 +46,10 @@ impl CpuConfig {
     }
 }
 
-fn read_march(node: &Node<'_>) -> Result<String> {
+/// What follows `-march=` where nothing is said: the machine that compiles.
+pub(super) const NATIVE: &str = "native";
+
+pub(super) fn read_march(node: &Node<'_>) -> Result<String> {
     const EXPECTED: &str = "what follows -march=, of at most 64 letters, digits and . _ + -";
     let march = node.string(EXPECTED)?;
     let legal = |c: u8| c.is_ascii_alphanumeric() || b"._+-".contains(&c);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::MAX_EXTENT;
 use super::product::{Product, count, places};
-use super::reader::Node;
-use super::values::{read_axis, read_name, read_names, read_tile};
+use super::reader::{Node, Object};
+use super::values::{check_few, read_axis, read_name, read_names, read_tile};
 use crate::Result;
 use crate::sketch::Tiled;
 
@@ -26,24 +26,30 @@ pub struct Generator {
     pub order: Vec<Vec<String>>,
 }
 
-const KEYS: &[&str] = &["family", "comment", "vector", "register_tile", "block_tile", "pack", "order"];
+/// The keys whose values are the lists.
+pub(super) const LISTS: &[&str] = &["vector", "register_tile", "block_tile", "pack", "order"];
 
 impl Generator {
     pub(super) fn read(node: &Node<'_>) -> Result<Generator> {
-        let object = node.object(KEYS)?;
+        let object = node.object(&[&["family", "comment"], LISTS].concat())?;
         object.check_comment("comment")?;
         let family = object.require("family", "\"tiled\"")?;
         if family.string("\"tiled\"")? != "tiled" {
             return Err(family.expected("\"tiled\""));
         }
+        Generator::read_lists(&object)
+    }
+
+    /// The lists of an object that has these [`LISTS`] among its keys.
+    pub(super) fn read_lists(object: &Object<'_>) -> Result<Generator> {
         let tile = |node: &Node<'_>| read_tile(node, 1..=MAX_EXTENT);
-        let names = |node: &Node<'_>| read_names(node);
+        let names = |node: &Node<'_>| read_names(node).and_then(|names| check_few(node, names.len()).map(|()| names));
         Ok(Generator {
-            vector: read_axis(&object, "vector", read_vector)?,
-            register_tile: read_axis(&object, "register_tile", tile)?,
-            block_tile: read_axis(&object, "block_tile", tile)?,
-            pack: read_axis(&object, "pack", names)?,
-            order: read_axis(&object, "order", names)?,
+            vector: read_axis(object, "vector", read_vector)?,
+            register_tile: read_axis(object, "register_tile", tile)?,
+            block_tile: read_axis(object, "block_tile", tile)?,
+            pack: read_axis(object, "pack", names)?,
+            order: read_axis(object, "order", names)?,
         })
     }
 

@@ -4,7 +4,10 @@
 mod blocked;
 mod cpu;
 mod cuda;
+mod expansion;
 mod expression;
+mod family;
+mod file;
 mod generator;
 mod kernel;
 mod nearest;
@@ -22,6 +25,9 @@ use dietcode_syntax::Affine;
 pub use blocked::BlockedGenerator;
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
+pub use expansion::{Expansion, Removed};
+pub use family::{FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator};
+pub use file::ConfigFile;
 pub use generator::Generator;
 use kernel::KernelPlaces;
 pub use kernel::KernelSource;
@@ -104,6 +110,11 @@ impl Config {
 const KEYS: &[&str] = &["$schema", "comment", "kernel", "shape", "wkl_insts", "wkl_inst_weights", "targets", "search"];
 
 fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
+    if set::is_set(node) {
+        let expected =
+            "a config of one kernel, with `kernel`; `dietcode expand` shows a set, DIETCODE_CONFIG builds one";
+        return Err(node.fail("a set, which stands for configurations of any kernel", expected));
+    }
     let object = node.object(KEYS)?;
     object.check_comment("$schema")?;
     object.check_comment("comment")?;

@@ -183,6 +183,11 @@ impl<'a> Node<'a> {
         matches!(self.value, Value::NullKeyword(_))
     }
 
+    /// Whether it is an object with this key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        matches!(self.value, Value::Object(object) if object.properties.iter().any(|p| p.name.as_str() == key))
+    }
+
     /// Whether it is a string.
     pub(super) fn is_string(&self) -> bool {
         matches!(self.value, Value::StringLit(_))

@@ -1,22 +1,27 @@
-//! Sets of micro-kernels for a device: one file for several kernels, `configs/sm_80.json`.
+//! Sets: the configurations that are tried on a kind of machine, `configs/cpu_avx2.json`.
 //!
-//! A config tunes one kernel for the shapes that it is called with. A set has no shapes that anything depends on: it is the
-//! micro-kernels that a device is checked with, and that a kernel without a config could start from.
+//! A config tunes one kernel for the shapes that it is called with. A set has no shapes that anything depends on. It has
+//! generators by the names of their families, at the top as in portBLAS's files, whose configurations serve every kernel that
+//! they can be carried out on. One for a GPU may also have kernels of its own with their micro-kernels: those that the device
+//! is checked with.
 
 use std::path::{Path, PathBuf};
 
 use dietcode_syntax::KernelDef;
 
 use super::blocked::{self, BlockedGenerator};
+use super::cpu::{NATIVE, read_march};
 use super::cuda::{CAPABILITIES, read_capabilities};
+use super::expansion::{Expansion, Placed, read_generators};
+use super::family::FAMILIES;
 use super::kernel::KernelPlaces;
 use super::product::union;
-use super::reader::{Node, Source};
+use super::reader::{Node, Object, Source};
 use super::values::read_names;
 use super::workload::read_shapes;
 use super::{Config, KernelSource, WklInst};
 use crate::Result;
-use crate::sketch::Blocked;
+use crate::sketch::{Blocked, Family};
 use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// A set, checked.
@@ -24,14 +29,17 @@ use crate::target::cuda::{ComputeCapability, DeviceLimits};
 pub struct KernelSet {
     /// The file.
     pub path: PathBuf,
-    /// The kernels, at least one, each function once.
-    pub kernels: Vec<KernelSource>,
-    /// The devices to compile for, at least one.
+    /// What follows `-march=`; none: the set does not say that it is for a CPU.
+    pub march: Option<String>,
+    /// The devices to compile for; none: the set does not say that it is for a GPU.
     pub capabilities: Vec<ComputeCapability>,
-    /// The schedules, and for which of the kernels they are.
+    /// The kernels of its own, each function once.
+    pub kernels: Vec<KernelSource>,
+    /// Their schedules, and for which of the kernels they are.
     pub generators: Vec<SetGenerator>,
     /// Shapes: values of shape variables. One with the variables of a kernel is a shape of that kernel.
     pub wkl_insts: Vec<WklInst>,
+    families: Vec<Placed>,
     places: Vec<KernelPlaces>,
 }
 
@@ -62,6 +70,24 @@ impl KernelSet {
     pub fn parse(path: impl AsRef<Path>, text: impl Into<Vec<u8>>) -> Result<KernelSet> {
         let path = path.as_ref();
         Source::from_bytes(path, text.into())?.parse(|node| read_set(path, &node))
+    }
+
+    /// The configurations of its families: the valid ones, in the order of the families (`local`, `non_local`,
+    /// `non_local_interleaved`, `naive`, `tiled`, `blocked`), of the generators, and of their lists, the last list's values
+    /// changing fastest; each where it comes first. None, if the set has no such generators.
+    ///
+    /// # Errors
+    /// If a generator stands for no valid configuration, with the conditions that left out its combinations.
+    pub fn families(&self) -> Result<Vec<Family>> {
+        Ok(self.expand()?.families)
+    }
+
+    /// The same with an account of what was left out.
+    ///
+    /// # Errors
+    /// As for [`KernelSet::families`].
+    pub fn expand(&self) -> Result<Expansion> {
+        Expansion::of(&self.families)
     }
 
     /// Reads the sources that the set names: its kernels, in its order.
@@ -106,33 +132,88 @@ impl KernelSet {
 }
 
 /// All of a set is compiled and checked; a space for a search belongs into a config.
-const MOST_SCHEDULES: u128 = 4096;
+pub(super) const MOST_SCHEDULES: u128 = 4096;
 
 const KEYS: &[&str] = &["$schema", "comment", "kernels", "targets", "wkl_insts"];
 const KERNELS: &str = "an array of at least one object with `source` and `function`";
+const GENERATORS: &str = "an array of at least one generator";
 
-fn read_set(path: &Path, node: &Node<'_>) -> Result<KernelSet> {
-    let object = node.object(KEYS)?;
+/// Whether a file is a set, as far as its keys say.
+pub(super) fn is_set(node: &Node<'_>) -> bool {
+    let families = FAMILIES.iter().map(|(family, _)| *family);
+    !node.has("kernel") && families.chain(["kernels"]).any(|key| node.has(key))
+}
+
+pub(super) fn read_set(path: &Path, node: &Node<'_>) -> Result<KernelSet> {
+    if node.has("kernel") && node.has("shape") {
+        return Err(node.fail("a config of one kernel", "a set: generators by the names of their families"));
+    }
+    let families: Vec<&str> = FAMILIES.iter().map(|(family, _)| *family).collect();
+    let object = node.object(&[KEYS, &families].concat())?;
     object.check_comment("$schema")?;
     object.check_comment("comment")?;
-    let (kernels, places) = read_kernels(path, &object.require("kernels", KERNELS)?)?;
-    let targets = object.require("targets", "an object with `cuda`")?.object(&["cuda"])?;
-    let cuda = targets.require("cuda", "an object with `capabilities` and `generators`")?;
-    let cuda = cuda.object(&["capabilities", "generators"])?;
-    let capabilities = read_capabilities(&cuda.require("capabilities", CAPABILITIES)?)?;
-    let generators = cuda.require("generators", "an array of at least one generator")?;
-    let nodes = generators.filled_array("an array of at least one generator")?;
-    let all: Vec<SetGenerator> = nodes.iter().map(|node| read_generator(node, &kernels)).collect::<Result<_>>()?;
+    let families_read = read_generators(&object)?;
+    let (kernels, places) = object.get("kernels").map_or_else(|| Ok(Default::default()), |k| read_kernels(path, &k))?;
+    let targets = read_targets(&object, &kernels)?;
+    if families_read.is_empty() && targets.generators.is_empty() {
+        let expected = format!("generators under one of {}", families.join(", "));
+        return Err(node.fail("a set of nothing", &format!("{expected}, or `kernels` with `targets.cuda.generators`")));
+    }
+    let wkl_insts = object.get("wkl_insts").map_or_else(|| Ok(Vec::new()), |node| read_shapes(&node))?;
+    Ok(KernelSet {
+        path: path.to_path_buf(),
+        march: targets.march,
+        capabilities: targets.capabilities,
+        kernels,
+        generators: targets.generators,
+        wkl_insts,
+        families: families_read,
+        places,
+    })
+}
+
+/// What a set says of its targets.
+#[derive(Default)]
+struct Targets {
+    march: Option<String>,
+    capabilities: Vec<ComputeCapability>,
+    generators: Vec<SetGenerator>,
+}
+
+/// `targets`, which may be missing if the set has no kernels of its own.
+fn read_targets(object: &Object<'_>, kernels: &[KernelSource]) -> Result<Targets> {
+    let mut read = Targets::default();
+    let targets = object.get("targets").map(|targets| targets.object(&["cpu", "cuda"])).transpose()?;
+    if let Some(cpu) = targets.as_ref().and_then(|targets| targets.get("cpu")) {
+        let march = cpu.object(&["march"])?.get("march").map(|march| read_march(&march)).transpose()?;
+        read.march = Some(march.unwrap_or_else(|| NATIVE.to_owned()));
+    }
+    let cuda = targets.as_ref().and_then(|targets| targets.get("cuda"));
+    if let Some(cuda) = cuda.map(|cuda| cuda.object(&["capabilities", "generators"])).transpose()? {
+        read.capabilities = read_capabilities(&cuda.require("capabilities", CAPABILITIES)?)?;
+        read.generators = cuda.get("generators").map_or_else(|| Ok(Vec::new()), |g| read_schedules(&g, kernels))?;
+    }
+    match object.get("kernels") {
+        Some(node) if read.generators.is_empty() => {
+            Err(node.fail("kernels without schedules", "`targets.cuda.generators` beside them"))
+        }
+        _ => Ok(read),
+    }
+}
+
+/// `targets.cuda.generators`.
+fn read_schedules(node: &Node<'_>, kernels: &[KernelSource]) -> Result<Vec<SetGenerator>> {
+    if kernels.is_empty() {
+        return Err(node.fail("schedules without kernels", "`kernels` at the top, which they are for"));
+    }
+    let nodes = node.filled_array(GENERATORS)?;
+    let all: Vec<SetGenerator> = nodes.iter().map(|node| read_generator(node, kernels)).collect::<Result<_>>()?;
     let count = all.iter().fold(0, |sum: u128, g| sum.saturating_add(g.generator.count()));
     if count > MOST_SCHEDULES {
-        let found = format!("{count} schedules");
-        return Err(
-            generators.fail(&found, &format!("at most {MOST_SCHEDULES}: each is compiled for each of its kernels"))
-        );
+        let most = format!("at most {MOST_SCHEDULES}: each is compiled for each of its kernels");
+        return Err(node.fail(&format!("{count} schedules"), &most));
     }
-    let generators = all;
-    let wkl_insts = object.get("wkl_insts").map_or_else(|| Ok(Vec::new()), |node| read_shapes(&node))?;
-    Ok(KernelSet { path: path.to_path_buf(), kernels, capabilities, generators, wkl_insts, places })
+    Ok(all)
 }
 
 fn read_kernels(path: &Path, node: &Node<'_>) -> Result<(Vec<KernelSource>, Vec<KernelPlaces>)> {
@@ -151,7 +232,7 @@ fn read_kernels(path: &Path, node: &Node<'_>) -> Result<(Vec<KernelSource>, Vec<
 }
 
 fn read_generator(node: &Node<'_>, kernels: &[KernelSource]) -> Result<SetGenerator> {
-    let object = node.object(&[blocked::KEYS, &["kernels"]].concat())?;
+    let object = node.object(&[&["family", "comment", "kernels"], blocked::LISTS].concat())?;
     let names = object.get("kernels").map(|node| read_kernel_names(&node, kernels)).transpose()?;
     Ok(SetGenerator { kernels: names, generator: BlockedGenerator::of(&object)? })
 }

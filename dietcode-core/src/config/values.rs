@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use dietcode_syntax::MAX_PARAMS;
+
 use super::is_identifier;
 use super::reader::{Node, Object};
 use crate::Result;
@@ -13,7 +15,11 @@ pub(super) fn read_axis<T: Default + Ord + Clone>(
     key: &str,
     read: impl Fn(&Node<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let Some(node) = object.get(key) else { return Ok(vec![T::default()]) };
+    object.get(key).map_or_else(|| Ok(vec![T::default()]), |node| read_list(&node, read))
+}
+
+/// The values of a list, without duplicates.
+pub(super) fn read_list<T: Ord + Clone>(node: &Node<'_>, read: impl Fn(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
     let mut seen = BTreeSet::new();
     let mut values = Vec::new();
     for element in node.filled_array("an array of at least one value")? {
@@ -28,13 +34,24 @@ pub(super) fn read_axis<T: Default + Ord + Clone>(
 /// Sizes by loop.
 pub(super) fn read_tile(node: &Node<'_>, sizes: RangeInclusive<i64>) -> Result<BTreeMap<String, i64>> {
     let mut tile = BTreeMap::new();
-    for (name, size) in node.entries("an object from loops to sizes, such as {\"i\": 8}")? {
+    let entries = node.entries("an object from loops to sizes, such as {\"i\": 8}")?;
+    check_few(node, entries.len())?;
+    for (name, size) in entries {
         if !is_identifier(name) {
             return Err(size.error("found a key that is no identifier, expected the name of a loop"));
         }
         tile.insert(name.to_string(), size.integer(sizes.clone())?);
     }
     Ok(tile)
+}
+
+/// A schedule names loops and parameters of a nest, which has only so many.
+pub(super) fn check_few(node: &Node<'_>, names: usize) -> Result<()> {
+    if names <= MAX_PARAMS {
+        Ok(())
+    } else {
+        Err(node.fail(&format!("{names} names"), &format!("at most {MAX_PARAMS}")))
+    }
 }
 
 /// Names, each once.

@@ -3,6 +3,7 @@
 
 mod cuda;
 mod errors;
+mod families;
 mod generators;
 mod property;
 mod reading;

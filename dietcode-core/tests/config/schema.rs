@@ -1,12 +1,13 @@
 //! The published schema and the reader give the same verdict, as far as a schema can say it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dietcode_core::config::{Config, KernelSet};
 use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::cuda::CUDA;
+use crate::families::{FAMILIES, portblas};
 use crate::sets::SET;
 use crate::{FULL, SMALL};
 
@@ -16,11 +17,19 @@ fn validator() -> Validator {
     jsonschema::draft202012::new(&schema).unwrap()
 }
 
+/// The configs and sets of this repository.
+fn shipped() -> impl Iterator<Item = PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let other = |path: &PathBuf| path.ends_with("schema.json") || path.to_string_lossy().ends_with(".tuned.json");
+    files.filter(move |path| !other(path))
+}
+
 fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
     let value: Value = serde_json::from_str(text).unwrap();
-    let read = match value.get("kernels") {
-        Some(_) => KernelSet::parse("c.json", text).is_ok(),
-        None => Config::parse("c.json", text).is_ok(),
+    let read = match ["kernel", "shape", "search"].iter().any(|key| value.get(key).is_some()) {
+        true => Config::parse("c.json", text).is_ok(),
+        false => KernelSet::parse("c.json", text).is_ok(),
     };
     (validator.is_valid(&value), read)
 }
@@ -28,11 +37,10 @@ fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
 #[test]
 fn good_configs() {
     let validator = validator();
-    for name in ["bert_dense", "sm_80", "sm_90"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../configs/{name}.json"));
-        assert_eq!(verdicts(&validator, &std::fs::read_to_string(path).unwrap()), (true, true), "{name}");
+    for path in shipped().chain(["default.json", "intel_gpu.json"].map(portblas)) {
+        assert_eq!(verdicts(&validator, &std::fs::read_to_string(&path).unwrap()), (true, true), "{}", path.display());
     }
-    for text in [FULL, SMALL, CUDA, SET, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
+    for text in [FULL, SMALL, CUDA, SET, FAMILIES, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
         assert_eq!(verdicts(&validator, text), (true, true), "{text}");
     }
 }
@@ -138,6 +146,47 @@ fn bad_generators_of_gpus_and_bad_sets() {
     for (text, (from, to)) in texts {
         assert!(text.contains(from), "{from}");
         assert_eq!(verdicts(&validator, &text.replacen(from, to, 1)), (false, false), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn bad_families() {
+    let replacements = [
+        ("\"all families\"", "1"),
+        ("\"naive\"", "\"native\""),
+        ("{ \"cache_line_size\": [64, 6] }", "{}"),
+        ("[{ \"cache_line_size\": [64, 6] }]", "[]"),
+        ("[64, 6]", "[64, \"6\"]"),
+        ("[64, 6]", "[0]"),
+        ("[64, 6]", "[65537]"),
+        ("[64, 6]", "[]"),
+        ("[64, 6]", "64"),
+        ("[[4, 8], [8, 4]]", "[4, 8]"),
+        ("[[4, 8], [8, 4]]", "[[4, 8, 1]]"),
+        ("[[4, 8], [8, 4]]", "[[4]]"),
+        ("[[4, 8], [8, 4]]", "[]"),
+        ("[true, false]", "[0]"),
+        ("\"double_buffer\"", "\"double_buffers\""),
+        ("\"block_level_tiles\": [[1, 1]],", ""),
+        ("\"batch_level_tiles\": [[4, 4]],", ""),
+        ("\"cache_line_size\": [64], \"work", "\"vectorization\": [\"none\"], \"work"),
+        ("\"cache_line_size\": [64], \"work", "\"cache_line_size\": [], \"work"),
+        ("\"vector\": [\"j\"]", "\"family\": \"tiled\""),
+        ("\"thread\": [{ \"i\": 16 }]", "\"family\": \"blocked\""),
+        ("x86-64-v3", "a b"),
+        ("\"march\"", "\"arch\""),
+        ("sm_80", "sm_8"),
+        ("{ \"capabilities\": [\"sm_80\"] }", "{}"),
+        ("[\"sm_80\"]", "[\"sm_80\"], \"generators\": [{ \"family\": \"blocked\" }]"),
+        ("\"local\"", "\"kernels\": [{ \"source\": \"a.rs\", \"function\": \"f\" }], \"local\""),
+    ];
+    let validator = validator();
+    for (from, to) in replacements {
+        assert!(FAMILIES.contains(from), "{from}");
+        assert_eq!(verdicts(&validator, &FAMILIES.replacen(from, to, 1)), (false, false), "{from} -> {to}");
+    }
+    for text in ["{}", "{\"comment\": \"nothing\"}"] {
+        assert_eq!(verdicts(&validator, text), (false, false), "{text}");
     }
 }
 

@@ -121,7 +121,12 @@ fn errors() {
         ("\"M\": 3", "\"M\": 0", "wkl_insts[0].M`: found 0, expected a whole number from 1 to 2147483648"),
         ("\"M\": 6", "\"M\": -6", "wkl_insts[1].M`: found -6"),
         ("{ \"K\": 7, \"M\": 6, \"N\": 8 }", "{ \"M\": 3, \"N\": 4, \"K\": 5 }", "found the same shape a second time"),
-        ("\"cuda\"", "\"cpu\"", "key `targets.cpu`: found an unknown key, expected one of cuda"),
+        (
+            "\"cuda\"",
+            "\"gpu\"",
+            "key `targets.gpu`: found an unknown key, expected one of cpu, cuda; did you mean `cpu`?",
+        ),
+        ("\"cuda\"", "\"cpu\"", "key `targets.cpu.capabilities`: found an unknown key, expected one of march"),
         ("ops.rs", "ops.c", "kernels[0].source`: found the string"),
         ("\"sm_75\"", "\"sm_7\"", "capabilities[0]`: found the string \"sm_7\", expected one of sm_75"),
     ] {

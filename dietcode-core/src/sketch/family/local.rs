@@ -44,6 +44,8 @@ impl Local {
 
     pub(super) fn conditions(&self) -> Vec<Condition> {
         conditions!(self: cache_line_size, item_rows, item_cols, wg_rows, wg_cols, tile_rows, tile_cols, vectorization_size;
+            cache_line_of_elements: cache_line_size % 4 == 0,
+                "a cache line holds whole elements of 4 bytes";
             wg_rows_divided: wg_rows % item_cols == 0,
                 "the work items along the rows share the columns of a copy among them evenly";
             wg_cols_divided: wg_cols % item_rows == 0,

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use condition::Condition;
+pub(crate) use condition::SIZES;
 pub use local::Local;
 pub use naive::Naive;
 pub use non_local::{NonLocal, Vectorization};
