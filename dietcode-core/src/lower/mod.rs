@@ -10,6 +10,7 @@ mod local_padding;
 mod nest;
 mod partition;
 mod pipeline;
+mod raster;
 mod registers;
 mod shared;
 mod stage;

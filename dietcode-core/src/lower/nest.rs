@@ -13,12 +13,13 @@
 //!     if guards: output[…] = epilogue(tile)
 //! ```
 
-use std::ops::{Div, Rem, Sub};
+use std::ops::Sub;
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
+use super::raster::{self, Pair};
 use super::shared::{self, SharedStage};
 use super::stage::{self, Stage};
 use super::unswitch::unswitch;
@@ -127,7 +128,7 @@ impl<'a> Builder<'a> {
     fn lets(&self, bound: &[Name], body: Stmt) -> Stmt {
         let schedule = self.schedule;
         schedule.relations.iter().fold(body, |body, relation| {
-            let Relation::Fuse { fused, outer, inner, inner_extent, .. } = relation else { return body };
+            let Relation::Fuse { fused, outer, inner, extents, raster, .. } = relation else { return body };
             let value = schedule.in_loops(&Expr::Var(fused.clone()));
             let parts = || schedule.loops.iter().filter(|l| value.uses(&l.name));
             let complete = parts().all(|l| bound.contains(&l.name));
@@ -135,16 +136,14 @@ impl<'a> Builder<'a> {
                 return body;
             }
             let fused = schedule.unsplit(&Expr::Var(fused.clone()));
-            let mut inner_extent = schedule.unsplit(inner_extent);
+            let mut extents = extents.each_ref().map(|extent| schedule.unsplit(extent));
             if (0..schedule.loops.len())
                 .any(|at| value.uses(&schedule.loops[at].name) && schedule.runs_at_least_once(at))
             {
                 // The loop runs although there may be nothing to sum, and nothing is divided by zero.
-                inner_extent = inner_extent.max(Expr::Int(1));
+                extents = extents.map(|extent| extent.max(Expr::Int(1)));
             }
-            let quotient = fused.clone().div(inner_extent.clone());
-            let body = let_(inner, fused.rem(inner_extent), body);
-            let_(outer, quotient, body)
+            raster::bind(schedule, &Pair { names: [outer, inner], extents, raster: *raster }, &fused, body)
         })
     }
 
@@ -375,8 +374,4 @@ fn if_else(condition: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
         return then;
     }
     Stmt::IfThenElse { condition: condition.clone(), then: Box::new(then), otherwise: Some(Box::new(otherwise)) }
-}
-
-fn let_(var: &Name, value: Expr, body: Stmt) -> Stmt {
-    Stmt::Let { var: var.clone(), value, body: Box::new(body) }
 }

@@ -23,7 +23,7 @@ impl Schedule {
         let (outer, inner) = (self.loops[a].clone(), self.loops[b].clone());
         let both = Loop {
             name: fused.clone(),
-            extent: outer.extent.mul(inner.extent.clone()),
+            extent: outer.extent.clone().mul(inner.extent.clone()),
             limit: outer.limit.zip(inner.limit).and_then(|(a, b)| a.checked_mul(b)),
             kind: ForKind::Serial,
             role: outer.role,
@@ -31,8 +31,15 @@ impl Schedule {
         self.loops.splice(a..=b, [both]);
         self.record(Instruction::Fuse { loops: [outer.name.clone(), inner.name.clone()], into: fused.clone() });
         let limits = [outer.limit, inner.limit];
-        let (outer, inner, inner_extent) = (outer.name, inner.name, inner.extent);
-        self.relations.push(Relation::Fuse { fused, outer, inner, inner_extent, limits });
+        let extents = [outer.extent, inner.extent];
+        self.relations.push(Relation::Fuse {
+            fused,
+            outer: outer.name,
+            inner: inner.name,
+            extents,
+            limits,
+            raster: None,
+        });
         Ok(())
     }
 }

@@ -72,6 +72,27 @@ pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) 
     loops_are_free(schedule)
 }
 
+/// Only a pair of spatial loops has an order that is free; a sum keeps the one of the nest.
+pub(super) fn rasterize(schedule: &Schedule, name: &str, tile: [i64; 2]) -> Result<()> {
+    let l = &schedule.loops[schedule.find(name)?];
+    if tile.iter().any(|size| !(1..=1024).contains(size)) {
+        let [rows, columns] = tile;
+        return refuse(schedule, format!("rasterize: tiles of {rows} x {columns}; a tile has 1 to 1024 of each"));
+    }
+    let own = schedule.relations.iter().find_map(|relation| match relation {
+        Relation::Fuse { fused, raster, .. } if **fused == *name => Some(raster),
+        _ => None,
+    });
+    match own {
+        None => refuse(schedule, format!("rasterize: `{name}` was not fused of two loops")),
+        Some(Some(_)) => refuse(schedule, format!("rasterize: `{name}` is rasterised already")),
+        Some(None) if l.role == Role::Reduce => {
+            refuse(schedule, format!("rasterize: `{name}` is summed over, which keeps its order"))
+        }
+        Some(None) => Ok(()),
+    }
+}
+
 /// The most threads of a block, on every GPU.
 const MOST_THREADS: i64 = 1024;
 

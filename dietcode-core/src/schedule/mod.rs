@@ -12,6 +12,7 @@ mod fuse;
 mod kind;
 mod legality;
 mod pipeline;
+mod rasterize;
 mod reorder;
 mod rfactor;
 mod split;
@@ -73,8 +74,16 @@ pub(crate) struct Loop {
 pub(crate) enum Relation {
     /// `parent = outer · factor + inner`; if `guard`, only where `parent < extent`.
     Split { parent: Name, outer: Name, inner: Name, factor: i64, extent: Expr, guard: bool },
-    /// `outer = fused / inner_extent`, `inner = fused % inner_extent`; the limits are those of outer and inner.
-    Fuse { fused: Name, outer: Name, inner: Name, inner_extent: Expr, limits: [Option<i64>; 2] },
+    /// `outer = fused / extents[1]`, `inner = fused % extents[1]`, or, if `raster`, in tiles of that size; extents and limits
+    /// are those of outer and inner.
+    Fuse {
+        fused: Name,
+        outer: Name,
+        inner: Name,
+        extents: [Expr; 2],
+        limits: [Option<i64>; 2],
+        raster: Option<[i64; 2]>,
+    },
 }
 
 /// A staged copy of one read.
@@ -161,7 +170,7 @@ impl Schedule {
                 let value = Expr::Var(outer.clone()).mul(Expr::Int(*factor)).add(Expr::Var(inner.clone()));
                 e.substitute(parent, &value)
             }
-            Relation::Fuse { fused, outer, inner, inner_extent, .. } if through_fused => {
+            Relation::Fuse { fused, outer, inner, extents: [_, inner_extent], .. } if through_fused => {
                 let fused = Expr::Var(fused.clone());
                 e.substitute(outer, &fused.clone().div(inner_extent.clone()))
                     .substitute(inner, &fused.rem(inner_extent.clone()))

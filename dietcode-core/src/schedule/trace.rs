@@ -28,6 +28,13 @@ pub enum Instruction {
         /// The new one.
         into: Name,
     },
+    /// See [`super::Schedule::rasterize`].
+    Rasterize {
+        /// The fused loop.
+        name: Name,
+        /// Iterations of its outer and of its inner part that are taken together.
+        tile: [i64; 2],
+    },
     /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`],
     /// [`super::Schedule::bind_block`], [`super::Schedule::bind_thread`], [`super::Schedule::vthread`].
     Kind(ForKind, Name),
@@ -73,6 +80,9 @@ impl Display for Instruction {
             }
             Instruction::Reorder(order) => write!(f, "reorder({})", order.join(", ")),
             Instruction::Fuse { loops: [outer, inner], into } => write!(f, "{into} = fuse({outer}, {inner})"),
+            Instruction::Rasterize { name, tile: [rows, columns] } => {
+                write!(f, "rasterize({name}, {rows} x {columns})")
+            }
             Instruction::Kind(ForKind::Serial, name) => write!(f, "serial({name})"),
             Instruction::Kind(ForKind::Parallel, name) => write!(f, "parallel({name})"),
             Instruction::Kind(ForKind::Vectorized, name) => write!(f, "vectorize({name})"),
