@@ -113,7 +113,7 @@ fn dense_of_prime_extents() {
         register_tile: sizes(&[("i", 4), ("j", 32), ("k", 2)]),
         block_tile: sizes(&[("i", 8), ("j", 64), ("k", 256)]),
         pack: vec!["w".into()],
-        order: Vec::new(),
+        ..Tiled::default()
     };
     assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
     let prints = around(&tiled.schedule(&frontend::program(&def), &target()).unwrap(), "local_padding");

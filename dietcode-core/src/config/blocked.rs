@@ -127,6 +127,7 @@ impl BlockedGenerator {
             persistent: self.persistent[at[10]],
             min_blocks: self.min_blocks[at[11]],
             store: self.store[at[12]],
+            ..Blocked::default()
         })
     }
 

@@ -68,6 +68,7 @@ impl Generator {
             block_tile: self.block_tile[places[2]].clone(),
             pack: self.pack[places[3]].clone(),
             order: self.order[places[4]].clone(),
+            ..Tiled::default()
         })
     }
 

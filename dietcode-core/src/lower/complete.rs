@@ -6,7 +6,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::ForKind;
-use crate::schedule::{Loop, Schedule, Staging};
+use crate::schedule::{Loop, Pipeline, Schedule, Staging};
 use crate::{Error, Result};
 
 /// Refuses a schedule whose parts do not fit together.
@@ -39,16 +39,22 @@ fn parts_of_sums(schedule: &Schedule) -> Option<String> {
     }
 }
 
-/// A GPU's kernel reads through tiles in shared memory, and a CPU's through panels and views; vectors of a GPU are those
+/// A GPU's kernel reads through tiles in shared memory and registers, and a CPU's through panels and views; vectors of a GPU are those
 /// of copies and stores.
 fn threads(schedule: &Schedule) -> Option<String> {
     let gpu = schedule.is_gpu();
-    let is_shared = |staging: Staging| matches!(staging, Staging::Shared(_));
-    let alien = schedule.cache_reads.iter().find(|read| is_shared(read.staging) != gpu);
+    let of_threads = |staging: Staging| matches!(staging, Staging::Shared(_) | Staging::Registers(_));
+    let alien = schedule.cache_reads.iter().find(|read| of_threads(read.staging) != gpu);
     if let Some(read) = alien {
         return Some(match gpu {
-            true => format!("cache_read: `{}` is not shared by the block's threads", read.name),
-            false => format!("cache_read: `{}` is shared by threads, but no loop is bound to them any more", read.name),
+            true => format!("cache_read: `{}` is not shared by the block's threads, nor held by one", read.name),
+            false => format!("cache_read: `{}` is of threads, but no loop is bound to them any more", read.name),
+        });
+    }
+    if schedule.pipeline.is_some_and(|pipeline| (pipeline == Pipeline::Panels) == gpu) {
+        return Some(match gpu {
+            true => "pipeline: panels are those of a CPU".into(),
+            false => "pipeline: there is no shared memory, as no loop is bound to threads any more".into(),
         });
     }
     let l = schedule.loops.iter().find(|l| match l.kind {

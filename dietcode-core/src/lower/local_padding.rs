@@ -52,9 +52,10 @@ pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
     })
 }
 
-/// A staged copy: a tensor's element into a panel or into shared memory.
+/// A staged copy: a tensor's element into a panel, into shared memory or into registers.
 fn is_copy(to: &Scope, value: &Expr) -> bool {
-    matches!(to, Scope::Panel | Scope::Shared) && matches!(value, Expr::Load(from, _) if from.scope == Scope::Global)
+    matches!(to, Scope::Panel | Scope::Shared | Scope::Local)
+        && matches!(value, Expr::Load(from, _) if from.scope == Scope::Global)
 }
 
 /// Whether the compute part is right without a guard.

@@ -5,7 +5,9 @@
 //! prints the IR, not wrong code.
 
 mod complete;
+mod double_buffer;
 mod guard;
+mod held;
 mod local_padding;
 mod nest;
 mod partition;
@@ -86,6 +88,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
         pass("pipeline", pipeline::pipeline(body, schedule)?)?
     } else {
+        let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
         let body = pass("transpose", transpose::transpose(body))?;
         let body = pass("partition", partition::partition(body))?;
         pass("vectorize", vectorize::vectorize(body))?

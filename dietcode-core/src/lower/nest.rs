@@ -85,9 +85,11 @@ impl<'a> Builder<'a> {
 
     /// The stages of this depth around a statement.
     fn staged(&self, depth: usize, body: Stmt) -> Stmt {
-        let body = self.shared(depth, body);
-        let here = self.stages.iter().filter(|stage| stage.depth == depth);
-        here.fold(body, |body, stage| stage.around(body, |leaf| self.nest(depth, &stage.dims, leaf)))
+        let here = |held: bool| self.stages.iter().filter(move |stage| stage.depth == depth && stage.is_held() == held);
+        let around = |body, stage: &Stage| stage.around(self.schedule, body, |dims, leaf| self.nest(depth, dims, leaf));
+        // A thread reads its registers between the barriers, so that these stand around all that a tile is used for.
+        let body = here(true).fold(body, around);
+        here(false).fold(self.shared(depth, body), around)
     }
 
     /// The tiles in shared memory of this depth around a statement: no thread reads before all have filled, and none fills

@@ -27,14 +27,18 @@ use crate::{Error, Result};
 /// # Errors
 /// There is no serial loop that does nothing but fill shared memory and use it.
 pub(super) fn pipeline(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
-    let Some(kind) = schedule.pipeline else { return Ok(body) };
+    let stages = match schedule.pipeline {
+        None | Some(Pipeline::Panels) => return Ok(body),
+        Some(Pipeline::Registers) => None,
+        Some(Pipeline::Async(stages)) => Some(stages),
+    };
     let mut found = false;
     let body = body.map(&mut |stmt| match Steps::of(&stmt) {
         Some(steps) => {
             found = true;
-            match kind {
-                Pipeline::Registers => steps.through_registers(schedule),
-                Pipeline::Async(stages) => steps.asynchronous(stages),
+            match stages {
+                None => steps.through_registers(schedule),
+                Some(stages) => steps.asynchronous(stages),
             }
         }
         None => stmt,
@@ -136,13 +140,13 @@ impl Steps {
 }
 
 /// A tile as one of several.
-fn several(tile: &Arc<Buffer>, stages: i64) -> Arc<Buffer> {
+pub(super) fn several(tile: &Arc<Buffer>, stages: i64) -> Arc<Buffer> {
     let shape = [Expr::Int(stages)].into_iter().chain(tile.shape.iter().cloned()).collect();
     Arc::new(Buffer { shape, ..(**tile).clone() })
 }
 
 /// Accesses of a tile become accesses of one of several.
-fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, stage: &Expr) -> Stmt {
+pub(super) fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, stage: &Expr) -> Stmt {
     let at = |index: &[Expr]| [std::slice::from_ref(stage), index].concat();
     let loads = stmt.map_exprs(&mut |e| {
         e.map(&mut |e| match e {

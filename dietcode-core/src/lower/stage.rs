@@ -1,8 +1,11 @@
-//! Staged copies of what a reduction reads: packed panels, and views that need a copy only at the edge.
+//! Staged copies of what a reduction reads: packed panels, views that need a copy only at the edge, and what a thread of a GPU
+//! holds in registers.
 
+use std::ops::Add;
 use std::sync::Arc;
 
 use super::guard::{self, Guard};
+use super::held;
 use crate::Result;
 use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
 use crate::schedule::{CacheRead, Schedule, Staging};
@@ -43,10 +46,11 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     let mut dims: Vec<usize> =
         (depth..schedule.loops.len()).filter(|&at| moves.iter().any(|e| e.uses(&schedule.loops[at].name))).collect();
     let index: Vec<Expr> = read.index.iter().map(|e| schedule.unsplit(e)).collect();
-    if read.staging == Staging::Edge
+    if matches!(read.staging, Staging::Edge | Staging::Registers(_))
         && let Some(contiguous) = dims.iter().rposition(|&at| is_contiguous(&index, &schedule.loops[at].name))
     {
-        // The copy is contiguous along the same loop as the tensor, so that the stride is the constant 1 in both.
+        // The copy is contiguous along the same loop as the tensor, so that the stride is the constant 1 in both, and
+        // vectors are vectors.
         let at = dims.remove(contiguous);
         dims.push(at);
     }
@@ -55,13 +59,23 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     }
     let limit = |at: &usize| schedule.loops[*at].limit.map(Expr::Int);
     let shape: Option<Vec<Expr>> = dims.iter().map(limit).collect();
+    let shape = shape.map(|shape| set_apart(shape, read.pad));
     let source = schedule.program.params.iter().find(|param| param.name == read.buffer).cloned();
     let (Some(shape), Some(source)) = (shape, source) else {
         return Err(crate::Error::input(format!("the extents of `{}` are not constants", read.name)));
     };
-    // A view shows the tensor's own elements, or copies of them; a panel is converted when it is filled.
-    let (scope, dtype) =
-        if read.staging == Staging::Edge { (Scope::View, source.dtype) } else { (Scope::Panel, DType::F32) };
+    // A view shows the tensor's own elements, or copies of them, and registers hold these; a panel is converted when it is
+    // filled.
+    let (scope, dtype) = match read.staging {
+        Staging::Edge => (Scope::View, source.dtype),
+        Staging::Registers(_) => (Scope::Local, source.dtype),
+        Staging::Always | Staging::Shared(_) => (Scope::Panel, DType::F32),
+    };
+    if let Staging::Registers(lanes) = read.staging {
+        held::check_vector(schedule, &dims, &index, lanes).map_err(|why| {
+            crate::Error::input(format!("schedule of `{}`: `{}`: {why}", schedule.block.name, read.name))
+        })?;
+    }
     Ok(Stage {
         depth,
         names: dims.iter().map(|&at| schedule.loops[at].name.clone()).collect(),
@@ -75,6 +89,15 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     })
 }
 
+/// The runs of a panel, which its outermost dimension counts, `pad` elements apart: as many rows more as that takes.
+fn set_apart(mut shape: Vec<Expr>, pad: i64) -> Vec<Expr> {
+    let row = shape.iter().skip(2).filter_map(Expr::as_int).fold(1, i64::saturating_mul);
+    if let Some(rows) = shape.get_mut(1).filter(|_| pad > 0) {
+        *rows = rows.clone().add(Expr::Int((pad - 1) / row + 1));
+    }
+    shape
+}
+
 /// Whether the tensor's neighbours in memory are neighbours along this loop.
 fn is_contiguous(index: &[Expr], name: &str) -> bool {
     let Some((last, outer)) = index.split_last() else { return false };
@@ -83,6 +106,11 @@ fn is_contiguous(index: &[Expr], name: &str) -> bool {
 }
 
 impl Stage {
+    /// Whether a thread of a GPU holds the copy in its registers.
+    pub(super) fn is_held(&self) -> bool {
+        self.target.scope == Scope::Local
+    }
+
     /// Reads the copy where the tensor was read.
     pub(super) fn redirect(&self, e: &Expr) -> Expr {
         e.map(&mut |e| match e {
@@ -97,19 +125,26 @@ impl Stage {
         self.names.iter().map(|name| Expr::Var(name.clone())).collect()
     }
 
-    /// The stage around its users; `nest` puts the loops of its dimensions around the copying statement.
-    pub(super) fn around(&self, body: Stmt, nest: impl Fn(Stmt) -> Stmt) -> Stmt {
+    /// The stage around its users; `nest` puts the loops of some of its dimensions around the copying statement.
+    pub(super) fn around(&self, schedule: &Schedule, body: Stmt, nest: impl Fn(&[usize], Stmt) -> Stmt) -> Stmt {
         let copy_to = |buffer: &Arc<Buffer>| {
             let value = Expr::Load(self.source.clone(), self.index.clone());
             let store = Stmt::Store { buffer: buffer.clone(), index: self.vars(), value };
-            nest(Stmt::if_(self.guards.clone(), store))
+            Stmt::if_(self.guards.clone(), store)
         };
-        match self.read.staging {
-            Staging::Always | Staging::Shared(_) => {
-                let body = Box::new(Stmt::seq([copy_to(&self.target), body]));
-                Stmt::Allocate { buffer: self.target.clone(), body }
+        let filled = |copy: Stmt, body: Stmt| {
+            let body = Box::new(Stmt::seq([copy, body]));
+            Stmt::Allocate { buffer: self.target.clone(), body }
+        };
+        match (self.read.staging, self.dims.split_last()) {
+            (Staging::Registers(lanes), Some((&last, outer))) if lanes > 1 => {
+                let copy = held::by_vectors(schedule, &schedule.loops[last], lanes, copy_to(&self.target));
+                filled(nest(outer, copy), body)
             }
-            Staging::Edge => {
+            (Staging::Always | Staging::Registers(_) | Staging::Shared(_), _) => {
+                filled(nest(&self.dims, copy_to(&self.target)), body)
+            }
+            (Staging::Edge, _) => {
                 let edge = Arc::new(Buffer {
                     name: format!("{}_edge", self.target.name).into(),
                     scope: Scope::Panel,
@@ -122,7 +157,7 @@ impl Stage {
                     inside: guard::at_corner(&self.guards, &loops).unwrap_or(Expr::Int(0)),
                     whole: self.whole(),
                     edge: self.identity(&edge),
-                    fill: Box::new(copy_to(&edge)),
+                    fill: Box::new(nest(&self.dims, copy_to(&edge))),
                     body: Box::new(body),
                 };
                 Stmt::Allocate { buffer: edge, body: Box::new(view) }

@@ -12,6 +12,8 @@ pub enum Staging {
     /// Only where the tile hangs over the edge of the tensor; inside, it is read in place. This is what makes local
     /// padding free for an operand that needs no packing.
     Edge,
+    /// Always: into registers of each thread of a GPU, by vectors of so many neighbours.
+    Registers(i64),
     /// Always: into a tile that all threads of a GPU's block share and fill together.
     Shared(SharedTile),
 }
@@ -43,8 +45,10 @@ impl Schedule {
     /// The reduction does not read the tensor, or it is staged already.
     pub fn cache_read(&mut self, buffer: &str, staging: Staging) -> Result<Vec<Name>> {
         legality::cache_read(self, buffer)?;
-        if let Staging::Shared(tile) = staging {
-            legality::shared_tile(self, buffer, tile)?;
+        match staging {
+            Staging::Shared(tile) => legality::shared_tile(self, buffer, tile)?,
+            Staging::Registers(vector) => legality::registers(self, buffer, vector)?,
+            Staging::Always | Staging::Edge => {}
         }
         let mut names = Vec::new();
         for (read, index) in self.block.update_reads() {
@@ -54,11 +58,12 @@ impl Schedule {
             let what = match staging {
                 Staging::Always => "panel",
                 Staging::Edge => "view",
+                Staging::Registers(_) => "held",
                 Staging::Shared(_) => "shared",
             };
             let name = self.fresh_name(&format!("{buffer}_{what}"));
             names.push(name.clone());
-            self.cache_reads.push(CacheRead { name, buffer: read.name.clone(), index, staging, depth: None });
+            self.cache_reads.push(CacheRead { name, buffer: read.name.clone(), index, staging, pad: 0, depth: None });
         }
         self.record(Instruction::CacheRead { buffer: buffer.into(), staging, into: names.clone() });
         Ok(names)

@@ -158,7 +158,12 @@ pub(super) fn cache_read(schedule: &Schedule, buffer: &str) -> Result<()> {
 /// Copies that overlap with the computation need tiles in shared memory, and buffers to arrive in.
 pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
     let shared = |read: &super::CacheRead| matches!(read.staging, Staging::Shared(_));
+    let packed = |read: &super::CacheRead| read.staging == Staging::Always;
     match pipeline {
+        Pipeline::Panels if !schedule.cache_reads.iter().any(packed) => {
+            refuse(schedule, "pipeline: nothing is packed into panels")
+        }
+        Pipeline::Panels => Ok(()),
         _ if !schedule.cache_reads.iter().any(shared) => {
             refuse(schedule, "pipeline: nothing is staged in shared memory")
         }
@@ -167,6 +172,36 @@ pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Only the runs of a panel can be set apart: a view has the tensor's strides, and a tile in shared memory its own padding.
+/// Returns the panel's place.
+pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Result<usize> {
+    if !(0..=1024).contains(&pad) {
+        return refuse(schedule, format!("storage_align: `{stage}` padded by {pad}; the padding is from 0 to 1024"));
+    }
+    let panel = |read: &super::CacheRead| *read.name == *stage && read.staging == Staging::Always;
+    match schedule.cache_reads.iter().position(panel) {
+        Some(at) => Ok(at),
+        None => refuse(schedule, format!("storage_align: there is no panel `{stage}`")),
+    }
+}
+
+/// Registers are those of a GPU's thread, which reads them by vectors.
+pub(super) fn registers(schedule: &Schedule, buffer: &str, vector: i64) -> Result<()> {
+    if !schedule.is_gpu() {
+        return refuse(
+            schedule,
+            format!("cache_read: `{buffer}` is to be held by threads, but no loop is bound to them"),
+        );
+    }
+    if ![1, 2, 4, 8, 16].contains(&vector) {
+        return refuse(
+            schedule,
+            format!("cache_read: `{buffer}` by vectors of {vector}: a vector has 1, 2, 4, 8 or 16 elements"),
+        );
+    }
+    Ok(())
 }
 
 /// A tile in shared memory is filled by all threads of a block.

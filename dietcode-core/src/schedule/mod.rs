@@ -16,6 +16,7 @@ mod rasterize;
 mod reorder;
 mod rfactor;
 mod split;
+mod storage_align;
 mod tensorize;
 mod trace;
 mod vectorize_store;
@@ -95,6 +96,8 @@ pub(crate) struct CacheRead {
     pub(crate) buffer: Name,
     pub(crate) index: Vec<Expr>,
     pub(crate) staging: Staging,
+    /// Unused elements between the runs of a panel.
+    pub(crate) pad: i64,
     /// How many loops stand around the copy; until `compute_at` says so, all of them.
     pub(crate) depth: Option<usize>,
 }

@@ -56,6 +56,13 @@ pub enum Instruction {
         /// The loop; none: outside of all.
         at: Option<Name>,
     },
+    /// See [`super::Schedule::storage_align`].
+    StorageAlign {
+        /// The panel.
+        stage: Name,
+        /// Elements between its runs.
+        pad: i64,
+    },
     /// See [`super::Schedule::decompose_reduction`].
     DecomposeReduction,
     /// See [`super::Schedule::pipeline`].
@@ -96,9 +103,11 @@ impl Display for Instruction {
             Instruction::CacheWrite(into) => write!(f, "{into} = cache_write()"),
             Instruction::ComputeAt { stage, at: Some(at) } => write!(f, "compute_at({stage}, {at})"),
             Instruction::ComputeAt { stage, at: None } => write!(f, "compute_at({stage})"),
+            Instruction::StorageAlign { stage, pad } => write!(f, "storage_align({stage}, {pad})"),
             Instruction::DecomposeReduction => write!(f, "decompose_reduction()"),
             Instruction::Pipeline(Pipeline::Registers) => write!(f, "pipeline(registers)"),
             Instruction::Pipeline(Pipeline::Async(stages)) => write!(f, "pipeline(async, {stages})"),
+            Instruction::Pipeline(Pipeline::Panels) => write!(f, "pipeline(panels)"),
             Instruction::Tensorize(MatrixUnit::Half) => write!(f, "tensorize(m16n8k16)"),
             Instruction::Tensorize(MatrixUnit::Tf32) => write!(f, "tensorize(m16n8k8, tf32)"),
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
@@ -113,6 +122,8 @@ impl Display for Staging {
         match self {
             Staging::Always => f.write_str("always"),
             Staging::Edge => f.write_str("edge"),
+            Staging::Registers(1) => f.write_str("registers"),
+            Staging::Registers(vector) => write!(f, "registers, vector {vector}"),
             Staging::Shared(SharedTile { vector, pad, reduce_outside }) => {
                 let layout = if *reduce_outside { ", reduce_outside" } else { "" };
                 write!(f, "shared, vector {vector}, pad {pad}{layout}")

@@ -1,6 +1,7 @@
 //! Sketches: families of schedules with parameters.
 mod blocked;
 mod family;
+mod grid;
 mod name;
 mod tiled;
 

@@ -1,5 +1,8 @@
 //! From the parameters of a [`Blocked`] to its schedule.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use dietcode_syntax::Role;
 
 use super::operands::{COLUMNS, Operands, ROWS};
@@ -7,17 +10,16 @@ use super::{Blocked, size};
 use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program, Reduction};
 use crate::lower;
 use crate::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
+use crate::sketch::grid;
 use crate::{Error, Result};
-
-use std::sync::Arc;
 
 /// The loops that the iteration variables were split into, by level; each level in the order of the nest.
 #[derive(Default)]
 struct Levels {
     /// Parts of sums that different blocks compute.
     split: Vec<Name>,
-    /// Between blocks.
-    block: Vec<Name>,
+    /// Between blocks, by iteration variable.
+    block: Vec<(Name, Name)>,
     /// Between threads; with a matrix unit, warps first, then the lanes that hold rows, then those that hold columns.
     thread: Vec<Name>,
     lanes: [Option<Name>; 2],
@@ -70,8 +72,8 @@ impl Blocked {
             }
         }
         levels.thread.extend(levels.lanes.iter().flatten().cloned());
-        levels.reorder(&mut schedule)?;
-        let thread = levels.bind(&mut schedule)?;
+        levels.reorder(&mut schedule, &self.raster)?;
+        let thread = levels.bind(&mut schedule, &self.raster)?;
         if block.reduction.is_some() {
             self.stage(&mut schedule, &levels, thread.as_ref())?;
         }
@@ -94,24 +96,25 @@ impl Blocked {
         let name = &iter.name;
         let [thread, vthread, inner] = [&self.thread, &self.vthread, &self.inner].map(|sizes| size(sizes, name));
         let mut splitter = Splitter { schedule, root: name.clone(), rest: name.clone() };
+        let mut block = |between: Name| levels.block.push((name.clone(), between));
         match operands {
             Some(unit) if unit.row == *name => {
-                levels.block.push(splitter.take("b", thread * inner * ROWS)?);
+                block(splitter.take("b", thread * inner * ROWS)?);
                 levels.thread.push(splitter.take("w", inner * ROWS)?);
                 levels.inner.push(splitter.take("m", ROWS)?);
                 levels.unit[0] = Some(splitter.take("h", ROWS / 2)?);
                 levels.lanes[0] = Some(splitter.rest);
             }
             Some(unit) if unit.column == *name => {
-                levels.block.push(splitter.take("b", thread * inner * COLUMNS)?);
+                block(splitter.take("b", thread * inner * COLUMNS)?);
                 levels.thread.push(splitter.take("w", inner * COLUMNS)?);
                 levels.inner.push(splitter.take("n", COLUMNS)?);
                 levels.lanes[1] = Some(splitter.take("q", 2)?);
                 levels.unit[1] = Some(splitter.rest);
             }
-            _ if thread * vthread * inner == 1 => levels.block.push(splitter.rest),
+            _ if thread * vthread * inner == 1 => block(splitter.rest),
             _ => {
-                levels.block.push(splitter.take("b", thread * vthread * inner)?);
+                block(splitter.take("b", thread * vthread * inner)?);
                 if vthread > 1 {
                     levels.vthread.push(splitter.take("v", thread * inner)?);
                 }
@@ -161,7 +164,7 @@ impl Blocked {
         Ok(())
     }
 
-    /// The accumulators, the tiles in shared memory, and what overlaps.
+    /// The accumulators, the tiles in shared memory, what threads hold in registers, and what overlaps.
     fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: Option<&Name>) -> Result<()> {
         let tile = schedule.cache_write()?;
         let around = levels.outer.last().or(thread);
@@ -169,6 +172,9 @@ impl Blocked {
         for (input, stage) in &self.stage {
             let tile = SharedTile { vector: stage.vector.0, pad: stage.pad, reduce_outside: stage.reduce_outside };
             placed.extend(schedule.cache_read(input, Staging::Shared(tile))?);
+        }
+        for (input, lanes) in &self.load {
+            placed.extend(schedule.cache_read(input, Staging::Registers(*lanes))?);
         }
         schedule.compute_at(&tile, thread.map(|name| &**name))?;
         placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.map(|name| &**name)))?;
@@ -205,41 +211,26 @@ impl Splitter<'_> {
 }
 
 impl Levels {
-    fn reorder(&self, schedule: &mut Schedule) -> Result<()> {
+    fn reorder(&self, schedule: &mut Schedule, raster: &BTreeMap<String, i64>) -> Result<()> {
         let [h, p, e] = &self.unit;
-        let order = [&self.split, &self.block, &self.thread, &self.outer, &self.steps, &self.vthread, &self.inner];
+        let block = grid::order(&self.block, raster);
+        let order = [&self.split, &block, &self.thread, &self.outer, &self.steps, &self.vthread, &self.inner];
         let order = order.into_iter().flatten().chain(h).chain(p).chain(e);
         let order: Vec<&str> = order.map(|name| &**name).collect();
         schedule.reorder(&order)
     }
 
     /// Binds blocks and threads, and unrolls what a thread does; returns the loop over threads.
-    fn bind(&self, schedule: &mut Schedule) -> Result<Option<Name>> {
+    fn bind(&self, schedule: &mut Schedule, raster: &BTreeMap<String, i64>) -> Result<Option<Name>> {
         let unrolled = self.inner.iter().chain(self.unit.iter().take(2).flatten());
         unrolled.into_iter().try_for_each(|name| schedule.unroll(name))?;
         self.vthread.iter().try_for_each(|name| schedule.vthread(name))?;
-        let block = fuse_all(schedule, &self.block, "block")?;
-        let thread = fuse_all(schedule, &self.thread, "thread")?;
+        let block = grid::fuse(schedule, &self.block, raster, "block")?;
+        let thread = grid::fuse_all(schedule, &self.thread, "thread")?;
         self.split.iter().chain(&block).try_for_each(|name| schedule.bind_block(name))?;
         thread.iter().try_for_each(|name| schedule.bind_thread(name))?;
         Ok(thread)
     }
-}
-
-/// One loop of neighbours.
-fn fuse_all(schedule: &mut Schedule, loops: &[Name], into: &str) -> Result<Option<Name>> {
-    let mut fused: Option<Name> = None;
-    for next in loops {
-        fused = Some(match fused {
-            None => next.clone(),
-            Some(so_far) => {
-                let both = schedule.fresh_name(into);
-                schedule.fuse(&so_far, next, &both)?;
-                both
-            }
-        });
-    }
-    Ok(fused)
 }
 
 /// The second kernel of a shared sum: adds the parts in order and applies the epilogue.

@@ -1,10 +1,11 @@
 //! The GPU's family of micro-kernels: blocks of threads × tiles in shared memory × accumulators in registers.
 //!
 //! ```text
-//! blockIdx.x for each tile of the spatial loops           S    thread · vthread · inner
+//! blockIdx.x for each tile of the spatial loops           S    thread · vthread · inner, raster
 //!   threadIdx.x                                           S    thread
 //!     for each tile of the reductions                     R    reduce, split
 //!       fill shared memory, cooperatively                      stage, stages
+//!       fill registers, each thread its own                    load
 //!       for each step in it                               R
 //!         vthread                                         S    vthread
 //!           the product of the inner tiles, unrolled      S    inner, matrix_unit
@@ -66,6 +67,13 @@ pub struct Blocked {
     /// How many neighbours a thread stores at once.
     #[serde(skip_serializing_if = "is_default")]
     pub store: Count<1>,
+    /// The inputs that each thread reads into registers of its own, for a tile of the reductions at once, and by how many
+    /// neighbours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub load: BTreeMap<String, i64>,
+    /// Two spatial loops: how many of their blocks lie next to each other in the order of the grid (missing: row by row).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub raster: BTreeMap<String, i64>,
 }
 
 /// How an input is staged in shared memory.

@@ -20,6 +20,8 @@ impl Blocked {
     /// | `_z_k4`, `_atomic`     | a split sum, by atomic additions                                        |
     /// | `_persistent`          | a grid as large as the device holds                                     |
     /// | `_min2`, `_store4`     | at least 2 blocks a multiprocessor, stores of 4 elements                |
+    /// | `_load_x4_w1`          | inputs in registers: vectors of 4 and of 1                              |
+    /// | `_raster_i4_j8`        | blocks that are neighbours                                              |
     /// | `_0` and 16 hex digits | a hash, where the parts are too long, or could be read in two ways      |
     pub fn name(&self) -> String {
         identifier(self, &self.plain_name(), self.reads_one_way())
@@ -27,10 +29,11 @@ impl Blocked {
 
     fn plain_name(&self) -> String {
         let mut name = "blocked".to_owned();
-        for (part, sizes) in self.tiles() {
+        let sizes = |name: &mut String, part: &str, sizes: &BTreeMap<String, i64>| {
             name.extend((!sizes.is_empty()).then_some(part));
             name.extend(sizes.iter().map(|(var, size)| format!("_{var}{size}")));
-        }
+        };
+        self.tiles().into_iter().for_each(|(part, tile)| sizes(&mut name, part, tile));
         name.extend((!self.stage.is_empty()).then_some("_s"));
         for (input, stage) in &self.stage {
             name += &format!("_{input}");
@@ -48,6 +51,8 @@ impl Blocked {
         name.extend(self.persistent.then_some("_persistent"));
         name.extend((self.min_blocks.0 != 1).then(|| format!("_min{}", self.min_blocks.0)));
         name.extend((self.store.0 != 1).then(|| format!("_store{}", self.store.0)));
+        sizes(&mut name, "_load", &self.load);
+        sizes(&mut name, "_raster", &self.raster);
         name
     }
 
@@ -60,13 +65,15 @@ impl Blocked {
     fn reads_one_way(&self) -> bool {
         let letters = |name: &String| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphabetic());
         let sizes = |sizes: &BTreeMap<String, i64>| sizes.keys().all(letters) && sizes.values().all(|size| *size > 0);
-        let parts = ["half", "tf", "double", "async", "atomic", "persistent", "min", "store"];
+        let parts = ["half", "tf", "double", "async", "atomic", "persistent", "min", "store", "load", "raster"];
         let input = |(name, stage): (&String, &super::Stage)| {
             let own = letters(name) && !name.ends_with(['p', 'r']) && !parts.contains(&&**name);
             own && stage.pad >= 0 && stage.vector.0 > 0
         };
         let counts = [self.stages.0, self.min_blocks.0, self.store.0];
         self.tiles().into_iter().all(|(_, tile)| sizes(tile))
+            && sizes(&self.load)
+            && sizes(&self.raster)
             && self.stage.iter().all(input)
             && counts.into_iter().all(|count| count > 0)
     }
@@ -88,6 +95,8 @@ mod tests {
         let half = r#"{"thread": {"i": 2}, "reduce": {"k": 32}, "matrix_unit": "half", "stages": 3, "async": true,
             "split": {"k": 4}, "atomic": true, "persistent": true, "min_blocks": 2}"#;
         assert_eq!(name(half), "blocked_t_i2_k_k32_z_k4_half_async3_atomic_persistent_min2");
+        let held = r#"{"thread": {"i": 8, "j": 8}, "load": {"w": 1, "x": 4}, "raster": {"i": 4, "j": 2}}"#;
+        assert_eq!(name(held), "blocked_t_i8_j8_load_w1_x4_raster_i4_j2");
         assert_eq!(name("{}"), "blocked");
     }
 
@@ -99,6 +108,7 @@ mod tests {
             (r#"{"stage": {"xr": {}}}"#, r#"{"stage": {"x": {"reduce_outside": true}}}"#),
             (r#"{"stage": {"xp": {"vector": 1}}}"#, r#"{"stage": {"x": {"pad": 1}}}"#),
             (r#"{"stage": {"half": {}}}"#, r#"{"matrix_unit": "half"}"#),
+            (r#"{"stage": {"load": {"vector": 4}}}"#, r#"{"stage": {}, "load": {"": 4}}"#),
             (r#"{"thread": {"i": -2}}"#, r#"{"thread": {"i_": 2}}"#),
         ];
         for (a, b) in pairs {

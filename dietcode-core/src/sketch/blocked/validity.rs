@@ -1,15 +1,17 @@
 //! When a [`Blocked`] is valid for a nest on a GPU: hardware limits, not divisibility of extents.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dietcode_syntax::{KernelDef, Role};
 
 use super::Blocked;
 use super::operands::{COLUMNS, ROWS};
 use crate::frontend;
-use crate::ir::{ACC, Block, DType, Expr, Name, Program};
+use crate::ir::{ACC, Block, Buffer, DType, Expr, IterVar, Name, Program};
 use crate::lower::{guards_that_stay, lower};
 use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::grid;
 use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// Registers that addresses and operands take beside the accumulators, at the least.
@@ -42,6 +44,7 @@ impl Blocked {
             ("inner", &self.inner, Role::Spatial),
             ("reduce", &self.reduce, Role::Reduce),
             ("split", &self.split, Role::Reduce),
+            ("raster", &self.raster, Role::Spatial),
         ];
         for (key, sizes, role) in tiles {
             let known = |name: &str| block.iters_of(role).any(|iter| *iter.name == *name);
@@ -50,10 +53,13 @@ impl Blocked {
             found.extend(unknown.map(|name| format!("{key}: `{name}` is not a {kind} of `{}`", block.name)));
         }
         let reads = block.update_reads();
-        let unread = self.stage.keys().filter(|input| !reads.iter().any(|(buffer, _)| *buffer.name == ***input));
-        found.extend(
-            unread.map(|input| format!("stage: `{input}` is not an input of the reduction of `{}`", block.name)),
-        );
+        for (key, input) in self.stage.keys().map(|i| ("stage", i)).chain(self.load.keys().map(|i| ("load", i))) {
+            if !reads.iter().any(|(buffer, _)| *buffer.name == **input) {
+                found.push(format!("{key}: `{input}` is not an input of the reduction of `{}`", block.name));
+            }
+        }
+        let both = self.load.keys().filter(|input| self.stage.contains_key(*input));
+        found.extend(both.map(|input| format!("load: `{input}` is staged already")));
         found
     }
 
@@ -68,9 +74,11 @@ impl Blocked {
         for (key, sizes) in all.into_iter().chain([("reduce", &self.reduce), ("split", &self.split)]) {
             sizes.iter().for_each(|(name, size)| check(key, &format!("`{name}`"), *size, 1 << 16));
         }
+        self.load.iter().for_each(|(input, lanes)| check("load", &format!("`{input}`"), *lanes, 16));
         check("stages", "it", self.stages.0, 8);
         check("min_blocks", "it", self.min_blocks.0, 32);
         check("store", "it", self.store.0, 8);
+        found.extend(grid::violations(&self.raster));
         let stages = self.stages.0;
         if self.asynchronous && stages == 1 {
             found.push("stages: it is 1; asynchronous copies need 2 or more".into());
@@ -110,9 +118,11 @@ impl Blocked {
         }
         let accumulators = self.accumulators();
         let registers = i64::from(device.registers_per_thread);
-        if block.reduction.is_some() && accumulators.saturating_add(OTHER_REGISTERS) > registers {
+        let held = self.held(block);
+        if block.reduction.is_some() && accumulators.saturating_add(held).saturating_add(OTHER_REGISTERS) > registers {
+            let operands = if held > 0 { format!(" and holds operands in {held} registers") } else { String::new() };
             found.push(format!(
-                "inner: a thread has {accumulators} accumulators, the device has {registers} registers for it"
+                "inner: a thread has {accumulators} accumulators{operands}, the device has {registers} registers for it"
             ));
         }
         let ampere = ComputeCapability { major: 8, minor: 0 };
@@ -132,6 +142,9 @@ impl Blocked {
         }
         if block.reduction.is_none() && (!self.stage.is_empty() || self.stages.0 > 1) {
             found.push(format!("stage: `{}` sums nothing", block.name));
+        }
+        if self.matrix_unit.is_some() && !self.load.is_empty() {
+            found.push("load: a matrix unit takes its operands from shared memory".into());
         }
         if self.atomic && (block.epilogue != Expr::var(ACC) || block.output.dtype != DType::F32) {
             found.push("atomic: the output must be f32 and hold the sum as it is".into());
@@ -166,6 +179,23 @@ impl Blocked {
     pub fn threads(&self) -> i64 {
         let product = product(&self.thread);
         if self.matrix_unit.is_some() { product.saturating_mul(32) } else { product }
+    }
+
+    /// Registers of 32 bits in which a thread holds operands.
+    fn held(&self, block: &Block) -> i64 {
+        let extent = |iter: &IterVar| match iter.role {
+            Role::Spatial => {
+                super::size(&self.inner, &iter.name).saturating_mul(super::size(&self.vthread, &iter.name))
+            }
+            Role::Reduce => super::size(&self.reduce, &iter.name),
+        };
+        let registers = |(buffer, index): (Arc<Buffer>, Vec<Expr>)| {
+            let moved = block.iters.iter().filter(|iter| index.iter().any(|e| e.uses(&iter.name)));
+            let bytes = moved.map(extent).fold(buffer.dtype.bytes(), i64::saturating_mul);
+            bytes / 4
+        };
+        let reads = block.update_reads().into_iter().filter(|(buffer, _)| self.load.contains_key(&*buffer.name));
+        reads.map(registers).fold(0, i64::saturating_add)
     }
 
     /// Accumulators of a thread.

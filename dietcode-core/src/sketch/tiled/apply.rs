@@ -5,7 +5,8 @@ use dietcode_syntax::Role;
 use super::Tiled;
 use crate::Result;
 use crate::ir::{IterVar, Name, Program};
-use crate::schedule::{Schedule, Staging, Tail};
+use crate::schedule::{Pipeline, Schedule, Staging, Tail};
+use crate::sketch::grid;
 use crate::target::CpuTarget;
 
 /// The loops that one iteration variable was split into, by level.
@@ -34,8 +35,11 @@ impl Tiled {
         if role == Role::Spatial { own.or(Some(self.register_size(name))) } else { own }
     }
 
-    /// Lanes of the vectors: as many as the registers hold and divide the tile.
+    /// Lanes of the vectors: those that are asked for, else as many as the registers hold and divide the tile.
     pub fn lanes(&self, target: &CpuTarget) -> i64 {
+        if let Some(lanes) = self.lanes {
+            return lanes;
+        }
         let Some(size) = self.vector.as_ref().map(|name| self.register_size(name)) else { return 1 };
         [16, 8, 4, 2].into_iter().find(|lanes| lanes * 4 <= target.vector_bytes && size % lanes == 0).unwrap_or(1)
     }
@@ -58,7 +62,8 @@ impl Tiled {
             levels.inner.iter().try_for_each(|name| schedule.unroll(name))?;
             levels.lanes.iter().try_for_each(|name| schedule.vectorize(name))?;
         }
-        let grid = fuse_grid(&mut schedule, &spatial)?;
+        let grid = grid::fuse(&mut schedule, &between(&spatial), &self.raster, "block")?;
+        grid.iter().try_for_each(|name| schedule.parallel(name))?;
         if block.reduction.is_some() {
             self.stage(&mut schedule, grid, &spatial, &reduce)?;
         }
@@ -104,7 +109,8 @@ impl Tiled {
         let mut tiles: Vec<&(Name, Levels)> = spatial.iter().collect();
         let place = |name: &Name| self.order.iter().position(|o| **o == **name).unwrap_or(self.order.len());
         tiles.sort_by_key(|(name, _)| place(name));
-        let order: Vec<&Name> = (spatial.iter().filter_map(|(_, l)| l.outer.as_ref()))
+        let grid = grid::order(&between(spatial), &self.raster);
+        let order: Vec<&Name> = (grid.iter())
             .chain(reduce.iter().filter_map(|(_, l)| l.outer.as_ref()))
             .chain(tiles.iter().filter_map(|(_, l)| l.middle.as_ref()))
             .chain(reduce.iter().filter_map(|(_, l)| l.middle.as_ref()))
@@ -132,6 +138,7 @@ impl Tiled {
         };
         let around_panels = last(reduce, |l| l.outer.as_ref()).or(grid);
         let around_tile = last(spatial, |l| l.middle.as_ref()).or_else(|| around_panels.clone());
+        let around_steps = last(reduce, |l| l.middle.as_ref());
         let tile = schedule.cache_write()?;
         let mut stages = vec![(tile, around_tile.clone())];
         let ragged = schedule.ragged();
@@ -140,9 +147,16 @@ impl Tiled {
             if read.contains(&buffer.name) {
                 continue;
             }
-            if self.pack.iter().any(|name| **name == *buffer.name) {
+            let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
+            if named(&self.pack) {
                 let panels = schedule.cache_read(&buffer.name, Staging::Always)?;
+                if let Some(pad) = self.pad.get(&*buffer.name) {
+                    panels.iter().try_for_each(|panel| schedule.storage_align(panel, *pad))?;
+                }
                 stages.extend(panels.into_iter().map(|panel| (panel, around_panels.clone())));
+            } else if named(&self.load) {
+                let copies = schedule.cache_read(&buffer.name, Staging::Always)?;
+                stages.extend(copies.into_iter().map(|copy| (copy, around_steps.clone())));
             } else if ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
                 let views = schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
@@ -154,23 +168,14 @@ impl Tiled {
         for (stage, at) in stages {
             schedule.compute_at(&stage, at.as_deref())?;
         }
+        if self.double_buffer {
+            schedule.pipeline(Pipeline::Panels)?;
+        }
         schedule.decompose_reduction()
     }
 }
 
-/// One parallel loop over all blocks.
-fn fuse_grid(schedule: &mut Schedule, spatial: &[(Name, Levels)]) -> Result<Option<Name>> {
-    let mut grid: Option<Name> = None;
-    for outer in spatial.iter().filter_map(|(_, levels)| levels.outer.as_ref()) {
-        grid = Some(match grid {
-            None => outer.clone(),
-            Some(so_far) => {
-                let fused = schedule.fresh_name("block");
-                schedule.fuse(&so_far, outer, &fused)?;
-                fused
-            }
-        });
-    }
-    grid.iter().try_for_each(|name| schedule.parallel(name))?;
-    Ok(grid)
+/// The loops between blocks, by iteration variable.
+fn between(spatial: &[(Name, Levels)]) -> Vec<(Name, Name)> {
+    spatial.iter().filter_map(|(name, levels)| Some((name.clone(), levels.outer.clone()?))).collect()
 }

@@ -1,12 +1,13 @@
 //! The CPU's family of micro-kernels: register tile × packed panels × cache blocks × parallel tiles.
 //!
 //! ```text
-//! parallel for each block of the spatial loops            block_tile
+//! parallel for each block of the spatial loops            block_tile, raster
 //!   for each cache block of the reduction loops           block_tile
-//!     pack the panels                                     pack
+//!     pack the panels                                     pack, pad, double_buffer
 //!     for each register tile of the block                 order
 //!       for each step of the reduction in the cache block
-//!         a register tile of multiply-adds, unrolled      register_tile, vector
+//!         copy what the steps need                        load
+//!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes
 //!       write back, epilogue
 //! ```
 
@@ -41,6 +42,23 @@ pub struct Tiled {
     /// The spatial loops over register tiles inside a block, outermost first; those not named follow in source order.
     #[serde(default)]
     pub order: Vec<String>,
+    /// Lanes of the vectors: 2, 4, 8 or 16. Missing: as many as the CPU's registers hold and divide the tile, whose accumulators
+    /// then must fit into them. With a number of lanes the compiler maps vectors to registers, and spills what has no room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<i64>,
+    /// The inputs of which each register tile copies what its unrolled steps need, right before them. One that is contiguous
+    /// along the reduction, where vectors are not, is transposed in registers by that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<String>,
+    /// Packed inputs: unused elements between the micro-panels, so that these begin in different sets of the cache (missing: 0).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pad: BTreeMap<String, i64>,
+    /// Whether there are two of each panel, and the next is packed before the current is computed with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub double_buffer: bool,
+    /// Two spatial loops: how many of their blocks lie next to each other in the order of the blocks. Missing: row by row.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub raster: BTreeMap<String, i64>,
 }
 
 impl Tiled {
@@ -48,11 +66,15 @@ impl Tiled {
     ///
     /// | part                   | stands for                     |
     /// |------------------------|--------------------------------|
-    /// | `_vj`                  | vectors along `j`              |
+    /// | `_vj`, `_vj8`          | vectors along `j`, of 8 lanes  |
     /// | `_r_i8_j48`            | the register tile              |
     /// | `_b_i512_j96_k384`     | the block tile                 |
     /// | `_p_w`                 | packed inputs                  |
     /// | `_o_i_j`               | the order                      |
+    /// | `_load_x`              | inputs copied before each use  |
+    /// | `_pad_w16`             | elements between micro-panels  |
+    /// | `_double`              | two of each panel              |
+    /// | `_raster_i4_j8`        | blocks that are neighbours     |
     /// | `_0` and 16 hex digits | a hash, where the parts above are too long, or could be read in two ways |
     pub fn name(&self) -> String {
         identifier(self, &self.plain_name(), self.reads_one_way())
@@ -61,33 +83,49 @@ impl Tiled {
     fn plain_name(&self) -> String {
         let mut name = "tiled".to_string();
         name.extend(self.vector.iter().map(|v| format!("_v{v}")));
-        for (part, tile) in [("_r", &self.register_tile), ("_b", &self.block_tile)] {
-            name.extend((!tile.is_empty()).then_some(part));
-            name.extend(tile.iter().map(|(var, size)| format!("_{var}{size}")));
-        }
-        for (part, list) in [("_p", &self.pack), ("_o", &self.order)] {
+        name.extend(self.lanes.map(|lanes| lanes.to_string()));
+        let sizes = |name: &mut String, part: &str, sizes: &BTreeMap<String, i64>| {
+            name.extend((!sizes.is_empty()).then_some(part));
+            name.extend(sizes.iter().map(|(var, size)| format!("_{var}{size}")));
+        };
+        sizes(&mut name, "_r", &self.register_tile);
+        sizes(&mut name, "_b", &self.block_tile);
+        for (part, list) in [("_p", &self.pack), ("_o", &self.order), ("_load", &self.load)] {
             name.extend((!list.is_empty()).then_some(part));
             name.extend(list.iter().map(|entry| format!("_{entry}")));
         }
+        sizes(&mut name, "_pad", &self.pad);
+        name.extend(self.double_buffer.then_some("_double"));
+        sizes(&mut name, "_raster", &self.raster);
         name
     }
 
     /// Whether the parts can be told apart: a variable that ends in a digit runs into its size, one with an underscore
-    /// looks like two, and a packed input `o` like the start of the order.
+    /// looks like two, a packed input `o` like the start of the order, and lanes alone belong to no vector.
     fn reads_one_way(&self) -> bool {
         let letters = |name: &str| !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphabetic());
-        self.names().all(letters) && self.sizes().all(|size| size > 0) && !self.pack.iter().any(|input| input == "o")
+        let parts = ["load", "pad", "raster"];
+        let listed = || self.pack.iter().chain(&self.order).chain(&self.load);
+        self.names().all(letters)
+            && self.sizes().all(|size| size > 0)
+            && !self.pack.iter().any(|input| input == "o")
+            && !listed().any(|entry| parts.contains(&entry.as_str()))
+            && (self.lanes.is_none() || self.vector.is_some())
     }
 
     /// All names of loop variables and tensors in it, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let tiles = self.register_tile.keys().chain(self.block_tile.keys());
-        self.vector.iter().chain(tiles).chain(&self.pack).chain(&self.order).map(String::as_str)
+        let tiles =
+            [&self.register_tile, &self.block_tile, &self.pad, &self.raster].into_iter().flat_map(BTreeMap::keys);
+        let lists = [&self.pack, &self.order, &self.load].into_iter().flatten();
+        self.vector.iter().chain(tiles).chain(lists).map(String::as_str)
     }
 
-    /// All tile sizes in it.
+    /// All sizes in it.
     pub fn sizes(&self) -> impl Iterator<Item = i64> {
-        self.register_tile.values().chain(self.block_tile.values()).copied()
+        let tiles =
+            [&self.register_tile, &self.block_tile, &self.pad, &self.raster].into_iter().flat_map(BTreeMap::values);
+        tiles.copied().chain(self.lanes)
     }
 }
 
@@ -105,6 +143,7 @@ mod tests {
             block_tile: tile(block),
             pack: list(pack),
             order: list(order),
+            ..Tiled::default()
         }
     }
 

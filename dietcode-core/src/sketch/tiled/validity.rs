@@ -7,6 +7,7 @@ use crate::frontend;
 use crate::ir;
 use crate::lower::{guards_that_stay, lower};
 use crate::schedule::MOST_COPIES;
+use crate::sketch::grid;
 use crate::target::CpuTarget;
 
 impl Tiled {
@@ -43,15 +44,33 @@ impl Tiled {
             sizes.keys().for_each(|name| check(key, name, is_loop(name, None), "a loop"));
         }
         self.order.iter().for_each(|name| check("order", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
+        self.raster.keys().for_each(|name| check("raster", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
         let read = inputs_of_update(def);
-        self.pack
-            .iter()
-            .for_each(|name| check("pack", name, read.contains(&name.as_str()), "an input of the reduction"));
+        for (key, names) in [("pack", &self.pack), ("load", &self.load)] {
+            names.iter().for_each(|name| check(key, name, read.contains(&name.as_str()), "an input of the reduction"));
+        }
         let repeated = |names: &[String]| (1..names.len()).find(|&n| names[..n].contains(&names[n]));
-        for (key, names) in [("pack", &self.pack), ("order", &self.order)] {
+        for (key, names) in [("pack", &self.pack), ("order", &self.order), ("load", &self.load)] {
             if let Some(n) = repeated(names) {
                 found.push(format!("{key}: `{}` is named twice", names[n]));
             }
+        }
+        found.extend(self.misplaced());
+        found
+    }
+
+    /// What asks for something that only another parameter brings.
+    fn misplaced(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let unpacked = self.pad.keys().filter(|input| !self.pack.contains(input));
+        found.extend(unpacked.map(|input| format!("pad: `{input}` is not packed")));
+        let packed = self.load.iter().filter(|input| self.pack.contains(input));
+        found.extend(packed.map(|input| format!("load: `{input}` is packed already")));
+        if self.double_buffer && self.pack.is_empty() {
+            found.push("double_buffer: nothing is packed".into());
+        }
+        if self.lanes.is_some() && self.vector.is_none() {
+            found.push("lanes: no loop is that of vectors".into());
         }
         found
     }
@@ -62,6 +81,9 @@ impl Tiled {
             let bad = sizes.iter().filter(|(_, size)| !(1..=1 << 31).contains(*size));
             found.extend(bad.map(|(name, size)| format!("{key}: `{name}` is {size}, expected 1 to 2^31")));
         }
+        let bad = self.pad.iter().filter(|(_, pad)| !(1..=1024).contains(*pad));
+        found.extend(bad.map(|(name, pad)| format!("pad: `{name}` is {pad}, expected 1 to 1024")));
+        found.extend(grid::violations(&self.raster));
         if !found.is_empty() {
             return found;
         }
@@ -72,9 +94,21 @@ impl Tiled {
                     .push(format!("block_tile: `{}` is {block}, not a multiple of the register tile's {size}", l.name));
             }
         }
-        if let Some(name) = self.vector.as_ref().filter(|_| self.lanes(target) == 1) {
-            let size = self.register_size(name);
-            found.push(format!("register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"));
+        let vector = self.vector.as_ref().map(|name| (name, self.register_size(name)));
+        match (vector, self.lanes) {
+            (Some((name, size)), None) if self.lanes(target) == 1 => {
+                found.push(format!("register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"));
+            }
+            (Some((name, size)), Some(lanes)) if ![1, 2, 4, 8, 16].contains(&lanes) || size % lanes != 0 => {
+                found.push(format!(
+                    "lanes: they are {lanes}; expected 1, 2, 4, 8 or 16, which divide the register tile's {size} along `{name}`"
+                ));
+            }
+            _ => {}
+        }
+        let has_block = |l: &&Loop| l.role == Role::Reduce && self.block_tile.contains_key(&l.name);
+        if self.double_buffer && !def.loops.iter().any(|l| has_block(&l)) {
+            found.push("double_buffer: no reduction has a block, so the panels are packed once".into());
         }
         found
     }
@@ -96,9 +130,13 @@ impl Tiled {
             let uses = |index: &[ir::Expr], l: &Loop| index.iter().any(|e| e.uses(&l.name));
             let copied = reads.iter().filter(|(_, index)| uses(index, l)).find_map(|(buffer, index)| {
                 let pad = padded.iter().find(|l| uses(index, l)).map(|l| &l.name);
-                let packed = self.pack.iter().any(|name| **name == *buffer.name);
-                let why =
-                    if packed { Some("is packed".into()) } else { pad.map(|pad| format!("is padded along `{pad}`")) };
+                let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
+                let why = match pad {
+                    _ if named(&self.pack) => Some("is packed".into()),
+                    // What is copied for a step has its size.
+                    Some(pad) if !named(&self.load) => Some(format!("is padded along `{pad}`")),
+                    _ => None,
+                };
                 why.map(|why| (&buffer.name, why))
             });
             if let Some((input, why)) = copied {
@@ -122,7 +160,7 @@ impl Tiled {
         let registers = tile / self.lanes(target);
         // One register holds the operand that is multiplied with all others, another the next of them.
         let most = target.vector_registers - 2;
-        if registers > most && def.reduction.is_some() {
+        if self.lanes.is_none() && registers > most && def.reduction.is_some() {
             return vec![format!(
                 "the register tile takes {registers} registers of {} lanes, the CPU has {most} to spare",
                 self.lanes(target)

@@ -1,0 +1,24 @@
+//! The primitive `storage_align`.
+
+use super::{Instruction, Schedule, legality};
+use crate::Result;
+
+impl Schedule {
+    /// Sets the runs of a panel apart by `pad` unused elements or a little more, so that they do not all begin in the same set
+    /// of a cache; TVM's `storage_align`. A run is what the outermost dimension of the panel counts: a micro-panel.
+    ///
+    /// ```text
+    /// x_panel[4][256][8]      →      x_panel[4][256 + 2][8]              pad 16
+    /// ```
+    ///
+    /// A panel of one dimension is one run, and stays as it is.
+    ///
+    /// # Errors
+    /// There is no such panel, or the padding is not from 0 to 1024 elements.
+    pub fn storage_align(&mut self, stage: &str, pad: i64) -> Result<()> {
+        let at = legality::storage_align(self, stage, pad)?;
+        self.cache_reads[at].pad = pad;
+        self.record(Instruction::StorageAlign { stage: stage.into(), pad });
+        Ok(())
+    }
+}
