@@ -15,6 +15,9 @@ mod local;
 mod naive;
 mod non_local;
 mod non_local_interleaved;
+mod on_cpu;
+mod on_gpu;
+mod roles;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,0 +1,139 @@
+//! What a configuration is on a CPU: a micro-kernel of the family `tiled`.
+//!
+//! A work item is a register tile, a work group the block that one thread carries out. Vectors go along the loop along which
+//! the output is contiguous.
+//!
+//! | family                  | on a CPU                                                                              |
+//! |-------------------------|---------------------------------------------------------------------------------------|
+//! | `local`                 | both operands in packed panels, a cache line of the sum's steps at a time             |
+//! | `non_local`             | operands in place; `full` unrolls the sum and transposes what is contiguous along it  |
+//! | `non_local_interleaved` | operands in place, a cache line of the sum's steps at a time                          |
+//! | `naive`                 | the nest as it stands; a cache line of outputs is one task                            |
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::KernelDef;
+
+use super::roles::{Roles, elements, lanes, output_loop, valid};
+use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
+use crate::frontend;
+use crate::ir::{Block, Name};
+use crate::sketch::Tiled;
+use crate::target::CpuTarget;
+
+/// Elements of 64 bytes, a cache line of every CPU here: how far micro-panels are set apart.
+const PAD: i64 = 16;
+
+/// Steps of the sum between which the tile's sums wait, where no parameter says so: what hangs over the edge of a tensor is
+/// copied for as many.
+const STEPS: i64 = 512;
+
+impl Family {
+    /// The micro-kernel that this configuration stands for on a nest and a CPU.
+    ///
+    /// # Errors
+    /// A sentence that says why it serves this nest or this CPU not, with the numbers.
+    pub fn on_cpu(&self, def: &KernelDef, target: &CpuTarget) -> Result<Tiled, String> {
+        valid(self)?;
+        let program = frontend::program(def);
+        let block = &program.blocks[0];
+        let tiled = match self {
+            Family::Local(local) => local.on_cpu(&Roles::of(block)?)?,
+            Family::NonLocal(non_local) => non_local.on_cpu(&Roles::of(block)?),
+            Family::NonLocalInterleaved(interleaved) => interleaved.on_cpu(block)?,
+            Family::Naive(naive) => naive.on_cpu(block)?,
+            Family::Tiled(tiled) => tiled.clone(),
+            Family::Blocked(_) => return Err("`blocked` is a schedule for a GPU".into()),
+        };
+        let violations = tiled.violations(def, target);
+        if violations.is_empty() { Ok(tiled) } else { Err(violations.join("; ")) }
+    }
+}
+
+/// A loop with the size of its register tile, and how many of these make a block.
+type Axis<'n> = (&'n Name, i64, i64);
+
+/// Register tiles and blocks, vectors along the output's contiguous loop.
+fn tiles(roles: &Roles, axes: &[Axis<'_>], vectorization_size: i64) -> Tiled {
+    let size = |along: &Name| axes.iter().find(|(name, ..)| *name == along).map_or(1, |(_, item, _)| *item);
+    Tiled {
+        vector: Some(roles.contiguous.to_string()),
+        lanes: Some(lanes(vectorization_size, size(&roles.contiguous))),
+        register_tile: axes.iter().map(|(name, item, _)| (name.to_string(), *item)).collect(),
+        block_tile: axes.iter().map(|(name, item, group)| (name.to_string(), item * group)).collect(),
+        ..Tiled::default()
+    }
+}
+
+/// Blocks of the sum: so many steps of its innermost loop, one of each other.
+fn blocks_of_sum(roles: &Roles, steps: i64) -> impl Iterator<Item = (String, i64)> {
+    let others = roles.other_steps.iter().map(|name| (name.to_string(), 1));
+    others.chain([(roles.step.to_string(), steps)])
+}
+
+impl Local {
+    fn on_cpu(&self, roles: &Roles) -> Result<Tiled, String> {
+        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let mut tiled = tiles(roles, &axes, self.vectorization_size);
+        tiled.block_tile.extend(blocks_of_sum(roles, elements(self.cache_line_size)?));
+        let flags = [self.no_bank_conflict_a, self.no_bank_conflict_b];
+        for (operand, apart) in roles.operands.iter().zip(flags) {
+            tiled.pad.extend(apart.then(|| (operand.name.clone(), PAD)));
+            tiled.pack.push(operand.name.clone());
+        }
+        tiled.pack.dedup();
+        tiled.double_buffer = self.double_buffer;
+        tiled.raster = self.raster(roles);
+        Ok(tiled)
+    }
+
+    /// The neighbouring work groups of a block, if there is more than one.
+    pub(super) fn raster(&self, roles: &Roles) -> BTreeMap<String, i64> {
+        let tile = [(roles.rows.to_string(), self.tile_rows), (roles.columns.to_string(), self.tile_cols)];
+        if self.tile_rows * self.tile_cols == 1 { BTreeMap::new() } else { tile.into() }
+    }
+}
+
+impl NonLocal {
+    fn on_cpu(&self, roles: &Roles) -> Tiled {
+        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let mut tiled = tiles(roles, &axes, self.vectorization_size);
+        let unrolled = match self.vectorization {
+            Vectorization::Partial => 1,
+            Vectorization::Full => self.vectorization_size,
+        };
+        tiled.block_tile.extend(blocks_of_sum(roles, (STEPS / unrolled).max(1) * unrolled));
+        if unrolled > 1 {
+            tiled.register_tile.insert(roles.step.to_string(), unrolled);
+            // What is no vector is broadcast from where it lies.
+            let turned = |operand: &&super::roles::Operand| {
+                operand.contiguous.as_ref() == Some(&roles.step) && operand.moves(&roles.contiguous)
+            };
+            tiled.load = roles.operands.iter().filter(turned).map(|operand| operand.name.clone()).collect();
+            tiled.load.dedup();
+        }
+        tiled
+    }
+}
+
+impl NonLocalInterleaved {
+    fn on_cpu(&self, block: &Block) -> Result<Tiled, String> {
+        let roles = Roles::of(block)?;
+        let batches = roles.interleaved(&block.output)?;
+        let axes = [
+            (&roles.rows, self.item_rows, self.wg_rows),
+            (&roles.columns, self.item_cols, self.wg_cols),
+            (batches, self.item_batches, self.wg_batches),
+        ];
+        let mut tiled = tiles(&roles, &axes, self.vectorization_size);
+        tiled.block_tile.extend(blocks_of_sum(&roles, elements(self.cache_line_size)?));
+        Ok(tiled)
+    }
+}
+
+impl Naive {
+    fn on_cpu(&self, block: &Block) -> Result<Tiled, String> {
+        let outputs = elements(self.cache_line_size)?;
+        Ok(Tiled { block_tile: [(output_loop(block)?.to_string(), outputs)].into(), ..Tiled::default() })
+    }
+}

@@ -1,0 +1,148 @@
+//! What a configuration is on a GPU: a micro-kernel of the family `blocked`.
+//!
+//! A work item is a thread, a work group a block of threads. Vectors go along whatever is contiguous.
+//!
+//! | family                  | on a GPU                                                                             |
+//! |-------------------------|--------------------------------------------------------------------------------------|
+//! | `local`                 | both operands in shared memory, a cache line of the sum's steps at a time            |
+//! | `non_local`             | each thread reads its operands into registers; `full`: a vector of the sum's steps   |
+//! | `non_local_interleaved` | the same step by step, with vectors along the batches. Caches need no telling of how |
+//! |                         | long their lines are                                                                 |
+//! | `naive`                 | one element a thread; a cache line of outputs is one block                           |
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::KernelDef;
+
+use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
+use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
+use crate::frontend;
+use crate::ir::{Block, Name};
+use crate::sketch::{Blocked, Count, Stage};
+use crate::target::cuda::DeviceLimits;
+
+/// The most neighbours that a thread stores at once.
+const MOST_STORED: i64 = 8;
+
+impl Family {
+    /// The micro-kernel that this configuration stands for on a nest and a device.
+    ///
+    /// # Errors
+    /// A sentence that says why it serves this nest or this device not, with the numbers.
+    pub fn on_gpu(&self, def: &KernelDef, device: &DeviceLimits) -> Result<Blocked, String> {
+        valid(self)?;
+        let program = frontend::program(def);
+        let block = &program.blocks[0];
+        let blocked = match self {
+            Family::Local(local) => local.on_gpu(&Roles::of(block)?)?,
+            Family::NonLocal(non_local) => non_local.on_gpu(&Roles::of(block)?),
+            Family::NonLocalInterleaved(interleaved) => interleaved.on_gpu(block)?,
+            Family::Naive(naive) => naive.on_gpu(block)?,
+            Family::Blocked(blocked) => blocked.clone(),
+            Family::Tiled(_) => return Err("`tiled` is a schedule for a CPU".into()),
+        };
+        let violations = blocked.violations(def, device);
+        if violations.is_empty() { Ok(blocked) } else { Err(violations.join("; ")) }
+    }
+}
+
+/// A loop with the elements of a thread, and how many threads a block has along it.
+type Axis<'n> = (&'n Name, i64, i64);
+
+/// Threads and their tiles, and the tile of the sum: so many steps of its innermost loop, one of each other.
+fn tiles(roles: &Roles, axes: &[Axis<'_>], steps: i64) -> Blocked {
+    let others = roles.other_steps.iter().map(|name| (name.to_string(), 1));
+    Blocked {
+        thread: axes.iter().map(|(name, _, threads)| (name.to_string(), *threads)).collect(),
+        inner: axes.iter().map(|(name, item, _)| (name.to_string(), *item)).collect(),
+        reduce: others.chain([(roles.step.to_string(), steps)]).collect(),
+        ..Blocked::default()
+    }
+}
+
+/// How many neighbours of an operand are read at once, where its tile has these sizes.
+fn vector(operand: &Operand, vectorization_size: i64, size: impl Fn(&str) -> i64) -> i64 {
+    operand.contiguous.as_ref().map_or(1, |along| lanes(vectorization_size, size(along)))
+}
+
+/// How many neighbours a thread stores at once.
+fn store(roles: &Roles, blocked: &Blocked, vectorization_size: i64) -> Count<1> {
+    let size = blocked.inner.get(&*roles.contiguous).copied().unwrap_or(1);
+    Count(lanes(vectorization_size.min(MOST_STORED), size))
+}
+
+/// Both operands in registers of each thread.
+fn held(roles: &Roles, blocked: &Blocked, vectorization_size: i64) -> BTreeMap<String, i64> {
+    let size =
+        |name: &str| [&blocked.inner, &blocked.reduce].into_iter().find_map(|sizes| sizes.get(name)).map_or(1, |s| *s);
+    let load = |operand: &Operand| (operand.name.clone(), vector(operand, vectorization_size, size));
+    roles.operands.iter().map(load).collect()
+}
+
+impl Local {
+    fn on_gpu(&self, roles: &Roles) -> Result<Blocked, String> {
+        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let mut blocked = tiles(roles, &axes, elements(self.cache_line_size)?);
+        let flags = [self.no_bank_conflict_a, self.no_bank_conflict_b];
+        blocked.stage = roles
+            .operands
+            .iter()
+            .zip(flags)
+            .map(|(operand, apart)| self.stage(roles, &blocked, operand, apart))
+            .collect();
+        blocked.stages = Count(if self.double_buffer { 2 } else { 1 });
+        blocked.store = store(roles, &blocked, self.vectorization_size);
+        blocked.raster = self.raster(roles);
+        Ok(blocked)
+    }
+
+    /// The sum's steps lie outside, so that a thread's operands are neighbours. Rows that are written by vectors are set
+    /// apart by one of these, others by an element.
+    fn stage(&self, roles: &Roles, blocked: &Blocked, operand: &Operand, apart: bool) -> (String, Stage) {
+        let size = |name: &str| blocked.reduce.get(name).copied().unwrap_or_else(|| blocked.block_tile(name));
+        let vector = vector(operand, self.vectorization_size, size);
+        let along_rows = operand.contiguous.as_ref().is_some_and(|along| *along != roles.step);
+        let pad = match (apart, along_rows) {
+            (false, _) => 0,
+            (true, true) => vector,
+            (true, false) => 1,
+        };
+        (operand.name.clone(), Stage { vector: Count(vector), pad, reduce_outside: true })
+    }
+}
+
+impl NonLocal {
+    fn on_gpu(&self, roles: &Roles) -> Blocked {
+        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let full = self.vectorization == Vectorization::Full;
+        let mut blocked = tiles(roles, &axes, if full { self.vectorization_size } else { 1 });
+        blocked.load = held(roles, &blocked, self.vectorization_size);
+        if full {
+            blocked.store = store(roles, &blocked, self.vectorization_size);
+        }
+        blocked
+    }
+}
+
+impl NonLocalInterleaved {
+    fn on_gpu(&self, block: &Block) -> Result<Blocked, String> {
+        let roles = Roles::of(block)?;
+        let batches = roles.interleaved(&block.output)?;
+        let axes = [
+            (&roles.rows, self.item_rows, self.wg_rows),
+            (&roles.columns, self.item_cols, self.wg_cols),
+            (batches, self.item_batches, self.wg_batches),
+        ];
+        let mut blocked = tiles(&roles, &axes, 1);
+        blocked.load = held(&roles, &blocked, self.vectorization_size);
+        blocked.store = store(&roles, &blocked, self.vectorization_size);
+        Ok(blocked)
+    }
+}
+
+impl Naive {
+    fn on_gpu(&self, block: &Block) -> Result<Blocked, String> {
+        let threads = elements(self.cache_line_size)?;
+        Ok(Blocked { thread: [(output_loop(block)?.to_string(), threads)].into(), ..Blocked::default() })
+    }
+}
