@@ -150,7 +150,7 @@ fn an_empty_product_says_what_emptied_it() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
-    let size = "expected a whole number from 1 to 65536";
+    let size = "expected a whole number from 1 to 16384";
     for (from, to, expected) in [
         ("[64, 128]", "[64, \"128\"]", format!("c.json:7:31: key `local[0].cache_line_size[1]`: found the string \"128\", {size}")),
         ("[64, 128]", "[0]", format!("c.json:7:27: key `local[0].cache_line_size[0]`: found 0, {size}")),
@@ -174,7 +174,7 @@ fn what_is_wrong_is_told_with_its_place() {
         ("\"vectorization_size\": [2, 4]", "\"vectorization_size\": [2], \"vectorization\": [\"none\"]", "c.json:18:111: key `non_local[0].vectorization[0]`: found the string \"none\", expected \"partial\" or \"full\"".into()),
         ("\"vector\": [\"j\"]", "\"family\": \"tiled\"", "c.json:30:15: key `tiled[0].family`: found an unknown key".into()),
         ("x86-64-v3", "a b", "c.json:3:34: key `targets.cpu.march`: found the string \"a b\"".into()),
-        ("sm_80", "sm_8", "c.json:3:79: key `targets.cuda.capabilities[0]`: found the string \"sm_8\"".into()),
+        ("sm_80", "sm_8", "c.json:3:76: key `targets.cuda.capabilities[0]`: found the string \"sm_8\"".into()),
     ] {
         let message = error_in(from, to);
         assert!(message.starts_with(&expected), "{message}\n{expected}");
