@@ -39,7 +39,8 @@ fn check(source: &str, parameters: &str, shapes: &[&[i64]]) {
     for (shape, gap) in shapes.iter().flat_map(|shape| [0, 1, 8].map(|gap| (shape.to_vec(), gap))) {
         let instance = Instance { seed: gap as u64, def: def.clone(), shape, gap, coarse: true };
         let case = Case { instance, unit: unit.clone() };
-        library.check(&case, |tensors| case.instance.expected(tensors));
+        let tensors = case.instance.tensors();
+        library.check(&case, &tensors, &case.instance.expected(&tensors));
     }
 }
 

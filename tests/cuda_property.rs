@@ -75,7 +75,10 @@ fn check(cases: usize, draw: Draw) {
                 for batch in batches.iter().skip(worker).step_by(2) {
                     let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device, draw)).collect();
                     let library = Library::compile(compiler, cases.iter().map(|case| &case.unit));
-                    cases.iter().for_each(|case| library.check(case, |tensors| case.instance.expected(tensors)));
+                    for case in &cases {
+                        let tensors = case.instance.tensors();
+                        library.check(case, &tensors, &case.instance.expected(&tensors));
+                    }
                 }
             })
         });

@@ -1,7 +1,8 @@
 //! A nest at a shape: its tensors in memory, and what the output must be.
 
+use dietcode_core::ir::holds;
 use dietcode_core::reference::{Approx, comparable};
-use dietcode_syntax::{Affine, DType, Expr, KernelDef, Param};
+use dietcode_syntax::{Affine, Condition, DType, Expr, KernelDef, Param};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -13,6 +14,7 @@ pub(crate) const GUARD: usize = 64;
 pub(crate) const CANARY: f32 = 1280.0;
 
 /// A nest with values of its shape variables.
+#[derive(Clone)]
 pub(crate) struct Instance {
     pub(crate) seed: u64,
     pub(crate) def: KernelDef,
@@ -75,9 +77,33 @@ impl Instance {
         self.def.params.iter().enumerate().map(&mut tensor).collect()
     }
 
-    /// The tensors in memory, with NaN around them.
+    /// The tensors in memory, with NaN around them; those of a sum that is not taken are not even there.
     pub(crate) fn memory(&self, tensors: &[Vec<f32>]) -> Vec<Memory> {
-        tensors.iter().enumerate().map(|(param, elements)| self.spread(param, elements, f32::NAN)).collect()
+        let unread = self.unread(tensors);
+        let memory = |(param, elements): (usize, &Vec<f32>)| match unread.contains(&param) {
+            true => Memory::unmapped(self.def.params[param].dtype),
+            false => self.spread(param, elements, f32::NAN),
+        };
+        tensors.iter().enumerate().map(memory).collect()
+    }
+
+    /// The tensors that are read for the sum alone, if its condition does not hold.
+    fn unread(&self, tensors: &[Vec<f32>]) -> Vec<usize> {
+        let Some(reduction) = &self.def.reduction else { return Vec::new() };
+        let Some(Condition { op, lhs, rhs }) = &reduction.condition else { return Vec::new() };
+        let value = |e: &Expr| match e {
+            Expr::Load { param, .. } => tensors[*param][0],
+            Expr::Literal(value) => *value as f32,
+            other => panic!("{other:?} is no side of a condition"),
+        };
+        if holds(*op, &value(lhs), &value(rhs)) {
+            return Vec::new();
+        }
+        let alone = |param: &usize| {
+            let elsewhere = [&reduction.init, &self.def.epilogue].iter().any(|e| reads(e, *param));
+            !self.def.params[*param].dims.is_empty() && !elsewhere
+        };
+        (0..tensors.len()).filter(|param| reads(&reduction.update, *param)).filter(alone).collect()
     }
 
     /// The output before a call: poisoned, unless the nest reads it.

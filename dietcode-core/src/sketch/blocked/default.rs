@@ -20,27 +20,56 @@ impl Blocked {
         let block = &program.blocks[0];
         let contiguous = contiguous_loop(block)?;
         let flat = Blocked { thread: BTreeMap::from([(contiguous.to_string(), FLAT_THREADS)]), ..Blocked::default() };
-        let candidates = tiled(block, &contiguous).into_iter().chain([flat]);
+        let candidates = tiled(block, &contiguous).into_iter().chain(batch_innermost(block, &contiguous)).chain([flat]);
         candidates.into_iter().find(|blocked| blocked.violations(def, device).is_empty())
     }
+}
+
+/// The loops, beside the output's contiguous one, along which an operand that moves with that one is used again.
+fn reused<'b>(block: &'b Block, contiguous: &Name) -> Vec<&'b Name> {
+    let reads = block.update_reads();
+    let reused = |name: &&Name| reads.iter().any(|(_, index)| moves(index, contiguous) && !moves(index, name));
+    let others = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| *name != contiguous);
+    others.filter(reused).collect()
+}
+
+fn moves(index: &[Expr], name: &str) -> bool {
+    index.iter().any(|e| e.uses(name))
+}
+
+/// How much of each reduction is staged at once.
+fn steps(block: &Block) -> BTreeMap<String, i64> {
+    let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    let tile = |n: usize| if reductions.len() == 1 { 16 } else { [8, 3, 3].get(n).copied().unwrap_or(1) };
+    reductions.iter().enumerate().map(|(n, name)| (name.to_string(), tile(n))).collect()
+}
+
+/// Threads along a batch that lies innermost, each with a tile of 4 × 4 of its own matrices; both operands staged, rows of
+/// neighbours in the batch by vectors.
+fn batch_innermost(block: &Block, contiguous: &Name) -> Option<Blocked> {
+    let reads = block.update_reads();
+    let [.., outer, inner] = reused(block, contiguous)[..] else { return None };
+    reads.iter().all(|(_, index)| moves(index, contiguous)).then(|| Blocked {
+        thread: BTreeMap::from([(contiguous.to_string(), 32), (outer.to_string(), 2), (inner.to_string(), 4)]),
+        inner: BTreeMap::from([(outer.to_string(), 4), (inner.to_string(), 4)]),
+        reduce: steps(block).into_iter().map(|(name, steps)| (name, steps.min(8))).collect(),
+        stage: reads
+            .iter()
+            .map(|(buffer, _)| (buffer.name.to_string(), Stage { vector: Count(4), ..Stage::default() }))
+            .collect(),
+        min_blocks: Count(2),
+        ..Blocked::default()
+    })
 }
 
 /// Tiles along the contiguous loop and a second one along which an operand is reused; wide vectors where the tensors
 /// allow them.
 fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
     let reads = block.update_reads();
-    let moves = |index: &[Expr], name: &str| index.iter().any(|e| e.uses(name));
-    let reused = |name: &Name| {
-        let reads = || reads.iter().map(|(_, index)| index);
-        reads().any(|index| moves(index, contiguous) && !moves(index, name))
-    };
-    let others = block.iters_of(Role::Spatial).filter(|iter| iter.name != *contiguous);
-    let Some(second) = others.filter(|iter| reused(&iter.name)).last() else { return Vec::new() };
-    let along = |size: i64| BTreeMap::from([(contiguous.to_string(), size), (second.name.to_string(), size)]);
+    let Some(second) = reused(block, contiguous).pop() else { return Vec::new() };
+    let along = |size: i64| BTreeMap::from([(contiguous.to_string(), size), (second.to_string(), size)]);
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
-    let tile = |n: usize| if reductions.len() == 1 { 16 } else { [8, 3, 3].get(n).copied().unwrap_or(1) };
-    let reduce: BTreeMap<String, i64> =
-        reductions.iter().enumerate().map(|(n, name)| (name.to_string(), tile(n))).collect();
+    let reduce = steps(block);
     let stage = |vector: bool| -> BTreeMap<String, Stage> {
         let stage = |index: &[Expr]| {
             let last = index.last().and_then(affine);

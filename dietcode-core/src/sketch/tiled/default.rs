@@ -34,13 +34,19 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
     let moves = |index: &[Affine], name: &str| index.iter().any(|form| form.coefficient(name) != 0);
     // A second loop is worth registers if what is read as vectors stays the same along it.
-    let others = block.iters_of(Role::Spatial).filter(|iter| iter.name != vector);
+    let others = || block.iters_of(Role::Spatial).filter(|iter| iter.name != vector);
     let reused = |name: &Name| reads.iter().any(|index| moves(index, &vector) && !moves(index, name));
-    let second = others.filter(|iter| reused(&iter.name)).last();
-    // Of three spatial loops or more, as of a convolution, the innermost tends to be short: little may hang over.
     let many = target.vector_registers >= 32;
+    // Along a batch nothing is used again.
+    let is_batch = |name: &Name| reads.iter().all(|index| moves(index, name));
+    let tiled: Vec<&Name> = others().map(|iter| &iter.name).filter(|name| reused(name)).collect();
+    if let ([.., outer, inner], true) = (tiled.as_slice(), is_batch(&vector)) {
+        return batch_innermost(block, lanes, &vector, [outer, inner], if many { [4, 6] } else { [3, 4] });
+    }
+    let second = others().filter(|iter| reused(&iter.name)).last();
+    // Of three loops or more beside a batch, as of a convolution, the innermost tends to be short: little may hang over.
     let (across, down) = match second {
-        Some(_) if block.iters_of(Role::Spatial).count() > 2 => (1, 8),
+        Some(_) if block.iters_of(Role::Spatial).filter(|iter| !is_batch(&iter.name)).count() > 2 => (1, 8),
         Some(_) if many => (3, 8),
         Some(_) => (2, 6),
         None => (4, 1),
@@ -64,7 +70,22 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let mut pack: Vec<String> = packed.map(|(buffer, _)| buffer.name.to_string()).collect();
     pack.sort();
     pack.dedup();
-    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, order: Vec::new() }
+    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, ..Tiled::default() }
+}
+
+/// Vectors along a batch that lies innermost: each is used for a row or a column of the tile. Where a batch is large and its
+/// matrices are small, there is nothing to gain by packing; a block has as much of both matrices as the second-level cache
+/// holds, so that their elements are fetched once.
+fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], tile: [i64; 2]) -> Tiled {
+    let mut register_tile = BTreeMap::from([(vector.to_string(), lanes)]);
+    let mut block_tile = register_tile.clone();
+    for (name, size) in tiled.into_iter().zip(tile) {
+        register_tile.insert(name.to_string(), size);
+        block_tile.insert(name.to_string(), size * (48 / size));
+    }
+    let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(reductions.len())));
+    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, ..Tiled::default() }
 }
 
 fn forms(index: &[Expr]) -> Option<Vec<Affine>> {
