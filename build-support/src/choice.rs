@@ -29,14 +29,18 @@ pub(crate) fn config(kernel: &Found, environment: &Environment, report: &mut Rep
     Ok(Some(config))
 }
 
-/// The winners in the tuned file, if there is one that fits; else the default micro-kernel, and one warning.
+/// The winners in the tuned file, if there is one that fits; else the default micro-kernel, and a warning.
 pub(crate) fn choose(kernel: &Found, config: Option<&Config>, target: &CpuTarget, report: &mut Report) -> Winners {
     let Some(config) = config else { return Winners::default_for(&kernel.def, target) };
     let path = config.tuned_path(CPU);
     let loaded = Winners::load(config, &kernel.def, target);
     watch(&path, !matches!(&loaded, Err(miss) if miss.is_absent()), report);
     loaded.unwrap_or_else(|why| {
-        report.warning(&format!("`{}` runs a default micro-kernel: {why}", kernel.def.name));
+        let name = &kernel.def.name;
+        match why.is_absent() {
+            true => report.untuned(name, &config.path.display().to_string(), &why.to_string()),
+            false => report.warning(&format!("`{name}` runs a default micro-kernel: {why}")),
+        }
         Winners::default_for(&kernel.def, target)
     })
 }

@@ -1,8 +1,10 @@
 //! What cargo tells a build script.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use dietcode_core::target::cuda::Nvcc;
 use dietcode_core::{Error, Result};
 
 /// The setting in which kernels are built, read once.
@@ -26,6 +28,10 @@ pub(crate) struct Environment {
     pub(crate) cuda: bool,
     /// The CUDA compiler that was named; else it is looked for.
     pub(crate) nvcc: Option<PathBuf>,
+    /// The set of configurations that was named; else a feature chooses it.
+    pub(crate) config: Option<PathBuf>,
+    /// For what that set is compiled, if it is not what the set says.
+    pub(crate) targets: Option<String>,
     /// `CARGO_CFG_*` and `CARGO_FEATURE_*`.
     pub(crate) vars: BTreeMap<String, String>,
 }
@@ -35,6 +41,12 @@ pub(crate) const SKIP_NATIVE: &str = "DIETCODE_SKIP_NATIVE";
 
 /// Set to `0`, this leaves out the CUDA halves.
 const CUDA: &str = "DIETCODE_CUDA";
+
+/// The set of configurations to compile, relative to the package's folder.
+pub(crate) const CONFIG: &str = "DIETCODE_CONFIG";
+
+/// For what it is compiled: `cpu`, `cuda`, `cuda-host`, with commas between them.
+pub(crate) const TARGETS: &str = "DIETCODE_TARGETS";
 
 impl Environment {
     /// # Errors
@@ -50,12 +62,19 @@ impl Environment {
             jobs: var("NUM_JOBS")?.parse().unwrap_or(1),
             skip_native: std::env::var_os(SKIP_NATIVE).is_some_and(|value| !value.is_empty() && value != "0"),
             cuda: std::env::var_os(CUDA).is_none_or(|value| value != "0"),
-            nvcc: std::env::var_os("NVCC").filter(|value| !value.is_empty()).map(PathBuf::from),
+            nvcc: filled("NVCC").map(PathBuf::from),
+            config: filled(CONFIG).map(PathBuf::from),
+            targets: filled(TARGETS).map(|list| list.to_string_lossy().into_owned()),
             vars: std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
                 .filter(|(name, _)| name.starts_with("CARGO_CFG_") || name.starts_with("CARGO_FEATURE_"))
                 .collect(),
         })
+    }
+
+    /// The CUDA compiler.
+    pub(crate) fn nvcc(&self) -> Result<Nvcc> {
+        self.nvcc.as_deref().map_or_else(Nvcc::find, Nvcc::named)
     }
 
     /// Where a kernel's generated files go.
@@ -83,6 +102,11 @@ impl Environment {
         };
         names.iter().copied().flat_map(of).collect()
     }
+}
+
+/// A variable that is set to something.
+fn filled(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn var(name: &str) -> Result<String> {

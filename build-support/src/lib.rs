@@ -20,10 +20,15 @@
 //! | `DIETCODE_CUDA`        | `0`: leave out what kernels have for CUDA devices                                 |
 //! | `NVCC`, `CUDA_HOME`    | the CUDA compiler, or the folder it is in                                         |
 //! | `CXX`                  | the C++ compiler behind it, and that of the emulated device                       |
+//! | `DIETCODE_CONFIG`      | the set of configurations ([`Kernels::with_set`]), as a path in the package       |
+//! | `DIETCODE_TARGETS`     | for what that set is compiled: some of `cpu,cuda,cuda-host`; else it says so      |
 //!
 //! A kernel runs on CUDA devices too if its config has `targets.cuda` or the build script says so: there is a `.cu` per
 //! micro-kernel beside the C files, compiled by nvcc and embedded in the program. Without nvcc the build passes with one
 //! warning, and a call on a device says what is missing.
+//!
+//! Cargo shows nothing of a build script before it ends. `cargo build -vv` shows which files are compiled as they are, and
+//! `$OUT_DIR/dietcode-progress` holds the last such line.
 mod archive;
 mod cfg;
 mod choice;
@@ -31,9 +36,10 @@ mod cuda;
 mod emit;
 mod environment;
 mod objects;
-mod parallel;
 mod pipeline;
+mod progress;
 mod report;
+mod set;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -56,6 +62,7 @@ pub struct Kernels {
     march: Option<String>,
     cuda: Vec<String>,
     cuda_host: bool,
+    set: Option<PathBuf>,
     others: Vec<Kernels>,
 }
 
@@ -78,6 +85,21 @@ impl Kernels {
     /// tested on machines without a GPU. Kernels that no real device was asked for get a default micro-kernel for it.
     pub fn cuda_host(mut self) -> Kernels {
         self.cuda_host = true;
+        self
+    }
+
+    /// Compiles a set of configurations for these kernels too, from which a program chooses by measuring
+    /// ([`Set`](../dietcode_core/runtime/set/struct.Set.html)). The user says which one; the shipped ones stand in `folder`,
+    /// named relative to the package's Cargo.toml:
+    ///
+    /// * the file that `DIETCODE_CONFIG` names, or else
+    /// * `<folder>/<feature>.json` of an enabled feature, if there is such a file, or else
+    /// * `<folder>/cpu_avx512.json` if the machine that builds has such vectors, and `<folder>/cpu_avx2.json` if not.
+    ///
+    /// A program has one set. It includes it, as a module of its own, by
+    /// `include!(concat!(env!("OUT_DIR"), "/dietcode-set/registry.rs"))`.
+    pub fn with_set(mut self, folder: impl Into<PathBuf>) -> Kernels {
+        self.set = Some(folder.into());
         self
     }
 
@@ -107,7 +129,7 @@ impl Kernels {
         let mut report = Report::default();
         let outcome = Environment::of_build_script()
             .map_err(|error| vec![error])
-            .and_then(|environment| pipeline::run(&self.groups(), &environment, &mut report));
+            .and_then(|environment| pipeline::run(self.groups(), &environment, &mut report));
         for error in outcome.as_ref().err().into_iter().flatten() {
             report.error(&error.to_string());
         }

@@ -9,11 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dietcode_core::target::cuda::HostCompiler;
 use dietcode_core::target::{CpuTarget, Toolchain};
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, ErrorKind, Result, parallel};
 
-use crate::cuda::Half;
-use crate::parallel;
+use crate::progress::Progress;
 
 /// An object that has to be made.
 pub(crate) struct Job {
@@ -49,20 +49,22 @@ pub(crate) fn outdated(
         .collect()
 }
 
-/// The same for the `.cu` files of a kernel's CUDA half that the emulated device is to carry out; `folder` is that half's.
-pub(crate) fn outdated_host(folder: &Path, half: &Half) -> Vec<Job> {
-    let Some((stems, compiler)) = &half.host else { return Vec::new() };
-    let headers: Vec<&[u8]> = half
-        .files
-        .iter()
-        .filter(|(name, _)| name.contains(".cuh") || name.ends_with(".h"))
-        .map(|(_, t)| &t[..])
-        .collect();
+/// The same for `.cu` files that the emulated device is to carry out: those of these stems, among `files`, which are (name,
+/// contents) of everything in the folder.
+pub(crate) fn outdated_host(
+    folder: &Path,
+    files: &[(String, Vec<u8>)],
+    stems: &[String],
+    compiler: &HostCompiler,
+) -> Vec<Job> {
+    let texts: BTreeMap<&str, &[u8]> = files.iter().map(|(name, text)| (name.as_str(), text.as_slice())).collect();
+    let is_header = |(name, _): &(&&str, &&[u8])| name.contains(".cuh") || name.ends_with(".h");
+    let headers: Vec<&[u8]> = texts.iter().filter(is_header).map(|(_, text)| *text).collect();
     let job = |stem: &String| {
         let (source, object) = (format!("{stem}.cu"), format!("{stem}.o"));
         let mut command = compiler.object(Path::new(&source), Path::new(&object), Path::new("."));
         command.current_dir(folder);
-        let text = half.files.iter().find(|(name, _)| *name == source).map_or(&[][..], |(_, text)| &text[..]);
+        let text = texts.get(source.as_str()).copied().unwrap_or_default();
         let parts = [text, compiler.version().as_bytes()].into_iter().chain(headers.iter().copied());
         let key = hash(parts.chain(words(&command)));
         let key_file = folder.join(key_name(stem));
@@ -82,8 +84,13 @@ pub(crate) fn key_name(stem: &str) -> String {
 }
 
 /// Carries out jobs on up to `at_once` threads; the errors of all that failed.
-pub(crate) fn make(jobs: Vec<Job>, at_once: usize) -> Result<(), Vec<Error>> {
-    let errors: Vec<Error> = parallel::each(jobs, at_once, Job::make).into_iter().filter_map(Result::err).collect();
+pub(crate) fn make(jobs: Vec<Job>, at_once: usize, progress: &Progress) -> Result<(), Vec<Error>> {
+    progress.expect(jobs.len());
+    let one = |job: Job| {
+        let name = job.source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        job.make().inspect(|()| progress.step(&name))
+    };
+    let errors: Vec<Error> = parallel::each(jobs, at_once, one).into_iter().filter_map(Result::err).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -156,6 +163,10 @@ mod tests {
         outdated(folder, &files, toolchain, &CpuTarget::of(toolchain))
     }
 
+    fn progress(folder: &tempfile::TempDir) -> Progress {
+        Progress::new(folder.path().join("progress"))
+    }
+
     fn names(jobs: &[Job]) -> Vec<&str> {
         jobs.iter().map(|job| job.object.file_stem().unwrap().to_str().unwrap()).collect()
     }
@@ -169,16 +180,16 @@ mod tests {
 
         let all = jobs(a, "#define H 1\n", &native);
         assert_eq!(names(&all), ["a", "b"]);
-        make(all, 2).unwrap();
+        make(all, 2, &progress(&folder)).unwrap();
         assert_eq!(names(&jobs(a, "#define H 1\n", &native)), [""; 0], "nothing changed");
 
         let header = jobs(a, "#define H 2\n", &native);
         assert_eq!(names(&header), ["a"], "only a includes the header");
-        make(header, 2).unwrap();
+        make(header, 2, &progress(&folder)).unwrap();
 
         let source = jobs("int a(void) { return 3; }\n", "#define H 2\n", &native);
         assert_eq!(names(&source), ["a"]);
-        make(source, 2).unwrap();
+        make(source, 2, &progress(&folder)).unwrap();
 
         fs::remove_file(folder.path().join("b.o")).unwrap();
         assert_eq!(names(&jobs("int a(void) { return 3; }\n", "#define H 2\n", &native)), ["b"]);
@@ -189,7 +200,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let native = Toolchain::find("native").unwrap();
         for _ in 0..2 {
-            let errors = make(emitted(folder.path(), "int a(void) { return nothing; }\n", "", &native), 2).unwrap_err();
+            let errors =
+                make(emitted(folder.path(), "int a(void) { return nothing; }\n", "", &native), 2, &progress(&folder))
+                    .unwrap_err();
             assert_eq!(errors.len(), 1);
             let text = errors[0].to_string();
             assert!(text.contains("a.c") && text.contains("nothing"), "{text}");

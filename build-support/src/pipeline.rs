@@ -15,22 +15,26 @@ use dietcode_syntax::mangle;
 use crate::choice;
 use crate::cuda::{self, Half};
 use crate::environment::{Environment, SKIP_NATIVE};
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::sources::{self, Found};
-use crate::{Kernels, archive, emit, objects};
+use crate::{Kernels, archive, emit, objects, set};
 
 /// What a call of a kernel that was left out says.
 const SKIPPED: &str = "it was built with DIETCODE_SKIP_NATIVE set; build without it";
 
 /// Builds all kernels, or says all that is wrong.
-pub(crate) fn run(groups: &[Kernels], environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
+pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
     watch(environment, report);
-    let found = sources::read(groups, environment, report)?;
+    let set = set::choose(&groups, environment, report).map_err(|error| vec![error])?;
+    set.iter().for_each(|set| set.prepare(&mut groups[set.group]));
+    let found = sources::read(&groups, environment, report)?;
     for Found { def, .. } in &found {
         report.set_env(&mangle::env_var(&def.name), &format!("{:016x}", def.source_hash()));
     }
     if environment.skip_native {
-        return gather(found.iter().map(|kernel| skip(kernel, environment))).map(drop);
+        let set = set.iter().map(|set| set.skip(environment, SKIPPED));
+        return gather(found.iter().map(|kernel| skip(kernel, environment)).chain(set)).map(drop);
     }
     let configs = gather(found.iter().map(|kernel| choice::config(kernel, environment, report)))?;
     let kernels =
@@ -39,11 +43,17 @@ pub(crate) fn run(groups: &[Kernels], environment: &Environment, report: &mut Re
     let planned =
         kernels().map(|(group, kernel, config)| plan(group, kernel, config, environment, &mut machines, report));
     let mut plans = gather(planned)?;
+    report.tell_untuned();
     let halves = cuda::halves(&kernels().collect::<Vec<_>>(), environment, report)?;
     plans.iter_mut().zip(halves).for_each(|(plan, half)| plan.cuda = half);
     gather(plans.iter().map(emit)).map(drop)?;
-    compile(&plans, environment.jobs)?;
+    let progress = Progress::new(environment.out_dir.join("dietcode-progress"));
+    compile(&plans, environment.jobs, &progress)?;
     gather(plans.iter().map(|plan| join(plan, environment, report))).map(drop)?;
+    if let Some(set) = &set {
+        let own = found.iter().filter(|kernel| kernel.group == set.group);
+        set.build(&own.map(|kernel| kernel.def.clone()).collect::<Vec<_>>(), environment, &progress, report)?;
+    }
     link_system(&plans, environment, report);
     forget_others(environment, &plans).map_err(|error| vec![error])
 }
@@ -53,8 +63,7 @@ fn link_system(plans: &[Plan], environment: &Environment, report: &mut Report) {
     // exp and tanh.
     report.link_system("m");
     if plans.iter().any(|plan| plan.cuda.host.is_some()) {
-        let of_clang = ["apple", "freebsd", "openbsd"].iter().any(|part| environment.target.contains(part));
-        report.link_system(if of_clang { "c++" } else { "stdc++" });
+        report.link_cpp(environment);
     }
 }
 
@@ -165,18 +174,20 @@ fn emit_cuda(plan: &Plan) -> Result<()> {
     plan.cuda.files.iter().try_for_each(|(name, contents)| emit::write(&folder.join(name), contents))
 }
 
-fn compile(plans: &[Plan], at_once: usize) -> Result<(), Vec<Error>> {
+fn compile(plans: &[Plan], at_once: usize, progress: &Progress) -> Result<(), Vec<Error>> {
     let mut jobs = Vec::new();
     for plan in plans {
         let mut outdated = objects::outdated(&plan.folder, &plan.files, &plan.toolchain, &plan.target);
-        outdated.extend(objects::outdated_host(&plan.cuda_folder(), &plan.cuda));
+        if let Some((stems, compiler)) = &plan.cuda.host {
+            outdated.extend(objects::outdated_host(&plan.cuda_folder(), &plan.cuda.files, stems, compiler));
+        }
         if !outdated.is_empty() {
             // A library that is not there is made, however this run ends.
             drop(fs::remove_file(plan.folder.join(archive::file_name(&plan.library))));
         }
         jobs.extend(outdated);
     }
-    objects::make(jobs, at_once)
+    objects::make(jobs, at_once, progress)
 }
 
 fn join(plan: &Plan, environment: &Environment, report: &mut Report) -> Result<()> {

@@ -3,17 +3,50 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::environment::Environment;
+
 /// Instructions to cargo, each once, in the order in which they came up.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<String>,
     said: BTreeSet<String>,
+    untuned: Vec<Untuned>,
+}
+
+/// A kernel with a config and without a tuned file.
+#[derive(Debug)]
+struct Untuned {
+    kernel: String,
+    config: String,
+    why: String,
 }
 
 impl Report {
     /// A line that the user sees.
     pub(crate) fn warning(&mut self, text: &str) {
         self.say(&format!("cargo::warning={text}"));
+    }
+
+    /// A kernel runs a default micro-kernel, since there is no tuned file beside its config; `why` says what to do for it alone.
+    pub(crate) fn untuned(&mut self, kernel: &str, config: &str, why: &str) {
+        self.untuned.push(Untuned { kernel: kernel.to_owned(), config: config.to_owned(), why: why.to_owned() });
+    }
+
+    /// One warning for all kernels that are not tuned.
+    pub(crate) fn tell_untuned(&mut self) {
+        match &std::mem::take(&mut self.untuned)[..] {
+            [] => {}
+            [one] => self.warning(&format!("`{}` runs a default micro-kernel: {}", one.kernel, one.why)),
+            several => {
+                let kernels: Vec<String> = several.iter().map(|one| format!("`{}`", one.kernel)).collect();
+                let configs: Vec<&str> = several.iter().map(|one| one.config.as_str()).collect();
+                self.warning(&format!(
+                    "{} run default micro-kernels: there are no tuned files yet; run `dietcode tune` with each of {}",
+                    kernels.join(", "),
+                    configs.join(", ")
+                ));
+            }
+        }
     }
 
     /// Fails the build, with one line for each of the text's.
@@ -47,6 +80,12 @@ impl Report {
     /// Links a library of the system.
     pub(crate) fn link_system(&mut self, name: &str) {
         self.say(&format!("cargo::rustc-link-lib={name}"));
+    }
+
+    /// Links what code of the emulated device calls.
+    pub(crate) fn link_cpp(&mut self, environment: &Environment) {
+        let of_clang = ["apple", "freebsd", "openbsd"].iter().any(|part| environment.target.contains(part));
+        self.link_system(if of_clang { "c++" } else { "stdc++" });
     }
 
     /// The instructions.

@@ -1,6 +1,8 @@
 //! The whole pipeline, in-process, on packages in temporary folders.
+mod asserts;
 mod cuda;
 mod files;
 mod hostile;
 mod package;
 mod refusals;
+mod set;

@@ -1,9 +1,11 @@
 //! `dietcode emit`
+mod set;
 
 use std::path::PathBuf;
 
 use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode::core::codegen::{self, registry};
+use dietcode::core::config::ConfigFile;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
 use dietcode::core::target::CpuTarget;
@@ -13,15 +15,17 @@ use super::setup::Setup;
 use super::{cuda, print};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
-/// joins them, and the dispatcher; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen.
+/// joins them, and the dispatcher; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
+/// set, a file for each configuration, with its micro-kernels for the general products of BLAS, and the registry.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode emit configs/bert_dense.json -o out
   dietcode emit configs/bert_dense.json --target cuda -o out
-  dietcode emit configs/bert_dense.json --list-files")]
+  dietcode emit configs/bert_dense.json --list-files
+  dietcode emit configs/cpu_avx2.json -o out")]
 pub(crate) struct Arguments {
-    /// The config.
+    /// The config or set.
     config: PathBuf,
     /// The folder to write to; it is made if it is not there.
     #[arg(long, short, value_name = "DIR", required_unless_present = "list_files")]
@@ -47,13 +51,15 @@ enum Target {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let setup = Setup::read(&arguments.config)?;
-    let targets = match &arguments.target[..] {
-        [] if setup.config.cuda.is_some() => &[Target::Cpu, Target::Cuda],
-        [] => &[Target::Cpu][..],
-        asked => asked,
+    let asked = |default: Vec<Target>| if arguments.target.is_empty() { default } else { arguments.target.clone() };
+    let files = match ConfigFile::read(&arguments.config)? {
+        ConfigFile::Set(set) => set::files(&set, &asked(set::targets(&set)))?,
+        ConfigFile::Kernel(config) => {
+            let setup = Setup::of(*config)?;
+            let cuda = setup.config.cuda.as_ref().map(|_| Target::Cuda);
+            files(&setup, &asked([Target::Cpu].into_iter().chain(cuda).collect()))?
+        }
     };
-    let files = files(&setup, targets)?;
     let names: String = files.iter().map(|(name, _)| format!("{name}\n")).collect();
     let Some(folder) = arguments.output.as_ref().filter(|_| !arguments.list_files) else { return print(&names) };
     let failed = |path: &PathBuf, e| {

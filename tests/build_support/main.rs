@@ -1,6 +1,7 @@
 //! Cargo itself, on a copy of `examples/dense` with a second kernel: what is compiled when.
 #![cfg(unix)]
 mod package;
+mod set;
 
 use package::Package;
 

@@ -45,7 +45,7 @@ pub(crate) struct Outcome {
     pub(crate) succeeded: bool,
     /// What cargo, and the program it ran, wrote.
     pub(crate) text: String,
-    /// The folder of each object that was made, where that is one of a kernel.
+    /// The folder of each object that was made, where that is one of a kernel or of the set.
     pub(crate) compiled: Vec<String>,
 }
 
@@ -90,6 +90,8 @@ impl Package {
             .env_remove("DIETCODE_SKIP_NATIVE")
             .env_remove("CC")
             .env_remove("CFLAGS")
+            .env_remove("DIETCODE_CONFIG")
+            .env_remove("DIETCODE_TARGETS")
             .envs(vars.iter().copied())
             .output()
             .unwrap();
@@ -97,7 +99,7 @@ impl Package {
         let compiled = fs::read_to_string(log)
             .unwrap_or_default()
             .lines()
-            .filter(|folder| folder.contains("/out/dietcode/"))
+            .filter(|folder| folder.contains("/out/dietcode"))
             .map(str::to_owned)
             .collect();
         Outcome { succeeded: output.status.success(), text, compiled }

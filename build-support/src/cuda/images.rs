@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dietcode_core::Error;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::dispatch::cuda::{Candidate, Selection};
 use dietcode_core::target::cuda::{Compiled, Nvcc, ObjectCache};
+use dietcode_core::{Error, parallel};
 
 use crate::environment::Environment;
-use crate::{emit, parallel, pipeline};
+use crate::{emit, pipeline};
 
 /// Compiled micro-kernels by their sources.
 pub(super) type Images = BTreeMap<String, Compiled>;

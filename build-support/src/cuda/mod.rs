@@ -30,13 +30,14 @@ use images::Images;
 pub(crate) use half::Half;
 
 /// What a call on a device says of a kernel whose CUDA half was left out on demand.
-const LEFT_OUT: &str = "it was built with DIETCODE_CUDA=0; build without it";
+pub(crate) const LEFT_OUT: &str = "it was built with DIETCODE_CUDA=0; build without it";
 
 /// What it says of one that has none.
 const NOT_ASKED_FOR: &str = "its config has no CUDA target; add one, or `.cuda([…])` in build.rs, and build again";
 
 /// What makes cargo look for a compiler anew: it sees what is named, not what is installed.
-const AGAIN: &str = "then touch build.rs, which is not run again by itself if no variable changes, and build again";
+pub(crate) const AGAIN: &str =
+    "then touch build.rs, which is not run again by itself if no variable changes, and build again";
 
 /// What the emulated device is dispatched as, for kernels that are built for it alone.
 const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
@@ -112,7 +113,7 @@ impl Compilers {
             requests.filter(|request| request.device).map(|request| format!("`{}`", request.found.def.name)).collect();
         let nvcc = match names.is_empty() {
             true => Err("it was built for the emulated device only".to_owned()),
-            false => environment.nvcc.as_deref().map_or_else(Nvcc::find, Nvcc::named).map_err(|error| {
+            false => environment.nvcc().map_err(|error| {
                 report.warning(&format!("{} cannot run on CUDA devices: {error}; {AGAIN}", names.join(", ")));
                 format!("{error}; {AGAIN}")
             }),

@@ -162,3 +162,15 @@ fn a_config_names_the_architecture() {
     let older = package.generated();
     assert_ne!(older["dietcode/sum/registry.o"], native["dietcode/sum/registry.o"], "the features in the table");
 }
+
+#[test]
+fn kernels_without_tuned_files_are_one_warning() {
+    let second = SUM.replace("fn sum", "fn sum_again").replace("sum.json", "again.json");
+    let package = Package::new(&(SUM.to_owned() + &second));
+    package.write("configs/again.json", SUM_CONFIG.replace("\"sum\"", "\"sum_again\""));
+    let lines = package.build().unwrap();
+    let warning = warning(&lines);
+    for part in ["`sum`, `sum_again` run default micro-kernels", "configs/sum.json", "configs/again.json"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+}

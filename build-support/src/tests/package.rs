@@ -51,6 +51,9 @@ pub(super) struct Package {
     pub(super) skip_native: bool,
     pub(super) cuda: bool,
     pub(super) nvcc: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
+    pub(super) targets: Option<String>,
+    pub(super) jobs: usize,
     pub(super) vars: BTreeMap<String, String>,
 }
 
@@ -58,7 +61,16 @@ impl Package {
     /// `ops.rs` with these nests, and a config for [`SUM`].
     pub(super) fn new(ops: &str) -> Package {
         let folder = tempfile::tempdir().unwrap();
-        let package = Package { folder, skip_native: false, cuda: true, nvcc: None, vars: BTreeMap::new() };
+        let package = Package {
+            folder,
+            skip_native: false,
+            cuda: true,
+            nvcc: None,
+            config: None,
+            targets: None,
+            jobs: 2,
+            vars: BTreeMap::new(),
+        };
         package.write("ops.rs", ops);
         package.write("configs/sum.json", SUM_CONFIG);
         package
@@ -90,14 +102,16 @@ impl Package {
             package: "a-package".to_owned(),
             target: "x86_64-unknown-linux-gnu".to_owned(),
             host: "x86_64-unknown-linux-gnu".to_owned(),
-            jobs: 2,
+            jobs: self.jobs,
             skip_native: self.skip_native,
             cuda: self.cuda,
             nvcc: self.nvcc.clone(),
+            config: self.config.clone(),
+            targets: self.targets.clone(),
             vars: self.vars.clone(),
         };
         let mut report = Report::default();
-        match pipeline::run(&kernels.groups(), &environment, &mut report) {
+        match pipeline::run(kernels.groups(), &environment, &mut report) {
             Ok(()) => Ok(report.lines().to_vec()),
             Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
         }
@@ -117,6 +131,8 @@ impl Package {
         let out = self.path("out");
         let mut files = Vec::new();
         walk(&out, &mut files);
+        // How far the last build came is no part of what it made.
+        files.retain(|path| !path.ends_with("dietcode-progress"));
         files.into_iter().map(move |path| (path.strip_prefix(&out).unwrap().to_str().unwrap().to_owned(), path))
     }
 

@@ -4,6 +4,7 @@ mod c_like;
 pub mod cuda;
 pub mod reference;
 pub mod registry;
+pub mod set;
 
 /// One micro-kernel's source file and what the registry says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

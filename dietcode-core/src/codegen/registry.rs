@@ -18,6 +18,7 @@ use dietcode_syntax::{ShapeVar, mangle};
 use serde::{Deserialize, Serialize};
 
 pub use self::cuda::{Capability, CudaEntry, CudaLaunchEntry, cuda_rs, skipped_cuda_rs};
+pub(super) use self::cuda::{host_entries, micro_kernel};
 use super::{DIETCODE_H, TranslationUnit};
 use crate::cpu_features::CPU_FEATURES;
 
@@ -135,7 +136,7 @@ pub(super) fn dispatch(_shape: &[i64]) -> usize {{
 }
 
 /// A mask with bit n set where entry n of the table holds, computed by the compiler that compiles the kernels.
-fn cpu_features_h() -> String {
+pub(super) fn cpu_features_h() -> String {
     let mut text =
         String::from("/* The CPU features that the compiler may use, as bits of dietcode_core::cpu_features. */\n");
     for (bit, feature) in CPU_FEATURES.iter().enumerate() {

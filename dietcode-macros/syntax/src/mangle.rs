@@ -5,6 +5,9 @@
 //! | table of a kernel           | `dietcode1_table_<kernel>_<hash>_<contents>` |
 //! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>`     |
 //! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`      |
+//! | configuration of a set      | `dietcode1_configuration_<name>_<contents>`  |
+//! | its kernels for CUDA        | `dietcode1_run_<kernel>_<hash>_of_<name>`    |
+//! | table of a set              | `dietcode1_set_<contents>`                   |
 //! | variable that build.rs sets | `DIETCODE_KERNEL_<KERNEL>`                   |
 //! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs`     |
 //!
@@ -31,6 +34,22 @@ pub fn grid_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String
 /// The C symbol of the function that carries out a range of a micro-kernel's parallel tiles.
 pub fn run_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
     format!("dietcode{FORMAT_VERSION}_run_{kernel}_{source_hash:016x}_{micro_kernel}")
+}
+
+/// The C symbol of a configuration of a set; `contents` identifies what was generated for it.
+pub fn configuration_symbol(name: &str, contents: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_configuration_{name}_{contents}")
+}
+
+/// What a configuration's kernels have in the place of a micro-kernel's name: no micro-kernel is called so, and a program may
+/// have both.
+pub fn configuration_stem(name: &str) -> String {
+    format!("of_{name}")
+}
+
+/// The C symbol of the table of a set's configurations; `contents` identifies these.
+pub fn set_symbol(contents: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_set_{contents}")
 }
 
 /// The environment variable through which build.rs tells the macro that it has seen a kernel.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use dietcode_syntax::ShapeVar;
 
 use super::{Decision, local, mark_used, write_decision};
+use crate::codegen::cuda::{CudaLaunch, CudaUnit};
 use crate::ir::{BinaryOp, Expr};
 
 /// A compute capability, (8, 6) for sm_86.
@@ -27,6 +28,35 @@ pub struct CudaEntry {
     pub ptx: Option<Capability>,
     /// Whether it was compiled for the emulated device, and the program is linked with that.
     pub host: bool,
+}
+
+impl CudaEntry {
+    /// Of a unit that is compiled for these capabilities, oldest first.
+    pub fn new(unit: &CudaUnit, capabilities: &[Capability], image_file: Option<String>, host: bool) -> CudaEntry {
+        CudaEntry {
+            name: unit.name.clone(),
+            launches: unit.launches.iter().map(CudaLaunchEntry::new).collect(),
+            workspace: unit.workspace_bytes.clone(),
+            image_file,
+            // Of several devices' code, that of the newest is there as PTX too.
+            ptx: capabilities.last().copied().filter(|_| capabilities.len() > 1),
+            capabilities: capabilities.to_vec(),
+            host,
+        }
+    }
+}
+
+impl CudaLaunchEntry {
+    fn new(launch: &CudaLaunch) -> CudaLaunchEntry {
+        let fits = "a valid micro-kernel keeps within the limits of a device";
+        CudaLaunchEntry {
+            symbol: launch.symbol.clone(),
+            threads: u32::try_from(launch.threads).expect(fits),
+            shared_bytes: u32::try_from(launch.shared_bytes).expect(fits),
+            blocks: launch.blocks.clone(),
+            persistent: launch.persistent,
+        }
+    }
 }
 
 /// One launch of a micro-kernel.
@@ -61,10 +91,11 @@ mod cuda {
 
 ",
     );
-    write_host_entries(&mut text, entries);
+    host_entries(&mut text, entries);
     text.push_str("    pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &[\n");
     for entry in entries {
-        write_entry(&mut text, entry, shape_vars);
+        let bytes = entry.image_file.as_ref().map(|file| format!("include_bytes!({file:?})"));
+        push(&mut text, format_args!("        {},\n", micro_kernel(entry, &bytes.unwrap_or_default(), shape_vars)));
     }
     text.push_str("    ], dispatch };\n\n");
     write_dispatch(&mut text, entries, decisions, shape_vars);
@@ -83,12 +114,13 @@ pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
 }
 
 /// The functions that the emulated device's compiler has made.
-fn write_host_entries(text: &mut String, entries: &[CudaEntry]) {
-    if !entries.iter().any(|entry| entry.host) {
+pub(in crate::codegen) fn host_entries<'a>(text: &mut String, entries: impl IntoIterator<Item = &'a CudaEntry>) {
+    let mut launches = entries.into_iter().filter(|entry| entry.host).flat_map(|entry| &entry.launches).peekable();
+    if launches.peek().is_none() {
         return;
     }
     text.push_str("    unsafe extern \"C\" {\n");
-    for launch in entries.iter().filter(|entry| entry.host).flat_map(|entry| &entry.launches) {
+    for launch in launches {
         push(
             text,
             format_args!(
@@ -100,16 +132,14 @@ fn write_host_entries(text: &mut String, entries: &[CudaEntry]) {
     text.push_str("    }\n\n");
 }
 
-fn write_entry(text: &mut String, entry: &CudaEntry, shape_vars: &[ShapeVar]) {
-    push(
-        text,
-        format_args!("        CudaMicroKernel {{\n            name: {:?},\n            launches: &[\n", entry.name),
-    );
+/// The constant of a micro-kernel; `bytes` is the expression of its image, if it has one.
+pub(in crate::codegen) fn micro_kernel(entry: &CudaEntry, bytes: &str, shape_vars: &[ShapeVar]) -> String {
+    let mut text = format!("CudaMicroKernel {{\n            name: {:?},\n            launches: &[\n", entry.name);
     for launch in &entry.launches {
         let CudaLaunchEntry { symbol, threads, shared_bytes, blocks, persistent } = launch;
         let host = if entry.host { format!("Some({symbol}_host)") } else { "None".to_owned() };
         push(
-            text,
+            &mut text,
             format_args!(
                 "                // blocks: {blocks}
                 CudaLaunch {{
@@ -125,30 +155,27 @@ fn write_entry(text: &mut String, entry: &CudaEntry, shape_vars: &[ShapeVar]) {
         );
     }
     let workspace = entry.workspace.clone().unwrap_or(Expr::Int(0));
+    let image = match &entry.image_file {
+        None => "None".to_owned(),
+        Some(_) => format!(
+            "Some(CudaImage {{ bytes: {bytes}, capabilities: &{:?}, ptx: {:?} }})",
+            entry.capabilities, entry.ptx
+        ),
+    };
     push(
-        text,
+        &mut text,
         format_args!(
             "            ],
             uses_workspace: {},
             // {workspace} bytes
             workspace_bytes: |shape| {},
-            image: {},
-        }},\n",
+            image: {image},
+        }}",
             entry.workspace.is_some(),
             saturating(&workspace, shape_vars),
-            image(entry)
         ),
     );
-}
-
-fn image(entry: &CudaEntry) -> String {
-    match &entry.image_file {
-        None => "None".to_owned(),
-        Some(file) => format!(
-            "Some(CudaImage {{ bytes: include_bytes!({file:?}), capabilities: &{:?}, ptx: {:?} }})",
-            entry.capabilities, entry.ptx
-        ),
-    }
+    text
 }
 
 /// One tree per capability, the largest first; what is left goes to the smallest.

@@ -4,8 +4,7 @@ use dietcode_syntax::ShapeVar;
 
 use super::candidate::Candidate;
 use super::selection::Choice;
-use crate::codegen::cuda::{CudaLaunch, CudaUnit};
-use crate::codegen::registry::{CudaEntry, CudaLaunchEntry, cuda_rs};
+use crate::codegen::registry::{CudaEntry, cuda_rs};
 
 /// The folder in which the files stand, beside `registry.rs`.
 pub const FOLDER: &str = "cuda";
@@ -46,27 +45,7 @@ impl Candidate {
 }
 
 fn entry(candidate: &Candidate, images: bool, host: bool) -> CudaEntry {
-    let CudaUnit { name, launches, workspace_bytes, .. } = &candidate.unit;
     let capabilities: Vec<_> = candidate.capabilities().iter().map(|c| (c.major, c.minor)).collect();
-    CudaEntry {
-        name: name.clone(),
-        launches: launches.iter().map(launch).collect(),
-        workspace: workspace_bytes.clone(),
-        image_file: images.then(|| format!("{FOLDER}/{}", candidate.image_file())),
-        // Of several devices' code, that of the newest is there as PTX too.
-        ptx: capabilities.last().copied().filter(|_| capabilities.len() > 1),
-        capabilities,
-        host,
-    }
-}
-
-fn launch(launch: &CudaLaunch) -> CudaLaunchEntry {
-    let fits = "a valid micro-kernel keeps within the limits of a device";
-    CudaLaunchEntry {
-        symbol: launch.symbol.clone(),
-        threads: u32::try_from(launch.threads).expect(fits),
-        shared_bytes: u32::try_from(launch.shared_bytes).expect(fits),
-        blocks: launch.blocks.clone(),
-        persistent: launch.persistent,
-    }
+    let image_file = images.then(|| format!("{FOLDER}/{}", candidate.image_file()));
+    CudaEntry::new(&candidate.unit, &capabilities, image_file, host)
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 /// The results, in the order of the items, of up to `at_once` threads.
-pub(crate) fn each<T: Send, R: Send>(items: Vec<T>, at_once: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub fn each<T: Send, R: Send>(items: Vec<T>, at_once: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let threads = at_once.clamp(1, items.len().max(1));
     let items = Mutex::new(items.into_iter().enumerate());
     let results = Mutex::new(Vec::new());

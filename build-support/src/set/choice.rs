@@ -1,0 +1,52 @@
+//! Which set file: the one that is named, that of a cargo feature, or the default for the machine.
+
+use std::path::{Path, PathBuf};
+
+use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::{Error, Result};
+
+use crate::environment::{CONFIG, Environment};
+use crate::report::Report;
+
+/// The file, relative to the package's folder if it was named so.
+pub(super) fn file(folder: &Path, environment: &Environment, report: &mut Report) -> Result<PathBuf> {
+    report.rerun_if_env_changed(CONFIG);
+    if let Some(named) = &environment.config {
+        return if environment.manifest_dir.join(named).is_file() { Ok(named.clone()) } else { Err(not_there(named)) };
+    }
+    let shipped = of_features(folder, environment);
+    match &shipped[..] {
+        [] => default(folder),
+        [(_, file)] => Ok(file.clone()),
+        several => {
+            let names: Vec<String> = several.iter().map(|(feature, _)| format!("`{feature}`")).collect();
+            Err(Error::input(format!(
+                "the features {} choose a set of configurations each, but one is compiled: enable one of them, or name a file \
+                 in {CONFIG}",
+                names.join(" and ")
+            )))
+        }
+    }
+}
+
+/// The features for which there is a set of their name, in alphabetical order. So a set is shipped by putting it there.
+fn of_features(folder: &Path, environment: &Environment) -> Vec<(String, PathBuf)> {
+    let features = environment.vars.keys().filter_map(|name| name.strip_prefix("CARGO_FEATURE_"));
+    let with_file = features.map(str::to_lowercase).map(|name| (folder.join(format!("{name}.json")), name));
+    let there = with_file.filter(|(file, _)| environment.manifest_dir.join(file).is_file());
+    there.map(|(file, name)| (name, file)).collect()
+}
+
+/// That of the vectors that the machine has.
+fn default(folder: &Path) -> Result<PathBuf> {
+    let target = CpuTarget::of(&Toolchain::find("native")?);
+    let name = if target.vector_bytes >= 64 { "cpu_avx512.json" } else { "cpu_avx2.json" };
+    Ok(folder.join(name))
+}
+
+fn not_there(named: &Path) -> Error {
+    Error::input(format!(
+        "{}: {CONFIG} names it, but it is no file: expected a set of configurations, named from the package's folder",
+        named.display()
+    ))
+}

@@ -1,0 +1,77 @@
+//! A configuration's translation unit for CUDA devices, from which one image is made for all that can hold it.
+
+use dietcode_syntax::{KernelDef, mangle};
+
+use super::Served;
+use super::preamble::{Language, preamble, title};
+use crate::Result;
+use crate::codegen::cuda::{CudaUnit, INCLUDE, part};
+use crate::sketch::{Blocked, Family};
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
+
+/// A configuration for CUDA devices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CudaSetUnit {
+    /// The configuration's name.
+    pub name: String,
+    /// The kernels that it serves, by their place among the set's, and what launching each takes. Their sources are empty:
+    /// they stand in `source`.
+    pub kernels: Vec<(usize, CudaUnit)>,
+    /// The devices that hold all of it, oldest first.
+    pub devices: Vec<ComputeCapability>,
+    /// The source text; it includes `dietcode.cuh`.
+    pub source: String,
+}
+
+/// The unit of those of the kernels that the configuration serves. A device that holds only some of them is left out.
+pub(super) fn unit(
+    family: &Family,
+    defs: &[KernelDef],
+    devices: &[&'static DeviceLimits],
+) -> Result<Served<CudaSetUnit>> {
+    let mut left_out = Vec::new();
+    let mut served: Vec<(usize, Blocked)> = Vec::new();
+    let mut fitting = devices.to_vec();
+    for (at, def) in defs.iter().enumerate().filter(|_| !devices.is_empty()) {
+        match on_some(family, def, &fitting) {
+            Err(why) => left_out.push(format!("{}: {why}", def.name)),
+            Ok((blocked, held)) => {
+                fitting = held;
+                served.push((at, blocked));
+            }
+        }
+    }
+    let Some(oldest) = fitting.first().filter(|_| !served.is_empty()) else {
+        return Ok(Served { unit: None, left_out });
+    };
+    let name = family.name();
+    let mut source = format!("{}{INCLUDE}\n\n{}", title(family, &left_out), preamble(family, Language::Cuda));
+    let mut kernels = Vec::new();
+    for (at, blocked) in served {
+        let (comment, unit) = part(&defs[at], &blocked, oldest, &mangle::configuration_stem(&name))?;
+        source += &(comment + &unit.source);
+        kernels.push((at, CudaUnit { source: String::new(), ..unit }));
+    }
+    let devices = fitting.iter().map(|device| device.capability).collect();
+    Ok(Served { unit: Some(CudaSetUnit { name, kernels, devices, source }), left_out })
+}
+
+/// The micro-kernel on the oldest of the devices that holds it, and all that hold it; else what the newest one says.
+fn on_some(
+    family: &Family,
+    def: &KernelDef,
+    devices: &[&'static DeviceLimits],
+) -> Result<(Blocked, Vec<&'static DeviceLimits>), String> {
+    let mut why = "no device is left that holds the other kernels".to_owned();
+    for device in devices {
+        match family.on_gpu(def, device) {
+            Err(reason) => why = format!("{}: {reason}", device.capability),
+            Ok(blocked) => {
+                let holds = |device: &&&DeviceLimits| blocked.violations(def, device).is_empty();
+                let held = devices.iter().filter(holds).copied().collect();
+                return Ok((blocked, held));
+            }
+        }
+    }
+    Err(why)
+}
