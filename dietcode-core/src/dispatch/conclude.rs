@@ -139,14 +139,8 @@ fn taught(tree: Tree, searched: Searched<'_>, lab: &Lab, picks: &[usize], labels
         };
         (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()
     };
-    let shapes = foresee::around(config, &vars, &instances);
     let names: Vec<String> = winners.keys().cloned().collect();
-    let lessons = foresee::lessons(&tree, &vars, &shapes, &names, throughput);
-    if lessons.is_empty() {
-        return Ok(tree);
-    }
-    let lessons = lessons.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
-    train(&vars, &labels.iter().copied().chain(lessons).collect::<Vec<Label<'_>>>())
+    foresee::taught(tree, (config, &vars), &instances, labels, &names, throughput)
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured.

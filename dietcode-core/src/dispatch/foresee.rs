@@ -8,7 +8,34 @@
 use std::collections::BTreeSet;
 
 use super::Tree;
+#[cfg(feature = "tuner")]
+use super::{Label, train};
+#[cfg(feature = "tuner")]
+use crate::Result;
 use crate::config::{Config, WklInst};
+
+/// A tree of measured shapes, the `labels`, taught what is foreseen of the winners at shapes around the instances.
+/// `throughput` says what to expect of one of them at a shape.
+///
+/// # Errors
+/// If it cannot be trained again.
+#[cfg(feature = "tuner")]
+pub fn taught(
+    tree: Tree,
+    (config, vars): (&Config, &[String]),
+    instances: &[WklInst],
+    labels: &[Label<'_>],
+    winners: &[String],
+    throughput: impl Fn(&str, &[i64]) -> f64,
+) -> Result<Tree> {
+    let shapes = around(config, vars, instances);
+    let lessons = lessons(&tree, vars, &shapes, winners, throughput);
+    if lessons.is_empty() {
+        return Ok(tree);
+    }
+    let lessons = lessons.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
+    train(vars, &labels.iter().copied().chain(lessons).collect::<Vec<Label<'_>>>())
+}
 
 /// How much better another winner must be foreseen to be; the cost model's error and more.
 const CLEARLY: f64 = 1.1;

@@ -1,12 +1,15 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`. For GPUs, which a build
+//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`, and without measuring
+//! in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
 #[cfg(feature = "tuner")]
 mod conclude;
 pub mod cuda;
 mod foresee;
 mod grow;
+#[cfg(feature = "tuner")]
+mod join;
 #[cfg(all(feature = "tuner", feature = "cuda"))]
 mod measured;
 mod miss;
@@ -21,7 +24,11 @@ mod winners;
 
 #[cfg(feature = "tuner")]
 pub use conclude::{Conclusion, Searched, conclude, today};
+#[cfg(feature = "tuner")]
+pub use foresee::taught;
 pub use grow::{Label, grow};
+#[cfg(feature = "tuner")]
+pub use join::{Joined, Seen, join, labels};
 #[cfg(all(feature = "tuner", feature = "cuda"))]
 pub use measured::{Measured, Picked, pick};
 pub use miss::Miss;
