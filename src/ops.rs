@@ -1,11 +1,13 @@
 //! The kernels that dietcode ships: they serve the benchmarks and the tests, and show what a nest may look like.
 
 mod batched;
+mod gemm;
 mod matmul;
 
 use dietcode_core::dynamic_kernel;
 
 pub use batched::*;
+pub use gemm::*;
 pub use matmul::*;
 
 /// Y = X · Wᵀ: the dense layer of a transformer, at any sequence length.
