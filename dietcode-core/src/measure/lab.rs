@@ -104,7 +104,8 @@ impl Lab {
         timing: Timing,
     ) -> Result<Measured> {
         let mut hasher = DefaultHasher::new();
-        (&instance.shape, self.seed).hash(&mut hasher);
+        let scalars: Vec<Option<u32>> = instance.scalars.iter().map(|scalar| scalar.map(f32::to_bits)).collect();
+        (&instance.shape, scalars, self.seed).hash(&mut hasher);
         self.runner.measure(&Job {
             instance: instance.clone(),
             reference: self.reference.clone(),
