@@ -45,7 +45,12 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
     }
     if staged {
         for (buffer, _) in block.update_reads() {
-            let vector = Count(*[1, 1, 2, 4].choose(rng).expect("widths"));
+            let lanes = *[1, 1, 2, 4].choose(rng).expect("widths");
+            if rng.random_bool(0.3) {
+                blocked.load.insert(buffer.name.to_string(), lanes);
+                continue;
+            }
+            let vector = Count(lanes);
             let stage = Stage { vector, pad: rng.random_range(0..=4), reduce_outside: rng.random_bool(0.5) };
             blocked.stage.insert(buffer.name.to_string(), stage);
         }
@@ -54,6 +59,10 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
             1 => (blocked.stages, blocked.asynchronous) = (Count(rng.random_range(2..=4)), true),
             _ => {}
         }
+    }
+    if spatial.len() > 1 && rng.random_bool(0.3) {
+        let pair: Vec<String> = spatial.sample(rng, 2).map(|name| name.to_string()).collect();
+        blocked.raster = pair.into_iter().map(|name| (name, rng.random_range(1..=3))).collect();
     }
     blocked.persistent = rng.random_bool(0.2);
     blocked.store = Count(*[1, 2, 4].choose(rng).expect("widths"));

@@ -1,7 +1,7 @@
 //! Random schedules. A primitive that is refused is skipped: what remains is legal by construction of the primitives.
 
 use dietcode_core::ir::Program;
-use dietcode_core::schedule::{Schedule, Staging, Tail};
+use dietcode_core::schedule::{Pipeline, Schedule, Staging, Tail};
 use dietcode_core::sketch::Tiled;
 use dietcode_core::target::CpuTarget;
 use dietcode_syntax::{KernelDef, Role};
@@ -24,6 +24,9 @@ pub(crate) fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
     if names.len() > 1 && rng.random_bool(0.4) {
         let at = rng.random_range(0..names.len() - 1);
         let _refused = schedule.fuse(&names[at], &names[at + 1], "fused");
+        if rng.random_bool(0.5) {
+            let _refused = schedule.rasterize("fused", [rng.random_range(1..=4), rng.random_range(1..=4)]);
+        }
     }
     kinds(rng, &mut schedule);
     stages(rng, &mut schedule);
@@ -74,10 +77,16 @@ fn stages(rng: &mut StdRng, schedule: &mut Schedule) {
             && let Ok(copies) = schedule.cache_read(input, staging)
         {
             for copy in copies {
+                if rng.random_bool(0.3) {
+                    let _refused = schedule.storage_align(&copy, rng.random_range(0..=40));
+                }
                 let at = anywhere(rng);
                 let _refused = schedule.compute_at(&copy, at.as_deref());
             }
         }
+    }
+    if rng.random_bool(0.2) {
+        let _refused = schedule.pipeline(Pipeline::Panels);
     }
     if rng.random_bool(0.7) {
         let _refused = schedule.decompose_reduction();
@@ -101,7 +110,17 @@ pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Ti
             def.loops.iter().filter(|l| l.role == Role::Spatial).map(|l| l.name.as_str()).collect();
         tiled.vector = spatial.choose(rng).filter(|_| rng.random_bool(0.8)).map(|name| (*name).to_owned());
         let inputs = def.params.iter().filter(|p| p.name.starts_with("in")).map(|p| p.name.clone());
-        tiled.pack = inputs.filter(|_| rng.random_bool(0.5)).collect();
+        let (pack, others): (Vec<String>, Vec<String>) = inputs.partition(|_| rng.random_bool(0.5));
+        tiled.load = others.into_iter().filter(|_| rng.random_bool(0.3)).collect();
+        let apart = pack.first().filter(|_| rng.random_bool(0.4)).cloned();
+        tiled.pad = apart.into_iter().map(|name| (name, size(rng, &[1, 16, 40]))).collect();
+        tiled.double_buffer = !pack.is_empty() && rng.random_bool(0.4);
+        tiled.pack = pack;
+        tiled.lanes = tiled.vector.as_ref().filter(|_| rng.random_bool(0.4)).map(|_| size(rng, &[1, 2, 4, 8, 16]));
+        if spatial.len() > 1 && rng.random_bool(0.3) {
+            let pair = spatial.sample(rng, 2).map(|name| (*name).to_owned()).collect::<Vec<String>>();
+            tiled.raster = pair.into_iter().map(|name| (name, size(rng, &[1, 2, 3]))).collect();
+        }
         if tiled.violations(def, target).is_empty() {
             return tiled;
         }
