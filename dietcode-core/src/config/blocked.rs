@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::is_identifier;
 use super::product::{Product, count, places};
 use super::reader::{Node, Object};
-use super::values::{check_few, read_axis, read_name, read_tile};
+use super::values::{check_few, only_default, read_axis, read_name, read_tile};
 use crate::Result;
 use crate::sketch::{Blocked, Count, Stage, Unit};
 
 /// A set of schedules of the family `blocked`: all combinations of one value from each list.
 ///
-/// The lists have no duplicates. The order is that of nested loops, `thread` outermost and `store` innermost.
+/// The lists have no duplicates. The order is that of nested loops, `thread` outermost and `raster` innermost.
+/// The hash of a space does not depend on `load` and `raster` where they say what would hold without them.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BlockedGenerator {
     /// Values of [`Blocked::thread`].
@@ -41,6 +42,12 @@ pub struct BlockedGenerator {
     pub min_blocks: Vec<Count<1>>,
     /// Values of [`Blocked::store`].
     pub store: Vec<Count<1>>,
+    /// Values of [`Blocked::load`].
+    #[serde(skip_serializing_if = "only_default")]
+    pub load: Vec<Sizes>,
+    /// Values of [`Blocked::raster`].
+    #[serde(skip_serializing_if = "only_default")]
+    pub raster: Vec<Sizes>,
 }
 
 /// Sizes by loop.
@@ -61,6 +68,8 @@ pub(super) const LISTS: &[&str] = &[
     "persistent",
     "min_blocks",
     "store",
+    "load",
+    "raster",
 ];
 
 /// The largest size along a loop. No block of any device has more elements along one.
@@ -100,12 +109,12 @@ impl BlockedGenerator {
             persistent: flags("persistent")?,
             min_blocks: counts("min_blocks", 32)?,
             store: counts("store", MOST_LANES)?,
+            load: read_axis(object, "load", |node| read_tile(node, 1..=MOST_LANES))?,
+            raster: sizes("raster")?,
         })
     }
 
-    /// How many schedules there are. It does not reach the largest number: a config is at most 16 MiB, a tile that
-    /// differs from others takes 8 bytes and more, so six lists of tiles have fewer than 2^111 combinations, and the
-    /// other lists fewer than 2^17, by the ranges of their values.
+    /// How many schedules there are; the largest number if there are more than it.
     pub fn count(&self) -> u128 {
         count(self.lengths())
     }
@@ -127,7 +136,8 @@ impl BlockedGenerator {
             persistent: self.persistent[at[10]],
             min_blocks: self.min_blocks[at[11]],
             store: self.store[at[12]],
-            ..Blocked::default()
+            load: self.load[at[13]].clone(),
+            raster: self.raster[at[14]].clone(),
         })
     }
 
@@ -151,9 +161,11 @@ impl BlockedGenerator {
             && self.persistent.contains(&blocked.persistent)
             && self.min_blocks.contains(&blocked.min_blocks)
             && self.store.contains(&blocked.store)
+            && self.load.contains(&blocked.load)
+            && self.raster.contains(&blocked.raster)
     }
 
-    fn lengths(&self) -> [usize; 13] {
+    fn lengths(&self) -> [usize; 15] {
         [
             self.thread.len(),
             self.vthread.len(),
@@ -168,6 +180,8 @@ impl BlockedGenerator {
             self.persistent.len(),
             self.min_blocks.len(),
             self.store.len(),
+            self.load.len(),
+            self.raster.len(),
         ]
     }
 }

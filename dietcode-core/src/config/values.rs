@@ -18,6 +18,11 @@ pub(super) fn read_axis<T: Default + Ord + Clone>(
     object.get(key).map_or_else(|| Ok(vec![T::default()]), |node| read_list(&node, read))
 }
 
+/// Whether a list says what holds without it.
+pub(super) fn only_default<T: Default + PartialEq>(values: &[T]) -> bool {
+    values == [T::default()]
+}
+
 /// The values of a list, without duplicates.
 pub(super) fn read_list<T: Ord + Clone>(node: &Node<'_>, read: impl Fn(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
     let mut seen = BTreeSet::new();

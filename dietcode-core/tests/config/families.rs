@@ -37,8 +37,19 @@ pub(crate) const FAMILIES: &str = r#"{
     }
   ],
   "naive": [{ "cache_line_size": [64, 6] }],
-  "tiled": [{ "vector": ["j"], "register_tile": [{ "i": 8, "j": 16 }] }],
-  "blocked": [{ "thread": [{ "i": 16 }], "stages": [1, 2] }]
+  "tiled": [
+    { "vector": ["j"], "register_tile": [{ "i": 8, "j": 16 }] },
+    {
+      "vector": ["j"],
+      "lanes": [null, 8],
+      "pack": [["a"]],
+      "load": [["b"]],
+      "pad": [{ "a": 16 }],
+      "double_buffer": [true],
+      "raster": [{ "i": 2, "j": 2 }]
+    }
+  ],
+  "blocked": [{ "thread": [{ "i": 16 }], "stages": [1, 2] }, { "load": [{ "a": 4 }], "raster": [{ "i": 2, "j": 2 }] }]
 }
 "#;
 
@@ -84,8 +95,11 @@ fn families_stand_in_their_order_and_lists_in_theirs() {
             "non_local_interleaved_c64_i2x2x4_w4x8x4_v2",
             "naive_c64",
             "tiled_vj_r_i8_j16",
+            "tiled_vj_p_a_load_b_pad_a16_double_raster_i2_j2",
+            "tiled_vj8_p_a_load_b_pad_a16_double_raster_i2_j2",
             "blocked_t_i16",
             "blocked_t_i16_double2",
+            "blocked_load_a4_raster_i2_j2",
         ]
     );
 }
@@ -95,7 +109,7 @@ fn what_was_left_out_is_accounted_for() {
     let expansion = KernelSet::parse("c.json", FAMILIES).unwrap().expand().unwrap();
     let removed: Vec<_> = expansion.removed.iter().map(|r| (r.family, r.condition.name, r.count)).collect();
     assert_eq!(removed, [("non_local", "rows_one_vector", 1), ("naive", "cache_line_of_elements", 1)]);
-    assert_eq!((expansion.combinations, expansion.repeated, expansion.families.len()), (21, 2, 17));
+    assert_eq!((expansion.combinations, expansion.repeated, expansion.families.len()), (24, 2, 20));
 }
 
 #[test]
@@ -172,7 +186,9 @@ fn what_is_wrong_is_told_with_its_place() {
         ("\"naive\": [{ \"cache_line_size\": [64, 6] }]", "\"naive\": {}", "c.json:29:12: key `naive`: found an object, expected an array of at least one generator".into()),
         ("\"naive\"", "\"native\"", "c.json:29:3: key `native`: found an unknown key, expected one of $schema, comment, kernels, targets, wkl_insts, local, non_local, non_local_interleaved, naive, tiled, blocked; did you mean `naive`?".into()),
         ("\"vectorization_size\": [2, 4]", "\"vectorization_size\": [2], \"vectorization\": [\"none\"]", "c.json:18:111: key `non_local[0].vectorization[0]`: found the string \"none\", expected \"partial\" or \"full\"".into()),
-        ("\"vector\": [\"j\"]", "\"family\": \"tiled\"", "c.json:30:15: key `tiled[0].family`: found an unknown key".into()),
+        ("[null, 8]", "[6]", "c.json:34:17: key `tiled[1].lanes[0]`: found 6, expected 2, 4, 8 or 16, or null for".into()),
+        ("{ \"a\": 16 }", "{ \"a\": 0 }", "c.json:37:22: key `tiled[1].pad[0].a`: found 0, expected a whole number from 1 to 1024".into()),
+        ("\"vector\": [\"j\"]", "\"family\": \"tiled\"", "c.json:31:7: key `tiled[0].family`: found an unknown key".into()),
         ("x86-64-v3", "a b", "c.json:3:34: key `targets.cpu.march`: found the string \"a b\"".into()),
         ("sm_80", "sm_8", "c.json:3:76: key `targets.cuda.capabilities[0]`: found the string \"sm_8\"".into()),
     ] {

@@ -9,6 +9,7 @@ mod property;
 mod reading;
 mod schema;
 mod sets;
+mod shipped;
 
 /// A config with all keys, to change one thing in.
 pub(crate) const FULL: &str = r#"{

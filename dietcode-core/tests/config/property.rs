@@ -147,6 +147,8 @@ fn nested_loops(g: &BlockedGenerator) -> Vec<Blocked> {
     each(&mut all, &g.persistent, |blocked, value| blocked.persistent = value);
     each(&mut all, &g.min_blocks, |blocked, value| blocked.min_blocks = value);
     each(&mut all, &g.store, |blocked, value| blocked.store = value);
+    each(&mut all, &g.load, |blocked, value| blocked.load = value);
+    each(&mut all, &g.raster, |blocked, value| blocked.raster = value);
     all
 }
 
@@ -167,6 +169,7 @@ fn generator() -> impl Strategy<Value = BlockedGenerator> {
     (tiles, counts(), flags(), sizes(), flags(), flags(), counts()).prop_map(
         |((thread, inner, reduce, stage, matrix_unit), stages, asynchronous, split, atomic, persistent, store)| {
             let (vthread, min_blocks) = (vec![BTreeMap::new()], vec![Count(2)]);
+            let (load, raster) = (vec![BTreeMap::new(), [("x".to_string(), 4)].into()], vthread.clone());
             BlockedGenerator {
                 thread,
                 vthread,
@@ -181,6 +184,8 @@ fn generator() -> impl Strategy<Value = BlockedGenerator> {
                 persistent,
                 min_blocks,
                 store,
+                load,
+                raster,
             }
         },
     )

@@ -86,7 +86,7 @@ fn shapes_are_those_with_the_variables_of_the_kernel() {
 }
 
 #[test]
-fn the_sets_of_this_repository_are_good() {
+fn the_kernels_of_sets_of_this_repository_are_good() {
     for name in ["sm_80", "sm_90"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../configs/{name}.json"));
         let set = KernelSet::read(path).unwrap();
