@@ -11,6 +11,8 @@ use crate::target::CpuTarget;
 
 /// Steps of all reductions together in a cache block.
 const REDUCTION_BLOCK: i64 = 384;
+/// The same where a block has 48 rows and 48 columns of each of a vector's matrices.
+const BATCH_REDUCTION_BLOCK: i64 = 64;
 
 impl Tiled {
     /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
@@ -58,7 +60,9 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
         block_tile.insert(second.name.to_string(), down * 64);
     }
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
-    block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(reductions.len())));
+    block_tile.extend(
+        reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(REDUCTION_BLOCK, reductions.len())),
+    );
     let packed = block.update_reads().into_iter().filter(|(_, index)| {
         let reused = second.is_some_and(|second| !index.iter().any(|e| e.uses(&second.name)));
         let along = index.iter().any(|e| e.uses(&vector));
@@ -73,9 +77,9 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, ..Tiled::default() }
 }
 
-/// Vectors along a batch that lies innermost: each is used for a row or a column of the tile. Where a batch is large and its
-/// matrices are small, there is nothing to gain by packing; a block has as much of both matrices as the second-level cache
-/// holds, so that their elements are fetched once.
+/// Vectors along a batch that lies innermost: each is used for a row or a column of the tile. Neighbours along all other loops
+/// are a whole batch apart, so that everything is packed, also what is read a few times only; a block has as much of both
+/// matrices as the second-level cache holds, so that it is packed once.
 fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], tile: [i64; 2]) -> Tiled {
     let mut register_tile = BTreeMap::from([(vector.to_string(), lanes)]);
     let mut block_tile = register_tile.clone();
@@ -84,8 +88,12 @@ fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], 
         block_tile.insert(name.to_string(), size * (48 / size));
     }
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
-    block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(reductions.len())));
-    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, ..Tiled::default() }
+    let blocks = reduction_blocks(BATCH_REDUCTION_BLOCK, reductions.len());
+    block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(blocks));
+    let mut pack: Vec<String> = block.update_reads().iter().map(|(buffer, _)| buffer.name.to_string()).collect();
+    pack.sort();
+    pack.dedup();
+    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, ..Tiled::default() }
 }
 
 fn forms(index: &[Expr]) -> Option<Vec<Affine>> {
@@ -99,8 +107,8 @@ fn contiguous_loop(block: &Block) -> Option<Name> {
 }
 
 /// The whole budget for one reduction; for several, small windows inside and the rest outermost.
-fn reduction_blocks(reductions: usize) -> impl Iterator<Item = i64> {
+fn reduction_blocks(budget: i64, reductions: usize) -> impl Iterator<Item = i64> {
     let inner = 4i64;
-    let outer = (REDUCTION_BLOCK / inner.pow(reductions.saturating_sub(1).min(4) as u32)).max(1);
+    let outer = (budget / inner.pow(reductions.saturating_sub(1).min(4) as u32)).max(1);
     std::iter::once(outer).chain(std::iter::repeat(inner)).take(reductions)
 }
