@@ -31,4 +31,5 @@
 pub use dietcode_core as core;
 pub use dietcode_core::{Error, ErrorKind, Result, bf16, dynamic_kernel, f16, runtime};
 
+pub mod benchmark;
 pub mod ops;

@@ -12,6 +12,7 @@ mod emit;
 mod expand;
 mod explain;
 mod gpu_check;
+mod merge;
 mod occupancy;
 mod plot;
 mod progress;
@@ -40,6 +41,7 @@ Examples:
   dietcode explain configs/bert_dense.json --shape T=43 which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
   dietcode expand configs/bert_dense.json               which schedules the config stands for
+  dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode occupancy --csv rows.csv                     check a table of CUDA occupancies
   dietcode gpu-check --json results.json                check, tune and measure CUDA kernels on a GPU
 
@@ -58,6 +60,7 @@ enum Command {
     Emit(emit::Arguments),
     Expand(expand::Arguments),
     Occupancy(occupancy::Arguments),
+    Merge(merge::Arguments),
     GpuCheck(gpu_check::Arguments),
     GpuImages(gpu_check::ImagesArguments),
     /// Measures for a parent process, over standard input and output.
@@ -81,6 +84,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
         Command::Occupancy(arguments) => occupancy::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
         Command::GpuWorker { device } => serve_gpu(&device),

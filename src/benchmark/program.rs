@@ -1,0 +1,237 @@
+//! A program of the five: from its command line to its exit status.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::{CommandFactory, FromArgMatches};
+use dietcode_core::dispatch::today;
+use dietcode_core::measure::cuda::{CudaDevice, serve_cuda_linked};
+use dietcode_core::measure::{Interrupt, worker};
+use dietcode_core::runtime::set::{Configuration, Set};
+use dietcode_core::{Error, ErrorKind, Result};
+
+use super::arguments::{Arguments, Target};
+use super::bench::{Bench, DISPATCHED};
+use super::cpu::CpuBench;
+use super::device::DeviceBench;
+use super::problem::{Problem, Product};
+use super::progress::Progress;
+use super::results::{Entry, FORMAT, Machine, Outcome, Results, Run};
+use super::{output, rounds, table, winner};
+
+/// What one of the programs is made of.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Its name, such as `tune_nt`.
+    pub name: &'static str,
+    /// What it tries, in turn.
+    pub products: &'static [Product],
+    /// The configurations that it tries.
+    pub set: &'static Set,
+}
+
+/// Set by an interrupt.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The first words by which a program starts itself as a worker.
+const WORKER: &str = "worker";
+const DEVICE_WORKER: &str = "device-worker";
+
+/// Runs a program.
+///
+/// | status | meaning                                                        |
+/// |--------|----------------------------------------------------------------|
+/// | 0      | done, also where the run was ended early                       |
+/// | 1      | the kernel or every configuration failed its check             |
+/// | 2      | bad usage or input                                             |
+/// | 3      | something needed is not there, such as a compiler or a device  |
+pub fn main(program: &Program) -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let result = match words.first().and_then(|word| word.to_str()) {
+        Some(WORKER) => worker::serve_linked(program, std::io::stdin().lock(), std::io::stdout().lock()),
+        Some(DEVICE_WORKER) => serve_device(program, words.get(1)),
+        _ => {
+            // Wrong usage ends here with status 2, `--help` with 0.
+            let matches = Arguments::command().name(program.name).get_matches();
+            Arguments::from_arg_matches(&matches).map_or_else(|e| e.exit(), |arguments| tune(program, &arguments))
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Whoever reads may have gone; the status is there still.
+            drop(writeln!(std::io::stderr(), "{}: {error}", program.name));
+            ExitCode::from(match error.kind() {
+                ErrorKind::Input => 2,
+                ErrorKind::Unavailable => 3,
+                _ => 1,
+            })
+        }
+    }
+}
+
+fn serve_device(program: &Program, device: Option<&OsString>) -> Result<()> {
+    let device = device.and_then(|device| device.to_str()).unwrap_or_default().parse()?;
+    serve_cuda_linked(device, program, std::io::stdin().lock(), std::io::stdout().lock())
+}
+
+fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
+    output::check(arguments)?;
+    check_target(program.set, arguments.target)?;
+    check_filter(program.set, &arguments.filter)?;
+    let problems: Vec<Problem> =
+        program.products.iter().map(|product| Problem::new(product, arguments)).collect::<Result<_>>()?;
+    stop_on_interrupt()?;
+    let interrupt = Interrupt::new(&STOP, arguments.seconds);
+    let mut results: Option<Results> = None;
+    for problem in problems.iter().take_while(|_| !interrupt.is_due()) {
+        let (machine, run) = one(program, problem, arguments, interrupt)?;
+        print(&table::text(&run, arguments.top))?;
+        let all = results.get_or_insert_with(|| empty(program, machine));
+        all.runs.push(run);
+        // What is known is saved after each product: the next one may not come to its end.
+        output::write(all, arguments)?;
+    }
+    let runs = results.map_or_else(Vec::new, |results| results.runs);
+    if problems.len() > 1 {
+        print(&table::summary(&runs))?;
+    }
+    let missed = &problems[runs.len()..];
+    if !missed.is_empty() {
+        let names: Vec<&str> = missed.iter().map(|problem| problem.kernel.name()).collect();
+        print(&format!("Not reached before the run was ended: {}\n", names.join(", ")))?;
+    }
+    verdict(&runs)
+}
+
+fn empty(program: &Program, machine: Machine) -> Results {
+    let (name, set) = (program.name.to_owned(), program.set.config.to_owned());
+    Results { format: FORMAT, program: name, date: today(), machine, set, runs: Vec::new() }
+}
+
+/// Measures one product.
+fn one(program: &Program, problem: &Problem, arguments: &Arguments, interrupt: Interrupt) -> Result<(Machine, Run)> {
+    let own = std::env::current_exe()
+        .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+    let on_device = |device: CudaDevice| {
+        let worker = vec![own.clone().into(), DEVICE_WORKER.into(), device.to_string().into()];
+        DeviceBench::open(problem, program.set, (device, worker), arguments.limit, interrupt)
+    };
+    match arguments.target {
+        Target::Cpu => {
+            let worker = vec![own.into(), WORKER.into()];
+            let mut bench = CpuBench::open(problem, program.set, worker, arguments, interrupt)?;
+            let threads = bench.threads();
+            measure(program.set, problem, (&mut bench, threads), arguments, interrupt)
+        }
+        Target::Cuda => measure(program.set, problem, (&mut on_device(CudaDevice::Cuda(0))?, 0), arguments, interrupt),
+        Target::CudaHost => {
+            measure(program.set, problem, (&mut on_device(CudaDevice::Emulated)?, 0), arguments, interrupt)
+        }
+    }
+}
+
+fn measure(
+    set: &'static Set,
+    problem: &Problem,
+    (bench, threads): (&mut dyn Bench, usize),
+    arguments: &Arguments,
+    interrupt: Interrupt,
+) -> Result<(Machine, Run)> {
+    let machine = bench.machine();
+    let chosen = set.configurations.iter().filter(|configuration| is_wanted(configuration, &arguments.filter));
+    let entries = chosen.map(|configuration| entry(configuration, problem, bench)).collect::<Result<Vec<Entry>>>()?;
+    let mut progress = Progress::new(problem.instance.flops);
+    let rounds = rounds::run(bench, entries, arguments.reps, interrupt, &mut progress)?;
+    let run = Run {
+        kernel: problem.kernel.name().to_owned(),
+        source_hash: format!("{:016x}", problem.def.source_hash()),
+        shape: problem.shape(),
+        alpha: arguments.alpha,
+        beta: arguments.beta,
+        threads,
+        reps: arguments.reps,
+        flops: problem.instance.flops,
+        stopped: rounds.stopped,
+        baselines: rounds.baselines,
+        configurations: rounds.configurations,
+    };
+    Ok((machine, run))
+}
+
+/// A configuration of which nothing is known but whether it serves the product.
+fn entry(configuration: &'static Configuration, problem: &Problem, bench: &dyn Bench) -> Result<Entry> {
+    let parameters = winner::family(configuration.parameters)?;
+    let unserved = bench.unserved(configuration.entry(problem.kernel.name()), &parameters);
+    let outcome = unserved.map_or(Outcome::NotReached, Outcome::Unserved);
+    Ok(Entry { name: configuration.name.to_owned(), parameters, outcome, ratios: Default::default() })
+}
+
+fn is_wanted(configuration: &Configuration, filter: &[String]) -> bool {
+    filter.is_empty() || filter.iter().any(|text| configuration.name.contains(text.as_str()))
+}
+
+/// A set that was not compiled for the target says why, and what to do.
+fn check_target(set: &Set, target: Target) -> Result<()> {
+    let (built, name) = match target {
+        Target::Cpu => (set.cpu, "cpu"),
+        Target::Cuda => (set.cuda, "cuda"),
+        Target::CudaHost => (set.cuda_host, "cuda-host"),
+    };
+    built.map_err(|why| {
+        let build = format!("DIETCODE_TARGETS={name} DIETCODE_CONFIG={} cargo build --release", set.config);
+        Error::new(
+            ErrorKind::Unavailable,
+            format!("the set {} was not built for {name}: {why}; try `{build}`", set.config),
+        )
+    })
+}
+
+fn check_filter(set: &Set, filter: &[String]) -> Result<()> {
+    if set.configurations.iter().any(|configuration| is_wanted(configuration, filter)) {
+        return Ok(());
+    }
+    let example = set.configurations.first().map_or_else(String::new, |first| format!(", such as `{}`", first.name));
+    let (found, count) = (filter.join("`, `"), set.configurations.len());
+    Err(Error::input(format!(
+        "--filter: found `{}`, expected a part of a name; the set {} has {count} configurations{example}",
+        found.escape_debug(),
+        set.config
+    )))
+}
+
+/// Whether a run says anything at all.
+fn verdict(runs: &[Run]) -> Result<()> {
+    for run in runs {
+        let dispatched = run.baselines.iter().find(|baseline| baseline.name == DISPATCHED);
+        if let Some(Outcome::Failed(failure)) = dispatched.map(|baseline| &baseline.outcome) {
+            return Err(Error::new(ErrorKind::Check, format!("`{}` as it is dispatched {failure}", run.kernel)));
+        }
+        if run.stopped.is_none() && run.ranking().is_empty() {
+            let message = format!("no configuration serves `{}` and passed its check", run.kernel);
+            return Err(Error::new(ErrorKind::Check, message));
+        }
+    }
+    Ok(())
+}
+
+fn stop_on_interrupt() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
+}
+
+/// Writes to standard output; a reader that went away, such as `head`, is no error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
+        }
+        _ => Ok(()),
+    }
+}

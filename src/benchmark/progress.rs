@@ -1,0 +1,77 @@
+//! How far a run has come: a bar on a terminal, now and then a line elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::results::{Baseline, Entry, Outcome};
+use super::table::{figures, seconds};
+
+/// Shows a run on standard error.
+pub(super) struct Progress {
+    bar: Option<ProgressBar>,
+    flops: f64,
+    last_line: Option<Instant>,
+}
+
+/// Between two lines, where there is no terminal.
+const PAUSE: Duration = Duration::from_secs(5);
+
+impl Progress {
+    /// For a product of so many operations.
+    pub(super) fn new(flops: f64) -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0);
+            let template = "measuring [{wide_bar:.cyan/blue}] {pos}/{len}  {msg}";
+            bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Progress { bar, flops, last_line: None }
+    }
+
+    /// Says how fast the baselines are.
+    pub(super) fn baselines(&self, baselines: &[Baseline]) {
+        for baseline in baselines {
+            let micro_kernel = baseline.micro_kernel.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+            self.say(&format!("{}{micro_kernel}: {}", baseline.name, figures(&baseline.outcome, self.flops)));
+        }
+    }
+
+    /// Shows that so many configurations were measured.
+    pub(super) fn measured(&mut self, done: usize, of: usize, configurations: &[Entry]) {
+        let best = configurations.iter().filter_map(|entry| Some((entry.outcome.seconds()?, &entry.name)));
+        let best = best.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let failed = configurations.iter().filter(|entry| matches!(entry.outcome, Outcome::Failed(_))).count();
+        let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
+        let best = best.map_or_else(String::new, |(time, name)| format!("best so far {name}, {}", seconds(time)));
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(of as u64);
+                bar.set_position(done as u64);
+                bar.set_message(best + &failed);
+            }
+            None if done == of || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) => {
+                eprintln!("measuring: {done} of {of} configurations, {best}{failed}");
+                self.last_line = Some(Instant::now());
+            }
+            None => {}
+        }
+    }
+
+    /// A sentence.
+    pub(super) fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => eprintln!("{text}"),
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

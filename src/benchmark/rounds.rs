@@ -1,0 +1,125 @@
+//! One run: the baselines, then configuration after configuration beside them.
+//!
+//! Configurations are measured in groups, and every group has the baselines in it: what drifts, drifts under both sides of a
+//! ratio.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use dietcode_core::Result;
+use dietcode_core::measure::{Failure, Interrupt, Sample};
+
+use super::bench::{Bench, Contestant, DISPATCHED, Repeats};
+use super::progress::Progress;
+use super::results::{Baseline, Entry, Outcome};
+
+/// A group takes about so long, in seconds: so long one waits for news.
+const GROUP_SECONDS: f64 = 2.0;
+
+/// No group is larger. One that crashes costs the others of its group another check.
+const MOST_TOGETHER: usize = 8;
+
+/// Who takes so many times longer than the dispatcher's choice is called once, and no more...
+const HOPELESS: f64 = 10.0;
+
+/// ... unless that call is this short.
+const SHORT_SECONDS: f64 = 0.1;
+
+/// What a run came to.
+pub(super) struct Rounds {
+    pub(super) baselines: Vec<Baseline>,
+    pub(super) configurations: Vec<Entry>,
+    /// Why not everything was measured.
+    pub(super) stopped: Option<String>,
+}
+
+/// Measures the baselines, and then the configurations, which come with the outcome that they have already or none.
+pub(super) fn run(
+    bench: &mut dyn Bench,
+    mut configurations: Vec<Entry>,
+    reps: usize,
+    interrupt: Interrupt,
+    progress: &mut Progress,
+) -> Result<Rounds> {
+    let begun = Instant::now();
+    let (contestants, baselines) = baselines(bench, reps)?;
+    progress.baselines(&baselines);
+    let took = begun.elapsed().as_secs_f64();
+    let mut beside: Vec<Beside> = Vec::new();
+    for (contestant, baseline) in contestants.into_iter().zip(&baselines) {
+        if let Some(seconds) = baseline.outcome.seconds() {
+            beside.push(Beside { contestant, name: baseline.name.clone(), seconds });
+        }
+    }
+    let dispatched = beside.iter().find(|b| b.contestant == Contestant::Dispatched).map(|b| b.seconds);
+    let slow_seconds = dispatched.map_or(f64::MAX, |seconds| (HOPELESS * seconds).max(SHORT_SECONDS));
+    let repeats = Repeats { reps, slow_seconds };
+    let waiting: Vec<usize> =
+        (0..configurations.len()).filter(|at| configurations[*at].outcome == Outcome::NotReached).collect();
+    let mut done = 0;
+    for group in waiting.chunks(together(took)) {
+        if interrupt.is_due() {
+            break;
+        }
+        measure(bench, &mut configurations, group, &beside, repeats)?;
+        done += group.len();
+        progress.measured(done, waiting.len(), &configurations);
+    }
+    let left = waiting.iter().filter(|at| configurations[**at].outcome == Outcome::NotReached).count();
+    let why = if interrupt.is_asked_for() { "the run was interrupted" } else { "the time was up" };
+    let stopped = (left > 0).then(|| format!("{left} of {} configurations were not reached: {why}", waiting.len()));
+    Ok(Rounds { baselines, configurations, stopped })
+}
+
+/// A baseline that passed: it is measured again in each group.
+struct Beside {
+    contestant: Contestant,
+    name: String,
+    /// Its median, alone with the other baselines.
+    seconds: f64,
+}
+
+/// How many configurations are measured at a time, if the baselines alone took so long.
+fn together(seconds: f64) -> usize {
+    ((GROUP_SECONDS / seconds.max(1e-3)) as usize).clamp(1, MOST_TOGETHER)
+}
+
+fn baselines(bench: &mut dyn Bench, reps: usize) -> Result<(Vec<Contestant>, Vec<Baseline>)> {
+    let mut contestants: Vec<Contestant> = bench.library().iter().map(|_| Contestant::Library).collect();
+    contestants.push(Contestant::Dispatched);
+    let outcomes = bench.measure(&contestants, Repeats { reps, slow_seconds: f64::MAX })?;
+    let baseline = |(contestant, outcome): (&Contestant, Result<Sample, Failure>)| Baseline {
+        name: bench.library().filter(|_| *contestant == Contestant::Library).unwrap_or_else(|| DISPATCHED.to_owned()),
+        micro_kernel: if *contestant == Contestant::Dispatched { bench.picked().ok() } else { None },
+        outcome: Outcome::of(outcome),
+    };
+    let baselines = contestants.iter().zip(outcomes).map(baseline).collect();
+    Ok((contestants, baselines))
+}
+
+/// Measures a group beside the baselines, and notes what came of it.
+fn measure(
+    bench: &mut dyn Bench,
+    configurations: &mut [Entry],
+    group: &[usize],
+    beside: &[Beside],
+    repeats: Repeats,
+) -> Result<()> {
+    let own = group.iter().map(|at| Contestant::Configuration(configurations[*at].name.clone()));
+    let contestants: Vec<Contestant> = beside.iter().map(|b| b.contestant.clone()).chain(own).collect();
+    let mut outcomes = bench.measure(&contestants, repeats)?;
+    let own = outcomes.split_off(beside.len());
+    let medians: BTreeMap<&str, f64> = beside
+        .iter()
+        .zip(&outcomes)
+        .map(|(b, outcome)| (b.name.as_str(), outcome.as_ref().map_or(b.seconds, |sample| sample.seconds().median)))
+        .collect();
+    for (at, outcome) in group.iter().zip(own) {
+        let entry = &mut configurations[*at];
+        entry.outcome = Outcome::of(outcome);
+        if let Some(seconds) = entry.outcome.seconds() {
+            entry.ratios = medians.iter().map(|(name, median)| ((*name).to_owned(), median / seconds)).collect();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Merging what was measured on a CPU.
+
+use dietcode::benchmark::results::{Cpu, Machine, Run};
+use dietcode::core::cost_model::{Adaptation, Observation, rate};
+use dietcode::core::cpu_features;
+use dietcode::core::dispatch::{
+    CPU, FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tree, Tuned, Winners, labels, taught, today,
+};
+use dietcode::core::measure::Summary;
+use dietcode::core::sketch::Tiled;
+use dietcode::core::target::CpuTarget;
+use dietcode::{Error, Result};
+
+use super::sources::Sources;
+use super::table::Table;
+use super::{Merged, joined};
+use crate::cli::setup::Setup;
+
+/// Makes the tuned file of the CPU.
+pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
+    let target = CpuTarget::detect(&setup.config.cpu.march)?;
+    check_machine(sources, &target)?;
+    let winners =
+        Winners::load(&setup.config, &setup.def, &target).unwrap_or_else(|_| Winners::default_for(&setup.def, &target));
+    let mut table = Table::new();
+    let today: Vec<Option<usize>> = sources.instances.iter().map(|(_, runs)| ran(&mut table, runs, &winners)).collect();
+    table.add_configurations(sources, |family| {
+        let tiled = family.on_cpu(&setup.def, &target)?;
+        let name = tiled.name();
+        Ok((tiled, name))
+    })?;
+    let seen = table.all_seen(sources);
+    let mut joined = joined(setup, &table.names, &seen, &today)?;
+    let model = Model { setup, table: &table, seen: &seen };
+    joined.tree = model.teach(&joined.picks, joined.tree)?;
+    let tuned = tuned(&model, &target, &joined);
+    Ok(Merged { seen, names: table.names, joined, tuned })
+}
+
+/// A tuned file says on which machine it holds, and merging needs its caches and registers.
+fn check_machine(sources: &Sources, target: &CpuTarget) -> Result<()> {
+    let Machine::Cpu(Cpu { cpu, features, compiler, .. }) = &sources.machine else { return Ok(()) };
+    let here = cpu_features::names(target.features).join(" ");
+    let facts = [
+        ("CPU", cpu, &target.model),
+        ("compiler", compiler, &target.compiler),
+        ("features", &features.join(" "), &here),
+    ];
+    match facts.into_iter().find(|(_, there, here)| there != here) {
+        None => Ok(()),
+        Some((what, there, here)) => Err(Error::input(format!(
+            "{}: found results of the {what} `{there}`, expected `{here}`, which is here with the config's march; merge where \
+             it was measured, and build the set with the config's march",
+            sources.first.display()
+        ))),
+    }
+}
+
+/// What the dispatcher ran at an instance, if its schedule is known: it is one of the table, so that it stays where it is faster.
+fn ran(table: &mut Table<Tiled>, runs: &[Run], winners: &Winners) -> Option<usize> {
+    let name = runs.iter().flat_map(|run| &run.baselines).find_map(|baseline| baseline.micro_kernel.as_ref())?;
+    let schedule = winners.schedules.iter().find(|schedule| schedule.name() == *name)?;
+    Some(table.add(schedule.clone(), name.clone(), name))
+}
+
+/// What was seen of the micro-kernels, and what is expected of them elsewhere.
+struct Model<'a> {
+    setup: &'a Setup,
+    table: &'a Table<Tiled>,
+    seen: &'a [Seen],
+}
+
+impl Model<'_> {
+    /// What a micro-kernel is expected to do at a shape, by what was seen of it.
+    fn expected(&self, at: usize, shape: &[i64], threads: usize) -> f64 {
+        let schedule = &self.table.schedules[at];
+        let fit = |shape: &[i64], threads: usize| Adaptation::of(&self.setup.def, schedule, shape, threads);
+        let observations = |only: Option<usize>| -> Vec<Observation> {
+            let all = self
+                .seen
+                .iter()
+                .flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
+            all.filter(|(_, threads, _)| only.is_none_or(|only| only == *threads))
+                .filter_map(|(seen, threads, gflops)| {
+                    let adaptation = fit(&seen.point.instance.shape, threads);
+                    Some(Observation { adaptation, gflops: gflops?.median })
+                })
+                .collect()
+        };
+        let rate = rate(&observations(Some(threads))).or_else(|| rate(&observations(None)));
+        rate.map_or(0.0, |rate| fit(shape, threads).throughput(rate))
+    }
+
+    /// The tree, taught what is foreseen at shapes that were not measured.
+    fn teach(&self, picks: &[usize], tree: Tree) -> Result<Tree> {
+        let Model { setup, seen, .. } = self;
+        let names: Vec<String> = self.table.names.iter().map(|(name, _)| name.clone()).collect();
+        let threads: Vec<usize> = seen.iter().flat_map(|seen| seen.gflops.keys().copied()).collect();
+        let throughput = |name: &str, shape: &[i64]| {
+            let Some(at) = names.iter().position(|known| known == name) else { return 0.0 };
+            let logs = threads.iter().map(|threads| self.expected(at, shape, *threads).ln());
+            (logs.sum::<f64>() / threads.len() as f64).exp()
+        };
+        let winners: Vec<String> = picks.iter().map(|pick| names[*pick].clone()).collect();
+        let instances: Vec<_> = seen.iter().map(|seen| seen.point.wkl.clone()).collect();
+        taught(tree, (&setup.config, &setup.vars), &instances, &labels(&names, seen, picks), &winners, throughput)
+    }
+}
+
+fn tuned(model: &Model<'_>, target: &CpuTarget, joined: &Joined) -> Tuned {
+    let Model { setup, table, seen } = model;
+    let Joined { picks, tree } = joined;
+    let instance = |(of, pick): (&Seen, &usize)| {
+        let shape = &of.point.instance.shape;
+        let measurement = |(threads, row): (&usize, &Vec<Option<Summary>>)| {
+            let gflops = row[*pick]?;
+            Some(Measurement {
+                threads: *threads as i64,
+                gflops_predicted: model.expected(*pick, shape, *threads),
+                gflops_measured: gflops.median,
+                gflops_iqr: gflops.iqr,
+            })
+        };
+        Instance {
+            wkl: of.point.wkl.clone(),
+            shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
+            micro_kernel: tree.pick(&setup.vars, shape).to_owned(),
+            measurements: of.gflops.iter().filter_map(measurement).collect(),
+        }
+    };
+    let used = table.schedules.iter().filter(|schedule| tree.leaves().any(|leaf| leaf == schedule.name()));
+    Tuned {
+        format: FORMAT,
+        kernel: setup.def.name.clone(),
+        target: CPU.into(),
+        provenance: Provenance {
+            source_hash: format!("{:016x}", setup.def.source_hash()),
+            space_hash: setup.config.space_hash(),
+            cpu: target.model.clone(),
+            device: String::new(),
+            features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
+            compiler: target.compiler.clone(),
+            date: today(),
+        },
+        micro_kernels: used.map(|schedule| Named::new(schedule.clone())).collect(),
+        tree: tree.clone(),
+        instances: seen.iter().zip(picks).map(instance).collect(),
+    }
+}

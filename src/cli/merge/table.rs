@@ -1,0 +1,78 @@
+//! The micro-kernels that were measured, each once, and their figures.
+
+use std::collections::BTreeMap;
+
+use dietcode::benchmark::results::Run;
+use dietcode::core::dispatch::Seen;
+use dietcode::core::measure::Summary;
+use dietcode::core::search::Point;
+use dietcode::{Error, ErrorKind, Result};
+
+use super::sources::Sources;
+
+/// Micro-kernels with schedules of one kind.
+pub(super) struct Table<S> {
+    pub(super) schedules: Vec<S>,
+    /// For each the micro-kernel's name, and that of a configuration it is of.
+    pub(super) names: Vec<(String, String)>,
+    /// From configurations to micro-kernels: two of them may come to the same.
+    places: BTreeMap<String, usize>,
+}
+
+impl<S: PartialEq> Table<S> {
+    /// Without any.
+    pub(super) fn new() -> Table<S> {
+        Table { schedules: Vec::new(), names: Vec::new(), places: BTreeMap::new() }
+    }
+
+    /// Adds a schedule under its name and the configuration's; gives its position.
+    pub(super) fn add(&mut self, schedule: S, name: String, configuration: &str) -> usize {
+        let at = self.schedules.iter().position(|known| *known == schedule).unwrap_or_else(|| {
+            self.names.push((name, configuration.to_owned()));
+            self.schedules.push(schedule);
+            self.schedules.len() - 1
+        });
+        self.places.insert(configuration.to_owned(), at);
+        at
+    }
+
+    /// Adds every configuration that has figures; `make` gives its schedule and name, or why there is none.
+    pub(super) fn add_configurations(
+        &mut self,
+        sources: &Sources,
+        make: impl Fn(&dietcode::core::sketch::Family) -> Result<(S, String), String>,
+    ) -> Result<()> {
+        let entries = sources.instances.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.configurations);
+        for entry in entries.filter(|entry| entry.outcome.sample().is_some()) {
+            if !self.places.contains_key(&entry.name) {
+                let (schedule, name) = make(&entry.parameters).map_err(|why| {
+                    let message = format!("`{}` was measured, but it cannot be made here: {why}", entry.name);
+                    Error::new(ErrorKind::Check, message)
+                })?;
+                self.add(schedule, name, &entry.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// The figures of all micro-kernels at an instance.
+    pub(super) fn seen(&self, point: &Point, runs: &[Run]) -> Seen {
+        let row = |run: &Run| {
+            let mut row: Vec<Option<Summary>> = vec![None; self.schedules.len()];
+            let entries = run.configurations.iter().map(|entry| (&entry.name, &entry.outcome));
+            let baselines = run.baselines.iter().filter_map(|b| Some((b.micro_kernel.as_ref()?, &b.outcome)));
+            for (name, outcome) in entries.chain(baselines) {
+                if let (Some(at), Some(sample)) = (self.places.get(name), outcome.sample()) {
+                    row[*at].get_or_insert(sample.gflops(run.flops));
+                }
+            }
+            (run.threads, row)
+        };
+        Seen { point: point.clone(), gflops: runs.iter().map(row).collect() }
+    }
+
+    /// The same at all instances.
+    pub(super) fn all_seen(&self, sources: &Sources) -> Vec<Seen> {
+        sources.instances.iter().map(|(point, runs)| self.seen(point, runs)).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! A set that was written by hand: micro-kernels of `gemm_nt` with one tile, most of them broken in one way.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use dietcode::core::abi::{self, MicroKernel};
+use dietcode::ops::gemm_nt;
+use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
+
+/// A configuration with a function that carries out its only tile, and the CPU features that it is said to need.
+macro_rules! configuration {
+    ($name:literal, $cache_line:literal, $run:ident, $features:expr) => {
+        Configuration {
+            name: $name,
+            family: "naive",
+            parameters: concat!(r#"{"naive": [{"cache_line_size": ["#, $cache_line, "]}]}"),
+            entries: &[Entry {
+                kernel: "gemm_nt",
+                source_hash: gemm_nt::KERNEL.signature.source_hash,
+                cpu: Some({
+                    static ROW: MicroKernel =
+                        MicroKernel { name: NAME.as_ptr(), cpu_features: $features, scratch_bytes: 0, grid, run: $run };
+                    static TABLE: abi::Configuration = abi::Configuration {
+                        name: NAME.as_ptr(),
+                        family: c"naive".as_ptr(),
+                        micro_kernels: &raw const ROW,
+                        len: 1,
+                    };
+                    static POINTER: &abi::Configuration = &TABLE;
+                    CpuRow { configuration: &POINTER, row: 0 }
+                }),
+                cuda: None,
+            }],
+        }
+    };
+}
+
+pub(crate) static SET: Set = Set {
+    config: "configs/by_hand.json",
+    cpu: Ok(()),
+    cuda: Err("it was left out by hand"),
+    cuda_host: Err("it was left out by hand"),
+    configurations: &[
+        configuration!("right", 64, right, 0),
+        configuration!("crashing", 68, crashing, 0),
+        configuration!("hanging", 72, hanging, 0),
+        configuration!("wrong", 76, wrong, 0),
+        configuration!("slow", 80, slow, 0),
+        configuration!("hanging_later", 84, hanging_later, 0),
+        configuration!("beside", 88, beside, 0),
+        configuration!("of_a_newer_cpu", 92, right, 1 << 63),
+        Configuration {
+            name: "of_another_kernel",
+            family: "naive",
+            parameters: r#"{"naive": [{"cache_line_size": [96]}]}"#,
+            entries: &[],
+        },
+        configuration!("last", 100, right, 0),
+    ],
+};
+
+/// Nobody reads it but for messages of the C side.
+const NAME: &CStr = c"by_hand";
+
+unsafe extern "C" fn grid(_shape: *const i64) -> i64 {
+    1
+}
+
+/// A micro-kernel that computes the product and then does something else with C and its four extents.
+macro_rules! tile {
+    ($name:ident, |$c:ident, $n:ident, $elements:ident| $after:expr) => {
+        unsafe extern "C" fn $name(
+            buffers: *const *mut c_void,
+            _strides: *const i64,
+            shape: *const i64,
+            _scratch: *mut c_void,
+            _begin: i64,
+            _end: i64,
+        ) {
+            // SAFETY: the worker gives dense tensors, as the nest declares them.
+            let ($c, $n, $elements): (*mut f32, usize, usize) = unsafe { product(buffers, shape) };
+            $after
+        }
+    };
+}
+
+tile!(right, |_c, _n, _elements| ());
+tile!(crashing, |_c, _n, _elements| unsafe { std::ptr::null_mut::<i32>().write_volatile(1) });
+tile!(hanging, |_c, _n, _elements| sleep(Duration::MAX));
+tile!(wrong, |c, n, elements| unsafe { *c.add(elements / 2 + 2 * n + 3) += 0.01 });
+tile!(slow, |_c, _n, _elements| sleep(Duration::from_millis(5)));
+tile!(beside, |c, _n, elements| unsafe { *c.add(elements) = 1.0 });
+tile!(hanging_later, |_c, _n, _elements| {
+    static CALLED: AtomicBool = AtomicBool::new(false);
+    if CALLED.swap(true, Ordering::Relaxed) {
+        sleep(Duration::MAX);
+    }
+});
+
+/// C = α · A · Bᵀ + β · C for every matrix of the batch; gives C, its columns, and its elements in all.
+///
+/// # Safety
+/// The buffers are those of `gemm_nt`, dense.
+unsafe fn product(buffers: *const *mut c_void, shape: *const i64) -> (*mut f32, usize, usize) {
+    let extent = |name: &str| {
+        let at = gemm_nt::KERNEL.shape_vars().iter().position(|var| var.name == name).unwrap();
+        // SAFETY: there is one extent for each shape variable.
+        usize::try_from(unsafe { *shape.add(at) }).unwrap()
+    };
+    let [batch, m, n, k] = ["B", "M", "N", "K"].map(extent);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let [alpha, a, b, beta, c] = [0, 1, 2, 3, 4].map(|at| (*buffers.add(at)).cast::<f32>());
+        let rows = |of: *mut f32, count: usize| std::slice::from_raw_parts(of, batch * count * k);
+        let (a, b) = (rows(a, m), rows(b, n));
+        for at in 0..batch * m * n {
+            let (row, column) = (at / n, at / (m * n) * n + at % n);
+            let terms = a[row * k..][..k].iter().zip(&b[column * k..][..k]);
+            let sum = if *alpha == 0.0 { 0.0 } else { *alpha * terms.map(|(x, y)| x * y).sum::<f32>() };
+            *c.add(at) = if *beta == 0.0 { sum } else { sum + *beta * *c.add(at) };
+        }
+        (c, n, batch * m * n)
+    }
+}
