@@ -5,7 +5,7 @@ mod set;
 use std::path::PathBuf;
 
 use dietcode::Result;
-use dietcode::core::config::ConfigFile;
+use dietcode::core::config::{ConfigFile, Refused};
 use dietcode::core::search::Space;
 use dietcode::core::sketch::Tiled;
 use dietcode::core::target::CpuTarget;
@@ -62,7 +62,8 @@ impl Arguments {
 #[derive(Serialize)]
 struct Expanded<'a> {
     name: String,
-    schedule: &'a Tiled,
+    /// None for a configuration of a family that is no schedule of this nest.
+    schedule: Option<&'a Tiled>,
     valid: bool,
     violations: Vec<String>,
 }
@@ -84,22 +85,23 @@ fn show(setup: &Setup, form: Form) -> Result<()> {
         return summary(setup, &target);
     }
     // One at a time: a config may stand for more than fit memory.
-    for tiled in setup.config.cpu.candidates() {
-        let violations = tiled.violations(&setup.def, &target);
-        print(&line(&tiled, violations, form))?;
+    for found in setup.config.cpu.candidates_on(&setup.def, &target) {
+        print(&match found {
+            Ok(tiled) => line(tiled.name(), Some(&tiled), tiled.violations(&setup.def, &target), form),
+            Err(Refused { name, reason }) => line(name, None, vec![reason], form),
+        })?;
     }
     Ok(())
 }
 
-fn line(tiled: &Tiled, violations: Vec<String>, form: Form) -> String {
-    let name = tiled.name();
+fn line(name: String, schedule: Option<&Tiled>, violations: Vec<String>, form: Form) -> String {
+    let valid = violations.is_empty();
     match form {
         Form::Json => {
-            let valid = violations.is_empty();
-            let expanded = Expanded { name, schedule: tiled, valid, violations };
+            let expanded = Expanded { name, schedule, valid, violations };
             format!("{}\n", serde_json::to_string(&expanded).unwrap_or_default())
         }
-        _ if violations.is_empty() => format!("{name}: valid\n"),
+        _ if valid => format!("{name}: valid\n"),
         _ => format!("{name}: {}\n", violations.join("; ")),
     }
 }

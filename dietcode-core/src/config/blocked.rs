@@ -76,10 +76,6 @@ pub(super) const LISTS: &[&str] = &[
 const MAX_SIZE: i64 = 1 << 16;
 
 impl BlockedGenerator {
-    pub(super) fn read(node: &Node<'_>) -> Result<BlockedGenerator> {
-        BlockedGenerator::of(&node.object(&[&["family", "comment"], LISTS].concat())?)
-    }
-
     /// A generator from an object that names its family.
     pub(super) fn of(object: &Object<'_>) -> Result<BlockedGenerator> {
         object.check_comment("comment")?;

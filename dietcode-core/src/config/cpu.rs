@@ -1,10 +1,14 @@
 //! `targets.cpu`: the instruction set and the schedules for a CPU.
 
+use dietcode_syntax::KernelDef;
+
+use super::family::{FamilyGenerator, Refused, schedules};
 use super::generator::Generator;
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
 use crate::sketch::Tiled;
+use crate::target::CpuTarget;
 
 /// `targets.cpu`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -13,11 +17,14 @@ pub struct CpuConfig {
     pub march: String,
     /// The schedules to choose from.
     pub generators: Vec<Generator>,
+    /// More of them, by families of configurations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<FamilyGenerator>,
 }
 
 impl Default for CpuConfig {
     fn default() -> CpuConfig {
-        CpuConfig { march: NATIVE.to_string(), generators: Vec::new() }
+        CpuConfig { march: NATIVE.to_string(), generators: Vec::new(), families: Vec::new() }
     }
 }
 
@@ -29,20 +36,53 @@ impl CpuConfig {
             config.march = read_march(&march)?;
         }
         if let Some(generators) = object.get("generators") {
-            let elements = generators.array("an array of generators")?;
-            config.generators = elements.iter().map(Generator::read).collect::<Result<_>>()?;
+            for element in generators.array("an array of generators")? {
+                match FamilyGenerator::read_named(&element, "tiled")? {
+                    FamilyGenerator::Tiled(tiled) => config.generators.push(tiled),
+                    other => config.families.push(other),
+                }
+            }
         }
         Ok(config)
     }
 
-    /// All schedules of all generators, each once, made one by one.
+    /// The schedules that are given as such, each once, made one by one.
     pub fn candidates(&self) -> impl Iterator<Item = Tiled> + '_ {
         union(&self.generators)
     }
 
-    /// How many candidates there are, those counted again that several generators have in common.
+    /// All schedules for a nest and a CPU, each once, made one by one: first those that are given as such, valid or not, which
+    /// [`Tiled::violations`] says; then those of the families, or why a configuration is none.
+    pub fn candidates_on<'c>(
+        &'c self,
+        def: &'c KernelDef,
+        target: &'c CpuTarget,
+    ) -> impl Iterator<Item = Result<Tiled, Refused>> + 'c {
+        let of_families = schedules(&self.families, &self.generators, |family| family.on_cpu(def, target));
+        self.candidates().map(Ok).chain(of_families)
+    }
+
+    /// One of all combinations by its place, without looking for the same at another; `None` from [`CpuConfig::count`] on.
+    pub fn get(&self, place: u128, def: &KernelDef, target: &CpuTarget) -> Option<Result<Tiled, String>> {
+        let mut rest = place;
+        for generator in &self.generators {
+            match rest.checked_sub(generator.count()) {
+                Some(behind) => rest = behind,
+                None => return generator.get(rest).map(Ok),
+            }
+        }
+        for generator in &self.families {
+            match rest.checked_sub(generator.count()) {
+                Some(behind) => rest = behind,
+                None => return generator.get(rest).map(|family| family.on_cpu(def, target)),
+            }
+        }
+        None
+    }
+
+    /// How many combinations there are, those counted again that several generators have in common.
     pub fn count(&self) -> u128 {
-        total(&self.generators)
+        self.families.iter().fold(total(&self.generators), |sum, family| sum.saturating_add(family.count()))
     }
 }
 

@@ -1,11 +1,14 @@
 //! `targets.cuda`: the devices and the schedules for NVIDIA's GPUs.
 
+use dietcode_syntax::KernelDef;
+
 use super::blocked::BlockedGenerator;
+use super::family::{FamilyGenerator, Refused, schedules};
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
 use crate::sketch::Blocked;
-use crate::target::cuda::ComputeCapability;
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// `targets.cuda`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,36 +17,56 @@ pub struct CudaConfig {
     pub capabilities: Vec<ComputeCapability>,
     /// The schedules to choose from.
     pub generators: Vec<BlockedGenerator>,
+    /// More of them, by families of configurations.
+    pub families: Vec<FamilyGenerator>,
 }
 
 impl CudaConfig {
     pub(super) fn read(node: &Node<'_>) -> Result<CudaConfig> {
         let object = node.object(&["capabilities", "generators"])?;
         let capabilities = read_capabilities(&object.require("capabilities", CAPABILITIES)?)?;
-        let generators = match object.get("generators") {
-            Some(node) => {
-                node.array("an array of generators")?.iter().map(BlockedGenerator::read).collect::<Result<_>>()?
+        let mut config = CudaConfig { capabilities, generators: Vec::new(), families: Vec::new() };
+        if let Some(generators) = object.get("generators") {
+            for element in generators.array("an array of generators")? {
+                match FamilyGenerator::read_named(&element, "blocked")? {
+                    FamilyGenerator::Blocked(blocked) => config.generators.push(blocked),
+                    other => config.families.push(other),
+                }
             }
-            None => Vec::new(),
-        };
-        Ok(CudaConfig { capabilities, generators })
+        }
+        Ok(config)
     }
 
-    /// All schedules of all generators, each once, made one by one; valid or not for a nest and a device, which
+    /// The schedules that are given as such, each once, made one by one; valid or not for a nest and a device, which
     /// [`Blocked::violations`] says.
     pub fn candidates(&self) -> impl Iterator<Item = Blocked> + '_ {
         union(&self.generators)
     }
 
-    /// How many candidates there are, those counted again that several generators have in common.
+    /// All schedules for a nest and a device, each once, made one by one: those that are given as such, and those of the
+    /// families, or why a configuration is none.
+    pub fn candidates_on<'c>(
+        &'c self,
+        def: &'c KernelDef,
+        device: &'c DeviceLimits,
+    ) -> impl Iterator<Item = Result<Blocked, Refused>> + 'c {
+        let of_families = schedules(&self.families, &self.generators, |family| family.on_gpu(def, device));
+        self.candidates().map(Ok).chain(of_families)
+    }
+
+    /// How many combinations there are, those counted again that several generators have in common.
     pub fn count(&self) -> u128 {
-        total(&self.generators)
+        self.families.iter().fold(total(&self.generators), |sum, family| sum.saturating_add(family.count()))
     }
 
     /// The hash of the space that a search chooses from on any of the devices, for the provenance of what it chose. A
     /// further device changes nothing for the others.
     pub fn space_hash(&self) -> String {
-        let space = serde_json::to_vec(&self.generators).unwrap_or_default();
+        let given = serde_json::to_vec(&self.generators);
+        // Without families a space is what it was before there were any.
+        let space =
+            if self.families.is_empty() { given } else { serde_json::to_vec(&(&self.generators, &self.families)) };
+        let space = space.unwrap_or_default();
         blake3::hash(&space).to_hex().to_string()
     }
 }

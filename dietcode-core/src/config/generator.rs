@@ -53,16 +53,6 @@ const MOST_PAD: i64 = 1024;
 const MOST_BLOCKS: i64 = 1 << 16;
 
 impl Generator {
-    pub(super) fn read(node: &Node<'_>) -> Result<Generator> {
-        let object = node.object(&[&["family", "comment"], LISTS].concat())?;
-        object.check_comment("comment")?;
-        let family = object.require("family", "\"tiled\"")?;
-        if family.string("\"tiled\"")? != "tiled" {
-            return Err(family.expected("\"tiled\""));
-        }
-        Generator::read_lists(&object)
-    }
-
     /// The lists of an object that has these [`LISTS`] among its keys.
     pub(super) fn read_lists(object: &Object<'_>) -> Result<Generator> {
         let tile = |node: &Node<'_>| read_tile(node, 1..=MAX_EXTENT);

@@ -26,7 +26,9 @@ pub use blocked::BlockedGenerator;
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
 pub use expansion::{Expansion, Removed};
-pub use family::{FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator};
+pub use family::{
+    FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator, Refused,
+};
 pub use file::ConfigFile;
 pub use generator::Generator;
 use kernel::KernelPlaces;

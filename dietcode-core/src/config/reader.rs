@@ -120,11 +120,16 @@ const STRICT: ParseOptions = ParseOptions {
 impl<'a> Node<'a> {
     /// An object that has no other keys than these.
     pub(super) fn object(&self, allowed: &[&str]) -> Result<Object<'a>> {
-        let object = self.any_object("an object")?;
+        let object = self.open()?;
         match object.properties.iter().find(|p| !allowed.contains(&p.name.as_str())) {
             Some(unknown) => Err(self.unknown_key(unknown, allowed)),
             None => Ok(object),
         }
+    }
+
+    /// An object whose keys depend on what stands in it.
+    pub(super) fn open(&self) -> Result<Object<'a>> {
+        self.any_object("an object")
     }
 
     /// The entries of an object whose keys are up to the user.

@@ -35,41 +35,43 @@ impl Space {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut space = Space { candidates: Vec::new(), total: config.count(), invalid: BTreeMap::new() };
         if space.total <= LISTED {
-            let mut all: Vec<Tiled> = config.candidates().collect();
+            let all = config.candidates_on(def, target);
+            let mut all: Vec<Result<Tiled, String>> =
+                all.map(|found| found.map_err(|refused| refused.reason)).collect();
             all.shuffle(&mut rng);
             space.take(all.into_iter(), def, target, trials);
         } else {
             let mut seen = BTreeSet::new();
-            let drawn = (0..trials.saturating_mul(16)).filter_map(|_| draw(config, space.total, &mut rng));
-            let fresh: Vec<Tiled> = drawn.filter(|tiled| seen.insert(tiled.clone())).collect();
+            let mut draw = |_| config.get(rng.random_range(0..config.count()), def, target);
+            let drawn = (0..trials.saturating_mul(16)).filter_map(&mut draw);
+            let fresh: Vec<Result<Tiled, String>> =
+                drawn.filter(|drawn| drawn.as_ref().map_or(true, |tiled| seen.insert(tiled.clone()))).collect();
             space.take(fresh.into_iter(), def, target, trials);
         }
         space
     }
 
-    fn take(&mut self, tiled: impl Iterator<Item = Tiled>, def: &KernelDef, target: &CpuTarget, trials: usize) {
-        for tiled in tiled {
+    fn take(
+        &mut self,
+        all: impl Iterator<Item = Result<Tiled, String>>,
+        def: &KernelDef,
+        target: &CpuTarget,
+        trials: usize,
+    ) {
+        for found in all {
             if self.candidates.len() == trials {
                 break;
             }
-            match tiled.violations(def, target).first() {
-                None => self.candidates.push(tiled),
-                Some(violation) => *self.invalid.entry(without_numbers(violation)).or_default() += 1,
+            let valid = found.and_then(|tiled| match tiled.violations(def, target).into_iter().next() {
+                None => Ok(tiled),
+                Some(violation) => Err(violation),
+            });
+            match valid {
+                Ok(tiled) => self.candidates.push(tiled),
+                Err(reason) => *self.invalid.entry(without_numbers(&reason)).or_default() += 1,
             }
         }
     }
-}
-
-/// The schedule at a random place of all generators, one behind the other.
-fn draw(config: &CpuConfig, total: u128, rng: &mut StdRng) -> Option<Tiled> {
-    let mut place = rng.random_range(0..total);
-    for generator in &config.generators {
-        if place < generator.count() {
-            return generator.get(place);
-        }
-        place -= generator.count();
-    }
-    None
 }
 
 /// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason; `conv2d` and `r1` are names.

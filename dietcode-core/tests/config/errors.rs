@@ -131,10 +131,11 @@ fn nothing_reaches_a_shell_or_a_c_file_unchecked() {
 
 #[test]
 fn generators() {
-    assert!(
-        error("\"tiled\"", "\"local\"")
-            .ends_with("`targets.cpu.generators[0].family`: found the string \"local\", expected \"tiled\"")
-    );
+    assert!(error("\"tiled\"", "\"blocked\"").ends_with(
+        "`targets.cpu.generators[0].family`: found the string \"blocked\", expected \"tiled\", or one of local, \
+             non_local, non_local_interleaved, naive"
+    ));
+    assert!(error("\"tiled\"", "\"naive\"").contains("generators[0].vector`: found an unknown key, expected one of"));
     assert!(error("\"family\": \"tiled\",", "").contains("the key `family` is missing, expected \"tiled\""));
     assert!(
         error("\"i\": 8", "\"i\": 0")

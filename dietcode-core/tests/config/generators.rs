@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use dietcode_core::config::Config;
+use dietcode_core::config::{Config, Refused};
 use dietcode_core::sketch::Tiled;
+use dietcode_core::target::CpuTarget;
 
 use crate::FULL;
 
@@ -55,4 +56,37 @@ fn a_product_too_large_to_list_is_walked() {
     assert_eq!(config.cpu.candidates().take(3).count(), 3);
     let last = generator.get(generator.count() - 1).unwrap();
     assert_eq!((last.register_tile["i"], last.pack[0].as_str()), (20_000, "x19999"));
+}
+
+#[test]
+fn families_are_schedules_where_they_serve_the_nest() {
+    let config = config(
+        r#"[{"family": "tiled", "vector": ["j"]},
+            {"family": "local", "cache_line_size": [64], "work_item_sizes": [[4, 8], [4, 6]], "work_group_sizes": [[8, 8]],
+             "block_level_tiles": [[1, 1]], "double_buffer": [false], "no_bank_conflict_a": [false],
+             "no_bank_conflict_b": [false], "vectorization_size": [8]},
+            {"family": "naive", "cache_line_size": [64, 256, 64]},
+            {"family": "naive", "cache_line_size": [256]},
+            {"family": "non_local_interleaved", "work_item_sizes": [[2, 2]], "work_group_sizes": [[2, 2]],
+             "batch_level_tiles": [[2, 2]], "vectorization_size": [2]}]"#,
+    );
+    let ops = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../src/ops.rs")).unwrap();
+    let kernels = dietcode_core::syntax::scan(&ops).unwrap();
+    let dense = kernels.iter().map(|k| k.parse().unwrap()).find(|def| def.name == "dense").unwrap();
+    let target = CpuTarget::detect("x86-64-v3").unwrap();
+    let found: Vec<Result<Tiled, Refused>> = config.cpu.candidates_on(&dense, &target).collect();
+    let names: Vec<&str> =
+        found.iter().map(|f| f.as_ref().map_or_else(|refused| refused.name.as_str(), |_| "a schedule")).collect();
+    let interleaved = "non_local_interleaved_c64_i2x2x2_w2x2x2_v2";
+    assert_eq!(
+        names,
+        ["a schedule", "a schedule", "local_c64_i4x6_w8x8_t1x1_v8", "a schedule", "a schedule", interleaved]
+    );
+    assert_eq!(config.cpu.count(), 7);
+    // The one naive configuration that is there twice is at both places, and nothing is behind the last.
+    let at = |place| config.cpu.get(place, &dense, &target).map(|found| found.ok().map(|tiled| tiled.name()));
+    assert_eq!(at(4), at(5));
+    assert_eq!((at(0), at(6), at(7)), (Some(Some("tiled_vj".to_string())), Some(None), None));
+    let without = r#"[{"family": "tiled", "vector": ["j"]}]"#;
+    assert_ne!(config.space_hash(), self::config(without).space_hash());
 }

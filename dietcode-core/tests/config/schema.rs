@@ -40,6 +40,11 @@ fn good_configs() {
     for path in shipped().chain(["default.json", "intel_gpu.json"].map(portblas)) {
         assert_eq!(verdicts(&validator, &std::fs::read_to_string(&path).unwrap()), (true, true), "{}", path.display());
     }
+    let naive = "{ \"family\": \"naive\", \"comment\": \"\", \"cache_line_size\": [64] }";
+    let (cpu, cuda) = ("{ \"family\": \"tiled\" }", "{ \"family\": \"blocked\" }");
+    for (text, own) in [(FULL, cpu), (CUDA, cuda)] {
+        assert_eq!(verdicts(&validator, &text.replace(own, naive)), (true, true));
+    }
     for text in [FULL, SMALL, CUDA, SET, FAMILIES, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
         assert_eq!(verdicts(&validator, text), (true, true), "{text}");
     }
@@ -76,6 +81,10 @@ fn bad_configs() {
         ("x86-64-v3", ""),
         ("\"march\"", "\"mtune\""),
         ("\"tiled\"", "\"local\""),
+        ("\"tiled\"", "\"blocked\""),
+        ("{ \"family\": \"tiled\" }", "{ \"family\": \"naive\" }"),
+        ("{ \"family\": \"tiled\" }", "{ \"cache_line_size\": [64] }"),
+        ("{ \"family\": \"tiled\" }", "{ \"family\": \"naive\", \"cache_line_size\": [64], \"vector\": [null] }"),
         ("\"family\": \"tiled\",", ""),
         ("\"one\"", "1"),
         ("[\"j\", null, \"j\"]", "[]"),

@@ -91,7 +91,8 @@ impl Plan {
                 return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
             }
             let def = config.kernel_def()?;
-            let valid = cuda.candidates().filter(|blocked| blocked.violations(&def, limits).is_empty());
+            let all = cuda.candidates_on(&def, limits).flatten();
+            let valid = all.filter(|blocked| blocked.violations(&def, limits).is_empty());
             valid.collect::<Vec<Blocked>>().into_iter().for_each(|blocked| self.add_check(&def, blocked));
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let at = self.position(&def);

@@ -13,10 +13,13 @@ pub use naive::NaiveGenerator;
 pub use non_local::NonLocalGenerator;
 pub use non_local_interleaved::NonLocalInterleavedGenerator;
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use super::blocked::{self, BlockedGenerator};
 use super::generator::{self, Generator};
-use super::product::count;
-use super::reader::Object;
+use super::product::{Product, count};
+use super::reader::{Node, Object};
 use crate::Result;
 use crate::sketch::Family;
 
@@ -49,6 +52,19 @@ pub(super) const FAMILIES: [(&str, &[&str]); 6] = [
 ];
 
 impl FamilyGenerator {
+    /// A generator of a config, which names its family: the one that is a schedule of the target, or any that has no loops'
+    /// names.
+    pub(super) fn read_named(node: &Node<'_>, own: &str) -> Result<FamilyGenerator> {
+        let expected = format!("{own:?}, or one of local, non_local, non_local_interleaved, naive");
+        let family = node.open()?.require("family", &expected)?;
+        let name = family.string(&expected)?;
+        let may_be = |known: &str| known == name && (known == own || !matches!(known, "tiled" | "blocked"));
+        match FAMILIES.iter().find(|(known, _)| may_be(known)) {
+            Some((_, keys)) => FamilyGenerator::read(name, &node.object(&[&["family", "comment"], *keys].concat())?),
+            None => Err(family.expected(&expected)),
+        }
+    }
+
     /// A generator of one of the [`FAMILIES`] from an object whose keys have been checked.
     pub(super) fn read(family: &str, object: &Object<'_>) -> Result<FamilyGenerator> {
         object.check_comment("comment")?;
@@ -94,4 +110,31 @@ impl FamilyGenerator {
     pub fn iter(&self) -> impl Iterator<Item = Family> + '_ {
         (0..self.count()).map_while(|index| self.get(index))
     }
+}
+
+/// A configuration that is no schedule of a nest on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The configuration's name.
+    pub name: String,
+    /// Why, with the numbers.
+    pub reason: String,
+}
+
+/// The schedules that the combinations of some generators are, or why they are none; each once, and without those that are
+/// given as such.
+pub(super) fn schedules<'p, P: Product>(
+    families: &'p [FamilyGenerator],
+    given: &'p [P],
+    schedule: impl Fn(&Family) -> Result<P::Item, String> + 'p,
+) -> impl Iterator<Item = Result<P::Item, Refused>> + 'p
+where
+    P::Item: Clone + Eq + Hash + 'p,
+{
+    let mut seen = HashSet::new();
+    let mut is_new = move |item: &P::Item| !given.iter().any(|product| product.has(item)) && seen.insert(item.clone());
+    let refused = |family: &Family, reason| Refused { name: family.name(), reason };
+    let scheduled = move |family: Family| schedule(&family).map_err(|reason| refused(&family, reason));
+    let all = families.iter().flat_map(FamilyGenerator::iter).map(scheduled);
+    all.filter(move |found| found.as_ref().map_or(true, &mut is_new))
 }

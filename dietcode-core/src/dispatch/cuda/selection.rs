@@ -108,7 +108,10 @@ impl Selection {
         }
         if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
             let before = self.candidates.len();
-            self.candidates_from(cuda.candidates().take(MOST_CANDIDATES));
+            for device in self.devices.clone() {
+                let def = self.def.clone();
+                self.candidates_from(cuda.candidates_on(&def, device).flatten().take(MOST_CANDIDATES));
+            }
             self.from_config = self.candidates.len() > before;
         }
         Ok(())
