@@ -104,6 +104,20 @@ fn vectors_are_copied_with_the_number_of_elements_that_exist() {
     }
 }
 
+/// Each thread its own, without a barrier; what hangs over the edge is zero.
+#[test]
+fn operands_are_held_in_registers() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 4}, "load": {"x": 4, "w": 1},
+        "raster": {"i": 4, "j": 2}}"#;
+    let [before, after] = around(&schedule(&dense, parameters), "vector_copy");
+    for text in ["allocate local x_held[4][4]", "allocate local w_held[4][4]", "let i_b_band = block / "] {
+        assert!(before.contains(text), "{text} is not in\n{before}");
+    }
+    let copy = "x_held[i_i2][k_i_step * 4] = copy x[i_b * 32 + (i_t * 4 + i_i2)][k_0 * 4 + k_i_step * 4], 770 - (k_0 * 4 + k_i_step * 4) of 4 lanes";
+    assert!(after.contains(copy) && !after.contains("sync"), "{after}");
+}
+
 #[test]
 fn matrix_instructions_replace_the_innermost_loops() {
     let dense = kernel(DENSE_F16);

@@ -35,7 +35,7 @@ use shapes::{Tiles, instances};
 /// How many micro-kernels go into one shared library.
 const BATCH: usize = 5;
 /// The pairs of a configuration and a nest are shared out over so many seeds.
-const TURNS: usize = 16;
+const TURNS: usize = 24;
 
 /// `DIETCODE_SEED`, or the number of the day.
 fn seed() -> u64 {
@@ -45,8 +45,8 @@ fn seed() -> u64 {
     }
 }
 
-/// Whether it is a configuration's turn on a nest. All configurations have it on half of the nests, or none, in any two seeds
-/// in a row, and on all in all.
+/// Whether it is a configuration's turn on a nest: each pair's comes once in so many seeds in a row, and no configuration's on
+/// two nests at once.
 fn turn(family: usize, nest: usize, seed: u64) -> bool {
     let every = std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1");
     every || (family + 2 * nest) % TURNS == seed as usize % TURNS
@@ -54,10 +54,11 @@ fn turn(family: usize, nest: usize, seed: u64) -> bool {
 
 /// Calls `run` on groups of the configurations whose turn it is on a nest, and which serve it.
 fn each_group<M: Sync + Send>(
+    sets: &[&str],
     serve: impl Fn(&Family, &KernelDef) -> Result<M, String> + Sync,
     run: impl Fn(&KernelDef, &[M]) + Sync,
 ) {
-    let (seed, families, nests) = (seed(), sample::families(), sample::nests());
+    let (seed, families, nests) = (seed(), sample::families(sets), sample::nests());
     let mut groups = Vec::new();
     let mut count = 0;
     for (n, def) in nests.iter().enumerate() {
@@ -88,6 +89,7 @@ fn on_the_cpu() {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let target = CpuTarget::of(&toolchain);
     each_group(
+        sample::FOR_CPUS,
         |family, def| family.on_cpu(def, &target),
         |def, group| {
             let case = |(n, tiled)| {
@@ -115,6 +117,7 @@ fn on_a_gpu() {
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
     each_group(
+        sample::FOR_GPUS,
         |family, def| family.on_gpu(def, device),
         |def, group| {
             let unit = |blocked| cuda::translation_unit(def, blocked, device).unwrap_or_else(|e| panic!("{e}"));

@@ -56,3 +56,53 @@ fn in_tiles(schedule: &Schedule, pair: &Pair<'_>, tile: [i64; 2], number: &Expr,
 fn let_(var: &Name, value: Expr, body: Stmt) -> Stmt {
     Stmt::Let { var: var.clone(), value, body: Box::new(body) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend;
+    use crate::schedule::Schedule;
+
+    fn schedule() -> Schedule {
+        let text = "#[dynamic_kernel] fn f(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N { y[i][j] = x[i][j]; } } }";
+        let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+        let program = frontend::program(&def);
+        Schedule::new(&program, &program.blocks[0])
+    }
+
+    /// The pairs in the order of their numbers.
+    fn order(extents: [i64; 2], raster: Option<[i64; 2]>) -> Vec<[i64; 2]> {
+        let (schedule, names) = (schedule(), [Name::from("i"), Name::from("j")]);
+        let pair = Pair { names: names.each_ref(), extents: extents.map(Expr::Int), raster };
+        let value = |number| {
+            let mut stmt = bind(&schedule, &pair, &Expr::Int(number), Stmt::Seq(Vec::new()));
+            let mut values = std::collections::BTreeMap::new();
+            while let Stmt::Let { var, value, body } = stmt {
+                stmt = body.substitute(&var, &value);
+                values.insert(var, value.as_int().expect("everything is known"));
+            }
+            names.each_ref().map(|name| values[name])
+        };
+        (0..extents[0] * extents[1]).map(value).collect()
+    }
+
+    #[test]
+    fn tiles_come_one_after_the_other() {
+        let of = |extents| order(extents, Some([2, 2]));
+        let [a, b] = [[0, 0], [0, 1]];
+        assert_eq!(of([3, 3]), [a, b, [1, 0], [1, 1], [0, 2], [1, 2], [2, 0], [2, 1], [2, 2]]);
+        assert_eq!(order([2, 3], None), [a, b, [0, 2], [1, 0], [1, 1], [1, 2]]);
+    }
+
+    #[test]
+    fn every_pair_comes_once() {
+        for extents in [[1, 1], [5, 7], [8, 8], [1, 9], [9, 1], [6, 4]] {
+            for tile in [[1, 1], [2, 3], [4, 4], [1, 5], [16, 2], [64, 64]] {
+                let mut found = order(extents, Some(tile));
+                found.sort_unstable();
+                assert_eq!(found, order(extents, None), "{extents:?} by {tile:?}");
+            }
+        }
+    }
+}

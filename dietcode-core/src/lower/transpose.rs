@@ -7,6 +7,8 @@
 //!   vectorized j in 0..16                         →
 //!     w_panel[…][k][j] = if j_0·16 + j < N { w[j_0·16 + j][k_0 + k] } else { 0 }
 //! ```
+//!
+//! Where columns are missing too, as the last unrolled steps of a sum may be, the loops stay.
 
 use super::guard;
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
@@ -40,7 +42,9 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
         return None;
     }
     let to_stride = stride_along(to, to_index, &column)?;
-    let valid = valid_lanes(condition, &lane, lanes, &column)?;
+    let (across, along) = guard::conjuncts(condition).into_iter().partition(|part| part.uses(&column));
+    let inside = all_columns(across, &lane, (&column, &columns))?;
+    let valid = valid_lanes(along, &lane, lanes)?;
     let first = |index: &[Expr]| {
         let zero = Expr::Int(0);
         index.iter().map(|e| e.substitute(&lane, &zero).substitute(&column, &zero)).collect()
@@ -54,8 +58,16 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
         from_dim,
         lanes,
         valid,
-        columns,
+        columns: columns.clone(),
     });
+    let copy = match inside {
+        Expr::Int(1) => copy,
+        inside => {
+            let lanes = Stmt::for_(lane, Expr::Int(lanes), ForKind::Serial, leaf.clone());
+            let edge = Stmt::for_(column, columns, ForKind::Serial, lanes);
+            Stmt::IfThenElse { condition: inside, then: Box::new(copy), otherwise: Some(Box::new(edge)) }
+        }
+    };
     Some(loops.into_iter().rev().fold(copy, |body, (name, extent, kind)| Stmt::for_(name, extent, kind, body)))
 }
 
@@ -83,11 +95,18 @@ fn stride_along(panel: &Buffer, index: &[Expr], name: &str) -> Option<i64> {
     panel.shape[dim + 1..].iter().try_fold(1i64, |stride, extent| stride.checked_mul(extent.as_int()?))
 }
 
+/// When all columns lie inside, whatever the lane.
+fn all_columns(across: Vec<Expr>, lane: &str, (column, columns): (&Name, &Expr)) -> Option<Expr> {
+    let lanewise = across.iter().any(|part| part.uses(lane));
+    let condition = across.into_iter().fold(Expr::Int(1), Expr::and);
+    guard::at_corner(&condition, &[(column.clone(), columns.clone())]).filter(|_| !lanewise)
+}
+
 /// How many lanes lie inside: every guard is `base + lane < extent`.
-fn valid_lanes(condition: &Expr, lane: &str, lanes: i64, column: &str) -> Option<Expr> {
-    guard::conjuncts(condition).into_iter().try_fold(Expr::Int(lanes), |valid, part| {
+fn valid_lanes(guards: Vec<Expr>, lane: &str, lanes: i64) -> Option<Expr> {
+    guards.into_iter().try_fold(Expr::Int(lanes), |valid, part| {
         let Expr::Compare(CompareOp::Lt, value, extent) = part else { return None };
-        if affine(&value)?.coefficient(lane) != 1 || value.uses(column) {
+        if affine(&value)?.coefficient(lane) != 1 {
             return None;
         }
         let left = (*extent).sub(value.substitute(lane, &Expr::Int(0)));

@@ -137,3 +137,6 @@ impl Naive {
         Ok(Tiled { block_tile: [(output_loop(block)?.to_string(), outputs)].into(), ..Tiled::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,3 +146,6 @@ impl Naive {
         Ok(Blocked { thread: [(output_loop(block)?.to_string(), threads)].into(), ..Blocked::default() })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,6 +159,12 @@ mod tests {
         let dense = tiled("j", &[("i", 8), ("j", 48)], &blocks, &["w"], &["j", "i"]);
         assert_eq!(dense.name(), "tiled_vj_r_i8_j48_b_i512_j96_k384_p_w_o_j_i");
         assert_eq!(Tiled::default().name(), "tiled");
+        let sizes = |name: &str, size| [(name.to_owned(), size)].into();
+        let doubled = Tiled { lanes: Some(8), pad: sizes("w", 16), double_buffer: true, ..dense };
+        assert_eq!(doubled.name(), "tiled_vj8_r_i8_j48_b_i512_j96_k384_p_w_o_j_i_pad_w16_double");
+        let turned =
+            Tiled { load: vec!["w".into()], raster: [("i".into(), 4), ("j".into(), 2)].into(), ..Tiled::default() };
+        assert_eq!(turned.name(), "tiled_load_w_raster_i4_j2");
     }
 
     #[test]
@@ -169,6 +175,11 @@ mod tests {
             (tiled("", &[], &[], &["a_b"], &[]), tiled("", &[], &[], &["a", "b"], &[])),
             (tiled("j_r_i8", &[], &[], &[], &[]), tiled("j", &[("i", 8)], &[], &[], &[])),
             (tiled("", &[("i", -8)], &[], &[], &[]), tiled("", &[("i_", 8)], &[], &[], &[])),
+            (
+                tiled("", &[], &[], &["w", "load", "x"], &[]),
+                Tiled { load: vec!["x".into()], ..tiled("", &[], &[], &["w"], &[]) },
+            ),
+            (Tiled { lanes: Some(8), ..Tiled::default() }, Tiled { lanes: Some(4), ..Tiled::default() }),
         ];
         for (a, b) in pairs {
             assert_ne!(a.name(), b.name(), "{a:?} {b:?}");
