@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dietcode_core::codegen::c;
 use dietcode_core::frontend;
-use dietcode_core::ir::{DType, Expr, Scope, Stmt};
+use dietcode_core::ir::{DType, Expr, ForKind, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
 use dietcode_core::schedule::{Schedule, Staging, Tail};
 use dietcode_core::sketch::Tiled;
@@ -331,4 +331,53 @@ fn partial_sums_without_a_constant_extent_are_refused_for_a_half_output() {
     schedule.compute_at(&tile, Some("j")).unwrap();
     let error = lower(&schedule).unwrap_err().to_string();
     assert!(error.contains("`y`") && error.contains("extent along `i` is not constant"), "{error}");
+}
+
+fn gemm() -> KernelDef {
+    kernel(
+        "#[dynamic_kernel] fn gemm(alpha: f32, a: &[[f32; K]; M], b: &[[f32; K]; N], beta: f32, c: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 if alpha != 0.0 { for k in 0..K { acc += a[i][k] * b[j][k]; } }
+                 c[i][j] = if beta == 0.0 { alpha * acc } else { alpha * acc + beta * c[i][j] };
+             } }
+         }",
+    )
+}
+
+/// The condition is the number of terms, computed once; the reduction's loops know nothing of it.
+#[test]
+fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
+    let program = frontend::program(&gemm());
+    let print = program.to_string();
+    assert!(print.contains("let k_taken = if alpha != 0.0 { K } else { 0 }\n"), "{print}");
+    assert!(print.contains("for k in 0..k_taken\n"), "{print}");
+    let unit = c::translation_unit(&gemm(), &Tiled::default_for(&gemm(), &target()), &target()).unwrap();
+    let derived = "const dietcode_int k_taken = alpha != 0.0f ? K : 0;";
+    assert_eq!(unit.source.matches(derived).count(), 1, "{}", unit.source);
+}
+
+/// Sums wait in a panel, since the output must still hold what the epilogue reads; and whether it reads it is decided around
+/// the loops, whose stores are vectors on both sides.
+#[test]
+fn an_output_that_is_read_is_read_once_and_by_vectors() {
+    let tiled = Tiled::default_for(&gemm(), &target());
+    let nest = lower(&tiled.schedule(&frontend::program(&gemm()), &target()).unwrap()).unwrap();
+    assert!(nest.panels.iter().any(|(panel, _)| &*panel.name == "c_sums"), "{}", nest.body);
+    let (mut reading, mut writing) = (0, 0);
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::For { kind: ForKind::Vectorized, body, .. } = stmt
+            && let Stmt::Store { buffer, value, .. } = &**body
+            && *buffer == nest.output
+        {
+            let mut reads = false;
+            value.visit(&mut |e| {
+                reads |= matches!(e, Expr::Load(from, _) if *from == nest.output);
+                assert!(!matches!(e, Expr::Select(..)), "a choice in {stmt}");
+            });
+            *(if reads { &mut reading } else { &mut writing }) += 1;
+        }
+    });
+    // By the first block of the reduction, where it is the last, and by the last.
+    assert_eq!([reading, writing], [2, 2], "{}", nest.body);
 }

@@ -4,11 +4,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dietcode::core::codegen::TranslationUnit;
+use dietcode::core::codegen::{TranslationUnit, c};
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
-    Baselines, Builder, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
+    Baselines, Builder, Contestant, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
 };
+use dietcode::core::sketch::Tiled;
 use dietcode::core::syntax::{KernelDef, scan};
 use dietcode::core::target::Toolchain;
 
@@ -37,9 +38,13 @@ fn instance(def: &KernelDef) -> Instance {
 }
 
 fn lab(source: &str) -> Lab {
+    lab_of(def(source))
+}
+
+fn lab_of(def: KernelDef) -> Lab {
     let limits = Limits { run: Duration::from_secs(3), reference: Duration::from_secs(60) };
     let worker = vec![env!("CARGO_BIN_EXE_dietcode").into(), "worker".into()];
-    Lab::open(def(source), "native", worker, limits, None).unwrap()
+    Lab::open(def, "native", worker, limits, None).unwrap()
 }
 
 /// A micro-kernel for `dense` with one tile; `body` sees x, w, y, M, N, K.
@@ -248,6 +253,44 @@ fn the_baselines_compute_what_the_nest_says() {
         let comparison = compare(&mut lab, &instance, &contestants, threads, TIMING).unwrap();
         assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{comparison:?}");
         assert!(comparison.peak.unwrap() > 0.1);
+    }
+}
+
+/// The libraries get α and β, a BLAS the matrices of an interleaved batch on copies; and what a given β does not read is poison.
+#[test]
+fn general_products_are_measured_at_given_and_at_random_factors() {
+    let shipped = include_str!("../src/ops/gemm.rs");
+    for (name, how) in [("gemm_nt", ""), ("gemm_tn_interleaved", " on copies")] {
+        let at =
+            scan(shipped).unwrap().iter().position(|found| found.parse().is_ok_and(|def: KernelDef| def.name == name));
+        let def: KernelDef = scan(shipped).unwrap()[at.unwrap()].parse().unwrap();
+        let mut lab = lab_of(def.clone());
+        let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+        let baselines = Baselines::new(&lab, blas).unwrap();
+        let tiled = Tiled::default_for(&def, lab.target());
+        let unit = lab.build_one(&c::translation_unit(&def, &tiled, lab.target()).unwrap()).unwrap();
+        let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
+        let random = Instance::of(&def, &shape).unwrap();
+        assert!(random.reads_output);
+        let given = |values: &[(&str, f32)]| random.clone().with_scalars(&def, values).unwrap();
+        for (instance, reads) in [
+            (random.clone(), true),
+            (given(&[("alpha", 1.0), ("beta", 0.0)]), false),
+            (given(&[("beta", -0.5)]), true),
+            (given(&[("alpha", 0.0)]), true),
+        ] {
+            assert_eq!(instance.reads_output, reads);
+            let mut contestants = baselines.contestants(&lab, &instance);
+            if let Some(blas) = baselines.blas() {
+                assert_eq!(contestants.last().unwrap().name, format!("blas:{}{how}", blas.name));
+            }
+            contestants
+                .push(Contestant { name: "own".into(), implementation: Implementation::MicroKernel(unit.clone()) });
+            let comparison = compare(&mut lab, &instance, &contestants, 1, TIMING).unwrap();
+            assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{instance:?}: {comparison:?}");
+        }
+        let unknown = random.with_scalars(&def, &[("gamma", 1.0)]).unwrap_err();
+        assert_eq!(unknown.to_string(), format!("`{name}` has no scalar `gamma`"));
     }
 }
 

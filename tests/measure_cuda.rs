@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dietcode::core::codegen::cuda::{CudaLaunch, CudaUnit};
+use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
 use dietcode::core::ir::{Expr, Name};
 use dietcode::core::measure::cuda::{
     CudaCompiler, CudaContestant, CudaDevice, CudaLab, CudaTiming, Expectation, Limits,
@@ -12,6 +12,7 @@ use dietcode::core::measure::{Failure, Instance};
 use dietcode::core::reference::Arithmetic;
 use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::{KernelDef, scan};
+use dietcode::core::target::cuda::DeviceLimits;
 
 const NEST: &str = "#[dynamic_kernel]
     pub fn twice(x: &[f32; N], y: &mut [f32; N]) {
@@ -87,6 +88,27 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
             sample.seconds.len() == 3 && sample.seconds.iter().all(|s| *s > 0.0) && sample.rel_err == 0.0,
             "{sample:?}"
         );
+    }
+}
+
+/// Scalars reach a kernel by their value, and the output holds what is read of it before each check.
+#[test]
+fn a_kernel_with_scalars_is_measured() {
+    let device = CudaDevice::Emulated;
+    let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
+    let worker = [env!("CARGO_BIN_EXE_dietcode"), "gpu-worker", "cuda-host"].map(Into::into).to_vec();
+    let mut lab = CudaLab::new(device, worker, LIMITS, 7);
+    let def: KernelDef = scan(include_str!("../src/ops/gemm.rs")).unwrap()[0].parse().unwrap();
+    let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
+    let blocked = Blocked::default_for(&def, limits).unwrap();
+    let built = compiler.build_one(&cuda::translation_unit(&def, &blocked, limits).unwrap()).unwrap();
+    let shape = vec![2; def.shape_vars.len()];
+    for values in [&[][..], &[("alpha", 1.0), ("beta", 0.0)], &[("beta", 1.0)]] {
+        let instance = Instance::of(&def, &shape).unwrap().with_scalars(&def, values).unwrap();
+        let expected = Expectation::of(&def, &instance, &[Arithmetic::F32], lab.seed()).unwrap();
+        let contestant = CudaContestant::of(&built, &blocked, &def, &instance.shape).unwrap();
+        let outcomes = lab.measure(&instance, 3, &expected, vec![contestant], None).unwrap();
+        assert!(outcomes[0].is_ok(), "{values:?}: {outcomes:?}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every kernel that the crate ships, as a program calls it, against the nest it was made from.
 mod check;
 mod devices;
+mod gemm;
 mod ops;
 mod products;
 mod shapes;
@@ -10,6 +11,7 @@ use dietcode::ops::{dense, outer};
 use dietcode::runtime::{Tensor, TensorMut, TensorRef, with_threads};
 
 use check::{agree, agree_exactly, noise, outcome, outcome_on};
+use gemm::GEMMS;
 use ops::OPS;
 use products::PRODUCTS;
 
@@ -34,7 +36,7 @@ fn shapes_far_from_any_that_was_tuned() {
 /// Each product at a third of the ragged shapes: three neighbours in the table together see all of them.
 #[test]
 fn products_in_every_form_and_element_type() {
-    for (number, op) in PRODUCTS.iter().flatten().enumerate() {
+    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).enumerate() {
         for dims in shapes::ragged(op.vars).iter().skip(number % 3).step_by(3).chain(&shapes::far(op.vars)) {
             agree(op, dims);
         }
@@ -51,7 +53,7 @@ fn sums_over_many_blocks_are_rounded_once() {
 
 #[test]
 fn zero_extents() {
-    for op in OPS.iter().chain(PRODUCTS.iter().flatten()) {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS) {
         for at in 0..op.vars {
             let mut dims = vec![5; op.vars];
             dims[at] = 0;
@@ -62,7 +64,7 @@ fn zero_extents() {
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    for op in OPS.iter().chain(PRODUCTS.iter().flatten()) {
+    for op in OPS.iter().chain(PRODUCTS.iter().flatten()).chain(GEMMS) {
         for dims in [shapes::all(op.vars, 37), shapes::all(op.vars, 8), shapes::long(op.vars)] {
             let alone = outcome_on(1, op, &dims);
             for threads in 2..=4 {

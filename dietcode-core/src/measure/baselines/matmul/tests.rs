@@ -131,3 +131,60 @@ fn what_is_no_product_is_not_taken_for_one() {
     });
     assert_eq!(accumulated.unwrap().beta, Coefficient::One);
 }
+
+/// Parameters: alpha, a, b, beta, c.
+#[test]
+fn the_general_products_are_recognised_with_their_factors_and_as_they_lie() {
+    let nests = dietcode_syntax::scan(include_str!("../../../../../src/ops/gemm.rs")).unwrap();
+    assert_eq!(nests.len(), 8);
+    for nest in nests {
+        let def: KernelDef = nest.parse().unwrap();
+        let shape: Vec<i64> = def.shape_vars.iter().map(|var| [2, 5, 7, 11]["BMNK".find(&var.name).unwrap()]).collect();
+        let gemm = Gemm::of(&def, &Instance::of(&def, &shape).unwrap()).unwrap_or_else(|| panic!("{}", def.name));
+        assert_eq!([gemm.alpha, gemm.beta], [Coefficient::Param(0), Coefficient::Param(3)]);
+        assert_eq!((gemm.m, gemm.n, gemm.k, gemm.batch[0].extent), (5, 7, 11, 2));
+        let interleaved = def.name.ends_with("interleaved");
+        let between = if interleaved { 2 } else { 1 };
+        let matrix = |turned: bool, rows: i64, cols: i64| if turned { (1, rows) } else { (cols, 1) };
+        let turned = def.name.trim_start_matches("gemm_").as_bytes();
+        for (found, (row, col)) in [
+            (gemm.a, matrix(turned[0] == b't', 5, 11)),
+            (gemm.b, matrix(turned[1] == b't', 11, 7)),
+            (gemm.c, matrix(false, 5, 7)),
+        ] {
+            assert_eq!((found.row, found.col), (row * between, col * between), "{}", def.name);
+        }
+        assert_eq!([gemm.blas_can(), gemm.blas_can_on_copies()], [!interleaved, true]);
+    }
+}
+
+#[test]
+fn a_sum_that_is_scaled_or_conditioned_in_another_way_is_no_product_of_blas() {
+    let nest = |condition: &str, stored: &str| {
+        let text = format!(
+            "#[dynamic_kernel] fn f(alpha: f32, a: &[[f32; K]; M], b: &[[f32; N]; K], beta: f32, c: &mut [[f32; N]; M]) {{
+                 for i in 0..M {{ for j in 0..N {{
+                     let mut acc = 0.0;
+                     if {condition} {{ for k in 0..K {{ acc += a[i][k] * b[k][j]; }} }}
+                     c[i][j] = {stored};
+                 }} }}
+             }}"
+        );
+        let def: KernelDef = dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap_or_else(|e| panic!("{e}"));
+        Gemm::of(&def, &Instance::of(&def, &[5, 11, 7]).unwrap()).map(|gemm| [gemm.alpha, gemm.beta])
+    };
+    let [alpha, beta] = [Coefficient::Param(0), Coefficient::Param(3)];
+    let sum = "if beta == 0.0 { alpha * acc } else { alpha * acc + c[i][j] * beta }";
+    assert_eq!(nest("alpha != 0.0", sum), Some([alpha, beta]));
+    assert_eq!(nest("beta != 0.0", sum), None);
+    assert_eq!(nest("alpha > 0.0", sum), None);
+    for stored in [
+        "alpha * acc + beta * c[i][j]",
+        "if beta == 0.0 { acc } else { alpha * acc + beta * c[i][j] }",
+        "if alpha == 0.0 { alpha * acc } else { alpha * acc + beta * c[i][j] }",
+        "if beta == 1.0 { alpha * acc } else { alpha * acc + beta * c[i][j] }",
+        "if beta == 0.0 { alpha * acc } else { alpha * acc - beta * c[i][j] }",
+    ] {
+        assert_eq!(nest("alpha != 0.0", stored), None, "{stored}");
+    }
+}
