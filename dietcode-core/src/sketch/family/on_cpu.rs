@@ -1,7 +1,8 @@
 //! What a configuration is on a CPU: a micro-kernel of the family `tiled`.
 //!
 //! A work item is a register tile, a work group the block that one thread carries out. Vectors go along the loop along which
-//! the output is contiguous.
+//! the output is contiguous. Where that is the batches' and a family has no size for them, a work item computes the columns of
+//! one vector less, and each of them for a vector of batches: as many sums, and no scalar code.
 //!
 //! | family                  | on a CPU                                                                              |
 //! |-------------------------|---------------------------------------------------------------------------------------|
@@ -65,6 +66,20 @@ fn tiles(roles: &Roles, axes: &[Axis<'_>], vectorization_size: i64) -> Tiled {
     }
 }
 
+/// Rows and columns of a work item, and how many of these make a work group along each; with the batches, where vectors go
+/// along them. Their panels hold a vector for each element, so that a work group has that many rows fewer.
+fn axes<'r>(roles: &'r Roles, item: [i64; 2], group: [i64; 2], vectorization_size: i64) -> Vec<Axis<'r>> {
+    let ([rows, columns], [row_items, column_items]) = (item, group);
+    match roles.batches.as_ref().filter(|batches| **batches == roles.contiguous) {
+        None => vec![(&roles.rows, rows, row_items), (&roles.columns, columns, column_items)],
+        Some(batches) => {
+            let lanes = lanes(vectorization_size, columns);
+            let row_items = (row_items / lanes).max(1);
+            vec![(&roles.rows, rows, row_items), (&roles.columns, columns / lanes, column_items), (batches, lanes, 1)]
+        }
+    }
+}
+
 /// Blocks of the sum: so many steps of its innermost loop, one of each other.
 fn blocks_of_sum(roles: &Roles, steps: i64) -> impl Iterator<Item = (String, i64)> {
     let others = roles.other_steps.iter().map(|name| (name.to_string(), 1));
@@ -73,7 +88,8 @@ fn blocks_of_sum(roles: &Roles, steps: i64) -> impl Iterator<Item = (String, i64
 
 impl Local {
     fn on_cpu(&self, roles: &Roles) -> Result<Tiled, String> {
-        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let (item, group) = ([self.item_rows, self.item_cols], [self.wg_rows, self.wg_cols]);
+        let axes = axes(roles, item, group, self.vectorization_size);
         let mut tiled = tiles(roles, &axes, self.vectorization_size);
         tiled.block_tile.extend(blocks_of_sum(roles, elements(self.cache_line_size)?));
         let flags = [self.no_bank_conflict_a, self.no_bank_conflict_b];
@@ -96,7 +112,8 @@ impl Local {
 
 impl NonLocal {
     fn on_cpu(&self, roles: &Roles) -> Tiled {
-        let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
+        let (item, group) = ([self.item_rows, self.item_cols], [self.wg_rows, self.wg_cols]);
+        let axes = axes(roles, item, group, self.vectorization_size);
         let mut tiled = tiles(roles, &axes, self.vectorization_size);
         let unrolled = match self.vectorization {
             Vectorization::Partial => 1,

@@ -72,11 +72,21 @@ fn roles_follow_from_what_loops_move() {
     assert_eq!(on_cpu(&Family::Local(one), turned).as_deref(), Ok(expected));
 }
 
+const INTERLEAVED: &str = "#[dynamic_kernel]
+    fn product(a: &[[[f32; B]; K]; M], b: &[[[f32; B]; N]; K], c: &mut [[[f32; B]; N]; M]) {
+        for i in 0..M { for j in 0..N { for s in 0..B { for k in 0..K { c[i][j][s] += a[i][k][s] * b[k][j][s]; } } } } }";
+
+#[test]
+fn vectors_of_columns_become_vectors_of_batches() {
+    let one = Local { tile_rows: 1, tile_cols: 1, vectorization_size: 4, ..local() };
+    let expected = "tiled_vs4_r_i4_j2_s4_b_i8_j32_k64_s4_p_a_b_pad_a16_double";
+    assert_eq!(on_cpu(&Family::Local(one), INTERLEAVED).as_deref(), Ok(expected));
+    let partial = "tiled_vs8_r_i8_j1_s8_b_i8_j4_k512_s8";
+    assert_eq!(on_cpu(&non_local(Vectorization::Partial), INTERLEAVED).as_deref(), Ok(partial));
+}
+
 #[test]
 fn interleaved_batches_are_vectors() {
-    let nest = "#[dynamic_kernel]
-        fn product(a: &[[[f32; B]; K]; M], b: &[[[f32; B]; N]; K], c: &mut [[[f32; B]; N]; M]) {
-            for i in 0..M { for j in 0..N { for s in 0..B { for k in 0..K { c[i][j][s] += a[i][k][s] * b[k][j][s]; } } } } }";
     let family = Family::NonLocalInterleaved(NonLocalInterleaved {
         cache_line_size: 64,
         item_rows: 2,
@@ -87,7 +97,7 @@ fn interleaved_batches_are_vectors() {
         wg_batches: 2,
         vectorization_size: 2,
     });
-    assert_eq!(on_cpu(&family, nest).as_deref(), Ok("tiled_vs2_r_i2_j2_s8_b_i8_j8_k16_s16"));
+    assert_eq!(on_cpu(&family, INTERLEAVED).as_deref(), Ok("tiled_vs2_r_i2_j2_s8_b_i8_j8_k16_s16"));
     assert_eq!(on_cpu(&family, PRODUCT).unwrap_err(), "no batches: no loop moves both operands");
 }
 
