@@ -79,7 +79,7 @@ macro_rules! each {
 /// What is passed for a parameter.
 enum Argument {
     Scalar(f32),
-    Tensor(AnyMemory),
+    Tensor(Box<AnyMemory>),
 }
 
 /// One instance's tensors and scalars.
@@ -102,7 +102,7 @@ impl Tensors {
             }
             let mut tensor = memory(param)?;
             each!(&mut tensor, memory => memory.fill(Number::NAN, values.map(Number::of)))?;
-            Ok(Argument::Tensor(tensor))
+            Ok(Argument::Tensor(Box::new(tensor)))
         };
         let inputs = (0..instance.dims.len()).filter(|param| *param != instance.output).map(input);
         let inputs = inputs.collect::<Result<_>>()?;
@@ -160,7 +160,7 @@ impl Tensors {
     /// Bytes in device memory.
     pub(super) fn footprint(&self) -> usize {
         let tensors = self.inputs.iter().filter_map(|input| match input {
-            Argument::Tensor(tensor) => Some(tensor),
+            Argument::Tensor(tensor) => Some(&**tensor),
             Argument::Scalar(_) => None,
         });
         let bytes = |tensor: &AnyMemory| each!(tensor, memory => memory.bytes());
@@ -172,7 +172,7 @@ impl Argument {
     fn arg(&mut self) -> Result<Arg<'_>> {
         match self {
             Argument::Scalar(value) => Ok(Arg::from(*value)),
-            Argument::Tensor(tensor) => each!(tensor, memory => memory.arg(false)),
+            Argument::Tensor(tensor) => each!(&mut **tensor, memory => memory.arg(false)),
         }
     }
 }
