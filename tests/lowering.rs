@@ -122,6 +122,52 @@ fn dense_of_prime_extents() {
     assert!(!compute_is_guarded(&prints[1], false));
 }
 
+const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N {
+        let mut acc = 0.0;
+        for k in 0..K { acc += x[i][k] * w[j][k]; }
+        y[i][j] = acc;
+    } }
+}";
+
+/// The schedule of a valid micro-kernel for it.
+fn dense(parameters: &str) -> Schedule {
+    let (def, tiled): (_, Tiled) = (kernel(DENSE), serde_json::from_str(parameters).expect("parameters"));
+    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    tiled.schedule(&frontend::program(&def), &target()).unwrap()
+}
+
+/// The first panels are packed before the loop, the next ones in it, into the other half; and what is packed there is still
+/// transposed in registers.
+#[test]
+fn the_next_panel_is_packed_before_the_current_is_used() {
+    let doubled = dense(
+        r#"{"vector": "j", "register_tile": {"i": 4, "j": 16}, "block_tile": {"i": 8, "j": 32, "k": 64}, "pack": ["x", "w"],
+            "pad": {"w": 16}, "double_buffer": true}"#,
+    );
+    let [before, after] = around(&doubled, "double_buffer").map(|stmt| stmt.to_string());
+    assert!(before.contains("allocate panel w_panel[2][65][16]") && !before.contains("k_0_half"), "{before}");
+    let place = |text: &str| after.find(text).unwrap_or_else(|| panic!("{text} is not in\n{after}"));
+    let first = place("allocate panel w_panel[2][2][65][16]");
+    let filled = place("w_panel[0][j_1][k_1][j_v] = ");
+    let steps = place("let k_0_half = k_0 % 2");
+    let next = place("w_panel[1 - k_0_half][j_1][k_1][j_v] = ");
+    let used = place("* w_panel[k_0_half][j_1][k_1][j_v]");
+    assert!(first < filled && filled < steps && steps < next && next < used, "{after}");
+    let nest = lower(&doubled).unwrap().body.to_string();
+    assert!(nest.contains("w_panel[1 - k_0_half][j_1][0][0] = transpose w"), "{nest}");
+}
+
+/// What is contiguous along the sum is transposed for a few steps at a time.
+#[test]
+fn a_loaded_operand_is_transposed_for_each_step() {
+    let loaded = dense(
+        r#"{"vector": "j", "lanes": 8, "register_tile": {"i": 4, "j": 8, "k": 8}, "block_tile": {"k": 256}, "load": ["w"]}"#,
+    );
+    let nest = lower(&loaded).unwrap().body.to_string();
+    assert!(nest.contains("w_panel[0][0] = transpose w") && nest.contains("of 8 lanes, 8 columns"), "{nest}");
+}
+
 /// What local padding makes of a nest whose `k` goes in padded steps of 4 over a panel of `x`.
 fn with_padded_steps(def: &KernelDef) -> Stmt {
     let program = frontend::program(def);

@@ -7,7 +7,8 @@
 //! | family                  | on a CPU                                                                              |
 //! |-------------------------|---------------------------------------------------------------------------------------|
 //! | `local`                 | both operands in packed panels, a cache line of the sum's steps at a time             |
-//! | `non_local`             | operands in place; `full` unrolls the sum and transposes what is contiguous along it  |
+//! | `non_local`             | operands in place; `full`: those contiguous along the sum by vectors of its steps,    |
+//! |                         | which are unrolled, and transposed in registers                                       |
 //! | `non_local_interleaved` | operands in place, a cache line of the sum's steps at a time                          |
 //! | `naive`                 | the nest as it stands; a cache line of outputs is one task                            |
 
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 
 use dietcode_syntax::KernelDef;
 
-use super::roles::{Roles, elements, lanes, output_loop, valid};
+use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
 use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 use crate::frontend;
 use crate::ir::{Block, Name};
@@ -115,17 +116,16 @@ impl NonLocal {
         let (item, group) = ([self.item_rows, self.item_cols], [self.wg_rows, self.wg_cols]);
         let axes = axes(roles, item, group, self.vectorization_size);
         let mut tiled = tiles(roles, &axes, self.vectorization_size);
+        let along_sum = |operand: &&Operand| operand.contiguous.as_ref() == Some(&roles.step);
         let unrolled = match self.vectorization {
-            Vectorization::Partial => 1,
-            Vectorization::Full => self.vectorization_size,
+            Vectorization::Full if roles.operands.iter().any(|operand| along_sum(&operand)) => self.vectorization_size,
+            Vectorization::Partial | Vectorization::Full => 1,
         };
         tiled.block_tile.extend(blocks_of_sum(roles, (STEPS / unrolled).max(1) * unrolled));
         if unrolled > 1 {
             tiled.register_tile.insert(roles.step.to_string(), unrolled);
             // What is no vector is broadcast from where it lies.
-            let turned = |operand: &&super::roles::Operand| {
-                operand.contiguous.as_ref() == Some(&roles.step) && operand.moves(&roles.contiguous)
-            };
+            let turned = |operand: &&Operand| along_sum(operand) && operand.moves(&roles.contiguous);
             tiled.load = roles.operands.iter().filter(turned).map(|operand| operand.name.clone()).collect();
             tiled.load.dedup();
         }
