@@ -32,4 +32,6 @@ pub use dietcode_core as core;
 pub use dietcode_core::{Error, ErrorKind, Result, bf16, dynamic_kernel, f16, runtime};
 
 pub mod benchmark;
+#[cfg(feature = "benchmark")]
+pub mod configurations;
 pub mod ops;

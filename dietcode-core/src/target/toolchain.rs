@@ -15,6 +15,7 @@ pub struct Toolchain {
     version: String,
     kind: CompilerKind,
     macros: Macros,
+    level: &'static str,
 }
 
 /// Which compiler it is, with its major version.
@@ -35,7 +36,6 @@ pub struct Macros(BTreeMap<String, String>);
 /// Contraction into fused multiply-adds is what the kernels live from; errno and traps of the mathematical functions
 /// would keep loops from being vectorised. Nothing here lets the compiler reorder sums or assume that NaN is absent.
 const FLAGS: &[&str] = &[
-    "-O3",
     "-std=gnu11",
     "-fPIC",
     "-fno-math-errno",
@@ -63,12 +63,19 @@ impl Toolchain {
         let version = version(&tool).map_err(none_found)?;
         let macros = Macros::of(&tool, march)?;
         let kind = check_version(&macros, &version)?;
-        Ok(Toolchain { tool, march: march.to_owned(), version, kind, macros })
+        Ok(Toolchain { tool, march: march.to_owned(), version, kind, macros, level: "-O3" })
+    }
+
+    /// The same for what is compiled in great numbers: `-O2`, with which GCC does not unroll again the copies around a tile
+    /// that is unrolled already. That takes it four times as long, and more for large tiles.
+    #[must_use]
+    pub fn for_many(self) -> Toolchain {
+        Toolchain { level: "-O2", ..self }
     }
 
     /// The flags for a translation unit, `-march` included.
     pub fn flags(&self) -> Vec<String> {
-        let mut flags = vec![format!("-march={}", self.march)];
+        let mut flags = vec![format!("-march={}", self.march), self.level.to_owned()];
         flags.extend(FLAGS.iter().map(|&flag| flag.to_owned()));
         // Compilers tune for 256 bits even where 512 are at hand; the packing loops are left to them.
         if self.macros.defines("__AVX512F__") {
