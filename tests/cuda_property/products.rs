@@ -1,10 +1,10 @@
-//! Random matrix products: transposed or not, batched or not, a convolution now and then, of any element type; and random
-//! micro-kernels for them with matrix instructions.
+//! Random matrix products: transposed or not, batched or not, scaled or not, a convolution now and then, of any element type; and
+//! random micro-kernels for them with matrix instructions.
 
 use std::collections::BTreeMap;
 
 use dietcode_core::sketch::{Blocked, Count, Stage, Unit};
-use dietcode_syntax::{DType, KernelDef, Role};
+use dietcode_syntax::{DType, KernelDef, Param, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -37,12 +37,22 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
             if rng.random_bool(0.5) { (tensor("K", "N"), "b@[k][j]") } else { (tensor("N", "K"), "b@[j][k]") };
         let (a, b) = (element(a.replace('@', index)), element(b.replace('@', index)));
         let (left, right) = if rng.random_bool(0.5) { (a, b) } else { (b, a) };
-        let stored = if dtype == "f32" { "acc".to_owned() } else { format!("{dtype}::from_f32(acc)") };
+        let sum = format!("for k in 0..K {{ acc += {left} * {right}; }}");
+        // As BLAS has it: scaled, added to what is there, and not read where it is multiplied by 0.
+        let (scalars, sum, value) = if rng.random_bool(0.4) {
+            let before = element(format!("y{index}[i][j]"));
+            let value = format!("if beta == 0.0 {{ alpha * acc }} else {{ alpha * acc + beta * {before} }}");
+            ("alpha: f32, beta: f32, ", format!("if alpha != 0.0 {{ {sum} }}"), value)
+        } else {
+            ("", sum, "acc".to_owned())
+        };
+        let stored = if dtype == "f32" { "v".to_owned() } else { format!("{dtype}::from_f32(v)") };
         format!(
-            "#[dynamic_kernel] fn {name}(a: &{a_type}, b: &{b_type}, y: &mut {}) {{
+            "#[dynamic_kernel] fn {name}({scalars}a: &{a_type}, b: &{b_type}, y: &mut {}) {{
                  {outer} for i in 0..M {{ for j in 0..N {{
                      let mut acc = 0.0;
-                     for k in 0..K {{ acc += {left} * {right}; }}
+                     {sum}
+                     let v = {value};
                      y{index}[i][j] = {stored};
                  }} }} {close}
              }}",
@@ -61,7 +71,8 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
 pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let convolution = def.loops.iter().any(|l| l.name == "o");
     let (row, column, step) = if convolution { ("o", "w", "s") } else { ("i", "j", "k") };
-    let half = def.params[0].dtype != DType::F32;
+    let factors: Vec<&Param> = def.params.iter().filter(|param| !param.mutable && !param.dims.is_empty()).collect();
+    let half = factors[0].dtype != DType::F32;
     let steps = if half { 16 } else { 8 };
     let mut one = |from: &[i64]| *from.choose(rng).expect("sizes");
     let along = |a: i64, b: i64| BTreeMap::from([(row.to_owned(), a), (column.to_owned(), b)]);
@@ -76,7 +87,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         reduce.insert("r".into(), one(&[1, 2]));
     }
     let mut stage = || Stage { vector: Count(one(&[1, 2, 4, 8])), pad: one(&[0, 8, 8, 1]), reduce_outside: false };
-    let stage = def.params[..2].iter().map(|param| (param.name.clone(), stage())).collect();
+    let stage = factors.iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
     let split = if rng.random_bool(0.2) { BTreeMap::from([(step.to_owned(), 2)]) } else { BTreeMap::new() };

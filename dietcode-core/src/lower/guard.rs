@@ -49,6 +49,18 @@ pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
     splits.chain(empty.map(|iter| guard(&iter.name, &iter.extent))).collect()
 }
 
+/// The guard of a staged copy that does not move along a sum under a condition: where nothing is summed, nothing is copied
+/// either. A copy that moves along it runs over as many elements as the sum has.
+pub(super) fn taken(schedule: &Schedule, index: &[Expr]) -> Option<Guard> {
+    let is_derived = |e: &Expr| schedule.program.derived.iter().any(|(name, _)| e.uses(name));
+    let conditioned = || schedule.block.iters_of(Role::Reduce).filter(|iter| is_derived(&iter.extent));
+    if conditioned().any(|iter| index.iter().any(|e| e.uses(&iter.name))) {
+        return None;
+    }
+    let IterVar { name, extent, role } = conditioned().next()?.clone();
+    Some(Guard { value: Expr::Int(0), extent, root: name, role })
+}
+
 /// All of them hold.
 pub(super) fn all(guards: impl IntoIterator<Item = impl Borrow<Guard>>) -> Expr {
     guards.into_iter().fold(Expr::Int(1), |all, guard| all.and(guard.borrow().condition()))

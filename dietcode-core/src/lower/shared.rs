@@ -92,7 +92,9 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     // Sorting is stable; of two variables in one index, the spatial one moves on to the next row later.
     dims.sort_by_key(|dim| (read.index.iter().rposition(|e| e.uses(&dim.root)), dim.role == Role::Spatial));
     check_size(&dims, tile, source.dtype).map_err(refuse)?;
-    let guards = place.guards(guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)))).map_err(refuse)?;
+    let relevant = guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)));
+    let taken = guard::taken(schedule, &read.index);
+    let guards = place.guards(relevant.chain(&taken)).map_err(refuse)?;
     let target = Buffer { name: read.name.clone(), dtype: source.dtype, shape: Vec::new(), scope: Scope::Shared };
     let mut stage =
         SharedStage { depth, target: Arc::new(target), source, read: read.clone(), tile, dims, fixed, guards, threads };

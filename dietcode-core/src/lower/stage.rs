@@ -31,7 +31,8 @@ pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Vec<Stage>> {
     let mut stages = Vec::new();
     for read in schedule.cache_reads.iter().filter(|read| !matches!(read.staging, Staging::Shared(_))) {
         let relevant = guards.iter().filter(|guard| read.index.iter().any(|e| e.uses(&guard.root)));
-        let guards = guard::all(relevant);
+        let taken = guard::taken(schedule, &read.index);
+        let guards = guard::all(relevant.chain(&taken));
         if read.staging == Staging::Edge && guards == Expr::Int(1) {
             continue;
         }
