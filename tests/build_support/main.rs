@@ -1,5 +1,6 @@
 //! Cargo itself, on a copy of `examples/dense` with a second kernel: what is compiled when.
 #![cfg(unix)]
+mod emitted;
 mod package;
 mod set;
 

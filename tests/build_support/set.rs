@@ -26,7 +26,7 @@ macro_rules! names {
 }
 
 fn main() -> dietcode_core::Result<()> {
-    let listed = set::dietcode_kernels!(names);
+    let listed: &[&str] = &set::dietcode_kernels!(names);
     assert!(listed.iter().eq(SET.configurations.iter().map(|configuration| &configuration.name)));
     let x = Tensor::from_fn(&[37, 41], |at| (at % 7) as f32)?;
     let w = Tensor::from_fn(&[19, 41], |at| (at % 5) as f32)?;
