@@ -35,7 +35,7 @@ use shapes::{Tiles, instances};
 /// How many micro-kernels go into one shared library.
 const BATCH: usize = 5;
 /// The pairs of a configuration and a nest are shared out over so many seeds.
-const TURNS: usize = 24;
+const TURNS: usize = 16;
 
 /// `DIETCODE_SEED`, or the number of the day.
 fn seed() -> u64 {

@@ -80,7 +80,10 @@ fn a_tuned_file_that_names_what_is_not_there_is_a_miss() {
         let schedules = [
             Tiled { vector: Some(name.to_owned()), ..Tiled::default() },
             Tiled { register_tile: tile.clone(), ..Tiled::default() },
-            Tiled { block_tile: tile, ..Tiled::default() },
+            Tiled { block_tile: tile.clone(), ..Tiled::default() },
+            Tiled { pad: tile.clone(), ..Tiled::default() },
+            Tiled { raster: tile, ..Tiled::default() },
+            Tiled { load: vec![name.to_owned()], ..Tiled::default() },
             Tiled { pack: vec![name.to_owned()], ..Tiled::default() },
             Tiled { order: vec![name.to_owned()], ..Tiled::default() },
         ];
