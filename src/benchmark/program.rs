@@ -182,10 +182,7 @@ fn check_target(set: &Set, target: Target) -> Result<()> {
     };
     built.map_err(|why| {
         let build = format!("DIETCODE_TARGETS={name} DIETCODE_CONFIG={} cargo build --release", set.config);
-        Error::new(
-            ErrorKind::Unavailable,
-            format!("the set {} was not built for {name}: {why}; try `{build}`", set.config),
-        )
+        Error::new(ErrorKind::Unavailable, format!("--target {name}: {why} (`{build}`)"))
     })
 }
 

@@ -87,11 +87,20 @@ macro_rules! tile {
 }
 
 tile!(right, |_c, _n, _elements| ());
-tile!(crashing, |_c, _n, _elements| unsafe { std::ptr::null_mut::<i32>().write_volatile(1) });
+tile!(crashing, |_c, _n, _elements| {
+    // SAFETY: none: this is what the worker has to survive.
+    unsafe { std::ptr::null_mut::<i32>().write_volatile(1) }
+});
 tile!(hanging, |_c, _n, _elements| sleep(Duration::MAX));
-tile!(wrong, |c, n, elements| unsafe { *c.add(elements / 2 + 2 * n + 3) += 0.01 });
+tile!(wrong, |c, n, elements| {
+    // SAFETY: the second of two matrices has such an element.
+    unsafe { *c.add(elements / 2 + 2 * n + 3) += 0.01 }
+});
 tile!(slow, |_c, _n, _elements| sleep(Duration::from_millis(5)));
-tile!(beside, |c, _n, elements| unsafe { *c.add(elements) = 1.0 });
+tile!(beside, |c, _n, elements| {
+    // SAFETY: none: the worker keeps memory there that tells.
+    unsafe { *c.add(elements) = 1.0 }
+});
 tile!(hanging_later, |_c, _n, _elements| {
     static CALLED: AtomicBool = AtomicBool::new(false);
     if CALLED.swap(true, Ordering::Relaxed) {
