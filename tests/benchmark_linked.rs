@@ -68,16 +68,18 @@ fn each_fails_with_its_reason_and_the_run_goes_on() {
         assert!(ran.stdout.contains(message), "{name}: {}", ran.stdout);
     }
     assert!(outcome("of_another_kernel")["unserved"].is_string());
-    for name in ["right", "slow", "last"] {
+    // A first call that something held up is no reason to give one up.
+    for name in ["right", "slow", "held_up", "last"] {
         let measured = &outcome(name)["measured"];
-        assert!(!measured["seconds"].as_array().unwrap().is_empty(), "{name}: {measured}");
+        assert_eq!(measured["seconds"].as_array().unwrap().len(), 3, "{name}: {measured}");
         assert!(measured["rel_err"].as_f64().unwrap() < 1e-5);
     }
     assert_eq!((&run["threads"], &run["reps"], &run["stopped"]), (&json("2"), &json("3"), &json("null")));
     let at = |name: &str| ran.stdout.find(&format!("│ {name} ")).unwrap_or_else(|| panic!("{name}: {}", ran.stdout));
     assert!(at("slow") < at("right").min(at("last")), "the worst comes first: {}", ran.stdout);
-    let lines: Vec<csv::StringRecord> = csv::Reader::from_path(ran.path("all.csv")).unwrap().records().flatten().collect();
-    assert_eq!(lines.iter().filter(|line| &line[5] == "measured" && &line[4] == "naive").count(), 3, "{lines:?}");
+    let lines: Vec<csv::StringRecord> =
+        csv::Reader::from_path(ran.path("all.csv")).unwrap().records().flatten().collect();
+    assert_eq!(lines.iter().filter(|line| &line[5] == "measured" && &line[4] == "naive").count(), 4, "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line[5].starts_with("failed: ")).count(), 6, "{lines:?}");
 }
 
@@ -99,7 +101,11 @@ fn a_run_ends_when_its_time_is_up() {
     let ran = Ran::of(&format!("{SHAPE} --filter hanging --limit 300 --seconds 4 --json some.json"));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(begun.elapsed() < Duration::from_secs(60));
-    assert!(ran.stdout.contains("Incomplete: 2 of 2 configurations were not reached: the time was up"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Incomplete: 2 of 2 configurations were not reached: the time was up"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(ran.results("some.json")["runs"][0]["configurations"][0]["outcome"], "not_reached");
 }
 

@@ -42,7 +42,8 @@ fn table(run: &Run, ranking: &[&Entry]) -> String {
     for entry in ranking {
         let Some(sample) = entry.outcome.sample() else { continue };
         let (time, rate) = (sample.seconds(), sample.gflops(run.flops));
-        let row = [seconds(time.median), seconds(time.iqr), gflops(rate.median), format!("{:.1e}", sample.rel_err)];
+        let spread = if sample.seconds.len() > 1 { seconds(time.iqr) } else { "one call".to_owned() };
+        let row = [seconds(time.median), spread, gflops(rate.median), format!("{:.1e}", sample.rel_err)];
         let ratio = |name: &&str| entry.ratios.get(*name).map_or_else(|| "–".to_owned(), |r| format!("{r:.3}"));
         let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let cells = row.into_iter().chain(baselines.iter().map(ratio)).map(right);

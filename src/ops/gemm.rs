@@ -8,13 +8,7 @@ use dietcode_core::dynamic_kernel;
 
 /// C\[s\] = α · A\[s\] · B\[s\] + β · C\[s\] for every s.
 #[dynamic_kernel(config = "configs/gemm_nn.json")]
-pub fn gemm_nn(
-    alpha: f32,
-    a: &[[[f32; K]; M]; B],
-    b: &[[[f32; N]; K]; B],
-    beta: f32,
-    c: &mut [[[f32; N]; M]; B],
-) {
+pub fn gemm_nn(alpha: f32, a: &[[[f32; K]; M]; B], b: &[[[f32; N]; K]; B], beta: f32, c: &mut [[[f32; N]; M]; B]) {
     for s in 0..B {
         for i in 0..M {
             for j in 0..N {
@@ -32,13 +26,7 @@ pub fn gemm_nn(
 
 /// C\[s\] = α · A\[s\] · B\[s\]ᵀ + β · C\[s\] for every s.
 #[dynamic_kernel(config = "configs/gemm_nt.json")]
-pub fn gemm_nt(
-    alpha: f32,
-    a: &[[[f32; K]; M]; B],
-    b: &[[[f32; K]; N]; B],
-    beta: f32,
-    c: &mut [[[f32; N]; M]; B],
-) {
+pub fn gemm_nt(alpha: f32, a: &[[[f32; K]; M]; B], b: &[[[f32; K]; N]; B], beta: f32, c: &mut [[[f32; N]; M]; B]) {
     for s in 0..B {
         for i in 0..M {
             for j in 0..N {
@@ -56,13 +44,7 @@ pub fn gemm_nt(
 
 /// C\[s\] = α · A\[s\]ᵀ · B\[s\] + β · C\[s\] for every s.
 #[dynamic_kernel(config = "configs/gemm_tn.json")]
-pub fn gemm_tn(
-    alpha: f32,
-    a: &[[[f32; M]; K]; B],
-    b: &[[[f32; N]; K]; B],
-    beta: f32,
-    c: &mut [[[f32; N]; M]; B],
-) {
+pub fn gemm_tn(alpha: f32, a: &[[[f32; M]; K]; B], b: &[[[f32; N]; K]; B], beta: f32, c: &mut [[[f32; N]; M]; B]) {
     for s in 0..B {
         for i in 0..M {
             for j in 0..N {
@@ -80,13 +62,7 @@ pub fn gemm_tn(
 
 /// C\[s\] = α · A\[s\]ᵀ · B\[s\]ᵀ + β · C\[s\] for every s.
 #[dynamic_kernel(config = "configs/gemm_tt.json")]
-pub fn gemm_tt(
-    alpha: f32,
-    a: &[[[f32; M]; K]; B],
-    b: &[[[f32; K]; N]; B],
-    beta: f32,
-    c: &mut [[[f32; N]; M]; B],
-) {
+pub fn gemm_tt(alpha: f32, a: &[[[f32; M]; K]; B], b: &[[[f32; K]; N]; B], beta: f32, c: &mut [[[f32; N]; M]; B]) {
     for s in 0..B {
         for i in 0..M {
             for j in 0..N {
@@ -197,4 +173,3 @@ pub fn gemm_tt_interleaved(
         }
     }
 }
-

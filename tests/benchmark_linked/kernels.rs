@@ -57,7 +57,8 @@ pub(crate) static SET: Set = Set {
             parameters: r#"{"naive": [{"cache_line_size": [96]}]}"#,
             entries: &[],
         },
-        configuration!("last", 100, right, 0),
+        configuration!("held_up", 100, held_up, 0),
+        configuration!("last", 104, right, 0),
     ],
 };
 
@@ -100,6 +101,12 @@ tile!(slow, |_c, _n, _elements| sleep(Duration::from_millis(5)));
 tile!(beside, |c, _n, elements| {
     // SAFETY: none: the worker keeps memory there that tells.
     unsafe { *c.add(elements) = 1.0 }
+});
+tile!(held_up, |_c, _n, _elements| {
+    static CALLED: AtomicBool = AtomicBool::new(false);
+    if !CALLED.swap(true, Ordering::Relaxed) {
+        sleep(Duration::from_millis(500));
+    }
 });
 tile!(hanging_later, |_c, _n, _elements| {
     static CALLED: AtomicBool = AtomicBool::new(false);

@@ -80,7 +80,7 @@ pub struct Timing {
     pub rounds: usize,
     /// More, until each implementation has been timed for so long.
     pub seconds: f64,
-    /// An implementation whose first call takes longer than this is not called again: that call is its only sample.
+    /// An implementation whose first two calls take longer than this is not called again: the shorter is its only sample.
     pub slow_seconds: f64,
 }
 

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::dispatch::today;
-use dietcode::core::measure::{Summary, fresh_seed};
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
+use dietcode::core::measure::{Summary, fresh_seed};
 use dietcode::core::search::{CudaRecords, CudaTarget};
 use dietcode::core::target::cuda::ComputeCapability;
 use dietcode::{Error, ErrorKind, Result};

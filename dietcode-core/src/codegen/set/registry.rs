@@ -45,14 +45,15 @@ fn registry_def(set: &GeneratedSet<'_>) -> String {
     text
 }
 
-/// Which parameters a family has, family by family.
+/// Which parameters a family has, family by family; the sketches' own have none that are the same on all nests.
 fn parameters(set: &GeneratedSet<'_>) -> String {
     let families: BTreeMap<&str, Vec<&str>> = set
         .configurations
         .iter()
         .map(|Configuration { family, .. }| (family.family(), family.parameters().iter().map(|p| p.0).collect()))
         .collect();
-    families.iter().map(|(family, names)| format!(" *   {family}: {}\n", names.join(", "))).collect()
+    let named = families.iter().filter(|(_, names)| !names.is_empty());
+    named.map(|(family, names)| format!(" *   {family}: {}\n", names.join(", "))).collect()
 }
 
 /// A configuration's line, and comments on what is left out of it.

@@ -86,14 +86,20 @@ impl<W: Write> Worker<'_, W> {
         for (index, implementation) in job.implementations.iter().enumerate() {
             self.tell(&Event::Checking(index))?;
             let loaded = Callable::load(implementation, self.linked, &job.instance.shape, job.threads);
-            checked.push(loaded.and_then(|callable| check(callable, job, &mut prepared)));
+            let mut outcome = loaded.and_then(|callable| check(callable, job, &mut prepared));
+            if outcome.as_ref().is_ok_and(|checked| checked.first > job.timing.slow_seconds) {
+                // Perhaps something else ran meanwhile: only what is slow twice is slow.
+                self.tell(&Event::Checking(index))?;
+                outcome = outcome.and_then(|checked| checked.again(job, &mut prepared));
+            }
+            checked.push(outcome);
         }
         let (outcomes, disturbed) = self.time(job, &prepared, &checked)?;
         self.keep(prepared);
         Ok(Event::Measured { outcomes, disturbed })
     }
 
-    /// Rounds of all that passed; those whose only call was slow are measured already.
+    /// Rounds of all that passed; those that were slow are measured already.
     fn time(
         &mut self,
         job: &Job,
@@ -148,6 +154,14 @@ struct Checked {
     callable: Callable,
     first: f64,
     rel_err: f64,
+}
+
+impl Checked {
+    /// Checks it once more; the shorter call counts.
+    fn again(self, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
+        let second = check(self.callable, job, prepared)?;
+        Ok(Checked { first: second.first.min(self.first), ..second })
+    }
 }
 
 fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {

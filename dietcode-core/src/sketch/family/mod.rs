@@ -122,10 +122,14 @@ impl Family {
     }
 }
 
-/// Each parameter as a list with one value. Those with their default are missing, and so are they in the generator.
+/// Each parameter as a list with one value. What is empty is so by default, and is left out.
 fn lists_of_one(schedule: &impl Serialize) -> Value {
+    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
     match serde_json::to_value(schedule) {
-        Ok(Value::Object(parameters)) => parameters.into_iter().map(|(key, value)| (key, json!([value]))).collect(),
+        Ok(Value::Object(parameters)) => {
+            let said = parameters.into_iter().filter(|(_, value)| !is_empty(value));
+            said.map(|(key, value)| (key, json!([value]))).collect()
+        }
         _ => Value::Null,
     }
 }
