@@ -183,6 +183,59 @@ fn what_does_not_fit_together_is_not_merged() {
         let words = if key == "/runs/0/beta" { "b.json odd.json" } else { "odd.json" };
         place.refused(&format!("{words} -o {TUNED}"), sentence);
     }
+    for (key, value, sentence) in [
+        ("flops", Value::from(-1.0), "runs[0].flops: found -1, expected how many operations"),
+        ("threads", Value::from(1_u64 << 40), "runs[0].threads: found 1099511627776, expected at most"),
+        ("shape/M", Value::from(1_u64 << 31), "runs[0].shape.M: found 2147483648, expected 1 to 2147483647"),
+        ("configurations/0/name", Value::from("fast"), "runs[0].configurations[0].name: found `fast`, expected `"),
+        ("baselines/0/outcome/measured/seconds", Value::from([-1.0]), "seconds: found -1e0, expected seconds greater"),
+        ("baselines/0/outcome/measured/seconds", Value::Array(Vec::new()), "seconds: found an empty array, expected"),
+    ] {
+        let key = format!("/runs/0/{key}");
+        place.altered("odd.json", |results| *results.pointer_mut(&key).unwrap() = value.clone());
+        place.refused(&format!("odd.json -o {TUNED}"), sentence);
+    }
+    place.altered("odd.json", |results| {
+        let local = results["runs"][0]["configurations"].as_array_mut().unwrap();
+        local.iter_mut().find(|entry| entry["parameters"]["family"] == "local").unwrap()["parameters"]["wg_rows"] = 0.into();
+    });
+    place.refused(&format!("odd.json -o {TUNED}"), "parameters: found some of no configuration of `local`, expected");
+    place.refused(&format!("configs -o {TUNED}"), "configs: is not a file");
     place.altered("odd.json", |results| results["machine"]["cpu"] = "an abacus".into());
     place.refused(&format!("b.json odd.json -o {TUNED}"), "as in b.json");
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = |options: &str, sentence: &str| {
+        let output = run(NT, folder.path(), &format!("9 8 7 1 1 {options}"));
+        assert_eq!(output.status.code(), Some(2), "{options}: {}", stderr(&output));
+        assert!(stderr(&output).contains(sentence), "{options}: {}", stderr(&output));
+        assert!(stdout(&output).is_empty(), "{options}: {}", stdout(&output));
+    };
+    odd("--json none/a.json", "none/a.json: cannot be written");
+    odd("--csv .", "cannot be written");
+    odd("--json a --csv a", "--json and --csv name the same file");
+    #[cfg(target_os = "linux")]
+    {
+        odd("--csv /proc/a.csv", "expected a folder that files can be written to");
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        std::os::unix::net::UnixListener::bind(folder.path().join("sub/socket")).unwrap();
+        odd("--json sub/socket", "which is written whole or not at all");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().filter(|entry| !entry.as_ref().unwrap().path().is_dir()).count(), 0);
+}
+
+/// A terminal's Ctrl-C reaches the compiler that a run has started too.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_while_a_compiler_runs_is_no_fault_of_the_compiler() {
+    let folder = tempfile::tempdir().unwrap();
+    let cc = folder.path().join("cc");
+    fs::write(&cc, "#!/bin/sh\nmkdir \"$0.called\" && kill -INT $PPID\nsleep 1\nexit 1\n").unwrap();
+    fs::set_permissions(&cc, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = Command::new(NT).args(["9", "8", "7", "1", "1"]).env("CC", &cc).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "Not reached before the run was ended: gemm_nt\n", "{}", stderr(&output));
 }

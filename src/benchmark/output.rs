@@ -1,20 +1,26 @@
 //! The files that a run leaves: results as JSON, and a flat table.
 
-use std::path::Path;
 
 use super::arguments::Arguments;
-use super::results::{Outcome, Results, Run, write_whole};
+use super::results::{Outcome, Results, Run, folder, write_whole};
 use dietcode_core::{Error, ErrorKind, Result};
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
 pub(super) fn check(arguments: &Arguments) -> Result<()> {
     for path in arguments.json.iter().chain(&arguments.csv) {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if path.is_dir() || !folder.is_dir() {
-            let message =
-                format!("{}: cannot be written: expected the path of a file in a folder that is there", path.display());
-            return Err(Error::input(message));
+        let odd = |expected: &str| Error::input(format!("{}: cannot be written: expected {expected}", path.display()));
+        let folder = folder(path);
+        if path.file_name().is_none() || !folder.is_dir() {
+            return Err(odd("the path of a file in a folder that is there"));
         }
+        // The file takes the place of what is there, which must not be a folder, a device, or the end of a pipe.
+        if path.exists() && !path.is_file() {
+            return Err(odd("the path of a file, which is written whole or not at all"));
+        }
+        tempfile::tempfile_in(folder).map_err(|e| odd("a folder that files can be written to").caused_by(e))?;
+    }
+    if arguments.json.is_some() && arguments.json == arguments.csv {
+        return Err(Error::input("--json and --csv name the same file, expected two: the second would replace the first"));
     }
     Ok(())
 }

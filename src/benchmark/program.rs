@@ -87,7 +87,11 @@ fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
     let interrupt = Interrupt::new(&STOP, arguments.seconds);
     let mut results: Option<Results> = None;
     for problem in problems.iter().take_while(|_| !interrupt.is_due()) {
-        let (machine, run) = one(program, problem, arguments, interrupt)?;
+        let (machine, run) = match one(program, problem, arguments, interrupt) {
+            // An interrupt from a terminal ends also the compiler that a product waits for, which is no fault of it.
+            Err(_) if interrupt.is_asked_for() => break,
+            measured => measured?,
+        };
         print(&table::text(&run, arguments.top))?;
         let all = results.get_or_insert_with(|| empty(program, machine));
         all.runs.push(run);

@@ -43,16 +43,18 @@ impl Progress {
         let best = configurations.iter().filter_map(|entry| Some((entry.outcome.seconds()?, &entry.name)));
         let best = best.min_by(|(a, _), (b, _)| a.total_cmp(b));
         let failed = configurations.iter().filter(|entry| matches!(entry.outcome, Outcome::Failed(_))).count();
-        let failed = if failed == 0 { String::new() } else { format!(", {failed} failed") };
-        let best = best.map_or_else(String::new, |(time, name)| format!("best so far {name}, {}", seconds(time)));
+        let failed = (failed > 0).then(|| format!("{failed} failed"));
+        let best = best.map(|(time, name)| format!("best so far {name}, {}", seconds(time)));
+        let told: Vec<String> = best.into_iter().chain(failed).collect();
         match &self.bar {
             Some(bar) => {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
-                bar.set_message(best + &failed);
+                bar.set_message(told.join(", "));
             }
             None if done == of || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) => {
-                eprintln!("measuring: {done} of {of} configurations, {best}{failed}");
+                let count = format!("{done} of {of} configurations");
+                eprintln!("measuring: {}", [vec![count], told].concat().join(", "));
                 self.last_line = Some(Instant::now());
             }
             None => {}

@@ -2,8 +2,11 @@
 //!
 //! `dietcode merge` reads it. The version is that of the format: a file of another one is refused, not guessed at.
 
+mod plausible;
+
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use dietcode_core::measure::cuda::DeviceFacts;
@@ -15,6 +18,9 @@ use dietcode_core::{Error, ErrorKind, Result};
 
 /// The version of the format.
 pub const FORMAT: u32 = 1;
+
+/// The largest file that is read: a thousand repeats of thousands of configurations.
+const MAX_BYTES: u64 = 256 << 20;
 
 /// A file of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -182,21 +188,25 @@ impl Results {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if it cannot be read, is no file of results, or is of another version.
+    /// [`ErrorKind::Input`] if it cannot be read, is no file of results, is of another version, or has figures or parameters
+    /// that no run has.
     pub fn read(path: &Path) -> Result<Results> {
         let shown = path.display();
-        let text = std::fs::read(path).map_err(|e| Error::input(format!("{shown}: cannot be read")).caused_by(e))?;
+        let text = read(path)?;
         let odd = |e| {
             let expected = "expected a file that `tune_nt --json` or one of its kind has written";
             Error::input(format!("{shown}: is no file of results, {expected}")).caused_by(e)
         };
         let value: serde_json::Value = serde_json::from_slice(&text).map_err(odd)?;
-        match value.get("format").and_then(serde_json::Value::as_u64) {
-            Some(format) if format != u64::from(FORMAT) => Err(Error::input(format!(
+        let format = value.get("format").and_then(serde_json::Value::as_u64);
+        if let Some(format) = format.filter(|format| *format != u64::from(FORMAT)) {
+            return Err(Error::input(format!(
                 "{shown}: found results of format {format}, expected {FORMAT}; measure again with this version"
-            ))),
-            _ => serde_json::from_slice(&text).map_err(odd),
+            )));
         }
+        let results: Results = serde_json::from_slice(&text).map_err(odd)?;
+        plausible::check(&results).map_err(|why| Error::input(format!("{shown}: {why}; measure again")))?;
+        Ok(results)
     }
 
     /// Writes the file whole or not at all.
@@ -209,18 +219,37 @@ impl Results {
     }
 }
 
+/// The bytes of a file; nobody waits for a pipe, or for what has no end.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let error = |message: &str| Error::input(format!("{}: {message}", path.display()));
+    let unreadable = |e| error("cannot be read").caused_by(e);
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(error("is not a file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(error(&format!("is larger than {} MiB, which no file of results is", MAX_BYTES >> 20)));
+    }
+    Ok(bytes)
+}
+
 /// Writes a file so that there is all of it or, if that fails, what was there before.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     // Results are for everybody to read, not for their writer alone like other temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let written = builder.tempfile_in(folder).and_then(|mut file| {
+    let written = builder.tempfile_in(folder(path)).and_then(|mut file| {
         file.write_all(bytes)?;
         Ok(file.persist(path)?)
     });
     written.map(drop).map_err(|e| unwritable(path, e))
+}
+
+/// The folder that a file is in, or is to be in.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Error {

@@ -56,19 +56,22 @@ pub(super) fn run(
     let repeats = Repeats { reps, slow_seconds };
     let waiting: Vec<usize> =
         (0..configurations.len()).filter(|at| configurations[*at].outcome == Outcome::NotReached).collect();
-    let mut done = 0;
     for group in waiting.chunks(together(took)) {
         if interrupt.is_due() {
             break;
         }
         measure(bench, &mut configurations, group, &beside, repeats)?;
-        done += group.len();
-        progress.measured(done, waiting.len(), &configurations);
+        progress.measured(waiting.len() - not_reached(&waiting, &configurations), waiting.len(), &configurations);
     }
-    let left = waiting.iter().filter(|at| configurations[**at].outcome == Outcome::NotReached).count();
+    let left = not_reached(&waiting, &configurations);
     let why = if interrupt.is_asked_for() { "the run was interrupted" } else { "the time was up" };
     let stopped = (left > 0).then(|| format!("{left} of {} configurations were not reached: {why}", waiting.len()));
     Ok(Rounds { baselines, configurations, stopped })
+}
+
+/// How many of these nothing is known of.
+fn not_reached(of: &[usize], configurations: &[Entry]) -> usize {
+    of.iter().filter(|at| configurations[**at].outcome == Outcome::NotReached).count()
 }
 
 /// A baseline that passed: it is measured again in each group.

@@ -6,7 +6,7 @@ use dietcode::benchmark::results::Run;
 use dietcode::core::dispatch::Seen;
 use dietcode::core::measure::Summary;
 use dietcode::core::search::Point;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use super::sources::Sources;
 
@@ -46,8 +46,7 @@ impl<S: PartialEq> Table<S> {
         for entry in entries.filter(|entry| entry.outcome.sample().is_some()) {
             if !self.places.contains_key(&entry.name) {
                 let (schedule, name) = make(&entry.parameters).map_err(|why| {
-                    let message = format!("`{}` was measured, but it cannot be made here: {why}", entry.name);
-                    Error::new(ErrorKind::Check, message)
+                    Error::input(format!("`{}` was measured, but it cannot be made here: {why}", entry.name))
                 })?;
                 self.add(schedule, name, &entry.name);
             }
