@@ -197,7 +197,8 @@ fn what_does_not_fit_together_is_not_merged() {
     }
     place.altered("odd.json", |results| {
         let local = results["runs"][0]["configurations"].as_array_mut().unwrap();
-        local.iter_mut().find(|entry| entry["parameters"]["family"] == "local").unwrap()["parameters"]["wg_rows"] = 0.into();
+        local.iter_mut().find(|entry| entry["parameters"]["family"] == "local").unwrap()["parameters"]["wg_rows"] =
+            0.into();
     });
     place.refused(&format!("odd.json -o {TUNED}"), "parameters: found some of no configuration of `local`, expected");
     place.refused(&format!("configs -o {TUNED}"), "configs: is not a file");
@@ -224,7 +225,10 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
         std::os::unix::net::UnixListener::bind(folder.path().join("sub/socket")).unwrap();
         odd("--json sub/socket", "which is written whole or not at all");
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().filter(|entry| !entry.as_ref().unwrap().path().is_dir()).count(), 0);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().filter(|entry| !entry.as_ref().unwrap().path().is_dir()).count(),
+        0
+    );
 }
 
 /// A terminal's Ctrl-C reaches the compiler that a run has started too.

@@ -1,6 +1,5 @@
 //! The files that a run leaves: results as JSON, and a flat table.
 
-
 use super::arguments::Arguments;
 use super::results::{Outcome, Results, Run, folder, write_whole};
 use dietcode_core::{Error, ErrorKind, Result};
@@ -20,7 +19,9 @@ pub(super) fn check(arguments: &Arguments) -> Result<()> {
         tempfile::tempfile_in(folder).map_err(|e| odd("a folder that files can be written to").caused_by(e))?;
     }
     if arguments.json.is_some() && arguments.json == arguments.csv {
-        return Err(Error::input("--json and --csv name the same file, expected two: the second would replace the first"));
+        return Err(Error::input(
+            "--json and --csv name the same file, expected two: the second would replace the first",
+        ));
     }
     Ok(())
 }

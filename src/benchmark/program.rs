@@ -194,12 +194,17 @@ fn check_filter(set: &Set, filter: &[String]) -> Result<()> {
     if set.configurations.iter().any(|configuration| is_wanted(configuration, filter)) {
         return Ok(());
     }
-    let example = set.configurations.first().map_or_else(String::new, |first| format!(", such as `{}`", first.name));
+    let Some(first) = set.configurations.first() else {
+        let message =
+            format!("no configuration of {} serves a product on what it was built for; build another set", set.config);
+        return Err(Error::new(ErrorKind::Unavailable, message));
+    };
     let (found, count) = (filter.join("`, `"), set.configurations.len());
     Err(Error::input(format!(
-        "--filter: found `{}`, expected a part of a name; the set {} has {count} configurations{example}",
+        "--filter: found `{}`, expected a part of a name; the set {} has {count} configurations, such as `{}`",
         found.escape_debug(),
-        set.config
+        set.config,
+        first.name
     )))
 }
 
@@ -234,5 +239,18 @@ fn print(text: &str) -> Result<()> {
             Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_without_configurations_is_no_fault_of_a_filter() {
+        let set = Set { config: "configs/x.json", cpu: Ok(()), cuda: Ok(()), cuda_host: Ok(()), configurations: &[] };
+        let error = check_filter(&set, &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().starts_with("no configuration of configs/x.json serves a product"), "{error}");
     }
 }

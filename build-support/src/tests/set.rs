@@ -170,6 +170,18 @@ fn the_output_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn the_reasons_for_what_is_left_out_stand_where_the_warning_says() {
+    let mut package = package();
+    package.targets = Some("cuda-host".to_owned());
+    package.write("configs/wide.json", SET.replace("[8, 8]", "[64, 64]"));
+    package.config = Some("configs/wide.json".into());
+    let lines = package.build_with(with_set()).unwrap();
+    assert!(warning(&lines).contains("1 of 3 serve no kernel on CUDA devices"), "{lines:#?}");
+    let list = String::from_utf8(package.generated()["dietcode-set/registry.def"].clone()).unwrap();
+    assert!(list.contains("/* not on cuda: non_local_i4x4_w64x64_v4_partial, product: "), "{list}");
+}
+
+#[test]
 fn without_nvcc_devices_are_left_out_with_one_warning() {
     let mut package = package();
     package.nvcc = Some("/no/such/nvcc".into());

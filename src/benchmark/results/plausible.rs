@@ -43,7 +43,10 @@ fn check_parameters(name: &str, parameters: &Family) -> Result<(), String> {
     if name == expected {
         return Ok(());
     }
-    Err(format!("name: found `{}`, expected `{expected}`, which is what its parameters are called", name.escape_debug()))
+    Err(format!(
+        "name: found `{}`, expected `{expected}`, which is what its parameters are called",
+        name.escape_debug()
+    ))
 }
 
 /// Repeats that took some time.

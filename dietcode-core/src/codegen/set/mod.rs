@@ -110,11 +110,13 @@ impl<'a> GeneratedSet<'a> {
         Ok(GeneratedSet { config: config.to_owned(), defs, configurations, host: targets.host })
     }
 
-    /// The files for the CPU as (name, text), but for `registry.rs`; none if nothing is for the CPU.
+    /// The files for the CPU as (name, text), but for `registry.rs`; if nothing is for the CPU, the list at most, which says
+    /// why something is left out.
     pub fn cpu_files(&self) -> Vec<(String, String)> {
         let units: Vec<&CpuUnit> = self.cpu_units().collect();
         if units.is_empty() {
-            return Vec::new();
+            let left_out = |all: &Configuration| !all.cpu.left_out.is_empty() || !all.cuda.left_out.is_empty();
+            return self.configurations.iter().any(left_out).then(|| registry::list(self)).into_iter().collect();
         }
         let mut files = registry::files(self);
         files.extend(units.iter().map(|unit| (format!("{}.c", unit.name), unit.source.clone())));

@@ -14,9 +14,14 @@ pub(super) fn files(set: &GeneratedSet<'_>) -> Vec<(String, String)> {
     vec![
         ("dietcode.h".to_owned(), DIETCODE_H.to_owned()),
         ("cpu_features.h".to_owned(), cpu_features_h()),
-        ("registry.def".to_owned(), registry_def(set)),
+        list(set),
         ("registry.c".to_owned(), registry_c(set)),
     ]
+}
+
+/// The list of them, with the reasons for what is not in it.
+pub(super) fn list(set: &GeneratedSet<'_>) -> (String, String) {
+    ("registry.def".to_owned(), registry_def(set))
 }
 
 /// The symbol of the table, told apart by what stands in it.
