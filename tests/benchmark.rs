@@ -243,3 +243,16 @@ fn an_interrupt_while_a_compiler_runs_is_no_fault_of_the_compiler() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "Not reached before the run was ended: gemm_nt\n", "{}", stderr(&output));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_goes_on_where_nobody_reads_of_its_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/gemm_nt_interleaved.json");
+    let config = config.to_str().unwrap();
+    for (program, words) in [(NT, &["9", "8", "7", "1", "1"][..]), (DIETCODE, &["emit", config, "-o", "out"])] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = Command::new(program).args(words).current_dir(folder.path()).stderr(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stdout(&output));
+    }
+}

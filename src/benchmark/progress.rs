@@ -1,6 +1,6 @@
 //! How far a run has come: a bar on a terminal, now and then a line elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -54,7 +54,7 @@ impl Progress {
             }
             None if done == of || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) => {
                 let count = format!("{done} of {of} configurations");
-                eprintln!("measuring: {}", [vec![count], told].concat().join(", "));
+                tell(&format!("measuring: {}", [vec![count], told].concat().join(", ")));
                 self.last_line = Some(Instant::now());
             }
             None => {}
@@ -65,9 +65,14 @@ impl Progress {
     pub(super) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => tell(text),
         }
     }
+}
+
+/// Whoever reads may have gone; the run goes on.
+fn tell(line: &str) {
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 impl Drop for Progress {

@@ -10,11 +10,11 @@ use dietcode::core::measure::{Baselines, Comparison, Contestant, Implementation,
 use dietcode::core::search::Point;
 use dietcode::{Error, ErrorKind, Result};
 
-use super::print;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
 use super::tune::thread_count;
+use super::{print, tell};
 
 /// Measures the kernel at any shapes, tuned or not, beside other implementations.
 ///
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.files.check()?;
     let mut lab = setup.lab(arguments.seed)?;
     let winners = Winners::load(&setup.config, &setup.def, lab.target()).unwrap_or_else(|miss| {
-        eprintln!("warning: measuring the default micro-kernel: {miss}");
+        tell(&format!("warning: measuring the default micro-kernel: {miss}"));
         Winners::default_for(&setup.def, lab.target())
     });
     let own = dispatched(&lab, &winners)?;
@@ -131,7 +131,7 @@ fn wanted(arguments: &Arguments, name: &str) -> bool {
 fn complain(point: &Point, comparison: &Comparison) {
     for standing in &comparison.standings {
         if let Err(failure) = &standing.outcome {
-            eprintln!("{} at {} on {} threads {failure}", standing.name, wkl_text(&point.wkl), comparison.threads);
+            tell(&format!("{} at {} on {} threads {failure}", standing.name, wkl_text(&point.wkl), comparison.threads));
         }
     }
 }

@@ -6,6 +6,7 @@ use dietcode::core::dispatch::cuda::{Candidate, Choice, Selection};
 use dietcode::core::target::cuda::{ComputeCapability, Nvcc};
 
 use super::setup::Setup;
+use super::tell;
 
 /// Where a config names no device: what the emulated one is dispatched as.
 const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
@@ -17,11 +18,11 @@ pub(crate) fn choice(setup: &Setup) -> Result<Choice> {
     let version = nvcc.as_ref().ok().map(Nvcc::version);
     let mut selection = Selection::new(&setup.def, Some(&setup.config), &capabilities, version)?;
     for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
-        eprintln!("warning: choosing by the model: {miss}");
+        tell(&format!("warning: choosing by the model: {miss}"));
     }
     match &nvcc {
         Ok(nvcc) => compile(&mut selection, nvcc)?,
-        Err(error) => eprintln!("warning: choosing by estimates: {error}"),
+        Err(error) => tell(&format!("warning: choosing by estimates: {error}")),
     }
     Ok(selection.conclude())
 }

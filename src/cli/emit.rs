@@ -12,7 +12,7 @@ use dietcode::core::target::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
 
 use super::setup::Setup;
-use super::{cuda, print};
+use super::{cuda, print, tell};
 
 /// Writes the files that a build script would generate and compile: a C file for each micro-kernel, the registry that
 /// joins them, and the dispatcher; for CUDA a folder with a .cu file for each micro-kernel, and why these were chosen. Of a
@@ -103,7 +103,7 @@ fn cpu_files(setup: &Setup, cuda: &str) -> Result<Vec<(String, String)>> {
     let Setup { config, def, .. } = setup;
     let target = CpuTarget::detect(&config.cpu.march)?;
     let winners = Winners::load(config, def, &target).unwrap_or_else(|miss| {
-        eprintln!("warning: emitting the default micro-kernel: {miss}");
+        tell(&format!("warning: emitting the default micro-kernel: {miss}"));
         Winners::default_for(def, &target)
     });
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(def, tiled, &target));

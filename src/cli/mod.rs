@@ -113,6 +113,11 @@ fn status(error: &Error) -> u8 {
     }
 }
 
+/// A line for people, beside what the command prints. Whoever reads may have gone; the work goes on.
+fn tell(line: &str) {
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
+
 /// Writes to standard output; a reader that went away, such as `head`, is no error.
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use dietcode::core::search::{Event, Phase};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::tell;
+
 /// Shows the events of a search on standard error.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
@@ -52,7 +54,7 @@ impl Progress {
                 bar.set_position(done as u64);
                 bar.set_message("instances measured beside the baselines");
             }
-            None => eprintln!("comparing: {done} of {of} instances measured beside the baselines"),
+            None => tell(&format!("comparing: {done} of {of} instances measured beside the baselines")),
         }
     }
 
@@ -65,7 +67,7 @@ impl Progress {
                 bar.set_position(done as u64);
                 bar.set_message("micro-kernels");
             }
-            None if done == of || done.is_multiple_of(50) => eprintln!("{what}: {done} of {of} micro-kernels"),
+            None if done == of || done.is_multiple_of(50) => tell(&format!("{what}: {done} of {of} micro-kernels")),
             None => {}
         }
     }
@@ -74,7 +76,7 @@ impl Progress {
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => tell(text),
         }
     }
 
@@ -98,7 +100,7 @@ impl Progress {
             bar.set_position(done as u64);
             bar.set_message(message.to_owned());
         } else if entered || done == of || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
-            eprintln!("{prefix}: {done} of {of} {what}, {message}");
+            tell(&format!("{prefix}: {done} of {of} {what}, {message}"));
             self.last_line = Some(Instant::now());
         }
     }

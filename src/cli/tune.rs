@@ -8,11 +8,11 @@ use dietcode::core::measure::{Baselines, Lab};
 use dietcode::core::search::{Budget, Database, Point, Space, Tuning, search};
 use dietcode::{Error, ErrorKind, Result};
 
-use super::print;
 use super::progress::Progress;
 use super::report::{Report, ReportFiles, check_writable};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
+use super::{print, tell};
 
 /// Finds the micro-kernels that are fastest on this machine, and writes them beside the config.
 ///
@@ -187,7 +187,7 @@ pub(super) fn stop_on_interrupt() -> Result<()> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nfinishing what is being measured; press Ctrl-C again to leave at once");
+        tell("\nfinishing what is being measured; press Ctrl-C again to leave at once");
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
 }

@@ -10,9 +10,9 @@ use dietcode::{Error, ErrorKind, Result};
 
 use super::plan::Plan;
 use super::problems::Size;
-use crate::cli::print;
 use crate::cli::progress::Progress;
 use crate::cli::tune::{STOP, stop_on_interrupt};
+use crate::cli::{print, tell};
 
 /// Compiles, with nvcc, every micro-kernel that gpu-check would, for a machine that has a GPU but no compiler.
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Ok((source, compiled, made)) => images.add(&source, &compiled, made)?,
             Err(failure) => {
                 failed += 1;
-                eprintln!("{}: a micro-kernel {failure}", plan.defs[*def].name);
+                tell(&format!("{}: a micro-kernel {failure}", plan.defs[*def].name));
             }
         }
     }

@@ -11,6 +11,7 @@ use dietcode::{Error, Result};
 
 use super::Target;
 use crate::cli::setup::Setup;
+use crate::cli::tell;
 
 /// Results that fit together.
 pub(super) struct Sources {
@@ -62,7 +63,7 @@ impl Sources {
                     )));
                 }
                 if let Some(why) = &run.stopped {
-                    eprintln!("warning: {}: {why}", path.display());
+                    tell(&format!("warning: {}: {why}", path.display()));
                 }
                 match instances.iter_mut().find(|(other, _)| other.instance.shape == point.instance.shape) {
                     Some((_, runs)) => runs.push(run.clone()),
