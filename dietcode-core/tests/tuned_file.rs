@@ -186,7 +186,17 @@ fn what_cannot_be_read_is_a_miss() {
     assert_eq!(message(&path), "it is larger than 16 MiB");
     let directory = folder.path().join("d");
     fs::create_dir(&directory).unwrap();
-    assert!(load(&directory).unwrap_err().to_string().contains("it cannot be read"));
+    assert!(load(&directory).unwrap_err().to_string().contains("it is not a file"));
+}
+
+/// Opening a pipe would wait for somebody who writes.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(load(&pipe).unwrap_err().to_string().contains("it is not a file"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::Layout;
 /// Tries every configuration of the built-in set on C = α · op(A) · op(B) + β · C, and says which is best.
 ///
 /// First the system's BLAS is timed (cuBLAS on a GPU) and what a call of the kernel runs today, then every configuration. Each
-/// is checked before it is timed, in a process of its own: one that crashes, hangs or is wrong is listed as such, and the run
+/// is checked before it is timed, in a worker process: one that crashes, hangs or is wrong is listed as such, and the run
 /// goes on. Ctrl-C prints what is known so far.
 #[derive(Debug, Parser)]
 #[command(

@@ -65,8 +65,12 @@ impl KernelSource {
     /// The annotated function.
     pub(super) fn find(&self, places: &KernelPlaces) -> Result<KernelDef> {
         let source = self.source.display();
-        let text = fs::read_to_string(&self.source)
-            .map_err(|e| Error::input(format!("{}: {source} cannot be read", places.source)).caused_by(e))?;
+        let unreadable = |e| Error::input(format!("{}: {source} cannot be read", places.source)).caused_by(e);
+        // Nobody waits for the other end of a pipe, or for the end of a device.
+        if !fs::metadata(&self.source).map_err(unreadable)?.is_file() {
+            return Err(Error::input(format!("{}: {source} is not a file", places.source)));
+        }
+        let text = fs::read_to_string(&self.source).map_err(unreadable)?;
         let placed = |problems: Errors| {
             let line = |(line, column, sentence)| format!("{source}:{line}:{column}: {sentence}");
             Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))

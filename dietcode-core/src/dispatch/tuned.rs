@@ -264,11 +264,14 @@ fn check_tree(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Re
 /// The text, nothing if there is no such file, or why it cannot be had.
 fn read(path: &Path) -> Result<Option<String>, String> {
     let why = |e: std::io::Error| format!("it cannot be read: {e}");
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
+    // Nobody waits for the other end of a pipe.
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        Ok(_) => return Err("it is not a file".to_owned()),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(why(e)),
-    };
+    }
+    let file = fs::File::open(path).map_err(why)?;
     let mut text = String::new();
     match file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(why)? as u64 {
         ..=MAX_BYTES => Ok(Some(text)),

@@ -224,5 +224,9 @@ fn files_that_cannot_be_read() {
     assert_eq!(error(&large), format!("{}: is larger than 16 MiB, the largest config there can be", large.display()));
     let good = folder.path().join("good.json");
     fs::write(&good, SMALL).unwrap();
-    assert_eq!(Config::read(&good).unwrap().kernel.source, folder.path().join("ops.rs"));
+    let config = Config::read(&good).unwrap();
+    assert_eq!(config.kernel.source, folder.path().join("ops.rs"));
+    fs::create_dir(folder.path().join("ops.rs")).unwrap();
+    let error = config.kernel_def().unwrap_err().to_string();
+    assert!(error.contains("key `kernel.source`: ") && error.ends_with("ops.rs is not a file"), "{error}");
 }
