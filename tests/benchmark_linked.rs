@@ -74,6 +74,7 @@ fn each_fails_with_its_reason_and_the_run_goes_on() {
         assert_eq!(measured["seconds"].as_array().unwrap().len(), 3, "{name}: {measured}");
         assert!(measured["rel_err"].as_f64().unwrap() < 1e-5);
     }
+    assert!(ran.stdout.contains("\ndispatched (") && ran.stdout.contains("): "), "{}", ran.stdout);
     assert_eq!((&run["threads"], &run["reps"], &run["stopped"]), (&json("2"), &json("3"), &json("null")));
     let at = |name: &str| ran.stdout.find(&format!("│ {name} ")).unwrap_or_else(|| panic!("{name}: {}", ran.stdout));
     assert!(at("slow") < at("right").min(at("last")), "the worst comes first: {}", ran.stdout);
@@ -160,7 +161,7 @@ fn targets_that_were_not_built_say_how_to() {
         let ran = Ran::of(&format!("{SHAPE} --target {target}"));
         assert_eq!(ran.status, 3);
         assert!(ran.stderr.contains("left out by hand"), "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("DIETCODE_TARGETS={target} ")), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("DIETCODE_TARGETS=cpu,{target} ")), "{}", ran.stderr);
     }
     // Help is there whatever was built.
     let help = Command::new(std::env::current_exe().unwrap()).args(arguments("1 --help")).output().unwrap();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::results::{Baseline, Entry, Outcome};
-use super::table::{figures, seconds};
+use super::table::{baseline_line, seconds};
 
 /// Shows a run on standard error.
 pub(super) struct Progress {
@@ -33,8 +33,7 @@ impl Progress {
     /// Says how fast the baselines are.
     pub(super) fn baselines(&self, baselines: &[Baseline]) {
         for baseline in baselines {
-            let micro_kernel = baseline.micro_kernel.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
-            self.say(&format!("{}{micro_kernel}: {}", baseline.name, figures(&baseline.outcome, self.flops)));
+            self.say(&baseline_line(baseline, self.flops));
         }
     }
 

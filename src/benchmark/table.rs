@@ -3,7 +3,7 @@
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use super::results::{Entry, Outcome, Run};
+use super::results::{Baseline, Entry, Outcome, Run};
 use super::winner;
 
 /// The text of a run; only the best so many if a number is given.
@@ -18,6 +18,7 @@ pub(super) fn text(run: &Run, top: Option<usize>) -> String {
         run.beta,
         run.reps
     )];
+    parts.extend(run.baselines.iter().map(|baseline| format!("{}\n", baseline_line(baseline, run.flops))));
     let ranking = run.ranking();
     let shown = top.unwrap_or(ranking.len()).min(ranking.len());
     parts.push(table(run, &ranking[ranking.len() - shown..]));
@@ -28,6 +29,12 @@ pub(super) fn text(run: &Run, top: Option<usize>) -> String {
     parts.extend(run.stopped.iter().map(|why| format!("Incomplete: {why}.\n")));
     parts.push(ranking.last().map_or_else(|| "No configuration was measured.\n".to_owned(), |best| won(run, best)));
     parts.concat()
+}
+
+/// A baseline with its figures, and the micro-kernel that a call runs today.
+pub(super) fn baseline_line(baseline: &Baseline, flops: f64) -> String {
+    let micro_kernel = baseline.micro_kernel.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    format!("{}{micro_kernel}: {}", baseline.name, figures(&baseline.outcome, flops))
 }
 
 fn table(run: &Run, ranking: &[&Entry]) -> String {
