@@ -289,8 +289,11 @@ impl<'a> Builder<'a> {
                 };
                 let so_far = Expr::Load(buffer.clone(), index.clone());
                 let wait = |value: Expr| match self.sums {
-                    // It has a place also for what lies outside of the output.
-                    Some(_) => over(Stmt::Store { buffer: buffer.clone(), index: index.clone(), value }),
+                    // It has a place also for what lies outside of the output, where tensors have no elements to start with.
+                    Some(_) => {
+                        let guards = if reads_tensor(&value) { self.spatial_guards() } else { Expr::Int(1) };
+                        over(Stmt::if_(guards, Stmt::Store { buffer: buffer.clone(), index: index.clone(), value }))
+                    }
                     None => store(value),
                 };
                 let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), wait(plus(start)));
@@ -344,6 +347,14 @@ fn reads(e: &Expr, tensor: &Arc<Buffer>) -> bool {
     found
 }
 
+fn reads_tensor(e: &Expr) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| {
+        found |= matches!(e, Expr::Load(buffer, _) if buffer.scope == Scope::Global && !buffer.is_scalar())
+    });
+    found
+}
+
 fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {
     (depth..schedule.loops.len()).filter(|&at| schedule.loops[at].role == Role::Spatial).collect()
 }
@@ -376,4 +387,34 @@ fn if_else(condition: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
         return then;
     }
     Stmt::IfThenElse { condition: condition.clone(), then: Box::new(then), otherwise: Some(Box::new(otherwise)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend;
+    use crate::schedule::Tail;
+
+    #[test]
+    fn sums_that_wait_in_a_panel_start_with_elements_that_exist() {
+        let text = "#[dynamic_kernel] fn f(x: &[[f32; K]; M], bias: &[f32; M], y: &mut [f32; M]) {
+            for i in 0..M { let mut acc = bias[i]; for k in 0..K { acc += x[i][k]; } y[i] = acc + y[i]; } }";
+        let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+        let program = frontend::program(&def);
+        let mut schedule = Schedule::new(&program, &program.blocks[0]);
+        let mut scheduled = || {
+            schedule.split("i", 4, Tail::Pad, ["i_0", "i_t"])?;
+            schedule.split("k", 8, Tail::Clip, ["k_0", "k_1"])?;
+            schedule.reorder(&["i_0", "k_0", "k_1", "i_t"])?;
+            let tile = schedule.cache_write()?;
+            schedule.compute_at(&tile, Some("k_0"))?;
+            schedule.decompose_reduction()
+        };
+        scheduled().expect("the schedule is legal");
+        let text = build(&schedule).expect("the schedule is complete").to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        let starts = lines.iter().position(|line| line.contains("y_sums[") && line.contains("= bias["));
+        let guard = lines[starts.unwrap_or_else(|| panic!("{text}")) - 1];
+        assert!(guard.trim_start().starts_with("if ") && guard.contains("< M"), "{text}");
+    }
 }

@@ -60,9 +60,12 @@ fn tiles(roles: &Roles, axes: &[Axis<'_>], steps: i64) -> Blocked {
     }
 }
 
-/// How many neighbours of an operand are read at once, where its tile has these sizes.
-fn vector(operand: &Operand, vectorization_size: i64, size: impl Fn(&str) -> i64) -> i64 {
-    operand.contiguous.as_ref().map_or(1, |along| lanes(vectorization_size, size(along)))
+/// How many neighbours of an operand are read at once, where its tile has these sizes. A tensor that is both operands is read
+/// in one way.
+fn vector(roles: &Roles, operand: &Operand, vectorization_size: i64, size: impl Fn(&str) -> i64) -> i64 {
+    let same = roles.operands.iter().filter(|other| other.name == operand.name);
+    let vectors = same.map(|same| same.contiguous.as_ref().map_or(1, |along| lanes(vectorization_size, size(along))));
+    vectors.min().unwrap_or(1)
 }
 
 /// How many neighbours a thread stores at once.
@@ -75,7 +78,7 @@ fn store(roles: &Roles, blocked: &Blocked, vectorization_size: i64) -> Count<1> 
 fn held(roles: &Roles, blocked: &Blocked, vectorization_size: i64) -> BTreeMap<String, i64> {
     let size =
         |name: &str| [&blocked.inner, &blocked.reduce].into_iter().find_map(|sizes| sizes.get(name)).map_or(1, |s| *s);
-    let load = |operand: &Operand| (operand.name.clone(), vector(operand, vectorization_size, size));
+    let load = |operand: &Operand| (operand.name.clone(), vector(roles, operand, vectorization_size, size));
     roles.operands.iter().map(load).collect()
 }
 
@@ -83,13 +86,7 @@ impl Local {
     fn on_gpu(&self, roles: &Roles) -> Result<Blocked, String> {
         let axes = [(&roles.rows, self.item_rows, self.wg_rows), (&roles.columns, self.item_cols, self.wg_cols)];
         let mut blocked = tiles(roles, &axes, elements(self.cache_line_size)?);
-        let flags = [self.no_bank_conflict_a, self.no_bank_conflict_b];
-        blocked.stage = roles
-            .operands
-            .iter()
-            .zip(flags)
-            .map(|(operand, apart)| self.stage(roles, &blocked, operand, apart))
-            .collect();
+        blocked.stage = roles.operands.iter().map(|operand| self.stage(roles, &blocked, operand)).collect();
         blocked.stages = Count(if self.double_buffer { 2 } else { 1 });
         blocked.store = store(roles, &blocked, self.vectorization_size);
         blocked.raster = self.raster(roles);
@@ -97,12 +94,20 @@ impl Local {
     }
 
     /// The sum's steps lie outside, so that a thread's operands are neighbours. Rows that are written by vectors are set
-    /// apart by one of these, others by an element.
-    fn stage(&self, roles: &Roles, blocked: &Blocked, operand: &Operand, apart: bool) -> (String, Stage) {
+    /// apart by one of these, others by an element. A tensor that is both operands has one stage.
+    fn stage(&self, roles: &Roles, blocked: &Blocked, operand: &Operand) -> (String, Stage) {
         let size = |name: &str| blocked.reduce.get(name).copied().unwrap_or_else(|| blocked.block_tile(name));
-        let vector = vector(operand, self.vectorization_size, size);
-        let along_rows = operand.contiguous.as_ref().is_some_and(|along| *along != roles.step);
-        let pad = match (apart, along_rows) {
+        let vector = vector(roles, operand, self.vectorization_size, size);
+        let flags = [self.no_bank_conflict_a, self.no_bank_conflict_b];
+        let same = || roles.operands.iter().zip(flags).filter(|(other, _)| other.name == operand.name);
+        // A block of one row has no other rows than those along the sum.
+        let is_one_row = |operand: &Operand| {
+            [&roles.rows, &roles.columns].into_iter().all(|name| !operand.moves(name) || blocked.block_tile(name) == 1)
+        };
+        let by_vectors = |operand: &Operand| {
+            operand.contiguous.as_ref().is_some_and(|along| *along != roles.step || is_one_row(operand))
+        };
+        let pad = match (same().any(|(_, apart)| apart), same().any(|(other, _)| by_vectors(other))) {
             (false, _) => 0,
             (true, true) => vector,
             (true, false) => 1,

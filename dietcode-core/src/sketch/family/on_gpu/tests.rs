@@ -66,3 +66,25 @@ fn what_does_not_fit_says_so_with_the_numbers() {
     assert_eq!(refused(&Family::Naive(Naive { cache_line_size: 4 })), "thread: a block has a single thread");
     assert_eq!(refused(&Family::Tiled(crate::sketch::Tiled::default())), "`tiled` is a schedule for a CPU");
 }
+
+/// A block of one column: the rows of its copy lie along the sum, and are read by vectors.
+#[test]
+fn a_block_of_one_column_has_a_padded_copy() {
+    let product = PRODUCT.replace("b: &[[f32; N]; K]", "b: &[[f32; K]; N]").replace("b[k][j]", "b[j][k]");
+    let one = Local { item_rows: 1, item_cols: 1, wg_rows: 16, wg_cols: 1, ..local() };
+    let expected = "blocked_t_i16_j1_r_i1_j1_k_k16_s_a4p1r_b4p4r_double2";
+    assert_eq!(name(&Family::Local(one), &product), expected);
+}
+
+/// A tensor times itself is read in one way, although it lies contiguous along the sum once, and once not.
+#[test]
+fn a_tensor_that_is_both_operands_is_read_by_vectors_that_suit_both() {
+    const SQUARE: &str = "#[dynamic_kernel] fn square(x: &[[f32; N]; N], c: &mut [[f32; N]; N]) {
+        for i in 0..N { for j in 0..N { for k in 0..N { c[i][j] += x[i][k] * x[k][j]; } } } }";
+    let partial = name(&non_local(4, 4, Vectorization::Partial), SQUARE);
+    assert_eq!(partial, "blocked_t_i8_j8_r_i4_j4_k_k1_load_x1");
+    let turned = SQUARE.replace("x[i][k] * x[k][j]", "x[k][i] * x[j][k]");
+    let padded = Local { no_bank_conflict_a: false, ..local() };
+    let expected = "blocked_t_i8_j16_r_i8_j4_k_k16_s_x4p4r_double2_store4";
+    assert_eq!(name(&Family::Local(padded), &turned), expected);
+}
