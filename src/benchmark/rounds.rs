@@ -4,7 +4,6 @@
 //! ratio.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use dietcode_core::Result;
 use dietcode_core::measure::{Failure, Interrupt, Sample};
@@ -13,7 +12,7 @@ use super::bench::{Bench, Contestant, DISPATCHED, Repeats};
 use super::progress::Progress;
 use super::results::{Baseline, Entry, Outcome};
 
-/// A group takes about so long, in seconds: so long one waits for news.
+/// The calls of a group take about so long, in seconds: so long one waits for news.
 const GROUP_SECONDS: f64 = 2.0;
 
 /// No group is larger. One that crashes costs the others of its group another check.
@@ -41,10 +40,8 @@ pub(super) fn run(
     interrupt: Interrupt,
     progress: &mut Progress,
 ) -> Result<Rounds> {
-    let begun = Instant::now();
     let (contestants, baselines) = baselines(bench, reps)?;
     progress.baselines(&baselines);
-    let took = begun.elapsed().as_secs_f64();
     let mut beside: Vec<Beside> = Vec::new();
     for (contestant, baseline) in contestants.into_iter().zip(&baselines) {
         if let Some(seconds) = baseline.outcome.seconds() {
@@ -56,7 +53,9 @@ pub(super) fn run(
     let repeats = Repeats { reps, slow_seconds };
     let waiting: Vec<usize> =
         (0..configurations.len()).filter(|at| configurations[*at].outcome == Outcome::NotReached).collect();
-    for group in waiting.chunks(together(took)) {
+    // What a library's threads do between its calls is waited for, and costs more than the calls: groups are large.
+    let slowest = beside.iter().map(|b| b.seconds).fold(0.0, f64::max);
+    for group in waiting.chunks(together(slowest * reps as f64)) {
         if interrupt.is_due() {
             break;
         }
@@ -82,7 +81,7 @@ struct Beside {
     seconds: f64,
 }
 
-/// How many configurations are measured at a time, if the baselines alone took so long.
+/// How many configurations are measured at a time, if the repeats of one take so long.
 fn together(seconds: f64) -> usize {
     ((GROUP_SECONDS / seconds.max(1e-3)) as usize).clamp(1, MOST_TOGETHER)
 }
