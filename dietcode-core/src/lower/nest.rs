@@ -350,7 +350,7 @@ fn reads(e: &Expr, tensor: &Arc<Buffer>) -> bool {
 fn reads_tensor(e: &Expr) -> bool {
     let mut found = false;
     e.visit(&mut |e| {
-        found |= matches!(e, Expr::Load(buffer, _) if buffer.scope == Scope::Global && !buffer.is_scalar())
+        found |= matches!(e, Expr::Load(buffer, _) if buffer.scope == Scope::Global && !buffer.is_scalar());
     });
     found
 }
