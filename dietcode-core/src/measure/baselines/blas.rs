@@ -111,7 +111,7 @@ impl Blas {
     ///
     /// # Safety
     ///
-    /// As [`Blas::run`]; the call was made of the product.
+    /// As `Blas::run`; the call was made of the product.
     unsafe fn multiply(&self, gemm: &Gemm, call: &Call, [alpha, beta]: [f32; 2], buffers: &[*mut c_void]) {
         gemm.for_each_product(|a, b, c| {
             let (a, b) = if call.swapped { (b, a) } else { (a, b) };
@@ -146,7 +146,7 @@ impl Gemm {
         })
     }
 
-    /// Whether `sgemm` takes copies of the matrices, see [`Blas::run`].
+    /// Whether `sgemm` takes copies of the matrices, see `Blas::run`.
     pub fn blas_can_on_copies(&self) -> bool {
         Copies::gemm(self).blas_can()
     }
