@@ -87,7 +87,8 @@ pub struct Region {
 }
 
 /// How a loop's iterations are carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ForKind {
     /// One after the other.
     Serial,

@@ -5,7 +5,8 @@ use crate::Result;
 use crate::ir::{Name, Scope};
 
 /// When a read is staged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Staging {
     /// Always: into a packed panel, in the order in which the tile reads it.
     Always,
@@ -19,7 +20,8 @@ pub enum Staging {
 }
 
 /// How a tile in shared memory is filled and laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SharedTile {
     /// How many neighbouring elements a thread copies at once.
     pub vector: i64,

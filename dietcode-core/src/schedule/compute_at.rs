@@ -1,8 +1,7 @@
 //! The primitive `compute_at`.
 
-use super::{Instruction, Schedule, legality};
+use super::{Instruction, Place, Schedule, legality};
 use crate::Result;
-use crate::ir::Name;
 
 impl Schedule {
     /// Places a stage inside of a loop, before what the loop holds (none: outside of all loops); TVM's and Halide's
@@ -31,7 +30,10 @@ impl Schedule {
         } else {
             return Err(crate::Error::input(format!("compute_at: there is no stage `{stage}`")));
         }
-        self.record(Instruction::ComputeAt { stage: stage.into(), at: at.map(Name::from) });
+        self.record(Instruction::ComputeAt {
+            stage: stage.into(),
+            at: at.map_or(Place::Root, |at| Place::Loop(at.into())),
+        });
         Ok(())
     }
 }

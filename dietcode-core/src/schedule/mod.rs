@@ -30,7 +30,7 @@ pub use pipeline::Pipeline;
 pub use rfactor::Combine;
 pub use split::Tail;
 pub use tensorize::MatrixUnit;
-pub use trace::Instruction;
+pub use trace::{Axis, Factor, Instruction, Level, Part, Place, Size, Trace};
 
 use crate::Error;
 use crate::ir::{Block, Expr, ForKind, Name, Program};

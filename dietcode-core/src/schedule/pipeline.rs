@@ -4,7 +4,8 @@ use super::{Instruction, Schedule, legality};
 use crate::Result;
 
 /// How the copies into shared memory, or into panels, overlap with the computation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pipeline {
     /// Two tiles: while one is read, the next is on its way to registers, and is stored after that.
     Registers,

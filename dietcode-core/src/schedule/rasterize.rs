@@ -1,6 +1,6 @@
 //! The primitive `rasterize`.
 
-use super::{Instruction, Relation, Schedule, legality};
+use super::{Instruction, Relation, Schedule, Size, legality};
 use crate::Result;
 
 impl Schedule {
@@ -27,7 +27,7 @@ impl Schedule {
                 *raster = Some(tile);
             }
         }
-        self.record(Instruction::Rasterize { name: name.into(), tile });
+        self.record(Instruction::Rasterize { name: name.into(), tile: tile.map(Size::from) });
         Ok(())
     }
 }

@@ -4,7 +4,8 @@ use super::{Instruction, Schedule, legality};
 use crate::Result;
 
 /// How the parts of a sum meet that different blocks of the grid compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Combine {
     /// Each part is stored; a second kernel adds them in order, so that the result has the same bits each time.
     Workspace,

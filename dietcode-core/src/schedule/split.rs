@@ -6,7 +6,8 @@ use crate::ir::{Expr, ForKind, Name};
 use std::ops::{Mul, Sub};
 
 /// What a split does where the factor does not divide the extent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tail {
     /// The inner loop keeps its constant extent and hangs over the edge; local padding makes that safe. For tiles.
     Pad,
@@ -59,7 +60,7 @@ impl Schedule {
         let guard = tail == Tail::Pad && !divides && factor > 1;
         self.record(Instruction::Split {
             parent: parent.name.clone(),
-            factor,
+            factor: factor.into(),
             tail,
             into: [outer.clone(), inner.clone()],
         });

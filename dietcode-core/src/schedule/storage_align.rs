@@ -18,7 +18,7 @@ impl Schedule {
     pub fn storage_align(&mut self, stage: &str, pad: i64) -> Result<()> {
         let at = legality::storage_align(self, stage, pad)?;
         self.cache_reads[at].pad = pad;
-        self.record(Instruction::StorageAlign { stage: stage.into(), pad });
+        self.record(Instruction::StorageAlign { stage: stage.into(), pad: pad.into() });
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use crate::Result;
 use crate::ir::DType;
 
 /// A matrix instruction of a warp: `mma.sync` with 16 rows, 8 columns and 32 bytes of steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MatrixUnit {
     /// m16n8k16 on f16 or bf16, whichever the operands are.
     Half,

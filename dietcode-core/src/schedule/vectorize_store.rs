@@ -18,7 +18,7 @@ impl Schedule {
             return Err(Error::input(format!("vectorize_store: {lanes} lanes; expected 1, 2, 4 or 8")));
         }
         self.store_lanes = lanes;
-        self.record(Instruction::VectorizeStore(lanes));
+        self.record(Instruction::VectorizeStore(lanes.into()));
         Ok(())
     }
 }

@@ -2,10 +2,16 @@
 mod blocked;
 mod family;
 mod grid;
+mod micro_kernel;
 mod name;
+mod space;
 mod tiled;
+mod traced;
 
 pub use blocked::{Blocked, Count, Stage, Unit};
 pub(crate) use family::SIZES;
 pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
+pub use micro_kernel::MicroKernel;
+pub use space::{Applied, Bounds, Hardware, Space};
 pub use tiled::Tiled;
+pub use traced::Traced;

@@ -1,19 +1,41 @@
-//! The record of what a schedule is made of.
+//! Instructions: what is sampled, and the primitives.
 
 use std::fmt::{self, Display, Formatter};
 
-use super::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
-use crate::ir::{ForKind, Name};
+use serde::{Deserialize, Serialize};
 
-/// One applied primitive with its decisions.
-#[derive(Clone, Debug, PartialEq)]
+use super::{Axis, Size};
+use crate::ir::{ForKind, Name};
+use crate::schedule::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
+
+/// A sampling instruction, which declares variables, or a primitive, which may name them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Instruction {
+    /// The tiles of all axes, drawn together under the limits of the target.
+    SampleTiles(Vec<Axis>),
+    /// One of a few numbers.
+    SampleCategorical {
+        /// The variable; its value is one of the candidates.
+        into: Name,
+        /// The numbers.
+        candidates: Vec<i64>,
+        /// How likely each is, relative to the others.
+        weights: Vec<f64>,
+    },
+    /// A place for a stage.
+    SampleComputeLocation {
+        /// The variable; its value is the position of one of the places.
+        into: Name,
+        /// The loops to choose from, outermost first.
+        candidates: Vec<Name>,
+    },
     /// See [`super::Schedule::split`].
     Split {
         /// The loop that was split.
         parent: Name,
         /// Iterations of the inner loop.
-        factor: i64,
+        factor: Size,
         /// What happens at the ragged end.
         tail: Tail,
         /// The new loops.
@@ -33,7 +55,7 @@ pub enum Instruction {
         /// The fused loop.
         name: Name,
         /// Iterations of its outer and of its inner part that are taken together.
-        tile: [i64; 2],
+        tile: [Size; 2],
     },
     /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`],
     /// [`super::Schedule::bind_block`], [`super::Schedule::bind_thread`], [`super::Schedule::vthread`].
@@ -53,15 +75,15 @@ pub enum Instruction {
     ComputeAt {
         /// A staged copy or the accumulators' tile.
         stage: Name,
-        /// The loop; none: outside of all.
-        at: Option<Name>,
+        /// Where.
+        at: Place,
     },
     /// See [`super::Schedule::storage_align`].
     StorageAlign {
         /// The panel.
         stage: Name,
         /// Elements between its runs.
-        pad: i64,
+        pad: Size,
     },
     /// See [`super::Schedule::decompose_reduction`].
     DecomposeReduction,
@@ -72,12 +94,46 @@ pub enum Instruction {
     /// See [`super::Schedule::rfactor`].
     Rfactor(Combine),
     /// See [`super::Schedule::vectorize_store`].
-    VectorizeStore(i64),
+    VectorizeStore(Size),
+}
+
+/// Where a stage stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// Outside of all loops.
+    Root,
+    /// In a loop.
+    Loop(Name),
+    /// Where a variable of [`Instruction::SampleComputeLocation`] says.
+    Sampled(Name),
+}
+
+impl Instruction {
+    /// The variables that it declares.
+    pub fn variables(&self) -> Vec<&Name> {
+        match self {
+            Instruction::SampleTiles(axes) => axes.iter().flat_map(|axis| &axis.factors).map(|f| &f.var).collect(),
+            Instruction::SampleCategorical { into, .. } | Instruction::SampleComputeLocation { into, .. } => vec![into],
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl Display for Instruction {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Instruction::SampleTiles(_) => {
+                let vars: Vec<&str> = self.variables().into_iter().map(|var| &**var).collect();
+                write!(f, "{} = sample_target_constrained_tiles()", vars.join(", "))
+            }
+            Instruction::SampleCategorical { into, candidates, .. } => {
+                let candidates: Vec<String> = candidates.iter().map(i64::to_string).collect();
+                write!(f, "{into} = sample_categorical({})", candidates.join(", "))
+            }
+            Instruction::SampleComputeLocation { into, candidates } => {
+                write!(f, "{into} = sample_compute_location({})", candidates.join(", "))
+            }
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 let tail = match tail {
                     Tail::Pad => "pad",
@@ -101,8 +157,10 @@ impl Display for Instruction {
                 write!(f, "{} = cache_read({buffer}, {staging})", into.join(", "))
             }
             Instruction::CacheWrite(into) => write!(f, "{into} = cache_write()"),
-            Instruction::ComputeAt { stage, at: Some(at) } => write!(f, "compute_at({stage}, {at})"),
-            Instruction::ComputeAt { stage, at: None } => write!(f, "compute_at({stage})"),
+            Instruction::ComputeAt { stage, at: Place::Loop(at) | Place::Sampled(at) } => {
+                write!(f, "compute_at({stage}, {at})")
+            }
+            Instruction::ComputeAt { stage, at: Place::Root } => write!(f, "compute_at({stage})"),
             Instruction::StorageAlign { stage, pad } => write!(f, "storage_align({stage}, {pad})"),
             Instruction::DecomposeReduction => write!(f, "decompose_reduction()"),
             Instruction::Pipeline(Pipeline::Registers) => write!(f, "pipeline(registers)"),

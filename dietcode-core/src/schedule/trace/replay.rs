@@ -1,0 +1,112 @@
+//! From a trace to the schedule.
+
+use std::collections::BTreeMap;
+
+use super::{Instruction, Place, Trace};
+use crate::ir::{Block, ForKind, Name, Program};
+use crate::schedule::Schedule;
+use crate::{Error, Result};
+
+impl Trace {
+    /// Applies the instructions to a block of a program. The same trace and program give the same schedule, bit for bit.
+    ///
+    /// # Errors
+    /// A decision that is open, or not among its candidates; a primitive that is refused: the instruction and the reason.
+    pub fn replay(&self, program: &Program, block: &Block) -> Result<Schedule> {
+        let mut schedule = Schedule::new(program, block);
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            self.apply(instruction, &mut schedule).map_err(|e| {
+                let line = format!("instruction {} of the trace, `{instruction}`", at + 1);
+                Error::new(e.kind(), format!("{line}: {e}"))
+            })?;
+        }
+        Ok(schedule)
+    }
+
+    fn apply(&self, instruction: &Instruction, schedule: &mut Schedule) -> Result<()> {
+        let size = |size: &super::Size| size.value(&self.decisions).map_err(Error::input);
+        match instruction {
+            Instruction::SampleTiles(axes) => {
+                let mut vars = axes.iter().flat_map(|axis| &axis.factors).map(|factor| &factor.var);
+                vars.try_for_each(|var| self.decided(var).map(drop))
+            }
+            Instruction::SampleCategorical { into, candidates, .. } => {
+                let value = self.decided(into)?;
+                among(candidates.contains(&value), into, value)
+            }
+            Instruction::SampleComputeLocation { into, candidates } => {
+                let value = self.decided(into)?;
+                among(usize::try_from(value).is_ok_and(|at| at < candidates.len()), into, value)
+            }
+            Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
+                schedule.split(parent, size(factor)?, *tail, [outer, inner])
+            }
+            Instruction::Reorder(order) => schedule.reorder(&order.iter().map(|name| &**name).collect::<Vec<&str>>()),
+            Instruction::Fuse { loops: [outer, inner], into } => schedule.fuse(outer, inner, into),
+            Instruction::Rasterize { name, tile: [rows, columns] } => {
+                schedule.rasterize(name, [size(rows)?, size(columns)?])
+            }
+            Instruction::Kind(kind, name) => match kind {
+                ForKind::Serial => schedule.find(name).map(drop),
+                ForKind::Parallel => schedule.parallel(name),
+                ForKind::Vectorized => schedule.vectorize(name),
+                ForKind::Unrolled => schedule.unroll(name),
+                ForKind::BlockIdx => schedule.bind_block(name),
+                ForKind::ThreadIdx => schedule.bind_thread(name),
+                ForKind::VThread => schedule.vthread(name),
+            },
+            Instruction::CacheRead { buffer, staging, into } => {
+                let made = schedule.cache_read(buffer, *staging)?;
+                called(&made, into)
+            }
+            Instruction::CacheWrite(into) => {
+                let made = schedule.cache_write()?;
+                called(&[made], std::slice::from_ref(into))
+            }
+            Instruction::ComputeAt { stage, at } => {
+                let at = self.place(at)?;
+                schedule.compute_at(stage, at.as_deref())
+            }
+            Instruction::StorageAlign { stage, pad } => schedule.storage_align(stage, size(pad)?),
+            Instruction::DecomposeReduction => schedule.decompose_reduction(),
+            Instruction::Pipeline(pipeline) => schedule.pipeline(*pipeline),
+            Instruction::Tensorize(unit) => schedule.tensorize(*unit),
+            Instruction::Rfactor(combine) => schedule.rfactor(*combine),
+            Instruction::VectorizeStore(lanes) => schedule.vectorize_store(size(lanes)?),
+        }
+    }
+
+    fn decided(&self, var: &Name) -> Result<i64> {
+        self.decisions.get(var).copied().ok_or_else(|| Error::input(format!("`{var}` is open")))
+    }
+
+    /// The loop that a place stands for; none: outside of all.
+    fn place(&self, place: &Place) -> Result<Option<Name>> {
+        let var = match place {
+            Place::Root => return Ok(None),
+            Place::Loop(name) => return Ok(Some(name.clone())),
+            Place::Sampled(var) => var,
+        };
+        let places: BTreeMap<&Name, &[Name]> = (self.instructions.iter())
+            .filter_map(|instruction| match instruction {
+                Instruction::SampleComputeLocation { into, candidates } => Some((into, &candidates[..])),
+                _ => None,
+            })
+            .collect();
+        let candidates = places.get(var).ok_or_else(|| Error::input(format!("no place is sampled into `{var}`")))?;
+        let at = usize::try_from(self.decided(var)?).ok().and_then(|at| candidates.get(at));
+        at.map(|name| Some(name.clone())).ok_or_else(|| Error::input(format!("`{var}` is none of its places")))
+    }
+}
+
+fn among(holds: bool, var: &Name, value: i64) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::input(format!("`{var}` is {value}, which is none of its candidates"))) }
+}
+
+/// Later instructions name what this one made.
+fn called(made: &[Name], expected: &[Name]) -> Result<()> {
+    if made == expected {
+        return Ok(());
+    }
+    Err(Error::input(format!("it makes {}, not {}", made.join(", "), expected.join(", "))))
+}

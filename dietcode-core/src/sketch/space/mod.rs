@@ -1,0 +1,61 @@
+//! The whole space of a program's schedules: its sketches, and the traces that are drawn from them.
+//!
+//! ```text
+//! program ── rules ──► sketches ── sample ──► traces ── replay, postprocs, lower ──► applied
+//!                                     ▲          │
+//!                                     └─ mutate ─┴─ crossover
+//! ```
+
+use std::collections::BTreeMap;
+
+use dietcode_syntax::KernelDef;
+
+use crate::ir::{Name, Program};
+use crate::lower::LoopNest;
+use crate::schedule::{Schedule, Trace};
+use crate::target::CpuTarget;
+use crate::target::cuda::DeviceLimits;
+
+/// What code is generated for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hardware {
+    /// A CPU.
+    Cpu(CpuTarget),
+    /// A GPU.
+    Cuda(DeviceLimits),
+}
+
+/// What limits a space: the target, and how large the axes become.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    /// The target.
+    pub hardware: Hardware,
+    /// The extents of each iteration variable of the block at the workload instances, each once, ascending.
+    pub extents: BTreeMap<Name, Vec<i64>>,
+}
+
+/// The sketches of a kernel on a target, for a set of workload instances.
+#[derive(Clone, Debug)]
+pub struct Space {
+    /// The kernel.
+    pub def: KernelDef,
+    /// Its program, one block.
+    pub program: Program,
+    /// What limits it.
+    pub bounds: Bounds,
+    /// Traces with open decisions.
+    pub sketches: Vec<Trace>,
+}
+
+/// A trace carried out.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The trace.
+    pub trace: Trace,
+    /// The kernels in the order of their launches; on a CPU there is one.
+    pub schedules: Vec<Schedule>,
+    /// The same, lowered.
+    pub nests: Vec<LoopNest>,
+    /// A hash of the structure of the lowered program: equal for traces that come to the same code.
+    pub hash: [u8; 32],
+}

@@ -1,0 +1,24 @@
+//! A micro-kernel that is a trace with all decisions made: any schedule of the whole space.
+
+use serde::{Deserialize, Serialize};
+
+use super::name::identifier;
+use crate::schedule::Trace;
+
+/// A trace that replays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Traced {
+    /// The instructions and all decisions.
+    pub trace: Trace,
+}
+
+impl Traced {
+    /// A C identifier: `traced`, the decisions that are not 1, and a hash of the whole, which tells sketches apart.
+    pub fn name(&self) -> String {
+        let mut name = "traced".to_owned();
+        let decided = self.trace.variables().filter_map(|var| Some((var, *self.trace.decisions.get(var)?)));
+        name.extend(decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}")));
+        identifier(self, &name, false)
+    }
+}
