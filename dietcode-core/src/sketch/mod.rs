@@ -4,6 +4,7 @@ mod family;
 mod grid;
 mod micro_kernel;
 mod name;
+pub mod rules;
 mod space;
 mod tiled;
 mod traced;

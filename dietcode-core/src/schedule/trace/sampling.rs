@@ -61,3 +61,25 @@ pub enum Level {
     Split,
     Cross,
 }
+
+impl Level {
+    /// The table's name of it, which is the end of a variable's: `{axis}_{level}`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Task => "task",
+            Level::Block => "block",
+            Level::Register => "register",
+            Level::Lanes => "lanes",
+            Level::Steps => "steps",
+            Level::Unroll => "unroll",
+            Level::Vthread => "vthread",
+            Level::Thread => "thread",
+            Level::Outer => "outer",
+            Level::Inner => "inner",
+            Level::Warp => "warp",
+            Level::Fragment => "fragment",
+            Level::Split => "split",
+            Level::Cross => "cross",
+        }
+    }
+}

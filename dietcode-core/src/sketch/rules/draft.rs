@@ -1,0 +1,139 @@
+//! A sketch in the making.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use crate::ir::{Block, ForKind, Name, Program};
+use crate::schedule::{Combine, Instruction, Level, Size};
+use crate::sketch::Bounds;
+
+/// What rules have made so far, and what the rules after them need to know.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The program: the blocks as the user wrote them, until they are inlined into one.
+    pub program: Program,
+    /// What limits the space.
+    pub bounds: Arc<Bounds>,
+    /// The instructions so far. Stages are made here, and placed at the end, since loops are transformed before.
+    pub instructions: Vec<Instruction>,
+    /// The loops as the instructions leave them, outermost first. Empty: the block is not tiled yet, and has the loops that
+    /// its iteration variables are.
+    pub loops: Vec<DraftLoop>,
+    /// Stages that have no place yet.
+    pub stages: Vec<DraftStage>,
+    /// How parts of the sum meet that blocks of a GPU's grid share: asked for by `AddRFactor`, carried out with the tiles.
+    pub combine: Option<Combine>,
+    /// Whether a user's own rule made the whole of it, so that the others leave its schedule alone.
+    pub custom: bool,
+    /// The names of the rules that made it, in order.
+    pub rules: Vec<&'static str>,
+}
+
+/// A loop of a draft.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftLoop {
+    /// Its name: `{axis}_{n}`, counted from the outside in; or that of a fused loop.
+    pub name: Name,
+    /// The iteration variable that it is a part of; of a fused loop, the outermost one.
+    pub axis: Name,
+    /// What its iterations are; none for the outermost loop of an axis, which has what the factors leave of the extent.
+    pub level: Option<Level>,
+    /// Spatial or reduce.
+    pub role: Role,
+    /// How it is carried out.
+    pub kind: ForKind,
+}
+
+/// A stage whose place is still to be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftStage {
+    /// The names of the copies that `cache_read` made of one tensor, which stand together.
+    pub names: Vec<Name>,
+    /// The loops inside of which they may be filled, outermost first; never empty.
+    pub places: Vec<Name>,
+}
+
+impl Draft {
+    /// The beginning: a program and its limits.
+    pub fn new(program: Program, bounds: Arc<Bounds>) -> Draft {
+        Draft {
+            program,
+            bounds,
+            instructions: Vec::new(),
+            loops: Vec::new(),
+            stages: Vec::new(),
+            combine: None,
+            custom: false,
+            rules: Vec::new(),
+        }
+    }
+
+    /// A block of the program.
+    pub fn block(&self, at: usize) -> &Block {
+        &self.program.blocks[at]
+    }
+
+    /// Whether a rule has made loops of the iteration variables already, or a user's rule all of it.
+    pub fn is_tiled(&self) -> bool {
+        self.custom || !self.loops.is_empty()
+    }
+
+    /// The loops of a role and a level, outermost first; those without a level stand outermost of their axis.
+    pub fn loops_of(&self, role: Role, level: Option<Level>) -> impl Iterator<Item = &DraftLoop> {
+        self.loops.iter().filter(move |l| l.role == role && l.level == level)
+    }
+
+    /// A name like `wish` that nothing has yet; the same that `Schedule::cache_read` and `cache_write` find for a stage, if all
+    /// instructions so far are in the draft.
+    pub fn fresh(&self, wish: &str) -> Name {
+        let params = self.program.params.iter().map(|param| &param.name);
+        let axes = self.program.blocks.iter().flat_map(|block| &block.iters).map(|iter| &iter.name);
+        let made = self.instructions.iter().flat_map(made);
+        let variables = self.program.variables();
+        let taken: BTreeSet<&Name> = params.chain(axes).chain(made).chain(&variables).collect();
+        let wishes = std::iter::once(wish.to_owned()).chain((2..).map(|n| format!("{wish}{n}")));
+        wishes.map(Name::from).find(|name| !taken.contains(name)).expect("there are more names than are taken")
+    }
+
+    /// Fuses neighbouring loops, the outermost first, to one of a name like `into`; one loop alone keeps its own. Returns its
+    /// name, or none where there is no loop.
+    pub fn fuse_all(&mut self, names: &[Name], into: &str) -> Option<Name> {
+        let (first, rest) = names.split_first()?;
+        let fused = rest.iter().fold(first.clone(), |so_far, next| {
+            let both = self.fresh(into);
+            self.instructions.push(Instruction::Fuse { loops: [so_far, next.clone()], into: both.clone() });
+            both
+        });
+        self.loops.retain(|l| !rest.contains(&l.name));
+        self.loops.iter_mut().filter(|l| l.name == *first).for_each(|l| l.name = fused.clone());
+        Some(fused)
+    }
+
+    /// Says how a loop is carried out.
+    pub fn set_kind(&mut self, name: &Name, kind: ForKind) {
+        self.loops.iter_mut().filter(|l| l.name == *name).for_each(|l| l.kind = kind);
+        self.instructions.push(Instruction::Kind(kind, name.clone()));
+    }
+}
+
+/// The loops and stages that an instruction makes.
+fn made(instruction: &Instruction) -> &[Name] {
+    match instruction {
+        Instruction::Split { into, .. } => into,
+        Instruction::CacheRead { into, .. } => into,
+        Instruction::Fuse { into, .. } | Instruction::CacheWrite(into) => std::slice::from_ref(into),
+        _ => &[],
+    }
+}
+
+/// The variable that holds a factor: `{axis}_{level}`.
+pub fn variable(axis: &str, level: Level) -> Name {
+    format!("{axis}_{}", level.name()).into()
+}
+
+/// The product of an axis' factors of these levels.
+pub fn product(axis: &str, levels: &[Level]) -> Size {
+    Size::product(levels.iter().map(|level| variable(axis, *level)))
+}
