@@ -8,24 +8,27 @@ use dietcode_syntax::{KernelDef, mangle};
 use super::TranslationUnit;
 use super::c_like::{Addresses, Dialect, element_type, include, register};
 use crate::frontend;
-use crate::ir::{
-    BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Program, Region, Scope, Stmt, affine,
-};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
 use crate::schedule::Schedule;
-use crate::sketch::Tiled;
+use crate::sketch::MicroKernel;
 use crate::target::CpuTarget;
 use crate::{Error, Result};
 
 /// The translation unit of one micro-kernel.
 ///
 /// # Errors
-/// A schedule that is not valid for this nest or target: what [`Tiled::violations`] says.
-pub fn translation_unit(def: &KernelDef, tiled: &Tiled, target: &CpuTarget) -> Result<TranslationUnit> {
-    let program = frontend::program(def);
-    let schedule = schedule_of(def, &program, tiled, target)?;
+/// A schedule that is not valid for this nest or target: what [`MicroKernel::violations_on_cpu`] says.
+pub fn translation_unit(
+    def: &KernelDef,
+    micro_kernel: impl Into<MicroKernel>,
+    target: &CpuTarget,
+) -> Result<TranslationUnit> {
+    let micro_kernel = micro_kernel.into();
+    let schedule = schedule_of(def, &micro_kernel, target)?;
     let march: String = target.march.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    unit_of(def, &tiled.name(), &format!("{}_{march}", tiled.name()), &schedule)
+    let name = micro_kernel.name();
+    unit_of(def, &name, &format!("{name}_{march}"), &schedule)
 }
 
 /// A micro-kernel as one of several in a translation unit, whose functions no other one sees: their text behind a comment that
@@ -35,25 +38,24 @@ pub fn translation_unit(def: &KernelDef, tiled: &Tiled, target: &CpuTarget) -> R
 /// As [`translation_unit`].
 pub(super) fn part(
     def: &KernelDef,
-    tiled: &Tiled,
+    micro_kernel: &MicroKernel,
     target: &CpuTarget,
     [grid_symbol, run_symbol]: [&str; 2],
 ) -> Result<(String, i64)> {
-    let program = frontend::program(def);
-    let schedule = schedule_of(def, &program, tiled, target)?;
+    let schedule = schedule_of(def, micro_kernel, target)?;
     let nest = lower(&schedule)?;
     let functions = grid_function(&nest, grid_symbol, "static ") + &run_function(&nest, run_symbol, "static ");
-    Ok((comment(def, &tiled.name(), &schedule) + &functions, nest.scratch_bytes))
+    Ok((comment(def, &micro_kernel.name(), &schedule) + &functions, nest.scratch_bytes))
 }
 
 /// The schedule that a micro-kernel's parameters stand for, if they are valid.
-fn schedule_of(def: &KernelDef, program: &Program, tiled: &Tiled, target: &CpuTarget) -> Result<Schedule> {
-    let violations = tiled.violations(def, target);
+fn schedule_of(def: &KernelDef, micro_kernel: &MicroKernel, target: &CpuTarget) -> Result<Schedule> {
+    let violations = micro_kernel.violations_on_cpu(def, target);
     if !violations.is_empty() {
-        let (name, why) = (tiled.name(), violations.join("; "));
+        let (name, why) = (micro_kernel.name(), violations.join("; "));
         return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {why}", def.name)));
     }
-    tiled.schedule(program, target)
+    micro_kernel.schedule_on_cpu(&frontend::program(def), target)
 }
 
 /// The translation unit of the nest as the user wrote it, spatial loops outermost: the baseline `naive`.

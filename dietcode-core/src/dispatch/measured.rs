@@ -106,7 +106,7 @@ impl Measured<'_> {
         let at = points.iter().position(|other| std::ptr::eq(other, point));
         let Some(gflops) = at.and_then(|at| of.gflops[at]) else { return Ok(None) };
         let limits = DeviceLimits::of(self.capability)?;
-        let profile = Profile::of(self.def, &of.blocked, &of.built.unit)?;
+        let profile = Profile::of(self.def, &of.blocked, limits, &of.built.unit)?;
         let resources = profile.resources(limits, (!of.built.report.is_empty()).then_some(&of.built.report));
         let seconds = profile.predict(self.def, limits, &resources, &point.instance.shape).seconds;
         Ok(Some(Measurement {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
-use crate::sketch::{Blocked, Tiled};
+use crate::sketch::MicroKernel;
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
@@ -62,24 +62,14 @@ pub struct Provenance {
     pub date: String,
 }
 
-/// A micro-kernel's schedule and its name, [`Tiled::name`] or [`Blocked::name`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A micro-kernel's schedule and its name, [`MicroKernel::name`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
     /// The name of the schedule.
     pub name: String,
     /// The schedule.
-    pub schedule: Schedule,
-}
-
-/// A schedule with its family.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "family", rename_all = "snake_case")]
-pub enum Schedule {
-    /// The CPU's family.
-    Tiled(Tiled),
-    /// The GPU's family.
-    Blocked(Blocked),
+    pub schedule: MicroKernel,
 }
 
 /// A workload instance and what was seen on it.
@@ -133,44 +123,22 @@ pub struct Expected<'a> {
 
 impl Named {
     /// A schedule under its name.
-    pub fn new(schedule: impl Into<Schedule>) -> Named {
+    pub fn new(schedule: impl Into<MicroKernel>) -> Named {
         let schedule = schedule.into();
         Named { name: schedule.name(), schedule }
     }
 }
 
-impl Schedule {
-    /// The schedule's own name.
-    fn name(&self) -> String {
-        match self {
-            Schedule::Tiled(tiled) => tiled.name(),
-            Schedule::Blocked(blocked) => blocked.name(),
-        }
+/// What is wrong with a schedule that its family could not even name. That the loops and inputs which a
+/// [`Blocked`](crate::sketch::Blocked) or a trace names are the nest's is the first that their own checks ask.
+fn check_schedule(schedule: &MicroKernel) -> Result<(), String> {
+    let MicroKernel::Tiled(tiled) = schedule else { return Ok(()) };
+    if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
+        return Err(format!("a schedule names {odd:?}, which is no identifier"));
     }
-
-    /// What is wrong with it that its family could not even name. That the loops and inputs which a [`Blocked`] names are
-    /// the nest's is the first that [`Blocked::violations`] asks, and then the ranges of its sizes.
-    fn check(&self) -> Result<(), String> {
-        let Schedule::Tiled(tiled) = self else { return Ok(()) };
-        if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
-            return Err(format!("a schedule names {odd:?}, which is no identifier"));
-        }
-        match tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
-            Some(size) => Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl From<Tiled> for Schedule {
-    fn from(tiled: Tiled) -> Schedule {
-        Schedule::Tiled(tiled)
-    }
-}
-
-impl From<Blocked> for Schedule {
-    fn from(blocked: Blocked) -> Schedule {
-        Schedule::Blocked(blocked)
+    match tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
+        Some(size) => Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}")),
+        None => Ok(()),
     }
 }
 
@@ -234,7 +202,7 @@ fn check_micro_kernels(micro_kernels: &[Named]) -> Result<(), String> {
         return Err("it has no micro-kernels".to_string());
     }
     for (at, Named { name, schedule }) in micro_kernels.iter().enumerate() {
-        schedule.check()?;
+        check_schedule(schedule)?;
         if *name != schedule.name() {
             return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", schedule.name()));
         }

@@ -2,11 +2,11 @@
 
 use dietcode_syntax::KernelDef;
 
-use super::{Expected, Miss, Named, Schedule, Tree, Tuned};
+use super::{Expected, Miss, Named, Tree, Tuned};
 use crate::codegen::registry::Decision;
 use crate::config::Config;
 use crate::cpu_features;
-use crate::sketch::Tiled;
+use crate::sketch::{MicroKernel, Tiled};
 use crate::target::CpuTarget;
 
 /// What tuned files for a CPU are called: `<config>.cpu.tuned.json`.
@@ -16,7 +16,7 @@ pub const CPU: &str = "cpu";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Winners {
     /// The rows of the kernel's table.
-    pub schedules: Vec<Tiled>,
+    pub schedules: Vec<MicroKernel>,
     /// Which of them serves which shape.
     pub decision: Decision,
     /// The file they are from; none for the default.
@@ -44,11 +44,8 @@ impl Winners {
         let tuned = Tuned::load(&path, &expected)?;
         let mut schedules = Vec::new();
         for Named { name, schedule } in &tuned.micro_kernels {
-            let Schedule::Tiled(schedule) = schedule else {
-                return Err(Miss::unusable(&path, CPU, &format!("its micro-kernel {name} is not one for a CPU")));
-            };
-            if let Some(violation) = schedule.violations(def, target).first() {
-                let why = format!("its micro-kernel {} is not valid: {violation}", schedule.name());
+            if let Some(violation) = schedule.violations_on_cpu(def, target).first() {
+                let why = format!("its micro-kernel {name} is not valid: {violation}");
                 return Err(Miss::unusable(&path, CPU, &why));
             }
             schedules.push(schedule.clone());
@@ -60,7 +57,7 @@ impl Winners {
 
     /// The micro-kernel that runs every shape where nothing was tuned.
     pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Winners {
-        Winners { schedules: vec![Tiled::default_for(def, target)], decision: Decision::Pick(0), tuned: None }
+        Winners { schedules: vec![Tiled::default_for(def, target).into()], decision: Decision::Pick(0), tuned: None }
     }
 }
 

@@ -1,8 +1,14 @@
 //! A micro-kernel of any family, as tuned files, records and the registry know it.
 
+use dietcode_syntax::KernelDef;
 use serde::{Deserialize, Serialize};
 
-use super::{Blocked, Tiled, Traced};
+use super::{Blocked, Hardware, Tiled, Traced, Unit};
+use crate::ir::Program;
+use crate::schedule::{Instruction, MatrixUnit, Schedule};
+use crate::target::CpuTarget;
+use crate::target::cuda::DeviceLimits;
+use crate::{Error, Result};
 
 /// A schedule with its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +30,97 @@ impl MicroKernel {
             MicroKernel::Blocked(blocked) => blocked.name(),
             MicroKernel::Traced(traced) => traced.name(),
         }
+    }
+
+    /// Everything that speaks against it on a nest and a CPU, in sentences.
+    pub fn violations_on_cpu(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+        match self {
+            MicroKernel::Tiled(tiled) => tiled.violations(def, target),
+            MicroKernel::Blocked(_) => vec![OF_GPU.to_owned()],
+            MicroKernel::Traced(traced) => traced.violations(def, &Hardware::Cpu(target.clone())),
+        }
+    }
+
+    /// The schedule on a CPU.
+    ///
+    /// # Errors
+    /// What the primitives refuse; where there are no [violations](MicroKernel::violations_on_cpu), nothing.
+    pub fn schedule_on_cpu(&self, program: &Program, target: &CpuTarget) -> Result<Schedule> {
+        match self {
+            MicroKernel::Tiled(tiled) => tiled.schedule(program, target),
+            MicroKernel::Blocked(_) => Err(Error::input(OF_GPU)),
+            MicroKernel::Traced(traced) => {
+                let mut kernels = traced.schedules(program, &Hardware::Cpu(target.clone()))?;
+                if kernels.len() == 1 { Ok(kernels.remove(0)) } else { Err(Error::input(OF_GPU)) }
+            }
+        }
+    }
+
+    /// Everything that speaks against it on a nest and a GPU, in sentences.
+    pub fn violations_on_gpu(&self, def: &KernelDef, device: &DeviceLimits) -> Vec<String> {
+        match self {
+            MicroKernel::Tiled(_) => vec![OF_CPU.to_owned()],
+            MicroKernel::Blocked(blocked) => blocked.violations(def, device),
+            MicroKernel::Traced(traced) => traced.violations(def, &Hardware::Cuda(*device)),
+        }
+    }
+
+    /// The schedules of its kernels on a GPU, in the order of their launches.
+    ///
+    /// # Errors
+    /// What the primitives refuse; where there are no [violations](MicroKernel::violations_on_gpu), nothing.
+    pub fn schedules_on_gpu(&self, program: &Program, device: &DeviceLimits) -> Result<Vec<Schedule>> {
+        match self {
+            MicroKernel::Tiled(_) => Err(Error::input(OF_CPU)),
+            MicroKernel::Blocked(blocked) => blocked.schedules(program),
+            MicroKernel::Traced(traced) => traced.schedules(program, &Hardware::Cuda(*device)),
+        }
+    }
+}
+
+impl MicroKernel {
+    /// Whether a GPU's grid is as large as the device holds at once, and how many blocks a multiprocessor shall hold.
+    pub fn launch_bounds(&self) -> (bool, i64) {
+        match self {
+            MicroKernel::Blocked(blocked) => (blocked.persistent, blocked.min_blocks.0),
+            MicroKernel::Tiled(_) | MicroKernel::Traced(_) => (false, 1),
+        }
+    }
+
+    /// The matrix unit that multiplies, if one does.
+    pub fn matrix_unit(&self) -> Option<MatrixUnit> {
+        match self {
+            MicroKernel::Tiled(_) => None,
+            MicroKernel::Blocked(blocked) => blocked.matrix_unit.map(|unit| match unit {
+                Unit::Half => MatrixUnit::Half,
+                Unit::Tf32 => MatrixUnit::Tf32,
+            }),
+            MicroKernel::Traced(traced) => traced.trace.instructions.iter().find_map(|instruction| match instruction {
+                Instruction::Tensorize(unit) => Some(*unit),
+                _ => None,
+            }),
+        }
+    }
+}
+
+const OF_GPU: &str = "it is one for a GPU";
+const OF_CPU: &str = "it is one for a CPU";
+
+impl From<&MicroKernel> for MicroKernel {
+    fn from(micro_kernel: &MicroKernel) -> MicroKernel {
+        micro_kernel.clone()
+    }
+}
+
+impl From<&Tiled> for MicroKernel {
+    fn from(tiled: &Tiled) -> MicroKernel {
+        MicroKernel::Tiled(tiled.clone())
+    }
+}
+
+impl From<&Blocked> for MicroKernel {
+    fn from(blocked: &Blocked) -> MicroKernel {
+        MicroKernel::Blocked(blocked.clone())
     }
 }
 

@@ -5,6 +5,7 @@ mod grid;
 mod micro_kernel;
 mod name;
 pub mod rules;
+mod postproc;
 mod space;
 mod tiled;
 mod traced;

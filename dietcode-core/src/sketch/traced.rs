@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use dietcode_syntax::KernelDef;
+
+use super::Hardware;
 use super::name::identifier;
+use crate::frontend;
 use crate::schedule::Trace;
 
 /// A trace that replays.
@@ -20,5 +24,10 @@ impl Traced {
         let decided = self.trace.variables().filter_map(|var| Some((var, *self.trace.decisions.get(var)?)));
         name.extend(decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}")));
         identifier(self, &name, false)
+    }
+
+    /// Everything that speaks against it on a nest and a target: an instruction that does not hold, or a limit.
+    pub fn violations(&self, def: &KernelDef, hardware: &Hardware) -> Vec<String> {
+        self.schedules(&frontend::program(def), hardware).err().map(|e| e.to_string()).into_iter().collect()
     }
 }

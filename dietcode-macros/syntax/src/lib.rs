@@ -33,7 +33,7 @@ pub use cfg::Cfg;
 pub use def::*;
 pub use element::{MAX_DEPTH, MAX_OPERATIONS};
 pub use error::Errors;
-pub use name::MAX_NAME;
+pub use name::{MAX_NAME, is_free};
 pub use nest::MAX_LOOPS;
 pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
 pub use scan::{Annotated, scan};

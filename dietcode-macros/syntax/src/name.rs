@@ -52,6 +52,13 @@ pub(crate) fn check(ident: &Ident, errors: &mut Errors) {
     }
 }
 
+/// Whether generated code can have a variable of this name.
+pub fn is_free(name: &str) -> bool {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    plain && problem(name).is_none()
+}
+
 fn problem(name: &str) -> Option<Problem> {
     let owned = || name.to_string();
     let prefix = name.get(..RESERVED_PREFIX.len());

@@ -78,7 +78,7 @@ fn measurement(
     limits: &DeviceLimits,
 ) -> Result<Option<Measurement>> {
     let Some(gflops) = seen.gflops.values().find_map(|row| row[pick]) else { return Ok(None) };
-    let profile = Profile::of(&setup.def, blocked, &translation_unit(&setup.def, blocked, limits)?)?;
+    let profile = Profile::of(&setup.def, blocked, limits, &translation_unit(&setup.def, blocked, limits)?)?;
     let instance = &seen.point.instance;
     let seconds = profile.predict(&setup.def, limits, &profile.resources(limits, None), &instance.shape).seconds;
     Ok(Some(Measurement {

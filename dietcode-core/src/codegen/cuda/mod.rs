@@ -9,8 +9,8 @@ use dietcode_syntax::{KernelDef, mangle};
 use crate::frontend;
 use crate::ir::{Expr, ForKind, Stmt};
 use crate::lower::{LoopNest, lower};
-use crate::schedule::Schedule;
-use crate::sketch::Blocked;
+use crate::schedule::{Pipeline, Schedule};
+use crate::sketch::MicroKernel;
 use crate::target::cuda::{ComputeCapability, DeviceLimits};
 use crate::{Error, Result};
 
@@ -48,9 +48,14 @@ pub struct CudaLaunch {
 /// The translation unit of one micro-kernel.
 ///
 /// # Errors
-/// A schedule that is not valid for this nest or device: what [`Blocked::violations`] says.
-pub fn translation_unit(def: &KernelDef, blocked: &Blocked, device: &DeviceLimits) -> Result<CudaUnit> {
-    let (comment, unit) = part(def, blocked, device, &blocked.name())?;
+/// A schedule that is not valid for this nest or device: what [`MicroKernel::violations_on_gpu`] says.
+pub fn translation_unit(
+    def: &KernelDef,
+    micro_kernel: impl Into<MicroKernel>,
+    device: &DeviceLimits,
+) -> Result<CudaUnit> {
+    let micro_kernel = micro_kernel.into();
+    let (comment, unit) = part(def, &micro_kernel, device, &micro_kernel.name())?;
     let source = format!("{comment}{INCLUDE}\n\n{}", unit.source);
     Ok(CudaUnit { source, ..unit })
 }
@@ -65,17 +70,18 @@ pub(super) const INCLUDE: &str = "#include \"dietcode.cuh\"";
 /// As [`translation_unit`].
 pub(super) fn part(
     def: &KernelDef,
-    blocked: &Blocked,
+    micro_kernel: &MicroKernel,
     device: &DeviceLimits,
     stem: &str,
 ) -> Result<(String, CudaUnit)> {
-    let violations = blocked.violations(def, device);
-    let name = blocked.name();
+    let violations = micro_kernel.violations_on_gpu(def, device);
+    let name = micro_kernel.name();
     if !violations.is_empty() {
         return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {}", def.name, violations.join("; "))));
     }
     let program = frontend::program(def);
-    let schedules = blocked.schedules(&program)?;
+    let schedules = micro_kernel.schedules_on_gpu(&program, device)?;
+    let (persistent, min_blocks) = micro_kernel.launch_bounds();
     let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
     let workspace = nests.iter().find_map(|nest| nest.workspace.clone());
     let mut source = String::new();
@@ -89,8 +95,8 @@ pub(super) fn part(
             output: &program.blocks[0].output,
             workspace: workspace.as_ref(),
             symbol: &symbol,
-            persistent: main && blocked.persistent,
-            min_blocks: if main { blocked.min_blocks.0 } else { 1 },
+            persistent: main && persistent,
+            min_blocks: if main { min_blocks } else { 1 },
         };
         source += &kernel::text(nest, &form);
         launches.push(CudaLaunch {
@@ -105,9 +111,17 @@ pub(super) fn part(
         let elements = buffer.shape.iter().cloned().fold(Expr::Int(1), std::ops::Mul::mul);
         elements * Expr::Int(buffer.dtype.bytes())
     });
-    let needs = if blocked.asynchronous || blocked.matrix_unit.is_some() { (8, 0) } else { (7, 5) };
-    let needs = ComputeCapability { major: needs.0, minor: needs.1 };
+    let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
     Ok((comment(def, &name, &schedules), CudaUnit { name, launches, workspace_bytes, needs, source }))
+}
+
+/// The oldest device that has a schedule's instructions.
+fn needs(schedule: &Schedule) -> ComputeCapability {
+    let asynchronous = matches!(schedule.pipeline, Some(Pipeline::Async(_)));
+    match asynchronous || schedule.matrix_unit.is_some() {
+        true => ComputeCapability { major: 8, minor: 0 },
+        false => ComputeCapability::OLDEST,
+    }
 }
 
 /// The comment that says what a micro-kernel is made of.

@@ -9,7 +9,7 @@ use super::preamble::{Language, preamble, title};
 use crate::Result;
 use crate::codegen::c;
 use crate::codegen::c_like::include;
-use crate::sketch::Family;
+use crate::sketch::{Family, MicroKernel};
 use crate::target::CpuTarget;
 
 /// A configuration for the CPU.
@@ -34,6 +34,7 @@ pub(super) fn unit(family: &Family, defs: &[KernelDef], target: &CpuTarget) -> R
             Err(why) => left_out.push(format!("{}: {why}", def.name)),
             Ok(tiled) => {
                 let symbols = ["grid", "run"].map(|part| format!("dietcode_{part}_{}", def.name));
+                let tiled = MicroKernel::from(tiled);
                 let (text, scratch_bytes) = c::part(def, &tiled, target, symbols.each_ref().map(String::as_str))?;
                 let [grid, run] = symbols;
                 let (name, bytes) = (tiled.name(), scratch_bytes);

@@ -48,7 +48,7 @@ pub(super) fn unit(
     let mut source = format!("{}{INCLUDE}\n\n{}", title(family, &left_out), preamble(family, Language::Cuda));
     let mut kernels = Vec::new();
     for (at, blocked) in served {
-        let (comment, unit) = part(&defs[at], &blocked, oldest, &mangle::configuration_stem(&name))?;
+        let (comment, unit) = part(&defs[at], &blocked.into(), oldest, &mangle::configuration_stem(&name))?;
         source += &(comment + &unit.source);
         kernels.push((at, CudaUnit { source: String::new(), ..unit }));
     }

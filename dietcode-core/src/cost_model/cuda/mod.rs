@@ -18,11 +18,13 @@ mod work;
 use dietcode_syntax::{Affine, KernelDef, ShapeVar};
 use serde::Serialize;
 
+pub(crate) use self::work::taken;
 pub use self::work::{Counts, Work, count};
 use super::Adaptation;
 use crate::codegen::cuda::{CudaLaunch, CudaUnit};
 use crate::frontend;
-use crate::sketch::Blocked;
+use crate::schedule::Schedule;
+use crate::sketch::MicroKernel;
 use crate::target::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::{Error, Result};
 use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
@@ -33,10 +35,10 @@ const OTHER_REGISTERS: u32 = 40;
 /// A micro-kernel as the model sees it.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    blocked: Blocked,
     kernels: Vec<(Work, CudaLaunch)>,
-    /// Which of them computes the tiles.
+    /// Which of them computes the tiles, and how.
     main: usize,
+    schedule: Schedule,
 }
 
 /// What is expected of a micro-kernel at a shape.
@@ -61,15 +63,22 @@ impl Profile {
     ///
     /// # Errors
     /// A micro-kernel that is not valid for the nest.
-    pub fn of(def: &KernelDef, blocked: &Blocked, unit: &CudaUnit) -> Result<Profile> {
-        let schedules = blocked.schedules(&frontend::program(def))?;
+    pub fn of(
+        def: &KernelDef,
+        micro_kernel: impl Into<MicroKernel>,
+        device: &DeviceLimits,
+        unit: &CudaUnit,
+    ) -> Result<Profile> {
+        let micro_kernel = micro_kernel.into();
+        let schedules = micro_kernel.schedules_on_gpu(&frontend::program(def), device)?;
         if schedules.len() != unit.launches.len() {
-            return Err(Error::input(format!("`{}` is not the translation unit of `{}`", unit.name, blocked.name())));
+            let name = micro_kernel.name();
+            return Err(Error::input(format!("`{}` is not the translation unit of `{name}`", unit.name)));
         }
         let main = schedules.iter().position(|schedule| schedule.rfactor.is_some()).unwrap_or(0);
         let works = schedules.iter().map(Work::of).collect::<Result<Vec<Work>>>()?;
         let kernels = works.into_iter().zip(unit.launches.iter().cloned()).collect();
-        Ok(Profile { blocked: blocked.clone(), kernels, main })
+        Ok(Profile { kernels, main, schedule: schedules[main].clone() })
     }
 
     /// What each launch takes of a device: what the compiler reports of it, or else an estimate.
@@ -92,9 +101,9 @@ impl Profile {
         let value = |name: &str| shape_value(&def.shape_vars, shape, name) as f64;
         let seconds = self.kernels.iter().zip(of).map(|((work, launch), resources)| {
             let (counts, grid) = (work.at(&value), count(&launch.blocks, &value));
-            LAUNCH + seconds(device, &counts, grid, resources, self.blocked.stages.0 > 1)
+            LAUNCH + seconds(device, &counts, grid, resources, self.schedule.pipeline.is_some())
         });
-        let adaptation = Adaptation::of_blocked(def, &self.blocked, shape, device.multiprocessors);
+        let adaptation = Adaptation::of_schedule(&self.schedule, shape, device.multiprocessors as usize);
         Prediction {
             seconds: seconds.sum::<f64>().max(LAUNCH + tensor_bytes(def, shape) / Machine::of(device).memory),
             blocks: adaptation.grid,

@@ -41,7 +41,7 @@ fn square(thread: i64, inner: i64) -> Blocked {
 }
 
 fn profile(blocked: &Blocked) -> Profile {
-    Profile::of(&dense(), blocked, &translation_unit(&dense(), blocked, a100()).unwrap()).unwrap()
+    Profile::of(&dense(), blocked, a100(), &translation_unit(&dense(), blocked, a100()).unwrap()).unwrap()
 }
 
 fn predict(blocked: &Blocked, shape: [i64; 3]) -> Prediction {

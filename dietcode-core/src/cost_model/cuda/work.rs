@@ -71,7 +71,7 @@ impl Work {
 }
 
 /// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
-fn taken(e: &Expr, schedule: &Schedule) -> Expr {
+pub(crate) fn taken(e: &Expr, schedule: &Schedule) -> Expr {
     schedule.program.derived.iter().fold(e.clone(), |e, (name, value)| match value {
         Expr::Select(_, taken, _) => e.substitute(name, taken),
         value => e.substitute(name, value),

@@ -4,15 +4,15 @@ use dietcode_syntax::KernelDef;
 
 use crate::codegen::cuda::{CudaUnit, translation_unit};
 use crate::cost_model::cuda::{Prediction, Profile};
-use crate::sketch::Blocked;
+use crate::sketch::MicroKernel;
 use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, Resources};
 use crate::{Error, Result};
 
 /// A micro-kernel, its translation unit, and what the compiler reported of it.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The parameters.
-    pub blocked: Blocked,
+    /// The schedule.
+    pub micro_kernel: MicroKernel,
     /// The source and its launches.
     pub unit: CudaUnit,
     /// The devices, of those asked for, that can hold it; oldest first.
@@ -27,16 +27,16 @@ impl Candidate {
     ///
     /// # Errors
     /// Why it is valid on none of them.
-    pub(super) fn new(def: &KernelDef, blocked: Blocked, devices: &[&'static DeviceLimits]) -> Result<Candidate> {
-        let violations = |device: &&'static DeviceLimits| blocked.violations(def, device);
+    pub(super) fn new(def: &KernelDef, micro_kernel: MicroKernel, devices: &[&'static DeviceLimits]) -> Result<Candidate> {
+        let violations = |device: &&'static DeviceLimits| micro_kernel.violations_on_gpu(def, device);
         let valid: Vec<_> = devices.iter().copied().filter(|device| violations(device).is_empty()).collect();
         let Some(device) = valid.first() else {
             let why = devices.first().map(violations).unwrap_or_default();
-            return Err(Error::input(format!("`{}` is not valid: {}", blocked.name(), why.join("; "))));
+            return Err(Error::input(format!("`{}` is not valid: {}", micro_kernel.name(), why.join("; "))));
         };
-        let unit = translation_unit(def, &blocked, device)?;
-        let profile = Profile::of(def, &blocked, &unit)?;
-        Ok(Candidate { blocked, unit, devices: valid, reports: None, profile })
+        let unit = translation_unit(def, &micro_kernel, device)?;
+        let profile = Profile::of(def, &micro_kernel, device, &unit)?;
+        Ok(Candidate { micro_kernel, unit, devices: valid, reports: None, profile })
     }
 
     /// Its name.

@@ -12,7 +12,7 @@ use crate::config::{Config, CudaConfig};
 use crate::dispatch::foresee::{around, lessons};
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Label, Miss, Scores, Tree, grow, select};
-use crate::sketch::Blocked;
+use crate::sketch::{Blocked, MicroKernel};
 use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::{Error, ErrorKind, Result};
 
@@ -128,10 +128,10 @@ impl Selection {
     }
 
     /// Adds those that are valid on any device and not there yet.
-    fn candidates_from(&mut self, all: impl IntoIterator<Item = Blocked>) {
-        for blocked in all {
-            if !self.candidates.iter().any(|candidate| candidate.blocked == blocked) {
-                self.candidates.extend(Candidate::new(&self.def, blocked, &self.devices));
+    fn candidates_from(&mut self, all: impl IntoIterator<Item = impl Into<MicroKernel>>) {
+        for micro_kernel in all.into_iter().map(Into::into) {
+            if !self.candidates.iter().any(|candidate| candidate.micro_kernel == micro_kernel) {
+                self.candidates.extend(Candidate::new(&self.def, micro_kernel, &self.devices));
             }
         }
     }

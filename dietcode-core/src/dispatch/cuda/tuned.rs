@@ -3,8 +3,8 @@
 use dietcode_syntax::KernelDef;
 
 use crate::config::{Config, CudaConfig};
-use crate::dispatch::{Expected, Miss, Named, Schedule, Tree, Tuned};
-use crate::sketch::Blocked;
+use crate::dispatch::{Expected, Miss, Named, Tree, Tuned};
+use crate::sketch::MicroKernel;
 use crate::target::cuda::DeviceLimits;
 
 /// The micro-kernels and the tree of `configs/<name>.<sm_XX>.tuned.json`; `compiler` is nvcc's version, if there is one.
@@ -16,7 +16,7 @@ pub(super) fn load(
     def: &KernelDef,
     device: &DeviceLimits,
     compiler: Option<&str>,
-) -> Result<(Vec<Blocked>, Tree), Miss> {
+) -> Result<(Vec<MicroKernel>, Tree), Miss> {
     let target = device.capability.to_string();
     let path = config.tuned_path(&target);
     let expected = Expected {
@@ -30,13 +30,10 @@ pub(super) fn load(
         compiler,
     };
     let tuned = Tuned::load(&path, &expected)?;
-    let blocked = |Named { name, schedule }: Named| match schedule {
-        Schedule::Blocked(blocked) => match blocked.violations(def, device).first() {
-            None => Ok(blocked),
-            Some(violation) => Err(format!("its micro-kernel {name} is not valid: {violation}")),
-        },
-        Schedule::Tiled(_) => Err(format!("its micro-kernel {name} is not one for a GPU")),
+    let valid = |Named { name, schedule }: Named| match schedule.violations_on_gpu(def, device).first() {
+        None => Ok(schedule),
+        Some(violation) => Err(format!("its micro-kernel {name} is not valid: {violation}")),
     };
-    let micro_kernels: Result<Vec<Blocked>, String> = tuned.micro_kernels.into_iter().map(blocked).collect();
+    let micro_kernels: Result<Vec<MicroKernel>, String> = tuned.micro_kernels.into_iter().map(valid).collect();
     micro_kernels.map(|all| (all, tuned.tree)).map_err(|why| Miss::unusable(&path, &target, &why))
 }

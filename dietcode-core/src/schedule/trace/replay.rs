@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use dietcode_syntax::is_free;
+
 use super::{Instruction, Place, Trace};
 use crate::ir::{Block, ForKind, Name, Program};
 use crate::schedule::Schedule;
 use crate::{Error, Result};
+
+/// The most instructions of a trace: several times what the largest sketches have.
+const MOST_INSTRUCTIONS: usize = 512;
 
 impl Trace {
     /// Applies the instructions to a block of a program. The same trace and program give the same schedule, bit for bit.
@@ -13,6 +18,7 @@ impl Trace {
     /// # Errors
     /// A decision that is open, or not among its candidates; a primitive that is refused: the instruction and the reason.
     pub fn replay(&self, program: &Program, block: &Block) -> Result<Schedule> {
+        self.check()?;
         let mut schedule = Schedule::new(program, block);
         for (at, instruction) in self.instructions.iter().enumerate() {
             self.apply(instruction, &mut schedule).map_err(|e| {
@@ -21,6 +27,23 @@ impl Trace {
             })?;
         }
         Ok(schedule)
+    }
+
+    /// What no primitive could refuse: a length that nothing needs, and names that become those of variables in generated code.
+    fn check(&self) -> Result<()> {
+        if self.instructions.len() > MOST_INSTRUCTIONS {
+            let found = self.instructions.len();
+            return Err(Error::input(format!("a trace of {found} instructions, expected at most {MOST_INSTRUCTIONS}")));
+        }
+        let mut names = self.instructions.iter().flat_map(|instruction| match instruction {
+            Instruction::Split { into, .. } => into.as_slice(),
+            Instruction::Fuse { into, .. } => std::slice::from_ref(into),
+            _ => &[],
+        });
+        match names.find(|name| !is_free(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::input(format!("a trace calls a loop {name:?}, which generated code cannot"))),
+        }
     }
 
     fn apply(&self, instruction: &Instruction, schedule: &mut Schedule) -> Result<()> {

@@ -21,6 +21,9 @@ pub struct ComputeCapability {
 }
 
 impl ComputeCapability {
+    /// The oldest that is known.
+    pub const OLDEST: ComputeCapability = ComputeCapability { major: 7, minor: 5 };
+
     /// What stands behind `sm_` and `compute_` on nvcc's command line: `80` for 8.0.
     pub fn number(self) -> u32 {
         10 * self.major + self.minor
