@@ -11,7 +11,7 @@ use dietcode::core::cost_model::{self, Adaptation, Observation};
 use dietcode::core::dispatch::cuda::{DeviceAccount, LaunchAccount, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::search::Point;
-use dietcode::core::sketch::Tiled;
+use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::target::CpuTarget;
 use dietcode::core::target::cuda::ComputeCapability;
 use serde::Serialize;
@@ -52,7 +52,7 @@ struct Explanation {
     /// The comparisons on the way, each with its outcome.
     path: Vec<Step>,
     kernel: String,
-    schedule: Tiled,
+    schedule: MicroKernel,
     threads: Vec<Fit>,
     /// One entry for each CUDA device that the config names.
     cuda: Vec<DeviceFit>,
@@ -116,13 +116,13 @@ fn explain(
         Err(miss) => (Winners::default_for(&setup.def, target), Some(miss.to_string())),
     };
     let shape = &point.instance.shape;
-    let tiled = &winners.schedules[winners.decision.pick(shape)];
+    let micro_kernel = &winners.schedules[winners.decision.pick(shape)];
     let tuned = winners.tuned.as_ref();
-    let fit = |threads: &usize| fit(setup, tuned, tiled, point, *threads);
+    let fit = |threads: &usize| fit(setup, tuned, micro_kernel, point, *threads);
     Explanation {
         path: tuned.map_or_else(Vec::new, |tuned| path(&tuned.tree, &setup.vars, shape)),
-        kernel: tiled.name(),
-        schedule: tiled.clone(),
+        kernel: micro_kernel.name(),
+        schedule: micro_kernel.clone(),
         threads: resolve_threads(&arguments.threads, target.cores).iter().map(fit).collect(),
         shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
         wkl: point.wkl.clone(),
@@ -165,10 +165,11 @@ fn path(tree: &Tree, vars: &[String], shape: &[i64]) -> Vec<Step> {
     steps
 }
 
-fn fit(setup: &Setup, tuned: Option<&Tuned>, tiled: &Tiled, point: &Point, threads: usize) -> Fit {
-    let adaptation = |shape: &[i64], threads: usize| Adaptation::of(&setup.def, tiled, shape, threads);
+fn fit(setup: &Setup, tuned: Option<&Tuned>, micro_kernel: &MicroKernel, point: &Point, threads: usize) -> Fit {
+    let adaptation =
+        |shape: &[i64], threads: usize| Adaptation::of_micro_kernel(&setup.def, micro_kernel, shape, threads);
     let here = adaptation(&point.instance.shape, threads);
-    let name = tiled.name();
+    let name = micro_kernel.name();
     let of_kernel = tuned.into_iter().flat_map(|t| &t.instances).filter(|i| i.micro_kernel == name);
     let shape_of = |instance: &dietcode::core::dispatch::Instance| -> Vec<i64> {
         setup.vars.iter().map(|var| instance.shape.get(var).copied().unwrap_or(1)).collect()
@@ -210,18 +211,7 @@ fn text(explanation: &Explanation) -> String {
     lines.extend(miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")));
     lines.extend(path.iter().map(|step| format!("  {}: {}", step.condition, if step.holds { "yes" } else { "no" })));
     lines.push(format!("micro-kernel   {kernel}"));
-    lines
-        .push(format!("  vectors      {}", schedule.vector.as_deref().map_or("none".into(), |v| format!("along {v}"))));
-    let tile = |sizes: &BTreeMap<String, i64>| {
-        let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name} {size}")).collect();
-        if sizes.is_empty() { "not named".to_owned() } else { sizes.join(", ") }
-    };
-    lines.push(format!("  register tile  {}", tile(&schedule.register_tile)));
-    lines.push(format!("  block tile     {}", tile(&schedule.block_tile)));
-    lines.push(format!(
-        "  packed         {}",
-        if schedule.pack.is_empty() { "nothing".into() } else { schedule.pack.join(", ") }
-    ));
+    lines.extend(schedule_lines(schedule));
     for fit in threads {
         lines.push(format!(
             "on {} thread{}: padding ratio {:.3}, {} parallel tiles in {} waves, occupancy {:.0}%",
@@ -241,6 +231,30 @@ fn text(explanation: &Explanation) -> String {
     }
     lines.extend(cuda.iter().flat_map(device_lines));
     lines.join("\n") + "\n"
+}
+
+/// What a micro-kernel is made of.
+fn schedule_lines(micro_kernel: &MicroKernel) -> Vec<String> {
+    match micro_kernel {
+        MicroKernel::Tiled(tiled) => tiled_lines(tiled),
+        MicroKernel::Traced(traced) => traced.trace.to_string().lines().map(|line| format!("  {line}")).collect(),
+        // A CPU's table has none of them.
+        MicroKernel::Blocked(_) => Vec::new(),
+    }
+}
+
+fn tiled_lines(tiled: &Tiled) -> Vec<String> {
+    let tile = |sizes: &BTreeMap<String, i64>| {
+        let sizes: Vec<String> = sizes.iter().map(|(name, size)| format!("{name} {size}")).collect();
+        if sizes.is_empty() { "not named".to_owned() } else { sizes.join(", ") }
+    };
+    let packed = if tiled.pack.is_empty() { "nothing".into() } else { tiled.pack.join(", ") };
+    vec![
+        format!("  vectors      {}", tiled.vector.as_deref().map_or("none".into(), |v| format!("along {v}"))),
+        format!("  register tile  {}", tile(&tiled.register_tile)),
+        format!("  block tile     {}", tile(&tiled.block_tile)),
+        format!("  packed         {packed}"),
+    ]
 }
 
 fn device_lines(fit: &DeviceFit) -> Vec<String> {

@@ -1,11 +1,32 @@
 //! How an instance fits any schedule: grid and padding, read off its loops and splits.
 
+use dietcode_syntax::KernelDef;
+
 use super::Adaptation;
 use super::cuda::{count, taken};
+use crate::frontend;
 use crate::ir::{Expr, ForKind};
 use crate::schedule::{Relation, Schedule};
+use crate::sketch::MicroKernel;
 
 impl Adaptation {
+    /// Of a CPU's micro-kernel that is valid for the nest.
+    pub fn of_micro_kernel(def: &KernelDef, micro_kernel: &MicroKernel, shape: &[i64], units: usize) -> Adaptation {
+        match micro_kernel {
+            MicroKernel::Tiled(tiled) => Adaptation::of(def, tiled, shape, units),
+            MicroKernel::Blocked(blocked) => {
+                Adaptation::of_blocked(def, blocked, shape, u32::try_from(units).unwrap_or(u32::MAX))
+            }
+            MicroKernel::Traced(traced) => {
+                let program = frontend::program(def);
+                let schedule = traced.trace.replay(&program, &program.blocks[0]);
+                // One that does not replay serves nothing; as the untiled nest it is as bad as can be.
+                let schedule = schedule.unwrap_or_else(|_| Schedule::new(&program, &program.blocks[0]));
+                Adaptation::of_schedule(&schedule, shape, units)
+            }
+        }
+    }
+
     /// Of a schedule to a shape (the shape variables in declaration order) on `units` cores or multiprocessors. Sums under a
     /// condition count as taken.
     pub fn of_schedule(schedule: &Schedule, shape: &[i64], units: usize) -> Adaptation {

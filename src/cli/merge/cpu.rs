@@ -7,7 +7,7 @@ use dietcode::core::dispatch::{
     CPU, FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tree, Tuned, Winners, labels, taught, today,
 };
 use dietcode::core::measure::Summary;
-use dietcode::core::sketch::Tiled;
+use dietcode::core::sketch::MicroKernel;
 use dietcode::core::target::CpuTarget;
 use dietcode::{Error, Result};
 
@@ -27,7 +27,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
     table.add_configurations(sources, |family| {
         let tiled = family.on_cpu(&setup.def, &target)?;
         let name = tiled.name();
-        Ok((tiled, name))
+        Ok((MicroKernel::from(tiled), name))
     })?;
     let seen = table.all_seen(sources);
     let mut joined = joined(setup, &table.names, &seen, &today)?;
@@ -57,7 +57,7 @@ fn check_machine(sources: &Sources, target: &CpuTarget) -> Result<()> {
 }
 
 /// What the dispatcher ran at an instance, if its schedule is known: it is one of the table, so that it stays where it is faster.
-fn ran(table: &mut Table<Tiled>, runs: &[Run], winners: &Winners) -> Option<usize> {
+fn ran(table: &mut Table<MicroKernel>, runs: &[Run], winners: &Winners) -> Option<usize> {
     let name = runs.iter().flat_map(|run| &run.baselines).find_map(|baseline| baseline.micro_kernel.as_ref())?;
     let schedule = winners.schedules.iter().find(|schedule| schedule.name() == *name)?;
     Some(table.add(schedule.clone(), name.clone(), name))
@@ -66,7 +66,7 @@ fn ran(table: &mut Table<Tiled>, runs: &[Run], winners: &Winners) -> Option<usiz
 /// What was seen of the micro-kernels, and what is expected of them elsewhere.
 struct Model<'a> {
     setup: &'a Setup,
-    table: &'a Table<Tiled>,
+    table: &'a Table<MicroKernel>,
     seen: &'a [Seen],
 }
 
@@ -74,7 +74,8 @@ impl Model<'_> {
     /// What a micro-kernel is expected to do at a shape, by what was seen of it.
     fn expected(&self, at: usize, shape: &[i64], threads: usize) -> f64 {
         let schedule = &self.table.schedules[at];
-        let fit = |shape: &[i64], threads: usize| Adaptation::of(&self.setup.def, schedule, shape, threads);
+        let fit =
+            |shape: &[i64], threads: usize| Adaptation::of_micro_kernel(&self.setup.def, schedule, shape, threads);
         let observations = |only: Option<usize>| -> Vec<Observation> {
             let all = self
                 .seen
