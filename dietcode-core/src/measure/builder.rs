@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,10 +37,16 @@ pub struct Builder {
     limit: Duration,
     jobs: usize,
     built: AtomicUsize,
+    /// How long each took so far.
+    times: Mutex<Vec<Duration>>,
 }
 
+/// A compiler has so many times as long as nine of ten took so far, where that is more than the limit.
+const PATIENCE: f64 = 1.5;
+
 impl Builder {
-    /// A builder with as many compilers at a time as there are cores, each for at most `limit`.
+    /// A builder with as many compilers at a time as there are cores, each for at most `limit`, or 1.5 times as long as nine
+    /// of ten took so far, if that is more.
     ///
     /// # Errors
     ///
@@ -51,7 +57,7 @@ impl Builder {
         let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(no_folder)?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0) })
+        Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0), times: Mutex::default() })
     }
 
     /// The compiler.
@@ -116,13 +122,20 @@ impl Builder {
         })
     }
 
+    fn limit(&self) -> Duration {
+        adapted(self.limit, &self.times.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn compile(&self, text: &str, source: &Path, library: &Path, log: &Path) -> Result<(), Failure> {
         let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
         fs::write(source, text).map_err(failed)?;
         let mut command = self.toolchain.shared_library(source, library);
         command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
-        let Some(status) = run_limited(&mut command, self.limit).map_err(failed)? else {
-            return Err(Failure::CompileTimeout { seconds: self.limit.as_secs_f64() });
+        let (start, limit) = (Instant::now(), self.limit());
+        let ended = run_limited(&mut command, limit).map_err(failed)?;
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
+        let Some(status) = ended else {
+            return Err(Failure::CompileTimeout { seconds: limit.as_secs_f64() });
         };
         if status.success() {
             return Ok(());
@@ -132,9 +145,33 @@ impl Builder {
     }
 }
 
+/// The limit, after so many compilers took so long.
+fn adapted(limit: Duration, times: &[Duration]) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let most = sorted.get(sorted.len() * 9 / 10).map(|time| time.mul_f64(PATIENCE));
+    limit.max(most.unwrap_or_default())
+}
+
 /// The line that says why, without the temporary path before it.
 fn first_error(log: &str, status: ExitStatus) -> String {
     let line = log.lines().find(|l| l.contains("error")).or_else(|| log.lines().next()).unwrap_or_default();
     let line = line.find("error").map_or(line, |at| &line[at..]);
     if line.is_empty() { format!("the compiler ended with {status}") } else { line.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_compiles_long_gets_longer_and_outliers_do_not_count() {
+        let seconds = |n| Duration::from_secs(n);
+        assert_eq!(adapted(seconds(30), &[]), seconds(30));
+        assert_eq!(adapted(seconds(30), &[seconds(1); 20]), seconds(30));
+        assert_eq!(adapted(seconds(30), &[seconds(30)]), seconds(45), "killed at the limit, it took at least as long");
+        let mut times = vec![seconds(1); 99];
+        times.push(seconds(1000));
+        assert_eq!(adapted(seconds(30), &times), seconds(30));
+    }
 }

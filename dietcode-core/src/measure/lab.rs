@@ -2,13 +2,17 @@
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak};
-use super::{Builder, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Runner, Timing, Unit};
+use super::{
+    Builder, Compiling, Cores, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Runner, Timing,
+    Unit,
+};
 use crate::codegen::{self, TranslationUnit};
 use crate::target::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
@@ -18,7 +22,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct Lab {
     def: KernelDef,
     target: CpuTarget,
-    builder: Builder,
+    builder: Arc<Builder>,
+    cores: Arc<Cores>,
     runner: Runner,
     reference: Unit,
     peak: Unit,
@@ -54,7 +59,8 @@ impl Lab {
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
         let seed = seed.unwrap_or_else(fresh_seed);
-        Ok(Lab { def, target, builder, runner, reference, peak, seed })
+        let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
+        Ok(Lab { def, target, builder, cores, runner, reference, peak, seed })
     }
 
     /// As [`Runner::heed`].
@@ -80,6 +86,21 @@ impl Lab {
         done: impl FnMut(usize),
     ) -> Vec<Result<Unit, Failure>> {
         self.builder.build(units, stop, done)
+    }
+
+    /// Starts compiling candidates, to be taken one after the other; meanwhile [`Lab::cores`] says who has which core.
+    pub fn compile_ahead(&self, units: Vec<TranslationUnit>) -> Compiling {
+        Compiling::start(&self.builder, &self.cores, units)
+    }
+
+    /// The cores, which measurements take from the compilers that run ahead.
+    pub fn cores(&self) -> &Arc<Cores> {
+        &self.cores
+    }
+
+    /// Measures on the first cores only from now on: so many as a measurement has threads.
+    pub fn pin(&mut self) {
+        self.runner.pin(Arc::clone(&self.cores));
     }
 
     /// Compiles one.

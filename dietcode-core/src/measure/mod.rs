@@ -11,6 +11,8 @@
 pub mod baselines;
 mod builder;
 mod comparison;
+mod compiling;
+mod cores;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod failure;
@@ -27,6 +29,8 @@ pub mod worker;
 
 pub use builder::{Builder, Unit};
 pub use comparison::{Baselines, Comparison, Contestant, Standing, compare};
+pub use compiling::Compiling;
+pub use cores::{Cores, Reserved};
 pub use failure::Failure;
 pub use instance::Instance;
 pub use interrupt::Interrupt;

@@ -5,13 +5,14 @@ pub(super) mod worker_process;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use worker_process::{Ended, WorkerProcess};
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request};
-use super::{Failure, Interrupt, Job, Sample};
+use super::{Cores, Failure, Interrupt, Job, Sample};
 use crate::{Error, ErrorKind, Result};
 
 /// How long a worker may take before it is killed.
@@ -44,18 +45,24 @@ pub struct Runner {
     command: Vec<OsString>,
     limits: Limits,
     interrupt: Option<Interrupt>,
+    cores: Option<Arc<Cores>>,
     workers: BTreeMap<usize, WorkerProcess>,
 }
 
 impl Runner {
     /// `command` starts a worker: a program that calls [`serve`](super::worker::serve) on its standard input and output.
     pub fn new(command: Vec<OsString>, limits: Limits) -> Runner {
-        Runner { command, limits, interrupt: None, workers: BTreeMap::new() }
+        Runner { command, limits, interrupt: None, cores: None, workers: BTreeMap::new() }
     }
 
     /// Ends what is measured from now on when `interrupt` is due.
     pub fn heed(&mut self, interrupt: Interrupt) {
         self.interrupt = Some(interrupt);
+    }
+
+    /// Keeps workers that are started from now on, those of n threads on the first n of some cores.
+    pub fn pin(&mut self, cores: Arc<Cores>) {
+        self.cores = Some(cores);
     }
 
     /// Checks and measures the implementations of a job. Whatever one of them does, the others have their outcome.
@@ -164,7 +171,7 @@ impl Runner {
 
     fn worker(&mut self, threads: usize) -> Result<&mut WorkerProcess> {
         if !self.workers.contains_key(&threads) {
-            let started = WorkerProcess::start(&self.command, threads, self.limits.run)?;
+            let started = WorkerProcess::start(&self.command, threads, self.limits.run, self.cores.as_deref())?;
             self.workers.insert(threads, started);
         }
         Ok(self.workers.get_mut(&threads).expect("it was inserted above"))

@@ -205,7 +205,7 @@ impl CudaLab {
 
     fn worker(&mut self) -> Result<&mut WorkerProcess> {
         if self.worker.is_none() {
-            let mut worker = WorkerProcess::spawn(&self.command, [])?;
+            let mut worker = WorkerProcess::spawn(&self.command, [], None)?;
             match worker.next(self.limits.start) {
                 Ok(Event::Ready { version: VERSION }) => {}
                 Ok(other) => {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::measure::cores::affinity;
 use crate::measure::protocol::{Event, VERSION};
-use crate::measure::{Failure, Interrupt};
+use crate::measure::{Cores, Failure, Interrupt};
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
@@ -51,10 +52,16 @@ const THREAD_VARIABLES: &[&str] = &[
 ];
 
 impl WorkerProcess {
-    /// Starts one and waits for its first line.
-    pub(super) fn start(command: &[OsString], threads: usize, limit: Duration) -> Result<WorkerProcess> {
-        let threads = threads.to_string();
-        let mut worker = WorkerProcess::spawn(command, THREAD_VARIABLES.iter().map(|name| (*name, threads.as_str())))?;
+    /// Starts one, on the first `threads` of `cores` if there are any, and waits for its first line.
+    pub(super) fn start(
+        command: &[OsString],
+        threads: usize,
+        limit: Duration,
+        cores: Option<&Cores>,
+    ) -> Result<WorkerProcess> {
+        let text = threads.to_string();
+        let variables = THREAD_VARIABLES.iter().map(|name| (*name, text.as_str()));
+        let mut worker = WorkerProcess::spawn(command, variables, cores.map(|cores| cores.first(threads)))?;
         match worker.next(limit) {
             Ok(Event::Ready { version: VERSION }) => Ok(worker),
             Ok(other) => {
@@ -64,16 +71,26 @@ impl WorkerProcess {
         }
     }
 
-    /// Starts a program, with variables added to its environment.
+    /// Starts a program, with variables added to its environment, on some of the cores or on all that there are.
     pub(in crate::measure) fn spawn<'a>(
         command: &[OsString],
         variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+        cores: Option<&[usize]>,
     ) -> Result<WorkerProcess> {
         let (program, arguments) =
             command.split_first().ok_or_else(|| does_not_start(command, "no program is named"))?;
         let mut process = Command::new(program);
         process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         process.envs(variables);
+        if let Some(cores) = cores.map(<[usize]>::to_vec) {
+            // SAFETY: between fork and exec there is one system call, on memory that the child has.
+            unsafe {
+                process.pre_exec(move || {
+                    affinity::pin(&cores);
+                    Ok(())
+                });
+            }
+        }
         // An interrupt from the terminal is for the search, which ends in its own time.
         let mut child = process.process_group(0).spawn().map_err(|e| does_not_start(command, &e.to_string()))?;
         let (Some(requests), Some(stdout), Some(stderr)) =

@@ -1,0 +1,184 @@
+//! Who has which core: compilers and measurements want the same ones.
+//!
+//! ```text
+//! core 0   compile │ compile │ measure, 1 thread │ compile │ measure, 2 threads │ …
+//! core 1   compile │ compile │ compile │ compile  │         │ measure, 2 threads │ …
+//! ```
+//!
+//! There is one compiler to a core, and it stays there. A measurement of n threads has the first n cores alone: it waits
+//! until the compilers there have finished what they are at, none starts until it is over, and those on the other cores go
+//! on. So on a machine with one core, or for a measurement that takes all of them, compiling and measuring take turns.
+//!
+//! The cores are those that the process may use: `taskset` gives two searches on one machine cores of their own.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The cores of this process.
+#[derive(Debug)]
+pub struct Cores {
+    ids: Vec<usize>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// So many, the first ones, belong to a measurement or are about to.
+    reserved: usize,
+    /// Whether somebody compiles there.
+    compiling: Vec<bool>,
+}
+
+/// Cores that belong to a measurement until this is dropped.
+#[derive(Debug)]
+pub struct Reserved<'a>(&'a Cores);
+
+impl Cores {
+    /// Those that this process may use; at least one.
+    pub fn of_process() -> Cores {
+        let ids = affinity::allowed();
+        let state = Mutex::new(State { reserved: 0, compiling: vec![false; ids.len()] });
+        Cores { ids, state, changed: Condvar::new() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The first `n` of them, as the system numbers them.
+    pub(super) fn first(&self, n: usize) -> &[usize] {
+        &self.ids[..n.clamp(1, self.ids.len())]
+    }
+
+    /// Takes the first `n` (or all) for a measurement, once the compilers there have finished what they are at.
+    pub fn reserve(&self, n: usize) -> Reserved<'_> {
+        let mut state = self.lock();
+        state.reserved = n.clamp(1, self.ids.len());
+        while state.compiling[..state.reserved].contains(&true) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Reserved(self)
+    }
+
+    /// Does some work of a compiler on a core (its position), as soon as no measurement has it.
+    pub(super) fn compile<T>(&self, core: usize, work: impl FnOnce() -> T) -> T {
+        let mut state = self.lock();
+        while core < state.reserved {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.compiling[core] = true;
+        drop(state);
+        let result = work();
+        self.lock().compiling[core] = false;
+        self.changed.notify_all();
+        result
+    }
+
+    /// Keeps the calling thread, and the processes that it starts from now on, on a core (its position).
+    pub(super) fn settle_on(&self, core: usize) {
+        affinity::pin(&self.ids[core..=core]);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.lock().reserved = 0;
+        self.0.changed.notify_all();
+    }
+}
+
+/// What the operating system says of threads and cores. Where it cannot be told (it can on Linux), threads go where the
+/// system puts them; who may start when is the same.
+pub(super) mod affinity {
+    /// The cores that this process may use.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn allowed() -> Vec<usize> {
+        // SAFETY: all zeros is an empty set, and the pointer is to one of that size.
+        let (set, known) = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            let known = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0;
+            (set, known)
+        };
+        // SAFETY: the numbers are below the size of a set.
+        let ids = (0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) });
+        Some(ids.collect()).filter(|ids: &Vec<usize>| !ids.is_empty()).unwrap_or_else(counted)
+    }
+
+    /// The cores that this process may use, as far as they can be counted.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn allowed() -> Vec<usize> {
+        counted()
+    }
+
+    fn counted() -> Vec<usize> {
+        (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
+    }
+
+    /// Keeps the calling thread on some cores. It is a system call and nothing else, as a child needs it before it becomes
+    /// another program; a system that refuses leaves the thread where it was.
+    pub(crate) fn pin(ids: &[usize]) {
+        #[cfg(target_os = "linux")]
+        // SAFETY: all zeros is an empty set; the numbers came from one; the pointer is to one of that size.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            ids.iter().for_each(|id| libc::CPU_SET(*id, &mut set));
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = ids;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn cores(n: usize) -> Cores {
+        let state = Mutex::new(State { reserved: 0, compiling: vec![false; n] });
+        Cores { ids: vec![affinity::allowed()[0]; n], state, changed: Condvar::new() }
+    }
+
+    #[test]
+    fn nobody_compiles_on_the_cores_of_a_measurement() {
+        let (cores, compiled) = (cores(3), [0; 3].map(AtomicUsize::new));
+        let counts = || compiled.each_ref().map(|count| count.load(Ordering::Relaxed));
+        std::thread::scope(|scope| {
+            for core in 0..3 {
+                let (cores, compiled) = (&cores, &compiled);
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        cores.compile(core, || std::thread::sleep(Duration::from_millis(1)));
+                        compiled[core].fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            for taken in [1, 2, 3] {
+                let reserved = cores.reserve(taken);
+                // Whoever had just finished may count it still.
+                std::thread::sleep(Duration::from_millis(5));
+                let before = counts();
+                std::thread::sleep(Duration::from_millis(10));
+                let after = counts();
+                drop(reserved);
+                assert_eq!(before[..taken], after[..taken]);
+                assert!(taken == 3 || after[2] > before[2], "{before:?} {after:?}");
+            }
+        });
+        assert_eq!(counts(), [100; 3], "they go on when the measurements are over");
+    }
+
+    #[test]
+    fn more_threads_than_cores_are_all_cores() {
+        let cores = cores(2);
+        drop(cores.reserve(5));
+        assert_eq!((cores.first(5).len(), cores.first(0).len(), cores.count()), (2, 1, 2));
+    }
+}
