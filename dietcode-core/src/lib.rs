@@ -5,6 +5,8 @@ pub mod abi;
 pub mod cpu_features;
 mod error;
 #[cfg(feature = "compiler")]
+mod whole_file;
+#[cfg(feature = "compiler")]
 pub mod parallel;
 #[cfg(feature = "compiler")]
 pub mod config;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
 use crate::sketch::MicroKernel;
+use crate::whole_file::write_whole;
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
@@ -167,7 +168,7 @@ impl Tuned {
         if !same || self.tree.depth() > MAX_DEPTH {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
         }
-        write_whole(path, &text).map_err(|e| {
+        write_whole(path, [&text]).map_err(|e| {
             Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e)
         })
     }
@@ -245,16 +246,4 @@ fn read(path: &Path) -> Result<Option<String>, String> {
         ..=MAX_BYTES => Ok(Some(text)),
         _ => Err(format!("it is larger than {} MiB", MAX_BYTES >> 20)),
     }
-}
-
-fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // A committed file is for everybody to read, not for its writer alone like other temporary files.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }

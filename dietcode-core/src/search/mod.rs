@@ -22,8 +22,11 @@ mod space;
 pub use budget::Budget;
 pub use candidate::Candidate;
 #[cfg(feature = "cuda")]
-pub use cuda::{BATCH_SECONDS, CudaCandidate, CudaOutcome, CudaRecord, CudaRecords, CudaTarget, CudaTuning};
-pub use database::{Database, Outcome, Record, Target, Workload};
+pub use cuda::{BATCH_SECONDS, CudaCandidate, CudaTuning};
+pub use database::{
+    Database, FORMAT, Filter, Known, Outcome, Pruned, Ranked, Record, Replay, Scanned, Shape, Structure, Target,
+    TargetFilter, United, Workload, new_run, prune, scan, unite,
+};
 pub use space::Space;
 pub use tuning::{Event, Phase, Point, Tuning};
 

@@ -1,9 +1,8 @@
 //! A search in progress: the bench, the instances, the candidates so far, the records.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::database::{FORMAT, Outcome, Record, Target, Workload};
+use super::database::{Outcome, Record, Target, Workload};
 use super::{Budget, Candidate, Database, Found};
 use crate::config::WklInst;
 use crate::cost_model::Adaptation;
@@ -107,7 +106,7 @@ impl Tuning<'_> {
             Ok(sample) => {
                 let gflops = sample.gflops(instance.flops);
                 self.candidates[at].gflops[threads][point] = Some(gflops.median);
-                Outcome::Measured { threads: self.threads[threads], gflops, rel_err: sample.rel_err }
+                Outcome::Measured { threads: self.threads[threads], gflops, rel_err: sample.rel_err, cold: false }
             }
             Err(failure) => {
                 self.candidates[at].failed = true;
@@ -131,9 +130,8 @@ impl Tuning<'_> {
         let def = self.lab.def();
         let source_hash = format!("{:016x}", def.source_hash());
         let workload = Workload { kernel: def.name.clone(), source_hash, shape };
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let (name, target) = (schedule.name(), self.target());
-        self.database.append(&Record { format: FORMAT, workload, target, name, schedule, outcome, time })
+        let record = Record::new(workload, self.target(), schedule.into(), outcome);
+        self.database.append(&record)
     }
 
     /// The highest measured GFLOP/s of an instance at a number of threads, both as positions.
@@ -172,6 +170,6 @@ impl Tuning<'_> {
 
     fn target(&self) -> Target {
         let target = self.lab.target();
-        Target { cpu: target.model.clone(), march: target.march.clone(), compiler: target.compiler.clone() }
+        Target::Cpu { cpu: target.model.clone(), march: target.march.clone(), compiler: target.compiler.clone() }
     }
 }

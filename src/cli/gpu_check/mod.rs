@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dietcode::core::dispatch::today;
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
 use dietcode::core::measure::{Summary, fresh_seed};
-use dietcode::core::search::{CudaRecords, CudaTarget};
+use dietcode::core::search::{Database, Target};
 use dietcode::core::target::cuda::ComputeCapability;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -94,8 +94,8 @@ struct Run<'a> {
     lab: CudaLab,
     compiler: &'a CudaCompiler,
     plan: &'a Plan,
-    records: Option<CudaRecords>,
-    target: CudaTarget,
+    records: Option<Database>,
+    target: Target,
     progress: Progress,
     stop: &'a AtomicBool,
     capability: ComputeCapability,
@@ -145,7 +145,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         lab,
         compiler: &compiler,
         plan: &plan,
-        records: records.as_ref().map(|path| CudaRecords::create(path)).transpose()?,
+        records: records.as_ref().map(|path| Database::create(path)).transpose()?,
         target: target(&facts, capability, &compiler),
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
@@ -217,9 +217,9 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
     }
 }
 
-fn target(facts: &DeviceFacts, capability: ComputeCapability, compiler: &CudaCompiler) -> CudaTarget {
+fn target(facts: &DeviceFacts, capability: ComputeCapability, compiler: &CudaCompiler) -> Target {
     let smi = facts.nvidia_smi.get("driver_version").cloned();
-    CudaTarget {
+    Target::Cuda {
         device: facts.model.clone(),
         capability: capability.to_string(),
         driver: smi.or_else(|| facts.driver_cuda.clone()).unwrap_or_else(|| "none".to_owned()),

@@ -105,7 +105,7 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, beside: &mut f64) ->
     let measured = Measured {
         def,
         capability: run.capability,
-        device: &run.target.device,
+        device: run.target.machine(),
         space_hash: problem.config.as_ref().map_or("", |(_, hash)| hash),
         // A tuned file states the version of nvcc alone.
         compiler: compiler.strip_prefix("nvcc ").unwrap_or(compiler),

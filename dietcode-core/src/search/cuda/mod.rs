@@ -11,17 +11,13 @@
 //! compiled for, so that all candidates are compiled before; and several are timed against each other at once.
 mod finals;
 mod full;
-mod records;
 mod screening;
 
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_syntax::KernelDef;
 
-pub use records::{CudaOutcome, CudaRecord, CudaRecords, CudaTarget};
-
-use super::{Budget, Event, Phase, Point, Workload};
+use super::{Budget, Database, Event, Outcome, Phase, Point, Record, Target, Workload};
 use crate::measure::cuda::{Built, CudaCompiler, CudaContestant, CudaLab, CudaTiming, Expectation, arithmetic_of};
 use crate::measure::{Failure, Sample, Summary};
 use crate::reference::Arithmetic;
@@ -39,7 +35,7 @@ pub struct CudaTuning<'a> {
     /// How long.
     pub budget: Budget<'a>,
     /// Where everything that is measured goes, and on what it was measured; none: nowhere.
-    pub records: Option<(&'a mut CudaRecords, &'a CudaTarget)>,
+    pub records: Option<(&'a mut Database, &'a Target)>,
     /// Who watches.
     pub watch: &'a mut dyn FnMut(Event),
     /// What compiled, the default first.
@@ -99,7 +95,7 @@ impl<'a> CudaTuning<'a> {
                 Err(failure) => {
                     (self.watch)(Event::Notice(format!("{} {failure}", blocked.name())));
                     failed.push((blocked.name(), failure.clone()));
-                    self.record(blocked, None, CudaOutcome::Failed(failure))?;
+                    self.record(blocked, None, Outcome::Failed(failure))?;
                 }
             }
         }
@@ -187,33 +183,26 @@ impl<'a> CudaTuning<'a> {
             Ok(sample) => {
                 let gflops = sample.gflops(self.points[point].instance.flops);
                 self.candidates[at].gflops[point] = Some(gflops);
-                CudaOutcome::Measured { seconds: sample.seconds(), gflops, rel_err: sample.rel_err, cold: self.cold }
+                Outcome::Measured { threads: 0, gflops, rel_err: sample.rel_err, cold: self.cold }
             }
             Err(failure) => {
                 self.candidates[at].failure = Some(failure.clone());
                 (self.watch)(Event::Notice(format!("{} {failure}", blocked.name())));
-                CudaOutcome::Failed(failure)
+                Outcome::Failed(failure)
             }
         };
         self.record(&blocked, Some(point), outcome)
     }
 
-    fn record(&mut self, blocked: &Blocked, point: Option<usize>, outcome: CudaOutcome) -> Result<()> {
+    fn record(&mut self, blocked: &Blocked, point: Option<usize>, outcome: Outcome) -> Result<()> {
         let Some((records, target)) = &mut self.records else { return Ok(()) };
         let shape = point.map(|point| {
             let names = self.def.shape_vars.iter().map(|var| var.name.clone());
             names.zip(self.points[point].instance.shape.iter().copied()).collect()
         });
         let source_hash = format!("{:016x}", self.def.source_hash());
-        records.append(&CudaRecord {
-            format: records::FORMAT,
-            workload: Workload { kernel: self.def.name.clone(), source_hash, shape },
-            target: (*target).clone(),
-            name: blocked.name(),
-            schedule: blocked.clone(),
-            outcome,
-            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
-        })
+        let workload = Workload { kernel: self.def.name.clone(), source_hash, shape };
+        records.append(&Record::new(workload, (*target).clone(), blocked.clone().into(), outcome))
     }
 
     /// The highest median of an instance, in GFLOP/s.

@@ -1,0 +1,148 @@
+//! Tuning records: one JSON object a line, appended and flushed as soon as measured.
+//!
+//! | file          | what it does                                                        |
+//! |---------------|---------------------------------------------------------------------|
+//! | `record`      | what a line says                                                    |
+//! | `parse`       | a line of any format that there was                                 |
+//! | `lines`       | lines of a file of any size                                         |
+//! | `scan`        | the records of a file that is only read                             |
+//! | `shared_file` | appending beside other processes                                    |
+//! | `filter`      | which records are asked for                                         |
+//! | `ranking`     | how good micro-kernels are, which are known                         |
+//! | `replay`      | the answers for a run that is continued                             |
+//! | `union`       | the records of several files, each once                             |
+//! | `prune`       | leaves the best and what failed                                     |
+mod filter;
+mod lines;
+mod notice;
+mod parse;
+mod prune;
+mod ranking;
+mod record;
+mod replay;
+mod scan;
+mod shared_file;
+mod structure;
+mod union;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{self, BufReader};
+use std::path::Path;
+
+pub use filter::{Filter, TargetFilter};
+pub use prune::{Pruned, prune};
+pub use ranking::{Known, Ranked};
+pub use record::{FORMAT, Outcome, Record, Shape, Structure, Target, Workload, new_run};
+pub use replay::Replay;
+pub use scan::{Scanned, scan};
+pub use union::{United, unite};
+
+use self::parse::Parser;
+use self::scan::scan_lines;
+use self::shared_file::SharedFile;
+use crate::{Error, ErrorKind, Result};
+
+/// A file of records.
+#[derive(Debug)]
+pub struct Database {
+    file: SharedFile,
+    /// What was there when the file was opened, and what was appended since.
+    pub records: Vec<Record>,
+    /// What was left out of that, in sentences.
+    pub notices: Vec<String>,
+}
+
+impl Database {
+    /// Opens or creates a file of records. A torn last line, as an interrupted run leaves it, is cut off; other lines that
+    /// are not records of a known format are passed over and stay. Other processes may append at the same time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if the file cannot be read and written.
+    pub fn open(path: &Path) -> Result<Database> {
+        let failed =
+            |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be opened", path.display())).caused_by(e);
+        let mut database =
+            Database { file: SharedFile::open(path).map_err(failed)?, records: Vec::new(), notices: Vec::new() };
+        database.read().map_err(failed)?;
+        Ok(database)
+    }
+
+    /// The same for a file that is emptied first: what a run writes of itself alone.
+    ///
+    /// # Errors
+    /// As for [`Database::open`].
+    pub fn create(path: &Path) -> Result<Database> {
+        let failed =
+            |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e);
+        let mut file = SharedFile::open(path).map_err(failed)?;
+        file.lock().and_then(|locked| locked.0.set_len(0)).map_err(failed)?;
+        Ok(Database { file, records: Vec::new(), notices: Vec::new() })
+    }
+
+    /// Adds a record and writes it through.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if the file cannot be written, [`ErrorKind::Failed`] if the record would not be read back as
+    /// it is: a figure is not finite, or the line is too long.
+    pub fn append(&mut self, record: &Record) -> Result<()> {
+        let failed = || format!("{}: a record of `{}` cannot be written", self.file.path().display(), record.name);
+        let line = record.line().map_err(|e| Error::new(ErrorKind::Failed, failed()).caused_by(e))?;
+        let same = line.len() <= lines::LONGEST && Parser::default().record(&line).is_some_and(|read| read == *record);
+        if !same {
+            let why = "it would not be read back as it is: a figure is not finite, or its schedule is too long";
+            return Err(Error::new(ErrorKind::Failed, format!("{}: {why}", failed())));
+        }
+        let message = failed();
+        self.file.append(&line).map_err(|e| Error::new(ErrorKind::Unavailable, message).caused_by(e))?;
+        self.records.push(record.clone());
+        Ok(())
+    }
+
+    /// The records that a filter asks for, in order.
+    pub fn query(&self, filter: &Filter) -> impl Iterator<Item = &Record> + Clone {
+        self.records.iter().filter(move |record| filter.matches(record))
+    }
+
+    /// Micro-kernels that were measured and never failed, the best first.
+    pub fn ranked(&self, filter: &Filter) -> Vec<Ranked<'_>> {
+        ranking::ranked(self.records.iter().filter(|record| filter.matches(record)))
+    }
+
+    /// What is known of each structure that was measured or has failed.
+    pub fn known(&self, filter: &Filter) -> HashMap<Structure, Known<'_>> {
+        ranking::known(self.records.iter().filter(|record| filter.matches(record)))
+    }
+
+    /// The run that was begun last among those that a filter asks for, with a seed and a space: what `--resume` continues.
+    pub fn last_run(&self, filter: &Filter, seed: u64, space_hash: &str) -> Option<&str> {
+        let mut seen = HashSet::new();
+        let of_space = |record: &&Record| record.seed == seed && record.space_hash == space_hash;
+        let runs = self.query(filter).filter(of_space).map(|record| &*record.run).filter(|run| !run.is_empty());
+        runs.filter(|run| seen.insert(*run)).last()
+    }
+
+    /// The best throughput on record of each micro-kernel for a kernel on a target, relative to the best on the same
+    /// shape and threads.
+    pub fn best(&self, kernel: &str, source_hash: &str, target: &Target) -> BTreeMap<String, f64> {
+        let ranked = self.ranked(&Filter::of(kernel, source_hash, target));
+        ranked.into_iter().map(|ranked| (ranked.name.to_owned(), ranked.share)).collect()
+    }
+
+    fn read(&mut self) -> io::Result<()> {
+        let path = self.file.path().to_owned();
+        let records = &mut self.records;
+        let locked = self.file.lock()?;
+        let scanned = scan_lines(BufReader::with_capacity(1 << 16, locked.0), &mut Parser::default(), |record, _| {
+            records.extend(record);
+            true
+        })?;
+        if scanned.torn > 0 {
+            let length = locked.0.metadata()?.len();
+            locked.0.set_len(length - scanned.torn)?;
+        }
+        self.notices = scanned.notices(&path);
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! A record: what was seen of one micro-kernel, as a line of JSON.
+//!
+//! ```text
+//! {"format":2,
+//!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
+//!  "target":{"cpu":"…","march":"native","compiler":"…"},
+//!  "name":"traced_…","schedule":{"family":"traced",…},"structure":"…",
+//!  "outcome":{"measured":{"threads":1,"gflops":{…},"rel_err":1e-7}},
+//!  "trial":17,"run":"…","seed":0,"space_hash":"…","time":1700000000}
+//! ```
+//!
+//! A line is whole by itself: it repeats the instructions of its sketch, so that files can be cut, joined and sorted by lines.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::structure;
+use crate::measure::{Failure, Summary};
+use crate::sketch::MicroKernel;
+
+/// The version of a record's format.
+pub const FORMAT: u32 = 2;
+
+/// A hash of the structure of a lowered program, see [`crate::sketch::Applied`].
+pub type Structure = [u8; 32];
+
+/// What was seen of one micro-kernel, on one instance if it came so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The version of the format: 2. What was read from a line of format 1 has 1.
+    pub format: u32,
+    /// What was computed.
+    pub workload: Workload,
+    /// On what, and compiled with what.
+    pub target: Target,
+    /// The micro-kernel's name.
+    pub name: String,
+    /// Its schedule.
+    pub schedule: MicroKernel,
+    /// What its lowered program hashes to, 64 hexadecimal digits; none for families, which are told apart by their names.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "structure")]
+    pub structure: Option<Structure>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Which trial of its run: 0 is the default micro-kernel. All records of a micro-kernel in a run have the same.
+    #[serde(default)]
+    pub trial: u64,
+    /// The run, as [`new_run`] names it; empty in records of format 1.
+    #[serde(default)]
+    pub run: String,
+    /// Where the run's random choices started.
+    #[serde(default)]
+    pub seed: u64,
+    /// What the run chose from, sixteen hexadecimal digits or empty: runs with different ones do not continue each other.
+    #[serde(default)]
+    pub space_hash: String,
+    /// Seconds since 1970.
+    pub time: u64,
+}
+
+/// The values of shape variables.
+pub type Shape = BTreeMap<String, i64>;
+
+/// A kernel at a shape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The hash of the nest, sixteen hexadecimal digits.
+    pub source_hash: String,
+    /// The shape variables; none for a failure that has nothing to do with the shape.
+    pub shape: Option<Shape>,
+}
+
+/// A machine and a compiler.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Target {
+    /// A CPU.
+    Cpu {
+        /// The CPU's model.
+        cpu: String,
+        /// What `-march=` said.
+        march: String,
+        /// The compiler with its version.
+        compiler: String,
+    },
+    /// A GPU.
+    Cuda {
+        /// What its maker calls the device.
+        device: String,
+        /// Its compute capability, such as `sm_90`.
+        capability: String,
+        /// The version of the driver, as it was told.
+        driver: String,
+        /// What micro-kernels are compiled with.
+        toolchain: String,
+    },
+}
+
+/// A figure, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Outcome {
+    /// It was checked, and measured.
+    Measured {
+        /// On how many threads; 0 on a GPU.
+        #[serde(default)]
+        threads: usize,
+        /// In GFLOP/s.
+        gflops: Summary,
+        /// Largest deviation from the reference, relative to its largest element.
+        rel_err: f64,
+        /// Whether the caches were emptied before each call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cold: bool,
+    },
+    /// It was not.
+    Failed(Failure),
+}
+
+impl Target {
+    /// The CPU's model, or the device's.
+    pub fn machine(&self) -> &str {
+        match self {
+            Target::Cpu { cpu, .. } => cpu,
+            Target::Cuda { device, .. } => device,
+        }
+    }
+}
+
+impl Record {
+    /// What was seen now; of the first trial of a run without a name.
+    pub fn new(workload: Workload, target: Target, schedule: MicroKernel, outcome: Outcome) -> Record {
+        Record {
+            format: FORMAT,
+            workload,
+            target,
+            name: schedule.name(),
+            schedule,
+            structure: None,
+            outcome,
+            trial: 0,
+            run: String::new(),
+            seed: 0,
+            space_hash: String::new(),
+            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        }
+    }
+
+    /// Median GFLOP/s with the number of threads, if it was measured and the figure is a number above 0.
+    pub fn figure(&self) -> Option<(usize, f64)> {
+        match &self.outcome {
+            Outcome::Measured { threads, gflops, .. } if gflops.median.is_finite() && gflops.median > 0.0 => {
+                Some((*threads, gflops.median))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why it has no figure. That a run was stopped says nothing of a micro-kernel.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.outcome {
+            Outcome::Failed(failure) if *failure != Failure::Stopped => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Its line, with the end.
+    pub(super) fn line(&self) -> serde_json::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
+/// A name for a run that no other run has: the time in microseconds and the process.
+pub fn new_run() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_micros(), std::process::id())
+}

@@ -1,0 +1,93 @@
+//! Reads the records of a file, line by line.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::lines::{Line, Lines};
+use super::parse::Parser;
+use super::shared_file::regular;
+use super::{Record, notice};
+use crate::{Error, Result};
+
+/// What a file holds beside its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// Lines that are records.
+    pub records: usize,
+    /// Lines that are none, of any format that there was. Empty lines do not count.
+    pub foreign: usize,
+    /// Those of them that are longer than any record may be: a megabyte.
+    pub too_long: usize,
+    /// The bytes of a last line that has no end and is no record, as an interrupted run leaves it; 0 if there is none.
+    pub torn: u64,
+}
+
+impl Scanned {
+    fn count(&mut self, is_record: bool) {
+        *(if is_record { &mut self.records } else { &mut self.foreign }) += 1;
+    }
+
+    /// What was passed over, in sentences.
+    pub fn notices(&self, path: &Path) -> Vec<String> {
+        let mut notices = Vec::new();
+        if self.foreign > 0 {
+            notices.push(notice::foreign(path, self.foreign));
+        }
+        if self.torn > 0 {
+            notices.push(notice::torn(path, self.torn));
+        }
+        notices
+    }
+}
+
+/// Gives each record of a file with its line, in order. Nothing is written; a file that is being appended to is read as far
+/// as it goes.
+///
+/// # Errors
+/// [`crate::ErrorKind::Input`] if the file cannot be read, or what `each` returns.
+pub fn scan(path: &Path, mut each: impl FnMut(Record, &[u8]) -> Result<()>) -> Result<Scanned> {
+    let failed = |e| Error::input(format!("{}: cannot be read as records", path.display())).caused_by(e);
+    let file = regular(path).and_then(|()| File::open(path)).map_err(failed)?;
+    let mut parser = Parser::default();
+    let mut stopped = Ok(());
+    let scanned = scan_lines(BufReader::with_capacity(1 << 16, file), &mut parser, |record, line| {
+        stopped = record.map_or(Ok(()), |record| each(record, line));
+        stopped.is_ok()
+    });
+    stopped?;
+    scanned.map_err(failed)
+}
+
+/// The same of any reader, until `each` is false. It is also given lines that are no records, unless they are too long.
+pub(super) fn scan_lines(
+    from: impl BufRead,
+    parser: &mut Parser,
+    mut each: impl FnMut(Option<Record>, &[u8]) -> bool,
+) -> io::Result<Scanned> {
+    let (mut lines, mut scanned, mut on) = (Lines::new(from), Scanned::default(), true);
+    while let Some(line) = lines.next()?.filter(|_| on) {
+        match line {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => {}
+            Line::Whole(bytes) => {
+                let record = parser.record(bytes);
+                scanned.count(record.is_some());
+                on = each(record, bytes);
+            }
+            // A writer that was ended right before the line feed has written a record.
+            Line::Torn(bytes) => match parser.record(bytes) {
+                None => scanned.torn = bytes.len() as u64,
+                record => {
+                    scanned.count(true);
+                    on = each(record, bytes);
+                }
+            },
+            Line::TooLong { bytes, torn: true } => scanned.torn = bytes,
+            Line::TooLong { torn: false, .. } => {
+                scanned.count(false);
+                scanned.too_long += 1;
+            }
+        }
+    }
+    Ok(scanned)
+}
