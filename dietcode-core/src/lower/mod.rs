@@ -28,6 +28,7 @@ mod write_back;
 use std::sync::Arc;
 
 pub(crate) use local_padding::guards_that_stay;
+pub(crate) use shared::widest_fetch;
 pub(crate) use write_back::workspace;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};

@@ -108,6 +108,22 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     Ok(stage)
 }
 
+/// The widest vectors, at most of `most` lanes, by which a tile can be filled, if each thread then has one at least; else one.
+///
+/// # Errors
+/// A tile whose extents are no constants.
+pub(crate) fn widest_fetch(schedule: &Schedule, read: &CacheRead, most: i64) -> Result<i64> {
+    let Staging::Shared(tile) = read.staging else { return Ok(1) };
+    let single = SharedTile { vector: 1, ..tile };
+    let mut stage = stage(schedule, read, single, &guard::of(schedule))?;
+    let elements: i64 = stage.dims.iter().map(|dim| dim.extent).product();
+    let mut fits = |lanes: &i64| {
+        stage.tile.vector = *lanes;
+        *lanes <= most && elements / lanes >= stage.threads.1 && stage.check_vector().is_ok()
+    };
+    Ok([16, 8, 4, 2].into_iter().find(|lanes| fits(lanes)).unwrap_or(1))
+}
+
 /// Sizes are computed with without further care: they are far below what a number holds. What the device has is less.
 fn check_size(dims: &[Dim], tile: SharedTile, dtype: DType) -> Result<(), String> {
     const MOST_BYTES: i64 = 1 << 30;

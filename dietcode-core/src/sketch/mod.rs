@@ -1,6 +1,7 @@
 //! Sketches: families of schedules with parameters.
 mod blocked;
 mod family;
+mod finish;
 mod grid;
 mod micro_kernel;
 mod name;
@@ -14,6 +15,7 @@ pub use blocked::{Blocked, Count, Stage, Unit};
 pub(crate) use family::SIZES;
 pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 pub use micro_kernel::MicroKernel;
+pub use postproc::{Limit, verify_limits};
 pub use space::{Applied, Bounds, Hardware, Space};
 pub use tiled::Tiled;
 pub use traced::Traced;

@@ -1,16 +1,14 @@
 //! From the parameters of a [`Blocked`] to its schedule.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
 use super::operands::{COLUMNS, Operands, ROWS};
 use super::{Blocked, size};
-use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program, Reduction};
-use crate::lower;
+use crate::ir::{IterVar, Name, Program};
 use crate::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
-use crate::sketch::grid;
+use crate::sketch::{finish, grid};
 use crate::{Error, Result};
 
 /// The loops that the iteration variables were split into, by level; each level in the order of the nest.
@@ -33,9 +31,6 @@ struct Levels {
     unit: [Option<Name>; 3],
 }
 
-/// Threads that write one element each, where a micro-kernel only finishes what another one left.
-const FINISHING_THREADS: i64 = 128;
-
 impl Blocked {
     /// The kernels that the parameters stand for, in the order of their launches, each with its program. Most are one;
     /// sums that blocks share take a second one that adds the parts, or one before that initialises the output.
@@ -43,17 +38,7 @@ impl Blocked {
     /// # Errors
     /// What the primitives refuse; a valid [`Blocked`] (see [`Blocked::violations`]) has none.
     pub fn schedules(&self, program: &Program) -> Result<Vec<Schedule>> {
-        let main = self.schedule(program)?;
-        let Some(combine) = main.rfactor else { return Ok(vec![main]) };
-        let block = &program.blocks[0];
-        Ok(match combine {
-            Combine::Workspace => {
-                let second = elementwise(&sum_of_parts(&main, program, block))?;
-                vec![main, second]
-            }
-            Combine::Atomic if adds_to_output(block) => vec![main],
-            Combine::Atomic => vec![elementwise(&initialised(program, block))?, main],
-        })
+        finish::launches(self.schedule(program)?)
     }
 
     /// The schedule of the main kernel.
@@ -231,48 +216,4 @@ impl Levels {
         thread.iter().try_for_each(|name| schedule.bind_thread(name))?;
         Ok(thread)
     }
-}
-
-/// The second kernel of a shared sum: adds the parts in order and applies the epilogue.
-fn sum_of_parts(main: &Schedule, program: &Program, block: &Block) -> Program {
-    let (parts, which) = lower::workspace(main);
-    let parts_dims = which.iter().zip(&parts.shape).map(|(name, extent)| IterVar {
-        name: name.clone(),
-        extent: extent.clone(),
-        role: Role::Reduce,
-    });
-    let spatial = || block.iters_of(Role::Spatial);
-    let index = which.iter().chain(spatial().map(|iter| &iter.name)).map(|name| Expr::Var(name.clone())).collect();
-    let init = block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone());
-    let block = Block {
-        iters: spatial().cloned().chain(parts_dims).collect(),
-        reduction: Some(Reduction { init, update: Expr::Load(parts.clone(), index) }),
-        ..block.clone()
-    };
-    let params = program.params.iter().cloned().chain([parts]).collect::<Vec<Arc<Buffer>>>();
-    Program { params, blocks: vec![block], ..program.clone() }
-}
-
-/// Whether the sum starts with what the output holds.
-fn adds_to_output(block: &Block) -> bool {
-    let own = Expr::Load(block.output.clone(), block.output_index.clone());
-    block.reduction.as_ref().is_some_and(|reduction| reduction.init == own)
-}
-
-/// The kernel before a sum by atomic additions: the output is what the sum starts with.
-fn initialised(program: &Program, block: &Block) -> Program {
-    let init = block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone());
-    let iters = block.iters_of(Role::Spatial).cloned().collect();
-    let block = Block { iters, reduction: None, epilogue: init, ..block.clone() };
-    Program { blocks: vec![block], ..program.clone() }
-}
-
-/// One thread for each element of the output, neighbours for neighbours.
-fn elementwise(program: &Program) -> Result<Schedule> {
-    let contiguous = match program.blocks[0].output_index.last() {
-        Some(Expr::Var(name)) => Some(name.to_string()),
-        _ => program.blocks[0].iters_of(Role::Spatial).last().map(|iter| iter.name.to_string()),
-    };
-    let thread = contiguous.into_iter().map(|name| (name, FINISHING_THREADS)).collect();
-    Blocked { thread, ..Blocked::default() }.schedule(program)
 }

@@ -1,17 +1,40 @@
 //! From a trace to the schedules that are lowered: what follows from decisions and target, and needs no decision of its own.
+//!
+//! Each pass is one file, and shows before → after. [`verify_limits`] is apart, since it reads the lowered loops.
+//!
+//! Source: `Postproc` of TVM's MetaSchedule (`src/meta_schedule/postproc`).
 
-use super::{Hardware, Traced};
+mod rewrite_cooperative_fetch;
+mod rewrite_reduction;
+mod rewrite_tensorize;
+mod rewrite_unbound_block;
+mod rewrite_vector_store;
+pub(super) mod verify_limits;
+
+pub(super) use rewrite_reduction::rewrite_reduction;
+pub(super) use rewrite_unbound_block::rewrite_unbound_block;
+pub use verify_limits::{Limit, verify_limits};
+
+use super::{Hardware, Traced, finish};
 use crate::Result;
 use crate::ir::Program;
 use crate::schedule::Schedule;
 
 impl Traced {
-    /// The schedules of its kernels, in the order of their launches; on a CPU there is one.
+    /// The schedules of its kernels, in the order of their launches; on a CPU there is one. Lowered, they are to be checked by
+    /// [`verify_limits`].
     ///
     /// # Errors
-    /// An instruction that does not hold, or a limit of the target.
-    pub fn schedules(&self, program: &Program, _hardware: &Hardware) -> Result<Vec<Schedule>> {
-        let schedule = self.trace.replay(program, &program.blocks[0])?;
-        Ok(vec![schedule])
+    /// An instruction that does not hold, or a nest that the target cannot share out.
+    pub fn schedules(&self, program: &Program, hardware: &Hardware) -> Result<Vec<Schedule>> {
+        let mut schedule = self.trace.replay(program, &program.blocks[0])?;
+        if matches!(hardware, Hardware::Cuda(_)) {
+            rewrite_unbound_block::rewrite_unbound_block(&mut schedule)?;
+            rewrite_tensorize::rewrite_tensorize(&mut schedule)?;
+            rewrite_cooperative_fetch::rewrite_cooperative_fetch(&mut schedule)?;
+            rewrite_vector_store::rewrite_vector_store(&mut schedule);
+        }
+        rewrite_reduction::rewrite_reduction(&mut schedule)?;
+        finish::launches(schedule)
     }
 }

@@ -6,6 +6,9 @@
 //!                                     └─ mutate ─┴─ crossover
 //! ```
 
+mod apply;
+mod structure;
+
 use std::collections::BTreeMap;
 
 use dietcode_syntax::KernelDef;

@@ -1,0 +1,81 @@
+//! The kernels beside the main one, where blocks of a GPU's grid share a sum: one behind it adds the parts, or one before it
+//! says what atomic additions start with.
+//!
+//! ```text
+//! y[i] = f(init + Σ_k …), k split by 2           y_parts[k_s][i] = Σ …        main, a workspace
+//!                                        →       y[i] = f(init + y_parts[0][i] + y_parts[1][i])
+//!
+//!                                                y[i] = init
+//!                                        →       y[i] += Σ …                  main, by atomic additions
+//! ```
+
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use super::postproc;
+use crate::Result;
+use crate::ir::{Block, Buffer, Expr, IterVar, Program, Reduction};
+use crate::lower;
+use crate::schedule::{Combine, Schedule};
+
+/// The kernels of a schedule in the order of their launches. Most are one; each has its program.
+///
+/// # Errors
+/// A second kernel whose nest has no loop that threads could share.
+pub(super) fn launches(main: Schedule) -> Result<Vec<Schedule>> {
+    let Some(combine) = main.rfactor else { return Ok(vec![main]) };
+    match combine {
+        Combine::Workspace => {
+            let second = scheduled(&sum_of_parts(&main))?;
+            Ok(vec![main, second])
+        }
+        Combine::Atomic if adds_to_output(&main.block) => Ok(vec![main]),
+        Combine::Atomic => Ok(vec![scheduled(&initialised(&main))?, main]),
+    }
+}
+
+/// One thread for each element of the output, neighbours for neighbours.
+fn scheduled(program: &Program) -> Result<Schedule> {
+    let mut schedule = Schedule::new(program, &program.blocks[0]);
+    postproc::rewrite_unbound_block(&mut schedule)?;
+    postproc::rewrite_reduction(&mut schedule)?;
+    Ok(schedule)
+}
+
+/// The second kernel of a shared sum: adds the parts in order and applies the epilogue.
+fn sum_of_parts(main: &Schedule) -> Program {
+    let (block, program) = (&main.block, &main.program);
+    let (parts, which) = lower::workspace(main);
+    let parts_dims = which.iter().zip(&parts.shape).map(|(name, extent)| IterVar {
+        name: name.clone(),
+        extent: extent.clone(),
+        role: Role::Reduce,
+    });
+    let spatial = || block.iters_of(Role::Spatial);
+    let index = which.iter().chain(spatial().map(|iter| &iter.name)).map(|name| Expr::Var(name.clone())).collect();
+    let block = Block {
+        iters: spatial().cloned().chain(parts_dims).collect(),
+        reduction: Some(Reduction { init: start(block), update: Expr::Load(parts.clone(), index) }),
+        ..block.clone()
+    };
+    let params = program.params.iter().cloned().chain([parts]).collect::<Vec<Arc<Buffer>>>();
+    Program { params, blocks: vec![block], ..program.clone() }
+}
+
+/// The kernel before a sum by atomic additions: the output is what the sum starts with.
+fn initialised(main: &Schedule) -> Program {
+    let iters = main.block.iters_of(Role::Spatial).cloned().collect();
+    let block = Block { iters, reduction: None, epilogue: start(&main.block), ..main.block.clone() };
+    Program { blocks: vec![block], ..main.program.clone() }
+}
+
+/// What the sum starts with.
+fn start(block: &Block) -> Expr {
+    block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone())
+}
+
+/// Whether the sum starts with what the output holds.
+fn adds_to_output(block: &Block) -> bool {
+    start(block) == Expr::Load(block.output.clone(), block.output_index.clone())
+}

@@ -1,0 +1,92 @@
+//! The limits of a GPU.
+
+use dietcode_syntax::Role;
+
+use super::{Limit, registers};
+use crate::ir::{Buffer, ForKind, Name, Scope, Stmt};
+use crate::lower::LoopNest;
+use crate::schedule::{Pipeline, Relation, Schedule};
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
+use crate::{Error, Result};
+
+/// The most parts of a thread that lie apart.
+pub(in crate::sketch) const MOST_VTHREADS: i64 = 8;
+/// Registers that addresses and operands take beside a thread's arrays, at the least.
+pub(in crate::sketch) const OTHER_REGISTERS: i64 = 24;
+/// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹.
+pub(in crate::sketch) const MOST_OVERHANG: i64 = 1 << 20;
+
+/// Each limit, with what a kernel takes of it.
+pub(super) fn limits(schedule: &Schedule, nest: &LoopNest, device: &DeviceLimits) -> Vec<Limit> {
+    let threads = threads(&nest.body);
+    let registers = registers::most_alive(&nest.body, &|buffer| of_thread(buffer)).saturating_add(OTHER_REGISTERS);
+    let limit = |name, found, allowed: u32, unit| Limit { name, found, allowed: i64::from(allowed), unit };
+    let own = |name, found, allowed, unit| Limit { name, found, allowed, unit };
+    vec![
+        limit("threads", threads, device.threads_per_block, "threads"),
+        own("vthreads", vthreads(schedule), MOST_VTHREADS, "parts of a thread"),
+        limit("shared memory", nest.scratch_bytes, device.shared_per_block_opt_in, "bytes"),
+        limit("registers of a thread", registers, device.registers_per_thread, "registers"),
+        limit("registers of a block", registers.saturating_mul(threads), device.registers_per_block, "registers"),
+        own("overhang", overhang(schedule), MOST_OVERHANG, "elements behind the end"),
+    ]
+}
+
+/// What the device has no instruction for.
+pub(super) fn instructions(schedule: &Schedule, device: &DeviceLimits) -> Result<()> {
+    let asynchronous = matches!(schedule.pipeline, Some(Pipeline::Async(_)));
+    let wanted = match (asynchronous, schedule.matrix_unit) {
+        (true, _) => "an asynchronous copy",
+        (_, Some(_)) => "a matrix unit",
+        _ => return Ok(()),
+    };
+    let needed = ComputeCapability { major: 8, minor: 0 };
+    if device.capability >= needed {
+        return Ok(());
+    }
+    let (name, found) = (&schedule.block.name, device.capability);
+    Err(Error::input(format!(
+        "a kernel of `{name}` takes {wanted}: it needs compute capability {needed}, the device has {found}"
+    )))
+}
+
+/// The threads of a block.
+fn threads(body: &Stmt) -> i64 {
+    let mut threads = 1i64;
+    body.visit(&mut |stmt| {
+        if let Stmt::For { extent, kind: ForKind::ThreadIdx, .. } = stmt {
+            threads = threads.saturating_mul(extent.as_int().unwrap_or(1));
+        }
+    });
+    threads
+}
+
+/// 32-bit registers of an array.
+fn of_thread(buffer: &Buffer) -> i64 {
+    let bytes = buffer.bytes().unwrap_or(0);
+    match buffer.scope {
+        Scope::Local | Scope::Register => bytes / 4 + i64::from(bytes % 4 != 0),
+        // An element of a fragment is a register, whatever is packed in it.
+        Scope::Fragment => bytes / buffer.dtype.bytes(),
+        _ => 0,
+    }
+}
+
+fn vthreads(schedule: &Schedule) -> i64 {
+    let parts = schedule.loops.iter().filter(|l| l.kind == ForKind::VThread);
+    parts.filter_map(|l| l.extent.as_int()).fold(1, i64::saturating_mul)
+}
+
+/// Behind the end of a sum that blocks share come the rest of a tile and of the parts.
+fn overhang(schedule: &Schedule) -> i64 {
+    let parts = schedule.loops.iter().filter(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
+    let tile = |part: &Name| {
+        let roots = schedule.roots(part);
+        let first = schedule.relations.iter().find_map(|relation| match relation {
+            Relation::Split { parent, inner, factor, .. } if roots.contains(parent) && inner != part => Some(*factor),
+            _ => None,
+        });
+        first.unwrap_or(1)
+    };
+    parts.map(|l| tile(&l.name).saturating_mul(l.extent.as_int().unwrap_or(1))).max().unwrap_or(0)
+}

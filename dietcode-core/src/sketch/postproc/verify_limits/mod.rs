@@ -1,0 +1,66 @@
+//! What a lowered kernel takes of the target, checked before anything is compiled.
+//!
+//! | limit                   | target | found                                           | allowed                               |
+//! |-------------------------|--------|-------------------------------------------------|---------------------------------------|
+//! | `threads`               | cuda   | threads of a block                              | of a block of the device              |
+//! | `vthreads`              | cuda   | parts of a thread                               | [`cuda::MOST_VTHREADS`]               |
+//! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in       |
+//! | `registers of a thread` | cuda   | of its arrays, and [`cuda::OTHER_REGISTERS`]     | of a thread                           |
+//! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                            |
+//! | `overhang`              | cuda   | elements behind the end of a shared sum          | [`cuda::MOST_OVERHANG`]               |
+//! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`cpu::OPERANDS`]             |
+//! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                           |
+//!
+//! MetaSchedule: `VerifyGPUCode`, which reads the IR as this does. What a device has not (asynchronous copies, a matrix unit) is
+//! a limit too. The copies of the innermost statement are limited by the primitives, which would write them out.
+
+pub(in crate::sketch) mod cpu;
+pub(in crate::sketch) mod cuda;
+mod registers;
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::lower::LoopNest;
+use crate::schedule::Schedule;
+use crate::sketch::Hardware;
+use crate::{Error, Result};
+
+/// A limit that a kernel is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Which one, of the table above.
+    pub name: &'static str,
+    /// What the kernel takes.
+    pub found: i64,
+    /// What the target has.
+    pub allowed: i64,
+    /// What it is counted in.
+    unit: &'static str,
+}
+
+impl Display for Limit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Limit { name, found, allowed, unit } = self;
+        write!(f, "{name}: it takes {found} {unit}, the target allows {allowed}")
+    }
+}
+
+/// Refuses a kernel that the target cannot hold.
+///
+/// # Errors
+/// Each limit that it is over, with what was found and what is allowed.
+pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, hardware: &Hardware) -> Result<()> {
+    let limits = match hardware {
+        Hardware::Cpu(target) => cpu::limits(schedule, nest, target),
+        Hardware::Cuda(device) => {
+            cuda::instructions(schedule, device)?;
+            cuda::limits(schedule, nest, device)
+        }
+    };
+    let over: Vec<String> =
+        limits.into_iter().filter(|limit| limit.found > limit.allowed).map(|limit| limit.to_string()).collect();
+    if over.is_empty() {
+        return Ok(());
+    }
+    Err(Error::input(format!("a kernel of `{}` is over the limits: {}", schedule.block.name, over.join("; "))))
+}
