@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::codegen::cuda::translation_unit;
-use crate::sketch::{Count, Stage};
+use crate::sketch::{Blocked, Count, Stage};
 
 const DENSE: &str = "
 #[dynamic_kernel]
