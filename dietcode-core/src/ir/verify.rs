@@ -5,7 +5,7 @@
 //! * An access has one index per dimension.
 //! * The extent of a vectorized, unrolled, threadIdx or vthread loop is a positive constant.
 //! * Extents of panels, locals and registers are positive constants.
-//! * A parallel loop stands in no other loop; blockIdx and threadIdx stand in none but blockIdx.
+//! * A parallel loop stands in no other loop; blockIdx stands in none but blockIdx, threadIdx in none but these two.
 //! * A barrier stands in no conditional.
 
 use std::sync::Arc;
@@ -149,7 +149,10 @@ fn check_loop(var: &Name, extent: &Expr, kind: ForKind, around: &[ForKind]) -> R
             Err(format!("loop `{var}` is {kind:?} but its extent is `{extent}`"))
         }
         ForKind::Parallel if !around.is_empty() => Err(format!("parallel loop `{var}` stands in another loop")),
-        ForKind::BlockIdx | ForKind::ThreadIdx if !only(&[ForKind::BlockIdx]) => {
+        ForKind::BlockIdx if !only(&[ForKind::BlockIdx]) => {
+            Err(format!("loop `{var}` is {kind:?} but stands in a loop that is none of the grid"))
+        }
+        ForKind::ThreadIdx if !only(&[ForKind::BlockIdx, ForKind::ThreadIdx]) => {
             Err(format!("loop `{var}` is {kind:?} but stands in a loop that is none of the grid"))
         }
         _ => Ok(()),

@@ -6,7 +6,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::ForKind;
-use crate::schedule::{Loop, Pipeline, Schedule, Staging};
+use crate::schedule::{Pipeline, Schedule, Staging};
 use crate::{Error, Result};
 
 /// Refuses a schedule whose parts do not fit together.
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// # Errors
 /// A sentence that names the loop or the copy, and the primitive that is missing or too much.
 pub(super) fn check(schedule: &Schedule) -> Result<()> {
-    let checks = [parts_of_sums(schedule), threads(schedule)];
+    let checks = [parts_of_sums(schedule), sums_of_threads(schedule), threads(schedule)];
     match checks.into_iter().flatten().next() {
         Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
         None => Ok(()),
@@ -25,8 +25,7 @@ pub(super) fn check(schedule: &Schedule) -> Result<()> {
 fn parts_of_sums(schedule: &Schedule) -> Option<String> {
     let loops = &schedule.loops;
     let shared = loops.iter().find(|l| l.role == Role::Reduce && l.kind == ForKind::BlockIdx);
-    let waits = |l: &&Loop| l.role == Role::Reduce && l.kind != ForKind::BlockIdx;
-    let around = loops[..schedule.tile_depth().min(loops.len())].iter().find(waits);
+    let around = loops[..schedule.tile_depth().min(loops.len())].iter().find(|l| l.is_step());
     match (shared, schedule.rfactor, around) {
         (Some(l), None, _) => {
             Some(format!("blocks share the sum over `{}`, but no rfactor says how its parts meet", l.name))
@@ -37,6 +36,25 @@ fn parts_of_sums(schedule: &Schedule) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Threads that share a sum meet at barriers, to which all of them come once: with the whole of their parts, and in no loop
+/// that others may leave earlier.
+fn sums_of_threads(schedule: &Schedule) -> Option<String> {
+    let shared = schedule.thread_loops().find(|l| l.role == Role::Reduce)?;
+    let sum = format!("threads share the sum over `{}`", shared.name);
+    let (around, inside) = schedule.loops.split_at(schedule.tile_depth().min(schedule.loops.len()));
+    if let Some(l) = inside.iter().find(|l| l.kind == ForKind::ThreadIdx) {
+        return Some(format!("{sum}, but the tile of each stands outside of the loop over threads `{}`", l.name));
+    }
+    if let Some(l) = around.iter().find(|l| !l.is_bound()) {
+        return Some(format!(
+            "{sum}, but the tile of each stands inside of `{}`, which is not bound to the grid",
+            l.name
+        ));
+    }
+    let unit = schedule.matrix_unit.is_some();
+    unit.then(|| format!("{sum}, but a matrix unit sums for whole warps; do without the one or the other"))
 }
 
 /// A GPU's kernel reads through tiles in shared memory and registers, and a CPU's through panels and views; vectors of a GPU are those

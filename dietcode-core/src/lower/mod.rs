@@ -5,6 +5,7 @@
 //! prints the IR, not wrong code.
 
 mod complete;
+mod cross_thread;
 mod double_buffer;
 mod guard;
 mod held;
@@ -58,6 +59,25 @@ pub struct LoopNest {
     pub panels: Vec<(Arc<Buffer>, i64)>,
     /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs.
     pub scratch_bytes: i64,
+}
+
+impl LoopNest {
+    /// The loops over a block's threads and their extents, the one that counts slowest first; none on a CPU.
+    pub fn thread_loops(&self) -> Vec<(Name, i64)> {
+        let mut loops: Vec<(Name, i64)> = Vec::new();
+        self.body.visit(&mut |stmt| match stmt {
+            Stmt::For { var, extent, kind: ForKind::ThreadIdx, .. } if loops.iter().all(|(name, _)| name != var) => {
+                loops.push((var.clone(), extent.as_int().unwrap_or(1)));
+            }
+            _ => {}
+        });
+        loops
+    }
+
+    /// The threads of a block.
+    pub fn threads(&self) -> i64 {
+        self.thread_loops().iter().map(|(_, extent)| extent).product()
+    }
 }
 
 /// Called after each pass with its name and what it made.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
+use super::cross_thread::CrossThread;
 use super::guard::{self, Guard};
 use super::raster::{self, Pair};
 use super::shared::{self, SharedStage};
@@ -26,7 +27,7 @@ use super::unswitch::unswitch;
 use super::write_back;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
-use crate::schedule::{Relation, Schedule};
+use crate::schedule::{Loop, Relation, Schedule};
 
 /// The guarded loops of a schedule.
 pub(super) fn build(schedule: &Schedule) -> Result<Stmt> {
@@ -43,6 +44,8 @@ struct Builder<'a> {
     tile_depth: usize,
     tile: Arc<Buffer>,
     sums: Option<Sums>,
+    /// The threads that share a sum.
+    cross_thread: Option<CrossThread>,
 }
 
 /// Where sums wait between the steps of the reduction loops around the tile, if the output cannot hold them.
@@ -61,7 +64,8 @@ impl<'a> Builder<'a> {
         let tile_depth = schedule.tile_depth();
         let tile = tile_buffer(schedule, tile_depth)?;
         let sums = sums(schedule, tile_depth)?;
-        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums })
+        let cross_thread = CrossThread::of(schedule, &tile);
+        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread })
     }
 
     /// What stands inside of the outermost `depth` loops.
@@ -167,15 +171,21 @@ impl<'a> Builder<'a> {
         let init = self.over_tile(self.store_tile(self.start(reduction)));
         let update = self.update(self.tile_depth, reduction);
         let body = if self.schedule.decomposed { vec![init, update] } else { vec![update] };
-        let body = body.into_iter().chain([self.write_back(reduction)]);
+        let write_back = self.write_back(reduction);
+        let write_back = match &self.cross_thread {
+            Some(threads) => threads.meet(&self.tile_index(), &|leaf| self.over_tile(leaf), write_back),
+            None => write_back,
+        };
+        let body = body.into_iter().chain([write_back]);
         Stmt::Allocate { buffer: self.tile.clone(), body: Box::new(Stmt::seq(body)) }
     }
 
     /// What the tile starts with: a constant. An init that reads tensors is added when the tile is written back,
     /// where the output's guards stand anyway.
     fn start(&self, reduction: &Reduction) -> Expr {
+        let whole = self.partial().is_none() && self.schedule.rfactor.is_none() && self.cross_thread.is_none();
         match reduction.init {
-            Expr::Float(value) if self.partial().is_none() && self.schedule.rfactor.is_none() => Expr::Float(value),
+            Expr::Float(value) if whole => Expr::Float(value),
             _ => Expr::Float(0.0),
         }
     }
@@ -232,8 +242,7 @@ impl<'a> Builder<'a> {
     /// The reduction loops around the tile: whether this is their first step, and whether it is their last.
     fn partial(&self) -> Option<(Expr, Expr)> {
         let loops = &self.schedule.loops;
-        let waits = |at: &usize| loops[*at].role == Role::Reduce && loops[*at].kind != ForKind::BlockIdx;
-        let outer: Vec<usize> = (0..self.tile_depth).filter(waits).collect();
+        let outer: Vec<usize> = (0..self.tile_depth).filter(|&at| loops[at].is_step()).collect();
         let all = |value: &dyn Fn(usize) -> Expr| {
             outer.iter().fold(Expr::Int(1), |all, &at| all.and(is(&self.schedule.loops[at].name, value(at))))
         };
@@ -316,8 +325,7 @@ impl<'a> Builder<'a> {
 /// that the epilogue reads must still hold what it held before. There they get a panel.
 fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let output = &schedule.block.output;
-    let waits = |l: &crate::schedule::Loop| l.role == Role::Reduce && l.kind != ForKind::BlockIdx;
-    let outermost = schedule.loops[..tile_depth].iter().position(waits);
+    let outermost = schedule.loops[..tile_depth].iter().position(Loop::is_step);
     let why = match (output.dtype.is_half(), reads(&schedule.block.epilogue, output)) {
         (true, _) => "has elements of 16 bits",
         (_, true) => "is read by the epilogue",

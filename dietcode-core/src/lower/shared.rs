@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
 use crate::ir::{Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
-use crate::schedule::{CacheRead, Relation, Schedule, SharedTile, Staging};
+use crate::schedule::{CacheRead, Loop, Relation, Schedule, SharedTile, Staging};
 use crate::{Error, Result};
 
 /// A tile in shared memory: where it stands, what it holds.
@@ -34,7 +34,8 @@ pub(super) struct SharedStage {
     /// The iteration variables over which the tile does not extend, with their values.
     fixed: Vec<(Name, Expr)>,
     guards: Vec<Guard>,
-    threads: (Name, i64),
+    /// The number of a thread in its block, and how many there are.
+    threads: (Expr, i64),
 }
 
 /// An iteration variable over which the tile extends: `outside + inside`, where `inside` is in `0..extent`.
@@ -63,9 +64,11 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     let place = Place { schedule, depth };
     let source = schedule.program.params.iter().find(|param| param.name == read.buffer).cloned();
     let source = source.ok_or_else(|| refuse(format!("there is no tensor `{}`", read.buffer)))?;
-    let threads = schedule.loops.iter().find(|l| l.kind == ForKind::ThreadIdx);
-    let threads = threads.and_then(|l| Some((l.name.clone(), l.extent.as_int()?)));
+    let threads = Loop::number(schedule.thread_loops()).filter(|_| schedule.is_gpu());
     let threads = threads.ok_or_else(|| refuse("no loop is bound to threads".into()))?;
+    if let Some(l) = schedule.loops[depth..].iter().find(|l| l.kind == ForKind::ThreadIdx) {
+        return Err(refuse(format!("it stands outside of the loop over threads `{}`, all of which fill it", l.name)));
+    }
     let mut dims = Vec::new();
     let mut fixed = Vec::new();
     for iter in schedule.block.iters.iter().filter(|iter| read.index.iter().any(|e| e.uses(&iter.name))) {
@@ -201,7 +204,7 @@ impl SharedStage {
             body = Stmt::for_(lane, Expr::Int(lanes), ForKind::Vectorized, body);
         }
         let body = self.coordinates(&Expr::Var(element.clone()), body);
-        let thread = Expr::Var(thread.clone());
+        let thread = thread.clone();
         let first = if steps > 1 { Expr::Var(step.clone()).mul(Expr::Int(*threads)).add(thread) } else { thread };
         let more = if count % threads == 0 { Expr::Int(1) } else { first.clone().lt(Expr::Int(count)) };
         let body = Stmt::if_(more, Stmt::Let { var: element, value: first, body: Box::new(body) });

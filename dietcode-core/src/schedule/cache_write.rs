@@ -2,7 +2,7 @@
 
 use dietcode_syntax::Role;
 
-use super::{CacheWrite, Instruction, Schedule};
+use super::{CacheWrite, Instruction, Loop, Schedule};
 use crate::Result;
 use crate::ir::{Expr, Name};
 
@@ -34,7 +34,7 @@ impl Schedule {
     /// every loop without a constant extent that would be a dimension of it.
     pub(crate) fn tile_depth(&self) -> usize {
         let chosen = self.cache_write.as_ref().and_then(|tile| tile.depth);
-        let reductions = self.loops.iter().position(|l| l.role == Role::Reduce).unwrap_or(self.loops.len());
+        let reductions = self.loops.iter().position(Loop::is_step).unwrap_or(self.loops.len());
         let dynamic = self.loops.iter().rposition(|l| l.role == Role::Spatial && l.extent.as_int().is_none());
         chosen.unwrap_or_else(|| reductions.max(dynamic.map_or(0, |at| at + 1)))
     }

@@ -38,10 +38,29 @@ impl Schedule {
         self.set_kind(name, ForKind::BlockIdx)
     }
 
-    /// `for t in 0..256` → each iteration is a thread of a block. TVM's `bind` to threadIdx.x.
+    /// `for t in 0..256` → each iteration is a thread of a block. TVM's `bind` to threadIdx.x; of several, the innermost counts
+    /// fastest.
+    ///
+    /// A loop that is summed over may be bound too, beside those that are not: TVM's cross-thread reduction. Each thread sums a
+    /// part, and the parts meet within the block:
+    ///
+    /// ```text
+    /// for i_t bound to threads                 for i_t bound to threads
+    ///   for k_c in 0..32                         for k_c in 0..32 bound to threads
+    ///     for k_0                        →         for k_0: part[…] += …
+    ///       y_tile[…] += …                         y_tile[…] = the sum of all part[…], in one order
+    ///   y[…] = epilogue(y_tile[…])               if k_c == 0: y[…] = epilogue(y_tile[…])
+    /// ```
+    ///
+    /// What it expects of a schedule: an inner factor of each sum that threads share (`k_0, k_c = split(k, 32, pad)`, each bound
+    /// by itself); the loops in the order grid, threads, the rest of the sums, a thread's tile; the accumulators' tile and
+    /// what threads share in memory inside of the innermost loop over threads. The loop that is contiguous in what is read
+    /// stands innermost of the threads, so that neighbours read neighbours: mostly the summed one, but the spatial one where
+    /// columns are summed.
     ///
     /// # Errors
-    /// The loop stands in one that is none of the grid, is summed over, or its extent is no constant up to 1024.
+    /// The loop stands in one that is none of the grid, or its extent is no constant; the block would have more than 1024
+    /// threads.
     pub fn bind_thread(&mut self, name: &str) -> Result<()> {
         self.set_kind(name, ForKind::ThreadIdx)
     }

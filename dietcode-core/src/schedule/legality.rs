@@ -107,18 +107,14 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
         ForKind::BlockIdx if l.role == Role::Reduce && constant.is_none() => {
             refuse(schedule, format!("bind: `{}` is summed over; the grid needs a constant extent of it", l.name))
         }
-        ForKind::BlockIdx | ForKind::ThreadIdx
-            if schedule.loops[..at].iter().any(|outer| outer.kind != ForKind::BlockIdx) =>
-        {
+        ForKind::BlockIdx | ForKind::ThreadIdx if !stands_in_grid(schedule, at, kind) => {
             refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
         }
-        ForKind::ThreadIdx if constant.is_none_or(|threads| threads > MOST_THREADS) => {
-            refuse(schedule, format!("bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent))
-        }
-        ForKind::Parallel | ForKind::Vectorized | ForKind::ThreadIdx | ForKind::VThread if l.role != Role::Spatial => {
+        ForKind::ThreadIdx => threads(schedule, at),
+        ForKind::Parallel | ForKind::Vectorized | ForKind::VThread if l.role != Role::Spatial => {
             refuse(schedule, format!("`{}` is summed over: its iterations depend on each other", l.name))
         }
-        ForKind::Parallel | ForKind::BlockIdx | ForKind::ThreadIdx => Ok(()),
+        ForKind::Parallel | ForKind::BlockIdx => Ok(()),
         ForKind::Vectorized if at + 1 != schedule.loops.len() => {
             refuse(schedule, format!("vectorize: `{}` is not the innermost loop", l.name))
         }
@@ -140,6 +136,27 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
             }
         }
         ForKind::Vectorized => Ok(()),
+    }
+}
+
+/// Around a loop of the grid stand blocks, and around one of a block's threads also other threads.
+fn stands_in_grid(schedule: &Schedule, at: usize, kind: ForKind) -> bool {
+    let around = |outer: &super::Loop| outer.kind == ForKind::BlockIdx || outer.kind == kind;
+    schedule.loops[..at].iter().all(around)
+}
+
+/// All loops over threads together are one block.
+fn threads(schedule: &Schedule, at: usize) -> Result<()> {
+    let l = &schedule.loops[at];
+    let others = schedule.thread_loops().filter(|other| other.name != l.name).filter_map(|other| other.extent.as_int());
+    let others = others.fold(1, i64::saturating_mul);
+    match l.extent.as_int().map(|extent| extent.saturating_mul(others)) {
+        Some(all) if all <= MOST_THREADS => Ok(()),
+        Some(all) if others > 1 => refuse(
+            schedule,
+            format!("bind: a block has up to {MOST_THREADS} threads, with `{}` it would have {all}", l.name),
+        ),
+        _ => refuse(schedule, format!("bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent)),
     }
 }
 

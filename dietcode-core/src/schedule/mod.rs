@@ -110,6 +110,27 @@ pub(crate) struct CacheWrite {
     pub(crate) depth: Option<usize>,
 }
 
+impl Loop {
+    /// Whether its iterations are blocks of a grid or threads of a block.
+    pub(crate) fn is_bound(&self) -> bool {
+        matches!(self.kind, ForKind::BlockIdx | ForKind::ThreadIdx)
+    }
+
+    /// Whether its iterations are steps of a sum, one after the other.
+    pub(crate) fn is_step(&self) -> bool {
+        self.role == Role::Reduce && !self.is_bound()
+    }
+
+    /// The number of an iteration among those of all these loops, the last of which counts fastest, and how many there are.
+    /// None: an extent is no constant.
+    pub(crate) fn number<'a>(loops: impl IntoIterator<Item = &'a Loop>) -> Option<(Expr, i64)> {
+        loops.into_iter().try_fold((Expr::Int(0), 1), |(number, count), l| {
+            let extent = l.extent.as_int()?;
+            Some((number.mul(Expr::Int(extent)).add(Expr::Var(l.name.clone())), extent.checked_mul(count)?))
+        })
+    }
+}
+
 impl Relation {
     /// The names that it binds or replaces.
     pub(crate) fn names(&self) -> [&Name; 3] {
@@ -207,13 +228,17 @@ impl Schedule {
 
     /// Whether the loops are those of a GPU's kernel.
     pub(crate) fn is_gpu(&self) -> bool {
-        self.loops.iter().any(|l| l.kind == ForKind::ThreadIdx)
+        self.thread_loops().next().is_some()
     }
 
-    /// What the loop over a block's threads was fused of, the part that counts slowest first.
+    /// The loops over a block's threads, the one that counts slowest first.
+    pub(crate) fn thread_loops(&self) -> impl Iterator<Item = &Loop> {
+        self.loops.iter().filter(|l| l.kind == ForKind::ThreadIdx)
+    }
+
+    /// What the loops over a block's threads were fused of, the part that counts slowest first.
     pub(crate) fn thread_parts(&self) -> Vec<Name> {
-        let thread = self.loops.iter().find(|l| l.kind == ForKind::ThreadIdx);
-        thread.map_or_else(Vec::new, |l| self.parts(&l.name))
+        self.thread_loops().flat_map(|l| self.parts(&l.name)).collect()
     }
 
     fn parts(&self, name: &Name) -> Vec<Name> {

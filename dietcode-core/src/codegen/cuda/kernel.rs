@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Mul;
 use std::sync::Arc;
 
+use super::grid;
 use super::statements::Printer;
-use super::{grid, threads};
 use crate::codegen::c_like::element_type;
 use crate::ir::{Buffer, Expr, Intrinsic, Scope, Stmt};
 use crate::lower::LoopNest;
@@ -27,8 +27,8 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     let mut printer = Printer::new(nest, form);
     let parameters = parameters(nest, form, &mut printer);
     let bounds = match form.min_blocks {
-        1 => threads(&nest.body).to_string(),
-        blocks => format!("{}, {blocks}", threads(&nest.body)),
+        1 => nest.threads().to_string(),
+        blocks => format!("{}, {blocks}", nest.threads()),
     };
     printer.text = format!(
         "extern \"C\" __global__ void __launch_bounds__({bounds}) {}(\n    {}) {{\n",

@@ -60,6 +60,20 @@ pub fn translation_unit(
     Ok(CudaUnit { source, ..unit })
 }
 
+/// Lowers and prints any schedules of a kernel, in the order of their launches; several share a workspace. Launch bounds are those
+/// of the main one: whether its blocks go on to further tiles, and how many of them a multiprocessor is to hold.
+///
+/// # Errors
+/// As [`lower`]; a schedule that is none of a GPU.
+pub fn unit(def: &KernelDef, name: &str, schedules: &[Schedule], launch_bounds: (bool, i64)) -> Result<CudaUnit> {
+    if !schedules.iter().all(Schedule::is_gpu) {
+        return Err(Error::input(format!("a schedule for a CPU is not printed as CUDA: `{name}` of `{}`", def.name)));
+    }
+    let (comment, unit) = scheduled(def, [name, name], schedules, launch_bounds)?;
+    let source = format!("{comment}{INCLUDE}\n\n{}", unit.source);
+    Ok(CudaUnit { source, ..unit })
+}
+
 /// What every translation unit includes.
 pub(super) const INCLUDE: &str = "#include \"dietcode.cuh\"";
 
@@ -79,9 +93,18 @@ pub(super) fn part(
     if !violations.is_empty() {
         return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {}", def.name, violations.join("; "))));
     }
+    let schedules = micro_kernel.schedules_on_gpu(&frontend::program(def), device)?;
+    scheduled(def, [&name, stem], &schedules, micro_kernel.launch_bounds())
+}
+
+/// The same of schedules: a comment, and the unit of a name with the text of its kernels, whose names end in a stem.
+fn scheduled(
+    def: &KernelDef,
+    [name, stem]: [&str; 2],
+    schedules: &[Schedule],
+    (persistent, min_blocks): (bool, i64),
+) -> Result<(String, CudaUnit)> {
     let program = frontend::program(def);
-    let schedules = micro_kernel.schedules_on_gpu(&program, device)?;
-    let (persistent, min_blocks) = micro_kernel.launch_bounds();
     let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
     let workspace = nests.iter().find_map(|nest| nest.workspace.clone());
     let mut source = String::new();
@@ -100,7 +123,7 @@ pub(super) fn part(
         };
         source += &kernel::text(nest, &form);
         launches.push(CudaLaunch {
-            threads: threads(&nest.body),
+            threads: nest.threads(),
             shared_bytes: nest.scratch_bytes,
             blocks: grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul),
             persistent: form.persistent,
@@ -112,7 +135,8 @@ pub(super) fn part(
         elements * Expr::Int(buffer.dtype.bytes())
     });
     let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
-    Ok((comment(def, &name, &schedules), CudaUnit { name, launches, workspace_bytes, needs, source }))
+    let unit = CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, source };
+    Ok((comment(def, name, schedules), unit))
 }
 
 /// The oldest device that has a schedule's instructions.
@@ -150,15 +174,4 @@ fn grid(body: &Stmt) -> Vec<(&str, Expr)> {
         Stmt::Let { body, .. } => grid(body),
         _ => Vec::new(),
     }
-}
-
-/// The threads of a block.
-fn threads(body: &Stmt) -> i64 {
-    let mut threads = 1;
-    body.visit(&mut |stmt| {
-        if let Stmt::For { extent, kind: ForKind::ThreadIdx, .. } = stmt {
-            threads = extent.as_int().unwrap_or(1);
-        }
-    });
-    threads
 }

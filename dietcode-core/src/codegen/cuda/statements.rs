@@ -15,6 +15,8 @@ pub(super) struct Printer {
     pub(super) addresses: Addresses,
     /// Offsets of the tiles in a block's shared memory, in bytes.
     tiles: Vec<(Arc<Buffer>, i64)>,
+    /// The loops over a block's threads.
+    threads: Vec<(Name, i64)>,
 }
 
 impl Printer {
@@ -28,7 +30,7 @@ impl Printer {
             _ => {}
         });
         let addresses = Addresses::new(taken, Dialect::Cuda);
-        Printer { text: String::new(), depth: 1, addresses, tiles: nest.panels.clone() }
+        Printer { text: String::new(), depth: 1, addresses, tiles: nest.panels.clone(), threads: nest.thread_loops() }
     }
 
     pub(super) fn line(&mut self, text: impl Display) {
@@ -70,7 +72,8 @@ impl Printer {
         match stmt {
             Stmt::For { kind: ForKind::BlockIdx, body, .. } => self.stmt(body),
             Stmt::For { var, kind: ForKind::ThreadIdx, body, .. } => {
-                self.line(format_args!("const int {var} = static_cast<int>(threadIdx.x);"));
+                let number = self.thread(var);
+                self.line(format_args!("const int {var} = {number};"));
                 self.stmt(body);
             }
             Stmt::For { var, extent, body, .. } => self.serial(var, extent, body),
@@ -100,6 +103,20 @@ impl Printer {
             Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
             Stmt::View { .. } => unreachable!("lowering for a GPU makes no views"),
         }
+    }
+
+    /// The part of a thread's number that one of the loops over threads counts.
+    fn thread(&self, var: &Name) -> String {
+        let at = self.threads.iter().position(|(name, _)| name == var).unwrap_or(0);
+        let after: i64 = self.threads[at + 1..].iter().map(|(_, extent)| extent).product();
+        let mut number = "static_cast<int>(threadIdx.x)".to_owned();
+        if after > 1 {
+            number += &format!(" / {after}");
+        }
+        if at > 0 {
+            number += &format!(" % {}", self.threads[at].1);
+        }
+        number
     }
 
     /// The copies of an unrolled body, and fills that stand side by side, declare the same names.
