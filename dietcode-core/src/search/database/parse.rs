@@ -28,7 +28,7 @@ impl Parser {
     pub(super) fn record(&mut self, line: &[u8]) -> Option<Record> {
         let mut record = match serde_json::from_slice::<Record>(line) {
             Ok(record) if record.format == FORMAT => record,
-            _ => serde_json::from_slice::<FormatOne>(line).ok().filter(|old| old.format == 1)?.into(),
+            _ => serde_json::from_slice::<FormatOne>(line).ok().filter(|old| old.format == 1)?.record()?,
         };
         if let MicroKernel::Traced(traced) = &mut record.schedule {
             self.share(&mut traced.trace.instructions);
@@ -51,17 +51,9 @@ struct FormatOne {
     workload: Workload,
     target: Target,
     name: String,
-    schedule: Parameters,
+    schedule: serde_json::Value,
     outcome: OutcomeOne,
     time: u64,
-}
-
-/// The families name their parameters differently, and refuse what they do not know.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Parameters {
-    Tiled(Tiled),
-    Blocked(Blocked),
 }
 
 #[derive(Deserialize)]
@@ -79,30 +71,20 @@ enum OutcomeOne {
     Failed(Failure),
 }
 
-impl From<FormatOne> for Record {
-    fn from(old: FormatOne) -> Record {
-        let outcome = match old.outcome {
+impl FormatOne {
+    /// None if the schedule is none of the target's family.
+    fn record(self) -> Option<Record> {
+        let outcome = match self.outcome {
             OutcomeOne::Measured { threads, gflops, rel_err, cold } => {
                 Outcome::Measured { threads, gflops, rel_err, cold }
             }
             OutcomeOne::Failed(failure) => Outcome::Failed(failure),
         };
-        Record {
-            format: old.format,
-            workload: old.workload,
-            target: old.target,
-            name: old.name,
-            schedule: match old.schedule {
-                Parameters::Tiled(tiled) => tiled.into(),
-                Parameters::Blocked(blocked) => blocked.into(),
-            },
-            structure: None,
-            outcome,
-            trial: 0,
-            run: String::new(),
-            seed: 0,
-            space_hash: String::new(),
-            time: old.time,
-        }
+        let schedule = match self.target {
+            Target::Cpu { .. } => serde_json::from_value::<Tiled>(self.schedule).ok()?.into(),
+            Target::Cuda { .. } => serde_json::from_value::<Blocked>(self.schedule).ok()?.into(),
+        };
+        let record = Record::new(self.workload, self.target, schedule, outcome);
+        Some(Record { format: self.format, name: self.name, time: self.time, ..record })
     }
 }

@@ -1,0 +1,110 @@
+//! What is asked of a database.
+
+use super::super::{Database, Filter, Replay, TargetFilter, new_run};
+use super::*;
+
+/// A database in memory and a file that is gone.
+fn database(records: Vec<Record>) -> Database {
+    let folder = tempfile::tempdir().unwrap();
+    Database { records, ..Database::open(&folder.path().join("a.records.jsonl")).unwrap() }
+}
+
+#[test]
+fn filters_ask_for_workload_target_failure_and_time() {
+    let on_gpu = Record { target: gpu(), time: 9, ..measured("g", 64, 1.0) };
+    let database = database(vec![measured("a", 64, 1.0), measured("b", 32, 1.0), on_gpu, failed("f", timeout())]);
+    let asked = |filter: Filter| database.query(&filter).map(|r| r.name.clone()).collect::<Vec<_>>().join(" ");
+    let like = |text: &str| Filter { target: Some(TargetFilter::Like(text.into())), ..Filter::default() };
+    assert_eq!(asked(Filter::default()), "a b g f");
+    assert_eq!(asked(Filter::of("dense", "0", &cpu())), "a b f");
+    assert_eq!(asked(Filter::of("dense", "1", &cpu())), "");
+    assert_eq!(asked(Filter { kernel: Some("den".into()), ..Filter::default() }), "");
+    assert_eq!(asked(Filter { shape: [("M".to_owned(), 32)].into(), ..Filter::default() }), "b");
+    assert_eq!(asked(Filter { shape: [("T".to_owned(), 32)].into(), ..Filter::default() }), "");
+    assert_eq!(
+        (asked(like("cuda")), asked(like("h200")), asked(like("CPU"))),
+        ("g".into(), "g".into(), "a b f".into())
+    );
+    assert_eq!(asked(Filter { failed: Some(None), ..Filter::default() }), "f");
+    assert_eq!(asked(Filter { failed: Some(Some("crash".into())), ..Filter::default() }), "");
+    assert_eq!(asked(Filter { since: Some(8), ..Filter::default() }), "g");
+}
+
+#[test]
+fn the_best_of_an_instance_comes_first_and_what_failed_is_out() {
+    let records = vec![
+        measured("a", 64, 50.0),
+        measured("b", 64, 100.0),
+        measured("c", 32, 10.0),
+        measured("d", 64, 1000.0),
+        failed("d", timeout()),
+    ];
+    let database = database(records);
+    let ranked: Vec<(&str, f64)> = database.ranked(&Filter::default()).iter().map(|r| (r.name, r.share)).collect();
+    // Relative to the best on record, whether or not that failed elsewhere.
+    assert_eq!(ranked, [("c", 1.0), ("b", 0.1), ("a", 0.05)]);
+    assert_eq!(database.best("dense", "0", &cpu())["c"], 1.0);
+}
+
+#[test]
+fn structures_are_known_by_figures_and_failures() {
+    let failed = Record { outcome: Outcome::Failed(timeout()), ..traced(4) };
+    let stopped = Record { outcome: Outcome::Failed(Failure::Stopped), ..traced(1) };
+    let database = database(vec![traced(2), traced(2), failed, stopped, measured("family", 64, 1.0)]);
+    let known = database.known(&Filter::default());
+    assert_eq!(known.len(), 2);
+    assert_eq!(known[&[2; 32]].gflops[&(&shape(64), 1)], 2.0);
+    assert_eq!(known[&[4; 32]].failure, Some(&timeout()));
+}
+
+#[test]
+fn the_last_run_of_a_seed_and_a_space_is_the_one_that_began_last() {
+    let of = |run: &str, seed: u64| Record { run: run.into(), seed, ..traced(1) };
+    // Two runs at once: the one that began first writes last.
+    let database = database(vec![of("a", 9), of("b", 9), of("c", 8), of("a", 9), measured("old", 64, 1.0)]);
+    assert_eq!(database.last_run(&Filter::default(), 9, "ff"), Some("b"));
+    assert_eq!(database.last_run(&Filter::default(), 9, "other"), None);
+    assert_eq!(database.last_run(&Filter::default(), 0, ""), None, "records of format 1 have no run");
+    assert_ne!(new_run(), {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        new_run()
+    });
+}
+
+#[test]
+fn a_replay_answers_each_question_once_and_in_order() {
+    let threads = |record: Record, threads: usize| match record.outcome {
+        Outcome::Measured { gflops, rel_err, cold, .. } => {
+            Record { outcome: Outcome::Measured { threads, gflops, rel_err, cold }, ..record }
+        }
+        Outcome::Failed(_) => record,
+    };
+    let not_compiled = Record {
+        workload: Workload { shape: None, ..workload(0) },
+        ..failed("n", Failure::Compile { message: "no".into() })
+    };
+    let records = [
+        measured("a", 64, 1.0),
+        threads(measured("a", 64, 2.0), 2),
+        measured("a", 64, 3.0),
+        measured("b", 64, 1.0),
+        failed("b", timeout()),
+        failed("c", Failure::Stopped),
+        not_compiled.clone(),
+    ];
+    let mut replay = Replay::of(&records);
+    let mut take = |name: &str, threads: usize| replay.take(name, Some(&shape(64)), threads);
+    assert_eq!(take("a", 1), Some(records[0].outcome.clone()));
+    assert_eq!(take("a", 1), Some(records[2].outcome.clone()));
+    assert_eq!(take("a", 1), None);
+    assert_eq!(take("a", 2), Some(records[1].outcome.clone()));
+    assert_eq!(take("b", 1), Some(records[3].outcome.clone()));
+    assert_eq!(take("b", 2), Some(Outcome::Failed(timeout())));
+    assert_eq!((take("b", 2), take("c", 1), take("n", 1)), (None, None, None));
+    assert_eq!(replay.take("n", None, 1), Some(not_compiled.outcome));
+    assert_eq!(replay.left(), 1, "that a run was stopped answers nothing");
+}
+
+fn timeout() -> Failure {
+    Failure::Timeout { seconds: 1.5 }
+}

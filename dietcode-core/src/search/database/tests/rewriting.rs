@@ -1,0 +1,60 @@
+//! Union and pruning.
+
+use super::super::{Pruned, prune, scan, unite};
+use super::*;
+
+fn lines(records: &[Record]) -> Vec<u8> {
+    records.iter().flat_map(|record| record.line().unwrap()).collect()
+}
+
+#[test]
+fn a_union_has_each_record_once_by_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, out] = ["a", "b", "out"].map(|name| folder.path().join(name));
+    let at = |time: u64, name: &str| Record { time, ..measured(name, 64, 1.0) };
+    std::fs::write(&a, lines(&[at(3, "late"), at(1, "early"), at(1, "early")])).unwrap();
+    // The same record may be written differently.
+    let spaced = String::from_utf8(lines(&[at(3, "late")])).unwrap().replace(",\"", ", \"");
+    std::fs::write(&b, [spaced.as_bytes(), &lines(&[at(2, "middle")]), b"noise\n{\"torn"].concat()).unwrap();
+    let united = unite(&[a, b]).unwrap();
+    assert_eq!((united.len(), united.duplicates, united.notices.len()), (3, 2, 2));
+    united.save(&out).unwrap();
+    let mut found = Vec::new();
+    scan(&out, |record, _| {
+        found.push(record.name);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, ["early", "middle", "late"]);
+}
+
+#[test]
+fn pruning_keeps_the_best_of_each_instance_and_what_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.records.jsonl");
+    let mut records = vec![
+        measured("slow", 64, 1.0),
+        measured("fast", 64, 3.0),
+        measured("fast", 64, 4.0),
+        measured("middle", 64, 2.0),
+        measured("slow", 32, 9.0),
+        failed("bad", Failure::Timeout { seconds: 1.0 }),
+        failed("bad", Failure::Timeout { seconds: 2.0 }),
+        failed("stopped", Failure::Stopped),
+    ];
+    std::fs::write(&path, [&lines(&records)[..], b"noise\n{\"torn"].concat()).unwrap();
+    assert_eq!(prune(&path, 2).unwrap(), Pruned { kept: 4, dropped: 4, foreign: 1, unreadable: 1 });
+    let text = std::fs::read(&path).unwrap();
+    records = [2, 3, 4, 5].map(|n| records[n].clone()).to_vec();
+    assert_eq!(text, [&lines(&records)[..], b"noise\n"].concat());
+    // Once is enough.
+    assert_eq!(prune(&path, 2).unwrap(), Pruned { kept: 4, dropped: 0, foreign: 1, unreadable: 0 });
+}
+
+#[test]
+fn pruning_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none");
+    assert!(prune(&path, 1).unwrap_err().to_string().contains("cannot be read as records"));
+    assert!(!path.exists());
+}
