@@ -28,6 +28,6 @@ impl Traced {
 
     /// Everything that speaks against it on a nest and a target: an instruction that does not hold, or a limit.
     pub fn violations(&self, def: &KernelDef, hardware: &Hardware) -> Vec<String> {
-        self.schedules(&frontend::program(def), hardware).err().map(|e| e.to_string()).into_iter().collect()
+        self.lowered(&frontend::program(def), hardware).err().map(|e| e.to_string()).into_iter().collect()
     }
 }

@@ -17,7 +17,7 @@
 mod apply;
 mod default;
 mod name;
-mod operands;
+pub(super) mod operands;
 mod validity;
 
 use std::collections::BTreeMap;

@@ -8,15 +8,15 @@ use crate::schedule::MatrixUnit;
 
 /// The loops that a matrix unit takes pieces of: 16 rows, 8 columns, `steps` steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Operands {
-    pub(super) unit: MatrixUnit,
-    pub(super) row: Name,
-    pub(super) column: Name,
-    pub(super) step: Name,
+pub(in crate::sketch) struct Operands {
+    pub(in crate::sketch) unit: MatrixUnit,
+    pub(in crate::sketch) row: Name,
+    pub(in crate::sketch) column: Name,
+    pub(in crate::sketch) step: Name,
 }
 
-pub(super) const ROWS: i64 = 16;
-pub(super) const COLUMNS: i64 = 8;
+pub(in crate::sketch) const ROWS: i64 = 16;
+pub(in crate::sketch) const COLUMNS: i64 = 8;
 
 impl Blocked {
     /// The matrix unit, as a schedule names it.
@@ -27,13 +27,28 @@ impl Blocked {
         })
     }
 
-    /// The loops for the matrix unit: the columns along the output's contiguous loop, the rows along the last loop over
-    /// which only the other operand moves, the steps along the last reduction whose tile holds an instruction's.
+    /// The loops for the matrix unit, if there is one.
     ///
     /// # Errors
     /// A sentence that says what of a matrix product the nest lacks.
     pub(super) fn operands(&self, block: &Block) -> Result<Option<Operands>, String> {
         let Some(unit) = self.unit() else { return Ok(None) };
+        let holds = |name: &Name| self.reduce.get(&**name).is_some_and(|tile| tile % unit.steps() == 0);
+        Operands::of(block, unit, holds).map(Some)
+    }
+}
+
+impl Operands {
+    /// The columns along the output's contiguous loop, the rows along the last loop over which only the other operand moves,
+    /// the steps along the last reduction whose tile holds an instruction's.
+    ///
+    /// # Errors
+    /// A sentence that says what of a matrix product the nest lacks.
+    pub(in crate::sketch) fn of(
+        block: &Block,
+        unit: MatrixUnit,
+        holds: impl Fn(&Name) -> bool,
+    ) -> Result<Operands, String> {
         let product = block.reduction.as_ref().map(|reduction| &reduction.update);
         let Some(Expr::Binary(BinaryOp::Mul, a, b)) = product else {
             return Err("matrix_unit: the sum is not one of products of two tensors".into());
@@ -60,9 +75,8 @@ impl Blocked {
         let row = row.filter(|name| moves(without, name) && !moves(with, name)).last();
         let row = row.ok_or("matrix_unit: no loop moves the factor that has the rows alone")?;
         let steps = block.iters_of(Role::Reduce).map(|iter| &iter.name);
-        let holds = |name: &&Name| self.reduce.get(&***name).is_some_and(|tile| tile % unit.steps() == 0);
-        let step = steps.filter(holds).last();
+        let step = steps.filter(|name| holds(name)).last();
         let step = step.ok_or_else(|| format!("reduce: no loop's tile is a multiple of the {} steps", unit.steps()))?;
-        Ok(Some(Operands { unit, row: row.clone(), column: column.clone(), step: step.clone() }))
+        Ok(Operands { unit, row: row.clone(), column: column.clone(), step: step.clone() })
     }
 }

@@ -18,11 +18,11 @@ pub use verify_limits::{Limit, verify_limits};
 use super::{Hardware, Traced, finish};
 use crate::Result;
 use crate::ir::Program;
+use crate::lower::{LoopNest, lower};
 use crate::schedule::Schedule;
 
 impl Traced {
-    /// The schedules of its kernels, in the order of their launches; on a CPU there is one. Lowered, they are to be checked by
-    /// [`verify_limits`].
+    /// The schedules of its kernels, in the order of their launches; on a CPU there is one.
     ///
     /// # Errors
     /// An instruction that does not hold, or a nest that the target cannot share out.
@@ -36,5 +36,18 @@ impl Traced {
         }
         rewrite_reduction::rewrite_reduction(&mut schedule)?;
         finish::launches(schedule)
+    }
+
+    /// The schedules with the loops that they are lowered to, none of them over a limit.
+    ///
+    /// # Errors
+    /// As [`Traced::schedules`]; what lowering refuses; a limit of the target, with what was found and what is allowed.
+    pub fn lowered(&self, program: &Program, hardware: &Hardware) -> Result<Vec<(Schedule, LoopNest)>> {
+        let lowered = |schedule: Schedule| {
+            let nest = lower(&schedule)?;
+            verify_limits(&schedule, &nest, hardware)?;
+            Ok((schedule, nest))
+        };
+        self.schedules(program, hardware)?.into_iter().map(lowered).collect()
     }
 }

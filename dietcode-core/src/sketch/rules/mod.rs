@@ -6,9 +6,16 @@
 //!
 //! Source: `ScheduleRule` and `PostOrderApply` of TVM's MetaSchedule (`src/meta_schedule/space_generator/post_order_apply.cc`).
 
+mod add_rfactor;
+mod auto_bind;
 mod draft;
+mod gpu;
+mod multi_level_tiling;
 
+pub use add_rfactor::AddRFactor;
+pub use auto_bind::AutoBind;
 pub use draft::{Draft, DraftLoop, DraftStage, product, variable};
+pub use multi_level_tiling::{MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 
 use crate::Result;
 

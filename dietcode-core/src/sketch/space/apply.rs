@@ -2,9 +2,9 @@
 
 use super::{Applied, Space};
 use crate::Result;
-use crate::lower::{LoopNest, lower};
-use crate::schedule::Trace;
-use crate::sketch::{Traced, verify_limits};
+use crate::lower::LoopNest;
+use crate::schedule::{Schedule, Trace};
+use crate::sketch::Traced;
 
 impl Space {
     /// Carries a trace out on the space's program.
@@ -13,11 +13,8 @@ impl Space {
     /// A decision that is open, an instruction that does not hold, what lowering refuses, a limit of the target.
     pub fn apply(&self, trace: &Trace) -> Result<Applied> {
         let traced = Traced { trace: trace.clone() };
-        let schedules = traced.schedules(&self.program, &self.bounds.hardware)?;
-        let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
-        for (schedule, nest) in schedules.iter().zip(&nests) {
-            verify_limits(schedule, nest, &self.bounds.hardware)?;
-        }
+        let (schedules, nests): (Vec<Schedule>, Vec<LoopNest>) =
+            traced.lowered(&self.program, &self.bounds.hardware)?.into_iter().unzip();
         let hash = super::structure::hash(&nests);
         Ok(Applied { trace: traced.trace, schedules, nests, hash })
     }

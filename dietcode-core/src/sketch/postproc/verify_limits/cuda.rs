@@ -3,9 +3,9 @@
 use dietcode_syntax::Role;
 
 use super::{Limit, registers};
-use crate::ir::{Buffer, ForKind, Name, Scope, Stmt};
+use crate::ir::{Buffer, ForKind, Scope, Stmt};
 use crate::lower::LoopNest;
-use crate::schedule::{Pipeline, Relation, Schedule};
+use crate::schedule::{Loop, Pipeline, Relation, Schedule};
 use crate::target::cuda::{ComputeCapability, DeviceLimits};
 use crate::{Error, Result};
 
@@ -79,14 +79,14 @@ fn vthreads(schedule: &Schedule) -> i64 {
 
 /// Behind the end of a sum that blocks share come the rest of a tile and of the parts.
 fn overhang(schedule: &Schedule) -> i64 {
-    let parts = schedule.loops.iter().filter(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
-    let tile = |part: &Name| {
-        let roots = schedule.roots(part);
-        let first = schedule.relations.iter().find_map(|relation| match relation {
-            Relation::Split { parent, inner, factor, .. } if roots.contains(parent) && inner != part => Some(*factor),
+    let shared = |l: &&Loop| l.kind == ForKind::BlockIdx && l.role == Role::Reduce;
+    let behind = |l: &Loop| {
+        let roots = schedule.roots(&l.name);
+        let padded = schedule.relations.iter().filter_map(|relation| match relation {
+            Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent) == roots => Some(*factor),
             _ => None,
         });
-        first.unwrap_or(1)
+        padded.fold(1, i64::saturating_mul)
     };
-    parts.map(|l| tile(&l.name).saturating_mul(l.extent.as_int().unwrap_or(1))).max().unwrap_or(0)
+    schedule.loops.iter().filter(shared).map(behind).max().unwrap_or(0)
 }

@@ -1,0 +1,54 @@
+//! A long sum of few outputs is shared by blocks of the grid: split-K.
+//!
+//! It applies to a block that sums, where at the smallest workload instance the outputs make fewer blocks than the device has
+//! multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the draft without it is kept.
+//!
+//! ```text
+//! for i, j                      for k_1 in 0..k_split bound to the grid
+//!   for k                  →      for i, j, k_0: y_parts[k_1][i][j] += x · w       a second kernel adds them in order, or
+//!     y[i][j] += x · w            for i, j, k_0: y[i][j] += x · w                  atomic additions, where f32 is stored as it is
+//! ```
+//!
+//! This rule says so; the rule that makes the tiles splits the sum.
+//!
+//! Source: `AddRFactor` of MetaSchedule.
+
+use super::{Draft, Rule, gpu};
+use crate::Result;
+use crate::ir::{ACC, Block, DType, Expr};
+use crate::schedule::Combine;
+
+/// Outputs of a modest block: 256 threads with 4 each.
+const OUTPUTS: i64 = 1024;
+/// The shortest part of a sum that is worth a block.
+const SHORTEST: i64 = 64;
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct AddRFactor;
+
+impl Rule for AddRFactor {
+    fn name(&self) -> &'static str {
+        "AddRFactor"
+    }
+
+    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        let own = draft.block(block);
+        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && own.reduction.is_some()) else {
+            return Ok(vec![draft]);
+        };
+        let fills = gpu::fewest_outputs(&draft, own) / OUTPUTS >= i64::from(device.multiprocessors);
+        let long = gpu::longest(&draft, own).is_some_and(|axis| gpu::most(&draft, &axis) >= 2 * SHORTEST);
+        if fills || !long {
+            return Ok(vec![draft]);
+        }
+        let ways = std::iter::once(Combine::Workspace).chain(holds_sum(own).then_some(Combine::Atomic));
+        let shared = ways.map(|combine| Draft { combine: Some(combine), ..draft.clone() });
+        Ok(std::iter::once(draft.clone()).chain(shared).collect())
+    }
+}
+
+/// Whether the output is the sum as it is, so that atomic additions may meet in it.
+fn holds_sum(block: &Block) -> bool {
+    block.epilogue == Expr::var(ACC) && block.output.dtype == DType::F32
+}

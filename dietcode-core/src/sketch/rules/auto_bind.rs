@@ -1,0 +1,70 @@
+//! What no rule has tiled gets a grid and threads: elementwise blocks, and sums whose inputs are used once.
+//!
+//! ```text
+//! for i, j                         for i·j_0 bound to the grid
+//!   y[i][j] = f(x[i][j])     →       for j_1 in 0..j_thread bound to threads        32 to 1024, a decision
+//!                                      y[i][j] = f(x[i][j])
+//! ```
+//!
+//! Neighbouring threads have neighbours of the output. A sum stays in its thread, and is shared by blocks where `AddRFactor`
+//! asked for it.
+//!
+//! Source: `AutoBind` of MetaSchedule.
+
+use dietcode_syntax::Role;
+
+use super::gpu::{self, Piece, Split};
+use super::{Draft, Rule, variable};
+use crate::Result;
+use crate::ir::{Block, IterVar, Name};
+use crate::schedule::{Instruction, Level};
+
+/// Threads of a block.
+const THREADS: [i64; 6] = [32, 64, 128, 256, 512, 1024];
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoBind;
+
+impl Rule for AutoBind {
+    fn name(&self) -> &'static str {
+        "AutoBind"
+    }
+
+    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        let own = draft.block(block).clone();
+        let device = gpu::device(&draft).filter(|_| !draft.is_tiled());
+        let contiguous = gpu::iters(&own).into_iter().rfind(|iter| iter.role == Role::Spatial);
+        match device.zip(contiguous) {
+            Some((_, contiguous)) => Ok(vec![bound(draft, &own, &contiguous.name)]),
+            None => Ok(vec![draft]),
+        }
+    }
+}
+
+fn bound(mut draft: Draft, block: &Block, contiguous: &Name) -> Draft {
+    let shared = gpu::shared_sum(&draft, block);
+    let pieces = |iter: &IterVar| match iter.role {
+        Role::Spatial if iter.name == *contiguous => vec![Piece::Drawn(Level::Thread)],
+        Role::Reduce if shared.as_ref() == Some(&iter.name) => vec![Piece::Sampled(Level::Split)],
+        _ => Vec::new(),
+    };
+    let into = variable(contiguous, Level::Thread);
+    let (candidates, weights) = (THREADS.to_vec(), vec![1.0; THREADS.len()]);
+    draft.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    let axes: Vec<(IterVar, Vec<Piece>)> =
+        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
+    let splits = gpu::tile(&mut draft, &axes);
+    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
+    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let [parts, threads] = [Level::Split, Level::Thread].map(at);
+    let blocks: Vec<Name> = outermost(Role::Spatial).collect();
+    let sums: Vec<Name> = outermost(Role::Reduce).collect();
+    gpu::reorder(&mut draft, [&parts, &blocks, &threads, &sums].into_iter().flatten().cloned().collect());
+    let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("the contiguous axis has threads");
+    if block.reduction.is_some() {
+        gpu::accumulate(&mut draft, block, thread);
+    }
+    draft.instructions.extend(draft.combine.map(Instruction::Rfactor));
+    draft
+}

@@ -1,0 +1,219 @@
+//! What the rules for GPUs share: axes are split into loops, the loops put into their order and bound, inputs staged.
+
+use dietcode_syntax::Role;
+
+use super::{Draft, DraftLoop, variable};
+use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
+use crate::schedule::{Axis, Factor, Instruction, Level, Part, Pipeline, Place, SharedTile, Size, Staging, Tail};
+use crate::sketch::Hardware;
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
+
+/// What a loop of an axis takes of it: a sampled factor, or what a matrix instruction has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// The variable `{axis}_{level}`, drawn together with those of the other axes.
+    Sampled(Level),
+    /// The variable `{axis}_{level}`, drawn by an instruction of its own.
+    Drawn(Level),
+    /// So many iterations.
+    Fixed(i64),
+}
+
+impl Piece {
+    fn level(&self) -> Option<Level> {
+        match self {
+            Piece::Sampled(level) | Piece::Drawn(level) => Some(*level),
+            Piece::Fixed(_) => None,
+        }
+    }
+}
+
+/// The loops that an axis was split into, outermost first.
+#[derive(Clone, Debug)]
+pub(super) struct Split {
+    pub(super) role: Role,
+    pieces: Vec<Piece>,
+    loops: Vec<Name>,
+}
+
+impl Split {
+    /// The outermost loop, which has what the pieces leave of the extent.
+    pub(super) fn outermost(&self) -> Name {
+        self.loops[0].clone()
+    }
+
+    /// The loop of a level, if it has one.
+    pub(super) fn at(&self, level: Level) -> Option<Name> {
+        let at = self.pieces.iter().position(|piece| piece.level() == Some(level))?;
+        Some(self.loops[at + 1].clone())
+    }
+
+    /// The innermost loops but so many, which a matrix instruction has.
+    pub(super) fn from_inside(&self, at: usize) -> Name {
+        self.loops[self.loops.len() - 1 - at].clone()
+    }
+}
+
+/// The device that a draft is for.
+pub(super) fn device(draft: &Draft) -> Option<&DeviceLimits> {
+    match &draft.bounds.hardware {
+        Hardware::Cuda(device) => Some(device),
+        Hardware::Cpu(_) => None,
+    }
+}
+
+/// The iteration variables in the order of the nest, but for the one along which the output is contiguous: of the spatial ones
+/// it is the last, so that neighbouring threads write neighbours.
+pub(super) fn iters(block: &Block) -> Vec<IterVar> {
+    let mut iters = block.iters.clone();
+    let contiguous = |iter: &IterVar| matches!(block.output_index.last(), Some(Expr::Var(name)) if *name == iter.name);
+    iters.sort_by_key(|iter| (iter.role == Role::Reduce, contiguous(iter)));
+    iters
+}
+
+/// Draws the pieces of all axes together, and splits each of them from the outside in.
+///
+/// ```text
+/// for i in 0..M      →      for i_0 in 0..⌈M/(i_vthread·i_thread)⌉: for i_1 in 0..i_vthread: for i_2 in 0..i_thread
+/// ```
+pub(super) fn tile(draft: &mut Draft, axes: &[(IterVar, Vec<Piece>)]) -> Vec<Split> {
+    let sampled: Vec<Axis> = axes.iter().filter_map(|(iter, pieces)| axis(&iter.name, pieces)).collect();
+    if !sampled.is_empty() {
+        draft.instructions.push(Instruction::SampleTiles(sampled));
+    }
+    axes.iter().map(|(iter, pieces)| split(draft, iter, pieces)).collect()
+}
+
+fn axis(name: &Name, pieces: &[Piece]) -> Option<Axis> {
+    let factors: Vec<Factor> = pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Sampled(level) => Some(Factor { var: variable(name, *level), level: *level }),
+            Piece::Drawn(_) | Piece::Fixed(_) => None,
+        })
+        .collect();
+    (!factors.is_empty()).then(|| Axis { name: name.clone(), factors })
+}
+
+fn split(draft: &mut Draft, iter: &IterVar, pieces: &[Piece]) -> Split {
+    let axis = &iter.name;
+    let mut rest = axis.clone();
+    let mut loops = Vec::new();
+    for n in 0..pieces.len() {
+        let below = if n + 1 == pieces.len() { "" } else { "_rest" };
+        let into = [draft.fresh(&format!("{axis}_{n}")), draft.fresh(&format!("{axis}_{}{below}", n + 1))];
+        loops.push(into[0].clone());
+        let next = into[1].clone();
+        let factor = size(axis, &pieces[n..]);
+        draft.instructions.push(Instruction::Split { parent: rest, factor, tail: Tail::Pad, into });
+        rest = next;
+    }
+    loops.push(rest);
+    let levels = std::iter::once(None).chain(pieces.iter().map(Piece::level));
+    let made = loops.iter().zip(levels).map(|(name, level)| DraftLoop {
+        name: name.clone(),
+        axis: axis.clone(),
+        level,
+        role: iter.role,
+        kind: ForKind::Serial,
+    });
+    draft.loops.extend(made);
+    Split { role: iter.role, pieces: pieces.to_vec(), loops }
+}
+
+fn size(axis: &Name, pieces: &[Piece]) -> Size {
+    let part = |piece: &Piece| match piece {
+        Piece::Sampled(level) | Piece::Drawn(level) => Part::Var(variable(axis, *level)),
+        Piece::Fixed(value) => Part::Int(*value),
+    };
+    Size(pieces.iter().map(part).collect())
+}
+
+/// Puts the loops into an order.
+pub(super) fn reorder(draft: &mut Draft, order: Vec<Name>) {
+    draft.loops.sort_by_key(|l| order.iter().position(|name| *name == l.name));
+    draft.instructions.push(Instruction::Reorder(order));
+}
+
+/// Fuses what lies between blocks and what lies between threads, and binds both and the parts of a shared sum; returns the loop
+/// over threads.
+pub(super) fn bind(draft: &mut Draft, split: &[Name], blocks: &[Name], threads: &[Name]) -> Option<Name> {
+    let block = draft.fuse_all(blocks, "block");
+    let thread = draft.fuse_all(threads, "thread");
+    split.iter().chain(&block).for_each(|name| draft.set_kind(name, ForKind::BlockIdx));
+    thread.iter().for_each(|name| draft.set_kind(name, ForKind::ThreadIdx));
+    thread
+}
+
+/// The accumulators of a thread.
+pub(super) fn accumulate(draft: &mut Draft, block: &Block, thread: Name) {
+    let tile = draft.fresh(&format!("{}_tile", block.output.name));
+    draft.instructions.push(Instruction::CacheWrite(tile.clone()));
+    draft.instructions.push(Instruction::ComputeAt { stage: tile, at: Place::Loop(thread) });
+}
+
+/// Stages all inputs of the sum in shared memory, filled in the loop `around`.
+pub(super) fn stage(draft: &mut Draft, block: &Block, around: &Name, how: impl Fn(&Buffer, &[Expr]) -> SharedTile) {
+    let reads = block.update_reads();
+    let first = |at: usize| !reads[..at].iter().any(|(buffer, _)| *buffer == reads[at].0);
+    let mut stages = Vec::new();
+    for (at, (buffer, index)) in reads.iter().enumerate().filter(|(at, _)| first(*at)) {
+        let place = draft.instructions.len();
+        let staging = Staging::Shared(how(buffer, index));
+        let mut into = Vec::new();
+        for _ in reads[at..].iter().filter(|(other, _)| other == buffer) {
+            // What is named already is taken for the next copy of the same tensor.
+            into.push(draft.fresh(&format!("{}_shared", buffer.name)));
+            draft.instructions.truncate(place);
+            draft.instructions.push(Instruction::CacheRead {
+                buffer: buffer.name.clone(),
+                staging,
+                into: into.clone(),
+            });
+        }
+        stages.extend(into);
+    }
+    let at = |stage| Instruction::ComputeAt { stage, at: Place::Loop(around.clone()) };
+    draft.instructions.extend(stages.into_iter().map(at));
+}
+
+/// How copies into shared memory may overlap with the computation: not at all, through registers, or asynchronously.
+pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
+    let mut pipelines = vec![None, Some(Pipeline::Registers)];
+    if device.capability >= (ComputeCapability { major: 8, minor: 0 }) {
+        pipelines.extend([2, 3, 4].map(|stages| Some(Pipeline::Async(stages))));
+    }
+    pipelines
+}
+
+/// Overlaps the copies of a draft, lets the parts of a shared sum meet, and stores by vectors.
+pub(super) fn finish(draft: &mut Draft, pipeline: Option<Pipeline>, store: i64) {
+    draft.instructions.extend(pipeline.map(Instruction::Pipeline));
+    draft.instructions.extend(draft.combine.map(Instruction::Rfactor));
+    draft.instructions.push(Instruction::VectorizeStore(store.into()));
+}
+
+/// The reduction that blocks share, if they share one: the longest, of equal ones the last.
+pub(super) fn shared_sum(draft: &Draft, block: &Block) -> Option<Name> {
+    draft.combine.and_then(|_| longest(draft, block))
+}
+
+/// The reduction that is the longest at the workload instances.
+pub(super) fn longest(draft: &Draft, block: &Block) -> Option<Name> {
+    block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| most(draft, name))
+}
+
+/// The largest extent of an axis at the workload instances.
+pub(super) fn most(draft: &Draft, axis: &Name) -> i64 {
+    draft.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1)
+}
+
+/// The smallest one.
+pub(super) fn least(draft: &Draft, axis: &Name) -> i64 {
+    draft.bounds.extents.get(axis).and_then(|extents| extents.first()).copied().unwrap_or(1)
+}
+
+/// The output's elements at the smallest workload instance, or fewer: extents are known axis by axis.
+pub(super) fn fewest_outputs(draft: &Draft, block: &Block) -> i64 {
+    block.iters_of(Role::Spatial).map(|iter| least(draft, &iter.name)).fold(1, i64::saturating_mul)
+}

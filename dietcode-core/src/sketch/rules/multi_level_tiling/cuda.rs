@@ -1,0 +1,100 @@
+//! A sum whose inputs are used again and again becomes tiles: of a block, of a thread, in shared memory.
+//!
+//! It applies to a block that sums, and of which an input stays the same along one of the spatial axes. The structure is SSSRRSRS:
+//! blocks, virtual threads, threads │ tiles in shared memory, steps in them │ outer part of a thread's tile │ steps that are
+//! written out │ inner part. Virtual threads stand inside of the steps, since it is the thread that carries them out.
+//!
+//! ```text
+//! for i, j, k                   for i_0·j_0 bound to the grid, i_2·j_2 bound to threads
+//!   y[i][j] += x · w     →        for k_0: fill x_shared, w_shared                         pipelined: none, registers, async 2, 3, 4
+//!                                   for k_1, vthread i_1, j_1, unrolled i_3, j_3, k_2, i_4, j_4
+//!                                     y_tile += x_shared · w_shared
+//! ```
+//!
+//! Each way to overlap the copies is a sketch. The copies are turned on their way, so that what a thread multiplies lies next to
+//! each other; rows that lay along the sum are padded, so that the stores of a warp go to different banks.
+//!
+//! Source: `MultiLevelTiling` of MetaSchedule; the order of levels as in Ansor (OSDI 2020), section 4.1.
+
+use dietcode_syntax::Role;
+
+use super::super::gpu::{self, Piece, Split};
+use super::super::{Draft, Rule};
+use crate::Result;
+use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name, affine};
+use crate::schedule::{Level, Pipeline, SharedTile};
+
+/// Bytes of the widest access of a thread.
+const WIDEST: i64 = 16;
+/// Elements behind each row of a tile that is turned on its way.
+const PAD: i64 = 4;
+/// The most neighbours that a thread stores at once.
+const STORE: i64 = 4;
+
+/// The rule for threads that multiply.
+#[derive(Clone, Copy, Debug)]
+pub struct MultiLevelTilingCuda;
+
+impl Rule for MultiLevelTilingCuda {
+    fn name(&self) -> &'static str {
+        "MultiLevelTiling"
+    }
+
+    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled()) else { return Ok(vec![draft]) };
+        let own = draft.block(block).clone();
+        if !uses_again(&own) {
+            return Ok(vec![draft]);
+        }
+        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(draft.clone(), &own, pipeline)).collect())
+    }
+}
+
+/// Whether an input of the sum stays the same along a spatial axis.
+pub(super) fn uses_again(block: &Block) -> bool {
+    let moves = |index: &[Expr], iter: &IterVar| index.iter().any(|e| e.uses(&iter.name));
+    let reads = block.update_reads();
+    let reused = |iter: &IterVar| reads.iter().any(|(_, index)| !index.is_empty() && !moves(index, iter));
+    block.iters_of(Role::Reduce).next().is_some() && block.iters_of(Role::Spatial).any(reused)
+}
+
+fn tiled(mut draft: Draft, block: &Block, pipeline: Option<Pipeline>) -> Draft {
+    let shared = gpu::shared_sum(&draft, block);
+    let axes: Vec<(IterVar, Vec<Piece>)> =
+        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter, shared.as_ref()))).collect();
+    let splits = gpu::tile(&mut draft, &axes);
+    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
+    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let [parts, blocks, threads] = [at(Level::Split), outermost(Role::Spatial).collect(), at(Level::Thread)];
+    let tiles: Vec<Name> = outermost(Role::Reduce).collect();
+    let inside = [Level::Steps, Level::Vthread, Level::Outer, Level::Unroll, Level::Inner].map(at);
+    let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
+    gpu::reorder(&mut draft, order);
+    [Level::Outer, Level::Unroll, Level::Inner].into_iter().flat_map(at).for_each(|name| {
+        draft.set_kind(&name, ForKind::Unrolled);
+    });
+    at(Level::Vthread).iter().for_each(|name| draft.set_kind(name, ForKind::VThread));
+    let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("an axis along which an input is used again");
+    gpu::accumulate(&mut draft, block, thread);
+    let around = tiles.last().expect("a block that sums");
+    gpu::stage(&mut draft, block, around, |buffer, index| turned(block, buffer, index));
+    gpu::finish(&mut draft, pipeline, STORE);
+    draft
+}
+
+fn pieces(iter: &IterVar, shared: Option<&Name>) -> Vec<Piece> {
+    let levels: &[Level] = match iter.role {
+        Role::Spatial => &[Level::Vthread, Level::Thread, Level::Outer, Level::Inner],
+        Role::Reduce if shared == Some(&iter.name) => &[Level::Split, Level::Steps, Level::Unroll],
+        Role::Reduce => &[Level::Steps, Level::Unroll],
+    };
+    levels.iter().map(|level| Piece::Sampled(*level)).collect()
+}
+
+/// A tile with the summed dimensions outside.
+fn turned(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
+    let last = index.last().and_then(affine);
+    let summed = last.is_some_and(|form| block.iters_of(Role::Reduce).any(|iter| form.coefficient(&iter.name) != 0));
+    let pad = if summed { PAD } else { 0 };
+    SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: true }
+}

@@ -1,0 +1,7 @@
+//! The rules that make tiles, one a kind of unit that computes.
+
+mod cuda;
+mod tensor_core;
+
+pub use cuda::MultiLevelTilingCuda;
+pub use tensor_core::MultiLevelTilingTensorCore;
