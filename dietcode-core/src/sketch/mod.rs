@@ -4,9 +4,13 @@ mod family;
 mod finish;
 mod grid;
 mod micro_kernel;
+#[cfg(feature = "tuner")]
+mod mutator;
 mod name;
 pub mod rules;
 mod postproc;
+#[cfg(feature = "tuner")]
+mod sample;
 mod space;
 mod tiled;
 mod traced;
@@ -16,6 +20,8 @@ pub(crate) use family::SIZES;
 pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 pub use micro_kernel::MicroKernel;
 pub use postproc::{Limit, verify_limits};
+#[cfg(feature = "tuner")]
+pub use sample::Sampler;
 pub use space::{Applied, Bounds, Hardware, Space};
 pub use tiled::Tiled;
 pub use traced::Traced;

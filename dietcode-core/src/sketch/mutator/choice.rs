@@ -1,0 +1,63 @@
+//! The mutator of the other numbers: how many elements a copy moves at once, how far the runs of a panel lie apart.
+//!
+//! ```text
+//! w_pad = sample_categorical(0, 16) = 0  →  16
+//! ```
+
+use super::Move;
+use crate::ir::{ForKind, Name};
+use crate::schedule::{Instruction, Part, Size};
+use crate::sketch::sample::{Domain, Outline};
+
+/// What a number that is drawn for itself is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The iterations of a loop that is bound to threads.
+    Threads,
+    /// Those of one that is written out.
+    Unroll,
+    /// The order of blocks.
+    Order,
+    /// All else.
+    Other,
+}
+
+pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+    numbers(outline, values, Use::Other)
+}
+
+/// The other values of numbers with a use.
+pub(super) fn numbers(outline: &Outline, values: &[i64], of: Use) -> Vec<Move> {
+    let mut moves = Vec::new();
+    for (var, declared) in outline.vars.iter().enumerate() {
+        let Domain::Number { candidates, .. } = &declared.domain else { continue };
+        if used(outline, &declared.name) == of {
+            let others = candidates.iter().filter(|value| **value != values[var]);
+            moves.extend(others.map(|value| vec![(var, *value)]));
+        }
+    }
+    moves
+}
+
+/// What a number is for: by the first instruction that says so.
+fn used(outline: &Outline, var: &Name) -> Use {
+    let instructions = &outline.sketch.instructions;
+    let names = |size: &Size| size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var));
+    let found = instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Split { factor, into: [_, inner], .. } if names(factor) => kind(instructions, inner),
+        Instruction::Rasterize { tile, .. } if tile.iter().any(names) => Some(Use::Order),
+        _ => None,
+    });
+    found.unwrap_or(Use::Other)
+}
+
+/// What becomes of a loop, also as a part of others.
+fn kind(instructions: &[Instruction], name: &Name) -> Option<Use> {
+    instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Kind(ForKind::ThreadIdx, of) if of == name => Some(Use::Threads),
+        Instruction::Kind(ForKind::Unrolled | ForKind::VThread, of) if of == name => Some(Use::Unroll),
+        Instruction::Fuse { loops, into } if loops.contains(name) => kind(instructions, into),
+        Instruction::Split { parent, into: [_, inner], .. } if parent == name => kind(instructions, inner),
+        _ => None,
+    })
+}

@@ -1,0 +1,15 @@
+//! The mutator of split sums: more or fewer blocks share one.
+//!
+//! ```text
+//! k_split = 4  →  8
+//! ```
+
+use super::Move;
+use super::steps::near;
+use crate::schedule::Level;
+use crate::sketch::sample::Outline;
+
+pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+    let sizes = |var: usize| near(values[var]).into_iter().map(move |size| vec![(var, size)]);
+    outline.of_level(Level::Split).flat_map(sizes).collect()
+}

@@ -1,0 +1,15 @@
+//! The mutator of what is written out, where that is a decision: elsewhere it is the product of the inner tiles.
+//!
+//! ```text
+//! i_unroll = sample_categorical(1, 2, 4, 8) = 2  →  8
+//! ```
+//!
+//! Source: `MutateUnroll` of MetaSchedule.
+
+use super::Move;
+use super::choice::{Use, numbers};
+use crate::sketch::sample::Outline;
+
+pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+    numbers(outline, values, Use::Unroll)
+}

@@ -1,0 +1,153 @@
+//! A sketch with its limits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rand::rngs::StdRng;
+
+use super::limits::{Limit, limits};
+use super::outline::Outline;
+use super::point::Point;
+use super::size::pick;
+use super::tiles;
+use super::variable::Domain;
+use crate::ir::Name;
+use crate::schedule::Trace;
+use crate::sketch::Space;
+use crate::{Error, Result};
+
+/// A sketch that has a draw, and what bounds it.
+pub(crate) struct Bounded {
+    pub(crate) outline: Outline,
+    limits: Vec<Limit>,
+}
+
+/// Values for all variables of a sketch, in the order of their declaration; the open ones have their least.
+#[derive(Clone)]
+pub(crate) struct Assignment {
+    pub(crate) values: Vec<i64>,
+    pub(crate) decided: Vec<bool>,
+}
+
+impl Assignment {
+    /// Decides a variable.
+    pub(crate) fn decide(&mut self, var: usize, value: i64) {
+        (self.values[var], self.decided[var]) = (value, true);
+    }
+}
+
+impl Bounded {
+    /// Reads a sketch.
+    ///
+    /// # Errors
+    /// One that does not replay, or has no draw on this target: which limit, what the least takes, what is allowed.
+    pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Bounded> {
+        let outline = Outline::of(space, sketch)?;
+        let limits = limits(&outline, &space.bounds);
+        let bounded = Bounded { outline, limits };
+        match bounded.broken(&bounded.least().values) {
+            None => Ok(bounded),
+            Some(why) => {
+                let sketch = &bounded.outline.sketch;
+                Err(Error::input(format!("a sketch of `{}` has no schedule here: {why}\n{sketch}", space.def.name)))
+            }
+        }
+    }
+
+    /// Whether a trace has this sketch's instructions.
+    pub(crate) fn is_of(&self, trace: &Trace) -> bool {
+        let own = &self.outline.sketch.instructions;
+        Arc::ptr_eq(own, &trace.instructions) || *own == trace.instructions
+    }
+
+    /// All variables open.
+    pub(crate) fn least(&self) -> Assignment {
+        let values: Vec<i64> = self.outline.vars.iter().map(|var| var.least()).collect();
+        Assignment { decided: vec![false; values.len()], values }
+    }
+
+    /// Whether values keep all limits.
+    pub(crate) fn holds(&self, values: &[i64]) -> bool {
+        let point = Point::new(&self.outline, values);
+        self.limits.iter().all(|limit| (limit.measure)(&point) <= limit.allowed)
+    }
+
+    /// Whether all limits are kept if a variable gets a value.
+    pub(crate) fn holds_with(&self, assignment: &mut Assignment, var: usize, value: i64) -> bool {
+        let before = std::mem::replace(&mut assignment.values[var], value);
+        let holds = self.holds(&assignment.values);
+        assignment.values[var] = before;
+        holds
+    }
+
+    /// The first limit that values break: its name, what they take, what is allowed.
+    pub(crate) fn broken(&self, values: &[i64]) -> Option<String> {
+        let point = Point::new(&self.outline, values);
+        self.limits.iter().find_map(|limit| {
+            let found = (limit.measure)(&point);
+            (found > limit.allowed).then(|| format!("{}: {found}, allowed are {}", limit.name, limit.allowed))
+        })
+    }
+
+    /// A trace of these values.
+    pub(crate) fn trace(&self, values: &[i64]) -> Trace {
+        let names = self.outline.vars.iter().map(|var| var.name.clone());
+        self.outline.sketch.with(names.zip(values.iter().copied()).collect())
+    }
+
+    /// The values of a trace of this sketch; none: some are open, or no values of their variables.
+    pub(crate) fn values(&self, trace: &Trace) -> Option<Vec<i64>> {
+        let value = |var: &super::variable::Var| trace.decisions.get(&var.name).copied().filter(|v| var.admits(*v));
+        self.outline.vars.iter().map(value).collect()
+    }
+
+    /// All decisions drawn.
+    pub(crate) fn sample(&self, rng: &mut StdRng) -> Trace {
+        self.draw(self.least(), rng)
+    }
+
+    /// The open decisions drawn.
+    ///
+    /// # Errors
+    /// As [`Space::complete`].
+    pub(crate) fn complete(&self, decisions: &BTreeMap<Name, i64>, rng: &mut StdRng) -> Result<Trace> {
+        let unknown = decisions.keys().find(|name| !self.outline.vars.iter().any(|var| var.name == **name));
+        if let Some(name) = unknown {
+            return Err(Error::input(format!("the trace decides `{name}`, which it does not sample")));
+        }
+        let mut assignment = self.least();
+        for (at, var) in self.outline.vars.iter().enumerate() {
+            let Some(&value) = decisions.get(&var.name) else { continue };
+            if !var.admits(value) {
+                return Err(Error::input(format!("`{}` is {value}, expected {}", var.name, var.expected())));
+            }
+            assignment.decide(at, value);
+            if let Some(why) = self.broken(&assignment.values) {
+                return Err(Error::input(format!("`{}` = {value} has no schedule here: {why}", var.name)));
+            }
+        }
+        Ok(self.draw(assignment, rng))
+    }
+
+    /// Choices of structure first, since they say how much tiles may take.
+    fn draw(&self, mut assignment: Assignment, rng: &mut StdRng) -> Trace {
+        for (at, var) in self.outline.vars.iter().enumerate().filter(|(_, var)| var.level().is_none()) {
+            if assignment.decided[at] {
+                continue;
+            }
+            let (values, weights): (Vec<i64>, Vec<f64>) = match &var.domain {
+                Domain::Number { candidates, weights } => (candidates.clone(), weights.clone()),
+                Domain::Place { count } => ((0..*count as i64).collect(), vec![1.0; *count]),
+                Domain::Factor { .. } => continue,
+            };
+            let possible = |(value, weight): (&i64, f64)| {
+                if self.holds_with(&mut assignment, at, *value) { weight } else { 0.0 }
+            };
+            let weights: Vec<f64> = values.iter().zip(weights).map(possible).collect();
+            let value = pick(&weights, rng).map_or(var.least(), |n| values[n]);
+            assignment.decide(at, value);
+        }
+        tiles::draw(self, &mut assignment, rng);
+        self.trace(&assignment.values)
+    }
+}

@@ -1,0 +1,55 @@
+//! The limits of a CPU.
+
+use super::Limit;
+use crate::ir::ForKind;
+use crate::schedule::{MOST_COPIES, Staging};
+use crate::sketch::postproc::verify_limits::cpu::OPERANDS;
+use crate::sketch::sample::outline::{Outline, Read};
+use crate::sketch::sample::point::Point;
+use crate::target::CpuTarget;
+
+/// What the sketch may take of a CPU.
+pub(super) fn limits(outline: &Outline, target: &CpuTarget) -> Vec<Limit> {
+    let lanes = (target.vector_bytes / 4).max(1);
+    let mut limits = vec![
+        Limit::new("lanes of a vector", lanes.max(2), |point| point.of_kinds(&[ForKind::Vectorized])),
+        Limit::new("copies of the innermost statement", MOST_COPIES, |point| {
+            point.of_kinds(&[ForKind::Unrolled, ForKind::VThread])
+        }),
+    ];
+    if outline.tile.is_some() {
+        let registers = (target.vector_registers - OPERANDS).max(1);
+        limits.extend([
+            Limit::new("vector registers for accumulators", registers, move |point| point.accumulators(lanes)),
+            Limit::new("bytes of the first-level cache for what register tiles share", target.l1_bytes, reused_strips),
+            Limit::new("bytes of the second-level cache for panels", target.l2_bytes, panels),
+        ]);
+    }
+    limits
+}
+
+/// The copies that live at the same time, and the sums that wait.
+fn panels(point: &Point<'_>) -> i64 {
+    let copies = point.outline.stages.iter().map(|stage| point.panel_bytes(stage));
+    copies.fold(point.waiting_bytes(), i64::saturating_add)
+}
+
+/// Bytes that a register tile reads in one block of the reduction, but for the largest of its strips: that one is streamed
+/// from the second-level cache once for each tile, and the others have to be there still when the next tile reads them.
+fn reused_strips(point: &Point<'_>) -> i64 {
+    let depth = point.tile_depth();
+    let inside = point.inside(depth, false);
+    let bytes: Vec<i64> = point.outline.reads.iter().map(|read| strip(point, read, depth, &inside)).collect();
+    let all = bytes.iter().copied().fold(0, i64::saturating_add);
+    all - bytes.into_iter().max().unwrap_or(0)
+}
+
+/// One of them: as it lies in its panel, or in the tensor.
+fn strip(point: &Point<'_>, read: &Read, depth: usize, inside: &[i64]) -> i64 {
+    let packed = |of: &Read| of.buffer == read.buffer && of.roots == read.roots;
+    let mut panels = point.outline.stages.iter().filter(|stage| stage.staging == Staging::Always);
+    match panels.any(|stage| packed(&stage.read)) {
+        true => point.spanned(read, depth).into_iter().fold(4, i64::saturating_mul),
+        false => point.touched_bytes(read, inside),
+    }
+}

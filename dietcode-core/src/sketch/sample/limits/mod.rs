@@ -1,0 +1,58 @@
+//! What the hardware has, and how much of it values of a sketch's variables take.
+//!
+//! Each limit has a name, a measure that does not shrink when a variable grows, and what is allowed. So the values of some
+//! variables are possible if they hold all limits with all others at their least, and a draw that takes one variable after the
+//! other never has to go back.
+
+mod cpu;
+mod cuda;
+
+use super::outline::Outline;
+use super::point::Point;
+use super::variable::Axis;
+use crate::schedule::Level;
+use crate::sketch::{Bounds, Hardware};
+
+type Measure = Box<dyn Fn(&Point<'_>) -> i64 + Send + Sync>;
+
+/// One limit.
+pub(crate) struct Limit {
+    /// What is counted, for messages.
+    pub(crate) name: String,
+    /// The most of it.
+    pub(crate) allowed: i64,
+    /// How much values take.
+    pub(crate) measure: Measure,
+}
+
+impl Limit {
+    fn new(
+        name: impl Into<String>,
+        allowed: i64,
+        measure: impl Fn(&Point<'_>) -> i64 + Send + Sync + 'static,
+    ) -> Limit {
+        Limit { name: name.into(), allowed, measure: Box::new(measure) }
+    }
+}
+
+/// The limits of a sketch: those of its extents and of the target.
+pub(crate) fn limits(outline: &Outline, bounds: &Bounds) -> Vec<Limit> {
+    let extents = outline.axes.iter().map(|axis| extent(outline, axis));
+    let target = match &bounds.hardware {
+        Hardware::Cpu(target) => cpu::limits(outline, target),
+        Hardware::Cuda(device) => cuda::limits(outline, device),
+    };
+    extents.chain(target).collect()
+}
+
+/// A tile is no larger than the largest extent rounded up to whole vectors, or pieces of a matrix instruction: the last of them
+/// begins inside.
+fn extent(outline: &Outline, axis: &Axis) -> Limit {
+    let is_lanes = |var: &usize| outline.vars[*var].level() == Some(Level::Lanes);
+    let (lanes, factors): (Vec<usize>, Vec<usize>) = axis.vars.iter().copied().partition(is_lanes);
+    let grain = axis.grain;
+    Limit::new(format!("elements of the tile along `{}`", axis.name), axis.most, move |point| {
+        let product = |vars: &[usize], of: i64| vars.iter().fold(of, |all, var| all.saturating_mul(point.values[*var]));
+        (product(&factors, 1) - 1).saturating_mul(product(&lanes, grain)).saturating_add(1)
+    })
+}

@@ -1,0 +1,315 @@
+//! A sketch as its limits see it: which variables it has, and how the iterations of its loops and the places of its stages
+//! follow from them.
+//!
+//! ```text
+//! i_block, i_register = sample…           vars     i_block, i_register
+//! i_0, i_t = split(i, i_register, pad)    chain    [i_0] = ⌈[i] / i_register⌉, [i_t] = i_register
+//! reorder(…); x_panel = cache_read(x)     loops    i_0, …, i_t with their kinds
+//! compute_at(x_panel, k_0)                stages   x_panel: what it reads, how deep it stands
+//! ```
+//!
+//! What the primitives do is not told a second time: the sketch is replayed once with its least decisions, and the schedule
+//! has the loops in their order, their kinds and roots. Only numbers change with the decisions, and those the chain computes.
+
+use dietcode_syntax::Role;
+
+use super::variable::{Axis, Domain, Var, variables};
+use crate::Result;
+use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, affine};
+use crate::schedule::{
+    CacheRead, Instruction, Level, Part, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace,
+};
+use crate::sketch::Space;
+
+/// A [`Size`] with variables by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub(crate) constant: i64,
+    pub(crate) vars: Vec<usize>,
+}
+
+/// What one split or fusion does to numbers of iterations, by the slots that hold them.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// The outer loop has what the factor leaves; a clipped inner one no more iterations than its parent.
+    Split { parent: usize, outer: usize, inner: usize, factor: Product, clip: bool },
+    /// All pairs.
+    Fuse { outer: usize, inner: usize, fused: usize },
+}
+
+/// A loop of the schedule, outermost first.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) slot: usize,
+    pub(crate) kind: ForKind,
+    pub(crate) role: Role,
+    /// The iteration variables that it is a part of.
+    pub(crate) roots: Vec<usize>,
+}
+
+/// How many loops stand around a stage.
+#[derive(Debug)]
+pub(crate) enum Depth {
+    /// So many.
+    Fixed(usize),
+    /// As the variable says.
+    Sampled { var: usize, depths: Vec<usize> },
+}
+
+/// A staged copy.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) staging: Staging,
+    pub(crate) read: Read,
+    pub(crate) depth: Depth,
+    /// Elements between a panel's runs.
+    pub(crate) pad: Product,
+}
+
+/// A read of the accumulating part.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) buffer: Name,
+    pub(crate) dtype: DType,
+    /// The iteration variables over which it moves, in the order in which neighbours lie in memory, those of sums first of two in
+    /// the same dimension; and their roles.
+    pub(crate) roots: Vec<(usize, Role)>,
+    /// For each dimension of the tensor the coefficients of iteration variables; none: not affine.
+    pub(crate) index: Option<Vec<Vec<(usize, i64)>>>,
+}
+
+/// What limits are measured on.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub(crate) sketch: Trace,
+    pub(crate) vars: Vec<Var>,
+    pub(crate) axes: Vec<Axis>,
+    /// Iterations of the iteration variables; [`UNBOUNDED`] where a shape variable decides.
+    pub(crate) start: Vec<i64>,
+    pub(crate) chain: Vec<Link>,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) reads: Vec<Read>,
+    /// Where the accumulators stand; none: nothing is summed.
+    pub(crate) tile: Option<Depth>,
+    pub(crate) pipeline: Option<Pipeline>,
+    /// How many neighbours a thread stores at once.
+    pub(crate) store_lanes: Product,
+    /// Whether sums that wait for the next block of a reduction do so in a panel.
+    pub(crate) sums_in_panel: bool,
+}
+
+/// As many iterations as a shape says.
+pub(crate) const UNBOUNDED: i64 = i64::MAX;
+
+impl Outline {
+    /// Reads a sketch.
+    ///
+    /// # Errors
+    /// A sketch that does not replay with its least decisions, or one with an axis whose extents are not known.
+    pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Outline> {
+        let (vars, axes) = variables(sketch, &space.bounds)?;
+        let least = vars.iter().map(|var| (var.name.clone(), var.least())).collect();
+        let block = &space.program.blocks[0];
+        let schedule = sketch.with(least).replay(&space.program, block)?;
+        let reader = Reader { sketch, vars: &vars, schedule: &schedule, slots: slots(block, &schedule) };
+        let (start, chain) = (reader.start(), reader.chain());
+        let (loops, stages, reads) = (reader.loops(), reader.stages(), reader.reads());
+        let tile = block.reduction.is_some().then(|| reader.tile());
+        let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
+        let store_lanes = reader.store_lanes();
+        let sketch = Trace::new(sketch.instructions.clone());
+        Ok(Outline {
+            sketch,
+            vars,
+            axes,
+            start,
+            chain,
+            loops,
+            stages,
+            reads,
+            tile,
+            pipeline,
+            store_lanes,
+            sums_in_panel,
+        })
+    }
+}
+
+impl Outline {
+    /// The factors of a level.
+    pub(crate) fn of_level(&self, level: Level) -> impl Iterator<Item = usize> {
+        (0..self.vars.len()).filter(move |var| self.vars[*var].level() == Some(level))
+    }
+
+    /// The axis of a factor; what is none has none, and gets a number that no axis has.
+    pub(crate) fn axis_of(&self, var: usize) -> usize {
+        match self.vars[var].domain {
+            Domain::Factor { axis, .. } => axis,
+            _ => self.axes.len(),
+        }
+    }
+}
+
+/// The names whose iterations are numbers: iteration variables first, then what the chain makes.
+fn slots(block: &Block, schedule: &Schedule) -> Vec<Name> {
+    let made = schedule.relations.iter().flat_map(|relation| match relation {
+        Relation::Split { outer, inner, .. } => vec![outer.clone(), inner.clone()],
+        Relation::Fuse { fused, .. } => vec![fused.clone()],
+    });
+    block.iters.iter().map(|iter| iter.name.clone()).chain(made).collect()
+}
+
+/// Whether the output cannot hold sums that wait: its elements are too short, or the epilogue reads what it held before.
+fn sums_wait_in_panel(block: &Block) -> bool {
+    let mut read = false;
+    block.epilogue.visit(&mut |e| read |= matches!(e, Expr::Load(buffer, _) if *buffer == block.output));
+    read || block.output.dtype.is_half()
+}
+
+struct Reader<'a> {
+    sketch: &'a Trace,
+    vars: &'a [Var],
+    schedule: &'a Schedule,
+    slots: Vec<Name>,
+}
+
+impl Reader<'_> {
+    fn slot(&self, name: &str) -> usize {
+        // A name that is used again is that of the last loop that got it.
+        self.slots.iter().rposition(|slot| **slot == *name).expect("loops are iteration variables or made by the chain")
+    }
+
+    fn var(&self, name: &str) -> Option<usize> {
+        self.vars.iter().position(|var| *var.name == *name)
+    }
+
+    fn product(&self, size: &Size) -> Product {
+        let mut product = Product { constant: 1, vars: Vec::new() };
+        for part in &size.0 {
+            match part {
+                Part::Int(value) => product.constant = product.constant.saturating_mul(*value),
+                Part::Var(name) => product.vars.extend(self.var(name)),
+            }
+        }
+        product
+    }
+
+    fn start(&self) -> Vec<i64> {
+        self.schedule.block.iters.iter().map(|iter| iter.extent.as_int().unwrap_or(UNBOUNDED)).collect()
+    }
+
+    fn chain(&self) -> Vec<Link> {
+        let link = |relation: &Relation| match relation {
+            Relation::Split { parent, outer, inner, .. } => {
+                let (factor, clip) = self.split(outer, inner);
+                let [parent, outer, inner] = [parent, outer, inner].map(|name| self.slot(name));
+                Link::Split { parent, outer, inner, factor, clip }
+            }
+            Relation::Fuse { fused, outer, inner, .. } => {
+                let [outer, inner, fused] = [outer, inner, fused].map(|name| self.slot(name));
+                Link::Fuse { outer, inner, fused }
+            }
+        };
+        self.schedule.relations.iter().map(link).collect()
+    }
+
+    /// The factor of the split that made two loops, and whether it clips.
+    fn split(&self, outer: &Name, inner: &Name) -> (Product, bool) {
+        let found = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::Split { factor, tail, into, .. } if into == &[outer.clone(), inner.clone()] => {
+                Some((self.product(factor), *tail == Tail::Clip))
+            }
+            _ => None,
+        });
+        found.expect("a relation is that of an instruction")
+    }
+
+    fn loops(&self) -> Vec<Loop> {
+        let of = |l: &crate::schedule::Loop| Loop {
+            slot: self.slot(&l.name),
+            kind: l.kind,
+            role: l.role,
+            roots: self.schedule.roots(&l.name).iter().map(|root| self.slot(root)).collect(),
+        };
+        self.schedule.loops.iter().map(of).collect()
+    }
+
+    fn stages(&self) -> Vec<Stage> {
+        let of = |read: &CacheRead| Stage {
+            staging: read.staging,
+            read: self.read(&read.buffer, &read.index),
+            depth: self.depth(&read.name, read.depth.unwrap_or(self.schedule.loops.len())),
+            pad: self.pad(&read.name),
+        };
+        self.schedule.cache_reads.iter().map(of).collect()
+    }
+
+    fn reads(&self) -> Vec<Read> {
+        let reads = self.schedule.block.update_reads();
+        reads.iter().map(|(buffer, index)| self.read(&buffer.name, index)).collect()
+    }
+
+    fn tile(&self) -> Depth {
+        let depth = self.schedule.tile_depth();
+        self.schedule.cache_write.as_ref().map_or(Depth::Fixed(depth), |tile| self.depth(&tile.name, depth))
+    }
+
+    /// Where a stage stands: in the schedule as replayed, or where a variable says.
+    fn depth(&self, stage: &str, replayed: usize) -> Depth {
+        let sampled = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::ComputeAt { stage: of, at: Place::Sampled(var) } if **of == *stage => Some(var),
+            _ => None,
+        });
+        let candidates = sampled.and_then(|var| {
+            let places = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+                Instruction::SampleComputeLocation { into, candidates } if into == var => Some(candidates),
+                _ => None,
+            })?;
+            Some((self.var(var)?, places))
+        });
+        match candidates {
+            Some((var, places)) => {
+                let depth =
+                    |name: &Name| self.schedule.loops.iter().position(|l| l.name == *name).map_or(0, |at| at + 1);
+                Depth::Sampled { var, depths: places.iter().map(depth).collect() }
+            }
+            None => Depth::Fixed(replayed),
+        }
+    }
+
+    fn store_lanes(&self) -> Product {
+        let lanes = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::VectorizeStore(lanes) => Some(self.product(lanes)),
+            _ => None,
+        });
+        lanes.unwrap_or(Product { constant: 1, vars: Vec::new() })
+    }
+
+    fn pad(&self, stage: &str) -> Product {
+        let pad = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::StorageAlign { stage: of, pad } if **of == *stage => Some(self.product(pad)),
+            _ => None,
+        });
+        pad.unwrap_or(Product { constant: 0, vars: Vec::new() })
+    }
+
+    fn read(&self, buffer: &Name, index: &[Expr]) -> Read {
+        let params = &self.schedule.program.params;
+        let dtype = params.iter().find(|param| param.name == *buffer).map_or(DType::F32, |param| param.dtype);
+        let moves = self.schedule.block.iters.iter().filter(|iter| index.iter().any(|e| e.uses(&iter.name)));
+        let mut iters: Vec<_> = moves.collect();
+        iters.sort_by_key(|iter| (index.iter().rposition(|e| e.uses(&iter.name)), iter.role == Role::Spatial));
+        let roots = iters.iter().map(|iter| (self.slot(&iter.name), iter.role)).collect();
+        let forms: Option<Vec<Affine>> = index.iter().map(affine).collect();
+        let along = |form: &Affine| {
+            iters
+                .iter()
+                .map(|iter| (self.slot(&iter.name), form.coefficient(&iter.name)))
+                .filter(|(_, c)| *c != 0)
+                .collect()
+        };
+        let index = forms.map(|forms| forms.iter().map(along).collect());
+        Read { buffer: buffer.clone(), dtype, roots, index }
+    }
+}

@@ -1,0 +1,170 @@
+//! The numbers that follow from values of a sketch's variables: iterations of loops, elements of copies.
+//!
+//! They are those that lowering comes to, without lowering: panels span loops, tiles in shared memory are boxes of iteration
+//! variables (`lower/stage.rs`, `lower/shared.rs`), so that a sliding window counts as often as it is copied.
+
+use dietcode_syntax::Role;
+
+use super::outline::{Depth, Link, Outline, Product, Read, Stage, UNBOUNDED};
+use crate::ir::ForKind;
+use crate::schedule::{Pipeline, Staging};
+
+/// Values of a sketch's variables, with the iterations of its loops.
+pub(crate) struct Point<'a> {
+    pub(crate) outline: &'a Outline,
+    pub(crate) values: &'a [i64],
+    /// Iterations by slot.
+    iterations: Vec<i64>,
+}
+
+/// Bytes of a cache line, to which copies are aligned.
+const ALIGNMENT: i64 = 64;
+
+impl<'a> Point<'a> {
+    pub(crate) fn new(outline: &'a Outline, values: &'a [i64]) -> Point<'a> {
+        let made = outline.chain.iter().map(|link| if matches!(link, Link::Split { .. }) { 2 } else { 1 });
+        let mut iterations = outline.start.clone();
+        iterations.resize(outline.start.len() + made.sum::<usize>(), 1);
+        let mut point = Point { outline, values, iterations };
+        outline.chain.iter().for_each(|link| point.follow(link));
+        point
+    }
+
+    fn follow(&mut self, link: &Link) {
+        match link {
+            Link::Split { parent, outer, inner, factor, clip } => {
+                let (whole, factor) = (self.iterations[*parent], self.size(factor));
+                let left = if whole == UNBOUNDED {
+                    UNBOUNDED
+                } else {
+                    whole.div_euclid(factor) + i64::from(whole % factor > 0)
+                };
+                self.iterations[*outer] = left;
+                self.iterations[*inner] = if *clip { whole.min(factor) } else { factor };
+            }
+            Link::Fuse { outer, inner, fused } => {
+                self.iterations[*fused] = self.iterations[*outer].saturating_mul(self.iterations[*inner]);
+            }
+        }
+    }
+
+    /// The value of a product.
+    pub(crate) fn size(&self, product: &Product) -> i64 {
+        product.vars.iter().fold(product.constant, |size, var| size.saturating_mul(self.values[*var]))
+    }
+
+    /// How many loops stand around a stage.
+    pub(crate) fn depth(&self, depth: &Depth) -> usize {
+        match depth {
+            Depth::Fixed(depth) => *depth,
+            Depth::Sampled { var, depths } => {
+                usize::try_from(self.values[*var]).ok().and_then(|at| depths.get(at)).copied().unwrap_or(0)
+            }
+        }
+    }
+
+    /// How many loops stand around the accumulators.
+    pub(crate) fn tile_depth(&self) -> usize {
+        self.outline.tile.as_ref().map_or(self.outline.loops.len(), |tile| self.depth(tile))
+    }
+
+    /// The iterations of the loops of some kinds together.
+    pub(crate) fn of_kinds(&self, kinds: &[ForKind]) -> i64 {
+        let loops = self.outline.loops.iter().filter(|l| kinds.contains(&l.kind));
+        loops.fold(1, |all, l| all.saturating_mul(self.iterations[l.slot]))
+    }
+
+    /// Threads of a block.
+    pub(crate) fn threads(&self) -> i64 {
+        self.of_kinds(&[ForKind::ThreadIdx])
+    }
+
+    /// The elements of a thread's tile of accumulators that are written out, vectors counted by the registers that they take.
+    pub(crate) fn accumulators(&self, lanes_of_register: i64) -> i64 {
+        let Some(tile) = &self.outline.tile else { return 0 };
+        let loops = self.outline.loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial);
+        loops.fold(1, |all, l| {
+            let count = self.iterations[l.slot];
+            let vector = l.kind == ForKind::Vectorized;
+            all.saturating_mul(if vector { (count + lanes_of_register - 1) / lanes_of_register } else { count })
+        })
+    }
+
+    /// The elements that the loops inside of a depth run over along which a read moves.
+    pub(crate) fn spanned(&self, read: &Read, depth: usize) -> Vec<i64> {
+        let moves = |roots: &[usize]| roots.iter().any(|root| read.roots.iter().any(|(moved, _)| moved == root));
+        let loops = self.outline.loops.iter().skip(depth).filter(|l| moves(&l.roots));
+        loops.map(|l| self.iterations[l.slot]).collect()
+    }
+
+    /// For each slot how many values it takes inside of a depth; the threads of a block are, wherever their loops stand.
+    pub(crate) fn inside(&self, depth: usize, with_threads: bool) -> Vec<i64> {
+        let mut inside = vec![1; self.iterations.len()];
+        for (at, l) in self.outline.loops.iter().enumerate() {
+            if at >= depth || (with_threads && l.kind == ForKind::ThreadIdx) {
+                inside[l.slot] = self.iterations[l.slot];
+            }
+        }
+        for link in self.outline.chain.iter().rev() {
+            match link {
+                Link::Split { parent, outer, inner, factor, .. } => {
+                    let steps = (inside[*outer] - 1).saturating_mul(self.size(factor));
+                    inside[*parent] = steps.saturating_add(inside[*inner]);
+                }
+                Link::Fuse { outer, inner, fused } if inside[*fused] > 1 => {
+                    [outer, inner].into_iter().for_each(|part| inside[*part] = self.iterations[*part]);
+                }
+                Link::Fuse { .. } => {}
+            }
+        }
+        inside
+    }
+
+    /// Elements of a tile in shared memory: rows along the last dimension that it extends over, with what follows each.
+    pub(crate) fn shared_elements(&self, stage: &Stage, pad: i64, reduce_outside: bool) -> i64 {
+        let inside = self.inside(self.depth(&stage.depth), true);
+        let mut roots: Vec<_> = stage.read.roots.iter().filter(|(root, _)| inside[*root] > 1).collect();
+        if reduce_outside {
+            roots.sort_by_key(|(_, role)| *role == Role::Spatial);
+        }
+        let Some(((row, _), rows)) = roots.split_last() else { return 1 };
+        let rows = rows.iter().fold(1i64, |all, (root, _)| all.saturating_mul(inside[*root]));
+        rows.saturating_mul(inside[*row].saturating_add(pad))
+    }
+
+    /// Bytes of a CPU's scratch memory that a copy takes.
+    pub(crate) fn panel_bytes(&self, stage: &Stage) -> i64 {
+        let mut dims = self.spanned(&stage.read, self.depth(&stage.depth));
+        let pad = self.size(&stage.pad);
+        if pad > 0 && dims.len() > 1 {
+            let row = dims[2..].iter().fold(1i64, |row, dim| row.saturating_mul(*dim));
+            dims[1] = dims[1].saturating_add((pad - 1) / row + 1);
+        }
+        let doubled = self.outline.pipeline == Some(Pipeline::Panels) && stage.staging == Staging::Always;
+        let bytes = if stage.staging == Staging::Always { 4 } else { stage.read.dtype.bytes() };
+        aligned(dims.into_iter().fold(if doubled { 2 * bytes } else { bytes }, i64::saturating_mul))
+    }
+
+    /// Bytes of sums that wait in a panel for the next block of a reduction.
+    pub(crate) fn waiting_bytes(&self) -> i64 {
+        let loops = &self.outline.loops;
+        let waits = |at: &usize| loops[*at].role == Role::Reduce && loops[*at].kind != ForKind::BlockIdx;
+        let Some(depth) = (0..self.tile_depth()).find(waits).filter(|_| self.outline.sums_in_panel) else { return 0 };
+        let spatial = loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
+        aligned(spatial.fold(4, |bytes, l| bytes.saturating_mul(self.iterations[l.slot])))
+    }
+
+    /// Bytes of a tensor that a register tile reads in place: distinct elements, so that a sliding window counts once.
+    pub(crate) fn touched_bytes(&self, read: &Read, inside: &[i64]) -> i64 {
+        let span = |form: &Vec<(usize, i64)>| {
+            form.iter().fold(1i64, |span, (root, c)| span.saturating_add(c.abs().saturating_mul(inside[*root] - 1)))
+        };
+        let dims = read.index.iter().flatten().map(span);
+        dims.fold(read.dtype.bytes(), i64::saturating_mul)
+    }
+}
+
+/// Bytes up to the next line.
+pub(crate) fn aligned(bytes: i64) -> i64 {
+    bytes.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
+}

@@ -1,0 +1,162 @@
+//! The variables of a sketch, the values that they may take, and the axes whose tiles they are.
+
+use crate::ir::Name;
+use crate::schedule::{self, Instruction, Level, Part, Trace};
+use crate::sketch::Bounds;
+use crate::{Error, Result};
+
+/// A sampled variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Var {
+    pub(crate) name: Name,
+    pub(crate) domain: Domain,
+}
+
+/// The values of a variable.
+#[derive(Clone, Debug)]
+pub(crate) enum Domain {
+    /// From 1 on; lanes are 2, 4, 8 or 16.
+    Factor { axis: usize, level: Level },
+    /// One of a few numbers, with their weights.
+    Number { candidates: Vec<i64>, weights: Vec<f64> },
+    /// The position of a place among so many, outermost first.
+    Place { count: usize },
+}
+
+/// The lanes that vectors have.
+pub(crate) const LANES: [i64; 4] = [2, 4, 8, 16];
+
+impl Var {
+    /// The value that asks least of the hardware: the smallest number, the innermost place.
+    pub(crate) fn least(&self) -> i64 {
+        match &self.domain {
+            Domain::Factor { level: Level::Lanes, .. } => LANES[0],
+            Domain::Factor { .. } => 1,
+            Domain::Number { candidates, .. } => candidates.iter().copied().min().unwrap_or(1),
+            Domain::Place { count } => *count as i64 - 1,
+        }
+    }
+
+    /// Whether it is a value of the variable, whatever the hardware has.
+    pub(crate) fn admits(&self, value: i64) -> bool {
+        match &self.domain {
+            Domain::Factor { level: Level::Lanes, .. } => LANES.contains(&value),
+            Domain::Factor { .. } => (1..=1 << 31).contains(&value),
+            Domain::Number { candidates, .. } => candidates.contains(&value),
+            Domain::Place { count } => usize::try_from(value).is_ok_and(|at| at < *count),
+        }
+    }
+
+    /// Its level, if it is a factor.
+    pub(crate) fn level(&self) -> Option<Level> {
+        match self.domain {
+            Domain::Factor { level, .. } => Some(level),
+            _ => None,
+        }
+    }
+
+    /// What [`Var::admits`], in words.
+    pub(crate) fn expected(&self) -> String {
+        let list = |numbers: &[i64]| numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        match &self.domain {
+            Domain::Factor { level: Level::Lanes, .. } => format!("one of {}", list(&LANES)),
+            Domain::Factor { .. } => "1 to 2^31".into(),
+            Domain::Number { candidates, .. } => format!("one of {}", list(candidates)),
+            Domain::Place { count } => format!("the position of one of {count} places"),
+        }
+    }
+}
+
+/// An iteration variable with factors.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) name: Name,
+    /// Its factors, outermost first.
+    pub(crate) vars: Vec<usize>,
+    /// The largest extent that an instance has.
+    pub(crate) most: i64,
+    /// What divides the extents of all instances.
+    pub(crate) shared: i64,
+    /// The part of a tile that no variable decides, such as the rows of a matrix instruction.
+    pub(crate) grain: i64,
+}
+
+impl Axis {
+    /// Whether tiles that divide all extents are worth it: there are more divisors than factors, and they reach the square root
+    /// of the largest extent. A constant extent that is no prime is like that; `16·T` at many `T` is not.
+    pub(crate) fn has_perfect_tiles(&self) -> bool {
+        let reaches = self.shared.saturating_mul(self.shared) >= self.most;
+        reaches && divisors(self.shared).len() > self.vars.len()
+    }
+}
+
+/// The divisors of a positive number, ascending.
+pub(crate) fn divisors(n: i64) -> Vec<i64> {
+    let small: Vec<i64> = (1..).take_while(|d| d * d <= n).filter(|d| n % d == 0).collect();
+    let large = small.iter().rev().map(|d| n / d).filter(|d| d * d > n);
+    small.iter().copied().chain(large).collect()
+}
+
+/// The variables of a sketch in the order of their declaration, and its axes.
+///
+/// # Errors
+/// An axis whose extents are not known, a variable that is declared twice or has no values.
+pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Vec<Axis>)> {
+    let (mut vars, mut axes) = (Vec::new(), Vec::new());
+    for instruction in sketch.instructions.iter() {
+        match instruction {
+            Instruction::SampleTiles(tiles) => {
+                for tile in tiles {
+                    let factors = vars.len()..vars.len() + tile.factors.len();
+                    axes.push(axis(sketch, bounds, tile, factors.collect())?);
+                    let axis = axes.len() - 1;
+                    let factor = |f: &schedule::Factor| (f.var.clone(), Domain::Factor { axis, level: f.level });
+                    vars.extend(tile.factors.iter().map(factor).map(|(name, domain)| Var { name, domain }));
+                }
+            }
+            Instruction::SampleCategorical { into, candidates, weights } => {
+                let domain = Domain::Number { candidates: candidates.clone(), weights: weights.clone() };
+                let sound = weights.len() == candidates.len() && weights.iter().all(|w| w.is_finite() && *w >= 0.0);
+                vars.push(checked(into, domain, !candidates.is_empty() && sound)?);
+            }
+            Instruction::SampleComputeLocation { into, candidates } => {
+                let domain = Domain::Place { count: candidates.len() };
+                vars.push(checked(into, domain, !candidates.is_empty())?);
+            }
+            _ => {}
+        }
+    }
+    match (1..vars.len()).find(|&n| vars[..n].iter().any(|var: &Var| var.name == vars[n].name)) {
+        Some(n) => Err(Error::input(format!("the sketch samples `{}` twice:\n{sketch}", vars[n].name))),
+        None => Ok((vars, axes)),
+    }
+}
+
+fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
+    if sound {
+        return Ok(Var { name: name.clone(), domain });
+    }
+    Err(Error::input(format!("the sketch samples `{name}` from no candidates, or from some without a weight each")))
+}
+
+fn axis(sketch: &Trace, bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis> {
+    let name = tile.name.clone();
+    let extents = bounds.extents.get(&name).filter(|extents| extents.iter().all(|extent| *extent > 0));
+    let most = extents.and_then(|extents| extents.iter().max().copied()).ok_or_else(|| {
+        Error::input(format!("the sketch has tiles along `{name}`, whose extents at the instances are not known"))
+    })?;
+    let shared = extents.into_iter().flatten().fold(0, |shared, extent| gcd(shared, *extent));
+    // The first split of an axis has all of its tile below.
+    let grain = sketch.instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Split { parent, factor, .. } if *parent == name => {
+            let constants = factor.0.iter().map(|part| if let Part::Int(value) = part { *value } else { 1 });
+            Some(constants.fold(1, i64::saturating_mul))
+        }
+        _ => None,
+    });
+    Ok(Axis { name, vars, most, shared, grain: grain.unwrap_or(1).max(1) })
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
