@@ -72,7 +72,8 @@ impl Library {
         instance.check(&mut memory[instance.def.output], expected, || describe(case));
     }
 
-    fn run(&self, case: &Case, memory: &mut [Memory]) {
+    /// Runs a case on tensors in memory.
+    pub(crate) fn run(&self, case: &Case, memory: &mut [Memory]) {
         let bytes = case.unit.workspace_bytes.as_ref().map(|bytes| case.count(bytes).max(0) as usize);
         let mut workspace = vec![f32::NAN; bytes.unwrap_or(0) / 4 + GUARD];
         let mut pointers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
