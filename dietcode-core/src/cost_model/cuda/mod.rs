@@ -13,6 +13,7 @@
 //! and no kernel is faster than the device's memory delivers its tensors once. The numbers rank micro-kernels; measurements
 //! replace them.
 mod machine;
+mod share;
 mod work;
 
 use dietcode_syntax::{Affine, KernelDef, ShapeVar};

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::codegen::cuda::translation_unit;
+use crate::schedule::Tail;
 use crate::sketch::{Blocked, Count, Stage};
 
 const DENSE: &str = "
@@ -73,6 +74,30 @@ fn a_block_is_counted_as_one_would_by_hand() {
     assert_eq!(counts.global_bytes, filled + 64.0 * 64.0 * 4.0);
     assert_eq!(counts.barriers, 2.0 * 8.0);
     assert_eq!(work.registers, 16);
+}
+
+/// Four threads have a row: each adds its part, of which three are stored, three are read, and one row is written.
+#[test]
+fn threads_that_wait_are_not_counted() {
+    let text = "#[dynamic_kernel] fn sums(x: &[[f32; K]; M], y: &mut [f32; M]) {
+        for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; } }";
+    let def: KernelDef = dietcode_syntax::scan(text).unwrap()[0].parse().unwrap();
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    let mut scheduled = || {
+        schedule.split("i", 8, Tail::Pad, ["i_b", "i_t"])?;
+        schedule.split("k", 4, Tail::Pad, ["k_0", "k_c"])?;
+        schedule.reorder(&["i_b", "i_t", "k_c", "k_0"])?;
+        schedule.bind_block("i_b")?;
+        ["i_t", "k_c"].into_iter().try_for_each(|name| schedule.bind_thread(name))?;
+        schedule.decompose_reduction()
+    };
+    scheduled().unwrap();
+    let counts = Work::of(&schedule).unwrap().at(&|name| if name == "K" { 64.0 } else { 640.0 });
+    assert_eq!(counts.arithmetic, 8.0 * 64.0 + 8.0 * 3.0);
+    assert_eq!(counts.shared_bytes, 2.0 * 8.0 * 3.0 * 4.0);
+    assert_eq!(counts.global_bytes, 8.0 * 64.0 * 4.0 + 8.0 * 4.0);
+    assert_eq!(counts.barriers, 3.0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Any nest can be counted: nothing here knows what it computes. Extents that depend on the shape stay expressions, so that
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
+use super::share::share;
 use crate::Result;
 use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Operand, Scope, Stmt, holds};
 use crate::lower::lower_observed;
@@ -127,6 +128,8 @@ struct Around {
 struct Counter {
     loops: Vec<Around>,
     lets: Vec<(Name, Expr)>,
+    /// The share of the block's threads that have nothing to do here.
+    idle: f64,
     terms: Vec<(Expr, Counts)>,
     /// Bytes of a thread's arrays that are alive here, and at the most.
     registers: i64,
@@ -136,7 +139,13 @@ struct Counter {
 impl Counter {
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            Stmt::For { kind: ForKind::BlockIdx, body, .. } | Stmt::IfThenElse { then: body, .. } => self.stmt(body),
+            Stmt::For { kind: ForKind::BlockIdx, body, .. } => self.stmt(body),
+            Stmt::IfThenElse { condition, then, .. } => {
+                let around = self.idle;
+                self.idle = 1.0 - (1.0 - around) * share(condition, &self.threads());
+                self.stmt(then);
+                self.idle = around;
+            }
             Stmt::For { var, extent, kind, body } => {
                 self.loops.push(Around { var: var.clone(), extent: extent.clone(), kind: *kind });
                 self.stmt(body);
@@ -219,9 +228,15 @@ impl Counter {
         self.lets = lets;
     }
 
+    /// The loops over the block's threads.
+    fn threads(&self) -> Vec<(Name, i64)> {
+        let threads = self.loops.iter().filter(|l| l.kind == ForKind::ThreadIdx);
+        threads.map(|l| (l.var.clone(), l.extent.as_int().unwrap_or(1))).collect()
+    }
+
     /// Adds what happens in every iteration of the loops that `repeats` names.
     fn add(&mut self, counts: Counts, repeats: impl Fn(&Around) -> bool) {
-        let (mut constant, mut dynamic) = (1.0, Expr::Int(1));
+        let (mut constant, mut dynamic) = (1.0 - self.idle, Expr::Int(1));
         for l in self.loops.iter().filter(|l| repeats(l)) {
             match l.extent.as_int() {
                 Some(extent) => constant *= extent as f64,
