@@ -17,6 +17,7 @@ mod refused;
 #[path = "../cuda_property/run.rs"]
 mod run;
 mod schedules;
+mod traced;
 
 use dietcode_syntax::KernelDef;
 
