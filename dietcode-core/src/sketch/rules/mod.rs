@@ -8,12 +8,14 @@
 
 mod add_rfactor;
 mod auto_bind;
+mod cross_thread_reduction;
 mod draft;
 mod gpu;
 mod multi_level_tiling;
 
 pub use add_rfactor::AddRFactor;
 pub use auto_bind::AutoBind;
+pub use cross_thread_reduction::CrossThreadReduction;
 pub use draft::{Draft, DraftLoop, DraftStage, product, variable};
 pub use multi_level_tiling::{MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 

@@ -51,7 +51,7 @@ impl Rule for MultiLevelTilingCuda {
 }
 
 /// Whether an input of the sum stays the same along a spatial axis.
-pub(super) fn uses_again(block: &Block) -> bool {
+pub(in super::super) fn uses_again(block: &Block) -> bool {
     let moves = |index: &[Expr], iter: &IterVar| index.iter().any(|e| e.uses(&iter.name));
     let reads = block.update_reads();
     let reused = |iter: &IterVar| reads.iter().any(|(_, index)| !index.is_empty() && !moves(index, iter));

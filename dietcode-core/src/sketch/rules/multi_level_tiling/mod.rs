@@ -4,4 +4,5 @@ mod cuda;
 mod tensor_core;
 
 pub use cuda::MultiLevelTilingCuda;
+pub(super) use cuda::uses_again;
 pub use tensor_core::MultiLevelTilingTensorCore;

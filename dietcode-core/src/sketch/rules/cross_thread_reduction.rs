@@ -1,0 +1,90 @@
+//! A long sum of few outputs is shared by the threads of a block.
+//!
+//! It applies to a block that sums, if its inputs are used once, or if its outputs at the smallest workload instance are fewer than
+//! a block of modest size on each multiprocessor has threads; and if the sum is as long as two warps. It stands in front of the
+//! rules that make tiles, which take what it leaves: the draft without it is kept, unless there is no other loop to share out.
+//!
+//! ```text
+//! for i                         for i_0 bound to the grid, i_1 bound to threads
+//!   for k                  →      for k_1 in 0..k_cross bound to threads
+//!     y[i] += x[i][k]               for k_0, unrolled i_2: y_tile[i_2] += x[…][k_0·k_cross + k_1]
+//! ```
+//!
+//! Which of them counts fastest, the threads along the sum or those along the output, is what lies contiguous in the inputs.
+//!
+//! Source: `CrossThreadReduction` of MetaSchedule.
+
+use dietcode_syntax::Role;
+
+use super::gpu::{self, Piece, Split};
+use super::multi_level_tiling::uses_again;
+use super::{Draft, Rule};
+use crate::Result;
+use crate::ir::{Block, ForKind, IterVar, Name};
+use crate::schedule::Level;
+
+/// Threads of a block of modest size.
+const THREADS: i64 = 256;
+/// The shortest sum.
+const SHORTEST: i64 = 64;
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct CrossThreadReduction;
+
+impl Rule for CrossThreadReduction {
+    fn name(&self) -> &'static str {
+        "CrossThreadReduction"
+    }
+
+    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        let own = draft.block(block).clone();
+        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && draft.combine.is_none()) else {
+            return Ok(vec![draft]);
+        };
+        let alone = own.iters_of(Role::Spatial).next().is_none();
+        let few = gpu::fewest_outputs(&draft, &own) < i64::from(device.multiprocessors) * THREADS;
+        let Some(axis) = gpu::longest(&draft, &own) else { return Ok(vec![draft]) };
+        let long = gpu::most(&draft, &axis) >= SHORTEST;
+        if !alone && !(long && (few || !uses_again(&own))) {
+            return Ok(vec![draft]);
+        }
+        let shared = tiled(draft.clone(), &own, &axis);
+        Ok(if alone { vec![shared] } else { vec![shared, draft] })
+    }
+}
+
+fn tiled(mut draft: Draft, block: &Block, axis: &Name) -> Draft {
+    let pieces = |iter: &IterVar| match iter.role {
+        Role::Spatial => vec![Piece::Sampled(Level::Thread), Piece::Sampled(Level::Inner)],
+        Role::Reduce if iter.name == *axis => vec![Piece::Sampled(Level::Cross)],
+        Role::Reduce => Vec::new(),
+    };
+    let axes: Vec<(IterVar, Vec<Piece>)> =
+        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
+    let splits = gpu::tile(&mut draft, &axes);
+    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
+    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let [threads, cross, inner] = [Level::Thread, Level::Cross, Level::Inner].map(at);
+    let blocks: Vec<Name> = outermost(Role::Spatial).collect();
+    let sums: Vec<Name> = outermost(Role::Reduce).collect();
+    let fastest = if reads_along(block, axis) { [&threads, &cross] } else { [&cross, &threads] };
+    let order = [&blocks].into_iter().chain(fastest).chain([&sums, &inner]).flatten().cloned().collect();
+    gpu::reorder(&mut draft, order);
+    inner.iter().for_each(|name| draft.set_kind(name, ForKind::Unrolled));
+    let block_loop = draft.fuse_all(&blocks, "block");
+    block_loop.iter().for_each(|name| draft.set_kind(name, ForKind::BlockIdx));
+    let thread = draft.fuse_all(&threads, "thread");
+    // Bound from the outside in, since a thread stands in nothing but blocks and threads.
+    let bound: Vec<Name> = draft.loops.iter().map(|l| l.name.clone()).collect();
+    let bound = bound.iter().filter(|name| cross.contains(name) || thread.as_ref() == Some(name));
+    bound.for_each(|name| draft.set_kind(name, ForKind::ThreadIdx));
+    let innermost = draft.loops.iter().rfind(|l| l.kind == ForKind::ThreadIdx).map(|l| l.name.clone());
+    gpu::accumulate(&mut draft, block, innermost.expect("the threads that share the sum"));
+    draft
+}
+
+/// Whether an input lies contiguous along an axis.
+fn reads_along(block: &Block, axis: &Name) -> bool {
+    block.update_reads().iter().any(|(_, index)| index.last().is_some_and(|last| last.uses(axis)))
+}
