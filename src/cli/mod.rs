@@ -16,6 +16,7 @@ mod merge;
 mod occupancy;
 mod plot;
 mod progress;
+mod records;
 mod report;
 mod setup;
 mod table;
@@ -42,6 +43,7 @@ Examples:
   dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
   dietcode expand configs/bert_dense.json               which schedules the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
+  dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
   dietcode occupancy --csv rows.csv                     check a table of CUDA occupancies
   dietcode gpu-check --json results.json                check, tune and measure CUDA kernels on a GPU
 
@@ -61,6 +63,7 @@ enum Command {
     Expand(expand::Arguments),
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
+    Records(records::Arguments),
     GpuCheck(gpu_check::Arguments),
     GpuImages(gpu_check::ImagesArguments),
     /// Measures for a parent process, over standard input and output.
@@ -85,6 +88,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Expand(arguments) => expand::run(&arguments),
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
+        Command::Records(arguments) => records::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
         Command::GpuWorker { device } => serve_gpu(&device),

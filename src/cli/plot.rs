@@ -1,5 +1,5 @@
-//! The picture of a report: GFLOP/s over the shapes, one chart for each number of threads, one line for each
-//! implementation, and the machine's peak as the line that nobody passes.
+//! Pictures of throughput: over the shapes or over the trials of a search, one below the other, one line for each of those
+//! that are compared, and the machine's peak as the line that nobody passes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +12,50 @@ const CHART: (u32, u32) = (760, 360);
 
 /// One chart.
 pub(crate) struct Chart {
-    pub(crate) threads: usize,
+    pub(crate) caption: String,
     pub(crate) peak: Option<f64>,
-    /// The shapes, in the order of the axis.
-    pub(crate) shapes: Vec<String>,
-    /// For each implementation, its figures as (position among the shapes, GFLOP/s).
+    pub(crate) axis: Axis,
+    /// For each of those compared, its figures as (position on the axis, GFLOP/s).
     pub(crate) lines: BTreeMap<String, Vec<(usize, f64)>>,
+}
+
+/// What the figures are over.
+pub(crate) enum Axis {
+    /// The shapes, in order.
+    Shapes(Vec<String>),
+    /// The trials from 0 to this one.
+    Trials(usize),
+}
+
+impl Axis {
+    fn last(&self) -> usize {
+        match self {
+            Axis::Shapes(shapes) => shapes.len().saturating_sub(1),
+            Axis::Trials(last) => *last,
+        }
+    }
+
+    /// The most labels.
+    fn labels(&self) -> usize {
+        match self {
+            Axis::Shapes(shapes) => shapes.len(),
+            Axis::Trials(_) => 10,
+        }
+    }
+
+    fn label(&self, at: f64) -> String {
+        let whole = (at - at.round()).abs() < 1e-6;
+        match self {
+            Axis::Shapes(shapes) if whole => shapes.get(at.round().max(0.0) as usize).cloned().unwrap_or_default(),
+            Axis::Trials(_) if whole => format!("{at:.0}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// `1 thread`, `2 threads`.
+pub(crate) fn threads_text(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
 /// Writes the charts, one below the other, as an SVG.
@@ -46,19 +84,15 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let figures = chart.lines.values().flatten().map(|(_, gflops)| *gflops);
     let top = figures.chain(chart.peak).fold(1.0, f64::max) * 1.05;
-    let last = chart.shapes.len().saturating_sub(1) as f64;
-    let threads = if chart.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", chart.threads) };
+    let last = chart.axis.last() as f64;
     let mut axes = ChartBuilder::on(area)
-        .caption(format!("GFLOP/s on {threads}"), ("sans-serif", 18))
+        .caption(&chart.caption, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(28)
         .y_label_area_size(48)
         .build_cartesian_2d(-0.2..last + 0.2, 0.0..top)?;
-    let label = |x: &f64| match chart.shapes.get(x.round().max(0.0) as usize) {
-        Some(shape) if (x - x.round()).abs() < 1e-6 => shape.clone(),
-        _ => String::new(),
-    };
-    axes.configure_mesh().light_line_style(WHITE).x_labels(chart.shapes.len()).x_label_formatter(&label).draw()?;
+    let label = |x: &f64| chart.axis.label(*x);
+    axes.configure_mesh().light_line_style(WHITE).x_labels(chart.axis.labels()).x_label_formatter(&label).draw()?;
     if let Some(peak) = chart.peak {
         let line = [(-0.2, peak), (last + 0.2, peak)];
         axes.draw_series(LineSeries::new(line, BLACK.mix(0.6)))?
@@ -68,7 +102,8 @@ fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::
     for (n, (name, figures)) in chart.lines.iter().enumerate() {
         let color = Palette99::pick(n).to_rgba();
         let points = figures.iter().map(|(at, gflops)| (*at as f64, *gflops));
-        axes.draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(3))?
+        let size = if matches!(chart.axis, Axis::Shapes(_)) { 3 } else { 0 };
+        axes.draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(size))?
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));
     }

@@ -11,7 +11,7 @@ use dietcode::core::target::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
 use serde::Serialize;
 
-use super::plot::{self, Chart};
+use super::plot::{self, Axis, Chart, threads_text};
 use super::setup::wkl_text;
 
 /// Where figures go beside the terminal.
@@ -136,16 +136,18 @@ impl Report {
     fn charts(&self) -> Vec<Chart> {
         let mut charts: Vec<Chart> = Vec::new();
         for row in &self.rows {
-            let at = charts.iter().position(|chart| chart.threads == row.threads).unwrap_or_else(|| {
-                let peak = self.peak(row.threads);
-                charts.push(Chart { threads: row.threads, peak, shapes: Vec::new(), lines: BTreeMap::new() });
+            let caption = format!("GFLOP/s on {}", threads_text(row.threads));
+            let at = charts.iter().position(|chart| chart.caption == caption).unwrap_or_else(|| {
+                let (peak, axis) = (self.peak(row.threads), Axis::Shapes(Vec::new()));
+                charts.push(Chart { caption, peak, axis, lines: BTreeMap::new() });
                 charts.len() - 1
             });
             let chart = &mut charts[at];
+            let Axis::Shapes(shapes) = &mut chart.axis else { continue };
             let shape = wkl_text(&row.wkl);
-            let position = chart.shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
-                chart.shapes.push(shape);
-                chart.shapes.len() - 1
+            let position = shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
+                shapes.push(shape);
+                shapes.len() - 1
             });
             chart.lines.entry(row.implementation.clone()).or_default().push((position, row.gflops_median));
         }

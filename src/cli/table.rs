@@ -27,7 +27,8 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Legend(BTreeMap<String, String>);
 
 impl Legend {
-    fn letter(&mut self, name: &str) -> String {
+    /// The letter of a name, the next one for a new name.
+    pub(crate) fn letter(&mut self, name: &str) -> String {
         let next = self.0.len();
         let letter =
             || char::from_u32('A' as u32 + next as u32).filter(|_| next < 26).map_or(format!("#{next}"), String::from);

@@ -72,6 +72,20 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The words of [`Failure::kind`].
+    pub const KINDS: [&'static str; 10] = [
+        "compile",
+        "compile_timeout",
+        "load",
+        "launch",
+        "crash",
+        "timeout",
+        "stopped",
+        "wrong",
+        "unwritten",
+        "out_of_bounds",
+    ];
+
     /// One word for the kind, as in the records.
     pub fn kind(&self) -> &'static str {
         match self {

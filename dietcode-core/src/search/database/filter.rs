@@ -1,6 +1,6 @@
 //! Which records are asked for.
 
-use super::record::{Record, Shape, Target};
+use super::record::{Outcome, Record, Shape, Target};
 
 /// What a record must have; the default is any record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn is(asked: &Option<String>, found: &str) -> bool {
 }
 
 fn has_failed(record: &Record, kind: Option<&str>) -> bool {
-    record.failure().is_some_and(|failure| kind.is_none_or(|kind| failure.kind() == kind))
+    matches!(&record.outcome, Outcome::Failed(failure) if kind.is_none_or(|kind| failure.kind() == kind))
 }
 
 impl TargetFilter {

@@ -1,0 +1,142 @@
+//! `dietcode records`
+
+mod filter;
+mod progress;
+mod table;
+
+use std::path::PathBuf;
+
+use dietcode::core::search::{Record, prune, scan, unite};
+use dietcode::{Error, Result};
+
+use self::filter::FilterArguments;
+use super::report::{check_writable, write_json};
+use super::{plot, print, tell};
+
+/// Prints, filters, joins and prunes files of tuning records.
+///
+/// Without more, the best micro-kernel of each instance on each target stands in a table. Files are those that `dietcode tune`
+/// writes beside a config, <config>.cpu.records.jsonl, or `dietcode gpu-check` beside its result.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  dietcode records configs/bert_dense.cpu.records.jsonl
+  dietcode records configs/*.records.jsonl --kernel dense --wkl M=64,N=768
+  dietcode records a.jsonl --failed crash --since 2h
+  dietcode records a.jsonl --plot progress.svg
+  dietcode records merge a.jsonl b.jsonl -o both.jsonl
+  dietcode records prune a.jsonl --best 5"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Files of records.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    filter: FilterArguments,
+    /// Every record in its order, not the best of each instance.
+    #[arg(long)]
+    all: bool,
+    /// Also write the records of the table to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Also draw how the best of each run came with its trials, as an SVG.
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Writes the records of several files to one, each once, by time.
+    Merge {
+        /// Files of records.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// The file, which is written whole or not at all, and may be one of the others.
+        #[arg(long, short, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Keeps the fastest micro-kernels of each instance, and one record of each that failed.
+    ///
+    /// What is left serves a new search: it begins with the best, and never tries again what failed. A run whose records were
+    /// pruned cannot be resumed without measuring again.
+    Prune {
+        /// A file of records, which is replaced whole or not at all.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// How many micro-kernels to keep of each instance on a target at a number of threads.
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        best: usize,
+    },
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.command {
+        Some(Command::Merge { files, output }) => merge(files, output),
+        Some(Command::Prune { file, best }) => prune_file(file, *best),
+        None => show(arguments),
+    }
+}
+
+fn show(arguments: &Arguments) -> Result<()> {
+    arguments.json.iter().chain(&arguments.plot).try_for_each(|path| check_writable(path))?;
+    let records = read(&arguments.files, &arguments.filter)?;
+    let shown: Vec<&Record> = match arguments.all || arguments.filter.failed.is_some() {
+        true => records.iter().collect(),
+        false => table::best(&records),
+    };
+    print(&table::text(&records, &shown))?;
+    arguments.json.iter().try_for_each(|path| write_json(&shown, path))?;
+    arguments.plot.iter().try_for_each(|path| plot::write(&progress::charts(&records), path))
+}
+
+/// The records of files that a filter asks for.
+fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
+    let (filter, mut records) = (filter.filter()?, Vec::new());
+    for path in files {
+        let scanned = scan(path, |record, _| {
+            records.extend(filter.matches(&record).then_some(record));
+            Ok(())
+        })?;
+        scanned.notices(path).iter().for_each(|notice| tell(notice));
+        if scanned.records == 0 && (scanned.foreign > 0 || scanned.torn > 0) {
+            let what = "found none, expected tuning records, one JSON object a line";
+            return Err(Error::input(format!("{}: {what}, as `dietcode tune` writes them", path.display())));
+        }
+    }
+    Ok(records)
+}
+
+fn merge(files: &[PathBuf], output: &std::path::Path) -> Result<()> {
+    let united = unite(files)?;
+    united.notices.iter().for_each(|notice| tell(notice));
+    united.save(output)?;
+    print(&format!(
+        "Written: {}, {}; {} were there more than once\n",
+        output.display(),
+        table::counted(united.len(), "record"),
+        united.duplicates
+    ))
+}
+
+fn prune_file(file: &std::path::Path, best: usize) -> Result<()> {
+    let pruned = prune(file, best)?;
+    let mut text = format!(
+        "Written: {}, {} kept, {} dropped",
+        file.display(),
+        table::counted(pruned.kept, "record"),
+        pruned.dropped
+    );
+    for (lines, what) in [(pruned.foreign, "that are no records kept"), (pruned.unreadable, "torn or too long dropped")]
+    {
+        if lines > 0 {
+            text += &format!("; {} {what}", table::counted(lines, "line"));
+        }
+    }
+    print(&format!("{text}\n"))
+}

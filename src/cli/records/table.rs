@@ -1,0 +1,120 @@
+//! The records as a person reads them.
+
+use std::collections::BTreeMap;
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, Table};
+use dietcode::core::search::{Outcome, Record, Target, Workload};
+
+use crate::cli::table::{Legend, gflops};
+
+type Point<'a> = (&'a Workload, &'a Target, usize);
+
+/// The best record of each instance on each target at each number of threads, in that order.
+pub(super) fn best(records: &[Record]) -> Vec<&Record> {
+    let mut best: BTreeMap<Point<'_>, (f64, &Record)> = BTreeMap::new();
+    for record in records {
+        let Some((threads, median)) = record.figure() else { continue };
+        let entry = best.entry((&record.workload, &record.target, threads)).or_insert((median, record));
+        if median > entry.0 {
+            *entry = (median, record);
+        }
+    }
+    best.into_values().map(|(_, record)| record).collect()
+}
+
+/// The table of what is shown, and what all the records are.
+pub(super) fn text(records: &[Record], shown: &[&Record]) -> String {
+    if records.is_empty() {
+        return "No records.\n".to_owned();
+    }
+    let mut legend = Legend::default();
+    let mut text = String::new();
+    if !shown.is_empty() {
+        text = format!("{}\n", table(shown, &tried(records), &mut legend));
+    }
+    text + &legend.text() + &summary(records)
+}
+
+fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Legend) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED);
+    table.set_header([
+        "kernel",
+        "instance",
+        "target",
+        "threads",
+        "GFLOP/s",
+        "± IQR",
+        "micro-kernel",
+        "trial",
+        "measured",
+    ]);
+    for record in shown {
+        let (threads, median, iqr) = match &record.outcome {
+            Outcome::Measured { threads, gflops: summary, .. } => {
+                let threads = if *threads == 0 { "–".to_owned() } else { threads.to_string() };
+                (threads, gflops(Some(summary.median)), gflops(Some(summary.iqr)))
+            }
+            Outcome::Failed(failure) => ("–".to_owned(), failure.kind().to_owned(), "–".to_owned()),
+        };
+        let point = record.figure().map(|(threads, _)| (&record.workload, &record.target, threads));
+        let measured = point.and_then(|point| tried.get(&point)).map_or_else(|| "–".to_owned(), usize::to_string);
+        let trial = if record.run.is_empty() { "–".to_owned() } else { record.trial.to_string() };
+        let (kernel, target) = (clean(&record.workload.kernel), clean(record.target.machine()));
+        let row = [
+            kernel,
+            instance(record),
+            target,
+            threads,
+            median,
+            iqr,
+            legend.letter(&clean(&record.name)),
+            trial,
+            measured,
+        ];
+        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
+    }
+    table
+}
+
+/// How many figures there are of each instance.
+fn tried(records: &[Record]) -> BTreeMap<Point<'_>, usize> {
+    let mut tried = BTreeMap::new();
+    for record in records {
+        if let Some((threads, _)) = record.figure() {
+            *tried.entry((&record.workload, &record.target, threads)).or_default() += 1;
+        }
+    }
+    tried
+}
+
+/// `M=64,N=768`.
+pub(super) fn instance(record: &Record) -> String {
+    let Some(shape) = &record.workload.shape else { return "any".to_owned() };
+    clean(&shape.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","))
+}
+
+/// `2,000 records, 3 of them failures: 2 crash, 1 timeout`, without the comma.
+fn summary(records: &[Record]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for record in records {
+        if let Outcome::Failed(failure) = &record.outcome {
+            *kinds.entry(failure.kind()).or_default() += 1;
+        }
+    }
+    let failures: usize = kinds.values().sum();
+    let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let of_them = if failures == 0 { String::new() } else { format!(", {failures} failed: {}", kinds.join(", ")) };
+    format!("{}{of_them}\n", counted(records.len(), "record"))
+}
+
+/// `1 record`, `2 records`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// A file may hold anything; a terminal is not to act upon it.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}

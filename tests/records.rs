@@ -1,0 +1,162 @@
+//! `dietcode records` as its users meet it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+/// A folder.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Writes records to a file.
+    fn write(&self, name: &str, records: &[Value]) {
+        fs::write(self.path(name), records.iter().map(|record| format!("{record}\n")).collect::<String>()).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        command.arg("records").args(arguments).current_dir(self.0.path()).output().unwrap()
+    }
+
+    /// What is printed, of a command that has to succeed.
+    fn print(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What is said, of a command that has to end with a status.
+    fn refuse(&self, status: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        stderr(&output)
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A record of a run.
+fn record(name: &str, m: i64, trial: u64, outcome: &Value) -> Value {
+    json!({
+        "format": 2,
+        "workload": { "kernel": "dense", "source_hash": "0123456789abcdef", "shape": { "M": m, "N": 768 } },
+        "target": { "cpu": "Some CPU", "march": "native", "compiler": "gcc 14" },
+        "name": name,
+        "schedule": { "family": "tiled", "vector": "j", "register_tile": { "i": 4, "j": 16 } },
+        "outcome": outcome, "trial": trial, "run": "r", "seed": 0, "space_hash": "", "time": 1_700_000_000 + trial,
+    })
+}
+
+fn measured(name: &str, m: i64, trial: u64, median: f64) -> Value {
+    let gflops = json!({ "median": median, "iqr": 0.5, "repeats": 9 });
+    record(name, m, trial, &json!({ "measured": { "threads": 1, "gflops": gflops, "rel_err": 1e-7 } }))
+}
+
+fn crashed(name: &str, trial: u64) -> Value {
+    record(name, 64, trial, &json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } }))
+}
+
+/// Three micro-kernels on two instances, one of which crashes.
+fn records() -> Vec<Value> {
+    vec![measured("slow", 64, 0, 10.0), measured("slow", 32, 0, 20.0), measured("fast", 64, 1, 40.0), crashed("bad", 2)]
+}
+
+#[test]
+fn the_best_of_each_instance_stands_in_a_table() {
+    let place = Place::new();
+    place.write("a.jsonl", &records());
+    let text = place.print(&["a.jsonl", "--json", "out.json", "--plot", "out.svg"]);
+    assert!(
+        text.contains("M=64,N=768") && text.contains("M=32,N=768") && text.contains("  A  slow\n  B  fast\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("4 records, 1 failed: 1 crash\n") && !text.contains("10.0"), "{text}");
+    let best: Value = serde_json::from_str(&fs::read_to_string(place.path("out.json")).unwrap()).unwrap();
+    let said = |n: usize| (best[n]["name"].clone(), best[n]["outcome"]["measured"]["gflops"]["median"].clone());
+    assert_eq!([said(0), said(1)], [(json!("slow"), json!(20.0)), (json!("fast"), json!(40.0))]);
+    let svg = fs::read_to_string(place.path("out.svg")).unwrap();
+    assert!(svg.contains("Best so far on 1 thread") && svg.contains("dense, run 1"), "{svg}");
+}
+
+#[test]
+fn records_are_filtered() {
+    let place = Place::new();
+    place.write("a.jsonl", &records());
+    let count = |arguments: &[&str]| {
+        let all = [&["a.jsonl", "--all", "--json", "out.json"], arguments].concat();
+        place.print(&all);
+        let found: Value = serde_json::from_str(&fs::read_to_string(place.path("out.json")).unwrap()).unwrap();
+        found.as_array().unwrap().len()
+    };
+    assert_eq!(count(&[]), 4);
+    assert_eq!((count(&["--kernel", "dense"]), count(&["--kernel", "other"])), (4, 0));
+    assert_eq!((count(&["--wkl", "M=64"]), count(&["--wkl", "M=32,N=768"]), count(&["--wkl", "M=32,N=1"])), (3, 1, 0));
+    assert_eq!((count(&["--target", "cpu"]), count(&["--target", "GCC"]), count(&["--target", "cuda"])), (4, 4, 0));
+    assert_eq!((count(&["--failed"]), count(&["--failed", "crash"]), count(&["--failed", "wrong"])), (1, 1, 0));
+    assert_eq!(count(&["--since", "1h"]), 0);
+    assert_eq!(place.print(&["a.jsonl", "--since", "1h"]), "No records.\n");
+    assert!(place.print(&["a.jsonl", "--failed"]).contains("crash"));
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_told() {
+    let place = Place::new();
+    place.write("a.jsonl", &records());
+    assert!(place.refuse(2, &["a.jsonl", "--failed", "crush"]).contains("expected one of compile, "));
+    assert!(place.refuse(2, &["a.jsonl", "--wkl", "M"]).contains("such as M=64"));
+    assert!(place.refuse(2, &["a.jsonl", "--since", "yesterday"]).contains("90s, 30m, 12h or 7d"));
+    place.refuse(2, &[]);
+    place.refuse(2, &["merge", "a.jsonl"]);
+    place.refuse(3, &["a.jsonl", "--json", "no/folder/out.json"]);
+}
+
+#[test]
+fn files_that_are_none_of_records_are_told() {
+    let place = Place::new();
+    assert!(place.refuse(2, &["missing.jsonl"]).contains("missing.jsonl: cannot be read as records: No such file"));
+    assert!(place.refuse(2, &["."]).contains("it is a folder"));
+    fs::write(place.path("binary"), [0xff, 0, b'\n', 7]).unwrap();
+    assert!(place.refuse(2, &["binary"]).contains("binary: found none, expected tuning records"));
+    fs::write(place.path("empty"), "").unwrap();
+    assert_eq!(place.print(&["empty"]), "No records.\n");
+    let torn = format!("{}\n{{\"format\":2,\"wor", measured("a", 64, 0, 1.0));
+    fs::write(place.path("torn"), &torn).unwrap();
+    let output = place.run(&["torn"]);
+    assert!(output.status.success() && stderr(&output).contains("torn: the last line was torn"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(place.path("torn")).unwrap(), torn, "reading changes nothing");
+}
+
+#[test]
+fn names_in_a_file_do_nothing_to_a_terminal() {
+    let place = Place::new();
+    place.write("a.jsonl", &[measured("\u{1b}[2J", 64, 0, 1.0)]);
+    assert!(!place.print(&["a.jsonl"]).contains('\u{1b}'));
+}
+
+#[test]
+fn files_are_merged_and_pruned() {
+    let place = Place::new();
+    let records = records();
+    place.write("a.jsonl", &records[..3]);
+    place.write("b.jsonl", &records[1..]);
+    let said = place.print(&["merge", "a.jsonl", "b.jsonl", "-o", "a.jsonl"]);
+    assert_eq!(said, "Written: a.jsonl, 4 records; 2 were there more than once\n");
+    let lines = |name: &str| fs::read_to_string(place.path(name)).unwrap().lines().count();
+    assert_eq!(lines("a.jsonl"), 4);
+    assert_eq!(place.print(&["prune", "a.jsonl", "--best", "1"]), "Written: a.jsonl, 3 records kept, 1 dropped\n");
+    assert_eq!(lines("a.jsonl"), 3);
+    place.refuse(2, &["prune", "missing.jsonl"]);
+    assert!(!place.path("missing.jsonl").exists());
+}
