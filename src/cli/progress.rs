@@ -1,47 +1,65 @@
 //! How far a search has come: a bar on a terminal, now and then a line elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use dietcode::core::search::{Event, Phase};
+use dietcode::core::search::{Event, Phase, Point, Status};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::setup::wkl_text;
+use super::table::gflops;
 use super::tell;
 
 /// Shows the events of a search on standard error.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
-    phase: Option<Phase>,
-    end: Instant,
+    /// The kernels with their instances.
+    kernels: BTreeMap<String, Vec<Instance>>,
+    /// What was shown last: kernel, phase, round.
+    entered: Option<(String, Phase, usize)>,
+    start: Instant,
+    budget: Duration,
     last_line: Option<Instant>,
+}
+
+/// A column of what is shown.
+struct Instance {
+    name: String,
+    /// The BLAS's GFLOP/s.
+    blas: Option<f64>,
 }
 
 /// Between two lines, where there is no terminal.
 const PAUSE: Duration = Duration::from_secs(5);
+
+/// Longer budgets are none.
+const UNLIMITED: Duration = Duration::from_secs(10 * 86_400);
 
 impl Progress {
     /// For a search that has so long.
     pub(crate) fn new(seconds: f64) -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);
-            let template = "{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}  {msg}";
+            let template = "{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}\n{msg}";
             bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        let left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        let end = Instant::now().checked_add(left).unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
-        Progress { bar, phase: None, end, last_line: None }
+        let budget = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        Progress { bar, kernels: BTreeMap::new(), entered: None, start: Instant::now(), budget, last_line: None }
+    }
+
+    /// Tells the instances of a kernel that will be searched, and the BLAS's GFLOP/s there.
+    pub(crate) fn expect_kernel(&mut self, kernel: &str, points: &[Point], blas: &[Option<f64>]) {
+        let instance = |(point, blas): (&Point, &Option<f64>)| Instance { name: wkl_text(&point.wkl), blas: *blas };
+        self.kernels.insert(kernel.to_owned(), points.iter().zip(blas).map(instance).collect());
     }
 
     /// Shows an event of the search.
     pub(crate) fn show(&mut self, event: &Event) {
         match event {
             Event::Notice(text) => self.say(text),
-            Event::Progress { phase, done, of, best } => {
-                let left = self.end.saturating_duration_since(Instant::now()).as_secs();
-                let message = format!("best so far {best:.1} GFLOP/s, {left} s left");
-                self.step(*phase, *done, *of, &message);
-            }
+            Event::Progress(status) => self.step(status),
         }
     }
 
@@ -87,21 +105,65 @@ impl Progress {
         }
     }
 
-    fn step(&mut self, phase: Phase, done: usize, of: usize, message: &str) {
-        let (prefix, what) = match phase {
-            Phase::Screening => ("screening", "candidates tried"),
-            Phase::Measuring => ("measuring", "survivors measured on all instances"),
-            Phase::Finals => ("finals", "instances decided"),
+    fn step(&mut self, status: &Status) {
+        let (phase, what) = match status.phase {
+            Phase::Rounds => (format!("round {}", status.round), "candidates tried"),
+            Phase::Screening => ("screening".to_owned(), "candidates tried"),
+            Phase::Measuring => ("measuring".to_owned(), "survivors measured on all instances"),
+            Phase::Finals => ("finals".to_owned(), "instances decided"),
         };
-        let entered = self.phase.replace(phase) != Some(phase);
+        let entered = Some((status.kernel.clone(), status.phase, status.round));
+        let is_new = std::mem::replace(&mut self.entered, entered.clone()) != entered;
+        let message = [self.counts(status), self.bests(status)].concat().join(", ");
         if let Some(bar) = &self.bar {
-            bar.set_prefix(prefix);
-            bar.set_length(of as u64);
-            bar.set_position(done as u64);
-            bar.set_message(message.to_owned());
-        } else if entered || done == of || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
-            tell(&format!("{prefix}: {done} of {of} {what}, {message}"));
+            bar.set_prefix(phase);
+            bar.set_length(status.of.unwrap_or(status.done) as u64);
+            bar.set_position(status.done as u64);
+            bar.set_message(format!("{}: {message}", status.kernel));
+        } else if is_new || status.of == Some(status.done) || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
+            let of = status.of.map_or_else(String::new, |of| format!(" of {of}"));
+            tell(&format!("{}, {phase}: {}{of} {what}, {message}", status.kernel, status.done));
             self.last_line = Some(Instant::now());
         }
+    }
+
+    /// What is counted: known, failed, left.
+    fn counts(&self, status: &Status) -> Vec<String> {
+        let mut counts = Vec::new();
+        if status.known > 0 {
+            counts.push(format!("{} known from the records", status.known));
+        }
+        if !status.failures.is_empty() {
+            let kinds = status.failures.iter().map(|(kind, count)| format!("{kind} {count}"));
+            counts.push(format!("failed: {}", kinds.collect::<Vec<_>>().join(" ")));
+        }
+        counts.extend(status.roofline.map(|share| format!("{:.0}% of the roofline", 100.0 * share)));
+        counts.extend(self.left(status).map(|left| format!("{} s left", left.as_secs())));
+        counts
+    }
+
+    /// The budget's rest, or how long the other trials will take if that is less.
+    fn left(&self, status: &Status) -> Option<Duration> {
+        let elapsed = self.start.elapsed();
+        let trials = status.of.filter(|_| status.phase == Phase::Rounds && status.done > 1);
+        let trials = trials.map(|of| elapsed.mul_f64(of.saturating_sub(status.done) as f64 / status.done as f64));
+        let budget = Some(self.budget.saturating_sub(elapsed)).filter(|_| self.budget < UNLIMITED);
+        [trials, budget].into_iter().flatten().min()
+    }
+
+    /// The best of each instance, and how it compares; of instances that nobody named, the highest.
+    fn bests(&self, status: &Status) -> Vec<String> {
+        let Some(instances) = self.kernels.get(&status.kernel) else {
+            let best = status.best.iter().copied().fold(0.0, f64::max);
+            return vec![format!("best so far {best:.1} GFLOP/s")];
+        };
+        let seen = instances.iter().zip(&status.best).zip(&status.default).filter(|((_, best), _)| **best > 0.0);
+        let line = |((instance, best), default): ((&Instance, &f64), &f64)| {
+            let default = (*default > 0.0).then(|| format!("{:.2}× default", best / default));
+            let blas = instance.blas.map(|blas| format!("{:.2}× BLAS", best / blas));
+            let against: Vec<String> = default.into_iter().chain(blas).collect();
+            format!("{} {} ({})", instance.name, gflops(Some(*best)), against.join(", "))
+        };
+        seen.map(line).collect()
     }
 }

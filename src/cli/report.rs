@@ -26,6 +26,11 @@ pub(crate) struct ReportFiles {
 }
 
 impl ReportFiles {
+    /// Whether any was asked for.
+    pub(crate) fn any(&self) -> bool {
+        self.json.is_some() || self.plot.is_some()
+    }
+
     /// Whether they can be written.
     pub(crate) fn check(&self) -> Result<()> {
         self.json.iter().chain(&self.plot).try_for_each(|path| check_writable(path))
@@ -36,7 +41,21 @@ impl ReportFiles {
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     machine: Machine,
+    /// What it took to find the kernels, if they were searched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    search: Option<Effort>,
     rows: Vec<Row>,
+}
+
+/// What a search took.
+#[derive(Debug, Serialize)]
+pub(crate) struct Effort {
+    /// From the start until everything was measured; without the comparison with others.
+    pub(crate) seconds: f64,
+    /// Candidates.
+    pub(crate) tried: usize,
+    /// Those of them whose outcome was on record, so that nothing was measured.
+    pub(crate) known: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -84,7 +103,12 @@ impl Report {
             clock: "CLOCK_MONOTONIC",
             caches: "warm",
         };
-        Report { machine, rows: Vec::new() }
+        Report { machine, search: None, rows: Vec::new() }
+    }
+
+    /// Notes what the search took.
+    pub(crate) fn set_effort(&mut self, effort: Effort) {
+        self.search = Some(effort);
     }
 
     /// Adds everybody of a comparison who has a figure; `called` gives the name a contestant is reported under, if any,

@@ -11,7 +11,7 @@ use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Named, Provenance, Tree, Tuned};
 use crate::config::{Config, WklInst};
 use crate::cost_model::Adaptation;
-use crate::measure::{Baselines, Lab};
+use crate::measure::{Baselines, Lab, Unit};
 use crate::search::{Budget, Candidate, Found, Point};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -58,9 +58,10 @@ pub fn conclude(
             verified.push(None);
             continue;
         }
-        let pick = Some(picks[at]).filter(|pick| *pick != found.default).map(|pick| &found.candidates[pick].unit);
-        let default = &found.candidates[found.default].unit;
-        let seen = verify(lab, point, pick, default, baselines, threads)?;
+        let pick = Some(picks[at]).filter(|pick| *pick != found.default);
+        let pick = pick.map(|pick| unit(lab, &found.candidates[pick])).transpose()?;
+        let default = unit(lab, &found.candidates[found.default])?;
+        let seen = verify(lab, point, pick.as_ref(), &default, baselines, threads)?;
         if let Some(failure) = seen.failure() {
             let shape = &point.instance.shape;
             let why = format!(
@@ -79,6 +80,11 @@ pub fn conclude(
     Ok(Conclusion { tuned, verified })
 }
 
+fn unit(lab: &Lab, candidate: &Candidate) -> Result<Unit> {
+    let what = || format!("`{}` of `{}`", candidate.micro_kernel.name(), lab.def().name);
+    candidate.unit(lab).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
+}
+
 /// The selected micro-kernel of each instance; the default where none was measured.
 fn picks(found: &Found, points: &[Point], tolerance: f64) -> Vec<usize> {
     let score = |candidate: &Candidate| (0..points.len()).map(|at| candidate.score(at)).collect();
@@ -92,7 +98,7 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
     let Searched { config, points, found, .. } = searched;
     let def = lab.def();
     let vars = Config::shape_vars(def);
-    let names: Vec<String> = picks.iter().map(|pick| found.candidates[*pick].tiled.name()).collect();
+    let names: Vec<String> = picks.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
     // Different workload instances may have one shape, and then one micro-kernel: the first one's.
     let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
     for (point, name) in points.iter().zip(&names) {
@@ -113,13 +119,13 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
         }
     };
     let instances = (0..points.len()).map(instance).collect();
-    let used = found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.tiled.name()));
+    let used = found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name()));
     Ok(Tuned {
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: super::CPU.into(),
         provenance: provenance(lab, config),
-        micro_kernels: used.map(|c| Named::new(c.tiled.clone())).collect(),
+        micro_kernels: used.map(|c| Named::new(&c.micro_kernel)).collect(),
         tree,
         instances,
     })
@@ -130,11 +136,12 @@ fn taught(tree: Tree, searched: Searched<'_>, lab: &Lab, picks: &[usize], labels
     let Searched { config, points, threads, found } = searched;
     let vars = Config::shape_vars(lab.def());
     let instances: Vec<WklInst> = points.iter().map(|point| point.wkl.clone()).collect();
-    let winners: BTreeMap<String, usize> = picks.iter().map(|at| (found.candidates[*at].tiled.name(), *at)).collect();
+    let winners: BTreeMap<String, usize> =
+        picks.iter().map(|at| (found.candidates[*at].micro_kernel.name(), *at)).collect();
     let throughput = |name: &str, shape: &[i64]| {
         let Some(winner) = winners.get(name).map(|at| &found.candidates[*at]) else { return 0.0 };
         let at = |(n, units): (usize, &usize)| {
-            let adaptation = Adaptation::of(lab.def(), &winner.tiled, shape, *units);
+            let adaptation = Adaptation::of_schedule(&winner.schedule, shape, *units);
             adaptation.throughput(winner.rate(n).unwrap_or(0.0)).ln()
         };
         (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()

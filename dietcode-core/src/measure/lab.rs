@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dietcode_syntax::KernelDef;
 
-use super::baselines::{BlasLibrary, peak};
+use super::baselines::{BlasLibrary, peak, stream};
 use super::{
     Builder, Compiling, Cores, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Runner, Timing,
     Unit,
@@ -35,6 +35,9 @@ const COMPILE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Tiles of the peak for each thread: a few milliseconds.
 const PEAK_TILES: i64 = 32;
+
+/// Into so many parts the tensors are divided, for threads to share.
+const STREAM_PARTS: i64 = 64;
 
 impl Lab {
     /// Detects the target, compiles the reference. `worker` is the command of a measuring process, see [`Runner::new`];
@@ -141,6 +144,19 @@ impl Lab {
     /// The peak of fused multiply-adds, to be measured beside others.
     pub fn peak(&self, threads: usize) -> Implementation {
         Implementation::Peak { unit: self.peak.clone(), tiles: PEAK_TILES * threads as i64 }
+    }
+
+    /// Reading an instance's inputs and writing its output once, to be measured on it like an implementation.
+    ///
+    /// # Errors
+    ///
+    /// If it does not compile.
+    pub fn stream(&self, instance: &Instance) -> Result<Implementation> {
+        let unit = self.build_one(&stream::translation_unit(instance, &self.target));
+        let unit = unit.map_err(|failure| {
+            Error::new(ErrorKind::Failed, format!("reading the tensors of `{}` {failure}", self.def.name))
+        })?;
+        Ok(Implementation::Peak { unit, tiles: STREAM_PARTS })
     }
 
     /// Operations of one call of [`Lab::peak`].

@@ -108,9 +108,10 @@ pub enum Implementation {
         /// What it is called for.
         gemm: Gemm,
     },
-    /// As many independent fused multiply-adds as the core can start; nothing is checked.
+    /// What no kernel can be faster than: as many independent fused multiply-adds as the core can start, or reading and
+    /// writing the tensors once. Nothing is checked.
     Peak {
-        /// Of [`super::baselines::peak`].
+        /// Of [`super::baselines::peak`], or of [`Lab::stream`](super::Lab::stream).
         unit: Unit,
         /// How many of its tiles.
         tiles: i64,

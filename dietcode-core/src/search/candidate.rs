@@ -1,16 +1,30 @@
 //! A candidate and what is known of it so far.
 
-use crate::cost_model::{self, Adaptation, Observation};
-use crate::measure::Unit;
-use crate::sketch::Tiled;
+use std::cell::OnceCell;
 
-/// A compiled micro-kernel with its figures, one for each number of threads and instance.
+use super::database::Structure;
+use super::proposal::Proposal;
+use crate::codegen;
+use crate::cost_model::{self, Adaptation, Observation};
+use crate::measure::{Failure, Lab, Unit};
+use crate::schedule::Schedule;
+use crate::sketch::{Applied, MicroKernel};
+
+/// A micro-kernel with its figures, one for each number of threads and instance.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The schedule.
-    pub tiled: Tiled,
-    /// The compiled code.
-    pub unit: Unit,
+    /// The micro-kernel.
+    pub micro_kernel: MicroKernel,
+    /// Its schedule on this CPU.
+    pub schedule: Schedule,
+    /// What tells it from others that come to the same code; none for families.
+    pub(super) structure: Option<Structure>,
+    /// Which one of its run it is; 0 is the default micro-kernel.
+    pub(super) trial: u64,
+    /// What a cost model sees of it, if it came out of a space.
+    pub(super) applied: Option<Applied>,
+    /// The compiled code, once somebody needed it: what is known from records may never be compiled.
+    pub(super) unit: OnceCell<Unit>,
     /// How the instances fit it: `[threads][instance]`.
     pub adaptations: Vec<Vec<Adaptation>>,
     /// GFLOP/s where it was measured: `[threads][instance]`.
@@ -21,9 +35,25 @@ pub struct Candidate {
 
 impl Candidate {
     /// One of which nothing is known.
-    pub(super) fn new(tiled: Tiled, unit: Unit, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
+    pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
-        Candidate { tiled, unit, adaptations, gflops, failed: false }
+        let Proposal { micro_kernel, schedule, structure, applied } = proposal;
+        let unit = OnceCell::new();
+        Candidate { micro_kernel, schedule, structure, trial, applied, unit, adaptations, gflops, failed: false }
+    }
+
+    /// Its code, compiled if it was not before.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn unit(&self, lab: &Lab) -> Result<Unit, Failure> {
+        if let Some(unit) = self.unit.get() {
+            return Ok(unit.clone());
+        }
+        let source = codegen::c::translation_unit(lab.def(), &self.micro_kernel, lab.target());
+        let source = source.map_err(|e| Failure::Compile { message: e.to_string() })?;
+        let unit = lab.build_one(&source)?;
+        Ok(self.unit.get_or_init(|| unit).clone())
     }
 
     /// f_MK: its rate per core at a number of threads (its position). Cores that work together share caches and power, so

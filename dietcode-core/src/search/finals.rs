@@ -24,7 +24,7 @@ pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
                 tuning.measure(&contenders, threads, point, CLOSE)?;
             }
         }
-        tuning.progress(Phase::Finals, point + 1, tuning.points.len());
+        tuning.progress(Phase::Finals, point + 1, Some(tuning.points.len()));
     }
     Ok(())
 }

@@ -1,23 +1,34 @@
-//! Finds the micro-kernels that are fast on a config's workload instances, within a budget of time.
+//! Finds the micro-kernels that are fast on a config's workload instances, within a budget of time and trials.
 //!
 //! ```text
-//! space ── compile, screen ──► survivors ── measure in full ──► contenders ── finals, interleaved ──► Found
-//!          few instances, one   ordered by what the  all instances     the best of each instance
-//!          number of threads    cost model expects   they could win    against each other
+//!        ┌────────────────────────────── model, records ◄─────────────────────────────┐
+//!        ▼                                                                            │
+//! strategy ── a round of proposals ──► compile ──► screen ──► measure where it could win ── … ── finals ──► Found
+//!                                      ahead, on    two instances,  all numbers             the best of each
+//!                                      other cores  one number of   of threads              instance, interleaved
+//!                                                   threads
 //! ```
 //!
-//! Every phase has a share of the budget and takes the most promising first, so that whenever the time ends, what was
-//! measured is what mattered most. Everything that is measured goes to the [`Database`] at once.
+//! Everything that is measured goes to the [`Database`] at once, by a [`Journal`], which also answers for a run that is
+//! continued. The first candidate of all is the micro-kernel that runs where nothing was tuned.
 mod budget;
 mod candidate;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod database;
+mod event;
 mod finals;
 mod full;
+mod journal;
+mod point;
+mod proposal;
+mod roofline;
+mod round;
 mod screening;
-mod tuning;
 mod space;
+pub mod strategy;
+mod task;
+mod tuning;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
@@ -27,11 +38,16 @@ pub use database::{
     Database, FORMAT, Filter, Known, Outcome, Pruned, Ranked, Record, Replay, Scanned, Shape, Structure, Target,
     TargetFilter, United, Workload, new_run, prune, scan, unite,
 };
+pub use event::{Event, Phase, Status};
+pub use journal::{Identity, Journal};
+pub use point::Point;
+pub use proposal::Proposal;
+pub use roofline::Roofline;
 pub use space::Space;
-pub use tuning::{Event, Phase, Point, Tuning};
+pub use task::Task;
+pub use tuning::Tuning;
 
 use crate::Result;
-use crate::sketch::Tiled;
 
 /// What a search found.
 #[derive(Debug)]
@@ -40,22 +56,27 @@ pub struct Found {
     pub candidates: Vec<Candidate>,
     /// Which of them is the micro-kernel that runs where nothing was tuned.
     pub default: usize,
+    /// How many were tried, with those that failed.
+    pub tried: usize,
+    /// How many of them were not measured, since their outcome was on record.
+    pub known: usize,
 }
 
-/// The shares of the budget at the ends of screening and of full measurement; the finals have the rest.
-const SCREENING_ENDS: f64 = 0.5;
-const FULL_ENDS: f64 = 0.85;
-
-/// Searches a space.
+/// Searches some kernels, until their trials or the time are used up, there is nothing more to try, or the best reach a share
+/// of the roofline (`until`).
 ///
 /// # Errors
 ///
 /// If measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
-pub fn search(tuning: &mut Tuning<'_>, space: &Space) -> Result<Found> {
-    let default = Tiled::default_for(tuning.lab.def(), tuning.lab.target());
-    let order = tuning.promising_first(&space.candidates, &default);
-    screening::screen(tuning, &order, SCREENING_ENDS)?;
-    full::measure(tuning, FULL_ENDS)?;
-    finals::measure(tuning)?;
-    tuning.finish(&default)
+pub fn search(tasks: &mut [Task<'_>], until: Option<f64>) -> Result<Vec<Found>> {
+    tasks.iter_mut().try_for_each(Task::begin)?;
+    let mut open: Vec<bool> = vec![true; tasks.len()];
+    let reached =
+        |task: &Task<'_>| until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
+    while open.contains(&true) {
+        for (task, open) in tasks.iter_mut().zip(&mut open).filter(|(_, open)| **open) {
+            *open = !reached(task) && task.round()?;
+        }
+    }
+    tasks.iter_mut().map(Task::end).collect()
 }

@@ -1,45 +1,37 @@
-//! The first look: every candidate is compiled, checked, and timed briefly where that is quick.
+//! The first look: a candidate is checked and timed briefly on the cheapest instance, and on the one in the middle.
+//!
+//! That gives the rate f_MK of its tiles, and with how the other instances fit them what to expect there. One that is far
+//! behind wherever it could serve after the first of them is not timed on the second.
 
-use super::{Candidate, Outcome, Phase, Tuning};
+use super::Tuning;
+use crate::Result;
 use crate::measure::Timing;
-use crate::sketch::Tiled;
-use crate::{Result, codegen};
 
 /// Enough to tell a candidate that is much slower.
 const BRIEF: Timing = Timing { rounds: 3, seconds: 0.005, slow_seconds: 0.5 };
 
-/// Compilers and measurements want the same cores, so they take turns: so many candidates each.
-const BATCH: usize = 8;
+/// Who is expected to be so many times slower than the best is given up.
+pub(super) const GIVEN_UP: f64 = 3.0;
 
-/// Compiles and screens candidates in order, until a share of the budget is used up.
-pub(super) fn screen(tuning: &mut Tuning<'_>, order: &[Tiled], share: f64) -> Result<()> {
-    let points = sample_points(tuning);
-    let mut tried = 0;
-    for batch in order.chunks(BATCH) {
-        // The first batch holds the default, without which nothing can be concluded.
-        if tried > 0 && tuning.budget.is_over(share) {
-            let (left, why) = (order.len() - tried, tuning.budget.why_over());
-            tuning.notice(format!("{left} of {} candidates were not tried: {why}", order.len()));
-            break;
-        }
-        let first = tuning.candidates.len();
-        compile(tuning, batch)?;
-        for at in first..tuning.candidates.len() {
-            for point in &points {
-                if !tuning.candidates[at].failed {
-                    tuning.measure(&[at], 0, *point, BRIEF)?;
-                }
-            }
-            tried += 1;
-            tuning.progress(Phase::Screening, tried, order.len());
-            // What is being measured is finished; the default comes first.
-            if tuning.budget.is_stopped() {
-                return Ok(());
+/// Screens candidates at the first number of threads.
+pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
+    let cores = std::sync::Arc::clone(tuning.lab.cores());
+    let _alone = cores.reserve(tuning.threads[0]);
+    for at in batch {
+        for point in sample_points(tuning) {
+            if !tuning.candidates[*at].failed && !is_given_up(tuning, *at) {
+                tuning.measure(&[*at], 0, point, timing(tuning, BRIEF, 0, point))?;
             }
         }
-        tried = order.len().min(tried.next_multiple_of(BATCH));
     }
     Ok(())
+}
+
+/// A timing that gives up early: whose first calls are so much slower than the best is not called again.
+pub(super) fn timing(tuning: &Tuning<'_>, timing: Timing, threads: usize, point: usize) -> Timing {
+    let best = tuning.best(threads, point);
+    let limit = GIVEN_UP * tuning.points[point].instance.flops / (best * 1e9);
+    Timing { slow_seconds: if best > 0.0 { limit.min(timing.slow_seconds) } else { timing.slow_seconds }, ..timing }
 }
 
 /// The cheapest instance, and the one in the middle.
@@ -51,24 +43,9 @@ fn sample_points(tuning: &Tuning<'_>) -> Vec<usize> {
     points
 }
 
-fn compile(tuning: &mut Tuning<'_>, batch: &[Tiled]) -> Result<()> {
-    let (def, target) = (tuning.lab.def().clone(), tuning.lab.target().clone());
-    let mut units = Vec::new();
-    for tiled in batch {
-        units.push(codegen::c::translation_unit(&def, tiled, &target)?);
-    }
-    let built = tuning.lab.build(&units, tuning.budget.stop(), |_| ());
-    for (tiled, unit) in batch.iter().zip(built) {
-        match unit {
-            Ok(unit) => {
-                let adaptations = tuning.adaptations(tiled);
-                tuning.candidates.push(Candidate::new(tiled.clone(), unit, adaptations));
-            }
-            Err(failure) => {
-                tuning.notice(format!("{} {failure}", tiled.name()));
-                tuning.record(tiled.clone(), None, Outcome::Failed(failure))?;
-            }
-        }
-    }
-    Ok(())
+/// Whether what was seen of a candidate puts it far behind on every instance. Of the default all is measured.
+fn is_given_up(tuning: &Tuning<'_>, at: usize) -> bool {
+    let candidate = &tuning.candidates[at];
+    let behind = |point| candidate.expected(0, point) * GIVEN_UP < tuning.best(0, point);
+    at > 0 && candidate.rate(0).is_some() && (0..tuning.points.len()).all(behind)
 }

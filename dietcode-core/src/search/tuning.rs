@@ -1,161 +1,193 @@
-//! A search in progress: the bench, the instances, the candidates so far, the records.
+//! The search of one kernel in progress: the bench, the instances, the candidates so far, the records.
 
 use std::collections::BTreeMap;
 
-use super::database::{Outcome, Record, Target, Workload};
-use super::{Budget, Candidate, Database, Found};
-use crate::config::WklInst;
+use super::database::{Outcome, Shape};
+use super::proposal::Proposal;
+use super::{Budget, Candidate, Event, Found, Journal, Phase, Point, Roofline, Status};
 use crate::cost_model::Adaptation;
-use crate::measure::{Failure, Implementation, Instance, Lab, Sample, Timing};
+use crate::measure::{Failure, Implementation, Lab, Sample, Timing};
 use crate::sketch::Tiled;
 use crate::{Error, ErrorKind, Result};
 
-/// A workload instance of the search.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Point {
-    /// The workload variables.
-    pub wkl: WklInst,
-    /// How much it counts.
-    pub weight: f64,
-    /// The kernel there.
-    pub instance: Instance,
-}
-
-/// What a search is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Compiling and trying candidates.
-    Screening,
-    /// Measuring survivors on all instances.
-    Measuring,
-    /// Measuring the best of each instance against each other.
-    Finals,
-}
-
-/// What a search tells whoever watches it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Event {
-    /// It has come further.
-    Progress {
-        /// What it is doing.
-        phase: Phase,
-        /// How much of that is done.
-        done: usize,
-        /// Of how much.
-        of: usize,
-        /// The highest throughput seen on any instance at the first number of threads, in GFLOP/s.
-        best: f64,
-    },
-    /// A sentence for people.
-    Notice(String),
-}
-
-/// Everything that the phases work on.
+/// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
     /// The bench.
-    pub lab: &'a mut Lab,
+    pub lab: Lab,
     /// The instances.
-    pub points: &'a [Point],
+    pub points: Vec<Point>,
     /// The numbers of threads.
-    pub threads: &'a [usize],
+    pub threads: Vec<usize>,
     /// How long.
     pub budget: Budget<'a>,
+    /// The most candidates to try; none: as many as the budget allows.
+    pub trials: Option<usize>,
+    /// What bounds the instances, if it was measured.
+    pub roofline: Option<Roofline>,
     /// Where everything that is measured goes.
-    pub database: Database,
+    pub journal: Journal,
     /// Who watches.
-    pub watch: &'a mut dyn FnMut(Event),
-    /// What compiled so far.
-    pub candidates: Vec<Candidate>,
+    pub watch: &'a dyn Fn(Event),
+    /// What was tried so far; the first is the default micro-kernel.
+    pub(super) candidates: Vec<Candidate>,
+    /// The round that is under way.
+    pub(super) round: usize,
+    /// Candidates whose outcome was on record.
+    pub(super) known: usize,
+    failures: BTreeMap<&'static str, usize>,
 }
 
-impl Tuning<'_> {
-    /// All candidates, the default first, then those that earlier records speak for, then the others in their order.
-    pub(super) fn promising_first(&self, candidates: &[Tiled], default: &Tiled) -> Vec<Tiled> {
-        let def = self.lab.def();
-        let known = self.database.best(&def.name, &format!("{:016x}", def.source_hash()), &self.target());
-        let mut order: Vec<Tiled> = candidates.iter().filter(|tiled| *tiled != default).cloned().collect();
-        let rank = |tiled: &Tiled| known.get(&tiled.name()).copied().unwrap_or(0.0);
-        // Sorting is stable: what is not on record stays as the seed shuffled it.
-        order.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-        order.insert(0, default.clone());
-        order
+impl<'a> Tuning<'a> {
+    /// Before the first round. Measurements have the first cores from now on, and compilers those that are left.
+    pub fn new(
+        mut lab: Lab,
+        points: Vec<Point>,
+        threads: Vec<usize>,
+        budget: Budget<'a>,
+        journal: Journal,
+        watch: &'a dyn Fn(Event),
+    ) -> Tuning<'a> {
+        lab.pin();
+        let (trials, roofline, candidates) = (None, None, Vec::new());
+        let (round, known, failures) = (0, 0, BTreeMap::new());
+        Tuning { lab, points, threads, budget, trials, roofline, journal, watch, candidates, round, known, failures }
     }
 
-    /// How the instances fit a schedule: `[threads][instance]`.
-    pub(super) fn adaptations(&self, tiled: &Tiled) -> Vec<Vec<Adaptation>> {
-        let fit = |point: &Point, threads: usize| Adaptation::of(self.lab.def(), tiled, &point.instance.shape, threads);
-        self.threads.iter().map(|threads| self.points.iter().map(|p| fit(p, *threads)).collect()).collect()
+    /// Takes up a proposal as a candidate; gives its position.
+    pub(super) fn admit(&mut self, proposal: Proposal) -> usize {
+        let fit = |point: &Point, threads| Adaptation::of_schedule(&proposal.schedule, &point.instance.shape, threads);
+        let row = |threads: &usize| self.points.iter().map(|point| fit(point, *threads)).collect();
+        let adaptations = self.threads.iter().map(row).collect();
+        let trial = self.candidates.len();
+        self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
+        self.candidates.push(Candidate::new(proposal, trial as u64, adaptations));
+        trial
     }
 
     /// Measures candidates against each other on an instance (its position) at a number of threads (its position), notes
-    /// and records what came of it.
+    /// and records what came of it. What is on record of the run is only noted.
     pub(super) fn measure(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {
-        let instance = &self.points[point].instance;
-        let implementation = |at: &usize| Implementation::MicroKernel(self.candidates[*at].unit.clone());
-        let implementations = which.iter().map(implementation).collect();
-        let measured = self.lab.measure(instance, implementations, self.threads[threads], timing)?;
-        for (at, outcome) in which.iter().zip(measured.outcomes) {
-            self.note(*at, threads, point, outcome)?;
+        let shape = self.shape(point);
+        let mut open = Vec::new();
+        for at in which {
+            let name = self.candidates[*at].micro_kernel.name();
+            match self.journal.recall(&name, Some(&shape), self.threads[threads]) {
+                Some(outcome) => self.note(*at, threads, point, &outcome),
+                None => open.push(*at),
+            }
+        }
+        if open.is_empty() { Ok(()) } else { self.measure_now(&open, threads, point, timing) }
+    }
+
+    fn measure_now(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {
+        let mut compiled = Vec::new();
+        let mut implementations = Vec::new();
+        for at in which {
+            match self.candidates[*at].unit(&self.lab) {
+                Ok(unit) => {
+                    compiled.push(*at);
+                    implementations.push(Implementation::MicroKernel(unit));
+                }
+                Err(failure) => self.fail(*at, failure)?,
+            }
+        }
+        let instance = self.points[point].instance.clone();
+        let measured = self.lab.measure(&instance, implementations, self.threads[threads], timing)?;
+        for (at, outcome) in compiled.into_iter().zip(measured.outcomes) {
+            let outcome = self.outcome(outcome, threads, instance.flops);
+            self.note(at, threads, point, &outcome);
+            self.journal.write(&self.candidates[at], Some(self.shape(point)), outcome)?;
         }
         Ok(())
     }
 
-    fn note(&mut self, at: usize, threads: usize, point: usize, outcome: Result<Sample, Failure>) -> Result<()> {
-        let Point { instance, .. } = &self.points[point];
-        let outcome = match outcome {
-            Ok(sample) => {
-                let gflops = sample.gflops(instance.flops);
-                self.candidates[at].gflops[threads][point] = Some(gflops.median);
-                Outcome::Measured { threads: self.threads[threads], gflops, rel_err: sample.rel_err, cold: false }
-            }
-            Err(failure) => {
+    fn outcome(&self, outcome: Result<Sample, Failure>, threads: usize, flops: f64) -> Outcome {
+        match outcome {
+            Ok(sample) => Outcome::Measured {
+                threads: self.threads[threads],
+                gflops: sample.gflops(flops),
+                rel_err: sample.rel_err,
+                cold: false,
+            },
+            Err(failure) => Outcome::Failed(failure),
+        }
+    }
+
+    /// Notes and records that a candidate has no code.
+    pub(super) fn fail(&mut self, at: usize, failure: Failure) -> Result<()> {
+        let outcome = Outcome::Failed(failure);
+        self.note(at, 0, 0, &outcome);
+        self.journal.write(&self.candidates[at], None, outcome)
+    }
+
+    pub(super) fn note(&mut self, at: usize, threads: usize, point: usize, outcome: &Outcome) {
+        match outcome {
+            Outcome::Measured { gflops, .. } => self.candidates[at].gflops[threads][point] = Some(gflops.median),
+            Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
-                self.notice(format!("{} {failure}", self.candidates[at].unit.name));
-                Outcome::Failed(failure)
+                *self.failures.entry(failure.kind()).or_default() += 1;
+                self.notice(format!("{} {failure}", self.candidates[at].micro_kernel.name()));
             }
-        };
+        }
+    }
+
+    fn shape(&self, point: usize) -> Shape {
         let names = self.lab.def().shape_vars.iter().map(|var| var.name.clone());
-        let shape = names.zip(instance.shape.iter().copied()).collect();
-        let tiled = self.candidates[at].tiled.clone();
-        self.record(tiled, Some(shape), outcome)
+        names.zip(self.points[point].instance.shape.iter().copied()).collect()
     }
 
-    /// Writes a record.
-    pub(super) fn record(
-        &mut self,
-        schedule: Tiled,
-        shape: Option<BTreeMap<String, i64>>,
-        outcome: Outcome,
-    ) -> Result<()> {
-        let def = self.lab.def();
-        let source_hash = format!("{:016x}", def.source_hash());
-        let workload = Workload { kernel: def.name.clone(), source_hash, shape };
-        let record = Record::new(workload, self.target(), schedule.into(), outcome);
-        self.database.append(&record)
-    }
-
-    /// The highest measured GFLOP/s of an instance at a number of threads, both as positions.
+    /// The highest measured GFLOP/s of an instance at a number of threads, both as positions; 0 where there is none.
     pub(super) fn best(&self, threads: usize, point: usize) -> f64 {
         let alive = self.candidates.iter().filter(|c| !c.failed);
         alive.filter_map(|c| c.gflops[threads][point]).fold(0.0, f64::max)
     }
 
+    /// The best of each instance at a number of threads (its position).
+    pub(super) fn bests(&self, threads: usize) -> Vec<f64> {
+        (0..self.points.len()).map(|point| self.best(threads, point)).collect()
+    }
+
+    /// How much of the roofline the best reach, see [`Status::roofline`].
+    pub(super) fn reached(&self) -> Option<f64> {
+        let bests: Vec<Vec<f64>> = (0..self.threads.len()).map(|threads| self.bests(threads)).collect();
+        let weights: Vec<f64> = self.points.iter().map(|point| point.weight).collect();
+        self.roofline.as_ref().map(|roofline| roofline.reached(&bests, &weights))
+    }
+
+    /// How many more candidates may be tried.
+    pub(super) fn trials_left(&self) -> usize {
+        self.trials.map_or(usize::MAX, |trials| trials.saturating_sub(self.candidates.len()))
+    }
+
     /// Tells how far a phase has come.
-    pub(super) fn progress(&mut self, phase: Phase, done: usize, of: usize) {
-        let best = (0..self.points.len()).map(|point| self.best(0, point)).fold(0.0, f64::max);
-        (self.watch)(Event::Progress { phase, done, of, best });
+    pub(super) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
+        let default = self.candidates.first().map(|c| c.gflops[0].iter().map(|g| g.unwrap_or(0.0)).collect());
+        (self.watch)(Event::Progress(Status {
+            kernel: self.lab.def().name.clone(),
+            phase,
+            round: self.round,
+            done,
+            of,
+            known: self.known,
+            failures: self.failures.clone(),
+            best: self.bests(0),
+            default: default.unwrap_or_default(),
+            roofline: self.reached(),
+        }));
     }
 
     /// Tells a sentence.
-    pub(super) fn notice(&mut self, text: String) {
+    pub(super) fn notice(&self, text: String) {
         (self.watch)(Event::Notice(text));
     }
 
     /// What was found; the default must be among it.
-    pub(super) fn finish(&mut self, default: &Tiled) -> Result<Found> {
+    pub(super) fn finish(&mut self) -> Result<Found> {
+        let default = Tiled::default_for(self.lab.def(), self.lab.target()).into();
         let mut candidates = std::mem::take(&mut self.candidates);
+        let (tried, known) = (candidates.len(), self.known);
         candidates.retain(|c| !c.failed);
-        let default = candidates.iter().position(|c| c.tiled == *default).ok_or_else(|| {
+        let default = candidates.iter().position(|c| c.micro_kernel == default).ok_or_else(|| {
             let name = &self.lab.def().name;
             Error::new(
                 ErrorKind::Failed,
@@ -165,11 +197,6 @@ impl Tuning<'_> {
                 },
             )
         })?;
-        Ok(Found { candidates, default })
-    }
-
-    fn target(&self) -> Target {
-        let target = self.lab.target();
-        Target::Cpu { cpu: target.model.clone(), march: target.march.clone(), compiler: target.compiler.clone() }
+        Ok(Found { candidates, default, tried, known })
     }
 }

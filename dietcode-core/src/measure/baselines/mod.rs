@@ -7,6 +7,7 @@ mod copies;
 mod matmul;
 pub(super) mod matrixmultiply;
 pub mod peak;
+pub(super) mod stream;
 
 pub use blas::{Blas, BlasLibrary};
 pub use matmul::{Batch, Coefficient, Gemm, Matrix};

@@ -13,11 +13,12 @@ mod finals;
 mod full;
 mod screening;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Budget, Database, Event, Outcome, Phase, Point, Record, Target, Workload};
+use super::{Budget, Database, Event, Outcome, Phase, Point, Record, Status, Target, Workload};
 use crate::measure::cuda::{Built, CudaCompiler, CudaContestant, CudaLab, CudaTiming, Expectation, arithmetic_of};
 use crate::measure::{Failure, Sample, Summary};
 use crate::reference::Arithmetic;
@@ -211,8 +212,22 @@ impl<'a> CudaTuning<'a> {
     }
 
     fn progress(&mut self, phase: Phase, done: usize, of: usize) {
-        let best = (0..self.points.len()).map(|point| self.best(point)).fold(0.0, f64::max);
-        (self.watch)(Event::Progress { phase, done, of, best });
+        let points = 0..self.points.len();
+        let best = points.clone().map(|point| self.best(point)).collect();
+        let default = self.candidates.first();
+        let default = default.map_or_else(Vec::new, |default| points.map(|point| default.score(point)).collect());
+        (self.watch)(Event::Progress(Status {
+            kernel: self.def.name.clone(),
+            phase,
+            round: 0,
+            done,
+            of: Some(of),
+            known: 0,
+            failures: BTreeMap::new(),
+            best,
+            default,
+            roofline: None,
+        }));
     }
 }
 

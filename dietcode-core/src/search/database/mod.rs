@@ -33,6 +33,7 @@ use std::path::Path;
 
 pub use filter::{Filter, TargetFilter};
 pub use prune::{Pruned, prune};
+pub(super) use ranking::ranked;
 pub use ranking::{Known, Ranked};
 pub use record::{FORMAT, Outcome, Record, Shape, Structure, Target, Workload, new_run};
 pub use replay::Replay;

@@ -24,7 +24,7 @@ pub struct Ranked<'a> {
 type Point<'a> = (&'a super::Workload, &'a super::Target, usize);
 
 /// Those that were measured, the best first, of equal ones the one that was on record first. What failed somewhere is left out.
-pub(super) fn ranked<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Vec<Ranked<'a>> {
+pub(in crate::search) fn ranked<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Vec<Ranked<'a>> {
     let best = best_of_points(records.clone());
     let failed: HashSet<&str> = records.clone().filter(|r| r.failure().is_some()).map(|r| &*r.name).collect();
     let mut places: HashMap<&str, usize> = HashMap::new();

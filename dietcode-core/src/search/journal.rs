@@ -1,0 +1,137 @@
+//! A run in the records: what it does is written there at once, and a run that is continued reads there what it did.
+//!
+//! The proposals of a search depend on its seed, on what was on record when it began, and on what it measured since. So a
+//! run that was ended is continued by beginning it again: what it asks to be measured and is on record, is not measured.
+
+use std::collections::HashSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Candidate;
+use super::database::{
+    Database, FORMAT, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked,
+};
+use crate::Result;
+use crate::measure::Lab;
+use crate::sketch::MicroKernel;
+
+/// The records of one run, and those from before it.
+#[derive(Debug)]
+pub struct Journal {
+    database: Database,
+    workload: Workload,
+    target: Target,
+    run: String,
+    seed: u64,
+    space_hash: String,
+    /// How many records were there when the run began.
+    earlier: usize,
+    replay: Replay,
+    /// Who is on record in the run that is continued.
+    begun: HashSet<String>,
+}
+
+/// What a run is: two with the same of all this propose the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Where its random choices start.
+    pub seed: u64,
+    /// A hash of what it chooses from and of how, sixteen hexadecimal digits.
+    pub space_hash: String,
+}
+
+impl Journal {
+    /// Begins a run.
+    pub fn begin(database: Database, lab: &Lab, identity: Identity) -> Journal {
+        let def = lab.def();
+        let source_hash = format!("{:016x}", def.source_hash());
+        let target = lab.target();
+        Journal {
+            earlier: database.records.len(),
+            workload: Workload { kernel: def.name.clone(), source_hash, shape: None },
+            target: Target::Cpu {
+                cpu: target.model.clone(),
+                march: target.march.clone(),
+                compiler: target.compiler.clone(),
+            },
+            run: new_run(),
+            seed: identity.seed,
+            space_hash: identity.space_hash,
+            replay: Replay::default(),
+            begun: HashSet::new(),
+            database,
+        }
+    }
+
+    /// Continues the last run that was the same; begins one where there is none.
+    pub fn resume(database: Database, lab: &Lab, identity: Identity) -> Journal {
+        let mut journal = Journal::begin(database, lab, identity);
+        let last = journal.database.last_run(&journal.of_workload(), journal.seed, &journal.space_hash);
+        let Some(run) = last.map(str::to_owned) else { return journal };
+        let of_run = |record: &&Record| record.run == run;
+        journal.earlier = journal.database.records.iter().position(|record| of_run(&record)).unwrap_or_default();
+        journal.replay = Replay::of(journal.database.records.iter().filter(of_run));
+        journal.begun = journal.database.records.iter().filter(of_run).map(|record| record.name.clone()).collect();
+        journal.run = run;
+        journal
+    }
+
+    /// How many micro-kernels are on record of the run that is continued; 0 for one that begins.
+    pub fn resumed(&self) -> usize {
+        self.begun.len()
+    }
+
+    /// Whether a micro-kernel is on record in the run that is continued.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.begun.contains(name)
+    }
+
+    /// What the run saw of a micro-kernel at a shape and a number of threads, or of compiling it, if that is on record and
+    /// was not told yet.
+    pub(super) fn recall(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
+        self.replay.take(name, shape, threads)
+    }
+
+    /// Writes down what came of a candidate.
+    pub(super) fn write(&mut self, candidate: &Candidate, shape: Option<Shape>, outcome: Outcome) -> Result<()> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        self.database.append(&Record {
+            format: FORMAT,
+            workload: Workload { shape, ..self.workload.clone() },
+            target: self.target.clone(),
+            name: candidate.micro_kernel.name(),
+            schedule: candidate.micro_kernel.clone(),
+            structure: candidate.structure,
+            outcome,
+            trial: candidate.trial,
+            run: self.run.clone(),
+            seed: self.seed,
+            space_hash: self.space_hash.clone(),
+            time,
+        })
+    }
+
+    /// The micro-kernels that were measured before the run began and never failed, the best first, with their structures.
+    pub(super) fn ranked(&self) -> Vec<(&MicroKernel, Option<Structure>)> {
+        ranked(self.before()).into_iter().map(|r| (r.schedule, r.structure)).collect()
+    }
+
+    /// Who failed before the run began, by names and by structures: whatever the shape was, nobody tries them again.
+    pub(super) fn failed(&self) -> (HashSet<&str>, HashSet<Structure>) {
+        let failed = || self.before().filter(|record| record.failure().is_some());
+        (failed().map(|record| &*record.name).collect(), failed().filter_map(|record| record.structure).collect())
+    }
+
+    /// The structures that were measured before the run began.
+    pub(super) fn measured(&self) -> HashSet<Structure> {
+        self.before().filter(|record| record.figure().is_some()).filter_map(|record| record.structure).collect()
+    }
+
+    fn before(&self) -> impl Iterator<Item = &Record> + Clone {
+        let filter = self.of_workload();
+        self.database.records[..self.earlier].iter().filter(move |record| filter.matches(record))
+    }
+
+    fn of_workload(&self) -> Filter {
+        Filter::of(&self.workload.kernel, &self.workload.source_hash, &self.target)
+    }
+}

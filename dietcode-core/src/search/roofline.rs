@@ -1,0 +1,72 @@
+//! What an instance can reach at most: the peak of fused multiply-adds, or what memory allows.
+
+use crate::Result;
+use crate::measure::{Implementation, Lab, Timing};
+
+use super::Point;
+
+/// Measured bounds of the instances of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roofline {
+    /// GFLOP/s: `[threads][instance]`.
+    pub gflops: Vec<Vec<f64>>,
+}
+
+const TIMING: Timing = Timing { rounds: 5, seconds: 0.02, slow_seconds: 1.0 };
+
+impl Roofline {
+    /// Measures, at each number of threads, the peak of fused multiply-adds and, for each instance, how long it takes to read
+    /// its inputs and write its output once, with warm caches as everything is measured.
+    ///
+    /// # Errors
+    /// If measuring is not possible at all.
+    pub fn measure(lab: &mut Lab, points: &[Point], threads: &[usize]) -> Result<Roofline> {
+        let mut gflops = Vec::new();
+        for threads in threads {
+            let mut row = Vec::new();
+            for point in points {
+                row.push(bound(lab, point, *threads)?);
+            }
+            gflops.push(row);
+        }
+        Ok(Roofline { gflops })
+    }
+
+    /// The weighted geometric mean of the shares of it that are reached: GFLOP/s as `[threads][instance]`. 0 where nothing
+    /// was measured on an instance that counts.
+    pub fn reached(&self, best: &[Vec<f64>], weights: &[f64]) -> f64 {
+        let (mut logarithms, mut total) = (0.0, 0.0);
+        for (best, bound) in best.iter().zip(&self.gflops) {
+            for ((best, bound), weight) in best.iter().zip(bound).zip(weights).filter(|(_, weight)| **weight > 0.0) {
+                logarithms += weight * (best / bound).ln();
+                total += weight;
+            }
+        }
+        if total > 0.0 { (logarithms / total).exp() } else { 0.0 }
+    }
+}
+
+fn bound(lab: &mut Lab, point: &Point, threads: usize) -> Result<f64> {
+    let stream = lab.stream(&point.instance)?;
+    let implementations: Vec<Implementation> = vec![lab.peak(threads), stream];
+    let peak_flops = lab.peak_flops(threads);
+    let outcomes = lab.measure(&point.instance, implementations, threads, TIMING)?.outcomes;
+    let flops = [peak_flops, point.instance.flops];
+    let bounds =
+        outcomes.into_iter().zip(flops).filter_map(|(outcome, flops)| Some(outcome.ok()?.gflops(flops).median));
+    Ok(bounds.fold(f64::INFINITY, f64::min))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_weighted_and_what_is_missing_is_nothing() {
+        let roofline = Roofline { gflops: vec![vec![100.0, 50.0]] };
+        assert!((roofline.reached(&[vec![90.0, 45.0]], &[1.0, 1.0]) - 0.9).abs() < 1e-12);
+        assert!((roofline.reached(&[vec![100.0, 25.0]], &[1.0, 1.0]) - 0.5f64.sqrt()).abs() < 1e-12);
+        assert!((roofline.reached(&[vec![100.0, 25.0]], &[1.0, 0.0]) - 1.0).abs() < 1e-12);
+        assert_eq!(roofline.reached(&[vec![100.0, 0.0]], &[1.0, 1.0]), 0.0);
+    }
+}

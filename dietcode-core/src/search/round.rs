@@ -1,0 +1,81 @@
+//! A round: what was proposed is compiled, screened, and measured where it could win.
+//!
+//! ```text
+//! compilers   1 2 3 4 5 6 7 8 │ 9 10 11 …        ahead, on the cores that measurements leave them
+//! screening                   │ 1 2 3 … 8 │      two instances, one number of threads: f_MK
+//! measuring                               │ 3 5  where rate × adaptation comes near the best, at all numbers of threads
+//! ```
+//!
+//! Candidates are taken in the order of their proposal, however fast their compilers are: so the same measurements lead to
+//! the same decisions, and a run that is continued takes the way that it took before.
+
+use std::collections::BTreeSet;
+
+use super::proposal::Proposal;
+use super::{Outcome, Phase, Tuning, full, screening};
+use crate::measure::Compiling;
+use crate::{Result, codegen};
+
+/// Between two of these, measurements give the cores back to the compilers. More would make whoever ends the search wait.
+const BATCH: usize = 8;
+
+/// Units that are compiled ahead, and who they are of: positions in the round.
+struct Ahead {
+    compiling: Compiling,
+    of: Vec<usize>,
+}
+
+impl Tuning<'_> {
+    /// Tries what was proposed, in order, until the time is up; whether all of it was tried.
+    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<bool> {
+        let mut ahead = self.compile_ahead(&proposals)?;
+        let mut numbered = proposals.into_iter().enumerate().peekable();
+        while numbered.peek().is_some() {
+            if !self.candidates.is_empty() && self.budget.is_over(share) {
+                return Ok(false);
+            }
+            let mut batch = Vec::new();
+            for (number, proposal) in numbered.by_ref().take(BATCH) {
+                let at = self.admit(proposal);
+                self.equip(at, number, &mut ahead)?;
+                batch.push(at);
+            }
+            screening::screen(self, &batch)?;
+            full::measure(self, &batch)?;
+            self.progress(Phase::Rounds, self.candidates.len(), self.trials);
+        }
+        Ok(true)
+    }
+
+    /// What is on record of the run is not compiled, unless something of it turns out to be missing.
+    fn compile_ahead(&self, proposals: &[Proposal]) -> Result<Ahead> {
+        let fresh = |(_, proposal): &(usize, &Proposal)| !self.journal.has(&proposal.micro_kernel.name());
+        let fresh: Vec<(usize, &Proposal)> = proposals.iter().enumerate().filter(fresh).collect();
+        let source = |(_, p): &(usize, &Proposal)| {
+            codegen::c::translation_unit(self.lab.def(), &p.micro_kernel, self.lab.target())
+        };
+        let units = fresh.iter().map(source).collect::<Result<_>>()?;
+        let of = fresh.iter().map(|(number, _)| *number).collect();
+        Ok(Ahead { compiling: self.lab.compile_ahead(units), of })
+    }
+
+    /// Gives a candidate its code, or notes why there is none.
+    fn equip(&mut self, at: usize, number: usize, ahead: &mut Ahead) -> Result<()> {
+        let name = self.candidates[at].micro_kernel.name();
+        if let Some(outcome @ Outcome::Failed(_)) = self.journal.recall(&name, None, 0) {
+            self.note(at, 0, 0, &outcome);
+            return Ok(());
+        }
+        let Ok(unit) = ahead.of.binary_search(&number) else { return Ok(()) };
+        match ahead.compiling.take(unit) {
+            Ok(unit) => drop(self.candidates[at].unit.set(unit)),
+            Err(failure) => self.fail(at, failure)?,
+        }
+        Ok(())
+    }
+
+    /// Names and structures of what was tried, so that it is not proposed again.
+    pub(super) fn tried(&self) -> BTreeSet<String> {
+        self.candidates.iter().map(|c| c.micro_kernel.name()).collect()
+    }
+}

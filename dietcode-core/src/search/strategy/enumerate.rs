@@ -1,0 +1,43 @@
+//! The candidates that a config's generators list, one after the other: those first that earlier runs speak for.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::Propose;
+use crate::Result;
+use crate::search::proposal::Proposal;
+use crate::search::{Space, Tuning};
+use crate::sketch::MicroKernel;
+
+/// What is left of a list.
+struct Enumerated {
+    left: VecDeque<MicroKernel>,
+    sorted: bool,
+}
+
+/// Proposes the candidates of a space in their order, after those that are good on record. Who has failed is left out.
+pub fn enumerated(space: &Space) -> Box<dyn Propose> {
+    Box::new(Enumerated { left: space.candidates.iter().map(MicroKernel::from).collect(), sorted: false })
+}
+
+impl Propose for Enumerated {
+    fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>> {
+        if !std::mem::replace(&mut self.sorted, true) {
+            self.sort(tuning);
+        }
+        let count = want.min(self.left.len());
+        self.left.drain(..count).map(|micro_kernel| Proposal::of_family(micro_kernel, &tuning.lab)).collect()
+    }
+}
+
+impl Enumerated {
+    fn sort(&mut self, tuning: &Tuning<'_>) {
+        let (failed, tried) = (tuning.journal.failed().0, tuning.tried());
+        self.left.retain(|kernel| !failed.contains(&*kernel.name()) && !tried.contains(&kernel.name()));
+        let ranked = tuning.journal.ranked().into_iter().enumerate();
+        let ranks: HashMap<String, usize> = ranked.map(|(rank, (kernel, _))| (kernel.name(), rank)).collect();
+        // Sorting is stable: what is not on record stays as the seed shuffled it.
+        self.left
+            .make_contiguous()
+            .sort_by_cached_key(|kernel| ranks.get(&kernel.name()).copied().unwrap_or(usize::MAX));
+    }
+}

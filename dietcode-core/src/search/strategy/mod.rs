@@ -1,0 +1,17 @@
+//! Where proposals come from. What one proposes depends on its seed, on what is on record, and on what was measured.
+mod enumerate;
+
+pub use enumerate::enumerated;
+
+use super::Tuning;
+use super::proposal::Proposal;
+use crate::Result;
+
+/// Proposes what is to be tried next.
+pub trait Propose {
+    /// At most `want` candidates that were not tried; none when there is nothing more to try.
+    ///
+    /// # Errors
+    /// If the space is one in which nothing can be found.
+    fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>>;
+}

@@ -1,0 +1,163 @@
+//! One kernel of a run: from its config to a task of the search, and from what was found to its tuned file.
+
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use dietcode::core::config::Config;
+use dietcode::core::dispatch::{CPU, Searched, conclude};
+use dietcode::core::measure::{Baselines, Lab, Timing, compare};
+use dietcode::core::search::strategy::enumerated;
+use dietcode::core::search::{Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Space, Task, Tuning};
+use dietcode::{Error, Result};
+
+use super::Arguments;
+use super::show::show;
+use crate::cli::print;
+use crate::cli::progress::Progress;
+use crate::cli::report::Effort;
+use crate::cli::setup::{Setup, resolve_threads, wkl_text};
+
+/// A kernel whose search is a [`Task`].
+pub(super) struct Kernel<'a> {
+    setup: Setup,
+    baselines: Baselines,
+    budget: Budget<'a>,
+}
+
+/// The BLAS is only shown beside the best: no finer than that.
+const ROUGH: Timing = Timing { rounds: 3, seconds: 0.01, slow_seconds: 1.0 };
+
+impl<'a> Kernel<'a> {
+    /// Opens the bench and the records, and says what there is.
+    pub(super) fn prepare(
+        arguments: &Arguments,
+        setup: Setup,
+        budget: Budget<'a>,
+        progress: &RefCell<Progress>,
+        watch: &'a dyn Fn(Event),
+    ) -> Result<(Kernel<'a>, Task<'a>)> {
+        let mut lab = setup.lab(arguments.seed)?;
+        let points = points(arguments, &setup)?;
+        let threads = threads(arguments, &setup, &lab);
+        let database = open_database(arguments, &setup, progress)?;
+        let baselines = baselines(arguments, &mut lab, progress)?;
+        let rivals = rivals(&mut lab, &baselines, &points, threads[0])?;
+        progress.borrow_mut().expect_kernel(&setup.def.name, &points, &rivals);
+        let settings = &setup.config.search;
+        let seed = arguments.seed.unwrap_or(settings.seed);
+        let trials = arguments.trials.or(settings.trials);
+        let space = Space::of(&setup.config.cpu, &setup.def, lab.target(), trials, seed);
+        describe(&space, &lab, &progress.borrow());
+        let roofline = arguments.until.map(|_| Roofline::measure(&mut lab, &points, &threads)).transpose()?;
+        let identity = Identity { seed, space_hash: space_hash(&setup.config, &points, &threads) };
+        let journal = journal(arguments, database, &lab, identity, &progress.borrow());
+        let mut tuning = Tuning::new(lab, points, threads, budget, journal, watch);
+        tuning.trials = trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX));
+        tuning.roofline = roofline;
+        let task = Task { tuning, proposer: enumerated(&space) };
+        Ok((Kernel { setup, baselines, budget }, task))
+    }
+
+    /// Verifies and writes the winners, and shows them; `seconds` is how long the search took.
+    pub(super) fn conclude(
+        &self,
+        arguments: &Arguments,
+        task: &mut Task<'_>,
+        found: &Found,
+        seconds: f64,
+        progress: &RefCell<Progress>,
+    ) -> Result<()> {
+        let Tuning { lab, points, threads, .. } = &mut task.tuning;
+        let searched = Searched { config: &self.setup.config, points, threads, found };
+        let count = points.len();
+        let compared = |done| progress.borrow_mut().compared(done, count);
+        let conclusion = conclude(lab, searched, &self.baselines, self.budget, compared)?;
+        progress.borrow().finish();
+        let output = arguments.output.clone().unwrap_or_else(|| self.setup.config.tuned_path(CPU));
+        conclusion.tuned.save(&output)?;
+        let effort = Effort { seconds, tried: found.tried, known: found.known };
+        show(&conclusion, points, lab, &self.baselines, effort, &arguments.files)?;
+        print(&format!("Written: {}\n", output.display()))
+    }
+}
+
+/// The config's instances, or those of them that were asked for.
+pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
+    let all = setup.points()?;
+    if arguments.wkl.is_empty() {
+        return Ok(all);
+    }
+    let chosen = |text: &String| {
+        let wkl = Config::parse_wkl(text)?;
+        all.iter().find(|point| point.wkl == wkl).cloned().ok_or_else(|| {
+            let there: Vec<String> = all.iter().map(|point| wkl_text(&point.wkl)).collect();
+            Error::input(format!("--wkl {text}: expected an instance of the config: {}", there.join(" ")))
+        })
+    };
+    arguments.wkl.iter().map(chosen).collect()
+}
+
+fn threads(arguments: &Arguments, setup: &Setup, lab: &Lab) -> Vec<usize> {
+    let of_config = || setup.config.search.threads.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
+    let asked = if arguments.threads.is_empty() { of_config() } else { arguments.threads.clone() };
+    resolve_threads(&asked, lab.target().cores)
+}
+
+fn open_database(arguments: &Arguments, setup: &Setup, progress: &RefCell<Progress>) -> Result<Database> {
+    let beside = || setup.config.path.with_extension(format!("{CPU}.records.jsonl"));
+    let database = Database::open(&arguments.records.clone().unwrap_or_else(beside))?;
+    database.notices.iter().for_each(|notice| progress.borrow().say(notice));
+    Ok(database)
+}
+
+fn baselines(arguments: &Arguments, lab: &mut Lab, progress: &RefCell<Progress>) -> Result<Baselines> {
+    let blas = arguments.blas.find(lab)?;
+    let baselines = Baselines::new(lab, blas)?;
+    progress.borrow().say(&match baselines.blas() {
+        Some(blas) => format!("BLAS: {} ({})", blas.name, blas.library.display()),
+        None => "BLAS: none found (--blas PATH names one)".to_owned(),
+    });
+    Ok(baselines)
+}
+
+/// The BLAS's GFLOP/s on each instance, if there is one and it can.
+fn rivals(lab: &mut Lab, baselines: &Baselines, points: &[Point], threads: usize) -> Result<Vec<Option<f64>>> {
+    let mut rivals = Vec::new();
+    for Point { instance, .. } in points {
+        let mut contestants = baselines.contestants(lab, instance);
+        contestants.retain(|contestant| contestant.name.starts_with("blas"));
+        let comparison = compare(lab, instance, &contestants, threads, ROUGH)?;
+        let sample = comparison.standings.first().and_then(|standing| standing.outcome.as_ref().ok());
+        rivals.push(sample.map(|sample| sample.gflops(instance.flops).median));
+    }
+    Ok(rivals)
+}
+
+fn describe(space: &Space, lab: &Lab, progress: &Progress) {
+    let target = lab.target();
+    progress.say(&format!("{}, {} cores, -march={}, {}", target.model, target.cores, target.march, target.compiler));
+    progress.say(&format!("{} candidates from {} schedules", space.candidates.len(), space.total));
+    for (reason, count) in &space.invalid {
+        progress.say(&format!("  {count} not valid: {reason}"));
+    }
+}
+
+/// Runs on the same instances and numbers of threads, that choose in the same way from the same, have one.
+fn space_hash(config: &Config, points: &[Point], threads: &[usize]) -> String {
+    let mut hasher = DefaultHasher::new();
+    (config.space_hash(), threads).hash(&mut hasher);
+    points.iter().for_each(|point| (&point.instance.shape, point.weight.to_bits()).hash(&mut hasher));
+    format!("{:016x}", hasher.finish())
+}
+
+fn journal(arguments: &Arguments, database: Database, lab: &Lab, identity: Identity, progress: &Progress) -> Journal {
+    if !arguments.resume {
+        return Journal::begin(database, lab, identity);
+    }
+    let journal = Journal::resume(database, lab, identity);
+    progress.say(&match journal.resumed() {
+        0 => "no run with this config, seed, threads and instances is on record: beginning one".to_owned(),
+        count => format!("continuing a run of which {count} candidates are on record"),
+    });
+    journal
+}

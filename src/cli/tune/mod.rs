@@ -1,0 +1,155 @@
+//! `dietcode tune`
+mod kernel;
+mod show;
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use dietcode::core::search::{Budget, Event, Task, search};
+use dietcode::{Error, ErrorKind, Result};
+
+use self::kernel::Kernel;
+use super::progress::Progress;
+use super::report::{ReportFiles, check_writable};
+use super::setup::{BlasArguments, Setup};
+use super::tell;
+
+/// Finds the micro-kernels that are fastest on this machine, and writes them beside the config.
+///
+/// Candidates are proposed, compiled, checked against the nest itself, and measured, for all instances of the config
+/// together. The winners go to <config>.cpu.tuned.json, which is committed like a lock file and used by the next build;
+/// everything that was measured goes to <config>.cpu.records.jsonl. At the end stands a table: the chosen micro-kernels
+/// beside the nest as it stands, the crate matrixmultiply, and this system's BLAS. Ctrl-C finishes what is being measured
+/// and keeps the best so far.
+///
+/// Several configs share the trials and the time: whose kernels gain most gets most.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode tune configs/bert_dense.json
+  dietcode tune configs/bert_dense.json --trials 256 --threads 1
+  dietcode tune configs/bert_dense.json --until 0.95
+  dietcode tune configs/bert_dense.json --trials 256 --resume     after it was killed
+  dietcode tune configs/bert_dense.json configs/batch_matmul.json --seconds 600
+  dietcode tune configs/bert_dense.json --wkl T=128 -o t128.json
+  dietcode tune configs/bert_dense.json --blas /opt/OpenBLAS/lib/libopenblas.so --json out.json")]
+pub(crate) struct Arguments {
+    /// The configs.
+    #[arg(required = true, value_name = "CONFIG")]
+    configs: Vec<PathBuf>,
+    /// How long to search; the comparison at the end comes on top. Default: no limit if --trials or --until is given, else the
+    /// (first) config's `search.seconds`.
+    #[arg(long, value_name = "S", value_parser = positive)]
+    seconds: Option<f64>,
+    /// The most candidates to try, for each config. Default: the config's `search.trials`, or as many as the time allows.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    trials: Option<u64>,
+    /// Search until the best reach this share of what the machine allows: the measured peak of multiply-adds or of memory,
+    /// as the weighted geometric mean over instances and numbers of threads.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    until: Option<f64>,
+    /// Where random choices start: the proposals, the inputs. Default: the config's `search.seed`, and inputs that are new each
+    /// time.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// A number of threads to measure at, 0 for all cores; may be given more than once. Default: the config's.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_count)]
+    threads: Vec<usize>,
+    /// Tune for this instance of the config only, such as T=5 or B=2,T=5; may be given more than once.
+    #[arg(long, value_name = "VARS")]
+    wkl: Vec<String>,
+    /// Continue the last run that was ended before it was done: with the same config, seed, threads and instances. What is on
+    /// record of it is not measured again, and counts as tried.
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    blas: BlasArguments,
+    #[command(flatten)]
+    files: ReportFiles,
+    /// Write the winners to this file instead of beside the config.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Keep the records in this file instead of beside the config.
+    #[arg(long, value_name = "FILE")]
+    records: Option<PathBuf>,
+}
+
+/// Set by an interrupt.
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+
+/// As good as no limit: thirty days.
+const UNLIMITED: f64 = 30.0 * 86_400.0;
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    check(arguments)?;
+    let setups = arguments.configs.iter().map(|path| Setup::read(path)).collect::<Result<Vec<_>>>()?;
+    setups.iter().try_for_each(|setup| kernel::points(arguments, setup).map(drop))?;
+    stop_on_interrupt()?;
+    let seconds = seconds(arguments, &setups[0]);
+    let start = Instant::now();
+    let budget = Budget::start(seconds, &STOP);
+    let progress = RefCell::new(Progress::new(seconds));
+    let watch = |event: Event| progress.borrow_mut().show(&event);
+    let mut kernels = Vec::new();
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for setup in setups {
+        let (kernel, task) = Kernel::prepare(arguments, setup, budget, &progress, &watch)?;
+        kernels.push(kernel);
+        tasks.push(task);
+    }
+    let found = search(&mut tasks, arguments.until)?;
+    let seconds = start.elapsed().as_secs_f64();
+    for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(&found) {
+        kernel.conclude(arguments, task, found, seconds, &progress)?;
+    }
+    Ok(())
+}
+
+/// What can be told to be wrong before anything is read.
+fn check(arguments: &Arguments) -> Result<()> {
+    let one = [
+        ("--output", arguments.output.is_some()),
+        ("--records", arguments.records.is_some()),
+        ("--wkl", !arguments.wkl.is_empty()),
+        ("--json and --plot", arguments.files.any()),
+    ];
+    if let Some((option, _)) = one.iter().find(|(_, given)| *given && arguments.configs.len() > 1) {
+        return Err(Error::input(format!("{option}: expected one config, found {}", arguments.configs.len())));
+    }
+    arguments.files.check()?;
+    arguments.output.iter().try_for_each(|path| check_writable(path))
+}
+
+fn seconds(arguments: &Arguments, first: &Setup) -> f64 {
+    let limited = arguments.trials.is_none() && arguments.until.is_none();
+    arguments.seconds.unwrap_or(if limited { first.config.search.seconds } else { UNLIMITED })
+}
+
+pub(super) fn stop_on_interrupt() -> Result<()> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        tell("\nfinishing what is being measured; press Ctrl-C again to leave at once");
+    })
+    .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
+}
+
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|s: &f64| s.is_finite() && *s > 0.0 && *s <= 1e7);
+    seconds.ok_or_else(|| "expected a number of seconds greater than 0".to_owned())
+}
+
+/// A number of threads that a pool can have.
+pub(super) fn thread_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|n| *n <= dietcode::runtime::MAX_THREADS);
+    count.ok_or_else(|| format!("expected a number from 0 (all cores) to {}", dietcode::runtime::MAX_THREADS))
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|s: &f64| *s > 0.0 && *s <= 1.0);
+    share.ok_or_else(|| "expected a share greater than 0, at most 1, such as 0.95".to_owned())
+}

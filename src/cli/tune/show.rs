@@ -1,0 +1,70 @@
+//! What stands at the end: the chosen micro-kernels beside the others.
+
+use dietcode::Result;
+use dietcode::core::dispatch::{Conclusion, DEFAULT, PICK, Verified};
+use dietcode::core::measure::{Baselines, Lab};
+use dietcode::core::search::Point;
+
+use crate::cli::print;
+use crate::cli::report::{Effort, Report, ReportFiles};
+use crate::cli::setup::wkl_text;
+use crate::cli::table::{Legend, Line, table};
+
+/// The tables, and the file if one is asked for.
+pub(super) fn show(
+    conclusion: &Conclusion,
+    points: &[Point],
+    lab: &Lab,
+    baselines: &Baselines,
+    effort: Effort,
+    files: &ReportFiles,
+) -> Result<()> {
+    let mut report = Report::new(lab.target());
+    report.set_effort(effort);
+    report.set_peaks(conclusion.verified.iter().flatten().flat_map(|v| &v.comparisons));
+    let mut legend = Legend::default();
+    let counts = conclusion.verified.iter().flatten().map(|v| v.comparisons.len()).max().unwrap_or(0);
+    for n in 0..counts {
+        let lines = lines(conclusion, points, n);
+        for line in &lines {
+            report.add(line.point, line.comparison, |name| {
+                (name == line.own).then(|| (PICK.to_owned(), Some(line.kernel.clone()))).or_else(|| other(name))
+            });
+        }
+        print(&table(&lines, &columns(baselines), &report, &mut legend))?;
+    }
+    print(&legend.text())?;
+    for (instance, _) in conclusion.tuned.instances.iter().zip(&conclusion.verified).filter(|(_, v)| v.is_none()) {
+        let wkl = wkl_text(&instance.wkl);
+        print(&format!("{wkl}: {}, not compared with others since the search was stopped\n", instance.micro_kernel))?;
+    }
+    report.write(files)
+}
+
+/// The verified instances at one of the numbers of threads.
+fn lines<'a>(conclusion: &'a Conclusion, points: &'a [Point], n: usize) -> Vec<Line<'a>> {
+    let line = |(at, verified): (usize, &'a Option<Verified>)| {
+        let verified = verified.as_ref()?;
+        let comparison = &verified.comparisons[n];
+        let instance = &conclusion.tuned.instances[at];
+        let seen = instance.measurements.iter().find(|m| m.threads == comparison.threads as i64);
+        Some(Line {
+            point: &points[at],
+            comparison,
+            own: verified.taken(),
+            kernel: instance.micro_kernel.clone(),
+            predicted: seen.map(|m| m.gflops_predicted),
+        })
+    };
+    conclusion.verified.iter().enumerate().filter_map(line).collect()
+}
+
+/// The columns beside the kernel's own.
+fn columns(baselines: &Baselines) -> Vec<String> {
+    [vec![DEFAULT.to_owned()], baselines.names()].concat()
+}
+
+/// The baselines are reported; the default is not, unless it is what was chosen.
+fn other(name: &str) -> Option<(String, Option<String>)> {
+    (name != PICK && name != DEFAULT).then(|| (name.to_owned(), None))
+}
