@@ -89,6 +89,13 @@ impl Bounded {
         })
     }
 
+    /// What values take of a limit whose name begins so.
+    #[cfg(test)]
+    pub(crate) fn measure(&self, values: &[i64], name: &str) -> Option<i64> {
+        let limit = self.limits.iter().find(|limit| limit.name.starts_with(name))?;
+        Some((limit.measure)(&Point::new(&self.outline, values)))
+    }
+
     /// A trace of these values.
     pub(crate) fn trace(&self, values: &[i64]) -> Trace {
         let names = self.outline.vars.iter().map(|var| var.name.clone());

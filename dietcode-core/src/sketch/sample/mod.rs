@@ -16,6 +16,8 @@ mod limits;
 mod outline;
 mod point;
 mod size;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod tiles;
 mod variable;

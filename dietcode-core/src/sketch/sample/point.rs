@@ -79,6 +79,12 @@ impl<'a> Point<'a> {
         self.of_kinds(&[ForKind::ThreadIdx])
     }
 
+    /// Threads of a block that share a sum.
+    pub(crate) fn threads_of_a_sum(&self) -> i64 {
+        let loops = self.outline.loops.iter().filter(|l| l.kind == ForKind::ThreadIdx && l.role == Role::Reduce);
+        loops.fold(1, |all, l| all.saturating_mul(self.iterations[l.slot]))
+    }
+
     /// The elements of a thread's tile of accumulators that are written out, vectors counted by the registers that they take.
     pub(crate) fn accumulators(&self, lanes_of_register: i64) -> i64 {
         let Some(tile) = &self.outline.tile else { return 0 };

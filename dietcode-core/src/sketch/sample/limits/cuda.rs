@@ -72,7 +72,7 @@ fn under_way(point: &Point<'_>, stage: &Stage, tile: SharedTile) -> i64 {
     ((vectors + threads - 1) / threads).saturating_mul(tile.vector)
 }
 
-/// Bytes of the tiles in shared memory, as many of each as the pipeline has stages.
+/// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums whose parts meet there.
 fn shared_bytes(point: &Point<'_>) -> i64 {
     let stages = match point.outline.pipeline {
         Some(Pipeline::Registers) => 2,
@@ -86,5 +86,13 @@ fn shared_bytes(point: &Point<'_>) -> i64 {
         }
         _ => 0,
     });
-    bytes.fold(0, i64::saturating_add)
+    bytes.fold(meeting_bytes(point), i64::saturating_add)
+}
+
+/// Where threads share a sum, each has a place for its part of each accumulator.
+fn meeting_bytes(point: &Point<'_>) -> i64 {
+    match point.threads_of_a_sum() {
+        1 => 0,
+        _ => aligned(point.accumulators(1).saturating_mul(point.threads()).saturating_mul(4)),
+    }
 }

@@ -1,0 +1,283 @@
+//! Draws from sketches that are written by hand after the structure of each target, and from those of the GPU's rules.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::bounded::Bounded;
+use crate::frontend;
+use crate::ir::ForKind;
+use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
+use crate::sketch::rules::{
+    AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
+};
+use crate::sketch::{Bounds, Hardware, Space};
+use crate::target::CpuTarget;
+use crate::target::cuda::DeviceLimits;
+
+const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
+
+const HALF: &str = "#[dynamic_kernel] fn dense(x: &[[f16; K]; M], w: &[[f16; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); } y[i][j] = acc; } } }";
+
+const CONV: &str = "#[dynamic_kernel] fn conv(x: &[[[f32; W + 2]; H + 2]; C], w: &[[[[f32; 3]; 3]; C]; F], y: &mut [[[f32; W]; H]; F]) {
+    for f in 0..F { for h in 0..H { for v in 0..W { let mut acc = 0.0;
+    for c in 0..C { for r in 0..3 { for s in 0..3 { acc += x[c][h + r][v + s] * w[f][c][r][s]; } } } y[f][h][v] = acc; } } } }";
+
+const ROW_SUM: &str = "#[dynamic_kernel] fn row_sum(x: &[[f32; N]; M], y: &mut [f32; M]) {
+    for i in 0..M { let mut acc = 0.0; for k in 0..N { acc += x[i][k]; } y[i] = acc; } }";
+
+fn avx512() -> CpuTarget {
+    CpuTarget {
+        model: String::new(),
+        march: String::new(),
+        compiler: String::new(),
+        features: 0,
+        vector_bytes: 64,
+        vector_registers: 32,
+        l1_bytes: 32 << 10,
+        l2_bytes: 1 << 20,
+        l3_bytes: 32 << 20,
+        cores: 2,
+    }
+}
+
+fn avx2() -> CpuTarget {
+    CpuTarget { vector_bytes: 32, vector_registers: 16, l2_bytes: 256 << 10, ..avx512() }
+}
+
+fn device(name: &str) -> Hardware {
+    Hardware::Cuda(DeviceLimits::of(name.parse().expect("a capability")).expect("it is known").clone())
+}
+
+/// A space without sketches; the axes in the order of the nest.
+fn space(text: &str, hardware: Hardware, extents: &[&[i64]]) -> Space {
+    let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+    let program = frontend::program(&def);
+    let iters = program.blocks[0].iters.iter().map(|iter| iter.name.clone());
+    let extents = iters.zip(extents.iter().map(|extents| extents.to_vec())).collect();
+    Space { def, program, bounds: Bounds { hardware, extents }, sketches: Vec::new() }
+}
+
+fn axis(name: &str, levels: &[Level]) -> Axis {
+    let factor = |level: &Level| Factor { var: format!("{name}_{}", level.name()).into(), level: *level };
+    Axis { name: name.into(), factors: levels.iter().map(factor).collect() }
+}
+
+/// The dense layer on a CPU, with packed `w`.
+fn tiled(pipeline: Option<Pipeline>) -> Trace {
+    use Level::{Block, Lanes, Register, Steps, Task, Unroll};
+    let split = |parent: &str, factor: &[&str], tail, outer: &str, inner: &str| Instruction::Split {
+        parent: parent.into(),
+        factor: Size::product(factor),
+        tail,
+        into: [outer.into(), inner.into()],
+    };
+    let kind = |kind, name: &str| Instruction::Kind(kind, name.into());
+    let read = |buffer: &str, staging, into: &str| Instruction::CacheRead {
+        buffer: buffer.into(),
+        staging,
+        into: vec![into.into()],
+    };
+    let at = |stage: &str, at| Instruction::ComputeAt { stage: stage.into(), at };
+    let order = ["i_0", "j_0", "i_1", "j_1", "k_0", "i_2", "j_2", "k_1", "k_2", "i_3", "j_3", "j_4"];
+    let instructions = vec![
+        Instruction::SampleTiles(vec![
+            axis("i", &[Task, Block, Register]),
+            axis("j", &[Task, Block, Register, Lanes]),
+            axis("k", &[Steps, Unroll]),
+        ]),
+        Instruction::SampleCategorical { into: "w_pad".into(), candidates: vec![0, 16], weights: vec![3.0, 1.0] },
+        Instruction::SampleComputeLocation { into: "w_place".into(), candidates: vec!["k_0".into(), "i_2".into()] },
+        split("i", &["i_register"], Tail::Pad, "i_o", "i_3"),
+        split("i_o", &["i_block"], Tail::Clip, "i_b", "i_2"),
+        split("i_b", &["i_task"], Tail::Clip, "i_0", "i_1"),
+        split("j", &["j_register", "j_lanes"], Tail::Pad, "j_o", "j_t"),
+        split("j_t", &["j_lanes"], Tail::Pad, "j_3", "j_4"),
+        split("j_o", &["j_block"], Tail::Clip, "j_b", "j_2"),
+        split("j_b", &["j_task"], Tail::Clip, "j_0", "j_1"),
+        split("k", &["k_unroll"], Tail::Pad, "k_o", "k_2"),
+        split("k_o", &["k_steps"], Tail::Clip, "k_0", "k_1"),
+        Instruction::Reorder(order.map(Into::into).to_vec()),
+        kind(ForKind::Unrolled, "k_2"),
+        kind(ForKind::Unrolled, "i_3"),
+        kind(ForKind::Unrolled, "j_3"),
+        kind(ForKind::Vectorized, "j_4"),
+        Instruction::Fuse { loops: ["i_0".into(), "j_0".into()], into: "block".into() },
+        kind(ForKind::Parallel, "block"),
+        Instruction::CacheWrite("y_tile".into()),
+        read("w", Staging::Always, "w_panel"),
+        Instruction::StorageAlign { stage: "w_panel".into(), pad: Size::product(["w_pad"]) },
+        read("x", Staging::Edge, "x_view"),
+        at("y_tile", Place::Loop("j_2".into())),
+        at("w_panel", Place::Sampled("w_place".into())),
+        at("x_view", Place::Loop("j_2".into())),
+        Instruction::DecomposeReduction,
+    ];
+    Trace::new(instructions.into_iter().chain(pipeline.map(Instruction::Pipeline)).collect::<Vec<_>>())
+}
+
+fn on_cpu(target: CpuTarget, extents: &[&[i64]]) -> Space {
+    Space { sketches: vec![tiled(None), tiled(Some(Pipeline::Panels))], ..space(DENSE, Hardware::Cpu(target), extents) }
+}
+
+fn on_gpu(text: &str, name: &str, extents: &[&[i64]]) -> Space {
+    let space = space(text, device(name), extents);
+    let rules: [&dyn Rule; 5] =
+        [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore, &MultiLevelTilingCuda, &AutoBind];
+    let first = vec![Draft::new(space.program.clone(), Arc::new(space.bounds.clone()))];
+    let drafts = rules.into_iter().fold(first, |drafts, rule| {
+        drafts.into_iter().flat_map(|draft| rule.apply(draft, 0).expect("the rule applies")).collect()
+    });
+    Space { sketches: drafts.into_iter().map(|draft| Trace::new(draft.instructions)).collect(), ..space }
+}
+
+/// Bert's dense layer.
+const BERT: [&[i64]; 3] = [&[80, 384, 688, 992, 1296, 1600, 1904, 2048], &[2304], &[768]];
+
+fn spaces() -> Vec<Space> {
+    let small: [&[i64]; 3] = [&[1, 43], &[13], &[5]];
+    let cpus =
+        [avx512(), avx2()].into_iter().flat_map(|target| [on_cpu(target.clone(), &BERT), on_cpu(target, &small)]);
+    let conv: [&[i64]; 6] = [&[64], &[14, 27], &[14], &[31], &[3], &[3]];
+    let gpus = ["sm_75", "sm_80", "sm_90"].into_iter().flat_map(|name| {
+        let dense = [on_gpu(DENSE, name, &BERT), on_gpu(DENSE, name, &small), on_gpu(HALF, name, &BERT)];
+        dense.into_iter().chain([on_gpu(CONV, name, &conv), on_gpu(ROW_SUM, name, &[&[1, 128], &[1024]])])
+    });
+    cpus.chain(gpus).collect()
+}
+
+#[test]
+fn every_draw_lowers_within_the_limits() {
+    for space in spaces() {
+        let sampler = space.sampler().expect("a sketch has a draw");
+        assert_eq!(sampler.sketches.len(), space.sketches.len());
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..12 {
+            let trace = sampler.sample(&mut rng);
+            space.apply(&trace).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+        }
+    }
+}
+
+#[test]
+fn mutants_and_children_lower_within_the_limits() {
+    for space in spaces() {
+        let sampler = space.sampler().expect("a sketch has a draw");
+        let mut rng = StdRng::seed_from_u64(2);
+        let (mut mutants, mut children) = (0, 0);
+        for _ in 0..8 {
+            let trace = sampler.sample(&mut rng);
+            let mut mate = trace.clone();
+            for _ in 0..6 {
+                let Some(mutant) = sampler.mutate(&mate, &mut rng) else { continue };
+                assert!(mutant.decisions != mate.decisions && mutant.instructions == mate.instructions);
+                mate = mutant;
+                mutants += 1;
+            }
+            let child = sampler.crossover(&trace, &mate, &mut rng);
+            children += usize::from(child.is_some());
+            for made in child.iter().chain([&mate]) {
+                space.apply(made).unwrap_or_else(|e| panic!("{e}\n{made}"));
+            }
+            assert!(child.is_none_or(|child| child.decisions != trace.decisions && child.decisions != mate.decisions));
+        }
+        assert!(mutants > 24 && children > 2, "{mutants} mutants, {children} children of\n{}", space.sketches[0]);
+    }
+}
+
+#[test]
+fn measures_are_what_lowering_comes_to() {
+    for space in [
+        on_cpu(avx512(), &BERT),
+        on_cpu(avx2(), &BERT),
+        on_gpu(CONV, "sm_80", &[&[64], &[14, 27], &[14], &[31], &[3], &[3]]),
+    ] {
+        let mut rng = StdRng::seed_from_u64(3);
+        for sketch in &space.sketches {
+            let bounded = Bounded::of(&space, sketch).expect("the sketch has a draw");
+            for _ in 0..20 {
+                let trace = bounded.sample(&mut rng);
+                let applied = space.apply(&trace).expect("it lowers");
+                let values = bounded.values(&trace).expect("all is decided");
+                let measured = bounded.measure(&values, "bytes of the second-level cache");
+                let measured = measured.or_else(|| bounded.measure(&values, "bytes of shared memory"));
+                let [measured, found] = [measured.expect("it is limited"), applied.nests[0].scratch_bytes];
+                // Where nothing hangs over the edge, there is no view.
+                let whole = |name: &str| trace.decisions.get(name) == Some(&1);
+                let views = if whole("i_register") && whole("k_unroll") { measured } else { 0 };
+                assert!(measured == found || (found..=views).contains(&measured), "{measured}, not {found}: {trace}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_decided_stays() {
+    let space = on_cpu(avx512(), &BERT);
+    let mut rng = StdRng::seed_from_u64(4);
+    let decisions: BTreeMap<_, _> = [("i_register".into(), 7), ("k_steps".into(), 100), ("w_place".into(), 1)].into();
+    for sketch in &space.sketches {
+        let full = space.complete(&sketch.with(decisions.clone()), &mut rng).expect("there is room for it");
+        assert!(full.open().next().is_none());
+        assert!(decisions.iter().all(|(name, value)| full.decisions[name] == *value), "{full}");
+        assert_eq!(space.complete(&full, &mut rng).expect("nothing is open"), full);
+    }
+}
+
+#[test]
+fn impossible_decisions_are_told() {
+    let space = on_cpu(avx512(), &BERT);
+    let mut rng = StdRng::seed_from_u64(5);
+    let mut refused = |name: &str, value: i64| {
+        let partial = space.sketches[0].with([(name.into(), value)].into());
+        space.complete(&partial, &mut rng).expect_err("it is impossible").to_string()
+    };
+    assert_eq!(
+        refused("i_register", 31),
+        "`i_register` = 31 has no schedule here: vector registers for accumulators: 31, allowed are 30"
+    );
+    assert_eq!(refused("j_lanes", 3), "`j_lanes` is 3, expected one of 2, 4, 8, 16");
+    assert_eq!(refused("w_place", 2), "`w_place` is 2, expected the position of one of 2 places");
+    assert_eq!(refused("z", 2), "the trace decides `z`, which it does not sample");
+    assert!(refused("j_block", 4000).contains("elements of the tile along `j`"));
+}
+
+#[test]
+fn an_empty_space_names_the_limit() {
+    let tiny = CpuTarget { l2_bytes: 32, ..avx512() };
+    let error = on_cpu(tiny, &BERT).sample(&mut StdRng::seed_from_u64(6)).expect_err("no panel fits").to_string();
+    assert!(error.contains("bytes of the second-level cache for panels: 128, allowed are 32"), "{error}");
+    assert!(error.contains("sample_target_constrained_tiles() = _, _"), "{error}");
+}
+
+#[test]
+fn useful_sizes_are_likely() {
+    let space = on_cpu(avx512(), &BERT);
+    let sampler = space.sampler().expect("a sketch has a draw");
+    let mut rng = StdRng::seed_from_u64(7);
+    let draws: Vec<Trace> = (0..1000).map(|_| sampler.sample(&mut rng)).collect();
+    let share = |holds: &dyn Fn(&dyn Fn(&str) -> i64) -> bool| {
+        draws.iter().filter(|trace| holds(&|name| trace.decisions[name])).count() as f64 / 1000.0
+    };
+    let full_vectors = share(&|of| of("j_lanes") == 16);
+    let half_of_registers = share(&|of| of("i_register") * of("j_register") * of("j_lanes") >= 12 * 16);
+    let perfect = share(&|of| 768 % (of("k_steps") * of("k_unroll")) == 0);
+    let largest = share(&|of| of("k_steps") * of("k_unroll") > 384);
+    assert!(full_vectors > 0.6 && half_of_registers > 0.3, "{full_vectors} {half_of_registers}");
+    assert!(perfect > 0.7 && perfect < 0.95 && largest < 0.4, "{perfect} {largest}");
+}
+
+#[test]
+fn a_seed_decides_all() {
+    let space = on_gpu(DENSE, "sm_80", &BERT);
+    let draws = |seed| {
+        let mut rng = StdRng::seed_from_u64(seed);
+        (0..20).map(|_| space.sample(&mut rng).expect("a sketch has a draw")).collect::<Vec<Trace>>()
+    };
+    assert_eq!(draws(8), draws(8));
+    assert_ne!(draws(8), draws(9));
+}
