@@ -1,7 +1,7 @@
 //! What cannot be combined with a sum that threads share is refused, in words.
 
 use dietcode_core::lower::lower;
-use dietcode_core::schedule::{Schedule, Tail};
+use dietcode_core::schedule::{MatrixUnit, Schedule, Tail};
 use dietcode_core::{Result, frontend};
 
 use crate::schedules::shared;
@@ -16,10 +16,22 @@ fn threads(s: &mut Schedule) -> Result<()> {
     ["j_t", "k_c"].into_iter().try_for_each(|name| s.bind_thread(name))
 }
 
+/// Rows and columns of an instruction, whose steps eight threads have each.
+fn matrices(s: &mut Schedule) -> Result<()> {
+    s.split("i", 2, Tail::Pad, ["i_b", "i_h"])?;
+    s.split("j", 2, Tail::Pad, ["j_b", "j_p"])?;
+    s.split("k", 64, Tail::Pad, ["k_0", "k_1"])?;
+    s.split("k_1", 8, Tail::Pad, ["k_c", "k_e"])?;
+    s.reorder(&["i_b", "j_b", "k_c", "k_0", "i_h", "j_p", "k_e"])?;
+    ["i_b", "j_b"].into_iter().try_for_each(|name| s.bind_block(name))?;
+    s.bind_thread("k_c")?;
+    s.tensorize(MatrixUnit::Tf32)
+}
+
 #[test]
 fn primitives_that_do_not_fit_together_are_refused() {
     type Build = fn(&mut Schedule) -> Result<()>;
-    let cases: [(Build, &str); 6] = [
+    let cases: [(Build, &str); 7] = [
         (|s| s.bind_thread("k"), "bind: `k` stands in a loop that is not bound to the grid"),
         (
             |s| {
@@ -61,6 +73,10 @@ fn primitives_that_do_not_fit_together_are_refused() {
                 s.compute_at(&tile, Some("k_0"))
             },
             "threads share the sum over `k_c`, but the tile of each stands inside of `k_0`, which is not bound to the grid",
+        ),
+        (
+            |s| matrices(s),
+            "threads share the sum over `k_c`, but a matrix unit sums for whole warps; do without the one or the other",
         ),
     ];
     let program = frontend::program(&kernel(DENSE));
