@@ -10,6 +10,7 @@ mod foresee;
 mod grow;
 #[cfg(feature = "tuner")]
 mod join;
+mod layout;
 #[cfg(all(feature = "tuner", feature = "cuda"))]
 mod measured;
 mod miss;

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::layout;
 use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
@@ -163,7 +164,8 @@ impl Tuned {
     /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite).
     pub fn save(&self, path: &Path) -> Result<()> {
         let error = |message: &str| Error::new(ErrorKind::Failed, format!("{}: {message}", path.display()));
-        let text = serde_json::to_string_pretty(self).map_err(|e| error("cannot be written").caused_by(e))? + "\n";
+        let pretty = serde_json::to_string_pretty(self).map_err(|e| error("cannot be written").caused_by(e))?;
+        let text = layout::joined(&pretty);
         let same = serde_json::from_str(&text).is_ok_and(|read: Tuned| read == *self);
         if !same || self.tree.depth() > MAX_DEPTH {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));

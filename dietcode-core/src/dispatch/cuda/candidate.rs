@@ -27,7 +27,11 @@ impl Candidate {
     ///
     /// # Errors
     /// Why it is valid on none of them.
-    pub(super) fn new(def: &KernelDef, micro_kernel: MicroKernel, devices: &[&'static DeviceLimits]) -> Result<Candidate> {
+    pub(super) fn new(
+        def: &KernelDef,
+        micro_kernel: MicroKernel,
+        devices: &[&'static DeviceLimits],
+    ) -> Result<Candidate> {
         let violations = |device: &&'static DeviceLimits| micro_kernel.violations_on_gpu(def, device);
         let valid: Vec<_> = devices.iter().copied().filter(|device| violations(device).is_empty()).collect();
         let Some(device) = valid.first() else {
