@@ -15,29 +15,77 @@ use dietcode_syntax::{self as syntax, KernelDef, Role};
 
 use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, Reduction, Scope};
 
-/// The program that a kernel's nest stands for: one block.
+/// The program that a kernel's nest stands for, one block: what the user wrote, with all that is elementwise inlined.
 pub fn program(def: &KernelDef) -> Program {
+    blocks(def).inlined()
+}
+
+/// The same as the user wrote it: what a sum starts with, the sum, and what becomes of it are blocks, which hand each other
+/// intermediates. A nest without a sum is one block.
+///
+/// ```text
+/// let mut acc = b[i];                    f_start: for i:        dietcode_start[i] = b[i]
+/// for k in 0..K { acc += x[i][k]; }  →   f:       for i: for k: dietcode_sum[i] += x[i][k], from dietcode_start[i]
+/// y[i] = acc.max(0.0);                   f_store: for i:        y[i] = max(dietcode_sum[i], 0)
+/// ```
+pub fn blocks(def: &KernelDef) -> Program {
     let params: Vec<Arc<Buffer>> = def.params.iter().map(|param| Arc::new(buffer(param))).collect();
     let mut iters: Vec<IterVar> = def.loops.iter().map(iter_var).collect();
     let condition = def.reduction.as_ref().and_then(|reduction| reduction.condition.as_ref());
     let derived = condition.map(|condition| taken(def, &self::condition(condition, &params), &mut iters));
-    let block = Block {
+    let stored = Block {
         name: def.name.as_str().into(),
         iters,
         output: params[def.output].clone(),
         output_index: def.output_index.iter().map(Expr::from).collect(),
-        reduction: def.reduction.as_ref().map(|reduction| Reduction {
-            init: element(&reduction.init, &params),
-            update: element(&reduction.update, &params),
-        }),
+        reduction: None,
         epilogue: element(&def.epilogue, &params),
+    };
+    let blocks = match &def.reduction {
+        None => vec![stored],
+        Some(sum) => around_sum(stored, element(&sum.init, &params), element(&sum.update, &params)),
     };
     Program {
         name: def.name.as_str().into(),
         shape_vars: def.shape_vars.iter().map(|var| var.name.as_str().into()).collect(),
         params,
         derived: derived.unwrap_or_default(),
-        blocks: vec![block],
+        blocks,
+    }
+}
+
+/// The three blocks of a sum, from the one that stores.
+fn around_sum(stored: Block, init: Expr, update: Expr) -> Vec<Block> {
+    let spatial: Vec<IterVar> = stored.iters_of(Role::Spatial).cloned().collect();
+    let moves = spatial.iter().any(|iter| init.uses(&iter.name));
+    let start = elementwise(&stored, "start", if moves { spatial.clone() } else { Vec::new() }, init);
+    let mut sum = elementwise(&stored, "sum", spatial.clone(), Expr::var(ACC));
+    let init = Expr::Load(start.output.clone(), start.output_index.clone());
+    sum.name = stored.name.clone();
+    sum.iters.clone_from(&stored.iters);
+    sum.reduction = Some(Reduction { init, update });
+    let summed = Expr::Load(sum.output.clone(), sum.output_index.clone());
+    let finished = |e: &Expr| matches!(e, Expr::Var(name) if &**name == ACC).then(|| summed.clone());
+    let epilogue = stored.epilogue.map(&mut { finished });
+    let store = Block { name: format!("{}_store", stored.name).into(), iters: spatial, epilogue, ..stored };
+    vec![start, sum, store]
+}
+
+/// A block that makes an intermediate with one element for each value of its variables.
+fn elementwise(of: &Block, what: &str, iters: Vec<IterVar>, epilogue: Expr) -> Block {
+    let output = Buffer {
+        name: format!("dietcode_{what}").into(),
+        dtype: DType::F32,
+        shape: iters.iter().map(|iter| iter.extent.clone()).collect(),
+        scope: Scope::Global,
+    };
+    Block {
+        name: format!("{}_{what}", of.name).into(),
+        output_index: iters.iter().map(|iter| Expr::Var(iter.name.clone())).collect(),
+        iters,
+        output: Arc::new(output),
+        reduction: None,
+        epilogue,
     }
 }
 
@@ -124,3 +172,6 @@ fn function(f: syntax::Function) -> Function {
         syntax::Function::Abs => Function::Abs,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@
 
 mod affine;
 mod expr;
+mod inline;
 mod intrinsic;
 mod printer;
 mod program;

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
-use crate::ir::{BinaryOp, Expr, Function, Name, Reduction, Scope, Stmt};
+use crate::ir::{BinaryOp, Block, Expr, Function, Name, Reduction, Scope, Stmt};
 use crate::schedule::Schedule;
 
 /// Moves the guards of staged copies into the copied value, and drops those of the compute part that may go.
@@ -68,6 +68,11 @@ fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
         }
     });
     reads_inside && (guard.role == Role::Spatial || at_zero(&reduction.update, &guard.root) == Some(0.0))
+}
+
+/// Whether terms of a block's sum that lie outside of an axis' extent are zero if its inputs are.
+pub(crate) fn can_be_padded(block: &Block, axis: &Name) -> bool {
+    block.reduction.as_ref().is_some_and(|reduction| at_zero(&reduction.update, axis) == Some(0.0))
 }
 
 /// The value of an expression whose reads along a variable are all zero, if that determines it whatever the others are.

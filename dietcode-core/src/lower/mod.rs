@@ -28,7 +28,7 @@ mod write_back;
 
 use std::sync::Arc;
 
-pub(crate) use local_padding::guards_that_stay;
+pub(crate) use local_padding::{can_be_padded, guards_that_stay};
 pub(crate) use shared::widest_fetch;
 pub(crate) use write_back::workspace;
 

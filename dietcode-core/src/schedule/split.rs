@@ -33,7 +33,8 @@ impl Schedule {
         let [outer, inner]: [Name; 2] = into.map(Name::from);
         let divides = parent.extent.as_int().is_some_and(|extent| extent % factor == 0);
         let inner_extent = match tail {
-            _ if divides => Expr::Int(factor),
+            // One iteration of the outer loop always has one of a loop that is split by 1.
+            _ if divides || factor == 1 => Expr::Int(factor),
             Tail::Pad => Expr::Int(factor),
             Tail::Clip => {
                 let left = parent.extent.clone().sub(Expr::Var(outer.clone()).mul(Expr::Int(factor)));

@@ -55,6 +55,27 @@ impl Trace {
         self.instructions.iter().flat_map(Instruction::variables)
     }
 
+    /// The trace with each open decision at its least: factors of 1, vectors of 2 lanes, the smallest number, the first place.
+    pub fn least(&self) -> Trace {
+        let mut trace = self.clone();
+        let mut decide = |var: &Name, value: i64| {
+            trace.decisions.entry(var.clone()).or_insert(value);
+        };
+        for instruction in self.instructions.iter() {
+            match instruction {
+                Instruction::SampleTiles(axes) => axes.iter().flat_map(|axis| &axis.factors).for_each(|factor| {
+                    decide(&factor.var, if factor.level == Level::Lanes { 2 } else { 1 });
+                }),
+                Instruction::SampleCategorical { into, candidates, .. } => {
+                    candidates.iter().min().into_iter().for_each(|value| decide(into, *value));
+                }
+                Instruction::SampleComputeLocation { into, .. } => decide(into, 0),
+                _ => {}
+            }
+        }
+        trace
+    }
+
     /// Those without a value.
     pub fn open(&self) -> impl Iterator<Item = &Name> {
         self.variables().filter(|var| !self.decisions.contains_key(*var))

@@ -1,16 +1,16 @@
 //! A sketch in the making.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
 use crate::ir::{Block, ForKind, Name, Program};
-use crate::schedule::{Combine, Instruction, Level, Size};
+use crate::schedule::{Combine, Instruction, Level, Size, Staging};
 use crate::sketch::Bounds;
 
 /// What rules have made so far, and what the rules after them need to know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     /// The program: the blocks as the user wrote them, until they are inlined into one.
     pub program: Program,
@@ -18,6 +18,8 @@ pub struct Draft {
     pub bounds: Arc<Bounds>,
     /// The instructions so far. Stages are made here, and placed at the end, since loops are transformed before.
     pub instructions: Vec<Instruction>,
+    /// The decisions that are made already: by a user's own rule only.
+    pub decisions: BTreeMap<Name, i64>,
     /// The loops as the instructions leave them, outermost first. Empty: the block is not tiled yet, and has the loops that
     /// its iteration variables are.
     pub loops: Vec<DraftLoop>,
@@ -49,9 +51,11 @@ pub struct DraftLoop {
 /// A stage whose place is still to be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DraftStage {
-    /// The names of the copies that `cache_read` made of one tensor, which stand together.
+    /// What is staged: the variable that holds its place is `{what}_place`.
+    pub what: Name,
+    /// The accumulators' tile, or the copies that `cache_read` made of one tensor, which stand together.
     pub names: Vec<Name>,
-    /// The loops inside of which they may be filled, outermost first; never empty.
+    /// The loops inside of which they may stand, outermost first; none: outside of all loops.
     pub places: Vec<Name>,
 }
 
@@ -62,6 +66,7 @@ impl Draft {
             program,
             bounds,
             instructions: Vec::new(),
+            decisions: BTreeMap::new(),
             loops: Vec::new(),
             stages: Vec::new(),
             combine: None,
@@ -95,6 +100,25 @@ impl Draft {
         let taken: BTreeSet<&Name> = params.chain(axes).chain(made).chain(&variables).collect();
         let wishes = std::iter::once(wish.to_owned()).chain((2..).map(|n| format!("{wish}{n}")));
         wishes.map(Name::from).find(|name| !taken.contains(name)).expect("there are more names than are taken")
+    }
+
+    /// Stages a tensor: one copy for each of its distinct indices in the sum. Returns their names.
+    pub fn cache_read(&mut self, block: &Block, buffer: &Name, staging: Staging) -> Vec<Name> {
+        let what = match staging {
+            Staging::Always => "panel",
+            Staging::Edge => "view",
+            Staging::Registers(_) => "held",
+            Staging::Shared(_) => "shared",
+        };
+        let at = self.instructions.len();
+        let mut into = Vec::new();
+        for _ in block.update_reads().iter().filter(|(read, _)| read.name == *buffer) {
+            // What is named already is taken for the next copy of the same tensor.
+            into.push(self.fresh(&format!("{buffer}_{what}")));
+            self.instructions.truncate(at);
+            self.instructions.push(Instruction::CacheRead { buffer: buffer.clone(), staging, into: into.clone() });
+        }
+        into
     }
 
     /// Fuses neighbouring loops, the outermost first, to one of a name like `into`; one loop alone keeps its own. Returns its

@@ -7,18 +7,32 @@
 //! Source: `ScheduleRule` and `PostOrderApply` of TVM's MetaSchedule (`src/meta_schedule/space_generator/post_order_apply.cc`).
 
 mod add_rfactor;
+mod apply_custom_rule;
 mod auto_bind;
+mod auto_inline;
+mod cpu;
 mod cross_thread_reduction;
+mod custom_rules;
 mod draft;
 mod gpu;
+mod inline_constant_scalars;
 mod multi_level_tiling;
+mod parallelize_vectorize_unroll;
+mod random_compute_location;
 
 pub use add_rfactor::AddRFactor;
+pub use apply_custom_rule::ApplyCustomRule;
 pub use auto_bind::AutoBind;
+pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
+pub use custom_rules::{CustomRule, CustomRules, CustomSketch};
 pub use draft::{Draft, DraftLoop, DraftStage, product, variable};
-pub use multi_level_tiling::{MultiLevelTilingCuda, MultiLevelTilingTensorCore};
+pub use inline_constant_scalars::InlineConstantScalars;
+pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};
+pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
+pub use random_compute_location::RandomComputeLocation;
 
+use super::Hardware;
 use crate::Result;
 
 /// A rule of space generation.
@@ -32,4 +46,26 @@ pub trait Rule {
     /// # Errors
     /// Only what a user got wrong, in a rule of their own.
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>>;
+}
+
+/// The rules of a target, in the order in which they are applied. The reductions that threads share stand before the tiles, which
+/// are made of what they leave.
+pub fn all<'c>(hardware: &Hardware, custom: &'c CustomRules) -> Vec<Box<dyn Rule + 'c>> {
+    let mut rules: Vec<Box<dyn Rule + 'c>> =
+        vec![Box::new(ApplyCustomRule(custom)), Box::new(InlineConstantScalars), Box::new(AutoInline)];
+    match hardware {
+        Hardware::Cpu(_) => {
+            rules.push(Box::new(MultiLevelTilingCpu));
+            rules.push(Box::new(ParallelizeVectorizeUnroll));
+            rules.push(Box::new(RandomComputeLocation));
+        }
+        Hardware::Cuda(_) => {
+            rules.push(Box::new(AddRFactor));
+            rules.push(Box::new(CrossThreadReduction));
+            rules.push(Box::new(MultiLevelTilingTensorCore));
+            rules.push(Box::new(MultiLevelTilingCuda));
+            rules.push(Box::new(AutoBind));
+        }
+    }
+    rules
 }

@@ -7,9 +7,12 @@
 //! ```
 
 mod apply;
+mod generate;
 mod structure;
 
 use std::collections::BTreeMap;
+
+pub use generate::drafts;
 
 use dietcode_syntax::KernelDef;
 

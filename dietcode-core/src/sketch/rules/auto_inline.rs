@@ -1,0 +1,28 @@
+//! What is elementwise is computed where it is read, or by the block that makes what it reads.
+//!
+//! It applies to every block without a sum that makes an intermediate, or that alone reads one element by element.
+//!
+//! ```text
+//! f: for i, k: dietcode_sum[i] += x[i][k]
+//! f_store: for i: y[i] = max(dietcode_sum[i], 0)     →     f: for i, k: y[i] = max(Σ x[i][k], 0)
+//! ```
+//!
+//! Source: `AutoInline` of MetaSchedule.
+
+use super::{Draft, Rule};
+use crate::Result;
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoInline;
+
+impl Rule for AutoInline {
+    fn name(&self) -> &'static str {
+        "AutoInline"
+    }
+
+    fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        draft.program.inline_elementwise(block);
+        Ok(vec![draft])
+    }
+}

@@ -1,0 +1,87 @@
+//! The rules that a user adds: which block has which.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Formatter};
+use std::sync::Arc;
+
+use crate::ir::{Name, Program};
+use crate::schedule::Trace;
+use crate::sketch::Bounds;
+use crate::{Error, Result};
+
+/// A function that makes the sketches of a program, which has one block, under limits.
+pub type CustomRule = dyn Fn(&Program, &Bounds) -> Result<Vec<Trace>> + Send + Sync;
+
+/// What makes the sketches of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CustomSketch {
+    /// A function that is registered under this name.
+    Function(String),
+    /// The sketch itself; decisions that are made in it stay.
+    Sketch(Trace),
+}
+
+/// Functions by their names, and for blocks what makes their sketches.
+///
+/// ```
+/// use dietcode_core::schedule::Trace;
+/// use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
+///
+/// let mut rules = CustomRules::default();
+/// rules.register("as_written", |_, _| Ok(vec![Trace::default()]));
+/// rules.set("dense", CustomSketch::Function("as_written".into()));
+/// ```
+#[derive(Clone, Default)]
+pub struct CustomRules {
+    functions: BTreeMap<String, Arc<CustomRule>>,
+    of_blocks: BTreeMap<String, CustomSketch>,
+}
+
+impl CustomRules {
+    /// Makes a function known under a name, by which a config may name it.
+    pub fn register(
+        &mut self,
+        name: impl Into<String>,
+        rule: impl Fn(&Program, &Bounds) -> Result<Vec<Trace>> + Send + Sync + 'static,
+    ) {
+        self.functions.insert(name.into(), Arc::new(rule));
+    }
+
+    /// Says what makes the sketches of a block.
+    pub fn set(&mut self, block: impl Into<String>, by: CustomSketch) {
+        self.of_blocks.insert(block.into(), by);
+    }
+
+    /// The blocks that have a rule.
+    pub fn blocks(&self) -> impl Iterator<Item = &str> {
+        self.of_blocks.keys().map(String::as_str)
+    }
+
+    /// The sketches of a block, if it has a rule.
+    ///
+    /// # Errors
+    /// No function of that name is registered, or the function's own.
+    pub(super) fn sketches(&self, block: &Name, program: &Program, bounds: &Bounds) -> Result<Option<Vec<Trace>>> {
+        match self.of_blocks.get(&**block) {
+            None => Ok(None),
+            Some(CustomSketch::Sketch(trace)) => Ok(Some(vec![trace.clone()])),
+            Some(CustomSketch::Function(name)) => match self.functions.get(name) {
+                Some(function) => function(program, bounds).map(Some),
+                None => Err(self.unknown(block, name)),
+            },
+        }
+    }
+
+    fn unknown(&self, block: &str, name: &str) -> Error {
+        let known: Vec<String> = self.functions.keys().map(|name| format!("`{name}`")).collect();
+        let known = if known.is_empty() { "none at all".to_owned() } else { known.join(", ") };
+        Error::input(format!("the rule for block `{block}` is `{name}`, which is not registered; there is {known}"))
+    }
+}
+
+impl Debug for CustomRules {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let functions: Vec<&String> = self.functions.keys().collect();
+        f.debug_struct("CustomRules").field("functions", &functions).field("of_blocks", &self.of_blocks).finish()
+    }
+}

@@ -1,0 +1,145 @@
+//! A sum on a CPU becomes tiles: of a task, of the caches, of the registers.
+//!
+//! It applies to every block that sums. The structure is SSRSRS with packed panels: what threads share out │ blocks of a task │
+//! cache blocks of the sum │ register tiles of a block │ steps │ steps that are written out │ the register tile, of vectors.
+//!
+//! ```text
+//! for i, j, k                   parallel for i_0·j_0, for i_1, j_1
+//!   y[i][j] += x · w     →        for k_0: pack w_panel                        here, or further inside
+//!                                   for i_2, j_2: allocate y_tile
+//!                                     for k_1, unrolled k_2, i_3, j_3, vector j_4
+//!                                       y_tile += x_view · w_panel
+//! ```
+//!
+//! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
+//! (`variants.rs`). The register tile is the split that hangs over the edge; what is not packed is read through a view, which
+//! is a padded copy there. Steps of a sum that cannot be padded, since its terms are not zero where its inputs are, are not
+//! written out. Along a batch nothing is used again, so that it has no register tile but its vectors.
+//!
+//! What `Tiled` has beside this: `load` is a panel whose place is the last loop of steps, and `raster` an order of the blocks
+//! that caches like blocks of a task do.
+//!
+//! Source: `MultiLevelTiling` of MetaSchedule; Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (TOMS 2008).
+
+use dietcode_syntax::Role;
+
+use super::super::cpu::{axis, is_of_tile, split};
+use super::super::{Draft, DraftLoop, DraftStage, Rule};
+use super::variants::{Reads, Variant};
+use crate::Result;
+use crate::ir::{Block, IterVar, Name};
+use crate::lower::can_be_padded;
+use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
+use crate::sketch::Hardware;
+
+/// Elements between the runs of a panel: none, or as many as move them to another set of a cache.
+const PADS: [i64; 2] = [0, 16];
+/// How likely each is.
+const WEIGHTS: [f64; 2] = [3.0, 1.0];
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct MultiLevelTilingCpu;
+
+impl Rule for MultiLevelTilingCpu {
+    fn name(&self) -> &'static str {
+        "MultiLevelTiling"
+    }
+
+    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        let own = draft.block(block).clone();
+        if !matches!(draft.bounds.hardware, Hardware::Cpu(_)) || draft.is_tiled() || own.reduction.is_none() {
+            return Ok(vec![draft]);
+        }
+        let reads = Reads::of(&own);
+        Ok(reads.variants().iter().map(|variant| tiled(draft.clone(), &own, &reads, variant)).collect())
+    }
+}
+
+fn tiled(mut draft: Draft, block: &Block, reads: &Reads<'_>, variant: &Variant) -> Draft {
+    let axes: Vec<(&IterVar, Vec<Level>)> =
+        block.iters.iter().map(|iter| (iter, levels(block, iter, reads, variant))).collect();
+    let sampled = axes.iter().map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
+    if !sampled.is_empty() {
+        draft.instructions.push(Instruction::SampleTiles(sampled));
+    }
+    let loops: Vec<DraftLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut draft, iter, levels)).collect();
+    reorder(&mut draft, loops, variant);
+    accumulate(&mut draft, block);
+    for tensor in reads.names() {
+        let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
+            levels.iter().any(|level| is_of_tile(*level)) && reads.moves(tensor, &iter.name)
+        };
+        if variant.packed.contains(tensor) {
+            pack(&mut draft, block, reads, tensor, variant.doubled);
+        } else if axes.iter().any(padded) {
+            let names = draft.cache_read(block, tensor, Staging::Edge);
+            let places = tile_place(&draft).into_iter().collect();
+            draft.stages.push(DraftStage { what: tensor.clone(), names, places });
+        }
+    }
+    draft.instructions.extend(variant.doubled.then_some(Instruction::Pipeline(Pipeline::Panels)));
+    draft
+}
+
+/// The levels of an axis, outermost first.
+fn levels(block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -> Vec<Level> {
+    let is_vector = variant.vector.as_ref() == Some(&iter.name);
+    match iter.role {
+        Role::Spatial if is_vector => vec![Level::Task, Level::Block, Level::Register, Level::Lanes],
+        Role::Spatial if reads.is_batch(&iter.name) => vec![Level::Task, Level::Block],
+        Role::Spatial => vec![Level::Task, Level::Block, Level::Register],
+        Role::Reduce if can_be_padded(block, &iter.name) => vec![Level::Steps, Level::Unroll],
+        Role::Reduce => vec![Level::Steps],
+    }
+}
+
+/// The place of the accumulators and of views: the last loop of register tiles; none where nothing is tiled.
+fn tile_place(draft: &Draft) -> Option<Name> {
+    draft.loops.iter().rfind(|l| l.level == Some(Level::Block)).map(|l| l.name.clone())
+}
+
+fn accumulate(draft: &mut Draft, block: &Block) {
+    let name = draft.fresh(&format!("{}_tile", block.output.name));
+    draft.instructions.push(Instruction::CacheWrite(name.clone()));
+    let places = tile_place(draft).into_iter().collect();
+    draft.stages.push(DraftStage { what: block.output.name.clone(), names: vec![name], places });
+}
+
+/// A panel. Twice of it is packed ahead, which the loop of cache blocks does; one may stand further inside, in loops along which
+/// it moves: in others it would be packed again and again.
+fn pack(draft: &mut Draft, block: &Block, reads: &Reads<'_>, tensor: &Name, doubled: bool) {
+    let names = draft.cache_read(block, tensor, Staging::Always);
+    let pad = Name::from(format!("{tensor}_pad"));
+    let (candidates, weights) = (PADS.to_vec(), WEIGHTS.to_vec());
+    draft.instructions.push(Instruction::SampleCategorical { into: pad.clone(), candidates, weights });
+    let pad = Size(vec![Part::Var(pad)]);
+    let align = |stage: &Name| Instruction::StorageAlign { stage: stage.clone(), pad: pad.clone() };
+    draft.instructions.extend(names.iter().map(align));
+    let is_tile = |l: &DraftLoop| l.level.is_some_and(is_of_tile);
+    let around = draft.loops.iter().rposition(|l| l.level.is_none() && l.role == Role::Reduce);
+    let around = around.or_else(|| draft.loops.iter().rposition(|l| l.level == Some(Level::Task)));
+    let from = around.map_or(0, |at| at + 1);
+    let further = draft.loops[from..].iter().filter(|l| !doubled && !is_tile(l) && reads.moves(tensor, &l.axis));
+    let places = around.map(|at| &draft.loops[at]).into_iter().chain(further).map(|l| l.name.clone()).collect();
+    draft.stages.push(DraftStage { what: tensor.clone(), names, places });
+}
+
+/// Puts the loops into the order of the structure.
+fn reorder(draft: &mut Draft, loops: Vec<DraftLoop>, variant: &Variant) {
+    let in_block = |l: &DraftLoop| variant.order.iter().position(|axis| *axis == l.axis);
+    let is_vector = |l: &DraftLoop| variant.vector.as_ref() == Some(&l.axis);
+    draft.loops = loops;
+    draft.loops.sort_by_key(|l| match (l.role, l.level) {
+        (Role::Spatial, None) => (0, None),
+        (Role::Spatial, Some(Level::Task)) => (1, None),
+        (Role::Reduce, None) => (2, None),
+        (_, Some(Level::Block)) => (3, in_block(l)),
+        (_, Some(Level::Steps)) => (4, None),
+        (_, Some(Level::Unroll)) => (5, None),
+        // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
+        (_, Some(Level::Register)) => (6, Some(usize::from(is_vector(l)))),
+        _ => (7, None),
+    });
+    draft.instructions.push(Instruction::Reorder(draft.loops.iter().map(|l| l.name.clone()).collect()));
+}

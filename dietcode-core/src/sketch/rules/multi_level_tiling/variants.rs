@@ -1,0 +1,148 @@
+//! Which structures of a CPU's tiles a sum has: where vectors lie, what is packed, which tile of a block comes first.
+
+use std::sync::Arc;
+
+use dietcode_syntax::Role;
+
+use crate::ir::{Block, Buffer, Expr, Name, affine};
+
+/// One structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Variant {
+    /// The axis along which vectors lie; none: scalar code.
+    pub(super) vector: Option<Name>,
+    /// The tensors that are packed into panels.
+    pub(super) packed: Vec<Name>,
+    /// The spatial axes in the order of the register tiles of a block, outermost first.
+    pub(super) order: Vec<Name>,
+    /// Whether there are two of each panel.
+    pub(super) doubled: bool,
+}
+
+/// How a sum reads its inputs.
+pub(super) struct Reads<'b> {
+    block: &'b Block,
+    /// Each tensor once, with all its indices.
+    tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)>,
+}
+
+impl<'b> Reads<'b> {
+    pub(super) fn of(block: &'b Block) -> Reads<'b> {
+        let mut tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)> = Vec::new();
+        for (buffer, index) in block.update_reads() {
+            match tensors.iter_mut().find(|(known, _)| *known == buffer) {
+                Some((_, indices)) => indices.push(index),
+                None => tensors.push((buffer, vec![index])),
+            }
+        }
+        Reads { block, tensors }
+    }
+
+    /// The tensors.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.tensors.iter().map(|(buffer, _)| &buffer.name)
+    }
+
+    /// Whether another place of a tensor is read for another value of an axis.
+    pub(super) fn moves(&self, tensor: &Name, axis: &Name) -> bool {
+        self.indices(tensor).any(|index| index.iter().any(|e| e.uses(axis)))
+    }
+
+    /// Whether all inputs move along an axis, so that nothing is used again: a batch.
+    pub(super) fn is_batch(&self, axis: &Name) -> bool {
+        self.names().all(|tensor| self.moves(tensor, axis))
+    }
+
+    fn spatial(&self) -> impl Iterator<Item = &'b Name> {
+        self.block.iters_of(Role::Spatial).map(|iter| &iter.name)
+    }
+
+    fn indices(&self, tensor: &Name) -> impl Iterator<Item = &Vec<Expr>> {
+        self.tensors.iter().filter(move |(buffer, _)| buffer.name == *tensor).flat_map(|(_, indices)| indices)
+    }
+
+    /// Whether vectors along an axis are read as they lie, or each lane from elsewhere, but once.
+    fn serves_in_place(&self, tensor: &Name, axis: &Name) -> bool {
+        let coefficient = |e: &Expr| affine(e).map(|form| form.coefficient(axis));
+        let contiguous = self.indices(tensor).all(|index| {
+            let Some((last, outer)) = index.split_last() else { return true };
+            coefficient(last) == Some(1) && outer.iter().all(|e| coefficient(e) == Some(0))
+        });
+        contiguous || self.spatial().all(|other| self.moves(tensor, other))
+    }
+
+    /// The axes for vectors: the one along which the output is contiguous, and others along which only inputs move that stay
+    /// the same along that one.
+    fn vectors(&self) -> Vec<Option<Name>> {
+        let contiguous = match self.block.output_index.last() {
+            Some(Expr::Var(name)) => Some(name),
+            _ => self.spatial().last(),
+        };
+        let Some(contiguous) = contiguous else { return vec![None] };
+        let across = |axis: &&Name| {
+            let own = |tensor: &&Name| self.moves(tensor, axis);
+            *axis != contiguous
+                && self.names().any(|t| own(&t))
+                && self.names().filter(own).all(|t| !self.moves(t, contiguous))
+        };
+        std::iter::once(contiguous).chain(self.spatial().filter(across)).cloned().map(Some).collect()
+    }
+
+    /// What is worth a panel: what vectors are made of; each of two such inputs alone, or none, if the others serve in place;
+    /// and all inputs.
+    fn packed(&self, vector: Option<&Name>) -> Vec<Vec<Name>> {
+        let all: Vec<Name> = self.names().cloned().collect();
+        let Some(vector) = vector else { return distinct(vec![Vec::new(), all]) };
+        let along: Vec<Name> = self.names().filter(|tensor| self.moves(tensor, vector)).cloned().collect();
+        let alone =
+            if along.len() == 2 { along.iter().map(|tensor| vec![tensor.clone()]).collect() } else { Vec::new() };
+        let sets = [vec![Vec::new()], alone]
+            .concat()
+            .into_iter()
+            .filter(|set| along.iter().all(|tensor| set.contains(tensor) || self.serves_in_place(tensor, vector)));
+        distinct(sets.chain([along.clone(), all]).collect())
+    }
+
+    /// Batches outermost; of the others, each once innermost, where the panel is that is read again first.
+    fn orders(&self) -> Vec<Vec<Name>> {
+        let (batch, used): (Vec<&Name>, Vec<&Name>) = self.spatial().partition(|axis| self.is_batch(axis));
+        let ending = |last: &Name| {
+            let others = used.iter().filter(|axis| ***axis != *last);
+            batch.iter().chain(others).copied().chain([last]).cloned().collect()
+        };
+        let orders: Vec<Vec<Name>> = used.iter().rev().map(|last| ending(last)).collect();
+        if orders.is_empty() { vec![batch.into_iter().cloned().collect()] } else { orders }
+    }
+
+    /// All structures. Panels are doubled in the order of the source only: what is gained is time of packing, which the order of
+    /// the tiles that read them does not change.
+    pub(super) fn variants(&self) -> Vec<Variant> {
+        let orders = self.orders();
+        let summed = self.block.iters_of(Role::Reduce).next().is_some();
+        let mut variants = Vec::new();
+        for vector in self.vectors() {
+            for packed in self.packed(vector.as_ref()) {
+                let of = |order: &Vec<Name>, doubled| Variant {
+                    vector: vector.clone(),
+                    packed: packed.clone(),
+                    order: order.clone(),
+                    doubled,
+                };
+                variants.extend(orders.iter().map(|order| of(order, false)));
+                variants.extend(orders.first().filter(|_| summed && !packed.is_empty()).map(|order| of(order, true)));
+            }
+        }
+        variants
+    }
+}
+
+/// Each once.
+fn distinct(sets: Vec<Vec<Name>>) -> Vec<Vec<Name>> {
+    let mut seen: Vec<Vec<Name>> = Vec::new();
+    for set in sets {
+        if !seen.contains(&set) {
+            seen.push(set);
+        }
+    }
+    seen
+}

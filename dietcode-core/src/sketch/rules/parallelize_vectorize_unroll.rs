@@ -1,0 +1,90 @@
+//! The loops of a CPU get their kinds: blocks go to threads, the register tile is written out, its last loop are lanes.
+//!
+//! It applies to what `MultiLevelTiling` made, and to elementwise blocks, which it splits itself: how many vectors of them are
+//! written out is free, a decision of its own. In a sum the register tile says so.
+//!
+//! ```text
+//! for i, j                         parallel for i_0·j_0
+//!   y[i][j] = f(x[i][j])     →       for i_1, j_1 in a task, unrolled j_2 in 0..j_unroll, vector j_3
+//!                                      y[i][j] = f(x[i][j])
+//! ```
+//!
+//! Source: `ParallelizeVectorizeUnroll` of MetaSchedule.
+
+use dietcode_syntax::Role;
+
+use super::cpu::{axis, is_of_tile, split};
+use super::{Draft, DraftLoop, Rule, variable};
+use crate::Result;
+use crate::ir::{Block, Expr, ForKind, Name};
+use crate::schedule::{Axis, Instruction, Level};
+use crate::sketch::Hardware;
+
+/// How many vectors of an elementwise block may be written out.
+const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
+
+/// The rule.
+#[derive(Clone, Copy, Debug)]
+pub struct ParallelizeVectorizeUnroll;
+
+impl Rule for ParallelizeVectorizeUnroll {
+    fn name(&self) -> &'static str {
+        "ParallelizeVectorizeUnroll"
+    }
+
+    fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
+        if !matches!(draft.bounds.hardware, Hardware::Cpu(_)) || draft.custom {
+            return Ok(vec![draft]);
+        }
+        if !draft.is_tiled() {
+            let own = draft.block(block).clone();
+            tile(&mut draft, &own);
+        }
+        set_kinds(&mut draft);
+        Ok(vec![draft])
+    }
+}
+
+/// The loops of an elementwise block.
+fn tile(draft: &mut Draft, block: &Block) {
+    let vector = match block.output_index.last() {
+        Some(Expr::Var(name)) => Some(name.clone()),
+        _ => block.iters_of(Role::Spatial).last().map(|iter| iter.name.clone()),
+    };
+    let drawn =
+        |name: &Name| if vector.as_ref() == Some(name) { &[Level::Task, Level::Lanes][..] } else { &[Level::Task] };
+    let axes: Vec<Axis> = block.iters.iter().map(|iter| axis(&iter.name, drawn(&iter.name))).collect();
+    draft.instructions.extend((!axes.is_empty()).then_some(Instruction::SampleTiles(axes)));
+    draft.instructions.extend(vector.iter().map(|name| Instruction::SampleCategorical {
+        into: variable(name, Level::Unroll),
+        candidates: UNROLLED.to_vec(),
+        weights: vec![1.0; UNROLLED.len()],
+    }));
+    let of_vector = [Level::Task, Level::Unroll, Level::Lanes];
+    let mut loops: Vec<DraftLoop> = Vec::new();
+    for iter in &block.iters {
+        let levels = if vector.as_ref() == Some(&iter.name) { &of_vector[..] } else { &of_vector[..1] };
+        loops.extend(split(draft, iter, levels));
+    }
+    let rank = |level: Option<Level>| level.map(|level| of_vector.iter().position(|known| *known == level));
+    loops.sort_by_key(|l| rank(l.level));
+    if !loops.is_empty() {
+        draft.instructions.push(Instruction::Reorder(loops.iter().map(|l| l.name.clone()).collect()));
+    }
+    draft.loops = loops;
+}
+
+fn set_kinds(draft: &mut Draft) {
+    let tile: Vec<(Name, Level)> = draft
+        .loops
+        .iter()
+        .filter_map(|l| Some((l.name.clone(), l.level.filter(|level| is_of_tile(*level))?)))
+        .collect();
+    for (name, level) in tile {
+        draft.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });
+    }
+    let blocks: Vec<Name> = draft.loops_of(Role::Spatial, None).map(|l| l.name.clone()).collect();
+    if let Some(block) = draft.fuse_all(&blocks, "block") {
+        draft.set_kind(&block, ForKind::Parallel);
+    }
+}

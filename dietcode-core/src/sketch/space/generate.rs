@@ -1,0 +1,112 @@
+//! Space generation: the rules of a target, applied one after the other to the blocks of a program.
+//!
+//! ```text
+//! blocks as the user wrote them ── inlined into one ── tiled, in each way that structure demands ──► sketches
+//! ```
+//!
+//! Source: `PostOrderApply` of MetaSchedule; the order of the rules is that of its defaults for each target.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dietcode_syntax::{Affine, KernelDef};
+
+use super::{Bounds, Hardware, Space};
+use crate::ir::Name;
+use crate::schedule::Trace;
+use crate::sketch::rules::{self, CustomRules, Draft, Rule};
+use crate::{Error, Result, frontend};
+
+impl Space {
+    /// The sketches of a kernel on a target. Instances are values of its shape variables, in declaration order.
+    ///
+    /// # Errors
+    /// No instance, one of another number of values, or one at which a loop has no iteration; a rule for a block that there is
+    /// not; what is wrong with a custom rule.
+    pub fn generate(
+        def: &KernelDef,
+        hardware: Hardware,
+        instances: &[Vec<i64>],
+        custom: &CustomRules,
+    ) -> Result<Space> {
+        let bounds = Bounds { hardware, extents: extents(def, instances)? };
+        let drafts = drafts(def, bounds.clone(), custom)?;
+        let sketches = drafts.into_iter().map(|draft| Trace::new(draft.instructions).with(draft.decisions)).collect();
+        Ok(Space { def: def.clone(), program: frontend::program(def), bounds, sketches })
+    }
+}
+
+/// The drafts of all sketches, with the rules that made each.
+///
+/// # Errors
+/// As [`Space::generate`], but for instances.
+pub fn drafts(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<Draft>> {
+    let rules = rules::all(&bounds.hardware, custom);
+    let mut drafts = vec![Draft::new(frontend::blocks(def), Arc::new(bounds))];
+    let blocks: Vec<Name> = drafts[0].program.blocks.iter().map(|block| block.name.clone()).collect();
+    for rule in &rules {
+        for block in &blocks {
+            let applied = drafts.into_iter().map(|draft| apply(&**rule, draft, block)).collect::<Result<Vec<_>>>()?;
+            drafts = applied.into_iter().flatten().collect();
+        }
+    }
+    check_blocks(&drafts[0], custom)?;
+    Ok(drafts)
+}
+
+/// Applies a rule to a block, unless it was inlined; notes the rule in what it changed.
+fn apply(rule: &dyn Rule, draft: Draft, block: &Name) -> Result<Vec<Draft>> {
+    let Some(at) = draft.program.blocks.iter().position(|b| b.name == *block) else { return Ok(vec![draft]) };
+    let mut made = rule.apply(draft.clone(), at)?;
+    made.iter_mut().filter(|new| **new != draft).for_each(|new| new.rules.push(rule.name()));
+    Ok(made)
+}
+
+/// A rule for a block that is not there would silently do nothing.
+fn check_blocks(draft: &Draft, custom: &CustomRules) -> Result<()> {
+    let mut blocks = draft.program.blocks.iter();
+    let unknown = custom.blocks().find(|name| !blocks.clone().any(|block| *block.name == **name));
+    let Some(name) = unknown else { return Ok(()) };
+    let there: Vec<String> = blocks.by_ref().map(|block| format!("`{}`", block.name)).collect();
+    Err(Error::input(format!("there is a rule for block `{name}`, but what is scheduled is {}", there.join(", "))))
+}
+
+/// The extents of each iteration variable at the instances, each once, ascending.
+fn extents(def: &KernelDef, instances: &[Vec<i64>]) -> Result<BTreeMap<Name, Vec<i64>>> {
+    if instances.is_empty() {
+        return Err(Error::input(format!(
+            "`{}` has no workload instance; its space is that of at least one",
+            def.name
+        )));
+    }
+    let mut extents: BTreeMap<Name, Vec<i64>> = BTreeMap::new();
+    for instance in instances {
+        if instance.len() != def.shape_vars.len() {
+            let (found, expected) = (instance.len(), def.shape_vars.len());
+            return Err(Error::input(format!("an instance of `{}` has {found} values, expected {expected}", def.name)));
+        }
+        for l in &def.loops {
+            let extent = value(def, &l.extent, instance).filter(|extent| *extent > 0).ok_or_else(|| {
+                let at: Vec<String> =
+                    def.shape_vars.iter().zip(instance).map(|(var, v)| format!("{} = {v}", var.name)).collect();
+                let (name, at) = (&l.name, at.join(", "));
+                Error::input(format!(
+                    "`{}` at {at}: the loop `{name}` in 0..{} has no iteration, or more than 2^63",
+                    def.name, l.extent
+                ))
+            })?;
+            extents.entry(l.name.as_str().into()).or_default().push(extent);
+        }
+    }
+    for extents in extents.values_mut() {
+        extents.sort_unstable();
+        extents.dedup();
+    }
+    Ok(extents)
+}
+
+/// An extent at an instance, unless it is beyond 2⁶³.
+fn value(def: &KernelDef, form: &Affine, instance: &[i64]) -> Option<i64> {
+    let of = |name: &str| def.shape_vars.iter().position(|var| var.name == name).map(|at| instance[at]);
+    form.terms.iter().try_fold(form.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(of(name)?)?))
+}
