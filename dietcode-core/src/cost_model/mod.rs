@@ -1,6 +1,21 @@
 //! What a micro-kernel costs on a workload instance: cost(M, W) = f_MK(M) · f_adapt(M, W).
 mod analytic;
+pub mod cpu;
 pub mod cuda;
+mod loops;
+#[cfg(feature = "tuner")]
+mod model;
 mod of_schedule;
+#[cfg(feature = "tuner")]
+mod random;
+#[cfg(feature = "tuner")]
+mod roofline;
 
 pub use analytic::{Adaptation, Observation, rate};
+pub use loops::count;
+#[cfg(feature = "tuner")]
+pub use model::{CostModel, Observed};
+#[cfg(feature = "tuner")]
+pub use random::Random;
+#[cfg(feature = "tuner")]
+pub use roofline::Analytic;

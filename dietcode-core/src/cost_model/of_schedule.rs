@@ -3,7 +3,7 @@
 use dietcode_syntax::KernelDef;
 
 use super::Adaptation;
-use super::cuda::{count, taken};
+use super::loops::{count, taken};
 use crate::frontend;
 use crate::ir::{Expr, ForKind};
 use crate::schedule::{Relation, Schedule};

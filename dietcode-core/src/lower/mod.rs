@@ -97,25 +97,8 @@ pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
 /// # Errors
 /// As [`lower`].
 pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
-    complete::check(schedule)?;
-    let mut pass = |name: &'static str, body: Stmt| -> Result<Stmt> {
-        observe(name, &body);
-        checked(schedule, name, body)
-    };
-    let body = pass("nest", nest::build(schedule)?)?;
-    let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
-    let body = if schedule.is_gpu() {
-        let body = pass("vector_copy", vector_copy::vector_copy(body))?;
-        let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
-        pass("pipeline", pipeline::pipeline(body, schedule)?)?
-    } else {
-        let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
-        let body = pass("transpose", transpose::transpose(body))?;
-        let body = pass("partition", partition::partition(body))?;
-        pass("vectorize", vectorize::vectorize(body))?
-    };
-    let body = pass("registers", registers::registers(body, schedule.is_gpu()))?;
-    let body = pass("unroll", unroll::unroll(body))?;
+    let body = rolled(schedule, observe)?;
+    let body = pass(schedule, observe, "unroll", unroll::unroll(body))?;
     let (panels, scratch_bytes) = storage::storage(&body);
     let (grid, body) = grid(body);
     let Writes { workspace, output } = Writes::of(schedule);
@@ -131,6 +114,34 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         panels,
         scratch_bytes,
     })
+}
+
+/// The loops before those of a tile are written out: what a cost model counts.
+///
+/// # Errors
+/// As [`lower`].
+pub(crate) fn rolled(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
+    complete::check(schedule)?;
+    let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
+    let body = pass("nest", nest::build(schedule)?)?;
+    let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
+    let body = if schedule.is_gpu() {
+        let body = pass("vector_copy", vector_copy::vector_copy(body))?;
+        let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
+        pass("pipeline", pipeline::pipeline(body, schedule)?)?
+    } else {
+        let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
+        let body = pass("transpose", transpose::transpose(body))?;
+        let body = pass("partition", partition::partition(body))?;
+        pass("vectorize", vectorize::vectorize(body))?
+    };
+    pass("registers", registers::registers(body, schedule.is_gpu()))
+}
+
+/// What a pass made, shown and checked.
+fn pass(schedule: &Schedule, observe: Observer<'_>, name: &'static str, body: Stmt) -> Result<Stmt> {
+    observe(name, &body);
+    checked(schedule, name, body)
 }
 
 /// What of the program's derived values the loops name: a kernel that only adds parts of sums has no other use for them.

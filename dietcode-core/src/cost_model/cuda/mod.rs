@@ -19,9 +19,8 @@ mod work;
 use dietcode_syntax::{Affine, KernelDef, ShapeVar};
 use serde::Serialize;
 
-pub(crate) use self::work::taken;
-pub use self::work::{Counts, Work, count};
-use super::Adaptation;
+pub use self::work::{Counts, Work};
+use super::{Adaptation, count};
 use crate::codegen::cuda::{CudaLaunch, CudaUnit};
 use crate::frontend;
 use crate::schedule::Schedule;

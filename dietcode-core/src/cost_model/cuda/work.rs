@@ -5,8 +5,9 @@
 
 use super::share::share;
 use crate::Result;
-use crate::ir::{BinaryOp, Buffer, Expr, ForKind, Function, Intrinsic, Name, Operand, Scope, Stmt, holds};
-use crate::lower::lower_observed;
+use crate::cost_model::loops::{count, instructions, moves, taken};
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
+use crate::lower::rolled;
 use crate::schedule::Schedule;
 
 /// What a block does in all of its threads together.
@@ -35,24 +36,13 @@ pub struct Work {
     pub registers: u32,
 }
 
-/// The last pass before the loops inside of a thread's tile are written out, and with them which element is used how often.
-const PASS: &str = "registers";
-
-/// Instructions that a function without one of its own is made of.
-const FUNCTION: f64 = 16.0;
-
 impl Work {
     /// Counts what a schedule's kernel does.
     ///
     /// # Errors
     /// Those of [`lower`](crate::lower::lower).
     pub fn of(schedule: &Schedule) -> Result<Work> {
-        let mut body = Stmt::Seq(Vec::new());
-        lower_observed(schedule, &mut |pass, made| {
-            if pass == PASS {
-                body = made.clone();
-            }
-        })?;
+        let body = rolled(schedule, &mut |_, _| {})?;
         let mut counter = Counter::default();
         counter.stmt(&body);
         for (times, _) in &mut counter.terms {
@@ -68,41 +58,6 @@ impl Work {
             sum.add(counts, count(times, value).max(0.0));
         }
         sum
-    }
-}
-
-/// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
-pub(crate) fn taken(e: &Expr, schedule: &Schedule) -> Expr {
-    schedule.program.derived.iter().fold(e.clone(), |e, (name, value)| match value {
-        Expr::Select(_, taken, _) => e.substitute(name, taken),
-        value => e.substitute(name, value),
-    })
-}
-
-/// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
-pub fn count(e: &Expr, value: &impl Fn(&str) -> f64) -> f64 {
-    let sub = |e: &Expr| count(e, value);
-    match e {
-        Expr::Int(n) => *n as f64,
-        Expr::Float(x) => *x,
-        Expr::Var(name) => value(name),
-        Expr::Binary(op, a, b) => {
-            let (a, b) = (sub(a), sub(b));
-            match op {
-                BinaryOp::Add => a + b,
-                BinaryOp::Sub => a - b,
-                BinaryOp::Mul => a * b,
-                BinaryOp::Div => (a / b).floor(),
-                BinaryOp::Mod => a - b * (a / b).floor(),
-                BinaryOp::Min => a.min(b),
-                BinaryOp::Max => a.max(b),
-                BinaryOp::And => f64::from(a != 0.0 && b != 0.0),
-            }
-        }
-        Expr::Compare(op, a, b) => f64::from(holds(*op, &sub(a), &sub(b))),
-        Expr::Select(c, a, b) => sub(if sub(c) != 0.0 { a } else { b }),
-        Expr::Cast(_, e) => sub(e),
-        Expr::Load(..) | Expr::Call(..) => 0.0,
     }
 }
 
@@ -251,12 +206,6 @@ impl Counter {
     }
 }
 
-/// Whether an expression changes with a variable, also through what a `let` stands for.
-fn moves(e: &Expr, var: &str, lets: &[(Name, Expr)]) -> bool {
-    let through = |(at, (name, value)): (usize, &(Name, Expr))| e.uses(name) && moves(value, var, &lets[..at]);
-    e.uses(var) || lets.iter().enumerate().any(through)
-}
-
 /// What an array takes of a thread's registers; those in memory take none.
 fn bytes_of_thread(buffer: &Buffer) -> i64 {
     let elements = || buffer.shape.iter().filter_map(Expr::as_int).product::<i64>();
@@ -264,23 +213,5 @@ fn bytes_of_thread(buffer: &Buffer) -> i64 {
         Scope::Local | Scope::Register => elements() * buffer.dtype.bytes(),
         Scope::Fragment => elements() * 4,
         _ => 0,
-    }
-}
-
-/// Instructions on elements; indices and conditions on them are not counted.
-fn instructions(e: &Expr) -> f64 {
-    match e {
-        Expr::Binary(op, a, b) => {
-            let product = |e: &Expr| matches!(e, Expr::Binary(BinaryOp::Mul, ..));
-            let fused = *op == BinaryOp::Add && (product(a) || product(b));
-            instructions(a) + instructions(b) + if fused { 0.0 } else { 1.0 }
-        }
-        Expr::Compare(_, a, b) => instructions(a) + instructions(b) + 1.0,
-        Expr::Select(_, a, b) => instructions(a) + instructions(b) + 1.0,
-        Expr::Call(function, arguments) => {
-            let long = matches!(function, Function::Exp | Function::Tanh | Function::Sqrt);
-            arguments.iter().map(instructions).sum::<f64>() + if long { FUNCTION } else { 1.0 }
-        }
-        Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) | Expr::Cast(..) => 0.0,
     }
 }

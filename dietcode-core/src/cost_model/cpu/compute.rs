@@ -1,0 +1,156 @@
+//! How long a core computes, if all data is in the first-level cache.
+//!
+//! The slowest decides: multiply-adds, loads, stores, instructions in all, or the chain of additions to one accumulator. Values
+//! that do not move along a loop that is written out are loaded once for all of it; what finds no register is spilled.
+
+use super::core::{BROADCASTS, Core, ELEMENT, FMA_LATENCY, FORESEEN, FORWARDING, ISSUE, LOOP, SCALARS};
+use super::leaf::{Access, Leaf, Motion};
+use super::trips::in_place;
+use crate::ir::{ForKind, Scope};
+use crate::target::CpuTarget;
+
+/// A statement at a shape.
+pub(super) struct Work<'a> {
+    pub(super) leaf: &'a Leaf,
+    /// Iterations of the loops around it.
+    pub(super) trips: &'a [f64],
+}
+
+/// How vectors are formed.
+#[derive(Clone, Copy)]
+struct Lanes {
+    /// The loop that they run along, if there is one.
+    along: Option<usize>,
+    /// Elements of a vector in the program.
+    count: f64,
+    /// Registers that one of them takes.
+    registers: f64,
+}
+
+impl Work<'_> {
+    /// Clocks of all iterations.
+    pub(super) fn clocks(&self, core: &Core, target: &CpuTarget) -> f64 {
+        let all: f64 = self.trips.iter().product();
+        if all == 0.0 {
+            return 0.0;
+        }
+        if self.leaf.transposes {
+            return self.transposing(core, all);
+        }
+        let lanes = self.lanes(target);
+        let operations = all / lanes.count * lanes.registers;
+        let (mut loads, mut stores, mut elements) = (0.0, 0.0, 0.0);
+        let (written, read) =
+            self.leaf.accesses.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
+        for access in read.iter().filter(|access| access.is_memory()) {
+            let (vectors, alone) = self.accessed(access, lanes);
+            let broadcast = lanes.along.is_none_or(|at| access.motion(at) == Motion::Still);
+            loads += if broadcast { vectors / BROADCASTS } else { vectors / core.loads };
+            elements += alone;
+        }
+        for access in written.into_iter().filter(|access| access.is_memory()) {
+            let (vectors, alone) = self.accessed(access, lanes);
+            stores += vectors / if lanes.along.is_some() { core.stores } else { SCALARS };
+            elements += alone;
+        }
+        let spilled = self.spilled(lanes, target) * self.iterations();
+        let multiply = self.leaf.arithmetic * operations / core.fma;
+        let issued = (self.leaf.arithmetic * operations + stores * core.stores + self.iterations()) / ISSUE;
+        let busy = [multiply, loads + spilled / core.loads, stores + spilled / core.stores, issued, self.chain(lanes)];
+        busy.into_iter().fold(0.0, f64::max) + elements * ELEMENT + self.starts() * LOOP
+    }
+
+    /// Squares of elements are loaded row by row, exchanged in as many steps as their size has bits, and stored row by row;
+    /// columns that fill no square are moved one by one.
+    fn transposing(&self, core: &Core, all: f64) -> f64 {
+        let (Some(&columns), Some(&lanes)) = (self.trips.get(self.trips.len().wrapping_sub(2)), self.trips.last())
+        else {
+            return 0.0;
+        };
+        let times = all / (columns * lanes).max(1.0);
+        let squares = (columns / lanes).floor();
+        let square = lanes * (lanes.log2() + 1.0 / core.loads + 1.0 / core.stores);
+        let alone = (columns - squares * lanes) * lanes * ELEMENT;
+        times * (squares * square + alone + LOOP)
+    }
+
+    /// Along the loop that is one of vectors, or along an innermost one of which the compiler makes vectors.
+    fn lanes(&self, target: &CpuTarget) -> Lanes {
+        let scalar = Lanes { along: None, count: 1.0, registers: 1.0 };
+        let Some((at, last)) = self.leaf.loops.iter().enumerate().next_back() else { return scalar };
+        let widest = target.vector_bytes as f64 / 4.0;
+        let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
+        if last.kind == ForKind::Vectorized {
+            let count = self.trips[at].max(1.0);
+            return Lanes { along: Some(at), count, registers: (count / widest).ceil() };
+        }
+        let found = !self.leaf.accumulates && self.leaf.accesses.iter().all(contiguous);
+        if found { Lanes { along: Some(at), count: self.trips[at].clamp(1.0, widest), registers: 1.0 } } else { scalar }
+    }
+
+    /// Vectors that are moved, and elements that are moved one by one.
+    fn accessed(&self, access: &Access, lanes: Lanes) -> (f64, f64) {
+        let repeats = |at: &usize| {
+            let still = access.motion(*at) == Motion::Still;
+            !(still && in_place(self.leaf.loops[*at].kind)) && Some(*at) != lanes.along
+        };
+        let times: f64 = (0..self.trips.len()).filter(repeats).map(|at| self.trips[at]).product();
+        let Some(at) = lanes.along else { return (times, 0.0) };
+        let vectors = times * self.trips[at] / lanes.count;
+        match access.motion(at) {
+            Motion::Still => (vectors, 0.0),
+            Motion::Near(1.0) => (vectors * lanes.registers, 0.0),
+            Motion::Near(_) | Motion::Far => (0.0, times * self.trips[at]),
+        }
+    }
+
+    /// Vectors of accumulators and operands for which there is no register, in each iteration.
+    fn spilled(&self, lanes: Lanes, target: &CpuTarget) -> f64 {
+        if !self.leaf.accumulates {
+            return 0.0;
+        }
+        let held = |access: &Access| {
+            let moving = |at: &usize| in_place(self.leaf.loops[*at].kind) && access.motion(*at) != Motion::Still;
+            (0..self.trips.len()).filter(moving).map(|at| self.trips[at]).product::<f64>() / lanes.count
+                * lanes.registers
+        };
+        let Some((accumulators, operands)) = self.leaf.accesses.split_last() else { return 0.0 };
+        let vectors = |access: &&Access| lanes.along.is_some_and(|at| access.motion(at) != Motion::Still);
+        let operands = operands.iter().filter(|access| access.is_memory()).filter(vectors);
+        // One operand at a time need be held whole, and a broadcast element.
+        let row = operands.map(|access| held(access).min(held(accumulators).sqrt())).fold(0.0, f64::max);
+        (held(accumulators) + row + 1.0 - target.vector_registers as f64).max(0.0)
+    }
+
+    /// Clocks of the additions that wait for each other.
+    fn chain(&self, lanes: Lanes) -> f64 {
+        let Some(sum) = self.leaf.accesses.last().filter(|_| self.leaf.accumulates) else { return 0.0 };
+        let independent = |at: &usize| in_place(self.leaf.loops[*at].kind) && sum.motion(*at) != Motion::Still;
+        let at_once: f64 = (0..self.trips.len()).filter(independent).map(|at| self.trips[at]).product();
+        let forwarding = if sum.scope == Scope::Register { 0.0 } else { FORWARDING };
+        let all: f64 = self.trips.iter().product();
+        all / at_once.max(lanes.count) * (FMA_LATENCY + forwarding)
+    }
+
+    /// Iterations of the loops that stay loops.
+    fn iterations(&self) -> f64 {
+        self.repeating(self.trips.len())
+    }
+
+    /// How often the innermost of them begin, as many as it takes for their end not to be foreseen.
+    fn starts(&self) -> f64 {
+        let (mut outside, mut inside) = (self.trips.len(), 1.0);
+        for at in (0..self.trips.len()).rev().filter(|at| !in_place(self.leaf.loops[*at].kind)) {
+            if inside >= FORESEEN {
+                break;
+            }
+            inside *= self.trips[at];
+            outside = at;
+        }
+        self.repeating(outside)
+    }
+
+    fn repeating(&self, until: usize) -> f64 {
+        (0..until).filter(|at| !in_place(self.leaf.loops[*at].kind)).map(|at| self.trips[at]).product()
+    }
+}

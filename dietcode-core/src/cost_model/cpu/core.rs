@@ -1,0 +1,64 @@
+//! What a core does in a clock, as far as an estimate needs it.
+//!
+//! Sources: AMD's Software Optimization Guides for families 19h (document 57647) and 1Ah (58455), Intel's Optimization Reference
+//! Manual (248966), Arm's optimization guide of Neoverse V1; sustained bandwidths of caches from the measurements of
+//! calibration runs, which stay below the figures of the manuals. The numbers rank micro-kernels; measurements replace them.
+
+use crate::target::CpuTarget;
+
+/// Throughputs of a core. A *vector* is as wide as the target's registers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Core {
+    /// Fused multiply-adds of vectors that start in a clock.
+    pub(super) fma: f64,
+    /// Vectors that are loaded in a clock.
+    pub(super) loads: f64,
+    /// Vectors that are stored in a clock.
+    pub(super) stores: f64,
+}
+
+/// Elements that are loaded in a clock, alone or to be the same in all lanes.
+pub(super) const BROADCASTS: f64 = 2.0;
+
+/// Elements that are stored alone in a clock.
+pub(super) const SCALARS: f64 = 1.0;
+
+/// Instructions that start in a clock.
+pub(super) const ISSUE: f64 = 5.0;
+
+/// Clocks until a multiply-add can be added to.
+pub(super) const FMA_LATENCY: f64 = 4.0;
+
+/// Clocks until what was stored is loaded again.
+pub(super) const FORWARDING: f64 = 5.0;
+
+/// Clocks of an element of a vector that is gathered one by one, or of an element that is moved alone.
+pub(super) const ELEMENT: f64 = 1.5;
+
+/// Clocks to begin and to end an innermost loop: its last branch is mispredicted, and the pipeline empties.
+pub(super) const LOOP: f64 = 25.0;
+
+/// Iterations after which the end of a loop is foreseen: short ones are written out by the compiler, or known to the branch
+/// predictor.
+pub(super) const FORESEEN: f64 = 32.0;
+
+/// Clocks in a second. It scales all figures alike.
+pub(super) const CLOCK: f64 = 3.6e9;
+
+/// Seconds until the threads of a pool have begun, and ended, a call.
+pub(super) const LAUNCH: f64 = 4e-6;
+
+/// Bytes in a clock that reach a core's first-level cache from the second, the second from the last, the last from memory.
+pub(super) const BANDWIDTH: [f64; 3] = [40.0, 14.0, 6.0];
+
+/// The share of a cache that stays filled with what is used again: others use it too, and its sets fill unevenly.
+pub(super) const FILLED: f64 = 0.8;
+
+impl Core {
+    pub(super) fn of(target: &CpuTarget) -> Core {
+        // Zen 3 and 4 carry out vectors of 64 bytes in halves.
+        let halves = target.model.contains("(family 25,") && target.vector_bytes > 32;
+        let wide = if halves { 1.0 } else { 2.0 };
+        Core { fma: wide, loads: wide, stores: wide / 2.0 }
+    }
+}

@@ -1,0 +1,236 @@
+//! What is done in the innermost loops, each statement with the loops around it.
+
+use crate::cost_model::loops::{instructions, taken};
+use crate::ir::{Affine, Buffer, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::schedule::{Relation, Schedule};
+use std::ops::{Add, Mul};
+
+/// A statement on elements.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    /// The loops around it, outermost first.
+    pub(super) loops: Vec<Around>,
+    /// The conditions around it, and whether they hold where it is carried out.
+    pub(super) conditions: Vec<(Expr, bool)>,
+    /// Instructions on each element.
+    pub(super) arithmetic: f64,
+    /// Whether it adds to what it stores.
+    pub(super) accumulates: bool,
+    /// Whether squares of elements are transposed in registers: the innermost loops are its lanes and its columns.
+    pub(super) transposes: bool,
+    /// What it reads and writes; the last one is what it writes.
+    pub(super) accesses: Vec<Access>,
+}
+
+/// A loop around a statement.
+#[derive(Clone, Debug)]
+pub(super) struct Around {
+    pub(super) var: Name,
+    pub(super) extent: Expr,
+    pub(super) kind: ForKind,
+}
+
+/// An access to memory or to a register.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) scope: Scope,
+    /// Of an element.
+    pub(super) bytes: f64,
+    /// For each dimension and each loop: how far an iteration moves.
+    pub(super) steps: Vec<Vec<f64>>,
+}
+
+/// How an access moves along a loop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Motion {
+    /// It is the same in all iterations.
+    Still,
+    /// In the last dimension only, by so many elements.
+    Near(f64),
+    /// Elsewhere.
+    Far,
+}
+
+impl Access {
+    pub(super) fn motion(&self, at: usize) -> Motion {
+        let Some((last, outer)) = self.steps.split_last() else { return Motion::Still };
+        if outer.iter().any(|dim| dim[at] != 0.0) {
+            return Motion::Far;
+        }
+        if last[at] == 0.0 { Motion::Still } else { Motion::Near(last[at]) }
+    }
+
+    /// Whether it takes time that other data could: tensors, panels, arrays that are no registers.
+    pub(super) fn is_memory(&self) -> bool {
+        self.scope != Scope::Register
+    }
+}
+
+/// All statements on elements of a schedule's loops.
+pub(super) fn leaves(schedule: &Schedule, body: &Stmt) -> Vec<Leaf> {
+    let mut walk = Walk {
+        schedule,
+        loops: Vec::new(),
+        conditions: Vec::new(),
+        lets: Vec::new(),
+        views: Vec::new(),
+        found: Vec::new(),
+    };
+    walk.stmt(body);
+    walk.found
+}
+
+struct Walk<'a> {
+    schedule: &'a Schedule,
+    loops: Vec<Around>,
+    conditions: Vec<(Expr, bool)>,
+    lets: Vec<(&'a Name, &'a Expr)>,
+    views: Vec<(&'a Name, &'a Region)>,
+    found: Vec<Leaf>,
+}
+
+impl<'a> Walk<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::For { var, extent, kind, body } => {
+                let outside = self.loops.len();
+                self.enter(var, extent, *kind);
+                self.stmt(body);
+                self.loops.truncate(outside);
+            }
+            Stmt::Let { var, value, body } => {
+                // The parts of a fused loop are loops here.
+                let part = self.loops.iter().any(|l| l.var == *var);
+                self.lets.extend((!part).then_some((var, value)));
+                self.stmt(body);
+                self.lets.truncate(self.lets.len() - usize::from(!part));
+            }
+            Stmt::Allocate { body, .. } => self.stmt(body),
+            Stmt::View { view, inside, whole, fill, body, .. } => {
+                self.under(inside, false, fill);
+                self.views.push((&view.name, whole));
+                self.stmt(body);
+                self.views.pop();
+            }
+            Stmt::IfThenElse { condition, then, otherwise } => {
+                self.under(condition, true, then);
+                otherwise.iter().for_each(|stmt| self.under(condition, false, stmt));
+            }
+            Stmt::Seq(all) => all.iter().for_each(|stmt| self.stmt(stmt)),
+            Stmt::Store { buffer, index, value } => self.store(buffer, index, value),
+            Stmt::Intrinsic(Intrinsic::TransposeCopy {
+                to,
+                to_index,
+                from,
+                from_index,
+                from_dim,
+                lanes,
+                columns,
+                ..
+            }) => {
+                self.transpose((to, to_index), (from, from_index), *from_dim, *lanes, columns);
+            }
+            Stmt::Intrinsic(_) | Stmt::Sync => {}
+        }
+    }
+
+    /// A fused loop counts as the loops that it was made of.
+    fn enter(&mut self, var: &Name, extent: &Expr, kind: ForKind) {
+        let parts = self.schedule.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { fused, outer, inner, extents, .. } if fused == var => Some(([outer, inner], extents)),
+            _ => None,
+        });
+        match parts {
+            Some((names, extents)) => {
+                names.iter().zip(extents).for_each(|(name, extent)| self.enter(name, extent, kind))
+            }
+            None => {
+                let extent = taken(extent, self.schedule);
+                self.loops.push(Around { var: var.clone(), extent, kind });
+            }
+        }
+    }
+
+    fn under(&mut self, condition: &Expr, holds: bool, stmt: &'a Stmt) {
+        self.conditions.push((taken(condition, self.schedule), holds));
+        self.stmt(stmt);
+        self.conditions.pop();
+    }
+
+    fn store(&mut self, buffer: &Buffer, index: &[Expr], value: &Expr) {
+        let mut accumulates = false;
+        let mut accesses: Vec<Access> = Vec::new();
+        value.visit(&mut |e| {
+            if let Expr::Load(from, at) = e
+                && !from.is_scalar()
+            {
+                accumulates |= **from == *buffer && at == index;
+                let access = self.access(from, at);
+                accesses.push(access);
+            }
+        });
+        accesses.push(self.access(buffer, index));
+        let arithmetic = instructions(value);
+        self.add(Leaf { arithmetic, accumulates: accumulates && arithmetic > 0.0, accesses, ..self.leaf() });
+    }
+
+    fn transpose(&mut self, to: (&Buffer, &[Expr]), from: (&Buffer, &[Expr]), dim: usize, lanes: i64, columns: &Expr) {
+        let names: [Name; 2] = ["column of a transpose", "lane of a transpose"].map(Name::from);
+        let moved = |index: &[Expr], dims: [usize; 2]| {
+            let mut index = index.to_vec();
+            for (name, dim) in names.iter().zip(dims) {
+                index[dim] = index[dim].clone().add(Expr::Var(name.clone()));
+            }
+            index
+        };
+        let (to_last, from_last) = (to.1.len() - 1, from.1.len() - 1);
+        let outside = self.loops.len();
+        self.enter(&names[0], columns, ForKind::Serial);
+        self.enter(&names[1], &Expr::Int(lanes), ForKind::Vectorized);
+        let (to_index, from_index) =
+            (moved(to.1, [to_last.saturating_sub(1), to_last]), moved(from.1, [from_last, dim]));
+        let accesses = vec![self.access(from.0, &from_index), self.access(to.0, &to_index)];
+        self.add(Leaf { transposes: true, accesses, ..self.leaf() });
+        self.loops.truncate(outside);
+    }
+
+    fn leaf(&self) -> Leaf {
+        Leaf {
+            loops: self.loops.clone(),
+            conditions: self.conditions.clone(),
+            arithmetic: 0.0,
+            accumulates: false,
+            transposes: false,
+            accesses: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, leaf: Leaf) {
+        self.found.push(leaf);
+    }
+
+    /// A view is where its elements lie in the tensor.
+    fn access(&self, buffer: &Buffer, index: &[Expr]) -> Access {
+        let view = self.views.iter().rev().find(|(name, _)| **name == buffer.name);
+        let Some((_, region)) = view else {
+            return Access { scope: buffer.scope, bytes: buffer.dtype.bytes() as f64, steps: self.steps(index) };
+        };
+        let at = |dim: usize| {
+            let moved = index.iter().zip(&region.steps).map(|(e, steps)| e.clone().mul(Expr::Int(steps[dim])));
+            moved.fold(region.base[dim].clone(), Add::add)
+        };
+        let index: Vec<Expr> = (0..region.base.len()).map(at).collect();
+        self.access(&region.buffer, &index)
+    }
+
+    fn steps(&self, index: &[Expr]) -> Vec<Vec<f64>> {
+        let of = |e: &Expr| {
+            let e = self.lets.iter().rev().fold(e.clone(), |e, (name, value)| e.substitute(name, value));
+            let form: Option<Affine> = affine(&e);
+            let step =
+                |var: &Name| form.as_ref().map_or(f64::from(e.uses(var)), |form| form.coefficient(var).abs() as f64);
+            self.loops.iter().map(|l| step(&l.var)).collect()
+        };
+        index.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! How long data is on its way to a core.
+//!
+//! For a cache there is an outermost loop of which one iteration touches no more than fits. What is used again inside of it
+//! comes from the cache; what each iteration of the loops outside brings, comes from the next level. An access that moves
+//! along the loop right outside only within its rows, or not at all, has there what it had before.
+//!
+//! Source: the reuse distances of loop nests as in McKinley, Carr and Tseng, *Improving Data Locality with Loop
+//! Transformations* (TOPLAS 1996).
+
+use super::compute::Work;
+use super::core::{BANDWIDTH, FILLED};
+use super::leaf::{Access, Motion};
+use crate::ir::Scope;
+use crate::target::CpuTarget;
+
+/// Bytes of a line of a cache.
+const LINE: f64 = 64.0;
+
+impl Work<'_> {
+    /// Clocks for what comes from the second-level cache, from the last-level cache, and from memory.
+    pub(super) fn waiting(&self, target: &CpuTarget) -> [f64; 3] {
+        let caches = [target.l1_bytes, target.l2_bytes, target.l3_bytes];
+        let memory: Vec<&Access> = self.leaf.accesses.iter().filter(|access| access.is_memory()).collect();
+        let mut clocks = [0.0; 3];
+        for ((clocks, bytes), bandwidth) in clocks.iter_mut().zip(caches).zip(BANDWIDTH) {
+            let level = self.fitting(&memory, bytes as f64 * FILLED);
+            let brought: f64 = memory.iter().map(|access| self.brought(access, level)).sum();
+            *clocks = brought / bandwidth;
+        }
+        clocks
+    }
+
+    /// The outermost level of loops of which one iteration fits.
+    fn fitting(&self, accesses: &[&Access], bytes: f64) -> usize {
+        let touched = |level: usize| accesses.iter().map(|access| self.touched(access, level)).sum::<f64>();
+        (0..self.trips.len()).find(|level| touched(*level) <= bytes).unwrap_or(self.trips.len())
+    }
+
+    /// Bytes that an access brings into a cache that holds what the loops from `level` on touch. What fits as a whole is there
+    /// from the call before.
+    fn brought(&self, access: &Access, level: usize) -> f64 {
+        if level == 0 {
+            return 0.0;
+        }
+        let along_rows = matches!(access.motion(level - 1), Motion::Still | Motion::Near(_));
+        let from = if along_rows { level - 1 } else { level };
+        self.touched(access, from) * self.trips[..from].iter().product::<f64>()
+    }
+
+    /// Bytes that an access touches in one iteration of the loops outside of `level`, in whole lines.
+    fn touched(&self, access: &Access, level: usize) -> f64 {
+        let range = |dim: &Vec<f64>| {
+            let moved: f64 = (level..self.trips.len()).map(|at| dim[at] * (self.trips[at] - 1.0).max(0.0)).sum();
+            moved + 1.0
+        };
+        let elements = |dims: &[Vec<f64>]| dims.iter().map(range).product::<f64>();
+        match access.steps.split_last() {
+            None => 0.0,
+            Some((last, outer)) if access.scope == Scope::Global => {
+                elements(outer) * (range(last) * access.bytes).max(LINE)
+            }
+            Some(_) => elements(&access.steps) * access.bytes,
+        }
+    }
+}

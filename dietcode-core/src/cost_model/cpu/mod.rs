@@ -1,0 +1,67 @@
+//! What a micro-kernel costs on a CPU, before anything was measured.
+//!
+//! f_MK is a roofline of one core. In the loops before they are written out, each statement has a time in which the core could
+//! compute it (see [`compute`]) and times in which its data could come from the caches (see [`memory`]): packing and its reuse,
+//! small tiles and their loops, sums that wait for themselves, all follow from the loops, whatever they compute. f_adapt
+//! follows from the grid: the last wave of blocks may leave cores without work; padding is in the loops.
+//!
+//! ```text
+//! clocks = Σ over statements of max(compute, L1 ← L2) + (L2 ← L3) + (L3 ← memory)
+//! seconds = clocks / (units · f_occupancy) / clock
+//! ```
+mod compute;
+mod core;
+mod leaf;
+mod memory;
+mod trips;
+
+use crate::Result;
+use crate::cost_model::Adaptation;
+use crate::lower::rolled;
+use crate::schedule::Schedule;
+use crate::target::CpuTarget;
+use compute::Work;
+use core::{CLOCK, Core, LAUNCH};
+use leaf::Leaf;
+use trips::Trips;
+
+/// A micro-kernel as the model sees it.
+#[derive(Clone, Debug)]
+pub struct Profile<'a> {
+    schedule: &'a Schedule,
+    leaves: Vec<Leaf>,
+}
+
+impl<'a> Profile<'a> {
+    /// Looks at what a schedule's loops do.
+    ///
+    /// # Errors
+    /// Those of [`lower`](crate::lower::lower).
+    pub fn of(schedule: &'a Schedule) -> Result<Profile<'a>> {
+        let body = rolled(schedule, &mut |_, _| {})?;
+        Ok(Profile { schedule, leaves: leaf::leaves(schedule, &body) })
+    }
+
+    /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.
+    pub fn seconds(&self, target: &CpuTarget, shape: &[i64], units: usize) -> f64 {
+        let vars = &self.schedule.program.shape_vars;
+        let at = |name: &str| vars.iter().position(|var| **var == *name).and_then(|at| shape.get(at));
+        let value = |name: &str| at(name).map_or(0.0, |value| *value as f64);
+        let trips = Trips::of(self.schedule, &value);
+        let core = Core::of(target);
+        let clocks: f64 = self.leaves.iter().map(|leaf| self.clocks(leaf, &trips, &core, target)).sum();
+        let adaptation = Adaptation::of_schedule(self.schedule, shape, units);
+        clocks / CLOCK / (units.max(1) as f64 * adaptation.occupancy) + if units > 1 { LAUNCH } else { 0.0 }
+    }
+
+    fn clocks(&self, leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {
+        let share = trips.share(leaf);
+        if share <= 0.0 {
+            return 0.0;
+        }
+        let trips = trips.around(leaf);
+        let work = Work { leaf, trips: &trips };
+        let [second, last, memory] = work.waiting(target);
+        share * (work.clocks(core, target).max(second) + last + memory)
+    }
+}

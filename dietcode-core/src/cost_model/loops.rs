@@ -1,0 +1,66 @@
+//! What every count of loops asks of an expression: its value at a shape, whether it moves with a loop, what it computes.
+
+use crate::ir::{BinaryOp, Expr, Function, Name, holds};
+use crate::schedule::Schedule;
+
+/// Instructions that a function without one of its own is made of.
+const FUNCTION: f64 = 16.0;
+
+/// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
+pub(super) fn taken(e: &Expr, schedule: &Schedule) -> Expr {
+    schedule.program.derived.iter().fold(e.clone(), |e, (name, value)| match value {
+        Expr::Select(_, taken, _) => e.substitute(name, taken),
+        value => e.substitute(name, value),
+    })
+}
+
+/// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
+pub fn count(e: &Expr, value: &impl Fn(&str) -> f64) -> f64 {
+    let sub = |e: &Expr| count(e, value);
+    match e {
+        Expr::Int(n) => *n as f64,
+        Expr::Float(x) => *x,
+        Expr::Var(name) => value(name),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (sub(a), sub(b));
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::Div => (a / b).floor(),
+                BinaryOp::Mod => a - b * (a / b).floor(),
+                BinaryOp::Min => a.min(b),
+                BinaryOp::Max => a.max(b),
+                BinaryOp::And => f64::from(a != 0.0 && b != 0.0),
+            }
+        }
+        Expr::Compare(op, a, b) => f64::from(holds(*op, &sub(a), &sub(b))),
+        Expr::Select(c, a, b) => sub(if sub(c) != 0.0 { a } else { b }),
+        Expr::Cast(_, e) => sub(e),
+        Expr::Load(..) | Expr::Call(..) => 0.0,
+    }
+}
+
+/// Whether an expression changes with a variable, also through what a `let` stands for.
+pub(super) fn moves(e: &Expr, var: &str, lets: &[(Name, Expr)]) -> bool {
+    let through = |(at, (name, value)): (usize, &(Name, Expr))| e.uses(name) && moves(value, var, &lets[..at]);
+    e.uses(var) || lets.iter().enumerate().any(through)
+}
+
+/// Instructions on elements; indices and conditions on them are not counted.
+pub(super) fn instructions(e: &Expr) -> f64 {
+    match e {
+        Expr::Binary(op, a, b) => {
+            let product = |e: &Expr| matches!(e, Expr::Binary(BinaryOp::Mul, ..));
+            let fused = *op == BinaryOp::Add && (product(a) || product(b));
+            instructions(a) + instructions(b) + if fused { 0.0 } else { 1.0 }
+        }
+        Expr::Compare(_, a, b) => instructions(a) + instructions(b) + 1.0,
+        Expr::Select(_, a, b) => instructions(a) + instructions(b) + 1.0,
+        Expr::Call(function, arguments) => {
+            let long = matches!(function, Function::Exp | Function::Tanh | Function::Sqrt);
+            arguments.iter().map(instructions).sum::<f64>() + if long { FUNCTION } else { 1.0 }
+        }
+        Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) | Expr::Cast(..) => 0.0,
+    }
+}

@@ -1,0 +1,41 @@
+//! What a search asks of a cost model, whichever it is.
+
+use dietcode_syntax::KernelDef;
+
+use crate::sketch::Applied;
+
+/// Says how fast candidates are, without running them.
+pub trait CostModel: Send + Sync {
+    /// Its name, for people and configs.
+    fn name(&self) -> &'static str;
+
+    /// GFLOP/s of each candidate on each instance (the shape variables in declaration order) on so many cores or
+    /// multiprocessors: `[candidate][instance]`, 0 for one that cannot run. What it says of a candidate does not depend on the
+    /// others, nor on the number of threads that it is asked on.
+    fn predict(
+        &self,
+        def: &KernelDef,
+        candidates: &[&Applied],
+        instances: &[Vec<i64>],
+        units: usize,
+    ) -> Vec<Vec<f64>>;
+
+    /// Learns from what was measured, if it is a model that learns.
+    fn update(&mut self, _seen: &[Observed<'_>]) {}
+}
+
+/// What was measured of a candidate on an instance.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// The kernel.
+    pub def: &'a KernelDef,
+    /// The candidate: its features are those of `nests`, its share on an instance that of
+    /// [`Adaptation::of_schedule`](super::Adaptation::of_schedule).
+    pub candidate: &'a Applied,
+    /// The shape variables, in declaration order.
+    pub instance: &'a [i64],
+    /// Cores or multiprocessors.
+    pub units: usize,
+    /// The throughput; none: it failed.
+    pub gflops: Option<f64>,
+}

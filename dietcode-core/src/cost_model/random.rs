@@ -1,0 +1,44 @@
+//! A model that knows nothing: what a search is worth without one.
+
+use dietcode_syntax::KernelDef;
+
+use super::CostModel;
+use crate::sketch::Applied;
+
+/// Says for each structure and instance a number between 0 and 1, from a seed: the same in any order and on any thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Random {
+    /// Where it starts.
+    pub seed: u64,
+}
+
+impl Random {
+    fn number(self, structure: &[u8; 32], instance: &[i64], units: usize) -> f64 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.seed.to_le_bytes()).update(structure).update(&units.to_le_bytes());
+        instance.iter().for_each(|value| drop(hasher.update(&value.to_le_bytes())));
+        let mut bits = [0; 8];
+        hasher.finalize_xof().fill(&mut bits);
+        // 53 bits are a fraction of their own; none is 0, which would say that it cannot run.
+        ((u64::from_le_bytes(bits) >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+}
+
+impl CostModel for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn predict(
+        &self,
+        _: &KernelDef,
+        candidates: &[&Applied],
+        instances: &[Vec<i64>],
+        units: usize,
+    ) -> Vec<Vec<f64>> {
+        let row = |candidate: &&Applied| {
+            instances.iter().map(|instance| self.number(&candidate.hash, instance, units)).collect()
+        };
+        candidates.iter().map(row).collect()
+    }
+}
