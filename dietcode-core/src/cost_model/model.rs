@@ -12,13 +12,7 @@ pub trait CostModel: Send + Sync {
     /// GFLOP/s of each candidate on each instance (the shape variables in declaration order) on so many cores or
     /// multiprocessors: `[candidate][instance]`, 0 for one that cannot run. What it says of a candidate does not depend on the
     /// others, nor on the number of threads that it is asked on.
-    fn predict(
-        &self,
-        def: &KernelDef,
-        candidates: &[&Applied],
-        instances: &[Vec<i64>],
-        units: usize,
-    ) -> Vec<Vec<f64>>;
+    fn predict(&self, def: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>>;
 
     /// Learns from what was measured, if it is a model that learns.
     fn update(&mut self, _seen: &[Observed<'_>]) {}

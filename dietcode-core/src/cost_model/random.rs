@@ -16,7 +16,9 @@ impl Random {
     fn number(self, structure: &[u8; 32], instance: &[i64], units: usize) -> f64 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.seed.to_le_bytes()).update(structure).update(&units.to_le_bytes());
-        instance.iter().for_each(|value| drop(hasher.update(&value.to_le_bytes())));
+        for value in instance {
+            hasher.update(&value.to_le_bytes());
+        }
         let mut bits = [0; 8];
         hasher.finalize_xof().fill(&mut bits);
         // 53 bits are a fraction of their own; none is 0, which would say that it cannot run.
@@ -29,13 +31,7 @@ impl CostModel for Random {
         "random"
     }
 
-    fn predict(
-        &self,
-        _: &KernelDef,
-        candidates: &[&Applied],
-        instances: &[Vec<i64>],
-        units: usize,
-    ) -> Vec<Vec<f64>> {
+    fn predict(&self, _: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
         let row = |candidate: &&Applied| {
             instances.iter().map(|instance| self.number(&candidate.hash, instance, units)).collect()
         };

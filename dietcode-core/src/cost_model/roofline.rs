@@ -22,13 +22,7 @@ impl CostModel for Analytic {
         "analytic"
     }
 
-    fn predict(
-        &self,
-        def: &KernelDef,
-        candidates: &[&Applied],
-        instances: &[Vec<i64>],
-        units: usize,
-    ) -> Vec<Vec<f64>> {
+    fn predict(&self, def: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
         let flops: Vec<f64> = instances.iter().map(|shape| Instance::of(def, shape).map_or(0.0, |i| i.flops)).collect();
         let row = |candidate: &&Applied| {
             let seconds = match &self.hardware {
@@ -49,12 +43,7 @@ fn on_cpu(candidate: &Applied, target: &CpuTarget, instances: &[Vec<i64>], units
 }
 
 /// The device says how many multiprocessors it has.
-fn on_device(
-    def: &KernelDef,
-    candidate: &Applied,
-    device: &DeviceLimits,
-    instances: &[Vec<i64>],
-) -> Result<Vec<f64>> {
+fn on_device(def: &KernelDef, candidate: &Applied, device: &DeviceLimits, instances: &[Vec<i64>]) -> Result<Vec<f64>> {
     let profile = cuda::Profile::of_kernels(&candidate.schedules, &candidate.nests)?;
     let resources = profile.resources(device, None);
     Ok(instances.iter().map(|shape| profile.predict(def, device, &resources, shape).seconds).collect())

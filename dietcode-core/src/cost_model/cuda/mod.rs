@@ -16,6 +16,8 @@ mod machine;
 mod share;
 mod work;
 
+use std::ops::Mul;
+
 use dietcode_syntax::{Affine, KernelDef, ShapeVar};
 use serde::Serialize;
 
@@ -23,6 +25,8 @@ pub use self::work::{Counts, Work};
 use super::{Adaptation, count};
 use crate::codegen::cuda::{CudaLaunch, CudaUnit};
 use crate::frontend;
+use crate::ir::{Expr, ForKind};
+use crate::lower::LoopNest;
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
 use crate::target::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
@@ -75,10 +79,32 @@ impl Profile {
             let name = micro_kernel.name();
             return Err(Error::input(format!("`{}` is not the translation unit of `{name}`", unit.name)));
         }
+        Profile::new(&schedules, unit.launches.clone())
+    }
+
+    /// The same of kernels for which no translation unit was written: no report of a compiler names them.
+    ///
+    /// # Errors
+    /// Those of [`lower`](crate::lower::lower).
+    pub fn of_kernels(schedules: &[Schedule], nests: &[LoopNest]) -> Result<Profile> {
+        let launch = |(schedule, nest): (&Schedule, &LoopNest)| {
+            let of = |kind: ForKind| schedule.loops.iter().filter(move |l| l.kind == kind);
+            CudaLaunch {
+                symbol: String::new(),
+                threads: of(ForKind::ThreadIdx).filter_map(|l| l.limit).fold(1, i64::saturating_mul),
+                shared_bytes: nest.scratch_bytes,
+                blocks: of(ForKind::BlockIdx).map(|l| l.extent.clone()).fold(Expr::Int(1), Mul::mul),
+                persistent: false,
+            }
+        };
+        Profile::new(schedules, schedules.iter().zip(nests).map(launch).collect())
+    }
+
+    fn new(schedules: &[Schedule], launches: Vec<CudaLaunch>) -> Result<Profile> {
         let main = schedules.iter().position(|schedule| schedule.rfactor.is_some()).unwrap_or(0);
+        let schedule = schedules.get(main).cloned().ok_or_else(|| Error::input("a micro-kernel without a kernel"))?;
         let works = schedules.iter().map(Work::of).collect::<Result<Vec<Work>>>()?;
-        let kernels = works.into_iter().zip(unit.launches.iter().cloned()).collect();
-        Ok(Profile { kernels, main, schedule: schedules[main].clone() })
+        Ok(Profile { kernels: works.into_iter().zip(launches).collect(), main, schedule })
     }
 
     /// What each launch takes of a device: what the compiler reports of it, or else an estimate.

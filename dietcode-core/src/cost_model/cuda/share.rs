@@ -1,7 +1,7 @@
 //! How many of a block's threads carry out what stands under a condition on their numbers: the half of them that takes a part of a
 //! shared sum, the first that stores it, those for which a tile has elements.
 
-use super::work::count;
+use crate::cost_model::count;
 use crate::ir::{Expr, Name};
 
 /// The share of threads for which a condition holds, given the loops over threads and their extents; 1 for a condition on
