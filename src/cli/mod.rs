@@ -19,6 +19,7 @@ mod progress;
 mod records;
 mod report;
 mod setup;
+mod simulate;
 mod table;
 mod tune;
 
@@ -64,6 +65,7 @@ enum Command {
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
     Records(records::Arguments),
+    Simulate(simulate::Arguments),
     GpuCheck(gpu_check::Arguments),
     GpuImages(gpu_check::ImagesArguments),
     /// Measures for a parent process, over standard input and output.
@@ -89,6 +91,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Records(arguments) => records::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
         Command::GpuWorker { device } => serve_gpu(&device),

@@ -25,6 +25,7 @@ mod proposal;
 mod roofline;
 mod round;
 mod screening;
+pub mod simulation;
 mod space;
 pub mod strategy;
 mod task;

@@ -1,0 +1,84 @@
+//! Compares search strategies on measurements that are on record, without measuring.
+//!
+//! ```text
+//! records of a run ──► pool: its candidates, with their figures
+//!                        ▲ │
+//!      a strategy picks ─┘ └─► figures, which it sees ──► the best so far after each trial
+//! ```
+//!
+//! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, a measurement
+//! is a look at their records. What a strategy proposes that is not on record is answered by the nearest candidate of the same
+//! sketch that is, and was not picked before. So strategies are told apart by how soon they find the pool's best, and none is
+//! told more than it would have measured. Two things limit what that says. The pool has to come of an exploration without
+//! preferences (random draws of the whole space): one that a strategy chose favours that strategy. And it is thin where the
+//! space is large, so that a strategy that climbs from neighbour to neighbour finds fewer of them than there are: what it gains
+//! here is a lower bound of what it gains when all of the space can be measured.
+//!
+//! A candidate without a figure at an instance was not measured there because it could not win; it does not win here either.
+mod pool;
+mod random;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use pool::{Goal, Pool, Recorded};
+pub use random::Random;
+pub use summary::{CHECKPOINTS, Checkpoint, Curve, Simulated};
+
+use crate::Result;
+
+/// What a strategy sees.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The candidates. What is not in `picked` has not been measured yet: its figures are none of a strategy's business.
+    pub pool: &'a Pool,
+    /// Those that were picked, in order.
+    pub picked: &'a [usize],
+    /// The best figure so far of each goal, in GFLOP/s.
+    pub best: &'a [f64],
+}
+
+impl Seen<'_> {
+    /// The candidates that were not picked, in the pool's order.
+    pub fn left(&self) -> Vec<usize> {
+        let mut left = vec![true; self.pool.candidates.len()];
+        self.picked.iter().for_each(|at| left[*at] = false);
+        (0..left.len()).filter(|at| left[*at]).collect()
+    }
+}
+
+/// Picks from a pool.
+pub trait Strategy {
+    /// What it is called.
+    fn name(&self) -> &'static str;
+
+    /// At most `want` candidates (positions in the pool) that were not picked, each once; none if it has no more.
+    ///
+    /// # Errors
+    /// If it cannot pick from such a pool.
+    fn pick(&mut self, seen: &Seen<'_>, want: usize) -> Result<Vec<usize>>;
+}
+
+/// Lets a strategy pick, in rounds of `per_round`, until `trials` are used up or it has no more. Gives the weighted geometric
+/// mean over the goals of the best GFLOP/s before the first trial and after each.
+///
+/// # Errors
+/// What the strategy returns.
+pub fn simulate(pool: &Pool, strategy: &mut dyn Strategy, trials: usize, per_round: usize) -> Result<Vec<f64>> {
+    let (mut picked, mut best) = (Vec::new(), pool.start.clone());
+    let mut curve = vec![pool.mean(&best)];
+    while picked.len() < trials {
+        let want = per_round.clamp(1, trials - picked.len());
+        let round = strategy.pick(&Seen { pool, picked: &picked, best: &best }, want)?;
+        if round.is_empty() {
+            break;
+        }
+        for at in round {
+            let figures = pool.candidates[at].gflops.iter().zip(&mut best);
+            figures.for_each(|(figure, best)| *best = figure.map_or(*best, |figure| best.max(figure)));
+            picked.push(at);
+            curve.push(pool.mean(&best));
+        }
+    }
+    Ok(curve)
+}

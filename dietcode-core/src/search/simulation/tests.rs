@@ -1,0 +1,109 @@
+//! Pools of made-up records.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::measure::{Failure, Summary};
+use crate::schedule::{Instruction, Trace};
+use crate::search::{Outcome, Record, Shape, Target, Workload};
+use crate::sketch::{Tiled, Traced};
+
+fn shape(m: i64) -> Shape {
+    Shape::from([("M".to_owned(), m)])
+}
+
+/// A trace that decided for a number.
+fn trace(value: i64) -> Traced {
+    let candidates = (1..=1000).collect();
+    let sampled = Instruction::SampleCategorical { into: "u".into(), candidates, weights: vec![1.0; 1000] };
+    Traced { trace: Trace::new([sampled]).with(BTreeMap::from([("u".into(), value)])) }
+}
+
+fn record(value: i64, m: i64, outcome: Outcome) -> Record {
+    let workload = Workload { kernel: "dense".into(), source_hash: "0".into(), shape: Some(shape(m)) };
+    let target = Target::Cpu { cpu: "a".into(), march: "native".into(), compiler: "cc".into() };
+    Record {
+        run: "r".into(),
+        trial: value.unsigned_abs(),
+        ..Record::new(workload, target, trace(value).into(), outcome)
+    }
+}
+
+fn measured(value: i64, m: i64, median: f64) -> Record {
+    let gflops = Summary { median, iqr: 0.0, repeats: 1 };
+    record(value, m, Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cold: false })
+}
+
+fn pool(records: &[Record], instances: &[(Shape, f64)]) -> Pool {
+    Pool::of(&records.iter().collect::<Vec<_>>(), instances).unwrap()
+}
+
+/// The micro-kernel that runs where nothing was tuned, and three traces, one of which failed on its second instance.
+fn records() -> Vec<Record> {
+    let default =
+        Record { schedule: Tiled::default().into(), name: "default".into(), trial: 0, ..measured(0, 64, 5.0) };
+    vec![
+        default,
+        measured(1, 64, 10.0),
+        measured(1, 32, 4.0),
+        measured(2, 64, 20.0),
+        measured(3, 64, 99.0),
+        record(3, 32, Outcome::Failed(Failure::Timeout { seconds: 1.0 })),
+        measured(1, 64, 11.0),
+        measured(1, 7, 1.0),
+    ]
+}
+
+#[test]
+fn a_pool_has_the_last_figures_of_what_never_failed() {
+    let pool = pool(&records(), &[(shape(64), 3.0), (shape(32), 1.0), (shape(999), 1.0)]);
+    let goals: Vec<(&Shape, usize, f64)> = pool.goals.iter().map(|g| (&g.shape, g.threads, g.weight)).collect();
+    assert_eq!(goals, [(&shape(64), 1, 3.0), (&shape(32), 1, 1.0)]);
+    let figures: Vec<&[Option<f64>]> = pool.candidates.iter().map(|c| &*c.gflops).collect();
+    assert_eq!(figures, [&[Some(11.0), Some(4.0)][..], &[Some(20.0), None], &[None, None]]);
+    // The default was not measured at the second instance.
+    assert_eq!(pool.start, [5.0, 4.0]);
+    assert!((pool.mean(&[16.0, 1.0]) - 8.0).abs() < 1e-12, "16^(3/4)");
+    assert!((pool.best() - (20.0f64.powi(3) * 4.0).powf(0.25)).abs() < 1e-9);
+}
+
+#[test]
+fn records_without_traces_are_no_pool() {
+    let records = records();
+    let error = Pool::of(&[&records[0]], &[(shape(64), 1.0)]).unwrap_err();
+    assert!(error.to_string().contains("--strategy random"), "{error}");
+    assert!(Pool::of(&records.iter().collect::<Vec<_>>(), &[(shape(999), 1.0)]).is_err());
+}
+
+#[test]
+fn a_simulation_ends_with_the_trials_or_the_pool() {
+    let records: Vec<Record> = (1..=40).map(|value| measured(value, 64, value as f64)).collect();
+    let pool = pool(&records, &[(shape(64), 1.0)]);
+    for (trials, per_round) in [(10, 3), (10, 64), (40, 7), (1000, 64), (5, 0)] {
+        let curve = simulate(&pool, &mut Random::new(0), trials, per_round).unwrap();
+        assert_eq!(curve.len(), trials.min(40) + 1);
+        assert!(curve.is_sorted() && curve[0] == 1.0, "{curve:?}");
+    }
+    let whole = simulate(&pool, &mut Random::new(0), 40, 8).unwrap();
+    assert!((whole[40] - pool.best()).abs() < 1e-9);
+}
+
+#[test]
+fn random_picks_depend_on_the_seed_only() {
+    let records: Vec<Record> = (1..=400).map(|value| measured(value, 64, value as f64)).collect();
+    let pool = pool(&records, &[(shape(64), 1.0)]);
+    let curve = |seed| simulate(&pool, &mut Random::new(seed), 64, 16).unwrap();
+    assert_eq!(curve(1), curve(1));
+    assert_ne!(curve(1), curve(2));
+}
+
+#[test]
+fn summaries_are_over_seeds() {
+    let curve = |seed: u64, end: f64| Curve { seed, gflops: [vec![1.0; 32], vec![end; 20]].concat() };
+    let simulated = Simulated::of("random", vec![curve(0, 2.0), curve(1, 4.0)]);
+    assert_eq!(simulated.checkpoints.iter().map(|c| c.trials).collect::<Vec<_>>(), [16, 32]);
+    let last = simulated.checkpoints[1];
+    assert_eq!((last.mean, last.min, last.max), (3.0, 2.0, 4.0));
+    assert!((last.deviation - 2.0f64.sqrt()).abs() < 1e-12);
+    assert_eq!(Simulated::of("random", vec![curve(0, 2.0)]).checkpoints[0].deviation, 0.0);
+}

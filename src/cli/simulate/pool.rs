@@ -1,0 +1,55 @@
+//! The pool of a simulation, from files of records and a config.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use dietcode::core::search::simulation::Pool;
+use dietcode::core::search::{Filter, Record, Shape, Target, TargetFilter, scan};
+use dietcode::{Error, Result};
+
+use crate::cli::setup::Setup;
+use crate::cli::tell;
+
+/// The records of the config's kernel on one target.
+pub(super) fn read(files: &[PathBuf], setup: &Setup, target: Option<&str>) -> Result<Pool> {
+    let filter = Filter {
+        kernel: Some(setup.def.name.clone()),
+        source_hash: Some(format!("{:016x}", setup.def.source_hash())),
+        target: target.map(|text| TargetFilter::Like(text.to_owned())),
+        ..Filter::default()
+    };
+    let mut records: Vec<Record> = Vec::new();
+    for path in files {
+        let scanned = scan(path, |record, _| {
+            records.extend(filter.matches(&record).then_some(record));
+            Ok(())
+        })?;
+        scanned.notices(path).iter().for_each(|notice| tell(notice));
+    }
+    check_target(&records, setup)?;
+    Pool::of(&records.iter().collect::<Vec<_>>(), &instances(setup)?)
+}
+
+fn check_target(records: &[Record], setup: &Setup) -> Result<()> {
+    let targets: BTreeSet<&Target> = records.iter().map(|record| &record.target).collect();
+    let name = &setup.def.name;
+    match targets.len() {
+        1 => Ok(()),
+        0 => {
+            Err(Error::input(format!("found no records of `{name}` as its source stands, expected those of a search")))
+        }
+        n => {
+            let machines: Vec<String> = targets.iter().map(|target| format!("{target:?}")).collect();
+            let machines = machines.join("; ");
+            Err(Error::input(format!(
+                "found records of `{name}` on {n} targets, expected one, by --target: {machines}"
+            )))
+        }
+    }
+}
+
+/// The config's instances with their weights.
+fn instances(setup: &Setup) -> Result<Vec<(Shape, f64)>> {
+    let named = |shape: &[i64]| setup.vars.iter().cloned().zip(shape.iter().copied()).collect::<Shape>();
+    Ok(setup.points()?.iter().map(|point| (named(&point.instance.shape), point.weight)).collect())
+}
