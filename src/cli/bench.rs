@@ -1,6 +1,6 @@
 //! `dietcode bench`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dietcode::core::codegen;
@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     threads: Vec<usize>,
     #[command(flatten)]
     blas: BlasArguments,
+    /// Measure what this tuned file of the config would run too, by turns with the others; may be given more than once.
+    #[arg(long, value_name = "FILE")]
+    beside: Vec<PathBuf>,
     /// Measure only this implementation: dietcode, naive, matrixmultiply, or blas; may be given more than once.
     #[arg(long, value_name = "IMPL", value_parser = ["dietcode", "naive", "matrixmultiply", "blas"])]
     only: Vec<String>,
@@ -61,7 +64,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         tell(&format!("warning: measuring the default micro-kernel: {miss}"));
         Winners::default_for(&setup.def, lab.target())
     });
-    let own = dispatched(&lab, &winners)?;
+    let mut own = vec![dispatched(&lab, &winners, PICK.to_owned())?];
+    for path in &arguments.beside {
+        let winners = Winners::load_from(path, &setup.config, &setup.def, lab.target());
+        let winners = winners.map_err(|miss| Error::input(format!("--beside {}: {miss}", path.display())))?;
+        own.push(dispatched(&lab, &winners, beside(path))?);
+    }
     let blas = arguments.blas.find(&mut lab)?;
     let baselines = Baselines::new(&lab, blas)?;
     let mut seen = Vec::new();
@@ -82,16 +90,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn measure<'a>(
     arguments: &Arguments,
     lab: &mut Lab,
-    own: &Contestant,
+    own: &[Contestant],
     baselines: &Baselines,
     points: &'a [Point],
     seen: &mut Vec<(&'a Point, Comparison)>,
 ) -> Result<()> {
     for threads in resolve_threads(&arguments.threads, lab.target().cores) {
         for point in points {
-            let mut contestants = vec![own.clone()];
+            let mut contestants = own.to_vec();
             contestants.extend(baselines.contestants(lab, &point.instance));
-            contestants.retain(|c| wanted(arguments, &c.name));
+            contestants
+                .retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
             if contestants.is_empty() {
                 let why = "there is nobody to measure: no BLAS was found, or the kernel is no matrix product";
                 return Err(Error::new(ErrorKind::Unavailable, why));
@@ -112,7 +121,7 @@ fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
 }
 
 /// The kernel as a program runs it.
-fn dispatched(lab: &Lab, winners: &Winners) -> Result<Contestant> {
+fn dispatched(lab: &Lab, winners: &Winners, name: String) -> Result<Contestant> {
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(lab.def(), tiled, lab.target()));
     let units = units.collect::<Result<Vec<_>>>()?;
     let built = lab.build(&units, &AtomicBool::new(false), |_| ());
@@ -120,7 +129,12 @@ fn dispatched(lab: &Lab, winners: &Winners) -> Result<Contestant> {
         Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", lab.def().name))
     })?;
     let implementation = Implementation::Dispatched { units, decision: winners.decision.clone() };
-    Ok(Contestant { name: PICK.to_owned(), implementation })
+    Ok(Contestant { name, implementation })
+}
+
+/// What a tuned file's micro-kernels are called among the others.
+fn beside(path: &Path) -> String {
+    path.display().to_string()
 }
 
 fn wanted(arguments: &Arguments, name: &str) -> bool {
@@ -146,7 +160,9 @@ fn show(
     let mut report = Report::new(lab.target());
     report.set_peaks(seen.iter().map(|(_, comparison)| comparison));
     let mut legend = Legend::default();
-    let others: Vec<String> = baselines.names().into_iter().filter(|name| wanted(arguments, name)).collect();
+    let files = arguments.beside.iter().map(|path| beside(path));
+    let others: Vec<String> =
+        files.chain(baselines.names().into_iter().filter(|name| wanted(arguments, name))).collect();
     for same in seen.chunk_by(|(_, a), (_, b)| a.threads == b.threads) {
         let lines: Vec<Line<'_>> = same
             .iter()

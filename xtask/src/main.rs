@@ -8,15 +8,19 @@ mod steps;
 mod targets;
 mod toolkit;
 mod tools;
+mod tuning;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask test [--keep-going] [STEP...]
        cargo xtask toolkit
+       cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
 toolkit  prints the path of the CUDA compiler that the checks use, which is installed into target/ where there is none
+tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
+         was ended
 
   --keep-going  run the other steps too when one fails
   --list        print the steps and end
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test(rest),
         ["toolkit"] => toolkit(),
         ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
+        ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS
@@ -82,6 +87,11 @@ fn toolkit() -> ExitCode {
         }
         Err(sentence) => missing_tool(&sentence),
     }
+}
+
+fn failed(sentence: &str) -> ExitCode {
+    eprintln!("{sentence}");
+    ExitCode::from(1)
 }
 
 fn missing_tool(sentence: &str) -> ExitCode {

@@ -1,5 +1,7 @@
 //! The micro-kernels that a kernel is built with, and the way to them: what its tuned file says, if that holds here.
 
+use std::path::Path;
+
 use dietcode_syntax::KernelDef;
 
 use super::{Expected, Miss, Named, Tree, Tuned};
@@ -29,7 +31,14 @@ impl Winners {
     /// # Errors
     /// Why they are not to be used, in one line: there is no file, or it was made for something else, or it is no good.
     pub fn load(config: &Config, def: &KernelDef, target: &CpuTarget) -> Result<Winners, Miss> {
-        let path = config.tuned_path(CPU);
+        Winners::load_from(&config.tuned_path(CPU), config, def, target)
+    }
+
+    /// The winners in any file that was tuned for a config.
+    ///
+    /// # Errors
+    /// As [`Winners::load`].
+    pub fn load_from(path: &Path, config: &Config, def: &KernelDef, target: &CpuTarget) -> Result<Winners, Miss> {
         let shape_vars = Config::shape_vars(def);
         let expected = Expected {
             kernel: &def.name,
@@ -41,12 +50,12 @@ impl Winners {
             features: &cpu_features::names(target.features),
             compiler: Some(&target.compiler),
         };
-        let tuned = Tuned::load(&path, &expected)?;
+        let tuned = Tuned::load(path, &expected)?;
         let mut schedules = Vec::new();
         for Named { name, schedule } in &tuned.micro_kernels {
             if let Some(violation) = schedule.violations_on_cpu(def, target).first() {
                 let why = format!("its micro-kernel {name} is not valid: {violation}");
-                return Err(Miss::unusable(&path, CPU, &why));
+                return Err(Miss::unusable(path, CPU, &why));
             }
             schedules.push(schedule.clone());
         }

@@ -9,8 +9,9 @@
 //! Candidates are taken in the order of their proposal, however fast their compilers are: so the same measurements lead to
 //! the same decisions, and a run that is continued takes the way that it took before.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
+use super::database::Structure;
 use super::proposal::Proposal;
 use super::{Outcome, Phase, Tuning, full, screening};
 use crate::measure::Compiling;
@@ -74,8 +75,16 @@ impl Tuning<'_> {
         Ok(())
     }
 
-    /// Names and structures of what was tried, so that it is not proposed again.
-    pub(super) fn tried(&self) -> BTreeSet<String> {
+    /// The names of what was tried.
+    pub(super) fn tried(&self) -> HashSet<String> {
         self.candidates.iter().map(|c| c.micro_kernel.name()).collect()
+    }
+
+    /// The structures that were tried, or measured or have failed before: nothing of that is proposed.
+    pub(super) fn taken(&self) -> HashSet<Structure> {
+        let mut taken = self.journal.measured();
+        taken.extend(self.journal.failed().1);
+        taken.extend(self.candidates.iter().filter_map(|c| c.structure));
+        taken
     }
 }

@@ -1,6 +1,8 @@
 //! Where proposals come from. What one proposes depends on its seed, on what is on record, and on what was measured.
+mod draw;
 mod enumerate;
 
+pub use draw::drawn;
 pub use enumerate::enumerated;
 
 use super::Tuning;

@@ -1,0 +1,122 @@
+//! Runs that are ended from outside, and continued.
+
+use std::collections::BTreeSet;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::place::{Place, said};
+
+const TRIALS: usize = 6;
+
+/// Numbers that are others each time (or those of `DIETCODE_SEED`); a failure tells where they started.
+struct Chance(u64);
+
+impl Chance {
+    fn new() -> Chance {
+        let given = std::env::var("DIETCODE_SEED").ok().and_then(|seed| seed.parse().ok());
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
+        let seed = given.unwrap_or(now);
+        println!("DIETCODE_SEED={seed}");
+        Chance(seed)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// The names of the candidates on record.
+fn names(records: &[Value]) -> BTreeSet<String> {
+    records.iter().map(|record| record["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn arguments() -> [&'static str; 4] {
+    ["dense.json", "--trials", "6", "--resume"]
+}
+
+/// Lets it work until it has written so many more records and somewhat longer, or is done.
+fn watch(place: &Place, child: &mut Child, more: usize, delay: Duration) -> bool {
+    let (start, before) = (Instant::now(), place.lines().len());
+    while place.lines().len() < before + more {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        assert!(start.elapsed() < Duration::from_secs(300), "nothing is recorded any more");
+        sleep(Duration::from_millis(2));
+    }
+    sleep(delay);
+    child.try_wait().unwrap().is_some()
+}
+
+#[test]
+fn a_killed_run_is_continued_and_nothing_is_lost_or_measured_again() {
+    let moments = if std::env::var_os("DIETCODE_ALL").is_some_and(|all| all == "1") { 20 } else { 5 };
+    let (place, mut chance) = (Place::new(), Chance::new());
+    let mut there: Vec<String> = Vec::new();
+    for _ in 0..moments {
+        let mut child = place.command(&arguments()).spawn().unwrap();
+        let (more, delay) = (chance.below(4) as usize, Duration::from_millis(chance.below(400)));
+        watch(&place, &mut child, more, delay);
+        // SIGKILL: nothing can be finished.
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = place.lines();
+        assert_eq!(now[..there.len()], there[..], "what was flushed stays");
+        there = now;
+    }
+    place.tune(&arguments());
+    let finished = place.lines();
+    assert_eq!(finished[..there.len()], there[..]);
+    assert_eq!(finished.len(), finished.iter().collect::<BTreeSet<_>>().len(), "each record is there once");
+    let records = place.records();
+    assert_eq!(names(&records).len(), TRIALS, "the trials of all parts together");
+    assert!(records.iter().all(|record| record["run"] == records[0]["run"]), "it is one run");
+    let tuned = place.json("dense.cpu.tuned.json");
+
+    let said = place.tune(&arguments());
+    assert!(said.contains(&format!("continuing a run of which {TRIALS} candidates are on record")), "{said}");
+    assert_eq!(place.lines(), finished, "a finished run has nothing left to measure");
+    assert_eq!(place.json("dense.cpu.tuned.json")["kernel"], tuned["kernel"]);
+
+    let unbroken = Place::new();
+    unbroken.tune(&["dense.json", "--trials", "6"]);
+    assert_eq!(names(&unbroken.records()), names(&records), "the same candidates as in one go");
+}
+
+#[test]
+fn an_interrupted_run_finishes_its_batch_and_writes_what_it_has() {
+    let place = Place::new();
+    let mut child = place.command(&["dense.json"]).spawn().unwrap();
+    let done = watch(&place, &mut child, 1, Duration::ZERO);
+    assert!(!done, "it is interrupted at its first record");
+    let process = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let tuned = place.json("dense.cpu.tuned.json");
+    assert_eq!(tuned["instances"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_run_that_differs_is_not_continued() {
+    let place = Place::new();
+    place.tune(&["dense.json", "--trials", "1"]);
+    for other in [["--seed", "8"], ["--wkl", "T=3"]] {
+        let said = place.tune(&[&["dense.json", "--trials", "1", "--resume"], &other[..]].concat());
+        assert!(said.contains("no run with this config"), "{said}");
+    }
+    let runs: BTreeSet<String> = place.records().iter().map(|record| record["run"].to_string()).collect();
+    assert_eq!(runs.len(), 3);
+}
+
+#[test]
+fn a_search_that_is_near_enough_to_the_roofline_ends() {
+    let place = Place::new();
+    let said = place.tune(&["dense.json", "--until", "0.0001"]);
+    assert!(said.contains("% of the roofline"), "{said}");
+    assert_eq!(names(&place.records()).len(), 1, "the default micro-kernel reaches a ten thousandth");
+}

@@ -1,0 +1,5 @@
+//! `dietcode tune` from its beginning to its end, and when it is ended before: real compilers, real measurements.
+mod ended;
+mod place;
+mod several;
+mod strategies;

@@ -1,0 +1,106 @@
+//! The runs of the command, each of which leaves its files in the folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Options;
+use crate::steps::root;
+
+/// A run that is done.
+pub(super) struct Run {
+    /// The instance, or what all were tuned by.
+    pub(super) name: String,
+    /// What it found.
+    pub(super) tuned: PathBuf,
+    /// How long the search took.
+    pub(super) seconds: f64,
+}
+
+/// Starts runs.
+pub(super) struct Runs<'a> {
+    options: &'a Options,
+    program: PathBuf,
+}
+
+impl<'a> Runs<'a> {
+    /// Builds the command as users have it.
+    pub(super) fn new(options: &'a Options) -> Result<Runs<'a>, String> {
+        let build = ["build", "--release", "--package", "dietcode", "--bin", "dietcode"];
+        succeed(Command::new("cargo").args(build).current_dir(root()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+        Ok(Runs { options, program: target.join("release/dietcode") })
+    }
+
+    /// Tunes, unless that is done.
+    pub(super) fn tune(&self, name: &str, arguments: &[&str]) -> Result<Run, String> {
+        let file = |extension: &str| self.options.folder.join(format!("{name}.{extension}"));
+        let [tuned, records, report] = ["tuned.json", "records.jsonl", "json"].map(file);
+        if !report.exists() {
+            drop(fs::remove_file(&records));
+            let unfinished = file("part");
+            let mut command = self.command("tune");
+            command.args(["--seed", &self.options.seed]).args(arguments);
+            command.arg("--records").arg(&records).arg("--output").arg(&tuned).arg("--json").arg(&unfinished);
+            succeed(&mut command)?;
+            fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
+        }
+        let seconds = read(&report)?["search"]["seconds"].as_f64();
+        let seconds = seconds.ok_or_else(|| format!("{}: it says nothing of seconds", report.display()))?;
+        Ok(Run { name: name.to_owned(), tuned, seconds })
+    }
+
+    /// The config's instances, as `--wkl` takes them.
+    pub(super) fn instances(&self) -> Result<Vec<String>, String> {
+        let config = read(&self.options.config)?;
+        let instances = config["wkl_insts"].as_array().cloned().unwrap_or_default();
+        Ok(instances.iter().filter_map(Value::as_object).map(wkl_text).collect())
+    }
+
+    /// Measures what was found by turns: rows as `dietcode bench` writes them.
+    pub(super) fn compare(&self, enumerated: &Run, joint: &Run, single: &[Run]) -> Result<Vec<Value>, String> {
+        let mut rows = Vec::new();
+        for run in single {
+            let report = self.options.folder.join(format!("{}.compared.json", run.name));
+            if !report.exists() {
+                let unfinished = report.with_extension("part");
+                let mut command = self.command("bench");
+                command.args(["--only", "blas", "--wkl", &run.name]);
+                for found in [enumerated, joint, run] {
+                    command.arg("--beside").arg(&found.tuned);
+                }
+                succeed(command.arg("--json").arg(&unfinished))?;
+                fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
+            }
+            rows.extend(read(&report)?["rows"].as_array().cloned().unwrap_or_default());
+        }
+        Ok(rows)
+    }
+
+    fn command(&self, subcommand: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg(subcommand).arg(&self.options.config);
+        command
+    }
+}
+
+/// `T=5`, or `B=2,T=5`: as the command writes an instance.
+pub(super) fn wkl_text(wkl: &serde_json::Map<String, Value>) -> String {
+    wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    println!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?} ended with {status}")),
+        Err(error) => Err(format!("{command:?} could not be started: {error}")),
+    }
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
