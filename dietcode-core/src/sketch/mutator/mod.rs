@@ -98,7 +98,8 @@ fn mutate(bounded: &Bounded, trace: &Trace, rng: &mut StdRng) -> Option<Trace> {
 fn carried_out(bounded: &Bounded, values: &[i64], step: &Move) -> Option<Vec<i64>> {
     let mut new = values.to_vec();
     for (var, value) in step {
-        bounded.outline.vars[*var].admits(*value).then(|| new[*var] = *value)?;
+        let free = *value == values[*var] || !bounded.is_fixed(*var);
+        (free && bounded.outline.vars[*var].admits(*value)).then(|| new[*var] = *value)?;
     }
     (new != values && bounded.holds(&new)).then_some(new)
 }

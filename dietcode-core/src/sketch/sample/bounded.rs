@@ -20,6 +20,8 @@ use crate::{Error, Result};
 pub(crate) struct Bounded {
     pub(crate) outline: Outline,
     limits: Vec<Limit>,
+    /// What the sketch itself decides, as a user's own may; the others have their least.
+    start: Assignment,
 }
 
 /// Values for all variables of a sketch, in the order of their declaration; the open ones have their least.
@@ -44,14 +46,20 @@ impl Bounded {
     pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Bounded> {
         let outline = Outline::of(space, sketch)?;
         let limits = limits(&outline, &space.bounds);
-        let bounded = Bounded { outline, limits };
-        match bounded.broken(&bounded.least().values) {
-            None => Ok(bounded),
-            Some(why) => {
-                let sketch = &bounded.outline.sketch;
-                Err(Error::input(format!("a sketch of `{}` has no schedule here: {why}\n{sketch}", space.def.name)))
-            }
+        let values: Vec<i64> = outline.vars.iter().map(|var| var.least()).collect();
+        let start = Assignment { decided: vec![false; values.len()], values };
+        let mut bounded = Bounded { outline, limits, start };
+        if let Some(why) = bounded.broken(&bounded.start.values) {
+            let sketch = &bounded.outline.sketch;
+            return Err(Error::input(format!(
+                "a sketch of `{}` has no schedule here: {why}\n{sketch}",
+                space.def.name
+            )));
         }
+        if let Some(own) = space.sketches.iter().find(|own| bounded.is_of(own)) {
+            bounded.start = bounded.decided(bounded.start.clone(), &own.decisions)?;
+        }
+        Ok(bounded)
     }
 
     /// Whether a trace has this sketch's instructions.
@@ -60,10 +68,9 @@ impl Bounded {
         Arc::ptr_eq(own, &trace.instructions) || *own == trace.instructions
     }
 
-    /// All variables open.
-    pub(crate) fn least(&self) -> Assignment {
-        let values: Vec<i64> = self.outline.vars.iter().map(|var| var.least()).collect();
-        Assignment { decided: vec![false; values.len()], values }
+    /// Whether the sketch itself decides a variable.
+    pub(crate) fn is_fixed(&self, var: usize) -> bool {
+        self.start.decided[var]
     }
 
     /// Whether values keep all limits.
@@ -110,7 +117,7 @@ impl Bounded {
 
     /// All decisions drawn.
     pub(crate) fn sample(&self, rng: &mut StdRng) -> Trace {
-        self.draw(self.least(), rng)
+        self.draw(self.start.clone(), rng)
     }
 
     /// The open decisions drawn.
@@ -118,11 +125,15 @@ impl Bounded {
     /// # Errors
     /// As [`Space::complete`].
     pub(crate) fn complete(&self, decisions: &BTreeMap<Name, i64>, rng: &mut StdRng) -> Result<Trace> {
+        Ok(self.draw(self.decided(self.start.clone(), decisions)?, rng))
+    }
+
+    /// Decides variables by name, each possible with those before it.
+    fn decided(&self, mut assignment: Assignment, decisions: &BTreeMap<Name, i64>) -> Result<Assignment> {
         let unknown = decisions.keys().find(|name| !self.outline.vars.iter().any(|var| var.name == **name));
         if let Some(name) = unknown {
             return Err(Error::input(format!("the trace decides `{name}`, which it does not sample")));
         }
-        let mut assignment = self.least();
         for (at, var) in self.outline.vars.iter().enumerate() {
             let Some(&value) = decisions.get(&var.name) else { continue };
             if !var.admits(value) {
@@ -133,7 +144,7 @@ impl Bounded {
                 return Err(Error::input(format!("`{}` = {value} has no schedule here: {why}", var.name)));
             }
         }
-        Ok(self.draw(assignment, rng))
+        Ok(assignment)
     }
 
     /// Choices of structure first, since they say how much tiles may take.

@@ -13,20 +13,11 @@
 
 use dietcode_syntax::Role;
 
-use super::variable::{Axis, Domain, Var, variables};
+use super::variable::{Axis, Domain, Product, Var, variables};
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, affine};
-use crate::schedule::{
-    CacheRead, Instruction, Level, Part, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace,
-};
+use crate::schedule::{CacheRead, Instruction, Level, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace};
 use crate::sketch::Space;
-
-/// A [`Size`] with variables by number.
-#[derive(Clone, Debug)]
-pub(crate) struct Product {
-    pub(crate) constant: i64,
-    pub(crate) vars: Vec<usize>,
-}
 
 /// What one split or fusion does to numbers of iterations, by the slots that hold them.
 #[derive(Debug)]
@@ -185,14 +176,7 @@ impl Reader<'_> {
     }
 
     fn product(&self, size: &Size) -> Product {
-        let mut product = Product { constant: 1, vars: Vec::new() };
-        for part in &size.0 {
-            match part {
-                Part::Int(value) => product.constant = product.constant.saturating_mul(*value),
-                Part::Var(name) => product.vars.extend(self.var(name)),
-            }
-        }
-        product
+        Product::of(size, self.vars)
     }
 
     fn start(&self) -> Vec<i64> {

@@ -5,7 +5,8 @@
 
 use dietcode_syntax::Role;
 
-use super::outline::{Depth, Link, Outline, Product, Read, Stage, UNBOUNDED};
+use super::outline::{Depth, Link, Outline, Read, Stage, UNBOUNDED};
+use super::variable::Product;
 use crate::ir::ForKind;
 use crate::schedule::{Pipeline, Staging};
 
@@ -50,7 +51,7 @@ impl<'a> Point<'a> {
 
     /// The value of a product.
     pub(crate) fn size(&self, product: &Product) -> i64 {
-        product.vars.iter().fold(product.constant, |size, var| size.saturating_mul(self.values[*var]))
+        product.value(self.values)
     }
 
     /// How many loops stand around a stage.

@@ -229,6 +229,23 @@ fn what_is_decided_stays() {
 }
 
 #[test]
+fn what_a_sketch_decides_is_kept() {
+    let mut space = on_cpu(avx512(), &BERT);
+    let own = [("i_register".into(), 5), ("j_lanes".into(), 8)];
+    space.sketches = vec![space.sketches[0].with(own.clone().into())];
+    let sampler = space.sampler().expect("a sketch has a draw");
+    let mut rng = StdRng::seed_from_u64(10);
+    let mut trace = sampler.sample(&mut rng);
+    for _ in 0..100 {
+        assert!(own.iter().all(|(name, value)| trace.decisions[name] == *value), "{trace}");
+        trace = sampler.mutate(&trace, &mut rng).expect("others are free");
+    }
+    space.sketches = vec![space.sketches[0].with([("i_register".into(), 50)].into())];
+    let error = space.sampler().err().expect("it is beyond the registers").to_string();
+    assert!(error.contains("`i_register` = 50"), "{error}");
+}
+
+#[test]
 fn impossible_decisions_are_told() {
     let space = on_cpu(avx512(), &BERT);
     let mut rng = StdRng::seed_from_u64(5);

@@ -62,13 +62,12 @@ fn choose(
     mut found: Vec<Vec<i64>>,
     perfect: &[bool],
 ) -> Option<Vec<i64>> {
-    let rest = |factors: &Vec<i64>| {
-        open.iter().zip(factors).any(|(var, factor)| {
-            let axis = bounded.outline.axis_of(*var);
-            perfect[axis] && bounded.outline.axes[axis].shared % (factor * bounded.outline.axes[axis].grain) != 0
-        })
+    let leaves_a_rest = |(var, factor): (&usize, &i64)| {
+        let axis = bounded.outline.axis_of(*var);
+        let tile = bounded.outline.axes[axis].grain.value(&assignment.values).saturating_mul(*factor);
+        perfect[axis] && bounded.outline.axes[axis].shared % tile != 0
     };
-    found.sort_by_cached_key(rest);
+    found.sort_by_cached_key(|factors| open.iter().zip(factors).any(leaves_a_rest));
     found.into_iter().find(|factors| {
         let mut values = assignment.values.clone();
         open.iter().zip(factors).for_each(|(var, factor)| values[*var] = *factor);

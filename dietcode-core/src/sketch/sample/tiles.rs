@@ -55,7 +55,8 @@ pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, rng: &mut Std
 /// The sizes of a factor with which the tile, as far as it is decided, divides the extents; none: no size does.
 pub(super) fn perfect_sizes(axis: &Axis, assignment: &Assignment, var: usize) -> Option<Vec<i64>> {
     let others = axis.vars.iter().filter(|other| **other != var);
-    let tile = others.fold(axis.grain, |tile, other| tile.saturating_mul(assignment.values[*other]));
+    let tile =
+        others.fold(axis.grain.value(&assignment.values), |tile, other| tile.saturating_mul(assignment.values[*other]));
     (axis.shared % tile == 0).then(|| divisors(axis.shared / tile))
 }
 

@@ -1,7 +1,7 @@
 //! The variables of a sketch, the values that they may take, and the axes whose tiles they are.
 
 use crate::ir::Name;
-use crate::schedule::{self, Instruction, Level, Part, Trace};
+use crate::schedule::{self, Instruction, Level, Part, Size, Trace};
 use crate::sketch::Bounds;
 use crate::{Error, Result};
 
@@ -21,6 +21,32 @@ pub(crate) enum Domain {
     Number { candidates: Vec<i64>, weights: Vec<f64> },
     /// The position of a place among so many, outermost first.
     Place { count: usize },
+}
+
+/// A [`Size`] with variables by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Product {
+    pub(crate) constant: i64,
+    pub(crate) vars: Vec<usize>,
+}
+
+impl Product {
+    /// The product as a trace names it.
+    pub(crate) fn of(size: &Size, vars: &[Var]) -> Product {
+        let mut product = Product { constant: 1, vars: Vec::new() };
+        for part in &size.0 {
+            match part {
+                Part::Int(value) => product.constant = product.constant.saturating_mul(*value),
+                Part::Var(name) => product.vars.extend(vars.iter().position(|var| var.name == *name)),
+            }
+        }
+        product
+    }
+
+    /// Its value.
+    pub(crate) fn value(&self, values: &[i64]) -> i64 {
+        self.vars.iter().fold(self.constant, |product, var| product.saturating_mul(values[*var]))
+    }
 }
 
 /// The lanes that vectors have.
@@ -77,8 +103,8 @@ pub(crate) struct Axis {
     pub(crate) most: i64,
     /// What divides the extents of all instances.
     pub(crate) shared: i64,
-    /// The part of a tile that no variable decides, such as the rows of a matrix instruction.
-    pub(crate) grain: i64,
+    /// The part of a tile that no factor decides: the rows of a matrix instruction, a number that is drawn for itself.
+    pub(crate) grain: Product,
 }
 
 impl Axis {
@@ -108,7 +134,7 @@ pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Ve
             Instruction::SampleTiles(tiles) => {
                 for tile in tiles {
                     let factors = vars.len()..vars.len() + tile.factors.len();
-                    axes.push(axis(sketch, bounds, tile, factors.collect())?);
+                    axes.push(axis(bounds, tile, factors.collect())?);
                     let axis = axes.len() - 1;
                     let factor = |f: &schedule::Factor| (f.var.clone(), Domain::Factor { axis, level: f.level });
                     vars.extend(tile.factors.iter().map(factor).map(|(name, domain)| Var { name, domain }));
@@ -126,10 +152,23 @@ pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Ve
             _ => {}
         }
     }
+    axes.iter_mut().for_each(|axis| axis.grain = grain(sketch, &vars, axis));
     match (1..vars.len()).find(|&n| vars[..n].iter().any(|var: &Var| var.name == vars[n].name)) {
         Some(n) => Err(Error::input(format!("the sketch samples `{}` twice:\n{sketch}", vars[n].name))),
         None => Ok((vars, axes)),
     }
+}
+
+/// The first split of an axis has all of its tile below.
+fn grain(sketch: &Trace, vars: &[Var], axis: &Axis) -> Product {
+    let first = sketch.instructions.iter().find_map(|instruction| match instruction {
+        Instruction::Split { parent, factor, .. } if *parent == axis.name => Some(Product::of(factor, vars)),
+        _ => None,
+    });
+    let mut grain = first.unwrap_or(Product { constant: 1, vars: Vec::new() });
+    grain.vars.retain(|var| vars[*var].level().is_none());
+    grain.constant = grain.constant.max(1);
+    grain
 }
 
 fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
@@ -139,22 +178,14 @@ fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
     Err(Error::input(format!("the sketch samples `{name}` from no candidates, or from some without a weight each")))
 }
 
-fn axis(sketch: &Trace, bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis> {
+fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis> {
     let name = tile.name.clone();
     let extents = bounds.extents.get(&name).filter(|extents| extents.iter().all(|extent| *extent > 0));
     let most = extents.and_then(|extents| extents.iter().max().copied()).ok_or_else(|| {
         Error::input(format!("the sketch has tiles along `{name}`, whose extents at the instances are not known"))
     })?;
     let shared = extents.into_iter().flatten().fold(0, |shared, extent| gcd(shared, *extent));
-    // The first split of an axis has all of its tile below.
-    let grain = sketch.instructions.iter().find_map(|instruction| match instruction {
-        Instruction::Split { parent, factor, .. } if *parent == name => {
-            let constants = factor.0.iter().map(|part| if let Part::Int(value) = part { *value } else { 1 });
-            Some(constants.fold(1, i64::saturating_mul))
-        }
-        _ => None,
-    });
-    Ok(Axis { name, vars, most, shared, grain: grain.unwrap_or(1).max(1) })
+    Ok(Axis { name, vars, most, shared, grain: Product { constant: 1, vars: Vec::new() } })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {

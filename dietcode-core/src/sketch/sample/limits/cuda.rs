@@ -40,9 +40,10 @@ pub(super) fn limits(outline: &Outline, device: &DeviceLimits) -> Vec<Limit> {
         limits.push(Limit::new("blocks that share a sum", i64::from(device.multiprocessors), product));
     }
     limits.extend(outline.axes.iter().map(|axis| {
-        let (vars, grain) = (axis.vars.clone(), axis.grain);
-        let product =
-            move |point: &Point<'_>| vars.iter().fold(grain, |all, var| all.saturating_mul(point.values[*var]));
+        let (vars, grain) = (axis.vars.clone(), axis.grain.clone());
+        let product = move |point: &Point<'_>| {
+            vars.iter().fold(point.size(&grain), |all, var| all.saturating_mul(point.values[*var]))
+        };
         Limit::new(format!("elements behind the end of `{}`", axis.name), MOST_OVERHANG, product)
     }));
     limits

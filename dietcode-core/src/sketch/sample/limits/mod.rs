@@ -50,9 +50,9 @@ pub(crate) fn limits(outline: &Outline, bounds: &Bounds) -> Vec<Limit> {
 fn extent(outline: &Outline, axis: &Axis) -> Limit {
     let is_lanes = |var: &usize| outline.vars[*var].level() == Some(Level::Lanes);
     let (lanes, factors): (Vec<usize>, Vec<usize>) = axis.vars.iter().copied().partition(is_lanes);
-    let grain = axis.grain;
+    let grain = axis.grain.clone();
     Limit::new(format!("elements of the tile along `{}`", axis.name), axis.most, move |point| {
         let product = |vars: &[usize], of: i64| vars.iter().fold(of, |all, var| all.saturating_mul(point.values[*var]));
-        (product(&factors, 1) - 1).saturating_mul(product(&lanes, grain)).saturating_add(1)
+        (product(&factors, 1) - 1).saturating_mul(product(&lanes, grain.value(point.values))).saturating_add(1)
     })
 }
