@@ -4,6 +4,7 @@
 mod blocked;
 mod cpu;
 mod cuda;
+mod evolution;
 mod expansion;
 mod expression;
 mod family;
@@ -25,6 +26,7 @@ use dietcode_syntax::Affine;
 pub use blocked::BlockedGenerator;
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
+pub use evolution::{Evolution, Scheduling, Strategy};
 pub use expansion::{Expansion, Removed};
 pub use family::{
     FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator, Refused,

@@ -1,5 +1,6 @@
 //! `search`: how long, how many, from which seed, at how many threads.
 
+use super::evolution::{Evolution, Scheduling, Strategy, read_strategy};
 use super::reader::{MAX_INTEGER, Node};
 use crate::Result;
 
@@ -19,17 +20,33 @@ pub struct Search {
     pub threads: Vec<i64>,
     /// How far below its best micro-kernel an instance may be, as a fraction, for the set to be smaller.
     pub tolerance: f64,
+    /// Where candidates come from.
+    pub strategy: Strategy,
+    /// How an evolution goes.
+    pub evolution: Evolution,
+    /// How rounds are shared out among the kernels of a run.
+    pub scheduler: Scheduling,
 }
 
 impl Default for Search {
     fn default() -> Search {
-        Search { seconds: 75.0, trials: None, seed: 0, threads: vec![1, 0], tolerance: 0.02 }
+        Search {
+            seconds: 75.0,
+            trials: None,
+            seed: 0,
+            threads: vec![1, 0],
+            tolerance: 0.02,
+            strategy: Strategy::default(),
+            evolution: Evolution::default(),
+            scheduler: Scheduling::default(),
+        }
     }
 }
 
 impl Search {
     pub(super) fn read(node: &Node<'_>) -> Result<Search> {
-        let object = node.object(&["seconds", "trials", "seed", "threads", "tolerance"])?;
+        let object =
+            node.object(&["seconds", "trials", "seed", "threads", "tolerance", "strategy", "evolution", "scheduler"])?;
         let mut search = Search::default();
         if let Some(seconds) = object.get("seconds") {
             let expected = format!("a number greater than 0, at most {MAX_SECONDS}");
@@ -47,6 +64,15 @@ impl Search {
         }
         if let Some(tolerance) = object.get("tolerance") {
             search.tolerance = tolerance.number("a number from 0 to less than 1", |t| (0.0..1.0).contains(&t))?;
+        }
+        if let Some(strategy) = object.get("strategy") {
+            search.strategy = read_strategy(&strategy)?;
+        }
+        if let Some(evolution) = object.get("evolution") {
+            search.evolution = Evolution::read(&evolution)?;
+        }
+        if let Some(scheduler) = object.get("scheduler") {
+            search.scheduler = Scheduling::read(&scheduler)?;
         }
         Ok(search)
     }

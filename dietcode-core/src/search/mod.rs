@@ -17,6 +17,7 @@ mod candidate;
 mod cuda;
 mod database;
 mod event;
+mod evolution;
 mod finals;
 mod full;
 mod journal;
@@ -24,6 +25,7 @@ mod point;
 mod proposal;
 mod roofline;
 mod round;
+mod scheduler;
 mod screening;
 pub mod simulation;
 mod space;
@@ -39,11 +41,13 @@ pub use database::{
     Database, FORMAT, Filter, Known, Outcome, Pruned, Ranked, Record, Replay, Scanned, Shape, Structure, Target,
     TargetFilter, United, Workload, new_run, prune, scan, unite,
 };
+pub use evolution::Objective;
 pub use event::{Event, Phase, Status};
 pub use journal::{Identity, Journal};
 pub use point::Point;
 pub use proposal::Proposal;
 pub use roofline::Roofline;
+pub use scheduler::TaskScheduler;
 pub use space::Space;
 pub use task::Task;
 pub use tuning::Tuning;

@@ -40,6 +40,22 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:25:91: key `search.tolerance`: found null, expected a number from 0 to less than 1"
     );
     assert_eq!(
+        error("\"random\"", "\"greedy\""),
+        "c.json:26:17: key `search.strategy`: found the string \"greedy\", expected one of \"evolution\", \"random\", \"enumerate\""
+    );
+    assert_eq!(
+        error("\"population\": 256", "\"population\": 0"),
+        "c.json:26:56: key `search.evolution.population`: found 0, expected a whole number from 1 to 65536"
+    );
+    assert_eq!(
+        error("\"mutation\": 0.5", "\"mutation\": 1.5"),
+        "c.json:26:73: key `search.evolution.mutation`: found 1.5, expected a number from 0 to 1"
+    );
+    assert_eq!(
+        error("\"window\": 5", "\"windows\": 5"),
+        "c.json:26:107: key `search.scheduler.windows`: found an unknown key, expected one of alpha, beta, window, epsilon; did you mean `window`?"
+    );
+    assert_eq!(
         error("768", "0"),
         "c.json:5:32: key `shape.K`: found 0, expected a whole number from 1 to 2147483648 or an expression such as \"16*T\""
     );
@@ -57,7 +73,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
 fn keys() {
     assert_eq!(
         error("\"seconds\"", "\"second\""),
-        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance; did you mean `seconds`?"
+        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, evolution, scheduler; did you mean `seconds`?"
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),

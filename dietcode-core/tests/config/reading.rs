@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::config::{Config, Search, WklInst};
+use dietcode_core::config::{Config, Evolution, Scheduling, Search, Strategy, WklInst};
 
 use crate::{FULL, SMALL};
 
@@ -24,7 +24,16 @@ fn all_keys() {
     assert_eq!(config.wkl_insts, [wkl("T=5,B=1"), wkl("T=24,B=2")]);
     assert_eq!(config.weights, [1.0, 2.5]);
     assert_eq!((config.cpu.march.as_str(), config.cpu.generators.len()), ("x86-64-v3", 2));
-    let search = Search { seconds: 1.5, trials: Some(20), seed: 7, threads: vec![1, 2, 0], tolerance: 0.0 };
+    let search = Search {
+        seconds: 1.5,
+        trials: Some(20),
+        seed: 7,
+        threads: vec![1, 2, 0],
+        tolerance: 0.0,
+        strategy: Strategy::Random,
+        evolution: Evolution { population: 256, mutation: 0.5, ..Evolution::default() },
+        scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
+    };
     assert_eq!(config.search, search);
     assert_eq!(config.tuned_path("cpu"), PathBuf::from("configs/full.cpu.tuned.json"));
 }

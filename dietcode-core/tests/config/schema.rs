@@ -106,6 +106,12 @@ fn bad_configs() {
         ("[1, 2, 0]", "[]"),
         ("[1, 2, 0]", "[1025]"),
         ("\"tolerance\": 0", "\"tolerance\": 1"),
+        ("\"random\"", "\"greedy\""),
+        ("\"population\": 256", "\"population\": 0"),
+        ("\"population\": 256", "\"populations\": 1"),
+        ("\"mutation\": 0.5", "\"mutation\": 1.5"),
+        ("\"beta\": 1.5", "\"beta\": 0"),
+        ("\"window\": 5", "\"window\": 0.5"),
     ];
     let validator = validator();
     for (from, to) in replacements {

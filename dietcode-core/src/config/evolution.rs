@@ -1,0 +1,161 @@
+//! `search.evolution`, `search.scheduler`, `search.strategy`: how candidates are chosen.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use super::reader::Node;
+use crate::Result;
+
+/// Where candidates come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Evolution of the whole space, guided by a cost model.
+    #[default]
+    Evolution,
+    /// Random draws of the whole space.
+    Random,
+    /// What the config's generators list.
+    Enumerate,
+}
+
+impl Strategy {
+    /// All of them.
+    pub const ALL: [Strategy; 3] = [Strategy::Evolution, Strategy::Random, Strategy::Enumerate];
+
+    /// Its name in configs and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Evolution => "evolution",
+            Strategy::Random => "random",
+            Strategy::Enumerate => "enumerate",
+        }
+    }
+}
+
+impl Display for Strategy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Strategy, String> {
+        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
+        found.ok_or_else(|| format!("found `{text}`, expected {EXPECTED}"))
+    }
+}
+
+const EXPECTED: &str = "evolution, random or enumerate";
+
+/// How an evolution goes; the defaults are those of TVM's MetaSchedule (`EvolutionarySearch`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evolution {
+    /// Candidates of a generation.
+    pub population: usize,
+    /// The share of the first one that is taken from the best on record.
+    pub from_database: f64,
+    /// Generations after the first.
+    pub generations: usize,
+    /// How likely a child is a mutant of one parent; else it is a mixture of two.
+    pub mutation: f64,
+    /// How often a draw or a child that cannot be carried out is made anew.
+    pub retries: usize,
+    /// The share of a round that is picked at random.
+    pub epsilon: f64,
+    /// Candidates that are measured in a round.
+    pub per_round: usize,
+}
+
+impl Default for Evolution {
+    fn default() -> Evolution {
+        Evolution {
+            population: 512,
+            from_database: 0.2,
+            generations: 4,
+            mutation: 0.85,
+            retries: 10,
+            epsilon: 0.05,
+            per_round: 64,
+        }
+    }
+}
+
+impl Evolution {
+    pub(super) fn read(node: &Node<'_>) -> Result<Evolution> {
+        let keys = ["population", "from_database", "generations", "mutation", "retries", "epsilon", "per_round"];
+        let object = node.object(&keys)?;
+        let mut read = Evolution::default();
+        let numbers = [
+            ("population", 1..=65_536, &mut read.population),
+            ("generations", 0..=1_000, &mut read.generations),
+            ("retries", 1..=1_000, &mut read.retries),
+            ("per_round", 1..=65_536, &mut read.per_round),
+        ];
+        for (key, range, into) in numbers {
+            if let Some(node) = object.get(key) {
+                *into = usize::try_from(node.integer(range)?).unwrap_or(usize::MAX);
+            }
+        }
+        let shares = [
+            ("from_database", &mut read.from_database),
+            ("mutation", &mut read.mutation),
+            ("epsilon", &mut read.epsilon),
+        ];
+        for (key, into) in shares {
+            if let Some(node) = object.get(key) {
+                *into = share(&node)?;
+            }
+        }
+        Ok(read)
+    }
+}
+
+/// How rounds are shared out among the kernels of a run; the defaults are those of Ansor's task scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheduling {
+    /// How much what a kernel gained lately counts, against what it may gain at the most.
+    pub alpha: f64,
+    /// How much faster than the best of the others a kernel is not expected to become, in operations per second: a factor.
+    pub beta: f64,
+    /// The rounds that count as lately.
+    pub window: usize,
+    /// The share of the rounds that a random kernel gets.
+    pub epsilon: f64,
+}
+
+impl Default for Scheduling {
+    fn default() -> Scheduling {
+        Scheduling { alpha: 0.2, beta: 2.0, window: 3, epsilon: 0.05 }
+    }
+}
+
+impl Scheduling {
+    pub(super) fn read(node: &Node<'_>) -> Result<Scheduling> {
+        let object = node.object(&["alpha", "beta", "window", "epsilon"])?;
+        let mut read = Scheduling::default();
+        for (key, into) in [("alpha", &mut read.alpha), ("epsilon", &mut read.epsilon)] {
+            if let Some(node) = object.get(key) {
+                *into = share(&node)?;
+            }
+        }
+        if let Some(node) = object.get("beta") {
+            read.beta = node.number("a number greater than 0", |beta| beta > 0.0)?;
+        }
+        if let Some(node) = object.get("window") {
+            read.window = usize::try_from(node.integer(1..=1_000)?).unwrap_or(1);
+        }
+        Ok(read)
+    }
+}
+
+pub(super) fn read_strategy(node: &Node<'_>) -> Result<Strategy> {
+    let quoted = Strategy::ALL.map(|strategy| format!("\"{strategy}\"")).join(", ");
+    let expected = format!("one of {quoted}");
+    node.string(&expected)?.parse().map_err(|_| node.expected(&expected))
+}
+
+fn share(node: &Node<'_>) -> Result<f64> {
+    node.number("a number from 0 to 1", |share| (0.0..=1.0).contains(&share))
+}

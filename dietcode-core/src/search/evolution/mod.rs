@@ -1,0 +1,148 @@
+//! Evolution of a space's traces, guided by a cost model.
+//!
+//! ```text
+//! best on record, random draws ──► generation 0 ──► … ──► generation n
+//!                                       │   children of parents that are chosen by what they gain:
+//!                                       │   mutants, and mixtures of two
+//!                                       ▼
+//!                   all of them, each structure once, but what was measured ──► picks of the round
+//! ```
+//!
+//! Source: `EvolutionarySearch` of TVM's MetaSchedule (`src/meta_schedule/search_strategy/evolutionary_search.cc`), with a
+//! fitness over the instances of a dynamic shape (DietCode, MLSys 2022).
+mod objective;
+mod pick;
+mod population;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use self::objective::Goal;
+use self::population::{Hash, Member, Nursery, distinct};
+use crate::Result;
+use crate::config::Evolution;
+use crate::cost_model::CostModel;
+use crate::sketch::{Applied, Sampler, Space};
+
+pub use self::objective::Objective;
+
+/// The stages of random choices: the picks, the draws, then the generations.
+const PICKS: u64 = 0;
+const DRAWS: u64 = 1;
+const GENERATIONS: u64 = 2;
+
+impl Evolution {
+    /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
+    /// `known` are the best that were measured, the best first; what is in `taken` was measured or has failed, and is not
+    /// returned. The same for a seed on any number of threads.
+    ///
+    /// # Errors
+    /// A space in which nothing can be drawn: which limit says so.
+    #[allow(clippy::too_many_arguments, reason = "each is one thing that decides what comes out")]
+    pub fn search(
+        &self,
+        space: &Space,
+        model: &dyn CostModel,
+        known: &[Applied],
+        taken: &HashSet<Hash>,
+        objective: &Objective,
+        seed: u64,
+        want: usize,
+    ) -> Result<Vec<Applied>> {
+        let sampler = space.sampler()?;
+        let nursery = Nursery { space, model, objective, seed };
+        let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
+        let known = nursery.members(&known[..parents]);
+        let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
+        let drawn = self.drawn(&nursery, &sampler, self.population - parents.min(self.population));
+        let mut all = distinct(drawn, &mut seen);
+        let mut generation: Vec<Member> = known.iter().chain(&all).cloned().collect();
+        for number in 0..self.generations {
+            let goal = goal(objective, &known, &all);
+            let children = self.children(&nursery, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
+            let children = distinct(children, &mut seen);
+            generation = survivors(generation, &children, &goal, self.population);
+            all.extend(children);
+        }
+        all.retain(|member| !taken.contains(&member.hash));
+        let random = (want as f64 * self.epsilon).round() as usize;
+        let goal = goal(objective, &known, &all);
+        let picked = pick::pick(&all, &goal, want, random, &mut nursery.rng(PICKS, 0));
+        picked.into_iter().map(|at| space.apply(&all[at].trace)).collect()
+    }
+
+    /// At most `want` random candidates that were not taken: what a search is worth without evolution and without a model.
+    ///
+    /// # Errors
+    /// As [`Evolution::search`].
+    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Applied>> {
+        let sampler = space.sampler()?;
+        let model = crate::cost_model::Random { seed };
+        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
+        let nursery = Nursery { space, model: &model, objective: &objective, seed };
+        let (mut seen, mut found) = (taken.clone(), Vec::new());
+        for attempt in 0..self.retries as u64 {
+            let left = want.saturating_sub(found.len());
+            let drawn = nursery.raise(DRAWS + attempt, left, |_, rng| self.draw(&nursery, &sampler, rng));
+            found.extend(distinct(drawn, &mut seen));
+        }
+        found.iter().map(|member| space.apply(&member.trace)).collect()
+    }
+
+    fn drawn(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, count: usize) -> Vec<Member> {
+        nursery.raise(DRAWS, count, |_, rng| self.draw(nursery, sampler, rng))
+    }
+
+    fn draw(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Applied> {
+        (0..self.retries).find_map(|_| nursery.space.apply(&sampler.sample(rng)).ok())
+    }
+
+    /// A child for each place of the population. A parent without a child that is new lives on by being a parent.
+    fn children(
+        &self,
+        nursery: &Nursery<'_>,
+        sampler: &Sampler<'_>,
+        parents: &[Member],
+        goal: &Goal,
+        seen: &HashSet<Hash>,
+        stage: u64,
+    ) -> Vec<Member> {
+        let mut whole = 0.0;
+        let until: Vec<f64> = parents
+            .iter()
+            .map(|parent| {
+                whole += goal.gain(&parent.predicted);
+                whole
+            })
+            .collect();
+        let parent = |rng: &mut StdRng| {
+            let at = rng.random::<f64>() * whole;
+            parents.get(until.partition_point(|until| *until <= at)).or(parents.last())
+        };
+        let attempt = |rng: &mut StdRng| {
+            let first = parent(rng)?;
+            let child = match rng.random_bool(self.mutation) {
+                true => sampler.mutate(&first.trace, rng)?,
+                false => sampler.crossover(&first.trace, &parent(rng)?.trace, rng)?,
+            };
+            nursery.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))
+        };
+        nursery.raise(stage, self.population, |_, rng| (0..self.retries).find_map(|_| attempt(rng)))
+    }
+}
+
+fn goal<'a>(objective: &Objective, known: &'a [Member], found: &'a [Member]) -> Goal {
+    let rows = |members: &'a [Member]| members.iter().map(|member| &*member.predicted);
+    Goal::of(objective, rows(known), rows(found))
+}
+
+/// The next generation: the children, and the best of their parents in the places that are left.
+fn survivors(mut parents: Vec<Member>, children: &[Member], goal: &Goal, population: usize) -> Vec<Member> {
+    parents.sort_by(|a, b| goal.gain(&b.predicted).total_cmp(&goal.gain(&a.predicted)));
+    parents.truncate(population.saturating_sub(children.len()));
+    children.iter().cloned().chain(parents).collect()
+}

@@ -1,0 +1,81 @@
+//! The candidates of an evolution: made on many threads, the same on any number of them.
+
+use std::collections::HashSet;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rayon::prelude::*;
+
+use super::Objective;
+use crate::cost_model::CostModel;
+use crate::schedule::Trace;
+use crate::sketch::{Applied, Space};
+
+/// The structure of a lowered program.
+pub(super) type Hash = [u8; 32];
+
+/// A candidate, without its loops: those of all generations together would not fit memory.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) trace: Trace,
+    pub(super) hash: Hash,
+    /// GFLOP/s on each instance.
+    pub(super) predicted: Vec<f64>,
+}
+
+/// What makes members of traces.
+pub(super) struct Nursery<'a> {
+    pub(super) space: &'a Space,
+    pub(super) model: &'a dyn CostModel,
+    pub(super) objective: &'a Objective,
+    pub(super) seed: u64,
+}
+
+/// Candidates of which a model is asked at once.
+const BATCH: usize = 16;
+
+impl Nursery<'_> {
+    /// What `make` gives for each of `count` numbers, each with random choices of its own, so that it does not matter who comes
+    /// first. `make` tries as often as it likes to find a trace that can be carried out and returns that with its loops.
+    pub(super) fn raise(
+        &self,
+        stage: u64,
+        count: usize,
+        make: impl Fn(usize, &mut StdRng) -> Option<Applied> + Sync,
+    ) -> Vec<Member> {
+        let numbers: Vec<usize> = (0..count).collect();
+        let batch = |numbers: &[usize]| {
+            let made: Vec<Applied> =
+                numbers.iter().filter_map(|number| make(*number, &mut self.rng(stage, *number as u64))).collect();
+            self.members(&made)
+        };
+        numbers.par_chunks(BATCH).flat_map_iter(batch).collect()
+    }
+
+    /// What the model says of candidates.
+    pub(super) fn members(&self, applied: &[Applied]) -> Vec<Member> {
+        let all: Vec<&Applied> = applied.iter().collect();
+        let Objective { instances, units, .. } = self.objective;
+        let predicted = self.model.predict(&self.space.def, &all, instances, *units);
+        let member = |(applied, predicted): (&Applied, Vec<f64>)| Member {
+            trace: applied.trace.clone(),
+            hash: applied.hash,
+            predicted,
+        };
+        applied.iter().zip(predicted).map(member).collect()
+    }
+
+    /// The random choices of one number in one stage.
+    pub(super) fn rng(&self, stage: u64, number: u64) -> StdRng {
+        let mut hasher = blake3::Hasher::new();
+        [self.seed, stage, number].iter().for_each(|part| {
+            hasher.update(&part.to_le_bytes());
+        });
+        StdRng::from_seed(*hasher.finalize().as_bytes())
+    }
+}
+
+/// The first of each structure.
+pub(super) fn distinct(members: Vec<Member>, seen: &mut HashSet<Hash>) -> Vec<Member> {
+    members.into_iter().filter(|member| seen.insert(member.hash)).collect()
+}

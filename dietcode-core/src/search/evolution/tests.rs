@@ -1,0 +1,115 @@
+use std::collections::HashSet;
+
+use dietcode_syntax::KernelDef;
+
+use super::*;
+use crate::sketch::rules::CustomRules;
+use crate::cost_model::{Analytic, Random};
+use crate::sketch::Hardware;
+use crate::target::CpuTarget;
+
+const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; 768]; M], w: &[[f32; 768]; 2304], y: &mut [[f32; 2304]; M]) {
+    for i in 0..M {
+        for j in 0..2304 {
+            let mut acc = 0.0;
+            for k in 0..768 {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+fn target() -> CpuTarget {
+    CpuTarget {
+        model: "a CPU of the tests".into(),
+        march: "native".into(),
+        compiler: "cc".into(),
+        features: 0,
+        vector_bytes: 32,
+        vector_registers: 16,
+        l1_bytes: 32 << 10,
+        l2_bytes: 512 << 10,
+        l3_bytes: 16 << 20,
+        cores: 4,
+    }
+}
+
+fn space() -> Space {
+    let def: KernelDef = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+    Space::generate(&def, Hardware::Cpu(target()), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
+}
+
+fn objective() -> Objective {
+    Objective { instances: vec![vec![80], vec![2048]], weights: vec![1.0, 1.0], units: 1, best: vec![0.0; 2] }
+}
+
+fn small() -> Evolution {
+    Evolution { population: 24, generations: 3, ..Evolution::default() }
+}
+
+fn hashes(found: &[Applied]) -> Vec<Hash> {
+    found.iter().map(|applied| applied.hash).collect()
+}
+
+#[test]
+fn a_seed_gives_the_same_on_any_number_of_threads() {
+    let (space, model) = (space(), Random { seed: 3 });
+    let run = |threads: usize, seed: u64| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let search = || small().search(&space, &model, &[], &HashSet::new(), &objective(), seed, 12);
+        hashes(&pool.install(search).unwrap())
+    };
+    let one = run(1, 5);
+    assert_eq!((one.len(), &one, &one), (12, &run(2, 5), &run(5, 5)));
+    assert_ne!(one, run(2, 6));
+}
+
+#[test]
+fn what_was_taken_is_not_proposed_again_and_no_structure_twice() {
+    let (space, model) = (space(), Random { seed: 3 });
+    let mut taken = HashSet::new();
+    for seed in 0..3 {
+        // The known are parents, and are not proposed again.
+        let known = small().random(&space, &HashSet::new(), 9, 5).unwrap();
+        taken.extend(hashes(&known));
+        let found = small().search(&space, &model, &known, &taken, &objective(), seed, 10).unwrap();
+        assert_eq!(found.len(), 10);
+        assert!(hashes(&found).iter().all(|hash| taken.insert(*hash)));
+    }
+}
+
+#[test]
+fn a_space_of_one_candidate_ends() {
+    let mut space = space();
+    let one = space.sample(&mut rand::SeedableRng::seed_from_u64(1)).unwrap();
+    let decided = space.apply(&one).unwrap();
+    // A custom sketch decides all by itself.
+    space.sketches = vec![one];
+    let found = small().search(&space, &Random::default(), &[], &HashSet::new(), &objective(), 0, 64).unwrap();
+    assert!(found.iter().any(|applied| applied.hash == decided.hash) || !found.is_empty());
+    let taken: HashSet<Hash> = hashes(&found).into_iter().collect();
+    let rest = small().search(&space, &Random::default(), &found, &taken, &objective(), 0, 64).unwrap();
+    assert!(hashes(&rest).iter().all(|hash| !taken.contains(hash)));
+}
+
+#[test]
+fn evolution_finds_what_its_model_takes_for_better_than_random_draws() {
+    let (space, model) = (space(), Analytic { hardware: Hardware::Cpu(target()) });
+    let objective = objective();
+    let best = |found: &[Applied]| {
+        let rows = model.predict(&space.def, &found.iter().collect::<Vec<_>>(), &objective.instances, 1);
+        rows.iter().map(|row| (row[0].ln() + row[1].ln()) / 2.0).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let (mut ahead, all) = (0, 3);
+    for seed in 0..all {
+        let evolved = small().search(&space, &model, &[], &HashSet::new(), &objective, seed, 8).unwrap();
+        // As many draws as the evolution has looked at.
+        let drawn = small().random(&space, &HashSet::new(), seed, 96).unwrap();
+        ahead += usize::from(best(&evolved) >= best(&drawn));
+    }
+    assert!(ahead >= 2, "{ahead} of {all}");
+}
