@@ -53,6 +53,7 @@ pub use task::Task;
 pub use tuning::Tuning;
 
 use crate::Result;
+use crate::config::Scheduling;
 
 /// What a search found.
 #[derive(Debug)]
@@ -67,21 +68,45 @@ pub struct Found {
     pub known: usize,
 }
 
-/// Searches some kernels, until their trials or the time are used up, there is nothing more to try, or the best reach a share
-/// of the roofline (`until`).
+/// How a search goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// The most candidates of all kernels together; none: as many as the budget allows.
+    pub trials: Option<usize>,
+    /// The share of the roofline that is enough.
+    pub until: Option<f64>,
+    /// How rounds are shared out.
+    pub scheduling: Scheduling,
+    /// Where the random choices of that start.
+    pub seed: u64,
+}
+
+/// Searches some kernels, until the trials or the time are used up, there is nothing more to try, or the best are near
+/// enough to the roofline.
 ///
 /// # Errors
 ///
 /// If measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
-pub fn search(tasks: &mut [Task<'_>], until: Option<f64>) -> Result<Vec<Found>> {
-    tasks.iter_mut().try_for_each(Task::begin)?;
-    let mut open: Vec<bool> = vec![true; tasks.len()];
-    let reached =
-        |task: &Task<'_>| until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
-    while open.contains(&true) {
-        for (task, open) in tasks.iter_mut().zip(&mut open).filter(|(_, open)| **open) {
-            *open = !reached(task) && task.round()?;
+pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Result<Vec<Found>> {
+    let mut left = course.trials;
+    for task in tasks.iter_mut() {
+        task.begin(left)?;
+        left = left.map(|left| left.saturating_sub(1));
+    }
+    let shares: Vec<(f64, f64)> = tasks.iter().map(|task| (1.0, task.operations())).collect();
+    let mut scheduler = TaskScheduler::new(course.scheduling.clone(), shares, course.seed);
+    while left != Some(0)
+        && let Some(at) = scheduler.next_task()
+    {
+        let task = &mut tasks[at];
+        let near = course.until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
+        let tried = if near { 0 } else { task.round(left)? };
+        if tried == 0 {
+            scheduler.end(at);
+            continue;
         }
+        scheduler.note(at, tried, task.latency());
+        left = left.map(|left| left.saturating_sub(tried));
     }
     tasks.iter_mut().map(Task::end).collect()
 }

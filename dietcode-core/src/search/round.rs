@@ -27,13 +27,13 @@ struct Ahead {
 }
 
 impl Tuning<'_> {
-    /// Tries what was proposed, in order, until the time is up; whether all of it was tried.
-    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<bool> {
+    /// Tries what was proposed, in order, until a share of the time is used up.
+    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<()> {
         let mut ahead = self.compile_ahead(&proposals)?;
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {
             if !self.candidates.is_empty() && self.budget.is_over(share) {
-                return Ok(false);
+                break;
             }
             let mut batch = Vec::new();
             for (number, proposal) in numbered.by_ref().take(BATCH) {
@@ -45,7 +45,7 @@ impl Tuning<'_> {
             full::measure(self, &batch)?;
             self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// What is on record of the run is not compiled, unless something of it turns out to be missing.

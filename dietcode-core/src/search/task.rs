@@ -12,36 +12,49 @@ pub struct Task<'a> {
     pub tuning: Tuning<'a>,
     /// Where candidates come from.
     pub proposer: Box<dyn Propose>,
+    /// The most candidates of a round.
+    pub per_round: usize,
 }
-
-/// Candidates of a round, as in MetaSchedule.
-const PER_ROUND: usize = 64;
 
 /// The rounds' share of the time; the finals have the rest.
 const ROUNDS_END: f64 = 0.85;
 
 impl Task<'_> {
     /// The round before the first: the micro-kernel that runs where nothing was tuned, on all instances.
-    pub(super) fn begin(&mut self) -> Result<()> {
+    pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
+        self.tuning.trials = left;
         let default = Tiled::default_for(self.tuning.lab.def(), self.tuning.lab.target());
         let default = Proposal::of_family(default.into(), &self.tuning.lab)?;
-        self.tuning.try_all(vec![default], ROUNDS_END).map(drop)
+        self.tuning.try_all(vec![default], ROUNDS_END)
     }
 
-    /// Another round; whether there may be one after it.
-    pub(super) fn round(&mut self) -> Result<bool> {
-        let want = self.tuning.trials_left().min(PER_ROUND);
-        if want == 0 || self.is_over() {
-            return Ok(false);
+    /// Another round, of as many candidates as are left at the most; how many were tried.
+    pub(super) fn round(&mut self, left: Option<usize>) -> Result<usize> {
+        if self.tuning.budget.is_over(ROUNDS_END) {
+            return Ok(0);
         }
+        let before = self.tuning.candidates.len();
+        self.tuning.trials = left.map(|left| before + left);
         self.tuning.round += 1;
+        let want = left.map_or(self.per_round, |left| left.min(self.per_round));
         let proposals = self.proposer.propose(&self.tuning, want)?;
-        Ok(!proposals.is_empty() && self.tuning.try_all(proposals, ROUNDS_END)?)
+        self.tuning.try_all(proposals, ROUNDS_END)?;
+        Ok(self.tuning.candidates.len() - before)
     }
 
-    /// Whether the rounds have used up their share of the time.
-    pub(super) fn is_over(&self) -> bool {
-        self.tuning.budget.is_over(ROUNDS_END)
+    /// The weighted sum over the instances of the seconds that the best take at the first number of threads; infinite as
+    /// long as one has none.
+    pub(super) fn latency(&self) -> f64 {
+        let seconds = |(point, best): (&super::Point, f64)| match best > 0.0 {
+            true => point.weight * point.instance.flops / (best * 1e9),
+            false => f64::INFINITY,
+        };
+        self.tuning.points.iter().zip(self.tuning.bests(0)).map(seconds).sum()
+    }
+
+    /// The operations of all instances, weighted like their latencies.
+    pub(super) fn operations(&self) -> f64 {
+        self.tuning.points.iter().map(|point| point.weight * point.instance.flops).sum()
     }
 
     /// The finals.

@@ -20,8 +20,8 @@ pub struct Tuning<'a> {
     pub threads: Vec<usize>,
     /// How long.
     pub budget: Budget<'a>,
-    /// The most candidates to try; none: as many as the budget allows.
-    pub trials: Option<usize>,
+    /// How many candidates there can be in all, as far as that is known.
+    pub(super) trials: Option<usize>,
     /// What bounds the instances, if it was measured.
     pub roofline: Option<Roofline>,
     /// Where everything that is measured goes.
@@ -152,11 +152,6 @@ impl<'a> Tuning<'a> {
         let bests: Vec<Vec<f64>> = (0..self.threads.len()).map(|threads| self.bests(threads)).collect();
         let weights: Vec<f64> = self.points.iter().map(|point| point.weight).collect();
         self.roofline.as_ref().map(|roofline| roofline.reached(&bests, &weights))
-    }
-
-    /// How many more candidates may be tried.
-    pub(super) fn trials_left(&self) -> usize {
-        self.trials.map_or(usize::MAX, |trials| trials.saturating_sub(self.candidates.len()))
     }
 
     /// Tells how far a phase has come.

@@ -3,11 +3,14 @@
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dietcode::core::config::Config;
+use dietcode::core::config::{Config, Strategy};
+use dietcode::core::cost_model::Analytic;
 use dietcode::core::dispatch::{CPU, Searched, conclude};
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
-use dietcode::core::search::strategy::enumerated;
-use dietcode::core::search::{Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Space, Task, Tuning};
+use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
+use dietcode::core::search::{self, Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning};
+use dietcode::core::sketch::rules::CustomRules;
+use dietcode::core::sketch::{Hardware, Space};
 use dietcode::{Error, Result};
 
 use super::Arguments;
@@ -45,16 +48,14 @@ impl<'a> Kernel<'a> {
         progress.borrow_mut().expect_kernel(&setup.def.name, &points, &rivals);
         let settings = &setup.config.search;
         let seed = arguments.seed.unwrap_or(settings.seed);
-        let trials = arguments.trials.or(settings.trials);
-        let space = Space::of(&setup.config.cpu, &setup.def, lab.target(), trials, seed);
-        describe(&space, &lab, &progress.borrow());
+        let strategy = arguments.strategy.unwrap_or(settings.strategy);
+        let proposer = proposer(arguments, &setup, strategy, &lab, &points, &progress.borrow())?;
         let roofline = arguments.until.map(|_| Roofline::measure(&mut lab, &points, &threads)).transpose()?;
-        let identity = Identity { seed, space_hash: space_hash(&setup.config, &points, &threads) };
+        let identity = Identity { seed, space_hash: space_hash(&setup.config, strategy, &points, &threads) };
         let journal = journal(arguments, database, &lab, identity, &progress.borrow());
         let mut tuning = Tuning::new(lab, points, threads, budget, journal, watch);
-        tuning.trials = trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX));
         tuning.roofline = roofline;
-        let task = Task { tuning, proposer: enumerated(&space) };
+        let task = Task { tuning, proposer, per_round: settings.evolution.per_round };
         Ok((Kernel { setup, baselines, budget }, task))
     }
 
@@ -133,9 +134,34 @@ fn rivals(lab: &mut Lab, baselines: &Baselines, points: &[Point], threads: usize
     Ok(rivals)
 }
 
-fn describe(space: &Space, lab: &Lab, progress: &Progress) {
-    let target = lab.target();
+fn proposer(
+    arguments: &Arguments,
+    setup: &Setup,
+    strategy: Strategy,
+    lab: &Lab,
+    points: &[Point],
+    progress: &Progress,
+) -> Result<Box<dyn Propose>> {
+    let (target, settings) = (lab.target(), &setup.config.search);
+    let seed = arguments.seed.unwrap_or(settings.seed);
     progress.say(&format!("{}, {} cores, -march={}, {}", target.model, target.cores, target.march, target.compiler));
+    if strategy == Strategy::Enumerate {
+        let trials = arguments.trials.or(settings.trials);
+        let listed = search::Space::of(&setup.config.cpu, &setup.def, target, trials, seed);
+        describe(&listed, progress);
+        return Ok(enumerated(&listed));
+    }
+    let instances: Vec<Vec<i64>> = points.iter().map(|point| point.instance.shape.clone()).collect();
+    let hardware = Hardware::Cpu(target.clone());
+    let space = Space::generate(&setup.def, hardware.clone(), &instances, &CustomRules::default())?;
+    progress.say(&format!("{strategy} of {} sketches", space.sketches.len()));
+    Ok(match strategy {
+        Strategy::Random => drawn(space, settings.evolution.clone(), seed),
+        _ => evolved(space, Box::new(Analytic { hardware }), settings.evolution.clone(), seed),
+    })
+}
+
+fn describe(space: &search::Space, progress: &Progress) {
     progress.say(&format!("{} candidates from {} schedules", space.candidates.len(), space.total));
     for (reason, count) in &space.invalid {
         progress.say(&format!("  {count} not valid: {reason}"));
@@ -143,9 +169,9 @@ fn describe(space: &Space, lab: &Lab, progress: &Progress) {
 }
 
 /// Runs on the same instances and numbers of threads, that choose in the same way from the same, have one.
-fn space_hash(config: &Config, points: &[Point], threads: &[usize]) -> String {
+fn space_hash(config: &Config, strategy: Strategy, points: &[Point], threads: &[usize]) -> String {
     let mut hasher = DefaultHasher::new();
-    (config.space_hash(), threads).hash(&mut hasher);
+    (config.space_hash(), strategy.name(), threads).hash(&mut hasher);
     points.iter().for_each(|point| (&point.instance.shape, point.weight.to_bits()).hash(&mut hasher));
     format!("{:016x}", hasher.finish())
 }

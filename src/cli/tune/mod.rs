@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use dietcode::core::search::{Budget, Event, Task, search};
+use dietcode::core::config::Strategy;
+use dietcode::core::search::{Budget, Course, Event, Task, search};
 use dietcode::{Error, ErrorKind, Result};
 
 use self::kernel::Kernel;
@@ -50,6 +51,10 @@ pub(crate) struct Arguments {
     /// as the weighted geometric mean over instances and numbers of threads.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     until: Option<f64>,
+    /// Where candidates come from: evolution (of all schedules, guided by a model), random (draws of all schedules) or enumerate
+    /// (what the config's generators list). Default: the config's `search.strategy`, or evolution.
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
     /// Where random choices start: the proposals, the inputs. Default: the config's `search.seed`, and inputs that are new each
     /// time.
     #[arg(long, value_name = "N")]
@@ -88,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setups = arguments.configs.iter().map(|path| Setup::read(path)).collect::<Result<Vec<_>>>()?;
     setups.iter().try_for_each(|setup| kernel::points(arguments, setup).map(drop))?;
     stop_on_interrupt()?;
-    let seconds = seconds(arguments, &setups[0]);
+    let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments, &setups));
     let start = Instant::now();
     let budget = Budget::start(seconds, &STOP);
     let progress = RefCell::new(Progress::new(seconds));
@@ -100,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         kernels.push(kernel);
         tasks.push(task);
     }
-    let found = search(&mut tasks, arguments.until)?;
+    let found = search(&mut tasks, &course)?;
     let seconds = start.elapsed().as_secs_f64();
     for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(&found) {
         kernel.conclude(arguments, task, found, seconds, &progress)?;
@@ -121,6 +126,19 @@ fn check(arguments: &Arguments) -> Result<()> {
     }
     arguments.files.check()?;
     arguments.output.iter().try_for_each(|path| check_writable(path))
+}
+
+/// Of several configs, the first says how they share; each adds the trials that it would have alone.
+fn course(arguments: &Arguments, setups: &[Setup]) -> Course {
+    let of_config = |setup: &Setup| arguments.trials.or(setup.config.search.trials);
+    let trials: Option<u64> = setups.iter().map(of_config).sum();
+    let settings = &setups[0].config.search;
+    Course {
+        trials: trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
+        until: arguments.until,
+        scheduling: settings.scheduler.clone(),
+        seed: arguments.seed.unwrap_or(settings.seed),
+    }
 }
 
 fn seconds(arguments: &Arguments, first: &Setup) -> f64 {

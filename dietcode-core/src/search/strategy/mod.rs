@@ -1,9 +1,11 @@
 //! Where proposals come from. What one proposes depends on its seed, on what is on record, and on what was measured.
 mod draw;
 mod enumerate;
+mod evolve;
 
 pub use draw::drawn;
 pub use enumerate::enumerated;
+pub use evolve::evolved;
 
 use super::Tuning;
 use super::proposal::Proposal;
