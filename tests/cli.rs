@@ -25,7 +25,7 @@ const CONFIG: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },
   "shape": { "M": "16*T", "K": 64, "N": 96 },
   "wkl_insts": [{ "T": 1 }, { "T": 4 }],
-  "search": { "seconds": 20, "threads": [1] },
+  "search": { "seconds": 20, "threads": [1], "strategy": "enumerate" },
   "targets": { "cpu": { "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 5, "j": 7 }],
       "block_tile": [{ "k": 64 }], "pack": [["w"]] }

@@ -34,7 +34,10 @@ const DENSE: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },
   "shape": { "M": "8*T", "K": 32, "N": 48 },
   "wkl_insts": [{ "T": 1 }, { "T": 3 }],
-  "search": { "threads": [1], "seed": 7 },
+  "search": {
+    "threads": [1], "seed": 7, "strategy": "enumerate",
+    "evolution": { "population": 12, "generations": 1, "retries": 3, "per_round": 3 }
+  },
   "targets": { "cpu": { "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 1, "j": 16 }],
       "block_tile": [{ "k": 32 }, { "k": 16 }], "pack": [["w"]] }
@@ -45,7 +48,7 @@ const SCALE: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "scale" },
   "shape": { "M": "8*T", "N": 64 },
   "wkl_insts": [{ "T": 2 }],
-  "search": { "threads": [1] },
+  "search": { "threads": [1], "strategy": "enumerate" },
   "targets": { "cpu": { "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 1, "j": 16 }, { "i": 2, "j": 16 }] }
   ] } }

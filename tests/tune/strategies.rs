@@ -2,18 +2,63 @@
 
 use super::place::Place;
 
+/// What was tried, in order.
+fn trials(place: &Place) -> Vec<(u64, String)> {
+    let trial = |record: &serde_json::Value| (record["trial"].as_u64().unwrap(), record["name"].to_string());
+    let mut trials: Vec<(u64, String)> = place.records().iter().map(trial).collect();
+    trials.sort();
+    trials.dedup();
+    trials
+}
+
+/// A round that nothing measured can change, one that depends on the first, and what is known of the run afterwards.
+#[test]
+fn the_whole_space_is_searched_and_the_search_is_continued() {
+    for strategy in ["evolution", "random"] {
+        let place = Place::new();
+        let arguments = ["dense.json", "--trials", "6", "--strategy", strategy];
+        let said = place.tune(&arguments);
+        assert!(said.contains(&format!("{strategy} of ")), "{said}");
+        let (tried, lines) = (trials(&place), place.lines());
+        assert_eq!(tried.len(), 6, "{tried:?}");
+        assert!(tried[1..].iter().all(|(_, name)| name.contains("traced")), "{tried:?}");
+        let structures = place.records().into_iter().filter(|record| record["structure"].is_string());
+        assert!(structures.count() >= 5);
+        place.tune(&[&arguments[..], &["--resume"]].concat());
+        assert_eq!(place.lines(), lines, "given the same measurements, the proposals are the same");
+        let again = Place::new();
+        again.tune(&["dense.json", "--trials", "4", "--strategy", strategy]);
+        assert_eq!(trials(&again), tried[..4], "the first round depends on the seed alone");
+    }
+}
+
+#[test]
+fn what_failed_before_is_never_tried_again() {
+    let place = Place::new();
+    let arguments = ["dense.json", "--trials", "4", "--strategy", "random"];
+    place.tune(&arguments);
+    let failed = trials(&place)[1].1.clone();
+    let damaged = place.records().into_iter().map(|mut record| {
+        if record["name"].to_string() == failed {
+            record["outcome"] =
+                serde_json::json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } });
+        }
+        format!("{record}\n")
+    });
+    let damaged: Vec<String> = damaged.collect();
+    std::fs::write(place.path("dense.cpu.records.jsonl"), damaged.concat()).unwrap();
+    place.tune(&[&arguments[..], &["--seed", "7"]].concat());
+    let later = place.records().split_off(damaged.len());
+    assert!(later.iter().all(|record| record["name"].to_string() != failed), "{failed}");
+    assert!(!later.is_empty());
+}
+
 #[test]
 fn the_same_seed_tries_the_same_candidates_in_the_same_order() {
     let order = |seed: &str| {
         let place = Place::new();
         place.tune(&["dense.json", "--trials", "5", "--seed", seed]);
-        let mut trials: Vec<(u64, String)> = Vec::new();
-        for record in place.records() {
-            trials.push((record["trial"].as_u64().unwrap(), record["name"].to_string()));
-        }
-        trials.sort();
-        trials.dedup();
-        trials
+        trials(&place)
     };
     let first = order("3");
     assert_eq!(first.len(), 5);

@@ -8,7 +8,7 @@ use crate::codegen;
 use crate::cost_model::{self, Adaptation, Observation};
 use crate::measure::{Failure, Lab, Unit};
 use crate::schedule::Schedule;
-use crate::sketch::{Applied, MicroKernel};
+use crate::sketch::MicroKernel;
 
 /// A micro-kernel with its figures, one for each number of threads and instance.
 #[derive(Clone, Debug)]
@@ -21,8 +21,6 @@ pub struct Candidate {
     pub(super) structure: Option<Structure>,
     /// Which one of its run it is; 0 is the default micro-kernel.
     pub(super) trial: u64,
-    /// What a cost model sees of it, if it came out of a space.
-    pub(super) applied: Option<Applied>,
     /// The compiled code, once somebody needed it: what is known from records may never be compiled.
     pub(super) unit: OnceCell<Unit>,
     /// How the instances fit it: `[threads][instance]`.
@@ -37,9 +35,9 @@ impl Candidate {
     /// One of which nothing is known.
     pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
-        let Proposal { micro_kernel, schedule, structure, applied } = proposal;
+        let Proposal { micro_kernel, schedule, structure } = proposal;
         let unit = OnceCell::new();
-        Candidate { micro_kernel, schedule, structure, trial, applied, unit, adaptations, gflops, failed: false }
+        Candidate { micro_kernel, schedule, structure, trial, unit, adaptations, gflops, failed: false }
     }
 
     /// Its code, compiled if it was not before.

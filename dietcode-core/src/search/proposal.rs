@@ -15,8 +15,6 @@ pub struct Proposal {
     pub(super) schedule: Schedule,
     /// What tells it from others that come to the same code; none for families, whose names do.
     pub(super) structure: Option<Structure>,
-    /// What a cost model sees of it, if it came out of a space.
-    pub(super) applied: Option<Applied>,
 }
 
 impl Proposal {
@@ -26,7 +24,7 @@ impl Proposal {
     /// If it is not valid for the kernel or the CPU.
     pub(super) fn of_family(micro_kernel: MicroKernel, lab: &Lab) -> Result<Proposal> {
         let schedule = micro_kernel.schedule_on_cpu(&frontend::program(lab.def()), lab.target())?;
-        Ok(Proposal { micro_kernel, schedule, structure: None, applied: None })
+        Ok(Proposal { micro_kernel, schedule, structure: None })
     }
 
     /// One of a space.
@@ -34,9 +32,9 @@ impl Proposal {
     /// # Errors
     /// If it has no schedule, which no trace comes to that was applied.
     pub(super) fn of_space(applied: Applied) -> Result<Proposal> {
-        let schedule = applied.schedules.first().cloned();
+        let schedule = applied.schedules.into_iter().next();
         let schedule = schedule.ok_or_else(|| Error::input("a trace came to no kernel"))?;
-        let micro_kernel = MicroKernel::Traced(Traced { trace: applied.trace.clone() });
-        Ok(Proposal { micro_kernel, schedule, structure: Some(applied.hash), applied: Some(applied) })
+        let micro_kernel = MicroKernel::Traced(Traced { trace: applied.trace });
+        Ok(Proposal { micro_kernel, schedule, structure: Some(applied.hash) })
     }
 }

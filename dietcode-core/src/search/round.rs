@@ -29,7 +29,7 @@ struct Ahead {
 impl Tuning<'_> {
     /// Tries what was proposed, in order, until a share of the time is used up.
     pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<()> {
-        let mut ahead = self.compile_ahead(&proposals)?;
+        let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {
             if !self.candidates.is_empty() && self.budget.is_over(share) {
@@ -49,15 +49,15 @@ impl Tuning<'_> {
     }
 
     /// What is on record of the run is not compiled, unless something of it turns out to be missing.
-    fn compile_ahead(&self, proposals: &[Proposal]) -> Result<Ahead> {
+    fn compile_ahead(&self, proposals: &[Proposal]) -> Ahead {
         let fresh = |(_, proposal): &(usize, &Proposal)| !self.journal.has(&proposal.micro_kernel.name());
-        let fresh: Vec<(usize, &Proposal)> = proposals.iter().enumerate().filter(fresh).collect();
-        let source = |(_, p): &(usize, &Proposal)| {
-            codegen::c::translation_unit(self.lab.def(), &p.micro_kernel, self.lab.target())
+        let fresh = proposals.iter().enumerate().filter(fresh);
+        let source = |(number, proposal): (usize, &Proposal)| {
+            let unit = codegen::c::translation_unit(self.lab.def(), &proposal.micro_kernel, self.lab.target());
+            Some((number, unit.ok()?))
         };
-        let units = fresh.iter().map(source).collect::<Result<_>>()?;
-        let of = fresh.iter().map(|(number, _)| *number).collect();
-        Ok(Ahead { compiling: self.lab.compile_ahead(units), of })
+        let (of, units) = fresh.filter_map(source).unzip();
+        Ahead { compiling: self.lab.compile_ahead(units), of }
     }
 
     /// Gives a candidate its code, or notes why there is none.
@@ -67,8 +67,15 @@ impl Tuning<'_> {
             self.note(at, 0, 0, &outcome);
             return Ok(());
         }
-        let Ok(unit) = ahead.of.binary_search(&number) else { return Ok(()) };
-        match ahead.compiling.take(unit) {
+        if self.journal.has(&name) {
+            return Ok(());
+        }
+        let unit = match ahead.of.binary_search(&number) {
+            Ok(place) => ahead.compiling.take(place),
+            // It has no source, and this says why.
+            Err(_) => self.candidates[at].unit(&self.lab),
+        };
+        match unit {
             Ok(unit) => drop(self.candidates[at].unit.set(unit)),
             Err(failure) => self.fail(at, failure)?,
         }

@@ -37,7 +37,7 @@ impl Propose for Evolved {
         let mut picked: Vec<Applied> = recorded.iter().take(self.share(want)).cloned().collect();
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(picked.iter().map(|applied| applied.hash));
-        let known = [best(tuning, threads), recorded].concat();
+        let known = [self.best(tuning, threads), recorded].concat();
         let objective = objective(tuning, threads);
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - picked.len();
@@ -57,31 +57,55 @@ impl Evolved {
         let (_, failed) = tuning.journal.failed();
         let most = self.share(self.settings.population);
         let mut seen = HashSet::new();
-        let traces = tuning.journal.ranked().into_iter().filter_map(|(micro_kernel, _)| match micro_kernel {
+        let ranked = tuning.journal.ranked();
+        let traces = ranked.into_iter().filter_map(|(micro_kernel, _)| self.applied(micro_kernel));
+        traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()
+    }
+
+    /// What was measured in this run, the best first: by how near it comes to the best where it comes nearest.
+    fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Applied> {
+        let bests = tuning.bests(threads);
+        let share = |candidate: &Candidate| {
+            let shares = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
+            shares.fold(0.0, f64::max)
+        };
+        let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
+        let mut measured: Vec<(f64, &Candidate)> = alive.map(|candidate| (share(candidate), candidate)).collect();
+        measured.retain(|(share, _)| *share > 0.0);
+        measured.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let applied = measured.into_iter().filter_map(|(_, candidate)| self.applied(&candidate.micro_kernel));
+        applied.take(self.share(self.settings.population)).collect()
+    }
+
+    /// A micro-kernel of this space, carried out. Lowered loops are large: they are made again rather than kept.
+    fn applied(&self, micro_kernel: &MicroKernel) -> Option<Applied> {
+        match micro_kernel {
             MicroKernel::Traced(traced) => self.space.apply(&traced.trace).ok(),
             _ => None,
-        });
-        traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()
+        }
     }
 
     /// Tells the model what was measured since it was last told.
     fn learn(&mut self, tuning: &Tuning<'_>) {
         let fresh = &tuning.candidates[self.learned..];
         self.learned = tuning.candidates.len();
-        let mut seen = Vec::new();
-        for (candidate, applied) in fresh.iter().filter_map(|c| Some((c, c.applied.as_ref()?))) {
-            for (row, units) in candidate.gflops.iter().zip(&tuning.threads) {
-                for (gflops, point) in row.iter().zip(&tuning.points) {
-                    if candidate.failed || gflops.is_some() {
-                        let (def, instance, units) = (tuning.lab.def(), &point.instance.shape[..], *units);
-                        let gflops = gflops.filter(|_| !candidate.failed);
-                        seen.push(Observed { def, candidate: applied, instance, units, gflops });
-                    }
-                }
-            }
-        }
+        let applied: Vec<(&Candidate, Applied)> =
+            fresh.iter().filter_map(|c| Some((c, self.applied(&c.micro_kernel)?))).collect();
+        let seen: Vec<Observed<'_>> = applied.iter().flat_map(|(c, applied)| observed(tuning, c, applied)).collect();
         self.model.update(&seen);
     }
+}
+
+/// The figures of a candidate; of one that failed, that it has none.
+fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Applied) -> Vec<Observed<'a>> {
+    let mut seen = Vec::new();
+    for (row, units) in of.gflops.iter().zip(&tuning.threads) {
+        for (gflops, point) in row.iter().zip(&tuning.points).filter(|(gflops, _)| of.failed || gflops.is_some()) {
+            let (def, instance, units) = (tuning.lab.def(), &point.instance.shape[..], *units);
+            seen.push(Observed { def, candidate, instance, units, gflops: gflops.filter(|_| !of.failed) });
+        }
+    }
+    seen
 }
 
 /// The instances at a number of threads (its position), and what was found for them.
@@ -92,18 +116,4 @@ fn objective(tuning: &Tuning<'_>, threads: usize) -> Objective {
         units: tuning.threads[threads],
         best: tuning.bests(threads),
     }
-}
-
-/// What was measured in this run, the best first: by how near it comes to the best where it comes nearest.
-fn best(tuning: &Tuning<'_>, threads: usize) -> Vec<Applied> {
-    let bests = tuning.bests(threads);
-    let share = |candidate: &Candidate| {
-        let shares = candidate.gflops[threads].iter().zip(&bests).filter_map(|(gflops, best)| Some((*gflops)? / best));
-        shares.fold(0.0, f64::max)
-    };
-    let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
-    let mut measured: Vec<(f64, &Applied)> = alive.filter_map(|c| Some((share(c), c.applied.as_ref()?))).collect();
-    measured.retain(|(share, _)| *share > 0.0);
-    measured.sort_by(|a, b| b.0.total_cmp(&a.0));
-    measured.into_iter().map(|(_, applied)| applied.clone()).collect()
 }
