@@ -153,21 +153,44 @@ impl Expr {
 
     /// Rebuilds the tree bottom up: every node is first rebuilt from its children, then replaced by `f` if it says so.
     pub fn map(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Expr {
+        self.rewrite(f).unwrap_or_else(|| self.clone())
+    }
+
+    /// The same, or none if nothing was replaced: then nothing is copied either.
+    pub fn rewrite(&self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Option<Expr> {
+        let or = |new: Option<Expr>, old: &Expr| new.unwrap_or_else(|| old.clone());
         let rebuilt = match self {
-            Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => self.clone(),
-            Expr::Binary(op, a, b) => Expr::binary(*op, a.map(f), b.map(f)),
-            Expr::Compare(op, a, b) => Expr::compare(*op, a.map(f), b.map(f)),
-            Expr::Select(c, a, b) => Expr::select(c.map(f), a.map(f), b.map(f)),
-            Expr::Load(buffer, index) => Expr::Load(buffer.clone(), index.iter().map(|i| i.map(f)).collect()),
-            Expr::Cast(dtype, a) => Expr::Cast(*dtype, Box::new(a.map(f))),
-            Expr::Call(function, args) => Expr::Call(*function, args.iter().map(|a| a.map(f)).collect()),
+            Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => None,
+            Expr::Binary(op, a, b) => match (a.rewrite(f), b.rewrite(f)) {
+                (None, None) => None,
+                (x, y) => Some(Expr::binary(*op, or(x, a), or(y, b))),
+            },
+            Expr::Compare(op, a, b) => match (a.rewrite(f), b.rewrite(f)) {
+                (None, None) => None,
+                (x, y) => Some(Expr::compare(*op, or(x, a), or(y, b))),
+            },
+            Expr::Select(c, a, b) => match (c.rewrite(f), a.rewrite(f), b.rewrite(f)) {
+                (None, None, None) => None,
+                (x, y, z) => Some(Expr::select(or(x, c), or(y, a), or(z, b))),
+            },
+            Expr::Load(buffer, index) => rewrite_all(index, f).map(|index| Expr::Load(buffer.clone(), index)),
+            Expr::Cast(dtype, a) => a.rewrite(f).map(|a| Expr::Cast(*dtype, Box::new(a))),
+            Expr::Call(function, args) => rewrite_all(args, f).map(|args| Expr::Call(*function, args)),
         };
-        f(&rebuilt).unwrap_or(rebuilt)
+        match rebuilt {
+            None => f(self),
+            Some(rebuilt) => Some(f(&rebuilt).unwrap_or(rebuilt)),
+        }
     }
 
     /// Replaces a variable.
     pub fn substitute(&self, name: &str, value: &Expr) -> Expr {
-        self.map(&mut |e| matches!(e, Expr::Var(n) if &**n == name).then(|| value.clone()))
+        self.map(&mut |e| e.is_var(name).then(|| value.clone()))
+    }
+
+    /// Whether it is this variable.
+    fn is_var(&self, name: &str) -> bool {
+        matches!(self, Expr::Var(n) if &**n == name)
     }
 
     /// Calls `f` on every node, parents first.
@@ -191,10 +214,26 @@ impl Expr {
 
     /// Whether a variable occurs.
     pub fn uses(&self, name: &str) -> bool {
-        let mut found = false;
-        self.visit(&mut |e| found |= matches!(e, Expr::Var(n) if &**n == name));
-        found
+        match self {
+            Expr::Int(_) | Expr::Float(_) => false,
+            Expr::Var(_) => self.is_var(name),
+            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => a.uses(name) || b.uses(name),
+            Expr::Select(c, a, b) => c.uses(name) || a.uses(name) || b.uses(name),
+            Expr::Load(_, args) | Expr::Call(_, args) => args.iter().any(|a| a.uses(name)),
+            Expr::Cast(_, a) => a.uses(name),
+        }
     }
+}
+
+/// Rewrites all of a list; none if nothing was replaced.
+fn rewrite_all(list: &[Expr], f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Option<Vec<Expr>> {
+    let mut rewritten: Option<Vec<Expr>> = None;
+    for (at, e) in list.iter().enumerate() {
+        if let Some(new) = e.rewrite(f) {
+            rewritten.get_or_insert_with(|| list.to_vec())[at] = new;
+        }
+    }
+    rewritten
 }
 
 macro_rules! operators {

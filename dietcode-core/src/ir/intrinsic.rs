@@ -135,25 +135,26 @@ impl Intrinsic {
         }
     }
 
-    /// Rebuilds every expression.
-    #[must_use]
-    pub(super) fn map_exprs(mut self, f: &mut impl FnMut(&Expr) -> Expr) -> Intrinsic {
-        let mut all = |index: &mut Vec<Expr>| index.iter_mut().for_each(|e| *e = f(e));
-        match &mut self {
+    /// Calls `f` on every expression.
+    pub(super) fn visit_exprs_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        match self {
             Intrinsic::TransposeCopy { to_index, from_index, .. }
             | Intrinsic::Copy { to_index, from_index, .. }
-            | Intrinsic::LoadMatrix { to_index, from_index, .. } => [to_index, from_index].into_iter().for_each(all),
-            Intrinsic::Mma { to_index, a_index, b_index, .. } => [to_index, a_index, b_index].into_iter().for_each(all),
-            Intrinsic::AtomicAdd { index, .. } => all(index),
+            | Intrinsic::LoadMatrix { to_index, from_index, .. } => {
+                to_index.iter_mut().chain(from_index).for_each(&mut *f);
+            }
+            Intrinsic::Mma { to_index, a_index, b_index, .. } => {
+                to_index.iter_mut().chain(a_index).chain(b_index).for_each(&mut *f);
+            }
+            Intrinsic::AtomicAdd { index, .. } => index.iter_mut().for_each(&mut *f),
             Intrinsic::Commit | Intrinsic::Wait(_) => {}
         }
-        match &mut self {
-            Intrinsic::TransposeCopy { valid, columns, .. } => (*valid, *columns) = (f(valid), f(columns)),
-            Intrinsic::Copy { valid, .. } => *valid = f(valid),
-            Intrinsic::AtomicAdd { value, .. } => *value = f(value),
+        match self {
+            Intrinsic::TransposeCopy { valid, columns, .. } => [valid, columns].into_iter().for_each(f),
+            Intrinsic::Copy { valid, .. } => f(valid),
+            Intrinsic::AtomicAdd { value, .. } => f(value),
             _ => {}
         }
-        self
     }
 
     /// Replaces a buffer by another.

@@ -166,33 +166,54 @@ impl Stmt {
         go(self, f)
     }
 
-    /// Rebuilds every expression.
+    /// Replaces every expression for which there is another.
     #[must_use]
-    pub fn map_exprs(self, f: &mut impl FnMut(&Expr) -> Expr) -> Stmt {
-        self.map(&mut |stmt| match stmt {
-            Stmt::For { var, extent, kind, body } => Stmt::For { var, extent: f(&extent), kind, body },
-            Stmt::Let { var, value, body } => Stmt::Let { var, value: f(&value), body },
-            Stmt::Store { buffer, index, value } => {
-                Stmt::Store { buffer, index: index.iter().map(&mut *f).collect(), value: f(&value) }
+    pub fn rewrite_exprs(mut self, f: &mut impl FnMut(&Expr) -> Option<Expr>) -> Stmt {
+        fn go(stmt: &mut Stmt, f: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+            stmt.rewrite_own_exprs(f);
+            stmt.children_mut().into_iter().for_each(|child| go(child, f));
+        }
+        go(&mut self, f);
+        self
+    }
+
+    /// The same, only of those that stand directly in this statement.
+    pub(crate) fn rewrite_own_exprs(&mut self, f: &mut dyn FnMut(&Expr) -> Option<Expr>) {
+        let mut rewrite = |e: &mut Expr| {
+            if let Some(new) = f(e) {
+                *e = new;
             }
-            Stmt::View { view, inside, mut whole, mut edge, fill, body } => {
-                whole.base = whole.base.iter().map(&mut *f).collect();
-                edge.base = edge.base.iter().map(&mut *f).collect();
-                Stmt::View { view, inside: f(&inside), whole, edge, fill, body }
+        };
+        match self {
+            Stmt::For { extent: e, .. } | Stmt::Let { value: e, .. } | Stmt::IfThenElse { condition: e, .. } => {
+                rewrite(e)
             }
-            Stmt::IfThenElse { condition, then, otherwise } => {
-                Stmt::IfThenElse { condition: f(&condition), then, otherwise }
+            Stmt::Store { index, value, .. } => index.iter_mut().chain([value]).for_each(rewrite),
+            Stmt::View { inside, whole, edge, .. } => {
+                [inside].into_iter().chain(&mut whole.base).chain(&mut edge.base).for_each(rewrite);
             }
-            Stmt::Intrinsic(intrinsic) => Stmt::Intrinsic(intrinsic.map_exprs(f)),
-            other @ (Stmt::Allocate { .. } | Stmt::Seq(_) | Stmt::Sync) => other,
-        })
+            Stmt::Intrinsic(intrinsic) => intrinsic.visit_exprs_mut(&mut rewrite),
+            Stmt::Allocate { .. } | Stmt::Seq(_) | Stmt::Sync => {}
+        }
+    }
+
+    fn children_mut(&mut self) -> Vec<&mut Stmt> {
+        match self {
+            Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::Allocate { body, .. } => vec![body],
+            Stmt::View { fill, body, .. } => vec![fill, body],
+            Stmt::IfThenElse { then, otherwise, .. } => {
+                std::iter::once(then).chain(otherwise).map(|stmt| &mut **stmt).collect()
+            }
+            Stmt::Seq(stmts) => stmts.iter_mut().collect(),
+            Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync => Vec::new(),
+        }
     }
 
     /// Replaces a buffer by another.
     #[must_use]
     pub fn rename(self, from: &Arc<Buffer>, to: &Arc<Buffer>) -> Stmt {
-        let renamed = self.map_exprs(&mut |e| {
-            e.map(&mut |e| match e {
+        let renamed = self.rewrite_exprs(&mut |e| {
+            e.rewrite(&mut |e| match e {
                 Expr::Load(buffer, index) if buffer == from => Some(Expr::Load(to.clone(), index.clone())),
                 _ => None,
             })
@@ -207,7 +228,7 @@ impl Stmt {
     /// Replaces a variable by a value.
     #[must_use]
     pub fn substitute(self, name: &str, value: &Expr) -> Stmt {
-        self.map_exprs(&mut |e| e.substitute(name, value))
+        self.rewrite_exprs(&mut |e| e.uses(name).then(|| e.substitute(name, value)))
     }
 
     /// Calls `f` on every expression that stands directly in a statement, parents' first.

@@ -116,7 +116,8 @@ impl Verifier<'_> {
     }
 
     fn access(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> Result<(), String> {
-        if !self.buffers.contains(buffer) {
+        let is_own = |other: &Arc<Buffer>| Arc::ptr_eq(other, buffer) || other == buffer;
+        if !self.buffers.iter().rev().any(is_own) {
             return Err(format!("`{}` is accessed where it does not exist", buffer.name));
         }
         if index.len() != buffer.shape.len() {

@@ -148,8 +148,8 @@ pub(super) fn several(tile: &Arc<Buffer>, stages: i64) -> Arc<Buffer> {
 /// Accesses of a tile become accesses of one of several.
 pub(super) fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, stage: &Expr) -> Stmt {
     let at = |index: &[Expr]| [std::slice::from_ref(stage), index].concat();
-    let loads = stmt.map_exprs(&mut |e| {
-        e.map(&mut |e| match e {
+    let loads = stmt.rewrite_exprs(&mut |e| {
+        e.rewrite(&mut |e| match e {
             Expr::Load(buffer, index) if buffer == tile => Some(Expr::Load(several.clone(), at(index))),
             _ => None,
         })

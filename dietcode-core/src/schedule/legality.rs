@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::{MatrixUnit, Pipeline, Relation, Schedule, SharedTile, Staging, Tail};
-use crate::ir::{ForKind, Scope};
+use crate::ir::{Expr, ForKind, Scope};
 use crate::{Error, Result};
 
 /// Copies of the innermost statement that unrolling may make; a C compiler takes minutes over much more.
@@ -38,9 +38,10 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: i64, tail: Tail, int
 
 /// A new order names each loop at most once, and keeps a loop that another's extent depends on outside of that one.
 pub(super) fn reorder(schedule: &Schedule, order: &[usize]) -> Result<()> {
+    let extents: Vec<Expr> = order.iter().map(|&at| schedule.in_loops(&schedule.loops[at].extent)).collect();
     for (place, &outer) in order.iter().enumerate() {
-        for &inner in &order[..place] {
-            if schedule.in_loops(&schedule.loops[inner].extent).uses(&schedule.loops[outer].name) {
+        for (&inner, extent) in order[..place].iter().zip(&extents) {
+            if extent.uses(&schedule.loops[outer].name) {
                 let (outer, inner) = (&schedule.loops[outer].name, &schedule.loops[inner].name);
                 return refuse(schedule, format!("reorder: the extent of `{inner}` depends on `{outer}`"));
             }

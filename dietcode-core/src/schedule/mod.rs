@@ -189,11 +189,16 @@ impl Schedule {
     }
 
     fn resolve(&self, e: &Expr, through_fused: bool) -> Expr {
+        if let Expr::Int(_) = e {
+            return e.clone();
+        }
         self.relations.iter().fold(e.clone(), |e, relation| match relation {
+            Relation::Split { parent, .. } if !e.uses(parent) => e,
             Relation::Split { parent, outer, inner, factor, .. } => {
                 let value = Expr::Var(outer.clone()).mul(Expr::Int(*factor)).add(Expr::Var(inner.clone()));
                 e.substitute(parent, &value)
             }
+            Relation::Fuse { outer, inner, .. } if !e.uses(outer) && !e.uses(inner) => e,
             Relation::Fuse { fused, outer, inner, extents: [_, inner_extent], .. } if through_fused => {
                 let fused = Expr::Var(fused.clone());
                 e.substitute(outer, &fused.clone().div(inner_extent.clone()))
