@@ -1,15 +1,14 @@
 //! The spaces of the shipped kernels, and decisions for their sketches.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use dietcode_core::frontend;
-use dietcode_core::schedule::{Instruction, Trace};
-use dietcode_core::sketch::rules::{
-    AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
-};
-use dietcode_core::sketch::{Bounds, Hardware, Space};
+use dietcode_core::schedule::{Instruction, Level, Trace};
+use dietcode_core::sketch::rules::CustomRules;
+use dietcode_core::sketch::{Hardware, Space};
 use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::KernelDef;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
 
 /// The devices that sketches are made for.
 pub(crate) const DEVICES: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
@@ -35,31 +34,23 @@ pub(crate) fn kernel(name: &str) -> KernelDef {
     kernels().into_iter().find(|def| def.name == name).expect("a shipped kernel")
 }
 
-/// The space of a kernel whose axes are all of these extents at the workload instances.
+/// The space of a kernel at a small workload instance and at a large one.
 pub(crate) fn space(def: &KernelDef, device: DeviceLimits) -> Space {
-    let program = frontend::program(def);
-    let extents = program.blocks[0].iters.iter().map(|iter| (iter.name.clone(), vec![80, 2048])).collect();
-    let bounds = Bounds { hardware: Hardware::Cuda(device), extents };
-    let rules: [&dyn Rule; 5] =
-        [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore, &MultiLevelTilingCuda, &AutoBind];
-    let mut drafts = vec![Draft::new(program.clone(), Arc::new(bounds.clone()))];
-    for rule in rules {
-        drafts = drafts.into_iter().flat_map(|draft| rule.apply(draft, 0).expect("no rule of a user")).collect();
-    }
-    let sketches = drafts.into_iter().map(|draft| Trace::new(draft.instructions)).collect();
-    Space { def: def.clone(), program, bounds, sketches }
+    let instances = [8, 256].map(|extent| vec![extent; def.shape_vars.len()]);
+    Space::generate(def, Hardware::Cuda(device), &instances, &CustomRules::default()).expect("it has sketches")
 }
 
-/// The least of everything.
-pub(crate) fn smallest(sketch: &Trace) -> Trace {
-    let mut decisions = std::collections::BTreeMap::new();
+/// A sketch with a value for each variable: of a factor's level, or one of the candidates.
+fn decided(sketch: &Trace, mut factor: impl FnMut(Level) -> i64, mut one: impl FnMut(&[i64]) -> i64) -> Trace {
+    let mut decisions = BTreeMap::new();
     for instruction in sketch.instructions.iter() {
         match instruction {
             Instruction::SampleTiles(axes) => {
-                decisions.extend(axes.iter().flat_map(|axis| &axis.factors).map(|factor| (factor.var.clone(), 1)));
+                let factors = axes.iter().flat_map(|axis| &axis.factors);
+                decisions.extend(factors.map(|of| (of.var.clone(), factor(of.level))));
             }
             Instruction::SampleCategorical { into, candidates, .. } => {
-                decisions.insert(into.clone(), candidates[0]);
+                decisions.insert(into.clone(), one(candidates));
             }
             Instruction::SampleComputeLocation { into, .. } => {
                 decisions.insert(into.clone(), 0);
@@ -68,4 +59,26 @@ pub(crate) fn smallest(sketch: &Trace) -> Trace {
         }
     }
     sketch.with(decisions)
+}
+
+/// The least of everything; a vector has two lanes.
+pub(crate) fn smallest(sketch: &Trace) -> Trace {
+    decided(sketch, |level| if level == Level::Lanes { 2 } else { 1 }, |candidates| candidates[0])
+}
+
+/// Small tiles, of sizes that divide little: those of the space's own sampler are tested elsewhere.
+pub(crate) fn small(space: &Space, sketch: &Trace, rng: &mut StdRng) -> Trace {
+    let sizes = |level| match level {
+        Level::Thread => [2, 3, 4, 8].as_slice(),
+        Level::Inner => &[1, 2, 3, 4],
+        Level::Steps | Level::Unroll | Level::Split => &[1, 2, 3],
+        Level::Cross => &[1, 3, 8, 9],
+        _ => &[1, 2],
+    };
+    let draw = || {
+        let rng = std::cell::RefCell::new(&mut *rng);
+        let of = |from: &[i64]| *from.choose(&mut **rng.borrow_mut()).expect("there are some");
+        decided(sketch, |level| of(sizes(level)), of)
+    };
+    std::iter::repeat_with(draw).take(100).find(|trace| space.apply(trace).is_ok()).expect("most are within the limits")
 }

@@ -5,6 +5,7 @@ use crate::Result;
 use crate::lower::LoopNest;
 use crate::schedule::{Schedule, Trace};
 use crate::sketch::Traced;
+use crate::sketch::postproc::verify_limits::verify_grid;
 
 impl Space {
     /// Carries a trace out on the space's program.
@@ -15,6 +16,7 @@ impl Space {
         let traced = Traced { trace: trace.clone() };
         let (schedules, nests): (Vec<Schedule>, Vec<LoopNest>) =
             traced.lowered(&self.program, &self.bounds.hardware)?.into_iter().unzip();
+        schedules.iter().try_for_each(|schedule| verify_grid(schedule, &self.bounds))?;
         let hash = super::structure::hash(&nests);
         Ok(Applied { trace: traced.trace, schedules, nests, hash })
     }

@@ -8,6 +8,7 @@
 //! | `registers of a thread` | cuda   | of its arrays, and [`cuda::OTHER_REGISTERS`]     | of a thread                           |
 //! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                            |
 //! | `overhang`              | cuda   | elements behind the end of a shared sum          | [`cuda::MOST_OVERHANG`]               |
+//! | `grid`                  | cuda   | blocks at the largest workload instance          | along x                               |
 //! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`cpu::OPERANDS`]             |
 //! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                           |
 //!
@@ -16,13 +17,14 @@
 
 pub(in crate::sketch) mod cpu;
 pub(in crate::sketch) mod cuda;
+mod grid;
 mod registers;
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::lower::LoopNest;
 use crate::schedule::Schedule;
-use crate::sketch::Hardware;
+use crate::sketch::{Bounds, Hardware};
 use crate::{Error, Result};
 
 /// A limit that a kernel is over.
@@ -57,6 +59,21 @@ pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, hardware: &Hardware) 
             cuda::limits(schedule, nest, device)
         }
     };
+    refuse(schedule, limits)
+}
+
+/// Refuses a kernel whose grid is larger than the device's, where the axes are as long as they become.
+///
+/// # Errors
+/// The limit, with what was found and what is allowed.
+pub(in crate::sketch) fn verify_grid(schedule: &Schedule, bounds: &Bounds) -> Result<()> {
+    match &bounds.hardware {
+        Hardware::Cpu(_) => Ok(()),
+        Hardware::Cuda(device) => refuse(schedule, vec![grid::limit(schedule, &bounds.extents, device)]),
+    }
+}
+
+fn refuse(schedule: &Schedule, limits: Vec<Limit>) -> Result<()> {
     let over: Vec<String> =
         limits.into_iter().filter(|limit| limit.found > limit.allowed).map(|limit| limit.to_string()).collect();
     if over.is_empty() {
