@@ -6,7 +6,13 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use dietcode::Result;
-use dietcode::core::search::simulation::{Curve, Pool, Random, Simulated, Strategy, simulate};
+use dietcode::core::cost_model::Analytic;
+use dietcode::core::search::simulation::{
+    Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
+};
+use dietcode::core::sketch::rules::CustomRules;
+use dietcode::core::sketch::{Hardware, Space};
+use dietcode::core::target::CpuTarget;
 use serde::Serialize;
 
 use super::plot::{self, Axis, Chart};
@@ -35,8 +41,10 @@ pub(crate) struct Arguments {
     /// Only records of this target: cpu, cuda, or a part of what describes it. Needed where there are several.
     #[arg(long, value_name = "TEXT")]
     target: Option<String>,
-    /// Which strategies, with commas between.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "random", value_parser = STRATEGIES)]
+    /// Which strategies, with commas between: random; evolution, which picks what the cost model promises most of among all
+    /// that is on record; nearest, which proposes as a search does, and is answered by what is nearest on record.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "random,evolution",
+        value_parser = ["random", "evolution", "nearest"])]
     strategies: Vec<String>,
     /// How often each is run, from seeds 0, 1, and so on.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -51,11 +59,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
-
-const STRATEGIES: [&str; 1] = ["random"];
-
-/// What a strategy picks between two looks at the figures, as a search does.
-const PER_ROUND: usize = 64;
 
 /// The file that `--json` names.
 #[derive(Serialize)]
@@ -74,21 +77,35 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.json.iter().chain(&arguments.plot).try_for_each(|path| check_writable(path))?;
     let setup = Setup::read(&arguments.config)?;
     let pool = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
-    let simulated = (arguments.strategies.iter())
-        .map(|name| run_strategy(name, &pool, arguments))
-        .collect::<Result<Vec<Simulated>>>()?;
+    let simulated = run_all(arguments, &setup, &pool)?;
     print(&table::text(&pool, &simulated))?;
     arguments.json.iter().try_for_each(|path| write_report(&setup, &pool, &simulated, path))?;
     arguments.plot.iter().try_for_each(|path| plot::write(&[chart(&simulated)], path))
 }
 
-fn run_strategy(name: &str, pool: &Pool, arguments: &Arguments) -> Result<Simulated> {
-    let trials = usize::try_from(arguments.trials).unwrap_or(usize::MAX);
-    let curve = |seed: u64| {
-        let mut strategy: Box<dyn Strategy> = Box::new(Random::new(seed));
-        Ok(Curve { seed, gflops: simulate(pool, &mut *strategy, trials, PER_ROUND)? })
+/// Runs the strategies from all seeds. The space and what the model says of it are needed only by those that are guided.
+fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simulated>> {
+    let settings = &setup.config.search.evolution;
+    let run = |name: &str, strategy: &dyn Fn(u64) -> Box<dyn Strategy>| {
+        let trials = usize::try_from(arguments.trials).unwrap_or(usize::MAX);
+        let curve =
+            |seed| Ok(Curve { seed, gflops: simulate(pool, &mut *strategy(seed), trials, settings.per_round)? });
+        Ok(Simulated::of(name, (0..arguments.seeds).map(curve).collect::<Result<Vec<Curve>>>()?))
     };
-    Ok(Simulated::of(name, (0..arguments.seeds).map(curve).collect::<Result<Vec<Curve>>>()?))
+    if arguments.strategies.iter().all(|name| name == "random") {
+        return Ok(vec![run("random", &|seed| Box::new(Random::new(seed)))?]);
+    }
+    let hardware = Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
+    let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
+    let space = Space::generate(&setup.def, hardware.clone(), &shapes, &CustomRules::default())?;
+    let model = Analytic { hardware };
+    let guide = Guide::of(pool, &space, &model, settings)?;
+    let strategies = arguments.strategies.iter().map(|name| match &**name {
+        "random" => run(name, &|seed| Box::new(Random::new(seed))),
+        "evolution" => run(name, &|seed| Box::new(Evolved::new(&guide, seed))),
+        _ => run(name, &|seed| Box::new(Proposed::new(&guide, seed))),
+    });
+    strategies.collect()
 }
 
 fn write_report(setup: &Setup, pool: &Pool, simulated: &[Simulated], path: &Path) -> Result<()> {

@@ -13,6 +13,7 @@
 mod objective;
 mod pick;
 mod population;
+mod rated;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ use crate::cost_model::CostModel;
 use crate::sketch::{Applied, Sampler, Space};
 
 pub use self::objective::Objective;
+pub(super) use self::rated::Rated;
 
 /// The stages of random choices: the picks, the draws, then the generations.
 const PICKS: u64 = 0;

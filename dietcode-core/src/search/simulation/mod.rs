@@ -7,21 +7,34 @@
 //! ```
 //!
 //! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, a measurement
-//! is a look at their records. What a strategy proposes that is not on record is answered by the nearest candidate of the same
-//! sketch that is, and was not picked before. So strategies are told apart by how soon they find the pool's best, and none is
-//! told more than it would have measured. Two things limit what that says. The pool has to come of an exploration without
-//! preferences (random draws of the whole space): one that a strategy chose favours that strategy. And it is thin where the
-//! space is large, so that a strategy that climbs from neighbour to neighbour finds fewer of them than there are: what it gains
-//! here is a lower bound of what it gains when all of the space can be measured.
+//! is a look at their records. So strategies are told apart by how soon they find the pool's best, and none is told more than
+//! it would have measured.
+//!
+//! | strategy    | picks                                                                                           |
+//! |-------------|-------------------------------------------------------------------------------------------------|
+//! | `random`    | any                                                                                             |
+//! | `evolution` | what the model promises most of in the pool, as evolution chooses among its generations         |
+//! | `nearest`   | the nearest in the pool of what evolution proposes from the whole space: same sketch, not picked |
+//!
+//! Two things limit what that says. The pool has to come of an exploration without preferences (random draws of the whole
+//! space): one that a strategy chose favours that strategy. And it is thin where the space is large: what no draw came to
+//! is not there for `evolution`, and what `nearest` is answered may be far from what was proposed.
 //!
 //! A candidate without a figure at an instance was not measured there because it could not win; it does not win here either.
+mod evolution;
+mod guide;
+mod nearest;
 mod pool;
+mod proposed;
 mod random;
 mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use evolution::Evolved;
+pub use guide::Guide;
 pub use pool::{Goal, Pool, Recorded};
+pub use proposed::Proposed;
 pub use random::Random;
 pub use summary::{CHECKPOINTS, Checkpoint, Curve, Simulated};
 

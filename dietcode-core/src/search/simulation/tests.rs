@@ -2,11 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
 use super::*;
+use crate::config::Evolution;
+use crate::cost_model::{Analytic, CostModel};
+use crate::ir::ForKind;
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
 use crate::search::{Outcome, Record, Shape, Target, Workload};
-use crate::sketch::{Tiled, Traced};
+use crate::sketch::rules::CustomRules;
+use crate::sketch::{Hardware, Space, Tiled, Traced};
+use crate::target::CpuTarget;
 
 fn shape(m: i64) -> Shape {
     Shape::from([("M".to_owned(), m)])
@@ -106,4 +114,97 @@ fn summaries_are_over_seeds() {
     assert_eq!((last.mean, last.min, last.max), (3.0, 2.0, 4.0));
     assert!((last.deviation - 2.0f64.sqrt()).abs() < 1e-12);
     assert_eq!(Simulated::of("random", vec![curve(0, 2.0)]).checkpoints[0].deviation, 0.0);
+}
+
+const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; 64]; M], w: &[[f32; 64]; 96], y: &mut [[f32; 96]; M]) {
+    for i in 0..M {
+        for j in 0..96 {
+            let mut acc = 0.0;
+            for k in 0..64 {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+fn hardware() -> Hardware {
+    Hardware::Cpu(CpuTarget {
+        model: "a CPU of the tests".into(),
+        march: "native".into(),
+        compiler: "cc".into(),
+        features: 0,
+        vector_bytes: 32,
+        vector_registers: 16,
+        l1_bytes: 32 << 10,
+        l2_bytes: 512 << 10,
+        l3_bytes: 16 << 20,
+        cores: 4,
+    })
+}
+
+/// Random draws of a space, on a machine where the model is right to within a fifth.
+fn drawn(space: &Space, model: &Analytic, count: usize) -> Pool {
+    let (sampler, mut rng) = (space.sampler().unwrap(), StdRng::seed_from_u64(5));
+    let mut records = Vec::new();
+    while records.len() < 2 * count {
+        let Ok(applied) = space.apply(&sampler.sample(&mut rng)) else { continue };
+        let predicted = &model.predict(&space.def, &[&applied], &[vec![64], vec![32]], 1)[0];
+        let noise = 0.8 + 0.4 * f64::from(applied.hash[0]) / 255.0;
+        for (m, gflops) in [64, 32].into_iter().zip(predicted) {
+            let schedule = Traced { trace: applied.trace.clone() }.into();
+            let Record { workload, target, outcome, .. } = measured(1, m, gflops * noise);
+            records.push(Record { structure: Some(applied.hash), ..Record::new(workload, target, schedule, outcome) });
+        }
+    }
+    pool(&records, &[(shape(64), 1.0), (shape(32), 1.0)])
+}
+
+#[test]
+fn who_is_guided_by_a_good_model_is_sooner_there() {
+    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+    let space = Space::generate(&def, hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let model = Analytic { hardware: hardware() };
+    let pool = drawn(&space, &model, 80);
+    let settings = Evolution { population: 16, generations: 1, ..Evolution::default() };
+    let guide = Guide::of(&pool, &space, &model, &settings).unwrap();
+    let after = |strategy: &mut dyn Strategy| simulate(&pool, strategy, 16, 8).unwrap()[16];
+    let mean = |of: &dyn Fn(u64) -> f64| (0..3).map(of).sum::<f64>() / 3.0;
+    let random = mean(&|seed| after(&mut Random::new(seed)));
+    let evolved = mean(&|seed| after(&mut Evolved::new(&guide, seed)));
+    assert!(evolved > 0.95 * pool.best() && evolved > 1.03 * random, "{random} {evolved} {}", pool.best());
+    let curve = |seed| simulate(&pool, &mut Proposed::new(&guide, seed), 16, 8).unwrap();
+    assert_eq!(curve(1), curve(1));
+}
+
+#[test]
+fn guided_strategies_go_through_the_whole_pool_and_end() {
+    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+    let space = Space::generate(&def, hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let model = Analytic { hardware: hardware() };
+    let pool = drawn(&space, &model, 20);
+    let settings = Evolution { population: 8, generations: 1, ..Evolution::default() };
+    let guide = Guide::of(&pool, &space, &model, &settings).unwrap();
+    for strategy in [&mut Evolved::new(&guide, 0) as &mut dyn Strategy, &mut Proposed::new(&guide, 0)] {
+        let curve = simulate(&pool, strategy, 1000, 8).unwrap();
+        assert_eq!(curve.len(), pool.candidates.len() + 1, "{}", strategy.name());
+        assert!((curve[pool.candidates.len()] - pool.best()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_trace_of_another_space_is_told() {
+    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+    let space = Space::generate(&def, hardware(), &[vec![64]], &CustomRules::default()).unwrap();
+    let (model, settings) = (Analytic { hardware: hardware() }, Evolution::default());
+    let mut records = records();
+    records.iter_mut().for_each(|record| record.workload.shape = Some(shape(64)));
+    let strange = Trace::new([Instruction::Kind(ForKind::Parallel, "no_loop".into())]);
+    records[3].schedule = Traced { trace: strange }.into();
+    let pool = pool(&records, &[(shape(64), 1.0)]);
+    let error = Guide::of(&pool, &space, &model, &settings).map(drop).unwrap_err();
+    assert!(error.to_string().contains("none of the space as it is now"), "{error}");
 }

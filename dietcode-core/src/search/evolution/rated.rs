@@ -1,0 +1,65 @@
+//! Candidates that are all there is, with what a model says of them: what evolution would come to if its generations had gone
+//! through the whole of a small space.
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rayon::prelude::*;
+
+use super::objective::{Goal, Objective};
+use super::pick;
+use super::population::{Hash, Member, Nursery};
+use crate::Result;
+use crate::config::Evolution;
+use crate::cost_model::CostModel;
+use crate::schedule::Trace;
+use crate::sketch::{Applied, Space};
+
+/// Candidates that are told apart by their positions.
+#[derive(Clone, Debug)]
+pub struct Rated {
+    members: Vec<Member>,
+}
+
+/// Candidates that are lowered at once: their loops take memory.
+const BATCH: usize = 16;
+
+impl Rated {
+    /// Carries traces out and asks a model what they reach at the instances of an objective.
+    ///
+    /// # Errors
+    /// A trace that the space does not carry out: the reason.
+    pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
+        let nursery = Nursery { space, model, objective, seed: 0 };
+        let batch = |traces: &[&Trace]| {
+            let applied = traces.iter().map(|trace| space.apply(trace)).collect::<Result<Vec<Applied>>>()?;
+            Ok(nursery.members(&applied))
+        };
+        let members = traces.par_chunks(BATCH).map(batch).collect::<Result<Vec<Vec<Member>>>>()?;
+        Ok(Rated { members: members.concat() })
+    }
+
+    /// The structure of a candidate.
+    pub fn structure(&self, at: usize) -> Hash {
+        self.members[at].hash
+    }
+}
+
+impl Evolution {
+    /// The picks of a round among candidates (positions) that were not measured, as [`Evolution::search`] picks from its
+    /// generations. `known` are the best that were measured.
+    pub fn pick_among(
+        &self,
+        rated: &Rated,
+        (left, known): (&[usize], &[usize]),
+        objective: &Objective,
+        seed: u64,
+        want: usize,
+    ) -> Vec<usize> {
+        let members: Vec<Member> = left.iter().map(|at| rated.members[*at].clone()).collect();
+        let known = known.iter().map(|at| &*rated.members[*at].predicted);
+        let goal = Goal::of(objective, known, members.iter().map(|member| &*member.predicted));
+        let random = (want as f64 * self.epsilon).round() as usize;
+        let picked = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
+        picked.into_iter().map(|at| left[at]).collect()
+    }
+}

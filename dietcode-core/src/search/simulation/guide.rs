@@ -1,0 +1,82 @@
+//! What strategies that are guided by a model share: the space that the pool was drawn from, and what the model says of the pool.
+
+use super::{Pool, Seen};
+use crate::config::Evolution;
+use crate::cost_model::CostModel;
+use crate::schedule::Trace;
+use crate::search::evolution::{Objective, Rated};
+use crate::sketch::{Applied, Space};
+use crate::{Error, Result};
+
+/// A space and a model, for a pool.
+pub struct Guide<'a> {
+    /// How an evolution goes.
+    pub settings: &'a Evolution,
+    pub(super) space: &'a Space,
+    pub(super) model: &'a dyn CostModel,
+    pub(super) rated: Rated,
+    /// Of the instances at the largest number of threads, before anything was found.
+    objective: Objective,
+    /// The goal of each instance of the objective.
+    goals: Vec<usize>,
+}
+
+impl<'a> Guide<'a> {
+    /// For a pool of candidates that were drawn from the space.
+    ///
+    /// # Errors
+    /// A candidate that the space does not carry out any more: it comes of another version, or of a CPU with other limits. Records
+    /// of a GPU, of which it is not known how many multiprocessors it has.
+    pub fn of(pool: &Pool, space: &'a Space, model: &'a dyn CostModel, settings: &'a Evolution) -> Result<Guide<'a>> {
+        let units = pool.goals.iter().map(|goal| goal.threads).max().unwrap_or(0);
+        if units == 0 {
+            return Err(Error::input(
+                "found records of a GPU, expected those of a CPU: only random picks need no model",
+            ));
+        }
+        let goals: Vec<usize> = (0..pool.goals.len()).filter(|at| pool.goals[*at].threads == units).collect();
+        let objective = Objective {
+            instances: goals.iter().map(|at| shape(pool, *at, space)).collect::<Result<_>>()?,
+            weights: goals.iter().map(|at| pool.goals[*at].weight).collect(),
+            units,
+            best: vec![0.0; goals.len()],
+        };
+        let traces: Vec<&Trace> = pool.candidates.iter().map(|candidate| &candidate.trace).collect();
+        let rated = Rated::of(space, model, &objective, &traces).map_err(|e| {
+            let expected = "expected records of this version and this CPU";
+            Error::input(format!("a trace on record is none of the space as it is now, {expected}: {e}"))
+        })?;
+        Ok(Guide { settings, space, model, rated, objective, goals })
+    }
+
+    /// What counts, given the figures so far.
+    pub(super) fn objective(&self, seen: &Seen<'_>) -> Objective {
+        Objective { best: self.goals.iter().map(|goal| seen.best[*goal]).collect(), ..self.objective.clone() }
+    }
+
+    /// The best that were measured, the best first: as many as an evolution begins with.
+    pub(super) fn known(&self, seen: &Seen<'_>) -> Vec<usize> {
+        let share = |at: &usize| {
+            let figures = seen.pool.candidates[*at].gflops.iter().zip(seen.best);
+            figures.filter_map(|(figure, best)| Some((*figure)? / best)).fold(0.0, f64::max)
+        };
+        let mut known: Vec<usize> = seen.picked.iter().copied().filter(|at| share(at) > 0.0).collect();
+        known.sort_by(|a, b| share(b).total_cmp(&share(a)));
+        known.truncate((self.settings.population as f64 * self.settings.from_database).round() as usize);
+        known
+    }
+
+    /// A candidate of the pool with its loops.
+    pub(super) fn applied(&self, seen: &Seen<'_>, at: usize) -> Result<Applied> {
+        self.space.apply(&seen.pool.candidates[at].trace)
+    }
+}
+
+fn shape(pool: &Pool, goal: usize, space: &Space) -> Result<Vec<i64>> {
+    let shape = &pool.goals[goal].shape;
+    let value = |var: &str| {
+        let missing = || Error::input(format!("found shape {shape:?} on record, expected a value of `{var}`"));
+        shape.get(var).copied().ok_or_else(missing)
+    };
+    space.def.shape_vars.iter().map(|var| value(&var.name)).collect()
+}

@@ -1,0 +1,51 @@
+//! Evolution of the whole space, whose proposals are answered by the nearest candidates on record.
+
+use std::collections::HashSet;
+
+use super::guide::Guide;
+use super::nearest::nearest;
+use super::{Seen, Strategy};
+use crate::Result;
+use crate::sketch::Applied;
+
+/// Proposes as a search does.
+pub struct Proposed<'a> {
+    guide: &'a Guide<'a>,
+    seed: u64,
+}
+
+impl<'a> Proposed<'a> {
+    /// Its random choices depend on the seed only.
+    pub fn new(guide: &'a Guide<'a>, seed: u64) -> Proposed<'a> {
+        Proposed { guide, seed }
+    }
+
+    /// What evolution proposes, knowing what was picked.
+    fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Applied>> {
+        let Guide { settings, space, model, rated, .. } = self.guide;
+        let known = self.guide.known(seen);
+        let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Applied>>>()?;
+        let taken: HashSet<_> = seen.picked.iter().map(|at| rated.structure(*at)).collect();
+        let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.picked.len() as u64);
+        settings.search(space, *model, &known, &taken, &self.guide.objective(seen), seed, want)
+    }
+}
+
+impl Strategy for Proposed<'_> {
+    fn name(&self) -> &'static str {
+        "nearest"
+    }
+
+    fn pick(&mut self, seen: &Seen<'_>, want: usize) -> Result<Vec<usize>> {
+        let (mut left, mut picked) = (seen.left(), Vec::new());
+        for proposal in self.proposals(seen, want)? {
+            let Some(at) = nearest(seen.pool, &left, &proposal.trace) else { continue };
+            left.retain(|other| *other != at);
+            picked.push(at);
+        }
+        // Where nothing on record is of the proposed sketches any more, what is left is as good as anything.
+        let missing = want.saturating_sub(picked.len()).min(left.len());
+        picked.extend(left.drain(..missing));
+        Ok(picked)
+    }
+}
