@@ -58,3 +58,91 @@ fn padding(schedule: &Schedule, name: &str, extent: f64) -> f64 {
     let own = if guard { tiles * factor / extent } else { 1.0 };
     own * padding(schedule, outer, tiles) * padding(schedule, inner, factor)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::sketch::{Blocked, Tiled};
+    use crate::target::CpuTarget;
+
+    const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+    /// Shapes in the order of the kernel's variables, whichever that is.
+    const SHAPES: [[i64; 3]; 6] = [[1, 1, 1], [97, 13, 5], [2048, 2304, 768], [7, 100, 1], [81, 80, 79], [33, 64, 129]];
+
+    fn dense() -> KernelDef {
+        dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
+    }
+
+    fn sizes(names: [&str; 3], sizes: [i64; 3]) -> BTreeMap<String, i64> {
+        names.into_iter().zip(sizes).filter(|(_, size)| *size > 0).map(|(name, size)| (name.to_owned(), size)).collect()
+    }
+
+    fn check(schedule: &Schedule, of: impl Fn(&[i64], usize) -> Adaptation) {
+        for shape in SHAPES {
+            for units in [1, 2, 7, 108] {
+                let (expected, found) = (of(&shape, units), Adaptation::of_schedule(schedule, &shape, units));
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs();
+                let counts = |a: &Adaptation| (a.grid, a.waves, a.units);
+                assert_eq!(counts(&expected), counts(&found), "{shape:?}");
+                assert!(close(expected.padding_ratio, found.padding_ratio), "{shape:?} {expected:?} {found:?}");
+                assert!(close(expected.occupancy, found.occupancy), "{shape:?} {expected:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_schedule_of_a_cpu_fits_like_the_parameters_that_it_was_made_of() {
+        let (def, program) = (dense(), frontend::program(&dense()));
+        let target = CpuTarget::detect("native").unwrap();
+        for register in [[1, 1, 1], [8, 48, 1], [3, 16, 4], [80, 5, 1], [16, 0, 3]] {
+            for blocks in [[0, 0, 96], [1, 1, 1], [5, 2, 100], [512, 3, 7]] {
+                let block = [0, 1, 2].map(|at: usize| blocks[at] * register[at].max(1));
+                let tiled = Tiled {
+                    register_tile: sizes(["i", "j", "k"], register),
+                    block_tile: sizes(["i", "j", "k"], block),
+                    ..Tiled::default()
+                };
+                let schedule = tiled.schedule(&program, &target).unwrap();
+                check(&schedule, |shape, units| Adaptation::of(&def, &tiled, shape, units));
+            }
+        }
+    }
+
+    #[test]
+    fn a_schedule_of_a_gpu_fits_like_the_parameters_that_it_was_made_of() {
+        let (def, program) = (dense(), frontend::program(&dense()));
+        for thread in [[1, 32, 0], [16, 16, 0], [10, 16, 0]] {
+            for inner in [[1, 1, 0], [4, 4, 0], [3, 8, 0]] {
+                for (reduce, split) in [(8, 1), (16, 2), (5, 3)] {
+                    let blocked = Blocked {
+                        thread: sizes(["i", "j", "k"], thread),
+                        vthread: sizes(["i", "j", "k"], [inner[0], 1, 0]),
+                        inner: sizes(["i", "j", "k"], inner),
+                        reduce: sizes(["i", "j", "k"], [0, 0, reduce]),
+                        split: sizes(["i", "j", "k"], [0, 0, split]),
+                        ..Blocked::default()
+                    };
+                    let schedules = blocked.schedules(&program).unwrap();
+                    let main = schedules.iter().find(|schedule| schedule.rfactor.is_some()).unwrap_or(&schedules[0]);
+                    check(main, |shape, units| Adaptation::of_blocked(&def, &blocked, shape, units as u32));
+                }
+            }
+        }
+    }
+}

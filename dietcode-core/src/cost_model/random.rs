@@ -38,3 +38,20 @@ impl CostModel for Random {
         candidates.iter().map(row).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_depend_on_the_seed_the_structure_and_the_instance_alone() {
+        let number = |seed, structure, instance: &[i64]| Random { seed }.number(&[structure; 32], instance, 2);
+        let one = number(1, 1, &[80, 768]);
+        assert_eq!(one, number(1, 1, &[80, 768]));
+        let others = [number(2, 1, &[80, 768]), number(1, 2, &[80, 768]), number(1, 1, &[768, 80])];
+        assert!(others.iter().all(|other| *other != one), "{one} {others:?}");
+        let all: Vec<f64> = (0..1000).map(|n| number(1, 1, &[n])).collect();
+        assert!(all.iter().all(|number| *number > 0.0 && *number <= 1.0));
+        assert!((all.iter().sum::<f64>() / 1000.0 - 0.5).abs() < 0.05);
+    }
+}

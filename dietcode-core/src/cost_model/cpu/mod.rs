@@ -65,3 +65,6 @@ impl<'a> Profile<'a> {
         share * (work.clocks(core, target).max(second) + last + memory)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+use dietcode_syntax::KernelDef;
+
+use super::*;
+use crate::frontend;
+use crate::sketch::Tiled;
+
+const DENSE: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+const CONV: &str = "
+#[dynamic_kernel]
+pub fn conv(x: &[[f32; W + 2]; C], f: &[[[f32; 3]; C]; O], y: &mut [[f32; W]; O]) {
+    for o in 0..O {
+        for i in 0..W {
+            let mut acc = 0.0;
+            for c in 0..C {
+                for d in 0..3 {
+                    acc += x[c][i + d] * f[o][c][d];
+                }
+            }
+            y[o][i] = acc.max(0.0);
+        }
+    }
+}
+";
+
+fn target() -> CpuTarget {
+    CpuTarget {
+        model: "a CPU of the tests".into(),
+        march: "native".into(),
+        compiler: "cc".into(),
+        features: 0,
+        vector_bytes: 64,
+        vector_registers: 32,
+        l1_bytes: 32 << 10,
+        l2_bytes: 1 << 20,
+        l3_bytes: 32 << 20,
+        cores: 4,
+    }
+}
+
+fn def(source: &str) -> KernelDef {
+    dietcode_syntax::scan(source).unwrap()[0].parse().unwrap()
+}
+
+/// The extents of `i`, `j` and `k`, or of `o`, `i` and `c`, which their variables are named after.
+fn seconds_of(source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
+    let def = def(source);
+    let violations = tiled.violations(&def, &target());
+    assert!(violations.is_empty(), "{violations:?}");
+    let value = |name: &str| extents.iter().find(|(var, _)| *var == name).map_or(0, |(_, value)| *value);
+    let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect();
+    let schedule = tiled.schedule(&frontend::program(&def), &target()).unwrap();
+    Profile::of(&schedule).unwrap().seconds(&target(), &shape, units)
+}
+
+fn seconds(tiled: &Tiled, m: i64) -> f64 {
+    seconds_of(DENSE, tiled, [("M", m), ("N", 2304), ("K", 768)], 1)
+}
+
+fn tile(sizes: &[(&str, i64)]) -> std::collections::BTreeMap<String, i64> {
+    sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect()
+}
+
+/// Vectors along N; panels of W.
+fn packed(register: [i64; 2], block: [i64; 3]) -> Tiled {
+    Tiled {
+        vector: Some("j".into()),
+        register_tile: tile(&[("i", register[0]), ("j", register[1])]),
+        block_tile: tile(&[("i", block[0]), ("j", block[1]), ("k", block[2])]),
+        pack: vec!["w".into()],
+        ..Tiled::default()
+    }
+}
+
+fn good() -> Tiled {
+    packed([8, 48], [4096, 96, 768])
+}
+
+#[test]
+fn large_tiles_in_registers_beat_small_ones() {
+    let rows = [1, 2, 4, 8].map(|rows| seconds(&packed([rows, 48], [4096, 96, 768]), 2048));
+    assert!(rows.is_sorted_by(|a, b| a > b), "{rows:?}");
+    // A sum that waits for itself: one accumulator in one vector.
+    assert!(seconds(&packed([1, 16], [4096, 96, 768]), 2048) > 2.0 * rows[3]);
+}
+
+#[test]
+fn packing_is_worth_it_where_it_is_used_again() {
+    let strided = Tiled { pack: Vec::new(), ..good() };
+    assert!(seconds(&strided, 2048) > 2.0 * seconds(&good(), 2048));
+    // A panel for eight rows only is packed for every eight rows.
+    assert!(seconds(&packed([8, 48], [8, 96, 768]), 2048) > 1.3 * seconds(&good(), 2048));
+}
+
+#[test]
+fn few_steps_between_visits_of_the_output_cost_time() {
+    let steps = [16, 48, 192, 768].map(|steps| seconds(&packed([8, 48], [4096, 96, steps]), 2048));
+    assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
+}
+
+#[test]
+fn padding_is_paid_for() {
+    let narrow = packed([80, 16], [80, 96, 768]);
+    let narrow = Tiled { lanes: Some(16), ..narrow };
+    assert!(seconds(&narrow, 81) > 1.7 * seconds(&narrow, 80));
+    assert!(seconds(&good(), 80) * 1.08 > seconds(&good(), 73));
+}
+
+#[test]
+fn nothing_is_faster_than_the_core() {
+    for rows in [1, 3, 8] {
+        for columns in [16, 48] {
+            for steps in [4, 100, 768] {
+                for m in [1, 8, 80, 2048] {
+                    let seconds = seconds(&packed([rows, columns], [rows * 10, columns * 2, steps]), m);
+                    let peak = 2.0 * 16.0 * CLOCK;
+                    let products = (m * 2304 * 768) as f64;
+                    assert!(
+                        seconds.is_finite() && seconds >= products / peak,
+                        "{rows} {columns} {steps} {m}: {seconds}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn cores_help_as_far_as_there_are_blocks() {
+    let at = |tiled: &Tiled, units| seconds_of(DENSE, tiled, [("M", 2048), ("N", 96), ("K", 768)], units);
+    // One block: the others wait.
+    assert!(at(&good(), 4) >= at(&good(), 1));
+    let blocks = packed([8, 48], [512, 96, 768]);
+    let gain = at(&blocks, 1) / at(&blocks, 4);
+    assert!((3.5..4.01).contains(&gain), "{gain}");
+}
+
+#[test]
+fn any_nest_is_counted() {
+    let at = |tiled: &Tiled| seconds_of(CONV, tiled, [("O", 64), ("W", 1000), ("C", 32)], 1);
+    let tiled = Tiled {
+        vector: Some("i".into()),
+        register_tile: tile(&[("o", 8), ("i", 48)]),
+        block_tile: tile(&[("c", 16)]),
+        ..Tiled::default()
+    };
+    let (fast, slow) = (at(&tiled), at(&Tiled::default()));
+    assert!(slow > 5.0 * fast && fast > 0.0, "{slow} {fast}");
+}
