@@ -18,32 +18,31 @@ fn parts_meet_by_halving_in_one_order() {
 blockIdx.x i_b in 0..(M + 3) / 4
   threadIdx.x i_t in 0..4
     threadIdx.x k_c in 0..5
-      allocate register y_tile[1][1]
-      y_tile[0][0] = 0.0
+      allocate register y_tile
+      y_tile = 0.0
       for k_0 in 0..(K + 4) / 5
-        for k_1 in 0..1
-          if i_b * 4 + i_t < M && k_0 * 5 + (k_1 * 5 + k_c) < K
-            y_tile[0][0] = y_tile[0][0] + x[i_b * 4 + i_t][k_0 * 5 + (k_1 * 5 + k_c)]
-      allocate shared y_cross[1][1][4][5]
+        if i_b * 4 + i_t < M && k_0 * 5 + k_c < K
+          y_tile = y_tile + x[i_b * 4 + i_t][k_0 * 5 + k_c]
+      allocate shared y_cross[4][5]
       if k_c >= 3
-        y_cross[0][0][i_t][k_c] = y_tile[0][0]
+        y_cross[i_t][k_c] = y_tile
       sync
       if k_c < 2
-        y_tile[0][0] = y_tile[0][0] + y_cross[0][0][i_t][k_c + 3]
+        y_tile = y_tile + y_cross[i_t][k_c + 3]
       if k_c >= 2 && k_c < 3
-        y_cross[0][0][i_t][k_c] = y_tile[0][0]
+        y_cross[i_t][k_c] = y_tile
       sync
       if k_c < 1
-        y_tile[0][0] = y_tile[0][0] + y_cross[0][0][i_t][k_c + 2]
+        y_tile = y_tile + y_cross[i_t][k_c + 2]
       if k_c >= 1 && k_c < 2
-        y_cross[0][0][i_t][k_c] = y_tile[0][0]
+        y_cross[i_t][k_c] = y_tile
       sync
       if k_c < 1
-        y_tile[0][0] = y_tile[0][0] + y_cross[0][0][i_t][k_c + 1]
+        y_tile = y_tile + y_cross[i_t][k_c + 1]
       sync
       if k_c == 0
         if i_b * 4 + i_t < M
-          y[i_b * 4 + i_t] = y_tile[0][0]
+          y[i_b * 4 + i_t] = y_tile
 ";
     assert_eq!(body, expected, "{body}");
 }

@@ -20,6 +20,7 @@ mod stage;
 mod storage;
 mod tensorize;
 mod transpose;
+mod unit_loops;
 mod unroll;
 mod unswitch;
 mod vector_copy;
@@ -122,6 +123,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
 /// As [`lower`].
 pub(crate) fn rolled(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
     complete::check(schedule)?;
+    let schedule = &unit_loops::drop_unit_loops(schedule);
     let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
     let body = pass("nest", nest::build(schedule)?)?;
     let body = pass("local_padding", local_padding::local_padding(body, schedule))?;

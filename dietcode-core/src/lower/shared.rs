@@ -274,6 +274,9 @@ impl Place<'_> {
 
     /// How many values a variable takes inside.
     fn extent_inside(&self, name: &str) -> Option<i64> {
+        if self.schedule.dropped.iter().any(|dropped| **dropped == *name) {
+            return Some(1);
+        }
         // A clipped loop has a limit, but no constant extent: the last tile would be filled from outside of the tensor.
         if let Some(l) = self.schedule.loops.iter().find(|l| &*l.name == name) {
             return if self.is_inside(name) { l.extent.as_int() } else { Some(1) };

@@ -55,6 +55,8 @@ pub struct Schedule {
     pub(crate) rfactor: Option<Combine>,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: i64,
+    /// Loops of one iteration that lowering does without; their variables are 0.
+    pub(crate) dropped: Vec<Name>,
     trace: Vec<Instruction>,
 }
 
@@ -163,6 +165,7 @@ impl Schedule {
             matrix_unit: None,
             rfactor: None,
             store_lanes: 1,
+            dropped: Vec::new(),
             trace: Vec::new(),
         }
     }
@@ -180,12 +183,17 @@ impl Schedule {
     /// An expression over the block's iteration variables, in terms of the loops. What a fused loop stands for stays a
     /// variable; lowering binds it by a `let`.
     pub(crate) fn unsplit(&self, e: &Expr) -> Expr {
-        self.resolve(e, false)
+        self.without_dropped(self.resolve(e, false))
     }
 
     /// The same, down to the loops themselves: for asking what depends on what.
     pub(crate) fn in_loops(&self, e: &Expr) -> Expr {
-        self.resolve(e, true)
+        self.without_dropped(self.resolve(e, true))
+    }
+
+    fn without_dropped(&self, e: Expr) -> Expr {
+        let zero = |e: &Expr| matches!(e, Expr::Var(name) if self.dropped.contains(name)).then_some(Expr::Int(0));
+        if self.dropped.is_empty() { e } else { e.map(&mut { zero }) }
     }
 
     fn resolve(&self, e: &Expr, through_fused: bool) -> Expr {
