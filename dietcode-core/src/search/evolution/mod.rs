@@ -77,6 +77,24 @@ impl Evolution {
         picked.into_iter().map(|at| space.apply(&all[at].trace)).collect()
     }
 
+    /// At most `want` random candidates that were not taken: what a search is worth without evolution and without a model.
+    ///
+    /// # Errors
+    /// As [`Evolution::search`].
+    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Applied>> {
+        let sampler = space.sampler()?;
+        let model = crate::cost_model::Random { seed };
+        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
+        let nursery = Nursery { space, model: &model, objective: &objective, seed };
+        let (mut seen, mut found) = (taken.clone(), Vec::new());
+        for attempt in 0..self.retries as u64 {
+            let left = want.saturating_sub(found.len());
+            let drawn = nursery.raise(DRAWS + attempt, left, |_, rng| self.draw(&nursery, &sampler, rng));
+            found.extend(distinct(drawn, &mut seen));
+        }
+        found.iter().map(|member| space.apply(&member.trace)).collect()
+    }
+
     fn drawn(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, count: usize) -> Vec<Member> {
         nursery.raise(DRAWS, count, |_, rng| self.draw(nursery, sampler, rng))
     }
