@@ -53,7 +53,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
     );
     assert_eq!(
         error("\"window\": 5", "\"windows\": 5"),
-        "c.json:26:107: key `search.scheduler.windows`: found an unknown key, expected one of alpha, beta, window, epsilon; did you mean `window`?"
+        "c.json:26:108: key `search.scheduler.windows`: found an unknown key, expected one of alpha, beta, window, epsilon; did you mean `window`?"
     );
     assert_eq!(
         error("768", "0"),
