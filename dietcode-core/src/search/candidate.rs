@@ -75,6 +75,12 @@ impl Candidate {
         self.gflops[threads][instance].unwrap_or_else(predicted)
     }
 
+    /// The geometric mean of its GFLOP/s over the numbers of threads, measured or predicted; 0 where nothing is known.
+    pub fn expected_score(&self, instance: usize) -> f64 {
+        let logs: f64 = (0..self.gflops.len()).map(|threads| self.expected(threads, instance).ln()).sum();
+        (logs / self.gflops.len() as f64).exp()
+    }
+
     /// The geometric mean of its measured GFLOP/s over the numbers of threads; 0 unless all of them were measured.
     pub fn score(&self, instance: usize) -> f64 {
         if self.failed {

@@ -7,10 +7,10 @@ use crate::measure::Timing;
 const CLOSE: Timing = Timing { rounds: 5, seconds: 0.05, slow_seconds: 1.0 };
 
 /// Who is within this of the best is a contender: the spread of separate measurements.
-const CONTENDS: f64 = 0.93;
+const CONTENDS: f64 = 0.95;
 
 /// More than so many contenders would only share the time.
-const MOST: usize = 4;
+const MOST: usize = 3;
 
 /// Measures the contenders of all instances, until the budget is used up.
 pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {

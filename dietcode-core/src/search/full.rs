@@ -3,24 +3,27 @@
 use std::sync::Arc;
 
 use super::Tuning;
-use super::screening::timing;
+use super::screening::{by_work, timing};
 use crate::Result;
 use crate::measure::Timing;
 
-const THOROUGH: Timing = Timing { rounds: 3, seconds: 0.02, slow_seconds: 1.0 };
+/// Little: whoever comes near the best anywhere is measured again in the finals.
+const THOROUGH: Timing = Timing { rounds: 2, seconds: 0.01, slow_seconds: 1.0 };
 
-/// A candidate is measured where its rate and the fit come within this of the best: the cost model's error and more.
-const MARGIN: f64 = 1.15;
+/// A candidate is measured where its rate and the fit come within this of the best: the cost model's error, and more than
+/// two figures of one candidate differ.
+const MARGIN: f64 = 1.06;
 
-/// Measures candidates that were screened, at one number of threads after the other, since each takes its own cores.
+/// Measures candidates that were screened, at one number of threads after the other, since each takes its own cores; the
+/// cheapest instance first, since each figure says more of whether the next one is worth it.
 pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
-    let cores = Arc::clone(tuning.lab.cores());
+    let (cores, points) = (Arc::clone(tuning.lab.cores()), by_work(tuning));
     for threads in 0..tuning.threads.len() {
         let _alone = cores.reserve(tuning.threads[threads]);
         for at in batch {
-            for point in 0..tuning.points.len() {
-                if could_win(tuning, *at, threads, point) {
-                    tuning.measure(&[*at], threads, point, timing(tuning, THOROUGH, threads, point))?;
+            for point in &points {
+                if could_win(tuning, *at, *point) {
+                    tuning.measure(&[*at], threads, *point, timing(tuning, THOROUGH, threads, *point))?;
                 }
             }
         }
@@ -28,9 +31,10 @@ pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Of the default, all is measured: the others are compared with it.
-fn could_win(tuning: &Tuning<'_>, at: usize, threads: usize, point: usize) -> bool {
+/// Whether what is known and expected of a candidate makes it the pick of an instance, over all numbers of threads. Of the
+/// default, all is measured: the others are compared with it.
+fn could_win(tuning: &Tuning<'_>, at: usize, point: usize) -> bool {
     let candidate = &tuning.candidates[at];
-    let near = || candidate.expected(threads, point) * MARGIN >= tuning.best(threads, point);
-    !candidate.failed && candidate.rate(threads).is_some() && (at == 0 || near())
+    let best = tuning.candidates.iter().map(|candidate| candidate.score(point)).fold(0.0, f64::max);
+    !candidate.failed && (at == 0 || candidate.expected_score(point) * MARGIN >= best)
 }

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::measure::Timing;
 
 /// Enough to tell a candidate that is much slower.
-const BRIEF: Timing = Timing { rounds: 3, seconds: 0.005, slow_seconds: 0.5 };
+const BRIEF: Timing = Timing { rounds: 2, seconds: 0.005, slow_seconds: 0.5 };
 
 /// Who is expected to be so many times slower than the best is given up.
 pub(super) const GIVEN_UP: f64 = 3.0;
@@ -36,11 +36,17 @@ pub(super) fn timing(tuning: &Tuning<'_>, timing: Timing, threads: usize, point:
 
 /// The cheapest instance, and the one in the middle.
 fn sample_points(tuning: &Tuning<'_>) -> Vec<usize> {
-    let mut by_work: Vec<usize> = (0..tuning.points.len()).collect();
-    by_work.sort_by(|a, b| tuning.points[*a].instance.flops.total_cmp(&tuning.points[*b].instance.flops));
+    let by_work = by_work(tuning);
     let mut points = vec![by_work[0], by_work[by_work.len() / 2]];
     points.dedup();
     points
+}
+
+/// The instances, the cheapest first.
+pub(super) fn by_work(tuning: &Tuning<'_>) -> Vec<usize> {
+    let mut by_work: Vec<usize> = (0..tuning.points.len()).collect();
+    by_work.sort_by(|a, b| tuning.points[*a].instance.flops.total_cmp(&tuning.points[*b].instance.flops));
+    by_work
 }
 
 /// Whether what was seen of a candidate puts it far behind on every instance. Of the default all is measured.
