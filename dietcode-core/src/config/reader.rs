@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::nearest::nearest;
 use crate::{Error, Result};
@@ -157,6 +157,17 @@ impl<'a> Node<'a> {
             Value::StringLit(literal) => Ok(&literal.value),
             _ => Err(self.expected(expected)),
         }
+    }
+
+    /// What a JSON file holds that the value names, relative to the folder of its own file.
+    pub(super) fn file<T: DeserializeOwned>(&self, expected: &str) -> Result<T> {
+        let folder = self.source.path.parent().unwrap_or(Path::new(""));
+        let file = Source::read(&folder.join(self.string(expected)?)).map_err(|e| self.error(&e.to_string()))?;
+        serde_json::from_str(&file.text).map_err(|e| {
+            let message = e.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            self.error(&file.error_at(e.line().max(1), e.column().max(1), message).to_string())
+        })
     }
 
     /// A whole number; `5.0` is one too, as in JSON Schema.

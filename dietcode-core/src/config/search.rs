@@ -1,7 +1,10 @@
 //! `search`: how long, how many, from which seed, at how many threads.
 
+use std::collections::BTreeMap;
+
 use super::evolution::{Evolution, Scheduling, Strategy, read_strategy};
 use super::reader::{MAX_INTEGER, Node};
+use super::rules::BlockRule;
 use crate::Result;
 
 /// The longest search, in seconds: thirty days.
@@ -26,7 +29,12 @@ pub struct Search {
     pub evolution: Evolution,
     /// How rounds are shared out among the kernels of a run.
     pub scheduler: Scheduling,
+    /// The user's own rules, by the block that they make the sketches of.
+    pub rules: BTreeMap<String, BlockRule>,
 }
+
+const KEYS: &[&str] =
+    &["seconds", "trials", "seed", "threads", "tolerance", "strategy", "evolution", "scheduler", "rules"];
 
 impl Default for Search {
     fn default() -> Search {
@@ -39,14 +47,14 @@ impl Default for Search {
             strategy: Strategy::default(),
             evolution: Evolution::default(),
             scheduler: Scheduling::default(),
+            rules: BTreeMap::new(),
         }
     }
 }
 
 impl Search {
     pub(super) fn read(node: &Node<'_>) -> Result<Search> {
-        let object =
-            node.object(&["seconds", "trials", "seed", "threads", "tolerance", "strategy", "evolution", "scheduler"])?;
+        let object = node.object(KEYS)?;
         let mut search = Search::default();
         if let Some(seconds) = object.get("seconds") {
             let expected = format!("a number greater than 0, at most {MAX_SECONDS}");
@@ -73,6 +81,9 @@ impl Search {
         }
         if let Some(scheduler) = object.get("scheduler") {
             search.scheduler = Scheduling::read(&scheduler)?;
+        }
+        if let Some(rules) = object.get("rules") {
+            search.rules = BlockRule::read_all(&rules)?;
         }
         Ok(search)
     }

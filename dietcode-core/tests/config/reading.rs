@@ -33,6 +33,7 @@ fn all_keys() {
         strategy: Strategy::Random,
         evolution: Evolution { population: 256, mutation: 0.5, ..Evolution::default() },
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
+        rules: config.search.rules.clone(),
     };
     assert_eq!(config.search, search);
     assert_eq!(config.tuned_path("cpu"), PathBuf::from("configs/full.cpu.tuned.json"));

@@ -57,6 +57,18 @@ impl CustomRules {
         self.of_blocks.keys().map(String::as_str)
     }
 
+    /// Checks that every function that a block names is registered.
+    ///
+    /// # Errors
+    /// The block and the name, and which there are.
+    pub fn check(&self) -> Result<()> {
+        let unknown = self.of_blocks.iter().find_map(|(block, by)| match by {
+            CustomSketch::Function(name) if !self.functions.contains_key(name) => Some(self.unknown(block, name)),
+            _ => None,
+        });
+        unknown.map_or(Ok(()), Err)
+    }
+
     /// The sketches of a block, if it has a rule.
     ///
     /// # Errors
