@@ -42,22 +42,27 @@ pub(super) fn numbers(outline: &Outline, values: &[i64], of: Use) -> Vec<Move> {
 /// What a number is for: by the first instruction that says so.
 fn used(outline: &Outline, var: &Name) -> Use {
     let instructions = &outline.sketch.instructions;
-    let names = |size: &Size| size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var));
     let found = instructions.iter().find_map(|instruction| match instruction {
-        Instruction::Split { factor, into: [_, inner], .. } if names(factor) => kind(instructions, inner),
-        Instruction::Rasterize { tile, .. } if tile.iter().any(names) => Some(Use::Order),
+        Instruction::Split { factor, into: [_, inner], .. } if names(factor, var) => kind(instructions, inner, var),
+        Instruction::Rasterize { tile, .. } if tile.iter().any(|size| names(size, var)) => Some(Use::Order),
         _ => None,
     });
     found.unwrap_or(Use::Other)
 }
 
-/// What becomes of a loop, also as a part of others.
-fn kind(instructions: &[Instruction], name: &Name) -> Option<Use> {
+fn names(size: &Size, var: &Name) -> bool {
+    size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var))
+}
+
+/// What becomes of a loop that has the number of iterations, also as a part of others.
+fn kind(instructions: &[Instruction], name: &Name, var: &Name) -> Option<Use> {
     instructions.iter().find_map(|instruction| match instruction {
         Instruction::Kind(ForKind::ThreadIdx, of) if of == name => Some(Use::Threads),
         Instruction::Kind(ForKind::Unrolled | ForKind::VThread, of) if of == name => Some(Use::Unroll),
-        Instruction::Fuse { loops, into } if loops.contains(name) => kind(instructions, into),
-        Instruction::Split { parent, into: [_, inner], .. } if parent == name => kind(instructions, inner),
+        Instruction::Fuse { loops, into } if loops.contains(name) => kind(instructions, into, var),
+        Instruction::Split { parent, factor, into: [outer, inner], .. } if parent == name => {
+            kind(instructions, if names(factor, var) { inner } else { outer }, var)
+        }
         _ => None,
     })
 }

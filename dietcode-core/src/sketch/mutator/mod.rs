@@ -11,6 +11,8 @@ mod crossover;
 mod parallel;
 mod split_k;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod thread_binding;
 mod tile_size;
 mod unroll;

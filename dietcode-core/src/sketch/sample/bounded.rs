@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::limits::{Limit, limits};
 use super::outline::Outline;
 use super::point::Point;
 use super::size::pick;
-use super::tiles;
 use super::variable::Domain;
+use super::{threads, tiles};
 use crate::ir::Name;
 use crate::schedule::Trace;
 use crate::sketch::Space;
@@ -128,27 +129,45 @@ impl Bounded {
         Ok(self.draw(self.decided(self.start.clone(), decisions)?, rng))
     }
 
-    /// Decides variables by name, each possible with those before it.
-    fn decided(&self, mut assignment: Assignment, decisions: &BTreeMap<Name, i64>) -> Result<Assignment> {
+    /// Decides variables by name.
+    fn decided(&self, start: Assignment, decisions: &BTreeMap<Name, i64>) -> Result<Assignment> {
         let unknown = decisions.keys().find(|name| !self.outline.vars.iter().any(|var| var.name == **name));
         if let Some(name) = unknown {
             return Err(Error::input(format!("the trace decides `{name}`, which it does not sample")));
         }
+        let mut assignment = start;
+        let mut broken = None;
         for (at, var) in self.outline.vars.iter().enumerate() {
             let Some(&value) = decisions.get(&var.name) else { continue };
             if !var.admits(value) {
                 return Err(Error::input(format!("`{}` is {value}, expected {}", var.name, var.expected())));
             }
             assignment.decide(at, value);
-            if let Some(why) = self.broken(&assignment.values) {
-                return Err(Error::input(format!("`{}` = {value} has no schedule here: {why}", var.name)));
-            }
+            let why = || self.broken(&assignment.values).map(|why| (&var.name, value, why));
+            broken = broken.or_else(why);
         }
-        Ok(assignment)
+        match broken.filter(|_| !self.holds(&assignment.values) && !self.has_threads_for(&assignment)) {
+            Some((name, value, why)) => Err(Error::input(format!("`{name}` = {value} has no schedule here: {why}"))),
+            None => Ok(assignment),
+        }
+    }
+
+    /// Whether values that break a limit keep all with more threads.
+    fn has_threads_for(&self, assignment: &Assignment) -> bool {
+        let mut trial = assignment.clone();
+        self.draw_threads(&mut trial, &mut StdRng::seed_from_u64(0));
+        self.holds(&trial.values)
+    }
+
+    fn draw_threads(&self, assignment: &mut Assignment, rng: &mut StdRng) {
+        threads::draw(self, assignment, &vec![false; self.outline.axes.len()], rng);
     }
 
     /// Choices of structure first, since they say how much tiles may take.
     fn draw(&self, mut assignment: Assignment, rng: &mut StdRng) -> Trace {
+        if !self.holds(&assignment.values) {
+            self.draw_threads(&mut assignment, rng);
+        }
         for (at, var) in self.outline.vars.iter().enumerate().filter(|(_, var)| var.level().is_none()) {
             if assignment.decided[at] {
                 continue;

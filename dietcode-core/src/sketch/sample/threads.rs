@@ -35,7 +35,11 @@ pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, perfect: &[bo
     if open.is_empty() {
         return;
     }
-    let most: Vec<i64> = open.iter().map(|var| most(bounded, assignment, *var)).collect();
+    // More threads can be what makes room, where each has a part of the next tile in its registers.
+    let most: Vec<i64> = match bounded.holds(&assignment.values) {
+        true => open.iter().map(|var| most(bounded, assignment, *var)).collect(),
+        false => vec![i64::MAX; open.len()],
+    };
     let unit = if bounded.outline.of_level(Level::Warp).next().is_some() { 1 } else { WARP };
     // As often from 2 to 4 warps as from 4 to 8; powers of two are the likeliest.
     let warps = (1..=WARP).map(|warps| (warps * unit, f64::from(1 + warps.trailing_zeros()) / warps as f64));

@@ -2,7 +2,7 @@
 //!
 //! Each limit has a name, a measure that does not shrink when a variable grows, and what is allowed. So the values of some
 //! variables are possible if they hold all limits with all others at their least, and a draw that takes one variable after the
-//! other never has to go back.
+//! other never has to go back. One does shrink, with the threads that share the loads under way: these are drawn first.
 
 mod cpu;
 mod cuda;

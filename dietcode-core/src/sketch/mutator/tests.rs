@@ -1,0 +1,142 @@
+//! What each mutator changes, and what it leaves alone.
+
+use std::collections::BTreeSet;
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::{Move, compute_location, crossover, parallel, thread_binding, tile_size, unroll};
+use crate::ir::Name;
+use crate::schedule::Level;
+use crate::sketch::rules::CustomRules;
+use crate::sketch::sample::Bounded;
+use crate::sketch::{Hardware, Space};
+use crate::target::CpuTarget;
+use crate::target::cuda::DeviceLimits;
+
+const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
+
+const SCALED: &str = "#[dynamic_kernel] fn scaled(x: &[f32; N], y: &mut [f32; N]) {
+    for j in 0..N { y[j] = x[j] * 0.5; } }";
+
+fn space(text: &str, hardware: Hardware) -> Space {
+    let def: dietcode_syntax::KernelDef =
+        dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+    let instance = vec![768; def.shape_vars.len()];
+    Space::generate(&def, hardware, &[instance], &CustomRules::default()).expect("there are sketches")
+}
+
+fn gpu() -> Hardware {
+    Hardware::Cuda(DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known").clone())
+}
+
+fn cpu() -> Hardware {
+    Hardware::Cpu(CpuTarget {
+        model: String::new(),
+        march: String::new(),
+        compiler: String::new(),
+        features: 0,
+        vector_bytes: 64,
+        vector_registers: 32,
+        l1_bytes: 32 << 10,
+        l2_bytes: 1 << 20,
+        l3_bytes: 32 << 20,
+        cores: 2,
+    })
+}
+
+/// A sketch with a variable of this name, and a draw of it.
+fn drawn(space: &Space, var: &str) -> (Bounded, Vec<i64>) {
+    let sketch = space.sketches.iter().find(|sketch| sketch.variables().any(|name| **name == *var));
+    let bounded = Bounded::of(space, sketch.expect("a sketch samples it")).expect("it has a draw");
+    let trace = bounded.sample(&mut StdRng::seed_from_u64(1));
+    let values = bounded.values(&trace).expect("all is decided");
+    (bounded, values)
+}
+
+/// The variables that moves change.
+fn changed(bounded: &Bounded, values: &[i64], moves: &[Move]) -> BTreeSet<Name> {
+    let changes = moves.iter().flatten().filter(|(var, value)| values[*var] != *value);
+    changes.map(|(var, _)| bounded.outline.vars[*var].name.clone()).collect()
+}
+
+fn names(all: &[&str]) -> BTreeSet<Name> {
+    all.iter().map(|name| Name::from(*name)).collect()
+}
+
+#[test]
+fn tiles_of_threads_are_left_alone() {
+    let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
+    let moves = tile_size::moves(&bounded.outline, &values);
+    let free = ["i_vthread", "i_outer", "i_inner", "j_vthread", "j_outer", "j_inner", "k_steps", "k_unroll"];
+    assert_eq!(changed(&bounded, &values, &moves), names(&free));
+}
+
+#[test]
+fn factors_move_between_levels_of_an_axis() {
+    let (bounded, mut values) = drawn(&space(DENSE, cpu()), "i_register");
+    let at = |name: &str| bounded.outline.vars.iter().position(|var| *var.name == *name).expect("it is sampled");
+    let (block, register) = (at("i_block"), at("i_register"));
+    (values[block], values[register]) = (16, 6);
+    let moves = tile_size::moves(&bounded.outline, &values);
+    for expected in [vec![(block, 8), (register, 12)], vec![(register, 2), (block, 48)], vec![(block, 19)]] {
+        assert!(moves.contains(&expected), "{expected:?} of {moves:?}");
+    }
+    assert!(!moves.iter().flatten().any(|(var, _)| bounded.outline.vars[*var].level() == Some(Level::Task)));
+}
+
+#[test]
+fn threads_lie_along_other_axes() {
+    let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
+    let moves = thread_binding::moves(&bounded.outline, &values);
+    let threads = |step: &Move| step.iter().map(|(_, value)| value).product::<i64>();
+    assert!(moves.len() > 3 && moves.iter().all(|step| threads(step) == threads(&moves[0])), "{moves:?}");
+    assert_eq!(changed(&bounded, &values, &moves), names(&["i_thread", "j_thread"]));
+}
+
+#[test]
+fn threads_that_are_drawn_alone_become_more_or_fewer() {
+    let (bounded, values) = drawn(&space(SCALED, gpu()), "j_thread");
+    let moves = thread_binding::moves(&bounded.outline, &values);
+    assert_eq!(changed(&bounded, &values, &moves), names(&["j_thread"]));
+}
+
+#[test]
+fn what_is_written_out_changes_where_it_is_free() {
+    let (bounded, values) = drawn(&space(SCALED, cpu()), "j_unroll");
+    let moves = unroll::moves(&bounded.outline, &values);
+    assert_eq!(changed(&bounded, &values, &moves), names(&["j_unroll"]));
+    let (bounded, values) = drawn(&space(DENSE, cpu()), "k_unroll");
+    assert!(unroll::moves(&bounded.outline, &values).is_empty());
+}
+
+#[test]
+fn places_and_tasks_have_mutators_of_their_own() {
+    let (bounded, values) = drawn(&space(DENSE, cpu()), "w_place");
+    let places = changed(&bounded, &values, &compute_location::moves(&bounded.outline, &values));
+    assert!(places.contains(&*Name::from("w_place")), "{places:?}");
+    let tasks = changed(&bounded, &values, &parallel::moves(&bounded.outline, &values));
+    assert_eq!(tasks, names(&["i_task", "j_task"]));
+}
+
+#[test]
+fn a_child_has_each_axis_of_one_parent() {
+    let space = space(DENSE, cpu());
+    let (bounded, _) = drawn(&space, "w_place");
+    let mut rng = StdRng::seed_from_u64(2);
+    for _ in 0..50 {
+        let [a, b] = [bounded.sample(&mut rng), bounded.sample(&mut rng)];
+        let Some(child) = crossover::crossover(&bounded, &a, &b, &mut rng) else { continue };
+        let values = [&a, &b, &child].map(|trace| bounded.values(trace).expect("all is decided"));
+        for axis in &bounded.outline.axes {
+            let [a, b, child] =
+                values.each_ref().map(|all| axis.vars.iter().map(|var| all[*var]).collect::<Vec<i64>>());
+            assert!(child == a || child == b, "{child:?} of {a:?} and {b:?}");
+        }
+        assert!(values[2] != values[0] && values[2] != values[1]);
+    }
+    let other = space.sketches.iter().find(|sketch| !bounded.is_of(sketch)).expect("there are several");
+    let stranger = space.complete(other, &mut rng).expect("it has a draw");
+    assert!(space.crossover(&bounded.sample(&mut rng), &stranger, &mut rng).is_none());
+}
