@@ -1,4 +1,4 @@
-//! `dietcode records` as its users meet it.
+//! `dietcode records` and `dietcode simulate` as their users meet them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -24,8 +24,17 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
-        command.arg("records").args(arguments).current_dir(self.0.path()).output().unwrap()
+        self.dietcode("records", arguments)
+    }
+
+    fn dietcode(&self, command: &str, arguments: &[&str]) -> Output {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        process.arg(command).args(arguments).current_dir(self.0.path()).output().unwrap()
+    }
+
+    /// Simulates on `a.jsonl`.
+    fn simulate(&self, arguments: &[&str]) -> Output {
+        self.dietcode("simulate", &[&["a.jsonl", "--config", "dense.json"], arguments].concat())
     }
 
     /// What is printed, of a command that has to succeed.
@@ -159,4 +168,85 @@ fn files_are_merged_and_pruned() {
     assert_eq!(lines("a.jsonl"), 3);
     place.refuse(2, &["prune", "missing.jsonl"]);
     assert!(!place.path("missing.jsonl").exists());
+}
+
+const OPS: &str = "
+#[dynamic_kernel]
+pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+";
+
+const CONFIG: &str = r#"{
+  "kernel": { "source": "ops.rs", "function": "dense" },
+  "shape": { "M": "16*T", "K": 64, "N": 96 },
+  "wkl_insts": [{ "T": 1 }, { "T": 4 }],
+  "targets": { "cpu": { "generators": [{ "family": "tiled" }] } }
+}"#;
+
+/// Forty traces with their figures at both instances, of the nest as it stands.
+fn traces() -> Vec<Value> {
+    let def: dietcode::core::syntax::KernelDef = dietcode::core::syntax::scan(OPS).unwrap()[0].parse().unwrap();
+    let of = |n: u64, m: u64| {
+        let mut record = measured(&format!("traced_{n}"), 0, n, (10 + n) as f64);
+        let candidates: Vec<u64> = (0..40).collect();
+        let sampled = json!({ "into": "u", "candidates": candidates, "weights": vec![1.0; 40] });
+        let instructions = json!([{ "sample_categorical": sampled }, { "kind": ["parallel", "nowhere"] }]);
+        record["schedule"] = json!({ "family": "traced", "instructions": instructions, "decisions": { "u": n } });
+        record["workload"]["shape"] = json!({ "M": m, "K": 64, "N": 96 });
+        record["workload"]["source_hash"] = format!("{:016x}", def.source_hash()).into();
+        record
+    };
+    (0..40).flat_map(|n| [of(n, 16), of(n, 64)]).collect()
+}
+
+#[test]
+fn strategies_are_compared_on_records() {
+    let place = Place::new();
+    fs::write(place.path("ops.rs"), OPS).unwrap();
+    fs::write(place.path("dense.json"), CONFIG).unwrap();
+    place.write("a.jsonl", &traces());
+    let run = |json: &str| {
+        let output = place.simulate(&["--strategies", "random", "--seeds", "3", "--json", json, "--plot", "out.svg"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (String::from_utf8(output.stdout).unwrap(), fs::read_to_string(place.path(json)).unwrap())
+    };
+    let (text, first) = run("first.json");
+    assert!(text.contains("40 candidates; every search begins at 10.0, the best on record are 49.0"), "{text}");
+    assert_eq!(first, run("second.json").1, "a simulation depends on its seeds only");
+    let report: Value = serde_json::from_str(&first).unwrap();
+    let random = &report["strategies"][0];
+    assert_eq!(random["checkpoints"].as_array().unwrap().len(), 2, "after 16 and 32 of 40 candidates");
+    assert_eq!(random["curves"][2]["gflops"].as_array().unwrap().len(), 41);
+    assert!(fs::read_to_string(place.path("out.svg")).unwrap().contains("random"));
+}
+
+#[test]
+fn what_cannot_be_simulated_is_told() {
+    let place = Place::new();
+    fs::write(place.path("ops.rs"), OPS).unwrap();
+    fs::write(place.path("dense.json"), CONFIG).unwrap();
+    let told = |records: &[Value], arguments: &[&str], text: &str| {
+        place.write("a.jsonl", records);
+        let output = place.simulate(arguments);
+        assert!(output.status.code() == Some(2) && stderr(&output).contains(text), "{}", stderr(&output));
+    };
+    told(&records(), &[], "found no records of `dense` as its source stands");
+    let mut families = traces();
+    families.iter_mut().for_each(|record| record["schedule"] = json!({ "family": "tiled" }));
+    told(&families, &[], "found no measured traces");
+    let mut two = traces();
+    two[0]["target"]["march"] = "haswell".into();
+    told(&two, &[], "on 2 targets, expected one, by --target");
+    // Their loop `nowhere` is in no space.
+    told(&traces(), &["--strategies", "evolution"], "none of the space as it is now");
+    told(&traces(), &["--strategies", "best"], "possible values: random, evolution, nearest");
 }

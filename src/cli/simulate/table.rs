@@ -23,7 +23,7 @@ pub(super) fn text(pool: &Pool, simulated: &[Simulated]) -> String {
     let seeds = simulated.first().map_or(0, |strategy| strategy.curves.len());
     format!(
         "Weighted geometric mean of the best GFLOP/s so far over {} instances and numbers of threads: mean ± standard \
-         deviation of {seeds} seeds, and the mean's share of the best on record\n{table}\n\
+         deviation over seeds ({seeds}), and the mean's share of the best on record\n{table}\n\
          {} candidates; every search begins at {}, the best on record are {}\n",
         pool.goals.len(),
         pool.candidates.len(),
