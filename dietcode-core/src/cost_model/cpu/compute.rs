@@ -84,7 +84,8 @@ impl Work<'_> {
             let count = self.trips[at].max(1.0);
             return Lanes { along: Some(at), count, registers: (count / widest).ceil() };
         }
-        let found = !self.leaf.accumulates && self.leaf.accesses.iter().all(contiguous);
+        let moves = self.leaf.accesses.last().is_some_and(|sum| sum.motion(at) != Motion::Still);
+        let found = (moves || !self.leaf.accumulates) && self.leaf.accesses.iter().all(contiguous);
         if found { Lanes { along: Some(at), count: self.trips[at].clamp(1.0, widest), registers: 1.0 } } else { scalar }
     }
 
@@ -122,14 +123,13 @@ impl Work<'_> {
         (held(accumulators) + row + 1.0 - target.vector_registers as f64).max(0.0)
     }
 
-    /// Clocks of the additions that wait for each other.
+    /// Clocks of the additions that wait for each other: between two to the same sum stand those to all sums that lie inside.
     fn chain(&self, lanes: Lanes) -> f64 {
         let Some(sum) = self.leaf.accesses.last().filter(|_| self.leaf.accumulates) else { return 0.0 };
-        let independent = |at: &usize| in_place(self.leaf.loops[*at].kind) && sum.motion(*at) != Motion::Still;
-        let at_once: f64 = (0..self.trips.len()).filter(independent).map(|at| self.trips[at]).product();
+        let Some(again) = (0..self.trips.len()).rev().find(|at| sum.motion(*at) == Motion::Still) else { return 0.0 };
+        let between: f64 = self.trips[again + 1..].iter().product();
         let forwarding = if sum.scope == Scope::Register { 0.0 } else { FORWARDING };
-        let all: f64 = self.trips.iter().product();
-        all / at_once.max(lanes.count) * (FMA_LATENCY + forwarding)
+        self.trips.iter().product::<f64>() / between.max(lanes.count) * (FMA_LATENCY + forwarding)
     }
 
     /// Iterations of the loops that stay loops.

@@ -33,10 +33,10 @@ pub(super) const FMA_LATENCY: f64 = 4.0;
 pub(super) const FORWARDING: f64 = 5.0;
 
 /// Clocks of an element of a vector that is gathered one by one, or of an element that is moved alone.
-pub(super) const ELEMENT: f64 = 1.5;
+pub(super) const ELEMENT: f64 = 1.2;
 
 /// Clocks to begin and to end an innermost loop: its last branch is mispredicted, and the pipeline empties.
-pub(super) const LOOP: f64 = 25.0;
+pub(super) const LOOP: f64 = 50.0;
 
 /// Iterations after which the end of a loop is foreseen: short ones are written out by the compiler, or known to the branch
 /// predictor.
@@ -49,7 +49,10 @@ pub(super) const CLOCK: f64 = 3.6e9;
 pub(super) const LAUNCH: f64 = 4e-6;
 
 /// Bytes in a clock that reach a core's first-level cache from the second, the second from the last, the last from memory.
-pub(super) const BANDWIDTH: [f64; 3] = [40.0, 14.0, 6.0];
+pub(super) const BANDWIDTH: [f64; 3] = [32.0, 16.0, 6.0];
+
+/// The share of computing and of waiting for data that is not hidden behind the slowest of them.
+pub(super) const EXPOSED: f64 = 0.25;
 
 /// The share of a cache that stays filled with what is used again: others use it too, and its sets fill unevenly.
 pub(super) const FILLED: f64 = 0.8;

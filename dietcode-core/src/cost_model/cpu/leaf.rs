@@ -33,6 +33,7 @@ pub(super) struct Around {
 /// An access to memory or to a register.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
+    pub(super) buffer: Name,
     pub(super) scope: Scope,
     /// Of an element.
     pub(super) bytes: f64,
@@ -213,7 +214,8 @@ impl<'a> Walk<'a> {
     fn access(&self, buffer: &Buffer, index: &[Expr]) -> Access {
         let view = self.views.iter().rev().find(|(name, _)| **name == buffer.name);
         let Some((_, region)) = view else {
-            return Access { scope: buffer.scope, bytes: buffer.dtype.bytes() as f64, steps: self.steps(index) };
+            let (buffer, scope, bytes) = (buffer.name.clone(), buffer.scope, buffer.dtype.bytes() as f64);
+            return Access { buffer, scope, bytes, steps: self.steps(index) };
         };
         let at = |dim: usize| {
             let moved = index.iter().zip(&region.steps).map(|(e, steps)| e.clone().mul(Expr::Int(steps[dim])));

@@ -20,19 +20,33 @@ impl Work<'_> {
     /// Clocks for what comes from the second-level cache, from the last-level cache, and from memory.
     pub(super) fn waiting(&self, target: &CpuTarget) -> [f64; 3] {
         let caches = [target.l1_bytes, target.l2_bytes, target.l3_bytes];
-        let memory: Vec<&Access> = self.leaf.accesses.iter().filter(|access| access.is_memory()).collect();
+        let memory = self.distinct();
         let mut clocks = [0.0; 3];
         for ((clocks, bytes), bandwidth) in clocks.iter_mut().zip(caches).zip(BANDWIDTH) {
             let level = self.fitting(&memory, bytes as f64 * FILLED);
-            let brought: f64 = memory.iter().map(|access| self.brought(access, level)).sum();
+            let brought: f64 = memory.iter().map(|(access, ways)| self.brought(access, level) * ways).sum();
             *clocks = brought / bandwidth;
         }
         clocks
     }
 
+    /// The accesses to different elements, each with how often these are on their way: what is written goes back, too.
+    fn distinct(&self) -> Vec<(&Access, f64)> {
+        let Some((written, read)) = self.leaf.accesses.split_last() else { return Vec::new() };
+        let same = |a: &Access, b: &Access| a.buffer == b.buffer && a.steps == b.steps;
+        let mut found: Vec<(&Access, f64)> = vec![(written, 2.0)];
+        for access in read {
+            if !found.iter().any(|(other, _)| same(access, other)) {
+                found.push((access, 1.0));
+            }
+        }
+        found.retain(|(access, _)| access.is_memory());
+        found
+    }
+
     /// The outermost level of loops of which one iteration fits.
-    fn fitting(&self, accesses: &[&Access], bytes: f64) -> usize {
-        let touched = |level: usize| accesses.iter().map(|access| self.touched(access, level)).sum::<f64>();
+    fn fitting(&self, accesses: &[(&Access, f64)], bytes: f64) -> usize {
+        let touched = |level: usize| accesses.iter().map(|(access, _)| self.touched(access, level)).sum::<f64>();
         (0..self.trips.len()).find(|level| touched(*level) <= bytes).unwrap_or(self.trips.len())
     }
 

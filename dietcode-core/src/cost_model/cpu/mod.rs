@@ -6,7 +6,7 @@
 //! follows from the grid: the last wave of blocks may leave cores without work; padding is in the loops.
 //!
 //! ```text
-//! clocks = Σ over statements of max(compute, L1 ← L2) + (L2 ← L3) + (L3 ← memory)
+//! clocks = Σ over statements of the slowest of compute, L1 ← L2, L2 ← L3, L3 ← memory, and a part of the others
 //! seconds = clocks / (units · f_occupancy) / clock
 //! ```
 mod compute;
@@ -21,7 +21,7 @@ use crate::lower::rolled;
 use crate::schedule::Schedule;
 use crate::target::CpuTarget;
 use compute::Work;
-use core::{CLOCK, Core, LAUNCH};
+use core::{CLOCK, Core, EXPOSED, LAUNCH};
 use leaf::Leaf;
 use trips::Trips;
 
@@ -62,7 +62,9 @@ impl<'a> Profile<'a> {
         let trips = trips.around(leaf);
         let work = Work { leaf, trips: &trips };
         let [second, last, memory] = work.waiting(target);
-        share * (work.clocks(core, target).max(second) + last + memory)
+        let times = [work.clocks(core, target), second, last, memory];
+        let slowest = times.into_iter().fold(0.0, f64::max);
+        share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest))
     }
 }
 
