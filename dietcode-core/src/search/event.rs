@@ -37,8 +37,7 @@ pub struct Status {
     pub done: usize,
     /// Of how many, if that is known.
     pub of: Option<usize>,
-    /// Candidates whose outcome was on record, so that nothing had to be measured: those of the run that is continued, and
-    /// those that failed before and were not tried again.
+    /// Candidates of the run that is continued, which were on record.
     pub known: usize,
     /// How many candidates failed, by the kind of failure.
     pub failures: BTreeMap<&'static str, usize>,

@@ -38,7 +38,11 @@ impl Propose for Evolved {
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(picked.iter().map(|applied| applied.hash));
         let known = [self.best(tuning, threads), recorded].concat();
-        let objective = objective(tuning, threads);
+        let mut objective = objective(tuning, threads);
+        if known.is_empty() {
+            // What the default measures says nothing on the scale of the model.
+            objective.best.fill(0.0);
+        }
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - picked.len();
         picked.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
