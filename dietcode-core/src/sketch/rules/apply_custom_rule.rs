@@ -9,6 +9,7 @@
 //! Source: `ApplyCustomRule` of MetaSchedule.
 
 use super::{CustomRules, Draft, Rule};
+use crate::schedule::Trace;
 use crate::{Error, Result};
 
 /// The rule.
@@ -26,17 +27,14 @@ impl Rule for ApplyCustomRule<'_> {
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
         let name = draft.block(block).name.clone();
         let program = draft.program.clone().inlined();
+        let Some(own) = program.blocks.iter().find(|block| block.name == name) else { return Ok(vec![draft]) };
         let Some(sketches) = self.0.sketches(&name, &program, &draft.bounds)? else { return Ok(vec![draft]) };
         if sketches.is_empty() {
             return Err(Error::input(format!("the rule for block `{name}` makes no sketch; expected at least one")));
         }
-        let custom = |sketch: &crate::schedule::Trace| {
-            let replayed = program
-                .blocks
-                .iter()
-                .find(|block| block.name == name)
-                .map(|block| sketch.least().replay(&program, block));
-            replayed.transpose().map_err(|e| Error::input(format!("the rule for block `{name}`: {e}")))?;
+        let custom = |sketch: &Trace| {
+            let refused = |e| Error::input(format!("the rule for block `{name}`: {e}"));
+            sketch.least().replay(&program, own).map_err(refused)?;
             Ok(Draft {
                 instructions: sketch.instructions.to_vec(),
                 decisions: sketch.decisions.clone(),
