@@ -11,6 +11,8 @@ mod instance;
 mod limits;
 #[path = "property/memory.rs"]
 mod memory;
+#[path = "cuda_space/rewrites.rs"]
+mod rewrites;
 #[path = "cuda_property/run.rs"]
 mod run;
 #[path = "cuda_space/sketches.rs"]

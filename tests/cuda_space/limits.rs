@@ -21,6 +21,9 @@ fn has(sketch: &Trace, wanted: &Instruction) -> bool {
     sketch.instructions.contains(wanted)
 }
 
+/// A sketch, decisions, and what they are refused with.
+type Case<'c> = (&'c Trace, &'c [(&'c str, i64)], &'c str);
+
 #[test]
 fn each_limit_of_a_device_has_its_sentence() {
     let space = space(&kernel("dense"), device("sm_80"));
@@ -28,7 +31,7 @@ fn each_limit_of_a_device_has_its_sentence() {
     let plain = space.sketches.iter().find(tiled).expect("a sketch with tiles");
     let deep = Instruction::Pipeline(Pipeline::Async(4));
     let deep = space.sketches.iter().find(|sketch| has(sketch, &deep)).expect("a deep pipeline");
-    let cases: [(&Trace, &[(&str, i64)], &str); 6] = [
+    let cases: [Case<'_>; 6] = [
         (plain, &[("i_thread", 64), ("j_thread", 32)], "a block has up to 1024 threads"),
         (
             plain,

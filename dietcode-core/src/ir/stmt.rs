@@ -186,7 +186,7 @@ impl Stmt {
         };
         match self {
             Stmt::For { extent: e, .. } | Stmt::Let { value: e, .. } | Stmt::IfThenElse { condition: e, .. } => {
-                rewrite(e)
+                rewrite(e);
             }
             Stmt::Store { index, value, .. } => index.iter_mut().chain([value]).for_each(rewrite),
             Stmt::View { inside, whole, edge, .. } => {

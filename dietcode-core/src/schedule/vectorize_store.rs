@@ -25,9 +25,10 @@ impl Schedule {
     pub(crate) fn narrow_store(&mut self, lanes: i64) {
         self.store_lanes = self.store_lanes.min(lanes);
         let now = self.store_lanes;
-        self.trace.iter_mut().for_each(|instruction| match instruction {
-            Instruction::VectorizeStore(lanes) => *lanes = now.into(),
-            _ => {}
+        self.trace.iter_mut().for_each(|instruction| {
+            if let Instruction::VectorizeStore(lanes) = instruction {
+                *lanes = now.into();
+            }
         });
     }
 }

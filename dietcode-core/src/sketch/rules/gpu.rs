@@ -48,8 +48,8 @@ impl Split {
         Some(self.loops[at + 1].clone())
     }
 
-    /// The innermost loops but so many, which a matrix instruction has.
-    pub(super) fn from_inside(&self, at: usize) -> Name {
+    /// The innermost loop, or the one so many loops outside of it: those of a matrix instruction.
+    pub(super) fn innermost(&self, at: usize) -> Name {
         self.loops[self.loops.len() - 1 - at].clone()
     }
 }

@@ -65,9 +65,9 @@ fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<
     let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
     let parts = at(Level::Split);
     let blocks: Vec<Name> = outermost(Role::Spatial).collect();
-    let threads = [at(Level::Warp), vec![row.from_inside(0), column.from_inside(1)]].concat();
+    let threads = [at(Level::Warp), vec![row.innermost(0), column.innermost(1)]].concat();
     let tiles: Vec<Name> = outermost(Role::Reduce).collect();
-    let [rows, columns, steps] = [row.from_inside(1), column.from_inside(0), step.from_inside(0)];
+    let [rows, columns, steps] = [row.innermost(1), column.innermost(0), step.innermost(0)];
     let fragments = at(Level::Fragment);
     let inside = [at(Level::Steps), fragments.clone(), vec![rows.clone(), columns.clone(), steps]];
     let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
