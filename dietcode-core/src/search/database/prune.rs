@@ -77,11 +77,14 @@ fn each_line(file: &File, mut each: impl FnMut(usize, Option<Record>, &[u8])) ->
     Ok(scanned.too_long + usize::from(scanned.torn > 0))
 }
 
+/// For each micro-kernel, its best figure and the line of that.
+type Figures = BTreeMap<String, (f64, usize)>;
+
 /// What is known of the lines after the first look.
 #[derive(Default)]
 struct Kept {
-    /// For each instance, target and number of threads, the micro-kernels with their best figure and its line.
-    points: BTreeMap<(Workload, Target, usize), BTreeMap<String, (f64, usize)>>,
+    /// The micro-kernels of each instance, target and number of threads.
+    points: BTreeMap<(Workload, Target, usize), Figures>,
     /// The first failure of each micro-kernel.
     failures: BTreeMap<(String, String, Target, String), usize>,
 }
