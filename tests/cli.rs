@@ -250,6 +250,27 @@ fn what_runs_on_a_device_is_explained() {
     assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
 }
 
+/// The space of a target, and a sketch of a user in its place.
+#[test]
+fn sketches_are_printed_with_the_rules_that_made_them() {
+    let place = Place::new();
+    let text = stdout(&place.run(&["explain", "dense.json", "--sketches"]));
+    assert!(text.contains("sketch 1 of 12, by InlineConstantScalars, AutoInline, MultiLevelTiling, "), "{text}");
+    assert!(text.contains("w_place = sample_compute_location(k_0, j_2, k_1) = _\n"), "{text}");
+    let text = stdout(&place.run(&["explain", "dense.json", "--sketches", "--target", "sm_80"]));
+    assert!(text.contains("x_shared = cache_read(x, shared"), "{text}");
+    let own = r#"{ "instructions": [{ "kind": ["unrolled", "i"] }] }"#;
+    fs::write(place.path("own.json"), own).unwrap();
+    let rules = r#""search": { "rules": { "dense": "own.json" }, "#;
+    fs::write(place.path("dense.json"), CONFIG.replace("\"search\": {", rules)).unwrap();
+    let output = place.run(&["explain", "dense.json", "--sketches"]);
+    assert_eq!(status(&output), 2);
+    assert!(
+        stderr(&output).contains("the rule for block `dense`: instruction 1 of the trace, `unroll(i)`"),
+        "{output:?}"
+    );
+}
+
 #[test]
 fn tuned_explained_and_measured() {
     let place = Place::new();

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::setup::{Setup, resolve_threads, wkl_text};
 use super::tune::thread_count;
-use super::{cuda, print};
+use super::{cuda, print, sketches};
 
 /// Says which micro-kernel runs a shape, why, and what is to be expected of it.
 ///
@@ -27,19 +27,26 @@ use super::{cuda, print};
 #[command(after_help = "\
 Examples:
   dietcode explain configs/bert_dense.json --shape T=43
-  dietcode explain configs/bert_dense.json --shape T=43 --threads 1 --json")]
+  dietcode explain configs/bert_dense.json --shape T=43 --threads 1 --json
+  dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
     /// The shape, by its workload variables, such as T=43.
-    #[arg(long, value_name = "VARS")]
-    shape: String,
+    #[arg(long, value_name = "VARS", required_unless_present = "sketches")]
+    shape: Option<String>,
     /// A number of threads, 0 for all cores; may be given more than once.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
     threads: Vec<usize>,
     /// Write JSON to standard output instead of text.
     #[arg(long)]
     json: bool,
+    /// Print the sketches that a search draws from, with `_` for what is open, and the rules that made each.
+    #[arg(long, conflicts_with_all = ["shape", "threads", "json"])]
+    sketches: bool,
+    /// Whose sketches: `cpu`, or a compute capability such as sm_80.
+    #[arg(long, value_name = "TARGET", default_value = "cpu", requires = "sketches")]
+    target: String,
 }
 
 /// What there is to say about a shape.
@@ -93,7 +100,8 @@ struct DeviceFit {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
-    let point = setup.point(&Config::parse_wkl(&arguments.shape)?, 1.0)?;
+    let Some(shape) = &arguments.shape else { return sketches::run(&setup, &arguments.target) };
+    let point = setup.point(&Config::parse_wkl(shape)?, 1.0)?;
     let target = CpuTarget::detect(&setup.config.cpu.march)?;
     let cuda = if setup.config.cuda.is_some() { device_fits(&setup, &point)? } else { Vec::new() };
     let explanation = explain(arguments, &setup, &point, &target, cuda);

@@ -20,6 +20,7 @@ mod records;
 mod report;
 mod setup;
 mod simulate;
+mod sketches;
 mod table;
 mod tune;
 

@@ -97,7 +97,8 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
     }
     let hardware = Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
-    let space = Space::generate(&setup.def, hardware.clone(), &shapes, &CustomRules::default())?;
+    let custom = setup.config.custom_rules(CustomRules::default())?;
+    let space = Space::generate(&setup.def, hardware.clone(), &shapes, &custom)?;
     let model = Analytic { hardware };
     let guide = Guide::of(pool, &space, &model, settings)?;
     let strategies = arguments.strategies.iter().map(|name| match &**name {

@@ -153,7 +153,8 @@ fn proposer(
     }
     let instances: Vec<Vec<i64>> = points.iter().map(|point| point.instance.shape.clone()).collect();
     let hardware = Hardware::Cpu(target.clone());
-    let space = Space::generate(&setup.def, hardware.clone(), &instances, &CustomRules::default())?;
+    let custom = setup.config.custom_rules(CustomRules::default())?;
+    let space = Space::generate(&setup.def, hardware.clone(), &instances, &custom)?;
     progress.say(&format!("{strategy} of {} sketches", space.sketches.len()));
     Ok(match strategy {
         Strategy::Random => drawn(space, settings.evolution.clone(), seed),
