@@ -2,18 +2,22 @@
 
 use super::Limit;
 use crate::ir::ForKind;
-use crate::schedule::{MOST_COPIES, Staging};
+use crate::schedule::Staging;
 use crate::sketch::postproc::verify_limits::cpu::OPERANDS;
 use crate::sketch::sample::outline::{Outline, Read};
 use crate::sketch::sample::point::Point;
 use crate::target::CpuTarget;
+
+/// Copies of the innermost statement that are drawn. Lowering takes more, but beyond this a C compiler needs seconds for a
+/// micro-kernel, and the overhead of the loop around it is a few percent of nothing.
+const MOST_WRITTEN_OUT: i64 = 256;
 
 /// What the sketch may take of a CPU.
 pub(super) fn limits(outline: &Outline, target: &CpuTarget) -> Vec<Limit> {
     let lanes = (target.vector_bytes / 4).max(1);
     let mut limits = vec![
         Limit::new("lanes of a vector", lanes.max(2), |point| point.of_kinds(&[ForKind::Vectorized])),
-        Limit::new("copies of the innermost statement", MOST_COPIES, |point| {
+        Limit::new("copies of the innermost statement", MOST_WRITTEN_OUT, |point| {
             point.of_kinds(&[ForKind::Unrolled, ForKind::VThread])
         }),
     ];
