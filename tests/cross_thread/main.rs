@@ -43,7 +43,8 @@ const COLUMN_SUMS: &str = "#[dynamic_kernel] fn column_sums(x: &[[f16; M]; K], b
     }
 }";
 
-const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
+const DENSE: &str =
+    "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N {
         let mut acc = 1.5;
         for k in 0..K { acc += x[i][k] * w[j][k]; }

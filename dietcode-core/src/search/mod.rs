@@ -41,8 +41,8 @@ pub use database::{
     Database, FORMAT, Filter, Known, Outcome, Pruned, Ranked, Record, Replay, Scanned, Shape, Structure, Target,
     TargetFilter, United, Workload, new_run, prune, scan, unite,
 };
-pub use evolution::Objective;
 pub use event::{Event, Phase, Status};
+pub use evolution::Objective;
 pub use journal::{Identity, Journal};
 pub use point::Point;
 pub use proposal::Proposal;
