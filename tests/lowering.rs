@@ -398,7 +398,7 @@ fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
     let print = program.to_string();
     assert!(print.contains("let k_taken = if alpha != 0.0 { K } else { 0 }\n"), "{print}");
     assert!(print.contains("for k in 0..k_taken\n"), "{print}");
-    let unit = c::translation_unit(&gemm(), &Tiled::default_for(&gemm(), &target()), &target()).unwrap();
+    let unit = c::translation_unit(&gemm(), Tiled::default_for(&gemm(), &target()), &target()).unwrap();
     let derived = "const dietcode_int k_taken = alpha != 0.0f ? K : 0;";
     assert_eq!(unit.source.matches(derived).count(), 1, "{}", unit.source);
 }

@@ -19,6 +19,7 @@ mod on_cpu;
 #[path = "cuda_property/run.rs"]
 mod on_gpu;
 #[path = "property/nests.rs"]
+#[allow(dead_code, reason = "what lowers is not run, so no shape is needed")]
 mod nests;
 #[path = "space/custom.rs"]
 mod custom;

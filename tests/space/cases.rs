@@ -64,7 +64,7 @@ pub(crate) fn hardware(name: &str) -> Hardware {
         }),
         device => {
             let capability = device.parse().expect("a capability");
-            Hardware::Cuda(DeviceLimits::of(capability).expect("it is known").clone())
+            Hardware::Cuda(*DeviceLimits::of(capability).expect("it is known"))
         }
     }
 }

@@ -4,7 +4,8 @@ use super::place::Place;
 
 /// What was tried, in order.
 fn trials(place: &Place) -> Vec<(u64, String)> {
-    let trial = |record: &serde_json::Value| (record["trial"].as_u64().unwrap(), record["name"].to_string());
+    let trial =
+        |record: &serde_json::Value| (record["trial"].as_u64().unwrap(), record["name"].as_str().unwrap().to_owned());
     let mut trials: Vec<(u64, String)> = place.records().iter().map(trial).collect();
     trials.sort();
     trials.dedup();
@@ -39,7 +40,7 @@ fn what_failed_before_is_never_tried_again() {
     place.tune(&arguments);
     let failed = trials(&place)[1].1.clone();
     let damaged = place.records().into_iter().map(|mut record| {
-        if record["name"].to_string() == failed {
+        if record["name"] == failed {
             record["outcome"] =
                 serde_json::json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } });
         }
@@ -49,7 +50,7 @@ fn what_failed_before_is_never_tried_again() {
     std::fs::write(place.path("dense.cpu.records.jsonl"), damaged.concat()).unwrap();
     place.tune(&[&arguments[..], &["--seed", "7"]].concat());
     let later = place.records().split_off(damaged.len());
-    assert!(later.iter().all(|record| record["name"].to_string() != failed), "{failed}");
+    assert!(later.iter().all(|record| record["name"] != failed), "{failed}");
     assert!(!later.is_empty());
 }
 

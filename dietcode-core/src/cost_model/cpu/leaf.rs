@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         });
         match parts {
             Some((names, extents)) => {
-                names.iter().zip(extents).for_each(|(name, extent)| self.enter(name, extent, kind))
+                names.iter().zip(extents).for_each(|(name, extent)| self.enter(name, extent, kind));
             }
             None => {
                 let extent = taken(extent, self.schedule);

@@ -229,7 +229,7 @@ mod tests {
     fn unit() -> CudaUnit {
         let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
         let limits = DeviceLimits::of(capability()).unwrap();
-        translation_unit(&def, &Blocked::default_for(&def, limits).unwrap(), limits).unwrap()
+        translation_unit(&def, Blocked::default_for(&def, limits).unwrap(), limits).unwrap()
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl Evolution {
 
 fn goal<'a>(objective: &Objective, known: &'a [Member], found: &'a [Member]) -> Goal {
     let rows = |members: &'a [Member]| members.iter().map(|member| &*member.predicted);
-    Goal::of(objective, rows(known), rows(found))
+    Goal::of(objective, &rows(known), &rows(found))
 }
 
 /// The next generation: the children, and the best of their parents in the places that are left.

@@ -29,8 +29,8 @@ impl Goal {
     /// off for both: where something was measured, candidates are compared with what the model says of that.
     pub(super) fn of<'a>(
         objective: &Objective,
-        known: impl Iterator<Item = &'a [f64]> + Clone,
-        found: impl Iterator<Item = &'a [f64]> + Clone,
+        known: &(impl Iterator<Item = &'a [f64]> + Clone),
+        found: &(impl Iterator<Item = &'a [f64]> + Clone),
     ) -> Goal {
         let whole: f64 = objective.weights.iter().sum();
         let top = |rows: &mut dyn Iterator<Item = &'a [f64]>, at: usize| rows.map(|row| row[at]).fold(0.0f64, f64::max);
@@ -78,7 +78,7 @@ mod tests {
             units: 1,
             best: best.to_vec(),
         };
-        Goal::of(&objective, std::iter::empty(), std::iter::empty())
+        Goal::of(&objective, &std::iter::empty(), &std::iter::empty())
     }
 
     #[test]
@@ -104,7 +104,7 @@ mod tests {
     fn candidates_are_compared_on_the_scale_of_the_model() {
         let objective = Objective { instances: vec![vec![1]], weights: vec![3.0], units: 1, best: vec![1000.0] };
         let (known, found) = ([vec![10.0]], [vec![12.0]]);
-        let goal = Goal::of(&objective, known.iter().map(Vec::as_slice), found.iter().map(Vec::as_slice));
+        let goal = Goal::of(&objective, &known.iter().map(Vec::as_slice), &found.iter().map(Vec::as_slice));
         assert!(goal.gain(&[12.0]) > 0.15, "{goal:?}");
     }
 }

@@ -45,7 +45,7 @@ mod tests {
         let members = members(rows);
         let objective =
             Objective { instances: vec![vec![1]; 2], weights: vec![1.0; 2], units: 1, best: vec![100.0; 2] };
-        let goal = Goal::of(&objective, std::iter::empty(), std::iter::empty());
+        let goal = Goal::of(&objective, &std::iter::empty(), &std::iter::empty());
         pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(1))
     }
 

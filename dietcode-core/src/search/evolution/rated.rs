@@ -57,7 +57,7 @@ impl Evolution {
     ) -> Vec<usize> {
         let members: Vec<Member> = left.iter().map(|at| rated.members[*at].clone()).collect();
         let known = known.iter().map(|at| &*rated.members[*at].predicted);
-        let goal = Goal::of(objective, known, members.iter().map(|member| &*member.predicted));
+        let goal = Goal::of(objective, &known, &members.iter().map(|member| &*member.predicted));
         let random = (want as f64 * self.epsilon).round() as usize;
         let picked = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
         picked.into_iter().map(|at| left[at]).collect()

@@ -28,7 +28,7 @@ fn space(text: &str, hardware: Hardware) -> Space {
 }
 
 fn gpu() -> Hardware {
-    Hardware::Cuda(DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known").clone())
+    Hardware::Cuda(*DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"))
 }
 
 fn cpu() -> Hardware {

@@ -50,7 +50,7 @@ fn avx2() -> CpuTarget {
 }
 
 fn device(name: &str) -> Hardware {
-    Hardware::Cuda(DeviceLimits::of(name.parse().expect("a capability")).expect("it is known").clone())
+    Hardware::Cuda(*DeviceLimits::of(name.parse().expect("a capability")).expect("it is known"))
 }
 
 /// A space without sketches; the axes in the order of the nest.
@@ -271,19 +271,21 @@ fn an_empty_space_names_the_limit() {
     assert!(error.contains("sample_target_constrained_tiles() = _, _"), "{error}");
 }
 
+fn product(trace: &Trace, names: &[&str]) -> i64 {
+    names.iter().map(|name| trace.decisions[*name]).product()
+}
+
 #[test]
 fn useful_sizes_are_likely() {
     let space = on_cpu(avx512(), &BERT);
     let sampler = space.sampler().expect("a sketch has a draw");
     let mut rng = StdRng::seed_from_u64(7);
     let draws: Vec<Trace> = (0..1000).map(|_| sampler.sample(&mut rng)).collect();
-    let share = |holds: &dyn Fn(&dyn Fn(&str) -> i64) -> bool| {
-        draws.iter().filter(|trace| holds(&|name| trace.decisions[name])).count() as f64 / 1000.0
-    };
-    let full_vectors = share(&|of| of("j_lanes") == 16);
-    let half_of_registers = share(&|of| of("i_register") * of("j_register") * of("j_lanes") >= 12 * 16);
-    let perfect = share(&|of| 768 % (of("k_steps") * of("k_unroll")) == 0);
-    let largest = share(&|of| of("k_steps") * of("k_unroll") > 384);
+    let share = |holds: fn(&Trace) -> bool| draws.iter().filter(|trace| holds(trace)).count() as f64 / 1000.0;
+    let full_vectors = share(|trace| trace.decisions["j_lanes"] == 16);
+    let half_of_registers = share(|trace| product(trace, &["i_register", "j_register", "j_lanes"]) >= 12 * 16);
+    let perfect = share(|trace| 768 % product(trace, &["k_steps", "k_unroll"]) == 0);
+    let largest = share(|trace| product(trace, &["k_steps", "k_unroll"]) > 384);
     assert!(full_vectors > 0.6 && half_of_registers > 0.3, "{full_vectors} {half_of_registers}");
     assert!(perfect > 0.7 && perfect < 0.95 && largest < 0.4, "{perfect} {largest}");
 }
