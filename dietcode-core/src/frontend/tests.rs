@@ -37,7 +37,7 @@ fn all() -> Vec<KernelDef> {
     let around = "#[dynamic_kernel] fn starts(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
             for i in 0..M { let mut acc = 2.0 * b[i]; for k in 0..K { acc += x[i][k]; } y[i] = acc * acc + b[i] + y[i]; } }
         #[dynamic_kernel] fn scaled(alpha: f32, x: &[[f32; K]; M], y: &mut [f32; M]) {
-            for i in 0..M { let mut acc = alpha; for k in 0..K { acc += x[i][k]; } y[i] = 1.0; } }
+            for i in 0..M { let mut acc = alpha; for k in 0..K { acc += x[i][k]; } y[i] = acc * alpha; } }
         #[dynamic_kernel] fn turned(x: &[[[f32; K]; M]; N], y: &mut [[f32; M]; N]) {
             for i in 0..M { for j in 0..N { let mut acc = y[j][i];
                 for k in 0..K { acc += x[j][i][k]; } y[j][i] = acc.max(0.0); } } }
