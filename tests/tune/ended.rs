@@ -105,8 +105,8 @@ fn an_interrupted_run_finishes_its_batch_and_writes_what_it_has() {
 fn a_run_that_differs_is_not_continued() {
     let place = Place::new();
     place.tune(&["dense.json", "--trials", "1"]);
-    for other in [["--seed", "8"], ["--wkl", "T=3"]] {
-        let said = place.tune(&[&["dense.json", "--trials", "1", "--resume"], &other[..]].concat());
+    for other in [&["--seed", "8"][..], &["--wkl", "T=3", "--output", "one.json"]] {
+        let said = place.tune(&[&["dense.json", "--trials", "1", "--resume"], other].concat());
         assert!(said.contains("no run with this config"), "{said}");
     }
     let runs: BTreeSet<String> = place.records().iter().map(|record| record["run"].to_string()).collect();

@@ -23,7 +23,7 @@ fn what_is_meant_for_one_config_is_refused_for_two() {
 
 #[test]
 fn an_instance_that_the_config_does_not_have_is_refused() {
-    let output = Place::new().command(&["dense.json", "--wkl", "T=2"]).output().unwrap();
+    let output = Place::new().command(&["dense.json", "--wkl", "T=2", "--output", "two.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--wkl T=2: expected an instance of the config: T=1 T=3"), "{}", said(&output));
 }

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! A loop that is bound, parallel, or of lanes stays. So does one in which a stage is filled, if stages are filled ahead: what
-//! overlaps needs its steps, and nothing else in them. Where a matrix unit is used, all stay: its instruction is found by them.
+//! overlaps needs its steps, and nothing else in them. And so does a fused one, whose parts are computed from it. Where a matrix unit is used, all stay: its instruction is found by them.
 
 use crate::ir::ForKind;
-use crate::schedule::{Loop, Schedule};
+use crate::schedule::{Loop, Relation, Schedule};
 
 /// The same schedule without loops of one iteration.
 pub(super) fn drop_unit_loops(schedule: &Schedule) -> Schedule {
@@ -21,6 +21,8 @@ pub(super) fn drop_unit_loops(schedule: &Schedule) -> Schedule {
     let goes = |at: usize, l: &Loop| {
         let overlaps = schedule.pipeline.is_some() && fills(at);
         let plain = matches!(l.kind, ForKind::Serial | ForKind::Unrolled | ForKind::VThread);
+        let fused = |relation: &Relation| matches!(relation, Relation::Fuse { fused, .. } if *fused == l.name);
+        let plain = plain && !schedule.relations.iter().any(fused);
         l.extent.as_int() == Some(1) && plain && !overlaps && schedule.matrix_unit.is_none()
     };
     let stays: Vec<bool> = schedule.loops.iter().enumerate().map(|(at, l)| !goes(at, l)).collect();

@@ -133,10 +133,11 @@ impl Builder {
         command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
         let (start, limit) = (Instant::now(), self.limit());
         let ended = run_limited(&mut command, limit).map_err(failed)?;
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
         let Some(status) = ended else {
             return Err(Failure::CompileTimeout { seconds: limit.as_secs_f64() });
         };
+        // One that was ended does not raise the limit for the others.
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
         if status.success() {
             return Ok(());
         }

@@ -60,9 +60,10 @@ impl Runner {
         self.interrupt = Some(interrupt);
     }
 
-    /// Keeps workers that are started from now on, those of n threads on the first n of some cores.
+    /// Keeps workers of n threads on the first n of some cores. Those that run already have all cores: others take their place.
     pub fn pin(&mut self, cores: Arc<Cores>) {
         self.cores = Some(cores);
+        self.workers.clear();
     }
 
     /// Checks and measures the implementations of a job. Whatever one of them does, the others have their outcome.

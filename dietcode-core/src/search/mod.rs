@@ -100,7 +100,9 @@ pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Result<Vec<Found>> {
     {
         let task = &mut tasks[at];
         let near = course.until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
-        let tried = if near { 0 } else { task.round(left)? };
+        // As long as kernels wait for their first round, the trials are for all of them.
+        let most = left.map(|left| left.div_ceil(scheduler.waiting().max(1)));
+        let tried = if near { 0 } else { task.round(most)? };
         if tried == 0 {
             scheduler.end(at);
             continue;

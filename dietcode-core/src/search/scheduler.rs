@@ -65,6 +65,11 @@ impl TaskScheduler {
         history.push((before + trials, latency));
     }
 
+    /// How many kernels had no round yet.
+    pub fn waiting(&self) -> usize {
+        self.tasks.iter().filter(|task| !task.ended && task.history.is_empty()).count()
+    }
+
     /// A kernel of which there is nothing more to try.
     pub fn end(&mut self, task: usize) {
         self.tasks[task].ended = true;

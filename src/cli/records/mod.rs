@@ -115,6 +115,11 @@ fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
 fn merge(files: &[PathBuf], output: &std::path::Path) -> Result<()> {
     let united = unite(files)?;
     united.notices.iter().for_each(|notice| tell(notice));
+    if united.is_empty() && !united.notices.is_empty() {
+        return Err(Error::input(
+            "found no records, expected tuning records, one JSON object a line, as `dietcode tune` writes them",
+        ));
+    }
     united.save(output)?;
     print(&format!(
         "Written: {}, {}; {} were there more than once\n",

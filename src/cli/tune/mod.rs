@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// A number of threads to measure at, 0 for all cores; may be given more than once. Default: the config's.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_count)]
     threads: Vec<usize>,
-    /// Tune for this instance of the config only, such as T=5 or B=2,T=5; may be given more than once.
+    /// Tune for this instance of the config only, such as T=5 or B=2,T=5, with --output; may be given more than once.
     #[arg(long, value_name = "VARS")]
     wkl: Vec<String>,
     /// Continue the last run that was ended before it was done: with the same config, seed, threads and instances. What is on
@@ -123,6 +123,11 @@ fn check(arguments: &Arguments) -> Result<()> {
     ];
     if let Some((option, _)) = one.iter().find(|(_, given)| *given && arguments.configs.len() > 1) {
         return Err(Error::input(format!("{option}: expected one config, found {}", arguments.configs.len())));
+    }
+    if !arguments.wkl.is_empty() && arguments.output.is_none() {
+        return Err(Error::input(
+            "--wkl: expected --output too: the file beside the config is for all of its instances",
+        ));
     }
     arguments.files.check()?;
     arguments.output.iter().try_for_each(|path| check_writable(path))

@@ -37,7 +37,10 @@ usage: cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
 
 /// Runs it; an error is a sentence.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let options = options(args)?;
+    let mut options = options(args)?;
+    // Runs with other options are other runs.
+    let name = options.config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    options.folder.push(format!("{name}-{}-{}", options.trials, options.seed));
     std::fs::create_dir_all(&options.folder).map_err(|e| format!("{}: {e}", options.folder.display()))?;
     let runs = Runs::new(&options)?;
     let enumerated = runs.tune("enumerated", &["--strategy", "enumerate", "--trials", "10000"])?;

@@ -139,7 +139,8 @@ impl Database {
             records.extend(record);
             true
         })?;
-        if scanned.torn > 0 {
+        // Of a file that is somebody else's, nothing is cut off.
+        if scanned.torn > 0 && (scanned.records > 0 || scanned.foreign == 0) {
             let length = locked.0.metadata()?.len();
             locked.0.set_len(length - scanned.torn)?;
         }

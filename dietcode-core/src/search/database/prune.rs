@@ -62,6 +62,9 @@ fn rewrite(mut file: &File, path: &Path, best: usize) -> io::Result<Pruned> {
         *counter += 1;
         lines.push(line.to_vec());
     })?;
+    if pruned.kept + pruned.dropped == 0 && pruned.foreign > 0 {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it holds other lines, and no tuning record"));
+    }
     write_whole(path, lines.iter().flat_map(|line| [&line[..], b"\n"]))?;
     Ok(pruned)
 }

@@ -62,6 +62,9 @@ impl Evolution {
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
         let drawn = self.drawn(&nursery, &sampler, self.population - parents.min(self.population));
         let mut all = distinct(drawn, &mut seen);
+        if all.is_empty() && known.is_empty() {
+            self.lowers(&nursery, &sampler)?;
+        }
         let mut generation: Vec<Member> = known.iter().chain(&all).cloned().collect();
         for number in 0..self.generations {
             let goal = goal(objective, &known, &all);
@@ -92,7 +95,20 @@ impl Evolution {
             let drawn = nursery.raise(DRAWS + attempt, left, |_, rng| self.draw(&nursery, &sampler, rng));
             found.extend(distinct(drawn, &mut seen));
         }
+        if found.is_empty() {
+            self.lowers(&nursery, &sampler)?;
+        }
         found.iter().map(|member| space.apply(&member.trace)).collect()
+    }
+
+    /// Why nothing of a space can be lowered, if that is so: a user's own sketch may be none that holds.
+    fn lowers(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>) -> Result<()> {
+        let mut rng = nursery.rng(DRAWS, 0);
+        let mut outcome = nursery.space.apply(&sampler.sample(&mut rng)).map(drop);
+        for _ in 0..self.retries {
+            outcome = outcome.or_else(|_| nursery.space.apply(&sampler.sample(&mut rng)).map(drop));
+        }
+        outcome
     }
 
     fn drawn(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, count: usize) -> Vec<Member> {

@@ -94,7 +94,15 @@ fn goals(records: &[&Record], instances: &[(Shape, f64)]) -> Vec<Goal> {
         let at = threads.iter().filter(|threads| measured(shape, **threads));
         at.map(|threads| Goal { shape: shape.clone(), threads: *threads, weight: *weight }).collect::<Vec<_>>()
     };
-    instances.iter().filter(|(_, weight)| *weight > 0.0).flat_map(of).collect()
+    // Different workload instances may have one shape: it counts for all of them.
+    let mut distinct: Vec<(Shape, f64)> = Vec::new();
+    for (shape, weight) in instances.iter().filter(|(_, weight)| *weight > 0.0) {
+        match distinct.iter_mut().find(|(known, _)| known == shape) {
+            Some((_, sum)) => *sum += weight,
+            None => distinct.push((shape.clone(), *weight)),
+        }
+    }
+    distinct.iter().flat_map(of).collect()
 }
 
 /// The goal of a record and its figure.

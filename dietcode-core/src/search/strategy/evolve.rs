@@ -34,7 +34,9 @@ impl Propose for Evolved {
         self.learn(tuning);
         let threads = tuning.round % tuning.threads.len();
         let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
-        let mut picked: Vec<Applied> = recorded.iter().take(self.share(want)).cloned().collect();
+        // Who is the best somewhere comes first in the ranking, and is tried again in any case.
+        let again = self.share(want).max(tuning.points.len() * tuning.threads.len()).min(want);
+        let mut picked: Vec<Applied> = recorded.iter().take(again).cloned().collect();
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(picked.iter().map(|applied| applied.hash));
         let known = [self.best(tuning, threads), recorded].concat();

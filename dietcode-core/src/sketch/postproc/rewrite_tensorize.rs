@@ -13,6 +13,8 @@
 
 use std::sync::Arc;
 
+use dietcode_syntax::Role;
+
 use crate::Result;
 use crate::ir::{BinaryOp, Buffer, Expr};
 use crate::schedule::{MatrixUnit, Schedule, Staging};
@@ -30,10 +32,11 @@ pub(super) fn rewrite_tensorize(schedule: &mut Schedule) -> Result<()> {
 
 /// Two rows and two columns of each lane, 8 by 4 lanes, 16 steps.
 fn has_lanes(schedule: &Schedule) -> bool {
-    let inner: Vec<Option<i64>> = schedule.loops.iter().rev().take(3).map(|l| l.extent.as_int()).collect();
+    let inner: Vec<_> = schedule.loops.iter().rev().take(3).map(|l| (l.role, l.extent.as_int())).collect();
+    let unit = [(Role::Reduce, Some(MatrixUnit::Half.steps())), (Role::Spatial, Some(2)), (Role::Spatial, Some(2))];
     let parts = schedule.thread_parts();
     let lanes: Vec<Option<i64>> = parts.iter().rev().take(2).map(|part| schedule.fused_limit(part)).collect();
-    inner == [Some(MatrixUnit::Half.steps()), Some(2), Some(2)] && lanes == [Some(4), Some(8)]
+    inner == unit && lanes == [Some(4), Some(8)]
 }
 
 /// The product of two tensors of one type that the unit takes, both in shared memory.

@@ -1,6 +1,6 @@
 //! A long sum of few outputs is shared by blocks of the grid: split-K.
 //!
-//! It applies to a block that sums, where at the smallest workload instance the outputs make fewer blocks than the device has
+//! It applies to a block that sums and whose output has an axis, where at the smallest workload instance the outputs make fewer blocks than the device has
 //! multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the draft without it is kept.
 //!
 //! ```text
@@ -12,6 +12,8 @@
 //! This rule says so; the rule that makes the tiles splits the sum.
 //!
 //! Source: `AddRFactor` of MetaSchedule.
+
+use dietcode_syntax::Role;
 
 use super::{Draft, Rule, gpu};
 use crate::Result;
@@ -34,7 +36,7 @@ impl Rule for AddRFactor {
 
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
         let own = draft.block(block);
-        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && own.reduction.is_some()) else {
+        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && sums_along(own)) else {
             return Ok(vec![draft]);
         };
         let fills = gpu::fewest_outputs(&draft, own) / OUTPUTS >= i64::from(device.multiprocessors);
@@ -46,6 +48,11 @@ impl Rule for AddRFactor {
         let shared = ways.map(|combine| Draft { combine: Some(combine), ..draft.clone() });
         Ok(std::iter::once(draft.clone()).chain(shared).collect())
     }
+}
+
+/// Whether it sums, for more than one element: a sum over everything is shared by the threads of one block.
+fn sums_along(block: &Block) -> bool {
+    block.reduction.is_some() && block.iters_of(Role::Spatial).next().is_some()
 }
 
 /// Whether the output is the sum as it is, so that atomic additions may meet in it.

@@ -34,6 +34,9 @@ impl Rule for ApplyCustomRule<'_> {
         }
         let custom = |sketch: &Trace| {
             let refused = |e| Error::input(format!("the rule for block `{name}`: {e}"));
+            if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
+                return Err(refused(Error::input(format!("it decides `{odd}`, which it does not sample"))));
+            }
             sketch.least().replay(&program, own).map_err(refused)?;
             Ok(Draft {
                 instructions: sketch.instructions.to_vec(),

@@ -79,7 +79,10 @@ fn choose(
     })
 }
 
-/// All ways to write a number as a product of factors, each up to its most.
+/// So many ways are listed: all of them along up to eight axes.
+const MOST_WAYS: usize = 1 << 15;
+
+/// The ways to write a number as a product of factors, each up to its most.
 pub(crate) fn factorisations(total: i64, most: &[i64]) -> Vec<Vec<i64>> {
     let Some((first, rest)) = most.split_first() else {
         return if total == 1 { vec![Vec::new()] } else { Vec::new() };
@@ -88,6 +91,9 @@ pub(crate) fn factorisations(total: i64, most: &[i64]) -> Vec<Vec<i64>> {
     for factor in divisors(total).into_iter().take_while(|factor| factor <= first) {
         for others in factorisations(total / factor, rest) {
             all.push([&[factor], &others[..]].concat());
+        }
+        if all.len() >= MOST_WAYS {
+            break;
         }
     }
     all

@@ -142,7 +142,9 @@ pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Ve
             }
             Instruction::SampleCategorical { into, candidates, weights } => {
                 let domain = Domain::Number { candidates: candidates.clone(), weights: weights.clone() };
-                let sound = weights.len() == candidates.len() && weights.iter().all(|w| w.is_finite() && *w >= 0.0);
+                let sound = weights.len() == candidates.len()
+                    && weights.iter().all(|w| w.is_finite() && *w >= 0.0)
+                    && candidates.iter().all(|value| (0..=1 << 31).contains(value));
                 vars.push(checked(into, domain, !candidates.is_empty() && sound)?);
             }
             Instruction::SampleComputeLocation { into, candidates } => {
