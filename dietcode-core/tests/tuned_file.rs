@@ -83,13 +83,9 @@ fn what_is_saved_is_loaded() {
     let (folder, path, text) = saved();
     assert_eq!(load(&path).unwrap(), tuned());
     assert!(text.ends_with("}\n"));
-    assert!(
-        text.contains(
-            "\"if\": \"M <= 488\",\n    \"then\": \"tiled_vi_r_i80_j5\",\n    \"else\": \"tiled_vi_r_i80_j5_p_w\""
-        ),
-        "{text}"
-    );
-    assert!(text.contains("\"family\": \"tiled\",\n        \"vector\": \"i\""), "{text}");
+    let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let tree = r#""if": "M <= 488", "then": "tiled_vi_r_i80_j5", "else": "tiled_vi_r_i80_j5_p_w""#;
+    assert!(words.contains(tree) && words.contains(r#""family": "tiled", "vector": "i""#), "{text}");
     // Only the file is left, and it can be replaced.
     tuned().save(&path).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -142,6 +142,8 @@ impl<'a> Point<'a> {
     /// Bytes of a CPU's scratch memory that a copy takes.
     pub(crate) fn panel_bytes(&self, stage: &Stage) -> i64 {
         let mut dims = self.spanned(&stage.read, self.depth(&stage.depth));
+        // Loops of one iteration go before a panel has dimensions, so that its runs are those of the others.
+        dims.retain(|dim| *dim != 1);
         let pad = self.size(&stage.pad);
         if pad > 0 && dims.len() > 1 {
             let row = dims[2..].iter().fold(1i64, |row, dim| row.saturating_mul(*dim));
