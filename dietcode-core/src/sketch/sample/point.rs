@@ -141,17 +141,14 @@ impl<'a> Point<'a> {
 
     /// Bytes of a CPU's scratch memory that a copy takes.
     pub(crate) fn panel_bytes(&self, stage: &Stage) -> i64 {
-        let mut dims = self.spanned(&stage.read, self.depth(&stage.depth));
-        // Loops of one iteration go before a panel has dimensions, so that its runs are those of the others.
-        dims.retain(|dim| *dim != 1);
+        let dims = self.spanned(&stage.read, self.depth(&stage.depth));
+        // Most loops of one iteration go before a panel has dimensions; which do, decides between what its padding lies.
+        let fewer: Vec<i64> = dims.iter().copied().filter(|dim| *dim != 1).collect();
         let pad = self.size(&stage.pad);
-        if pad > 0 && dims.len() > 1 {
-            let row = dims[2..].iter().fold(1i64, |row, dim| row.saturating_mul(*dim));
-            dims[1] = dims[1].saturating_add((pad - 1) / row + 1);
-        }
+        let elements = set_apart(dims, pad).max(set_apart(fewer, pad));
         let doubled = self.outline.pipeline == Some(Pipeline::Panels) && stage.staging == Staging::Always;
         let bytes = if stage.staging == Staging::Always { 4 } else { stage.read.dtype.bytes() };
-        aligned(dims.into_iter().fold(if doubled { 2 * bytes } else { bytes }, i64::saturating_mul))
+        aligned(elements.saturating_mul(if doubled { 2 * bytes } else { bytes }))
     }
 
     /// Bytes of sums that wait in a panel for the next block of a reduction.
@@ -171,6 +168,15 @@ impl<'a> Point<'a> {
         let dims = read.index.iter().flatten().map(span);
         dims.fold(read.dtype.bytes(), i64::saturating_mul)
     }
+}
+
+/// Elements of a panel whose runs are padded, as `lower` lays it out.
+fn set_apart(mut dims: Vec<i64>, pad: i64) -> i64 {
+    if pad > 0 && dims.len() > 1 {
+        let row = dims[2..].iter().fold(1i64, |row, dim| row.saturating_mul(*dim));
+        dims[1] = dims[1].saturating_add((pad - 1) / row + 1);
+    }
+    dims.into_iter().fold(1, i64::saturating_mul)
 }
 
 /// Bytes up to the next line.
