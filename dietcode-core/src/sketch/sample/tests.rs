@@ -206,10 +206,13 @@ fn measures_are_what_lowering_comes_to() {
                 let measured = bounded.measure(&values, "bytes of the second-level cache");
                 let measured = measured.or_else(|| bounded.measure(&values, "bytes of shared memory"));
                 let [measured, found] = [measured.expect("it is limited"), applied.nests[0].scratch_bytes];
-                // Where nothing hangs over the edge, there is no view.
-                let whole = |name: &str| trace.decisions.get(name) == Some(&1);
-                let views = if whole("i_register") && whole("k_unroll") { measured } else { 0 };
-                assert!(measured == found || (found..=views).contains(&measured), "{measured}, not {found}: {trace}");
+                // Where nothing hangs over the edge, there is no view; and what lies between a panel's runs depends on which loops
+                // of one iteration stay: the larger counts.
+                let set = |name: &str, value: i64| trace.decisions.get(name) == Some(&value);
+                let padded = trace.decisions.iter().any(|(name, pad)| name.ends_with("_pad") && *pad > 0);
+                let loose = padded || (set("i_register", 1) && set("k_unroll", 1));
+                let most = if loose { measured } else { 0 };
+                assert!(measured == found || (found..=most).contains(&measured), "{measured}, not {found}: {trace}");
             }
         }
     }
