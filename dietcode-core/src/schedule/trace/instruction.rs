@@ -30,7 +30,7 @@ pub enum Instruction {
         /// The loops to choose from, outermost first.
         candidates: Vec<Name>,
     },
-    /// See [`super::Schedule::split`].
+    /// See [`crate::schedule::Schedule::split`].
     Split {
         /// The loop that was split.
         parent: Name,
@@ -41,26 +41,26 @@ pub enum Instruction {
         /// The new loops.
         into: [Name; 2],
     },
-    /// See [`super::Schedule::reorder`].
+    /// See [`crate::schedule::Schedule::reorder`].
     Reorder(Vec<Name>),
-    /// See [`super::Schedule::fuse`].
+    /// See [`crate::schedule::Schedule::fuse`].
     Fuse {
         /// The two loops.
         loops: [Name; 2],
         /// The new one.
         into: Name,
     },
-    /// See [`super::Schedule::rasterize`].
+    /// See [`crate::schedule::Schedule::rasterize`].
     Rasterize {
         /// The fused loop.
         name: Name,
         /// Iterations of its outer and of its inner part that are taken together.
         tile: [Size; 2],
     },
-    /// See [`super::Schedule::parallel`], [`super::Schedule::vectorize`], [`super::Schedule::unroll`],
-    /// [`super::Schedule::bind_block`], [`super::Schedule::bind_thread`], [`super::Schedule::vthread`].
+    /// See [`crate::schedule::Schedule::parallel`], [`crate::schedule::Schedule::vectorize`], [`crate::schedule::Schedule::unroll`],
+    /// [`crate::schedule::Schedule::bind_block`], [`crate::schedule::Schedule::bind_thread`], [`crate::schedule::Schedule::vthread`].
     Kind(ForKind, Name),
-    /// See [`super::Schedule::cache_read`].
+    /// See [`crate::schedule::Schedule::cache_read`].
     CacheRead {
         /// The tensor.
         buffer: Name,
@@ -69,31 +69,31 @@ pub enum Instruction {
         /// The copies, one for each distinct index.
         into: Vec<Name>,
     },
-    /// See [`super::Schedule::cache_write`].
+    /// See [`crate::schedule::Schedule::cache_write`].
     CacheWrite(Name),
-    /// See [`super::Schedule::compute_at`].
+    /// See [`crate::schedule::Schedule::compute_at`].
     ComputeAt {
         /// A staged copy or the accumulators' tile.
         stage: Name,
         /// Where.
         at: Place,
     },
-    /// See [`super::Schedule::storage_align`].
+    /// See [`crate::schedule::Schedule::storage_align`].
     StorageAlign {
         /// The panel.
         stage: Name,
         /// Elements between its runs.
         pad: Size,
     },
-    /// See [`super::Schedule::decompose_reduction`].
+    /// See [`crate::schedule::Schedule::decompose_reduction`].
     DecomposeReduction,
-    /// See [`super::Schedule::pipeline`].
+    /// See [`crate::schedule::Schedule::pipeline`].
     Pipeline(Pipeline),
-    /// See [`super::Schedule::tensorize`].
+    /// See [`crate::schedule::Schedule::tensorize`].
     Tensorize(MatrixUnit),
-    /// See [`super::Schedule::rfactor`].
+    /// See [`crate::schedule::Schedule::rfactor`].
     Rfactor(Combine),
-    /// See [`super::Schedule::vectorize_store`].
+    /// See [`crate::schedule::Schedule::vectorize_store`].
     VectorizeStore(Size),
 }
 
