@@ -108,7 +108,7 @@ impl<W: Write> Worker<'_, W> {
     ) -> Result<(Vec<Result<Sample, Failure>>, u32)> {
         let fast = |c: &&Checked| c.first <= job.timing.slow_seconds;
         let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
-        self.tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, &job.timing)).sum()))?;
+        self.tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, job.threads, &job.timing)).sum()))?;
         let buffers = prepared.tensors.pointers();
         let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
         let mut entries: Vec<Entry<'_>> =

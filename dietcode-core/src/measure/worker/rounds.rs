@@ -9,8 +9,15 @@ use crate::measure::{Failure, Timing};
 /// A sample spans at least this long; calls that are shorter are made several at a time.
 const SAMPLE: Duration = Duration::from_millis(1);
 
+/// The same on several threads, which take long to warm up.
+const SHARED_SAMPLE: Duration = Duration::from_millis(10);
+
 /// Calls longer than this warm their own caches.
 const LONG: Duration = Duration::from_millis(20);
+
+/// After so long, a system has given each thread that slept a core. One that saves power, or shares its cores with other
+/// machines, first wakes them where their caller runs, and moves them when it has seen that they have much to do.
+const AWAKE: Duration = Duration::from_millis(30);
 
 /// However short the calls, a comparison ends after so many rounds, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
@@ -25,8 +32,21 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn calls(&self) -> usize {
-        (SAMPLE.as_secs_f64() / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
+    /// How many calls are one sample.
+    fn calls(&self, threads: usize) -> usize {
+        (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
+    }
+
+    /// Calls it so that its data is in the caches and, if there are several threads, so long that all have a core.
+    fn warm_up(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
+        let start = Instant::now();
+        if self.first < LONG.as_secs_f64() {
+            self.callable.call(arguments)?;
+        }
+        while arguments.threads > 1 && start.elapsed() < AWAKE {
+            self.callable.call(arguments)?;
+        }
+        Ok(())
     }
 
     /// One sample: seconds per call.
@@ -34,10 +54,8 @@ impl Entry<'_> {
         if arguments.threads > 1 {
             settle();
         }
-        if self.first < LONG.as_secs_f64() {
-            self.callable.call(arguments)?;
-        }
-        let calls = self.calls();
+        self.warm_up(arguments)?;
+        let calls = self.calls(arguments.threads);
         let start = Instant::now();
         for _ in 0..calls {
             self.callable.call(arguments)?;
@@ -46,10 +64,16 @@ impl Entry<'_> {
     }
 }
 
+/// How long a sample is at least, in seconds.
+fn span(threads: usize) -> f64 {
+    if threads > 1 { SHARED_SAMPLE.as_secs_f64() } else { SAMPLE.as_secs_f64() }
+}
+
 /// About how long [`run`] takes for one implementation whose calls take `first` seconds.
-pub(super) fn estimate(first: f64, timing: &Timing) -> f64 {
-    let sample = first.max(SAMPLE.as_secs_f64()) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-    (timing.rounds as f64 * sample).max(2.0 * timing.seconds)
+pub(super) fn estimate(first: f64, threads: usize, timing: &Timing) -> f64 {
+    let warm_up = if threads > 1 { AWAKE.as_secs_f64() } else { 0.0 };
+    let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
+    (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds)
 }
 
 /// Runs the rounds; gives how many were disturbed because others used the cores. Those are repeated, at most as many as
@@ -57,7 +81,10 @@ pub(super) fn estimate(first: f64, timing: &Timing) -> f64 {
 pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: &Timing) -> Result<u32, Failure> {
     let mut disturbed: Vec<Vec<f64>> = Vec::new();
     let mut clean = 0;
-    while !entries.is_empty() && clean + disturbed.len() < timing.rounds.max(MOST_ROUNDS) && !enough(entries, timing) {
+    while !entries.is_empty()
+        && clean + disturbed.len() < timing.rounds.max(MOST_ROUNDS)
+        && !enough(entries, arguments.threads, timing)
+    {
         let watch = Watch::start();
         let samples: Vec<f64> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
         if watch.disturbed() {
@@ -83,9 +110,9 @@ fn add(entries: &mut [Entry<'_>], samples: &[f64]) {
 }
 
 /// Whether every implementation was timed often and long enough.
-fn enough(entries: &[Entry<'_>], timing: &Timing) -> bool {
+fn enough(entries: &[Entry<'_>], threads: usize, timing: &Timing) -> bool {
     entries.iter().all(|entry| {
-        let spent: f64 = entry.seconds.iter().sum::<f64>() * entry.calls() as f64;
+        let spent: f64 = entry.seconds.iter().sum::<f64>() * entry.calls(threads) as f64;
         entry.seconds.len() >= timing.rounds && spent >= timing.seconds
     })
 }
