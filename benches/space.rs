@@ -3,12 +3,10 @@
 //! `cargo bench -p dietcode-core --features tuner --bench space` prints candidates per second, for this CPU and for `sm_80`,
 //! and what each step takes. The time is that of the thread, since other processes may share the core.
 
-use std::hint::black_box;
 use std::time::Duration;
 
 use dietcode_core::Result;
 use dietcode_core::codegen::{c, cuda};
-use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Applied, Hardware, Space};
 use dietcode_core::target::CpuTarget;
@@ -30,11 +28,21 @@ fn running() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What a step makes of each, and how long it took for all of them.
-fn timed<A, B>(all: Vec<A>, step: impl FnMut(A) -> B) -> (Vec<B>, Duration) {
-    let start = running();
-    let made = all.into_iter().map(step).collect();
-    (made, running() - start)
+/// What a step takes, all candidates together.
+#[derive(Clone, Copy, Default)]
+struct Taken(Duration);
+
+impl Taken {
+    fn by<T>(&mut self, step: impl FnOnce() -> T) -> T {
+        let start = running();
+        let made = step();
+        self.0 += running() - start;
+        made
+    }
+
+    fn per_second(self) -> f64 {
+        CANDIDATES as f64 / self.0.as_secs_f64()
+    }
 }
 
 fn measure(name: &str, hardware: Hardware) -> Result<()> {
@@ -46,27 +54,29 @@ fn measure(name: &str, hardware: Hardware) -> Result<()> {
     let space = Space::generate(&def, hardware, &instances, &CustomRules::default())?;
     let sampler = space.sampler()?;
     let mut rng = StdRng::seed_from_u64(1);
-    let (traces, sampling) = timed(vec![(); CANDIDATES], |()| sampler.sample(&mut rng));
-    let (applied, lowering) = timed(traces, |trace: Trace| space.apply(&trace));
-    let applied: Vec<Applied> = applied.into_iter().flatten().collect();
-    let kept = applied.len();
-    // The source is printed from the schedules, which lowers them once more.
-    let (_, printing) = timed(applied, |applied| drop(black_box(source_of(&space, &applied))));
-    let second = |time: Duration| CANDIDATES as f64 / time.as_secs_f64();
+    let [mut drawing, mut lowering, mut printing] = [Taken::default(); 3];
+    let (mut kept, mut bytes) = (0, 0);
+    for _ in 0..CANDIDATES {
+        let trace = drawing.by(|| sampler.sample(&mut rng));
+        let Ok(applied) = lowering.by(|| space.apply(&trace)) else { continue };
+        kept += 1;
+        bytes += printing.by(|| source_of(&space, &applied))?.len();
+    }
+    let all = Taken(drawing.0 + lowering.0 + printing.0);
     println!("{name}: {} sketches, {kept} of {CANDIDATES} within the limits", space.sketches.len());
-    println!("  drawn                  {:8.0} per second", second(sampling));
-    println!("  lowered and hashed     {:8.0}", second(lowering));
-    println!("  lowered and printed    {:8.0}", second(printing));
-    println!("  drawn to printed       {:8.0}", second(sampling + printing));
-    println!("  all of it              {:8.0}, lowered twice", second(sampling + lowering + printing));
+    println!("  drawn                        {:8.0} per second", drawing.per_second());
+    println!("  lowered, checked and hashed  {:8.0}", lowering.per_second());
+    println!("  printed                      {:8.0}, {} bytes each", printing.per_second(), bytes / kept.max(1));
+    println!("  all of it                    {:8.0}", all.per_second());
     Ok(())
 }
 
-/// The bytes of the translation unit.
-fn source_of(space: &Space, applied: &Applied) -> Result<usize> {
+/// The translation unit.
+fn source_of(space: &Space, applied: &Applied) -> Result<String> {
+    let Applied { schedules, nests, .. } = applied;
     match space.bounds.hardware {
-        Hardware::Cpu(_) => Ok(c::unit(&space.def, "drawn", &applied.schedules[0])?.source.len()),
-        Hardware::Cuda(_) => Ok(cuda::unit(&space.def, "drawn", &applied.schedules, (false, 1))?.source.len()),
+        Hardware::Cpu(_) => Ok(c::printed(&space.def, "drawn", &schedules[0], &nests[0])?.source),
+        Hardware::Cuda(_) => Ok(cuda::printed(&space.def, "drawn", schedules, nests, (false, 1))?.source),
     }
 }
 

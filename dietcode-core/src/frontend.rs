@@ -122,7 +122,7 @@ fn taken(def: &KernelDef, condition: &Expr, iters: &mut [IterVar]) -> Vec<(Name,
 }
 
 fn condition(condition: &syntax::Condition, params: &[Arc<Buffer>]) -> Expr {
-    let side = |e: &syntax::Expr| Box::new(element(e, params));
+    let side = |e: &syntax::Expr| Arc::new(element(e, params));
     Expr::Compare(condition.op, side(&condition.lhs), side(&condition.rhs))
 }
 
@@ -136,19 +136,19 @@ fn extent(form: &syntax::Affine) -> Expr {
 
 /// An element expression. Operators on elements are never folded: what the user wrote is what is computed.
 fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
-    let sub = |e: &syntax::Expr| Box::new(element(e, params));
+    let sub = |e: &syntax::Expr| Arc::new(element(e, params));
     match e {
         syntax::Expr::Acc => Expr::var(ACC),
         syntax::Expr::Literal(value) => Expr::Float(*value),
         syntax::Expr::Load { param, index } => {
             Expr::Load(params[*param].clone(), index.iter().map(Expr::from).collect())
         }
-        syntax::Expr::Index(form) => Expr::Cast(DType::F32, Box::new(Expr::from(form))),
+        syntax::Expr::Index(form) => Expr::Cast(DType::F32, Arc::new(Expr::from(form))),
         syntax::Expr::Neg(a) => Expr::Call(Function::Neg, vec![element(a, params)]),
         syntax::Expr::Binary(op, a, b) => Expr::Binary(binary_op(*op), sub(a), sub(b)),
         syntax::Expr::Call(f, args) => Expr::Call(function(*f), args.iter().map(|arg| element(arg, params)).collect()),
         syntax::Expr::Select { op, lhs, rhs, then, otherwise } => {
-            Expr::Select(Box::new(Expr::Compare(*op, sub(lhs), sub(rhs))), sub(then), sub(otherwise))
+            Expr::Select(Arc::new(Expr::Compare(*op, sub(lhs), sub(rhs))), sub(then), sub(otherwise))
         }
     }
 }

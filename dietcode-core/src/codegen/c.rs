@@ -1,12 +1,13 @@
 //! GNU C with vector extensions, for GCC ≥ 11 and clang ≥ 14.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, Dialect, element_type, include, register};
+use super::c_like::{Addresses, Dialect, element_type, include, register, write_line};
+use super::written_out::{self, Values};
 use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
@@ -82,22 +83,39 @@ pub fn unit(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<Translat
     unit_of(def, name, name, schedule)
 }
 
-/// Why a statement cannot come here: [`unit_of`] refuses the schedules that lead to it.
+/// Prints any schedule of a kernel that is lowered already.
+///
+/// # Errors
+/// A schedule for a GPU.
+pub fn printed(def: &KernelDef, name: &str, schedule: &Schedule, nest: &LoopNest) -> Result<TranslationUnit> {
+    for_cpu(def, name, schedule)?;
+    Ok(unit_with(def, [name, name], schedule, nest))
+}
+
+/// Why a statement cannot come here: [`for_cpu`] refuses the schedules that lead to it.
 const GPU_ONLY: &str = "a schedule for a GPU is not printed as C";
 
-/// The same, with another name in its symbols.
-fn unit_of(def: &KernelDef, name: &str, symbol: &str, schedule: &Schedule) -> Result<TranslationUnit> {
-    if schedule.is_gpu() {
-        return Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name)));
+fn for_cpu(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<()> {
+    match schedule.is_gpu() {
+        true => Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name))),
+        false => Ok(()),
     }
-    let nest = lower(schedule)?;
+}
+
+/// A unit whose symbols have another name.
+fn unit_of(def: &KernelDef, name: &str, symbol: &str, schedule: &Schedule) -> Result<TranslationUnit> {
+    for_cpu(def, name, schedule)?;
+    Ok(unit_with(def, [name, symbol], schedule, &lower(schedule)?))
+}
+
+fn unit_with(def: &KernelDef, [name, symbol]: [&str; 2], schedule: &Schedule, nest: &LoopNest) -> TranslationUnit {
     let hash = def.source_hash();
     let grid_symbol = mangle::grid_symbol(&def.name, hash, symbol);
     let run_symbol = mangle::run_symbol(&def.name, hash, symbol);
     let mut source = comment(def, name, schedule) + &include([def]) + "\n\n";
-    source += &grid_function(&nest, &grid_symbol, "");
-    source += &run_function(&nest, &run_symbol, "");
-    Ok(TranslationUnit { name: name.into(), grid_symbol, run_symbol, scratch_bytes: nest.scratch_bytes, source })
+    source += &grid_function(nest, &grid_symbol, "");
+    source += &run_function(nest, &run_symbol, "");
+    TranslationUnit { name: name.into(), grid_symbol, run_symbol, scratch_bytes: nest.scratch_bytes, source }
 }
 
 /// The comment that says what a micro-kernel is made of.
@@ -157,6 +175,8 @@ struct Printer {
     text: String,
     depth: usize,
     addresses: Addresses,
+    /// The iterations of loops that are written out.
+    values: Values,
     /// Offsets of the panels in a thread's scratch memory.
     panels: Vec<(Arc<Buffer>, i64)>,
 }
@@ -173,13 +193,12 @@ impl Printer {
             _ => {}
         });
         let panels = nest.panels.clone();
-        Printer { text: String::new(), depth: 1, addresses: Addresses::new(taken, Dialect::C), panels }
+        let (addresses, values) = (Addresses::new(taken, Dialect::C), Values::default());
+        Printer { text: String::new(), depth: 1, addresses, values, panels }
     }
 
     fn line(&mut self, text: impl Display) {
-        let indent = self.depth * 2;
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{:indent$}{text}", "");
+        write_line(&mut self.text, self.depth, format_args!("{text}"));
     }
 
     /// Opens a block; without a head it is a scope for declarations.
@@ -214,26 +233,39 @@ impl Printer {
         }
     }
 
+    /// An expression in this iteration of the loops that are written out.
+    fn expr(&self, e: &Expr) -> String {
+        self.addresses.text(&self.values.of(e))
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
+        if let Some((var, extent, body)) = written_out::loop_of(stmt) {
+            for value in 0..extent {
+                self.values.enter(var, value);
+                self.in_sequence(body);
+                self.values.leave();
+            }
+            return;
+        }
         match stmt {
-            Stmt::For { var, extent, kind: ForKind::Vectorized, body } => self.vector(var, extent, body),
+            Stmt::For { var, extent, kind: ForKind::Vectorized, body } => {
+                let body = self.values.of_leaf(body);
+                self.vector(var, extent, &body);
+            }
             Stmt::For { var, extent, body, .. } => {
-                let extent = self.addresses.text(extent);
+                let extent = self.expr(extent);
                 self.open(format_args!("for (dietcode_int {var} = 0; {var} < {extent}; ++{var})"));
                 self.stmt(body);
                 self.close();
             }
             Stmt::Let { var, value, body } => {
-                let value = self.addresses.text(value);
+                let value = self.expr(value);
                 self.line(format_args!("const dietcode_int {var} = {value};"));
                 self.stmt(body);
             }
-            Stmt::Store { buffer, index, value } => {
-                let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
-                match buffer.dtype {
-                    DType::F32 => self.line(format_args!("{to} = {value};")),
-                    half => self.line(format_args!("{to} = dietcode_round_{half}({value});")),
-                }
+            Stmt::Store { .. } | Stmt::Intrinsic(_) => {
+                let leaf = self.values.of_leaf(stmt);
+                self.leaf(&leaf);
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::View { view, inside, whole, edge, fill, body } => {
@@ -241,7 +273,7 @@ impl Printer {
                 self.stmt(body);
             }
             Stmt::IfThenElse { condition, then, otherwise } => {
-                let condition = self.addresses.text(condition);
+                let condition = self.expr(condition);
                 self.open(format_args!("if ({condition})"));
                 self.stmt(then);
                 if let Some(otherwise) = otherwise {
@@ -251,17 +283,34 @@ impl Printer {
                 }
                 self.close();
             }
-            Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| match stmt {
-                // The copies of an unrolled body declare the same names.
-                Stmt::Let { .. } | Stmt::View { .. } => {
-                    self.open("");
-                    self.stmt(stmt);
-                    self.close();
-                }
-                stmt => self.stmt(stmt),
-            }),
+            Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
             Stmt::Sync => unreachable!("{GPU_ONLY}"),
+        }
+    }
+
+    /// Statements that stand side by side may declare the same names.
+    fn in_sequence(&mut self, stmt: &Stmt) {
+        if matches!(stmt, Stmt::Let { .. } | Stmt::View { .. }) {
+            self.open("");
+            self.stmt(stmt);
+            self.close();
+        } else {
+            self.stmt(stmt);
+        }
+    }
+
+    /// A statement of no others, in which no variable of a loop that is written out is left.
+    fn leaf(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Store { buffer, index, value } => {
+                let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
+                match buffer.dtype {
+                    DType::F32 => self.line(format_args!("{to} = {value};")),
+                    half => self.line(format_args!("{to} = dietcode_round_{half}({value});")),
+                }
+            }
             Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+            other => unreachable!("a leaf: {other}"),
         }
     }
 
@@ -311,7 +360,7 @@ impl Printer {
         for (_, name) in &variables {
             self.line(format_args!("dietcode_int {name};"));
         }
-        let condition = self.addresses.text(inside);
+        let condition = self.expr(inside);
         self.open(format_args!("if ({condition})"));
         self.point(view, regions[0], &strides[0], &variables);
         self.depth -= 1;
@@ -322,7 +371,7 @@ impl Printer {
     }
 
     fn point(&mut self, view: &Arc<Buffer>, region: &Region, strides: &[Expr], variables: &[(usize, Name)]) {
-        let offset = self.addresses.text(&self.addresses.offset(&region.buffer, &region.base));
+        let offset = self.expr(&self.addresses.offset(&region.buffer, &region.base));
         self.line(format_args!("{} = {} + {offset};", view.name, region.buffer.name));
         for (dim, name) in variables {
             let stride = self.addresses.text(&strides[*dim]);

@@ -1,6 +1,7 @@
 //! Expressions as text of the C family.
 
 use std::collections::BTreeMap;
+use std::fmt::{Arguments, Write};
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
@@ -69,13 +70,16 @@ impl Addresses {
 
     /// The distance in elements between neighbours along each dimension.
     pub(super) fn strides(&self, buffer: &Buffer) -> Vec<Expr> {
-        self.strides.get(&buffer.name).cloned().unwrap_or_else(|| row_major(&buffer.shape))
+        self.strides.get(&buffer.name).cloned().unwrap_or_else(|| row_major(&buffer.shape).collect())
     }
 
     /// The distance from the first element to the one at an index.
     pub(super) fn offset(&self, buffer: &Buffer, index: &[Expr]) -> Expr {
-        let terms = self.strides(buffer).into_iter().zip(index).map(|(stride, i)| i.clone().mul(stride));
-        terms.fold(Expr::Int(0), Expr::add)
+        let term = |(i, stride): (&Expr, Expr)| i.clone().mul(stride);
+        match self.strides.get(&buffer.name) {
+            Some(strides) => index.iter().zip(strides.iter().cloned()).map(term).fold(Expr::Int(0), Expr::add),
+            None => index.iter().zip(row_major(&buffer.shape)).map(term).fold(Expr::Int(0), Expr::add),
+        }
     }
 
     /// The strides of a view of a region.
@@ -89,73 +93,137 @@ impl Addresses {
 
     /// The text of an expression.
     pub(super) fn text(&self, e: &Expr) -> String {
-        self.print(e).0
-    }
-
-    fn print(&self, e: &Expr) -> (String, u8) {
-        match e {
-            Expr::Int(value) if *value < 0 => (format!("({value})"), PRIMARY),
-            Expr::Int(value) => (value.to_string(), PRIMARY),
-            Expr::Float(value) => (float(*value), PRIMARY),
-            Expr::Var(name) if &**name == ACC => ("dietcode_acc".into(), PRIMARY),
-            Expr::Var(name) => (name.to_string(), PRIMARY),
-            Expr::Binary(op, a, b) => self.binary(*op, a, b),
-            Expr::Compare(op, a, b) => {
-                let text = format!("{} {} {}", self.at_least(a, SUM), op, self.at_least(b, SUM));
-                (text, COMPARE)
-            }
-            Expr::Select(c, a, b) => {
-                let [c, a, b] = [c, a, b].map(|e| self.at_least(e, AND));
-                (format!("{c} ? {a} : {b}"), TERNARY)
-            }
-            Expr::Load(buffer, index) if buffer.dtype.is_half() => {
-                (format!("dietcode_load({})", self.element(buffer, index)), PRIMARY)
-            }
-            Expr::Load(buffer, index) => (self.element(buffer, index), PRIMARY),
-            Expr::Cast(_, a) => (format!("(float)({})", self.text(a)), PRIMARY),
-            Expr::Call(Function::Neg, args) => (format!("(-{})", self.operand(&args[0])), PRIMARY),
-            Expr::Call(f, args) => {
-                let args: Vec<String> = args.iter().map(|arg| self.text(arg)).collect();
-                (format!("{}({})", function(*f, self.dialect), args.join(", ")), PRIMARY)
-            }
-        }
+        let mut text = String::new();
+        self.write(e, TERNARY, &mut text);
+        text
     }
 
     /// The text of an expression as an operand of anything.
     pub(super) fn operand(&self, e: &Expr) -> String {
-        self.at_least(e, PRIMARY)
-    }
-
-    /// The text of an expression, in parentheses if it binds less tightly than that.
-    fn at_least(&self, e: &Expr, at_least: u8) -> String {
-        let (text, own) = self.print(e);
-        if own < at_least { format!("({text})") } else { text }
-    }
-
-    fn binary(&self, op: BinaryOp, a: &Expr, b: &Expr) -> (String, u8) {
-        let (sign, own) = match op {
-            BinaryOp::Min => return (format!("dietcode_imin({}, {})", self.text(a), self.text(b)), PRIMARY),
-            BinaryOp::Max => return (format!("dietcode_imax({}, {})", self.text(a), self.text(b)), PRIMARY),
-            BinaryOp::Add => ("+", SUM),
-            BinaryOp::Sub => ("-", SUM),
-            BinaryOp::Mul => ("*", PRODUCT),
-            BinaryOp::Div => ("/", PRODUCT),
-            BinaryOp::Mod => ("%", PRODUCT),
-            BinaryOp::And => ("&&", AND),
-        };
-        (format!("{} {sign} {}", self.at_least(a, own), self.at_least(b, own + 1)), own)
+        let mut text = String::new();
+        self.write(e, PRIMARY, &mut text);
+        text
     }
 
     /// An element of a buffer in memory: what is assigned to, or converted when it is read.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
+        let mut text = String::new();
+        self.write_element(buffer, index, &mut text);
+        text
+    }
+
+    /// Writes an expression, in parentheses if it binds less tightly than `at_least`.
+    fn write(&self, e: &Expr, at_least: u8, text: &mut String) {
+        let open = tightness(e) < at_least;
+        text.push_str(if open { "(" } else { "" });
+        match e {
+            Expr::Int(value) if *value < 0 => write_all(text, format_args!("({value})")),
+            Expr::Int(value) => write_all(text, format_args!("{value}")),
+            Expr::Float(value) => text.push_str(&float(*value)),
+            Expr::Var(name) if &**name == ACC => text.push_str("dietcode_acc"),
+            Expr::Var(name) => text.push_str(name),
+            Expr::Binary(op, a, b) => self.write_binary(*op, a, b, text),
+            Expr::Compare(op, a, b) => {
+                self.write(a, SUM, text);
+                write_all(text, format_args!(" {op} "));
+                self.write(b, SUM, text);
+            }
+            Expr::Select(c, a, b) => {
+                for (before, e) in [("", c), (" ? ", a), (" : ", b)] {
+                    text.push_str(before);
+                    self.write(e, AND, text);
+                }
+            }
+            Expr::Load(buffer, index) if buffer.dtype.is_half() => {
+                text.push_str("dietcode_load(");
+                self.write_element(buffer, index, text);
+                text.push(')');
+            }
+            Expr::Load(buffer, index) => self.write_element(buffer, index, text),
+            Expr::Cast(_, a) => self.write_call("(float)", &[a], text),
+            Expr::Call(Function::Neg, args) => {
+                text.push_str("(-");
+                self.write(&args[0], PRIMARY, text);
+                text.push(')');
+            }
+            Expr::Call(f, args) => self.write_call(function(*f, self.dialect), &args.iter().collect::<Vec<_>>(), text),
+        }
+        text.push_str(if open { ")" } else { "" });
+    }
+
+    fn write_binary(&self, op: BinaryOp, a: &Expr, b: &Expr, text: &mut String) {
+        let sign = match op {
+            BinaryOp::Min => return self.write_call("dietcode_imin", &[a, b], text),
+            BinaryOp::Max => return self.write_call("dietcode_imax", &[a, b], text),
+            BinaryOp::Add => " + ",
+            BinaryOp::Sub => " - ",
+            BinaryOp::Mul => " * ",
+            BinaryOp::Div => " / ",
+            BinaryOp::Mod => " % ",
+            BinaryOp::And => " && ",
+        };
+        self.write(a, operator(op), text);
+        text.push_str(sign);
+        self.write(b, operator(op) + 1, text);
+    }
+
+    fn write_call(&self, name: &str, args: &[&Expr], text: &mut String) {
+        text.push_str(name);
+        for (n, arg) in args.iter().enumerate() {
+            text.push_str(if n == 0 { "(" } else { ", " });
+            self.write(arg, TERNARY, text);
+        }
+        text.push(')');
+    }
+
+    fn write_element(&self, buffer: &Arc<Buffer>, index: &[Expr], text: &mut String) {
         match buffer.scope {
             // A scalar is passed, or loaded once, by its value.
-            Scope::Global if buffer.is_scalar() => buffer.name.to_string(),
+            Scope::Global if buffer.is_scalar() => text.push_str(&buffer.name),
             // On a GPU the compiler finds the constant indices of an array, and keeps it in registers.
-            Scope::Register if self.dialect == Dialect::C => register(&buffer.name, index),
-            _ => format!("{}[{}]", buffer.name, self.text(&self.offset(buffer, index))),
+            Scope::Register if self.dialect == Dialect::C => write_register(&buffer.name, index, text),
+            _ => {
+                text.push_str(&buffer.name);
+                text.push('[');
+                self.write(&self.offset(buffer, index), TERNARY, text);
+                text.push(']');
+            }
         }
     }
+}
+
+/// How tightly the text of an expression binds.
+fn tightness(e: &Expr) -> u8 {
+    match e {
+        Expr::Binary(op, ..) => operator(*op),
+        Expr::Compare(..) => COMPARE,
+        Expr::Select(..) => TERNARY,
+        _ => PRIMARY,
+    }
+}
+
+fn operator(op: BinaryOp) -> u8 {
+    match op {
+        BinaryOp::Min | BinaryOp::Max => PRIMARY,
+        BinaryOp::Add | BinaryOp::Sub => SUM,
+        BinaryOp::Mul | BinaryOp::Div | BinaryOp::Mod => PRODUCT,
+        BinaryOp::And => AND,
+    }
+}
+
+/// Appends a line, indented.
+pub(super) fn write_line(text: &mut String, depth: usize, line: Arguments<'_>) {
+    text.extend(std::iter::repeat_n("  ", depth));
+    match line.as_str() {
+        Some(line) => text.push_str(line),
+        None => write_all(text, line),
+    }
+    text.push('\n');
+}
+
+/// Writing to a string cannot fail.
+fn write_all(text: &mut String, what: Arguments<'_>) {
+    let _ = text.write_fmt(what);
 }
 
 /// The type of an element in memory.
@@ -174,25 +242,21 @@ pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> Stri
 }
 
 /// Row-major strides of constant extents.
-fn row_major(shape: &[Expr]) -> Vec<Expr> {
-    let mut stride = Expr::Int(1);
-    let mut strides: Vec<Expr> = shape
-        .iter()
-        .rev()
-        .map(|extent| {
-            let own = stride.clone();
-            stride = stride.clone().mul(extent.clone());
-            own
-        })
-        .collect();
-    strides.reverse();
-    strides
+fn row_major(shape: &[Expr]) -> impl Iterator<Item = Expr> + '_ {
+    (1..=shape.len()).map(|inner| shape[inner..].iter().cloned().fold(Expr::Int(1), Expr::mul))
 }
 
 /// The variable that holds a register: the constants of its index, without the lane.
 pub(super) fn register(name: &str, index: &[Expr]) -> String {
-    let place: String = index.iter().filter_map(Expr::as_int).map(|i| format!("_{i}")).collect();
-    format!("{name}_r{place}")
+    let mut text = String::new();
+    write_register(name, index, &mut text);
+    text
+}
+
+fn write_register(name: &str, index: &[Expr], text: &mut String) {
+    text.push_str(name);
+    text.push_str("_r");
+    index.iter().filter_map(Expr::as_int).for_each(|i| write_all(text, format_args!("_{i}")));
 }
 
 /// A literal of the element type that reads back as the same bits.

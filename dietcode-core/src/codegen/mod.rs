@@ -5,6 +5,7 @@ pub mod cuda;
 pub mod reference;
 pub mod registry;
 pub mod set;
+mod written_out;
 
 /// One micro-kernel's source file and what the registry says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

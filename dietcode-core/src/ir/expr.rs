@@ -20,15 +20,15 @@ pub enum Expr {
     /// A loop variable, a shape variable or a `let`.
     Var(Name),
     /// `a op b`, both integers or both elements.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Binary(BinaryOp, Arc<Expr>, Arc<Expr>),
     /// `a op b`, a condition.
-    Compare(CompareOp, Box<Expr>, Box<Expr>),
+    Compare(CompareOp, Arc<Expr>, Arc<Expr>),
     /// `if condition { a } else { b }`; only the chosen side is evaluated.
-    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    Select(Arc<Expr>, Arc<Expr>, Arc<Expr>),
     /// An element of a buffer, as an `f32` whatever the buffer's type is.
     Load(Arc<Buffer>, Vec<Expr>),
     /// A conversion from an integer.
-    Cast(DType, Box<Expr>),
+    Cast(DType, Arc<Expr>),
     /// An elementwise function.
     Call(Function, Vec<Expr>),
 }
@@ -104,7 +104,7 @@ impl Expr {
             (Add, Expr::Binary(Add, x, c), Expr::Int(d)) if c.as_int().is_some() => {
                 (**x).clone().add(Expr::Int(c.as_int().unwrap_or(0) + d))
             }
-            _ => Expr::Binary(op, Box::new(a), Box::new(b)),
+            _ => Expr::Binary(op, Arc::new(a), Arc::new(b)),
         }
     }
 
@@ -132,7 +132,7 @@ impl Expr {
     pub fn compare(op: CompareOp, a: Expr, b: Expr) -> Expr {
         match (&a, &b) {
             (Expr::Int(x), Expr::Int(y)) => Expr::Int(i64::from(holds(op, x, y))),
-            _ => Expr::Compare(op, Box::new(a), Box::new(b)),
+            _ => Expr::Compare(op, Arc::new(a), Arc::new(b)),
         }
     }
 
@@ -147,7 +147,7 @@ impl Expr {
             Expr::Int(0) => otherwise,
             Expr::Int(_) => then,
             _ if then == otherwise => then,
-            _ => Expr::Select(Box::new(condition), Box::new(then), Box::new(otherwise)),
+            _ => Expr::Select(Arc::new(condition), Arc::new(then), Arc::new(otherwise)),
         }
     }
 
@@ -174,7 +174,7 @@ impl Expr {
                 (x, y, z) => Some(Expr::select(or(x, c), or(y, a), or(z, b))),
             },
             Expr::Load(buffer, index) => rewrite_all(index, f).map(|index| Expr::Load(buffer.clone(), index)),
-            Expr::Cast(dtype, a) => a.rewrite(f).map(|a| Expr::Cast(*dtype, Box::new(a))),
+            Expr::Cast(dtype, a) => a.rewrite(f).map(|a| Expr::Cast(*dtype, Arc::new(a))),
             Expr::Call(function, args) => rewrite_all(args, f).map(|args| Expr::Call(*function, args)),
         };
         match rebuilt {

@@ -94,7 +94,7 @@ impl CrossThread {
         let own = &self.part.0;
         let other = Expr::Load(self.parts.clone(), self.place(index, own.clone().add(Expr::Int(half))));
         let tile = Expr::Load(self.tile.clone(), index.to_vec());
-        let value = Expr::Binary(crate::ir::BinaryOp::Add, Box::new(tile), Box::new(other));
+        let value = Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(tile), Arc::new(other));
         let store = Stmt::Store { buffer: self.tile.clone(), index: index.to_vec(), value };
         Stmt::if_(own.clone().lt(Expr::Int(left - half)), over(store))
     }

@@ -21,7 +21,6 @@ mod storage;
 mod tensorize;
 mod transpose;
 mod unit_loops;
-mod unroll;
 mod unswitch;
 mod vector_copy;
 mod vectorize;
@@ -98,8 +97,7 @@ pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
 /// # Errors
 /// As [`lower`].
 pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
-    let body = rolled(schedule, observe)?;
-    let body = pass(schedule, observe, "unroll", unroll::unroll(body))?;
+    let body = loops(schedule, observe)?;
     let (panels, scratch_bytes) = storage::storage(&body);
     let (grid, body) = grid(body);
     let Writes { workspace, output } = Writes::of(schedule);
@@ -117,11 +115,11 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
     })
 }
 
-/// The loops before those of a tile are written out: what a cost model counts.
+/// All loops, with those of the grid: what a cost model counts.
 ///
 /// # Errors
 /// As [`lower`].
-pub(crate) fn rolled(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
+pub(crate) fn loops(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
     complete::check(schedule)?;
     let schedule = &unit_loops::drop_unit_loops(schedule);
     let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
@@ -140,8 +138,8 @@ pub(crate) fn rolled(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt>
     pass("registers", registers::registers(body, schedule.is_gpu()))
 }
 
-/// The pass whose result is checked in release builds too. What a broken schedule breaks is still there, and the loops are not
-/// yet written out: checking all passes would take as long as they do.
+/// The pass whose result is checked in release builds too: what a broken schedule breaks is still there. Checking all passes
+/// would take as long as they do.
 const LAST_CHECKED: &str = "registers";
 
 /// What a pass made, shown and checked.

@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
         let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
         let update = self.shared.iter().fold(update, |e, stage| stage.redirect(&e));
         let tile = Expr::Load(self.tile.clone(), self.tile_index());
-        let sum = Expr::Binary(crate::ir::BinaryOp::Add, Box::new(tile), Box::new(self.schedule.unsplit(&update)));
+        let sum = Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(tile), Arc::new(self.schedule.unsplit(&update)));
         let add = Stmt::if_(guard::all(&self.guards), self.store_tile(sum));
         if self.schedule.decomposed {
             return add;
@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
         }
         let plus = |start: Expr| match start {
             Expr::Float(0.0) => sum.clone(),
-            start => Expr::Binary(crate::ir::BinaryOp::Add, Box::new(start), Box::new(sum.clone())),
+            start => Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(start), Arc::new(sum.clone())),
         };
         let finish = |value: &Expr| {
             let epilogue = self.schedule.unsplit(&block.epilogue);

@@ -109,7 +109,7 @@ fn valid_lanes(guards: Vec<Expr>, lane: &str, lanes: i64) -> Option<Expr> {
         if affine(&value)?.coefficient(lane) != 1 {
             return None;
         }
-        let left = (*extent).sub(value.substitute(lane, &Expr::Int(0)));
+        let left = (*extent).clone().sub(value.substitute(lane, &Expr::Int(0)));
         Some(valid.min(left.max(Expr::Int(0))))
     })
 }

@@ -66,12 +66,30 @@ pub fn translation_unit(
 /// # Errors
 /// As [`lower`]; a schedule that is none of a GPU.
 pub fn unit(def: &KernelDef, name: &str, schedules: &[Schedule], launch_bounds: (bool, i64)) -> Result<CudaUnit> {
+    printed(def, name, schedules, &lowered(schedules)?, launch_bounds)
+}
+
+/// The same of schedules that are lowered already.
+///
+/// # Errors
+/// A schedule that is none of a GPU.
+pub fn printed(
+    def: &KernelDef,
+    name: &str,
+    schedules: &[Schedule],
+    nests: &[LoopNest],
+    launch_bounds: (bool, i64),
+) -> Result<CudaUnit> {
     if !schedules.iter().all(Schedule::is_gpu) {
         return Err(Error::input(format!("a schedule for a CPU is not printed as CUDA: `{name}` of `{}`", def.name)));
     }
-    let (comment, unit) = scheduled(def, [name, name], schedules, launch_bounds)?;
+    let (comment, unit) = kernels(def, [name, name], schedules, nests, launch_bounds);
     let source = format!("{comment}{INCLUDE}\n\n{}", unit.source);
     Ok(CudaUnit { source, ..unit })
+}
+
+fn lowered(schedules: &[Schedule]) -> Result<Vec<LoopNest>> {
+    schedules.iter().map(lower).collect()
 }
 
 /// What every translation unit includes.
@@ -94,22 +112,22 @@ pub(super) fn part(
         return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {}", def.name, violations.join("; "))));
     }
     let schedules = micro_kernel.schedules_on_gpu(&frontend::program(def), device)?;
-    scheduled(def, [&name, stem], &schedules, micro_kernel.launch_bounds())
+    Ok(kernels(def, [&name, stem], &schedules, &lowered(&schedules)?, micro_kernel.launch_bounds()))
 }
 
-/// The same of schedules: a comment, and the unit of a name with the text of its kernels, whose names end in a stem.
-fn scheduled(
+/// The kernels of schedules: a comment, and the unit of a name with their text, their own names ending in a stem.
+fn kernels(
     def: &KernelDef,
     [name, stem]: [&str; 2],
     schedules: &[Schedule],
+    nests: &[LoopNest],
     (persistent, min_blocks): (bool, i64),
-) -> Result<(String, CudaUnit)> {
+) -> (String, CudaUnit) {
     let program = frontend::program(def);
-    let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
     let workspace = nests.iter().find_map(|nest| nest.workspace.clone());
     let mut source = String::new();
     let mut launches = Vec::new();
-    for (schedule, nest) in schedules.iter().zip(&nests) {
+    for (schedule, nest) in schedules.iter().zip(nests) {
         let main = schedule.block.name == program.blocks[0].name && schedules.len() == 1 || schedule.rfactor.is_some();
         let part = if main { stem.to_owned() } else { format!("{stem}_finish") };
         let symbol = mangle::run_symbol(&def.name, def.source_hash(), &part);
@@ -136,7 +154,7 @@ fn scheduled(
     });
     let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
     let unit = CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, source };
-    Ok((comment(def, name, schedules), unit))
+    (comment(def, name, schedules), unit)
 }
 
 /// The oldest device that has a schedule's instructions.

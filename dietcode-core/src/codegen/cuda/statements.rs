@@ -1,10 +1,11 @@
 //! Statements as CUDA C++.
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use super::kernel::Form;
-use crate::codegen::c_like::{Addresses, Dialect, element_type};
+use crate::codegen::c_like::{Addresses, Dialect, element_type, write_line};
+use crate::codegen::written_out::{self, Values};
 use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::lower::LoopNest;
 
@@ -13,6 +14,8 @@ pub(super) struct Printer {
     pub(super) text: String,
     depth: usize,
     pub(super) addresses: Addresses,
+    /// The iterations of loops that are written out.
+    values: Values,
     /// Offsets of the tiles in a block's shared memory, in bytes.
     tiles: Vec<(Arc<Buffer>, i64)>,
     /// The loops over a block's threads.
@@ -29,14 +32,13 @@ impl Printer {
             Stmt::Allocate { buffer, .. } => taken.push(buffer.name.clone()),
             _ => {}
         });
-        let addresses = Addresses::new(taken, Dialect::Cuda);
-        Printer { text: String::new(), depth: 1, addresses, tiles: nest.panels.clone(), threads: nest.thread_loops() }
+        let (addresses, values) = (Addresses::new(taken, Dialect::Cuda), Values::default());
+        let (tiles, threads) = (nest.panels.clone(), nest.thread_loops());
+        Printer { text: String::new(), depth: 1, addresses, values, tiles, threads }
     }
 
     pub(super) fn line(&mut self, text: impl Display) {
-        let indent = self.depth * 2;
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{:indent$}{text}", "");
+        write_line(&mut self.text, self.depth, format_args!("{text}"));
     }
 
     /// Opens a block; without a head it is a scope for declarations.
@@ -68,7 +70,20 @@ impl Printer {
         }
     }
 
+    /// An expression in this iteration of the loops that are written out.
+    fn expr(&self, e: &Expr) -> String {
+        self.addresses.text(&self.values.of(e))
+    }
+
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
+        if let Some((var, extent, body)) = written_out::loop_of(stmt) {
+            for value in 0..extent {
+                self.values.enter(var, value);
+                self.in_sequence(body);
+                self.values.leave();
+            }
+            return;
+        }
         match stmt {
             Stmt::For { kind: ForKind::BlockIdx, body, .. } => self.stmt(body),
             Stmt::For { var, kind: ForKind::ThreadIdx, body, .. } => {
@@ -78,17 +93,17 @@ impl Printer {
             }
             Stmt::For { var, extent, body, .. } => self.serial(var, extent, body),
             Stmt::Let { var, value, body } => {
-                let value = self.addresses.text(value);
+                let value = self.expr(value);
                 self.line(format_args!("const int {var} = {value};"));
                 self.stmt(body);
             }
-            Stmt::Store { buffer, index, value } => {
-                let (to, value) = (self.addresses.element(buffer, index), self.stored(buffer.dtype, value));
-                self.line(format_args!("{to} = {value};"));
+            Stmt::Store { .. } | Stmt::Intrinsic(_) => {
+                let leaf = self.values.of_leaf(stmt);
+                self.leaf(&leaf);
             }
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::IfThenElse { condition, then, otherwise } => {
-                let condition = self.addresses.text(condition);
+                let condition = self.expr(condition);
                 self.open(format_args!("if ({condition})"));
                 self.stmt(then);
                 if let Some(otherwise) = otherwise {
@@ -100,8 +115,19 @@ impl Printer {
             }
             Stmt::Sync => self.line("__syncthreads();"),
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
-            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
             Stmt::View { .. } => unreachable!("lowering for a GPU makes no views"),
+        }
+    }
+
+    /// A statement of no others, in which no variable of a loop that is written out is left.
+    fn leaf(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Store { buffer, index, value } => {
+                let (to, value) = (self.addresses.element(buffer, index), self.stored(buffer.dtype, value));
+                self.line(format_args!("{to} = {value};"));
+            }
+            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
+            other => unreachable!("a leaf: {other}"),
         }
     }
 
@@ -119,7 +145,7 @@ impl Printer {
         number
     }
 
-    /// The copies of an unrolled body, and fills that stand side by side, declare the same names.
+    /// Statements that stand side by side may declare the same names.
     fn in_sequence(&mut self, stmt: &Stmt) {
         if matches!(stmt, Stmt::Let { .. }) {
             self.open("");
@@ -134,7 +160,7 @@ impl Printer {
         if extent.as_int().is_some() {
             self.line("DIETCODE_UNROLL");
         }
-        let extent = self.addresses.text(extent);
+        let extent = self.expr(extent);
         self.open(format_args!("for (int {var} = 0; {var} < {extent}; ++{var})"));
         self.stmt(body);
         self.close();

@@ -17,7 +17,7 @@ mod trips;
 
 use crate::Result;
 use crate::cost_model::Adaptation;
-use crate::lower::rolled;
+use crate::lower::loops;
 use crate::schedule::Schedule;
 use crate::target::CpuTarget;
 use compute::Work;
@@ -38,7 +38,7 @@ impl<'a> Profile<'a> {
     /// # Errors
     /// Those of [`lower`](crate::lower::lower).
     pub fn of(schedule: &'a Schedule) -> Result<Profile<'a>> {
-        let body = rolled(schedule, &mut |_, _| {})?;
+        let body = loops(schedule, &mut |_, _| {})?;
         Ok(Profile { schedule, leaves: leaf::leaves(schedule, &body) })
     }
 

@@ -7,7 +7,7 @@ use super::share::share;
 use crate::Result;
 use crate::cost_model::loops::{count, instructions, moves, taken};
 use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
-use crate::lower::rolled;
+use crate::lower::loops;
 use crate::schedule::Schedule;
 
 /// What a block does in all of its threads together.
@@ -42,7 +42,7 @@ impl Work {
     /// # Errors
     /// Those of [`lower`](crate::lower::lower).
     pub fn of(schedule: &Schedule) -> Result<Work> {
-        let body = rolled(schedule, &mut |_, _| {})?;
+        let body = loops(schedule, &mut |_, _| {})?;
         let mut counter = Counter::default();
         counter.stmt(&body);
         for (times, _) in &mut counter.terms {

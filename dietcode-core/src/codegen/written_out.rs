@@ -1,0 +1,65 @@
+//! Loops that are written out: their body is printed once for each value of their variable, with the value in its place.
+//!
+//! ```text
+//! unrolled for i in 0..2                 acc_r_0 += x[0] * w[k];
+//!   acc[i] = acc[i] + x[i] * w[k]   →    acc_r_1 += x[1] * w[k];
+//! ```
+//!
+//! No pass of lowering does it, since the copies are many and all that is asked of a lowered program can be asked of its
+//! loops. The number of copies is the product of the inner tiles' extents.
+
+use std::borrow::Cow;
+
+use crate::ir::{Expr, ForKind, Name, Stmt};
+
+/// The variables of the loops around that are written out, with their values.
+#[derive(Default)]
+pub(super) struct Values(Vec<(Name, Expr)>);
+
+/// The variable, iterations and body of a loop, if it is written out.
+pub(super) fn loop_of(stmt: &Stmt) -> Option<(&Name, i64, &Stmt)> {
+    match stmt {
+        Stmt::For { var, extent, kind: ForKind::Unrolled | ForKind::VThread, body } => {
+            Some((var, extent.as_int()?, body))
+        }
+        _ => None,
+    }
+}
+
+impl Values {
+    /// Goes into an iteration of a loop.
+    pub(super) fn enter(&mut self, var: &Name, value: i64) {
+        self.0.push((var.clone(), Expr::Int(value)));
+    }
+
+    /// Leaves it.
+    pub(super) fn leave(&mut self) {
+        self.0.pop();
+    }
+
+    /// An expression as it is in this iteration.
+    pub(super) fn of<'a>(&self, e: &'a Expr) -> Cow<'a, Expr> {
+        self.known(e).map_or(Cow::Borrowed(e), Cow::Owned)
+    }
+
+    /// A store or an intrinsic as it is in this iteration.
+    pub(super) fn of_leaf<'a>(&self, leaf: &'a Stmt) -> Cow<'a, Stmt> {
+        if self.0.is_empty() {
+            return Cow::Borrowed(leaf);
+        }
+        let mut own = leaf.clone();
+        own.rewrite_own_exprs(&mut |e| self.known(e));
+        Cow::Owned(own)
+    }
+
+    /// None if it has none of the variables.
+    fn known(&self, e: &Expr) -> Option<Expr> {
+        if self.0.is_empty() {
+            return None;
+        }
+        e.rewrite(&mut |e| match e {
+            Expr::Var(name) => self.0.iter().rev().find(|(var, _)| var == name).map(|(_, value)| value.clone()),
+            _ => None,
+        })
+    }
+}
