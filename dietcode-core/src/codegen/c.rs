@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, Dialect, element_type, include, register, write_line};
+use super::c_like::{Addresses, Dialect, LINE, element_type, include, register, write, write_line};
 use super::written_out::{self, Values};
 use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
@@ -384,77 +384,105 @@ impl Printer {
         let (Stmt::Store { buffer, index, value }, Some(lanes)) = (body, extent.as_int()) else {
             unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
         };
-        // A scalar is not assigned to a vector, but broadcast by an operation; `x - 0` is `x` also for `x = -0`.
-        let broadcast = |scalar: &Expr| format!("{} - (dietcode_f32x{lanes}){{0}}", self.addresses.operand(scalar));
-        let all = |value: &Expr| if value.uses(lane) { self.lanewise(value, lane, lanes) } else { broadcast(value) };
+        let mut line = String::with_capacity(LINE);
         if buffer.dtype.is_half() {
-            let (to, value) = (self.first_lane(buffer, index, lane), all(value));
-            self.line(format_args!("dietcode_store_{}x{lanes}(&{to}, {value});", buffer.dtype));
-            return;
+            write(&mut line, format_args!("dietcode_store_{}x{lanes}(&", buffer.dtype));
+            self.first_lane(buffer, index, lane, &mut line);
+            line.push_str(", ");
+            self.all_lanes(value, lane, lanes, &mut line);
+            line.push_str(");");
+            return self.line(line);
         }
-        let to = self.lanes(buffer, index, lane, lanes, true);
-        let line = match value {
+        self.lanes(buffer, index, lane, lanes, true, &mut line);
+        match value {
             Expr::Binary(BinaryOp::Add, sum, term) if matches!(&**sum, Expr::Load(b, i) if b == buffer && i == index) =>
             {
-                format!("{to} += {};", self.lanewise(term, lane, lanes))
+                line.push_str(" += ");
+                self.lanewise(term, lane, lanes, &mut line);
             }
-            value => format!("{to} = {};", all(value)),
-        };
+            value => {
+                line.push_str(" = ");
+                self.all_lanes(value, lane, lanes, &mut line);
+            }
+        }
+        line.push(';');
         self.line(line);
     }
 
+    /// An expression as a vector, also where it does not depend on the lane: a scalar is not assigned to a vector, but
+    /// broadcast by an operation; `x - 0` is `x` also for `x = -0`.
+    fn all_lanes(&self, e: &Expr, lane: &Name, lanes: i64, text: &mut String) {
+        self.lanewise(e, lane, lanes, text);
+        if !e.uses(lane) {
+            write(text, format_args!(" - (dietcode_f32x{lanes}){{0}}"));
+        }
+    }
+
     /// The vector of neighbours along the lane.
-    fn lanes(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name, lanes: i64, store: bool) -> String {
+    fn lanes(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name, lanes: i64, store: bool, text: &mut String) {
         if buffer.scope == Scope::Register {
-            return register(&buffer.name, index);
+            return self.addresses.write_element(buffer, index, text);
         }
-        let first = self.first_lane(buffer, index, lane);
         match (store, buffer.dtype) {
-            (true, _) => format!("*(dietcode_f32x{lanes}u *)&{first}"),
-            (false, DType::F32) => format!("*(const dietcode_f32x{lanes}u *)&{first}"),
-            (false, half) => format!("dietcode_load_{half}x{lanes}(&{first})"),
+            (true, _) => write(text, format_args!("*(dietcode_f32x{lanes}u *)&")),
+            (false, DType::F32) => write(text, format_args!("*(const dietcode_f32x{lanes}u *)&")),
+            (false, half) => write(text, format_args!("dietcode_load_{half}x{lanes}(&")),
         }
+        self.first_lane(buffer, index, lane, text);
+        text.push_str(if !store && buffer.dtype.is_half() { ")" } else { "" });
     }
 
     /// The element in memory that is the first of a vector along the lane.
-    fn first_lane(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name) -> String {
-        let first: Vec<Expr> = index.iter().map(|e| e.substitute(lane, &Expr::Int(0))).collect();
-        self.addresses.element(buffer, &first)
+    fn first_lane(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name, text: &mut String) {
+        self.addresses.write_element(buffer, &at_lane(index, lane, 0), text);
     }
 
     /// An expression for all lanes; what does not depend on the lane stays a scalar, which C broadcasts.
-    fn lanewise(&self, e: &Expr, lane: &Name, lanes: i64) -> String {
+    fn lanewise(&self, e: &Expr, lane: &Name, lanes: i64, text: &mut String) {
         match e {
-            uniform if !uniform.uses(lane) => self.addresses.operand(uniform),
+            uniform if !uniform.uses(lane) => self.addresses.write_operand(uniform, text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index, lane) => {
-                self.lanes(buffer, index, lane, lanes, false)
+                self.lanes(buffer, index, lane, lanes, false, text);
             }
             Expr::Load(buffer, index) => {
-                let at = |n: i64| index.iter().map(|e| e.substitute(lane, &Expr::Int(n))).collect::<Vec<Expr>>();
-                let each: Vec<String> =
-                    (0..lanes).map(|n| self.addresses.text(&Expr::Load(buffer.clone(), at(n)))).collect();
-                format!("(dietcode_f32x{lanes}){{{}}}", each.join(", "))
+                write(text, format_args!("(dietcode_f32x{lanes}){{"));
+                for n in 0..lanes {
+                    text.push_str(if n == 0 { "" } else { ", " });
+                    self.addresses.write_operand(&Expr::Load(buffer.clone(), at_lane(index, lane, n)), text);
+                }
+                text.push('}');
             }
-            Expr::Call(Function::Neg, args) => format!("(-{})", self.lanewise(&args[0], lane, lanes)),
+            Expr::Call(Function::Neg, args) => {
+                text.push_str("(-");
+                self.lanewise(&args[0], lane, lanes, text);
+                text.push(')');
+            }
             Expr::Binary(op, a, b) => {
-                let operand = |e: &Expr| match (e, self.lanewise(e, lane, lanes)) {
-                    (Expr::Binary(..), text) if e.uses(lane) => format!("({text})"),
-                    (_, text) => text,
-                };
-                format!("{} {op} {}", operand(a), operand(b))
+                self.lanewise_operand(a, lane, lanes, text);
+                write(text, format_args!(" {op} "));
+                self.lanewise_operand(b, lane, lanes, text);
             }
             other => unreachable!("the vectorize pass leaves only lane-wise arithmetic in vectorized loops: {other}"),
         }
     }
 
+    fn lanewise_operand(&self, e: &Expr, lane: &Name, lanes: i64, text: &mut String) {
+        let open = matches!(e, Expr::Binary(..)) && e.uses(lane);
+        text.push_str(if open { "(" } else { "" });
+        self.lanewise(e, lane, lanes, text);
+        text.push_str(if open { ")" } else { "" });
+    }
+
     fn is_contiguous(&self, buffer: &Arc<Buffer>, index: &[Expr], lane: &Name) -> bool {
+        if buffer.scope == Scope::Register {
+            return true;
+        }
         let strides = self.addresses.strides(buffer);
-        buffer.scope == Scope::Register
-            || index.iter().zip(&strides).all(|(e, stride)| match affine(e).map(|form| form.coefficient(lane)) {
-                Some(0) => true,
-                Some(1) => *stride == Expr::Int(1),
-                _ => false,
-            })
+        index.iter().zip(&strides).all(|(e, stride)| match affine(e).map(|form| form.coefficient(lane)) {
+            Some(0) => true,
+            Some(1) => *stride == Expr::Int(1),
+            _ => false,
+        })
     }
 
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
@@ -471,6 +499,11 @@ impl Printer {
             from.dtype
         ));
     }
+}
+
+/// An index where the lane is this one.
+fn at_lane(index: &[Expr], lane: &Name, n: i64) -> Vec<Expr> {
+    index.iter().map(|e| e.substitute(lane, &Expr::Int(n))).collect()
 }
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.

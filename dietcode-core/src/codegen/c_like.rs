@@ -17,6 +17,9 @@ const SUM: u8 = 4;
 const PRODUCT: u8 = 5;
 const PRIMARY: u8 = 7;
 
+/// Bytes that most lines have room in.
+pub(super) const LINE: usize = 128;
+
 /// Which language of the family.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
@@ -93,21 +96,26 @@ impl Addresses {
 
     /// The text of an expression.
     pub(super) fn text(&self, e: &Expr) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(LINE);
         self.write(e, TERNARY, &mut text);
         text
     }
 
     /// The text of an expression as an operand of anything.
     pub(super) fn operand(&self, e: &Expr) -> String {
-        let mut text = String::new();
-        self.write(e, PRIMARY, &mut text);
+        let mut text = String::with_capacity(LINE);
+        self.write_operand(e, &mut text);
         text
+    }
+
+    /// Writes an expression as an operand of anything.
+    pub(super) fn write_operand(&self, e: &Expr, text: &mut String) {
+        self.write(e, PRIMARY, text);
     }
 
     /// An element of a buffer in memory: what is assigned to, or converted when it is read.
     pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
-        let mut text = String::new();
+        let mut text = String::with_capacity(LINE);
         self.write_element(buffer, index, &mut text);
         text
     }
@@ -117,15 +125,15 @@ impl Addresses {
         let open = tightness(e) < at_least;
         text.push_str(if open { "(" } else { "" });
         match e {
-            Expr::Int(value) if *value < 0 => write_all(text, format_args!("({value})")),
-            Expr::Int(value) => write_all(text, format_args!("{value}")),
+            Expr::Int(value) if *value < 0 => write(text, format_args!("({value})")),
+            Expr::Int(value) => write(text, format_args!("{value}")),
             Expr::Float(value) => text.push_str(&float(*value)),
             Expr::Var(name) if &**name == ACC => text.push_str("dietcode_acc"),
             Expr::Var(name) => text.push_str(name),
             Expr::Binary(op, a, b) => self.write_binary(*op, a, b, text),
             Expr::Compare(op, a, b) => {
                 self.write(a, SUM, text);
-                write_all(text, format_args!(" {op} "));
+                write(text, format_args!(" {op} "));
                 self.write(b, SUM, text);
             }
             Expr::Select(c, a, b) => {
@@ -176,7 +184,8 @@ impl Addresses {
         text.push(')');
     }
 
-    fn write_element(&self, buffer: &Arc<Buffer>, index: &[Expr], text: &mut String) {
+    /// Writes an element of a buffer in memory.
+    pub(super) fn write_element(&self, buffer: &Arc<Buffer>, index: &[Expr], text: &mut String) {
         match buffer.scope {
             // A scalar is passed, or loaded once, by its value.
             Scope::Global if buffer.is_scalar() => text.push_str(&buffer.name),
@@ -216,13 +225,13 @@ pub(super) fn write_line(text: &mut String, depth: usize, line: Arguments<'_>) {
     text.extend(std::iter::repeat_n("  ", depth));
     match line.as_str() {
         Some(line) => text.push_str(line),
-        None => write_all(text, line),
+        None => write(text, line),
     }
     text.push('\n');
 }
 
 /// Writing to a string cannot fail.
-fn write_all(text: &mut String, what: Arguments<'_>) {
+pub(super) fn write(text: &mut String, what: Arguments<'_>) {
     let _ = text.write_fmt(what);
 }
 
@@ -256,7 +265,7 @@ pub(super) fn register(name: &str, index: &[Expr]) -> String {
 fn write_register(name: &str, index: &[Expr], text: &mut String) {
     text.push_str(name);
     text.push_str("_r");
-    index.iter().filter_map(Expr::as_int).for_each(|i| write_all(text, format_args!("_{i}")));
+    index.iter().filter_map(Expr::as_int).for_each(|i| write(text, format_args!("_{i}")));
 }
 
 /// A literal of the element type that reads back as the same bits.

@@ -197,22 +197,28 @@ impl Schedule {
     }
 
     fn resolve(&self, e: &Expr, through_fused: bool) -> Expr {
-        if let Expr::Int(_) = e {
-            return e.clone();
-        }
-        self.relations.iter().fold(e.clone(), |e, relation| match relation {
-            Relation::Split { parent, .. } if !e.uses(parent) => e,
-            Relation::Split { parent, outer, inner, factor, .. } => {
-                let value = Expr::Var(outer.clone()).mul(Expr::Int(*factor)).add(Expr::Var(inner.clone()));
-                e.substitute(parent, &value)
+        e.map(&mut |e| match e {
+            Expr::Var(name) => self.became(name, through_fused),
+            _ => None,
+        })
+    }
+
+    /// What became of a loop that was split or fused.
+    fn became(&self, name: &Name, through_fused: bool) -> Option<Expr> {
+        let of = |part: &Name| self.resolve(&Expr::Var(part.clone()), through_fused);
+        self.relations.iter().find_map(|relation| match relation {
+            Relation::Split { parent, outer, inner, factor, .. } if parent == name => {
+                Some(of(outer).mul(Expr::Int(*factor)).add(of(inner)))
             }
-            Relation::Fuse { outer, inner, .. } if !e.uses(outer) && !e.uses(inner) => e,
             Relation::Fuse { fused, outer, inner, extents: [_, inner_extent], .. } if through_fused => {
-                let fused = Expr::Var(fused.clone());
-                e.substitute(outer, &fused.clone().div(inner_extent.clone()))
-                    .substitute(inner, &fused.rem(inner_extent.clone()))
+                let inner_extent = || self.resolve(inner_extent, through_fused);
+                match name {
+                    _ if name == outer => Some(of(fused).div(inner_extent())),
+                    _ if name == inner => Some(of(fused).rem(inner_extent())),
+                    _ => None,
+                }
             }
-            Relation::Fuse { .. } => e,
+            _ => None,
         })
     }
 
