@@ -18,6 +18,8 @@ mod nests;
 mod products;
 #[path = "cuda_property/run.rs"]
 mod run;
+#[path = "property/shapes.rs"]
+mod shapes;
 
 use dietcode_core::codegen::cuda;
 use dietcode_core::sketch::Blocked;
@@ -57,7 +59,7 @@ fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
     let (def, blocked) = std::iter::repeat_with(|| draw(&mut rng, number, device)).flatten().next().expect("endless");
     let unit = cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-    let shape = nests::random_shape(&mut rng, &def);
+    let shape = shapes::random(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     Case { instance: Instance { seed, def, shape, gap, coarse: blocked.matrix_unit.is_some() }, unit }
 }

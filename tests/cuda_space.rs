@@ -3,6 +3,8 @@
 //!
 //! A quarter of the sketches of some kernels is carried out, by the day or by `DIETCODE_SEED`; all with `DIETCODE_ALL=1`.
 
+#[path = "lowering/avx512.rs"]
+mod avx512;
 #[path = "property/expected.rs"]
 mod expected;
 #[path = "property/instance.rs"]
@@ -15,6 +17,8 @@ mod memory;
 mod rewrites;
 #[path = "cuda_property/run.rs"]
 mod run;
+#[path = "space/shipped.rs"]
+mod shipped;
 #[path = "cuda_space/sketches.rs"]
 mod sketches;
 
@@ -30,7 +34,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use run::{Case, Library};
-use sketches::{DEVICES, device, kernel, kernels, small, smallest, space};
+use shipped::{kernel, kernels};
+use sketches::{DEVICES, device, small, smallest, space};
 
 /// The kernels that are carried out.
 const CARRIED_OUT: [&str; 10] = [

@@ -3,36 +3,23 @@
 //! The expected prints are the files in `tests/lowering`; `DIETCODE_BLESS=1` writes them anew, to be read before they
 //! are committed.
 
+#[path = "lowering/avx512.rs"]
+mod avx512;
+
 use std::path::Path;
 
+use avx512::target;
 use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::ir::{DType, Expr, ForKind, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
 use dietcode_core::schedule::{Schedule, Staging, Tail};
 use dietcode_core::sketch::Tiled;
-use dietcode_core::target::CpuTarget;
 use dietcode_syntax::KernelDef;
 
 fn kernel(source: &str) -> KernelDef {
     let found = dietcode_syntax::scan(source).expect("the source parses");
     found[0].parse().unwrap_or_else(|errors| panic!("{errors}"))
-}
-
-/// A CPU with AVX-512, whatever this one is: prints must not depend on the machine.
-fn target() -> CpuTarget {
-    CpuTarget {
-        model: "any".into(),
-        march: "x86-64-v4".into(),
-        compiler: "any".into(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 2,
-    }
 }
 
 /// The statements before and after a pass.

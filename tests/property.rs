@@ -15,6 +15,8 @@ mod nests;
 mod run;
 #[path = "property/schedules.rs"]
 mod schedules;
+#[path = "property/shapes.rs"]
+mod shapes;
 
 use dietcode_core::codegen::{c, reference};
 use dietcode_core::frontend;
@@ -57,7 +59,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget) -> Case {
             _ => {}
         }
     };
-    let shape = nests::random_shape(&mut rng, &def);
+    let shape = shapes::random(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let reference = reference::reference(&def);

@@ -2,6 +2,8 @@
 //! Draws from the spaces of all targets: they lower, compile, and equal the reference. `DIETCODE_SEED` sets where the random
 //! numbers start, else the day does; `DIETCODE_ALL=1` takes all draws, else there are a tenth of them.
 
+#[path = "lowering/avx512.rs"]
+mod avx512;
 #[path = "space/cases.rs"]
 mod cases;
 #[path = "space/compiled.rs"]
@@ -19,9 +21,12 @@ mod on_cpu;
 #[path = "cuda_property/run.rs"]
 mod on_gpu;
 #[path = "property/nests.rs"]
-#[allow(dead_code, reason = "what lowers is not run, so no shape is needed")]
 mod nests;
 #[path = "space/custom.rs"]
 mod custom;
+#[path = "space/odd.rs"]
+mod odd;
+#[path = "space/shipped.rs"]
+mod shipped;
 #[path = "space/sketches.rs"]
 mod sketches;

@@ -4,7 +4,6 @@
 //! `DIETCODE_CASES` sets how many cases are tried (300), `DIETCODE_SEED` where the random numbers start.
 
 #[path = "property/nests.rs"]
-#[allow(dead_code, reason = "nothing is run here, so no shape is needed")]
 mod nests;
 #[path = "property/schedules.rs"]
 mod schedules;

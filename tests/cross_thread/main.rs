@@ -17,6 +17,8 @@ mod refused;
 #[path = "../cuda_property/run.rs"]
 mod run;
 mod schedules;
+#[path = "../property/shapes.rs"]
+mod shapes;
 mod traced;
 
 use dietcode_syntax::KernelDef;

@@ -17,6 +17,7 @@ use crate::instance::Instance;
 use crate::nests;
 use crate::run::{Case, Library};
 use crate::schedules::{Parameters, Sizes};
+use crate::shapes;
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
@@ -86,7 +87,7 @@ fn draw(rng: &mut StdRng, number: usize) -> Option<(KernelDef, CudaUnit)> {
 fn case(seed: u64, number: usize) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
     let (def, unit) = std::iter::repeat_with(|| draw(&mut rng, number)).flatten().next().expect("endless");
-    let shape = nests::random_shape(&mut rng, &def);
+    let shape = shapes::random(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     Case { instance: Instance { seed, def, shape, gap, coarse: false }, unit }
 }

@@ -3,9 +3,10 @@
 use dietcode_core::schedule::{Instruction, Pipeline, Trace};
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Hardware, Space};
-use dietcode_core::target::CpuTarget;
 
-use crate::sketches::{device, kernel, smallest, space};
+use crate::avx512::target;
+use crate::shipped::kernel;
+use crate::sketches::{device, smallest, space};
 
 /// The sentence by which a trace with these decisions, and the least of all others, is refused.
 fn refused(space: &Space, sketch: &Trace, decisions: &[(&str, i64)]) -> String {
@@ -73,20 +74,8 @@ fn a_device_without_the_instructions_refuses_them() {
 
 #[test]
 fn each_limit_of_a_cpu_has_its_sentence() {
-    let target = CpuTarget {
-        model: "a CPU".into(),
-        march: "x86-64-v4".into(),
-        compiler: "a compiler".into(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 2,
-    };
     let instances = [vec![2048; 3]];
-    let space = Space::generate(&kernel("dense"), Hardware::Cpu(target), &instances, &CustomRules::default())
+    let space = Space::generate(&kernel("dense"), Hardware::Cpu(target()), &instances, &CustomRules::default())
         .unwrap_or_else(|e| panic!("{e}"));
     let along = |sketch: &&Trace| {
         let reads = |what: &Instruction| matches!(what, Instruction::CacheRead { into, .. } if &*into[0] == "w_panel");

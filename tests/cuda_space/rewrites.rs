@@ -2,8 +2,10 @@
 
 use dietcode_core::schedule::{Instruction, Pipeline, Trace};
 use dietcode_core::sketch::{Space, Traced};
+use dietcode_syntax::KernelDef;
 
-use crate::sketches::{device, kernel, smallest, space};
+use crate::shipped::kernel;
+use crate::sketches::{device, smallest, space};
 
 /// The first sketch of a kernel with a variable, which neither shares sums nor overlaps copies.
 fn sketch(space: &Space, variable: &str) -> Trace {
@@ -48,6 +50,11 @@ fn a_thread_stores_the_widest_vectors_of_its_run() {
         let text = primitives(&space, &with(&sketch, &[("j_thread", 32), ("j_inner", run)]));
         assert!(text.contains(&format!("vectorize_store({lanes})")), "{run} neighbours:\n{text}");
     }
+    // Where the inner part has one element, those of the outer part are neighbours; those of virtual threads are not.
+    for (part, lanes) in [("j_outer", 4), ("j_vthread", 1)] {
+        let text = primitives(&space, &with(&sketch, &[("j_thread", 32), (part, 8)]));
+        assert!(text.contains(&format!("vectorize_store({lanes})")), "{part}:\n{text}");
+    }
 }
 
 #[test]
@@ -66,6 +73,18 @@ fn what_nothing_binds_gets_a_grid_and_threads() {
     let text = primitives(&space, &Trace::new([]));
     assert!(text.contains("i_b, i_t = split(i, 128, pad)") && text.contains("bind(i_t, threadIdx.x)"), "{text}");
     assert!(text.contains("compute_at(y_tile, i_t)") && text.ends_with("decompose_reduction()"), "{text}");
+}
+
+#[test]
+fn what_has_no_loop_to_share_out_is_one_thread_of_one_block() {
+    let source = "#[dynamic_kernel] fn one(x: &[f32; 1], y: &mut [f32; 1]) { y[0] = x[0] + 1.0; }";
+    let def: KernelDef = dietcode_syntax::scan(source).expect("the source parses")[0].parse().expect("it is a nest");
+    let space = space(&def, device("sm_75"));
+    let sketch = &space.sketches[0];
+    assert_eq!(space.sketches.len(), 1);
+    assert_eq!(primitives(&space, sketch), "thread = add_unit_loop()\nbind(thread, threadIdx.x)");
+    let nests = space.apply(sketch).unwrap_or_else(|e| panic!("{e}")).nests;
+    assert_eq!((nests.len(), nests[0].threads(), nests[0].grid.is_none()), (1, 1, true));
 }
 
 /// A loop by another name is the same code; another size, or copies that overlap, are not.

@@ -17,23 +17,6 @@ pub(crate) fn device(name: &str) -> DeviceLimits {
     *DeviceLimits::of(name.parse().expect("a capability")).expect("it is known")
 }
 
-/// The kernels of `src/ops`.
-pub(crate) fn kernels() -> Vec<KernelDef> {
-    let sources = [
-        include_str!("../../src/ops.rs"),
-        include_str!("../../src/ops/matmul.rs"),
-        include_str!("../../src/ops/batched.rs"),
-        include_str!("../../src/ops/gemm.rs"),
-    ];
-    let scanned =
-        sources.into_iter().flat_map(|source| dietcode_syntax::scan(source).expect("it is compiled elsewhere"));
-    scanned.map(|kernel| kernel.parse().expect("it is compiled elsewhere")).collect()
-}
-
-pub(crate) fn kernel(name: &str) -> KernelDef {
-    kernels().into_iter().find(|def| def.name == name).expect("a shipped kernel")
-}
-
 /// The space of a kernel at a small workload instance and at a large one.
 pub(crate) fn space(def: &KernelDef, device: DeviceLimits) -> Space {
     let instances = [8, 256].map(|extent| vec![extent; def.shape_vars.len()]);

@@ -13,6 +13,9 @@ use rand::seq::{IndexedRandom, SliceRandom};
 pub(crate) fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
     let block = &program.blocks[0];
     let mut schedule = Schedule::new(program, block);
+    if rng.random_bool(0.1) {
+        schedule.add_unit_loop("unit").expect("nothing is called so, and no loop is bound");
+    }
     split(rng, &mut schedule);
     let mut order = schedule.loop_names();
     if rng.random_bool(0.8) {

@@ -11,6 +11,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
+use crate::shipped;
+
 /// Dense layers and batched products, a convolution, sums of rows, elementwise kernels, and a product for matrix units.
 const KERNELS: [&str; 9] = [
     "dense",
@@ -44,10 +46,7 @@ pub(crate) fn count(some: usize, all: usize) -> usize {
 
 /// The kernels that are drawn from.
 pub(crate) fn kernels() -> Vec<KernelDef> {
-    let sources = [include_str!("../../src/ops.rs"), include_str!("../../src/ops/matmul.rs")];
-    let functions = sources.into_iter().flat_map(|source| dietcode_syntax::scan(source).expect("the source parses"));
-    let defs = functions.map(|function| function.parse().expect("the nest is one"));
-    defs.filter(|def: &KernelDef| KERNELS.contains(&&*def.name)).collect()
+    shipped::kernels().into_iter().filter(|def| KERNELS.contains(&&*def.name)).collect()
 }
 
 /// A target by its name.

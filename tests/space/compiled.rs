@@ -5,8 +5,8 @@
 use dietcode_core::codegen::{c, cuda, reference};
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::{Hardware, Traced};
-use dietcode_core::target::Toolchain;
-use dietcode_core::target::cuda::HostCompiler;
+use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -23,10 +23,17 @@ const MOST: i64 = 70;
 const ITERATIONS: i64 = 1 << 17;
 
 /// A kernel with a draw and a shape.
-struct Draw {
+pub(crate) struct Draw {
     instance: Instance,
     traced: Traced,
     trace: String,
+}
+
+impl Draw {
+    pub(crate) fn new(instance: Instance, trace: Trace) -> Draw {
+        let text = trace.to_string();
+        Draw { instance, traced: Traced { trace }, trace: text }
+    }
 }
 
 fn draw(seed: u64, number: usize, kernels: &[KernelDef], hardware: &Hardware) -> Draw {
@@ -46,21 +53,20 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], hardware: &Hardware) ->
         most -= 1;
     };
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
-    let text = trace.to_string();
-    Draw { instance: Instance { seed, def, shape, gap, coarse: true }, traced: Traced { trace }, trace: text }
+    Draw::new(Instance { seed, def, shape, gap, coarse: true }, trace)
 }
 
 /// Compiles and runs draws in batches, on two threads.
-fn check(target: &str, run: impl Fn(&Hardware, Vec<Draw>) + Sync) {
+fn check(target: &str) {
     let (seed, kernels, hardware) = (cases::seed(), cases::kernels(), cases::hardware(target));
     let count = cases::count(60, 300);
     let numbers: Vec<usize> = (0..count).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {
-            let (kernels, hardware, numbers, run) = (&kernels, &hardware, &numbers, &run);
+            let (kernels, hardware, numbers) = (&kernels, &hardware, &numbers);
             scope.spawn(move || {
                 for batch in numbers.chunks(BATCH).skip(worker).step_by(2) {
-                    run(hardware, batch.iter().map(|n| draw(seed, *n, kernels, hardware)).collect());
+                    carry_out(hardware, batch.iter().map(|n| draw(seed, *n, kernels, hardware)).collect());
                 }
             });
         }
@@ -68,8 +74,15 @@ fn check(target: &str, run: impl Fn(&Hardware, Vec<Draw>) + Sync) {
     println!("{count} of {count} draws for {target} compile and equal the reference");
 }
 
-fn by_cc(hardware: &Hardware, draws: Vec<Draw>) {
-    let Hardware::Cpu(target) = hardware else { panic!("{hardware:?} is no CPU") };
+/// Compiles draws as one file, runs them, and compares them with the reference.
+pub(crate) fn carry_out(hardware: &Hardware, draws: Vec<Draw>) {
+    match hardware {
+        Hardware::Cpu(target) => by_cc(target, draws),
+        Hardware::Cuda(device) => by_emulator(device, draws),
+    }
+}
+
+fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let case = |Draw { instance, traced, trace }: Draw| {
         let unit = c::translation_unit(&instance.def, traced, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
@@ -83,8 +96,7 @@ fn by_cc(hardware: &Hardware, draws: Vec<Draw>) {
     }
 }
 
-fn by_emulator(hardware: &Hardware, draws: Vec<Draw>) {
-    let Hardware::Cuda(device) = hardware else { panic!("{hardware:?} is no device") };
+fn by_emulator(device: &DeviceLimits, draws: Vec<Draw>) {
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let case = |Draw { instance, traced, trace }: Draw| {
         let unit = cuda::translation_unit(&instance.def, traced, device).unwrap_or_else(|e| panic!("{e}\n{trace}"));
@@ -100,25 +112,25 @@ fn by_emulator(hardware: &Hardware, draws: Vec<Draw>) {
 
 #[test]
 fn draws_for_this_cpu_equal_the_reference() {
-    check("cpu", by_cc);
+    check("cpu");
 }
 
 #[test]
 fn draws_for_16_vector_registers_equal_the_reference() {
-    check("avx2", by_cc);
+    check("avx2");
 }
 
 #[test]
 fn draws_for_sm_75_equal_the_reference() {
-    check("sm_75", by_emulator);
+    check("sm_75");
 }
 
 #[test]
 fn draws_for_sm_80_equal_the_reference() {
-    check("sm_80", by_emulator);
+    check("sm_80");
 }
 
 #[test]
 fn draws_for_sm_90_equal_the_reference() {
-    check("sm_90", by_emulator);
+    check("sm_90");
 }

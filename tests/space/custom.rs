@@ -4,7 +4,8 @@ use dietcode_core::ir::ForKind;
 use dietcode_core::schedule::{Axis, Factor, Instruction, Level, Size, Tail, Trace};
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
 
-use crate::sketches::{kernel, space};
+use crate::shipped::kernel;
+use crate::sketches::space;
 
 /// Rows of `factor` are written out.
 fn rows(of: &str) -> Trace {
@@ -55,6 +56,8 @@ fn a_rule_that_does_not_hold_is_an_error() {
     assert!(error.contains("`row`, which is not registered; there is `nothing`"), "{error}");
     let error = refused("dense", CustomSketch::Function("nothing".into()));
     assert!(error.contains("makes no sketch"), "{error}");
+    let error = refused("dense", CustomSketch::Sketch(rows("i").with([("columns".into(), 4)].into())));
+    assert!(error.contains("block `dense`: it decides `columns`, which it does not sample"), "{error}");
     let error = refused("dens", CustomSketch::Sketch(Trace::default()));
     assert!(error.contains("a rule for block `dens`, but what is scheduled is `dense`"), "{error}");
 }

@@ -8,45 +8,13 @@ use dietcode_core::lower::lower;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Hardware, Space, Tiled, Traced, drafts};
-use dietcode_core::target::CpuTarget;
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use crate::avx512::target;
 use crate::nests;
-
-/// The kernels of `src/ops`.
-pub(crate) fn kernels() -> Vec<KernelDef> {
-    let sources = [
-        include_str!("../../src/ops.rs"),
-        include_str!("../../src/ops/matmul.rs"),
-        include_str!("../../src/ops/batched.rs"),
-        include_str!("../../src/ops/gemm.rs"),
-    ];
-    let scanned =
-        sources.into_iter().flat_map(|source| dietcode_syntax::scan(source).expect("it is compiled elsewhere"));
-    scanned.map(|kernel| kernel.parse().expect("it is compiled elsewhere")).collect()
-}
-
-pub(crate) fn kernel(name: &str) -> KernelDef {
-    kernels().into_iter().find(|def| def.name == name).expect("a shipped kernel")
-}
-
-/// A CPU with AVX-512, whatever this one is: what is printed must not depend on the machine.
-pub(crate) fn target() -> CpuTarget {
-    CpuTarget {
-        model: "any".into(),
-        march: "x86-64-v4".into(),
-        compiler: "any".into(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 2,
-    }
-}
+use crate::shipped::{kernel, kernels};
 
 pub(crate) fn space(def: &KernelDef, custom: &CustomRules) -> dietcode_core::Result<Space> {
     let instances = [40, 96].map(|size| vec![size; def.shape_vars.len()]);

@@ -2,6 +2,8 @@
 mod analytic;
 pub mod cpu;
 pub mod cuda;
+#[cfg(test)]
+mod dense;
 mod loops;
 #[cfg(feature = "tuner")]
 mod model;

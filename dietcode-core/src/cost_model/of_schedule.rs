@@ -64,23 +64,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::cost_model::dense::DENSE;
     use crate::sketch::{Blocked, Tiled};
     use crate::target::CpuTarget;
-
-    const DENSE: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            let mut acc = 0.0;
-            for k in 0..K {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
 
     /// Shapes in the order of the kernel's variables, whichever that is.
     const SHAPES: [[i64; 3]; 6] = [[1, 1, 1], [97, 13, 5], [2048, 2304, 768], [7, 100, 1], [81, 80, 79], [33, 64, 129]];

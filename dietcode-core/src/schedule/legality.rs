@@ -50,6 +50,15 @@ pub(super) fn reorder(schedule: &Schedule, order: &[usize]) -> Result<()> {
     loops_are_free(schedule)
 }
 
+/// A loop around all others is none of a grid's or of threads', which stand outermost themselves.
+pub(super) fn add_unit_loop(schedule: &Schedule, name: &str) -> Result<()> {
+    fresh(schedule, name)?;
+    match schedule.loops.first().filter(|l| l.kind != ForKind::Serial) {
+        Some(l) => refuse(schedule, format!("add_unit_loop: the outermost loop `{}` is {:?} already", l.name, l.kind)),
+        None => loops_are_free(schedule),
+    }
+}
+
 /// Only neighbours of one role fuse, both serial, and the inner extent must not depend on the outer loop.
 pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) -> Result<()> {
     let (a, b) = (&schedule.loops[outer], &schedule.loops[inner]);

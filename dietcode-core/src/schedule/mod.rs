@@ -4,6 +4,7 @@
 //! lives in its own file, documents before → after, and checks its legality (`legality.rs`) before it rewrites
 //! anything. What was applied is kept as a trace, which prints.
 
+mod add_unit_loop;
 mod cache_read;
 mod cache_write;
 mod compute_at;

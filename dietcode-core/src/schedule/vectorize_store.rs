@@ -21,6 +21,7 @@ impl Schedule {
         self.record(Instruction::VectorizeStore(lanes.into()));
         Ok(())
     }
+
     /// Writes back by narrower vectors than its instruction said, which then says so too.
     pub(crate) fn narrow_store(&mut self, lanes: i64) {
         self.store_lanes = self.store_lanes.min(lanes);

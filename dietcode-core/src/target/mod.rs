@@ -1,4 +1,6 @@
 //! What code is generated for, and the compilers that carry it there.
+#[cfg(test)]
+mod avx512;
 mod caches;
 mod cpu;
 pub mod cuda;
@@ -6,6 +8,8 @@ mod detect;
 mod process;
 mod toolchain;
 
+#[cfg(test)]
+pub(crate) use avx512::avx512;
 pub use cpu::CpuTarget;
 #[cfg(all(feature = "tuner", feature = "cuda"))]
 pub(crate) use process::output_limited;

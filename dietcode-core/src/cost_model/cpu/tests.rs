@@ -1,23 +1,10 @@
 use dietcode_syntax::KernelDef;
 
 use super::*;
+use crate::cost_model::dense::DENSE;
 use crate::frontend;
 use crate::sketch::Tiled;
-
-const DENSE: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            let mut acc = 0.0;
-            for k in 0..K {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
+use crate::target::avx512;
 
 const CONV: &str = "
 #[dynamic_kernel]
@@ -37,18 +24,7 @@ pub fn conv(x: &[[f32; W + 2]; C], f: &[[[f32; 3]; C]; O], y: &mut [[f32; W]; O]
 ";
 
 fn target() -> CpuTarget {
-    CpuTarget {
-        model: "a CPU of the tests".into(),
-        march: "native".into(),
-        compiler: "cc".into(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 4,
-    }
+    CpuTarget { cores: 4, ..avx512() }
 }
 
 fn def(source: &str) -> KernelDef {

@@ -2,23 +2,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::codegen::cuda::translation_unit;
+use crate::cost_model::dense::DENSE;
 use crate::schedule::Tail;
 use crate::sketch::{Blocked, Count, Stage};
-
-const DENSE: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            let mut acc = 0.0;
-            for k in 0..K {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
 
 fn dense() -> KernelDef {
     dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()

@@ -30,6 +30,8 @@ pub enum Instruction {
         /// The loops to choose from, outermost first.
         candidates: Vec<Name>,
     },
+    /// See [`crate::schedule::Schedule::add_unit_loop`].
+    AddUnitLoop(Name),
     /// See [`crate::schedule::Schedule::split`].
     Split {
         /// The loop that was split.
@@ -134,6 +136,7 @@ impl Display for Instruction {
             Instruction::SampleComputeLocation { into, candidates } => {
                 write!(f, "{into} = sample_compute_location({})", candidates.join(", "))
             }
+            Instruction::AddUnitLoop(into) => write!(f, "{into} = add_unit_loop()"),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 let tail = match tail {
                     Tail::Pad => "pad",

@@ -37,7 +37,7 @@ impl Trace {
         }
         let mut names = self.instructions.iter().flat_map(|instruction| match instruction {
             Instruction::Split { into, .. } => into.as_slice(),
-            Instruction::Fuse { into, .. } => std::slice::from_ref(into),
+            Instruction::Fuse { into, .. } | Instruction::AddUnitLoop(into) => std::slice::from_ref(into),
             _ => &[],
         });
         match names.find(|name| !is_free(name)) {
@@ -61,6 +61,7 @@ impl Trace {
                 let value = self.decided(into)?;
                 among(usize::try_from(value).is_ok_and(|at| at < candidates.len()), into, value)
             }
+            Instruction::AddUnitLoop(into) => schedule.add_unit_loop(into),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 schedule.split(parent, size(factor)?, *tail, [outer, inner])
             }

@@ -11,7 +11,7 @@ use crate::schedule::Level;
 use crate::sketch::rules::CustomRules;
 use crate::sketch::sample::Bounded;
 use crate::sketch::{Hardware, Space};
-use crate::target::CpuTarget;
+use crate::target::avx512;
 use crate::target::cuda::DeviceLimits;
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
@@ -32,18 +32,7 @@ fn gpu() -> Hardware {
 }
 
 fn cpu() -> Hardware {
-    Hardware::Cpu(CpuTarget {
-        model: String::new(),
-        march: String::new(),
-        compiler: String::new(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 2,
-    })
+    Hardware::Cpu(avx512())
 }
 
 /// A sketch with a variable of this name, and a draw of it.

@@ -8,16 +8,20 @@
 
 use dietcode_syntax::Role;
 
-use crate::ir::ForKind;
-use crate::schedule::Schedule;
+use crate::ir::{ForKind, affine};
+use crate::schedule::{Loop, Schedule};
 
 /// Narrows the vectors of the store.
 pub(super) fn rewrite_vector_store(schedule: &mut Schedule) {
-    let Some(last) = schedule.block.output_index.last().map(|e| schedule.unsplit(e)) else { return };
-    let of_thread = |l: &&crate::schedule::Loop| {
-        l.role == Role::Spatial && !matches!(l.kind, ForKind::BlockIdx | ForKind::ThreadIdx) && last.uses(&l.name)
-    };
-    let run = schedule.loops.iter().rfind(of_thread).and_then(|l| l.extent.as_int()).unwrap_or(1);
     let most = schedule.store_lanes;
+    let run = run(schedule);
     schedule.narrow_store([8, 4, 2].into_iter().find(|lanes| *lanes <= most && run % lanes == 0).unwrap_or(1));
+}
+
+/// The neighbours along the innermost loop of a thread that has any, as lowering takes them.
+fn run(schedule: &Schedule) -> i64 {
+    let Some(last) = schedule.block.output_index.last().and_then(|e| affine(&schedule.unsplit(e))) else { return 1 };
+    let of_thread = |l: &&Loop| l.role == Role::Spatial && !matches!(l.kind, ForKind::BlockIdx | ForKind::ThreadIdx);
+    let neighbours = schedule.loops.iter().rev().filter(of_thread).filter(|l| last.coefficient(&l.name) == 1);
+    neighbours.filter_map(|l| l.extent.as_int()).find(|extent| *extent != 1).unwrap_or(1)
 }

@@ -147,7 +147,9 @@ fn made(instruction: &Instruction) -> &[Name] {
     match instruction {
         Instruction::Split { into, .. } => into,
         Instruction::CacheRead { into, .. } => into,
-        Instruction::Fuse { into, .. } | Instruction::CacheWrite(into) => std::slice::from_ref(into),
+        Instruction::AddUnitLoop(into) | Instruction::Fuse { into, .. } | Instruction::CacheWrite(into) => {
+            std::slice::from_ref(into)
+        }
         _ => &[],
     }
 }

@@ -155,23 +155,11 @@ pub(super) fn accumulate(draft: &mut Draft, block: &Block, thread: Name) {
 /// Stages all inputs of the sum in shared memory, filled in the loop `around`.
 pub(super) fn stage(draft: &mut Draft, block: &Block, around: &Name, how: impl Fn(&Buffer, &[Expr]) -> SharedTile) {
     let reads = block.update_reads();
-    let first = |at: usize| !reads[..at].iter().any(|(buffer, _)| *buffer == reads[at].0);
     let mut stages = Vec::new();
-    for (at, (buffer, index)) in reads.iter().enumerate().filter(|(at, _)| first(*at)) {
-        let place = draft.instructions.len();
-        let staging = Staging::Shared(how(buffer, index));
-        let mut into = Vec::new();
-        for _ in reads[at..].iter().filter(|(other, _)| other == buffer) {
-            // What is named already is taken for the next copy of the same tensor.
-            into.push(draft.fresh(&format!("{}_shared", buffer.name)));
-            draft.instructions.truncate(place);
-            draft.instructions.push(Instruction::CacheRead {
-                buffer: buffer.name.clone(),
-                staging,
-                into: into.clone(),
-            });
+    for (at, (buffer, index)) in reads.iter().enumerate() {
+        if !reads[..at].iter().any(|(other, _)| other == buffer) {
+            stages.extend(draft.cache_read(block, &buffer.name, Staging::Shared(how(buffer, index))));
         }
-        stages.extend(into);
     }
     let at = |stage| Instruction::ComputeAt { stage, at: Place::Loop(around.clone()) };
     draft.instructions.extend(stages.into_iter().map(at));

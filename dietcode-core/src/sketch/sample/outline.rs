@@ -103,7 +103,7 @@ impl Outline {
         let least = vars.iter().map(|var| (var.name.clone(), var.least())).collect();
         let block = &space.program.blocks[0];
         let schedule = sketch.with(least).replay(&space.program, block)?;
-        let reader = Reader { sketch, vars: &vars, schedule: &schedule, slots: slots(block, &schedule) };
+        let reader = Reader { sketch, vars: &vars, schedule: &schedule, slots: slots(&schedule) };
         let (start, chain) = (reader.start(), reader.chain());
         let (loops, stages, reads) = (reader.loops(), reader.stages(), reader.reads());
         let tile = block.reduction.is_some().then(|| reader.tile());
@@ -143,12 +143,12 @@ impl Outline {
 }
 
 /// The names whose iterations are numbers: iteration variables first, then what the chain makes.
-fn slots(block: &Block, schedule: &Schedule) -> Vec<Name> {
+fn slots(schedule: &Schedule) -> Vec<Name> {
     let made = schedule.relations.iter().flat_map(|relation| match relation {
         Relation::Split { outer, inner, .. } => vec![outer.clone(), inner.clone()],
         Relation::Fuse { fused, .. } => vec![fused.clone()],
     });
-    block.iters.iter().map(|iter| iter.name.clone()).chain(made).collect()
+    schedule.block.iters.iter().map(|iter| iter.name.clone()).chain(made).collect()
 }
 
 /// Whether the output cannot hold sums that wait: its elements are too short, or the epilogue reads what it held before.

@@ -8,14 +8,14 @@ use rand::rngs::StdRng;
 
 use super::bounded::Bounded;
 use crate::frontend;
-use crate::ir::ForKind;
+use crate::ir::{ForKind, Name};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::rules::{
     AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
 };
 use crate::sketch::{Bounds, Hardware, Space};
-use crate::target::CpuTarget;
 use crate::target::cuda::DeviceLimits;
+use crate::target::{CpuTarget, avx512};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -29,21 +29,6 @@ const CONV: &str = "#[dynamic_kernel] fn conv(x: &[[[f32; W + 2]; H + 2]; C], w:
 
 const ROW_SUM: &str = "#[dynamic_kernel] fn row_sum(x: &[[f32; N]; M], y: &mut [f32; M]) {
     for i in 0..M { let mut acc = 0.0; for k in 0..N { acc += x[i][k]; } y[i] = acc; } }";
-
-fn avx512() -> CpuTarget {
-    CpuTarget {
-        model: String::new(),
-        march: String::new(),
-        compiler: String::new(),
-        features: 0,
-        vector_bytes: 64,
-        vector_registers: 32,
-        l1_bytes: 32 << 10,
-        l2_bytes: 1 << 20,
-        l3_bytes: 32 << 20,
-        cores: 2,
-    }
-}
 
 fn avx2() -> CpuTarget {
     CpuTarget { vector_bytes: 32, vector_registers: 16, l2_bytes: 256 << 10, ..avx512() }
@@ -246,6 +231,30 @@ fn what_a_sketch_decides_is_kept() {
     space.sketches = vec![space.sketches[0].with([("i_register".into(), 50)].into())];
     let error = space.sampler().err().expect("it is beyond the registers").to_string();
     assert!(error.contains("`i_register` = 50"), "{error}");
+}
+
+#[test]
+fn numbers_that_are_no_sizes_are_told() {
+    let refused = |candidates: Vec<i64>| {
+        let weights = vec![1.0; candidates.len()];
+        let into = Name::from("rows");
+        let parent = Name::from("i");
+        let instructions = vec![
+            Instruction::SampleCategorical { into: into.clone(), candidates, weights },
+            Instruction::Split {
+                parent,
+                factor: Size::product([into]),
+                tail: Tail::Pad,
+                into: ["i_0".into(), "i_1".into()],
+            },
+        ];
+        let space = Space { sketches: vec![Trace::new(instructions)], ..on_cpu(avx512(), &BERT) };
+        space.sampler().err().expect("no loop has so many iterations").to_string()
+    };
+    assert!(refused(vec![4, -4]).contains("`rows` from -4, expected 0 to 2^31"));
+    assert!(refused(vec![1 << 40, 4]).contains("`rows` from 1099511627776, expected 0 to 2^31"));
+    assert!(refused(vec![4, 0]).contains("split of `i` by 0: the factor must be from 1 to 2^31"));
+    assert!(refused(Vec::new()).contains("`rows` from no candidates"));
 }
 
 #[test]

@@ -79,8 +79,8 @@ fn choose(
     })
 }
 
-/// So many ways are listed: all of them along up to eight axes.
-const MOST_WAYS: usize = 1 << 15;
+/// So many ways are listed: all of them along as many axes as an output has, and a sum.
+const MOST_WAYS: usize = 1 << 16;
 
 /// The ways to write a number as a product of factors, each up to its most.
 pub(crate) fn factorisations(total: i64, most: &[i64]) -> Vec<Vec<i64>> {
@@ -101,6 +101,8 @@ pub(crate) fn factorisations(total: i64, most: &[i64]) -> Vec<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
+    use dietcode_syntax::MAX_RANK;
+
     use super::*;
 
     #[test]
@@ -108,7 +110,15 @@ mod tests {
         assert_eq!(factorisations(8, &[2, 8]), [[1, 8], [2, 4]]);
         assert_eq!(factorisations(1, &[1]), [[1]]);
         assert!(factorisations(7, &[6, 6]).is_empty());
-        // A power of two over three axes: as many as there are ways to share its exponent.
+        // A power of two over axes: as many as there are ways to share its exponent.
         assert_eq!(factorisations(1024, &[1024; 3]).len(), 66);
+        assert_eq!(factorisations(1024, &[1024; MAX_RANK + 1]).len(), 43_758);
+    }
+
+    #[test]
+    fn of_very_many_factorisations_some_are_listed() {
+        let some = factorisations(1024, &[1024; 64]);
+        assert!((MOST_WAYS..=2 * MOST_WAYS).contains(&some.len()), "{}", some.len());
+        assert!(some.iter().all(|factors| factors.iter().product::<i64>() == 1024));
     }
 }

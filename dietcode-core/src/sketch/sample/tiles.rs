@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use super::bounded::{Assignment, Bounded};
 use super::size::{pick, size};
 use super::threads;
-use super::variable::{Axis, LANES, divisors};
+use super::variable::{Axis, LANES};
 use crate::schedule::Level;
 
 /// How often tiles divide the extents, along axes that have enough factors for it.
@@ -57,7 +57,8 @@ pub(super) fn perfect_sizes(axis: &Axis, assignment: &Assignment, var: usize) ->
     let others = axis.vars.iter().filter(|other| **other != var);
     let tile =
         others.fold(axis.grain.value(&assignment.values), |tile, other| tile.saturating_mul(assignment.values[*other]));
-    (axis.shared % tile == 0).then(|| divisors(axis.shared / tile))
+    let left = axis.shared / tile;
+    (axis.shared % tile == 0).then(|| axis.divisors.iter().copied().filter(|size| left % size == 0).collect())
 }
 
 /// The largest size of a factor that keeps all limits: measures do not shrink where a factor grows.

@@ -101,8 +101,10 @@ pub(crate) struct Axis {
     pub(crate) vars: Vec<usize>,
     /// The largest extent that an instance has.
     pub(crate) most: i64,
-    /// What divides the extents of all instances.
+    /// The largest number that divides the extents of all instances.
     pub(crate) shared: i64,
+    /// All that do.
+    pub(crate) divisors: Vec<i64>,
     /// The part of a tile that no factor decides: the rows of a matrix instruction, a number that is drawn for itself.
     pub(crate) grain: Product,
 }
@@ -112,14 +114,15 @@ impl Axis {
     /// of the largest extent. A constant extent that is no prime is like that; `16·T` at many `T` is not.
     pub(crate) fn has_perfect_tiles(&self) -> bool {
         let reaches = self.shared.saturating_mul(self.shared) >= self.most;
-        reaches && divisors(self.shared).len() > self.vars.len()
+        reaches && self.divisors.len() > self.vars.len()
     }
 }
 
-/// The divisors of a positive number, ascending.
+/// The divisors of a positive number, ascending. Of a number beyond 2³² those between 2¹⁶ and a 2¹⁶th of it are missing: no tile is
+/// so large, and nobody waits for them.
 pub(crate) fn divisors(n: i64) -> Vec<i64> {
-    let small: Vec<i64> = (1..).take_while(|d| d * d <= n).filter(|d| n % d == 0).collect();
-    let large = small.iter().rev().map(|d| n / d).filter(|d| d * d > n);
+    let small: Vec<i64> = (1..=n.isqrt().min(1 << 16)).filter(|d| n % d == 0).collect();
+    let large = small.iter().rev().map(|d| n / d).filter(|d| *d > n.isqrt());
     small.iter().copied().chain(large).collect()
 }
 
@@ -142,10 +145,11 @@ pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Ve
             }
             Instruction::SampleCategorical { into, candidates, weights } => {
                 let domain = Domain::Number { candidates: candidates.clone(), weights: weights.clone() };
-                let sound = weights.len() == candidates.len()
-                    && weights.iter().all(|w| w.is_finite() && *w >= 0.0)
-                    && candidates.iter().all(|value| (0..=1 << 31).contains(value));
-                vars.push(checked(into, domain, !candidates.is_empty() && sound)?);
+                if let Some(odd) = candidates.iter().find(|value| !(0..=1 << 31).contains(*value)) {
+                    return Err(Error::input(format!("the sketch samples `{into}` from {odd}, expected 0 to 2^31")));
+                }
+                let weighted = weights.len() == candidates.len() && weights.iter().all(|w| w.is_finite() && *w >= 0.0);
+                vars.push(checked(into, domain, !candidates.is_empty() && weighted)?);
             }
             Instruction::SampleComputeLocation { into, candidates } => {
                 let domain = Domain::Place { count: candidates.len() };
@@ -187,9 +191,25 @@ fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis
         Error::input(format!("the sketch has tiles along `{name}`, whose extents at the instances are not known"))
     })?;
     let shared = extents.into_iter().flatten().fold(0, |shared, extent| gcd(shared, *extent));
-    Ok(Axis { name, vars, most, shared, grain: Product { constant: 1, vars: Vec::new() } })
+    let divisors = divisors(shared);
+    Ok(Axis { name, vars, most, shared, divisors, grain: Product { constant: 1, vars: Vec::new() } })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisors_of_any_number_are_found_in_no_time() {
+        assert_eq!(divisors(1), [1]);
+        assert_eq!(divisors(36), [1, 2, 3, 4, 6, 9, 12, 18, 36]);
+        assert_eq!(divisors(2_147_483_647), [1, 2_147_483_647]);
+        let of_the_largest = divisors(i64::MAX);
+        assert!(of_the_largest.iter().all(|d| i64::MAX % d == 0) && of_the_largest.is_sorted());
+        assert_eq!((of_the_largest[1], of_the_largest.last()), (7, Some(&i64::MAX)));
+    }
 }

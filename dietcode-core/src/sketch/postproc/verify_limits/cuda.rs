@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::{Limit, registers};
-use crate::ir::{Buffer, ForKind, Scope, Stmt};
+use crate::ir::{Buffer, ForKind, Scope};
 use crate::lower::LoopNest;
 use crate::schedule::{Loop, Pipeline, Relation, Schedule};
 use crate::target::cuda::{ComputeCapability, DeviceLimits};
@@ -18,7 +18,7 @@ pub(in crate::sketch) const MOST_OVERHANG: i64 = 1 << 20;
 
 /// Each limit, with what a kernel takes of it.
 pub(super) fn limits(schedule: &Schedule, nest: &LoopNest, device: &DeviceLimits) -> Vec<Limit> {
-    let threads = threads(&nest.body);
+    let threads = nest.threads();
     let registers = registers::most_alive(&nest.body, &|buffer| of_thread(buffer)).saturating_add(OTHER_REGISTERS);
     let limit = |name, found, allowed: u32, unit| Limit { name, found, allowed: i64::from(allowed), unit };
     let own = |name, found, allowed, unit| Limit { name, found, allowed, unit };
@@ -48,17 +48,6 @@ pub(super) fn instructions(schedule: &Schedule, device: &DeviceLimits) -> Result
     Err(Error::input(format!(
         "a kernel of `{name}` takes {wanted}: it needs compute capability {needed}, the device has {found}"
     )))
-}
-
-/// The threads of a block.
-fn threads(body: &Stmt) -> i64 {
-    let mut threads = 1i64;
-    body.visit(&mut |stmt| {
-        if let Stmt::For { extent, kind: ForKind::ThreadIdx, .. } = stmt {
-            threads = threads.saturating_mul(extent.as_int().unwrap_or(1));
-        }
-    });
-    threads
 }
 
 /// 32-bit registers of an array.

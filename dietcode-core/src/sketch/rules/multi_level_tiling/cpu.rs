@@ -74,7 +74,7 @@ fn tiled(mut draft: Draft, block: &Block, reads: &Reads<'_>, variant: &Variant) 
             pack(&mut draft, block, reads, tensor, variant.doubled);
         } else if axes.iter().any(padded) {
             let names = draft.cache_read(block, tensor, Staging::Edge);
-            let places = tile_place(&draft).into_iter().collect();
+            let places = tile_place(&draft).or_else(|| cache_block(&draft)).into_iter().collect();
             draft.stages.push(DraftStage { what: tensor.clone(), names, places });
         }
     }
@@ -97,6 +97,11 @@ fn levels(block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -
 /// The place of the accumulators and of views: the last loop of register tiles; none where nothing is tiled.
 fn tile_place(draft: &Draft) -> Option<Name> {
     draft.loops.iter().rfind(|l| l.level == Some(Level::Block)).map(|l| l.name.clone())
+}
+
+/// The last loop over cache blocks of the sum, inside of which steps are of constant extents.
+fn cache_block(draft: &Draft) -> Option<Name> {
+    draft.loops_of(Role::Reduce, None).last().map(|l| l.name.clone())
 }
 
 fn accumulate(draft: &mut Draft, block: &Block) {
