@@ -32,7 +32,7 @@ fn each_limit_of_a_device_has_its_sentence() {
     let plain = space.sketches.iter().find(tiled).expect("a sketch with tiles");
     let deep = Instruction::Pipeline(Pipeline::Async(4));
     let deep = space.sketches.iter().find(|sketch| has(sketch, &deep)).expect("a deep pipeline");
-    let cases: [Case<'_>; 6] = [
+    let cases: [Case<'_>; 7] = [
         (plain, &[("i_thread", 64), ("j_thread", 32)], "a block has up to 1024 threads"),
         (
             plain,
@@ -49,6 +49,7 @@ fn each_limit_of_a_device_has_its_sentence() {
             &[("i_thread", 32), ("j_thread", 32), ("i_inner", 8), ("j_inner", 8)],
             "registers of a block: it takes 94208 registers, the target allows 65536",
         ),
+        (plain, &[("j_thread", 32), ("i_outer", 65)], "innermost factor: it takes 65 iterations, the target allows 64"),
         (plain, &[("j_thread", 32), ("i_inner", 64), ("j_inner", 32)], "2048 copies, more than 1024"),
         (
             deep,

@@ -33,11 +33,11 @@ pub struct Factor {
 /// | `register`   | cpu    | spatial | rows, or vectors, of a register tile, written out             | vector registers              |
 /// | `lanes`      | cpu    | spatial | lanes of a vector: 2, 4, 8 or 16                              | width of a vector register    |
 /// | `steps`      | both   | reduce  | steps in a cache block or in a tile in shared memory          | caches, shared memory         |
-/// | `unroll`     | both   | reduce  | steps that are written out                                    | copies of the statement       |
+/// | `unroll`     | both   | reduce  | steps that are written out                                    | copies, innermost factor      |
 /// | `vthread`    | cuda   | spatial | virtual threads                                               | most virtual threads          |
 /// | `thread`     | cuda   | spatial | threads of a block                                            | threads per block             |
-/// | `outer`      | cuda   | spatial | the outer part of a thread's tile                             | registers, most inner factor  |
-/// | `inner`      | cuda   | spatial | the inner part of a thread's tile, next to each other         | registers, most inner factor  |
+/// | `outer`      | cuda   | spatial | the outer part of a thread's tile                             | registers, innermost factor   |
+/// | `inner`      | cuda   | spatial | the inner part of a thread's tile, next to each other         | registers, innermost factor   |
 /// | `warp`       | cuda   | spatial | warps of a block, with a matrix unit                          | threads per block             |
 /// | `fragment`   | cuda   | spatial | instructions of a warp, with a matrix unit                    | registers                     |
 /// | `split`      | cuda   | reduce  | blocks of the grid that share a sum                           | extents, multiprocessors      |

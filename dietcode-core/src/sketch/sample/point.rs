@@ -75,6 +75,12 @@ impl<'a> Point<'a> {
         loops.fold(1, |all, l| all.saturating_mul(self.iterations[l.slot]))
     }
 
+    /// The iterations of the longest loop of a kind.
+    pub(crate) fn longest(&self, kind: ForKind) -> i64 {
+        let loops = self.outline.loops.iter().filter(|l| l.kind == kind);
+        loops.map(|l| self.iterations[l.slot]).max().unwrap_or(1)
+    }
+
     /// Threads of a block.
     pub(crate) fn threads(&self) -> i64 {
         self.of_kinds(&[ForKind::ThreadIdx])

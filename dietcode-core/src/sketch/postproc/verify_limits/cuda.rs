@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// The most parts of a thread that lie apart.
 pub(in crate::sketch) const MOST_VTHREADS: i64 = 8;
+/// The most iterations of a loop that is written out (`max_innermost_factor` of MetaSchedule).
+pub(in crate::sketch) const MOST_INNERMOST: i64 = 64;
 /// Registers that addresses and operands take beside a thread's arrays, at the least.
 pub(in crate::sketch) const OTHER_REGISTERS: i64 = 24;
 /// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹.
@@ -25,6 +27,7 @@ pub(super) fn limits(schedule: &Schedule, nest: &LoopNest, device: &DeviceLimits
     vec![
         limit("threads", threads, device.threads_per_block, "threads"),
         own("vthreads", vthreads(schedule), MOST_VTHREADS, "parts of a thread"),
+        own("innermost factor", longest(schedule, ForKind::Unrolled), MOST_INNERMOST, "iterations"),
         limit("shared memory", nest.scratch_bytes, device.shared_per_block_opt_in, "bytes"),
         limit("registers of a thread", registers, device.registers_per_thread, "registers"),
         limit("registers of a block", registers.saturating_mul(threads), device.registers_per_block, "registers"),
@@ -64,6 +67,12 @@ fn of_thread(buffer: &Buffer) -> i64 {
 fn vthreads(schedule: &Schedule) -> i64 {
     let parts = schedule.loops.iter().filter(|l| l.kind == ForKind::VThread);
     parts.filter_map(|l| l.extent.as_int()).fold(1, i64::saturating_mul)
+}
+
+/// The iterations of the longest loop of a kind.
+fn longest(schedule: &Schedule, kind: ForKind) -> i64 {
+    let loops = schedule.loops.iter().filter(|l| l.kind == kind);
+    loops.filter_map(|l| l.extent.as_int()).max().unwrap_or(1)
 }
 
 /// Behind the end of a sum that blocks share come the rest of a tile and of the parts.

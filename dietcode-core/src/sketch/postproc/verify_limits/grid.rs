@@ -1,4 +1,7 @@
 //! How many blocks a grid has at the largest workload instance: it is the one limit that depends on the shape.
+//!
+//! It stands here alone: draws cannot keep it by themselves, since it shrinks where tiles grow, and need not, since what a block
+//! reads or writes at the least is a warp's, and no device has the memory for 2³¹ times that.
 
 use std::collections::BTreeMap;
 

@@ -1,19 +1,24 @@
 //! What a lowered kernel takes of the target, checked before anything is compiled.
 //!
-//! | limit                   | target | found                                           | allowed                               |
-//! |-------------------------|--------|-------------------------------------------------|---------------------------------------|
-//! | `threads`               | cuda   | threads of a block                              | of a block of the device              |
-//! | `vthreads`              | cuda   | parts of a thread                               | [`cuda::MOST_VTHREADS`]               |
-//! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in       |
-//! | `registers of a thread` | cuda   | of its arrays, and [`cuda::OTHER_REGISTERS`]     | of a thread                           |
-//! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                            |
-//! | `overhang`              | cuda   | elements behind the end of a shared sum          | [`cuda::MOST_OVERHANG`]               |
-//! | `grid`                  | cuda   | blocks at the largest workload instance          | along x                               |
-//! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`cpu::OPERANDS`]             |
-//! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                           |
+//! | limit                   | target | found                                        | allowed                         |
+//! |-------------------------|--------|----------------------------------------------|---------------------------------|
+//! | `threads`               | cuda   | threads of a block                           | of a block of the device        |
+//! | `vthreads`              | cuda   | parts of a thread                            | [`cuda::MOST_VTHREADS`]         |
+//! | `innermost factor`      | cuda   | iterations of the longest loop written out   | [`cuda::MOST_INNERMOST`]        |
+//! | `shared memory`         | cuda   | bytes of all tiles that live at once         | of a block whose launch opts in |
+//! | `registers of a thread` | cuda   | of its arrays, and [`cuda::OTHER_REGISTERS`] | of a thread                     |
+//! | `registers of a block`  | cuda   | the same, for all of its threads             | of a block                      |
+//! | `overhang`              | cuda   | elements behind the end of a shared sum      | [`cuda::MOST_OVERHANG`]         |
+//! | `grid`                  | cuda   | blocks at the largest workload instance      | along x                         |
+//! | `vector registers`      | cpu    | of the accumulators that live at once        | all but [`cpu::OPERANDS`]       |
+//! | `second-level cache`    | cpu    | bytes of all panels that live at once        | of one core                     |
 //!
 //! MetaSchedule: `VerifyGPUCode`, which reads the IR as this does. What a device has not (asynchronous copies, a matrix unit) is
 //! a limit too. The copies of the innermost statement are limited by the primitives, which would write them out.
+//!
+//! Draws keep more (`sample/limits`): what register tiles share fits the first-level cache, a CPU's statement is written out a few
+//! hundred times at most, no more blocks share a sum than there are multiprocessors, tiles begin inside of the largest extent. A
+//! trace of other origin may be beyond these, since it is right nevertheless, and only seldom fast.
 
 pub(in crate::sketch) mod cpu;
 pub(in crate::sketch) mod cuda;

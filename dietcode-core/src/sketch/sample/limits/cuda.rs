@@ -3,16 +3,13 @@
 use super::Limit;
 use crate::ir::ForKind;
 use crate::schedule::{Level, MOST_COPIES, Pipeline, SharedTile, Staging};
-use crate::sketch::postproc::verify_limits::cuda::{MOST_OVERHANG, MOST_VTHREADS, OTHER_REGISTERS};
+use crate::sketch::postproc::verify_limits::cuda::{MOST_INNERMOST, MOST_OVERHANG, MOST_VTHREADS, OTHER_REGISTERS};
 use crate::sketch::sample::outline::{Outline, Stage};
 use crate::sketch::sample::point::{Point, aligned};
 use crate::target::cuda::DeviceLimits;
 
 /// Registers that hold the larger operand of a matrix instruction.
 const FRAGMENT: i64 = 4;
-
-/// Neighbouring elements or steps that are written out along an axis (`max_innermost_factor` of MetaSchedule).
-const MOST_INNERMOST: i64 = 64;
 
 /// What the sketch may take of a device.
 pub(super) fn limits(outline: &Outline, device: &DeviceLimits) -> Vec<Limit> {
@@ -25,14 +22,13 @@ pub(super) fn limits(outline: &Outline, device: &DeviceLimits) -> Vec<Limit> {
         }),
         Limit::new("bytes of shared memory of a block", shared, shared_bytes),
         Limit::new("virtual threads", MOST_VTHREADS, |point| point.of_kinds(&[ForKind::VThread])),
+        Limit::new("iterations of a loop that is written out", MOST_INNERMOST, |point| {
+            point.longest(ForKind::Unrolled)
+        }),
         Limit::new("copies of the innermost statement", MOST_COPIES, |point| {
             point.of_kinds(&[ForKind::Unrolled, ForKind::VThread])
         }),
     ];
-    for var in outline.of_level(Level::Inner).chain(outline.of_level(Level::Unroll)) {
-        let name = format!("innermost factor `{}`", outline.vars[var].name);
-        limits.push(Limit::new(name, MOST_INNERMOST, move |point| point.values[var]));
-    }
     let parts: Vec<usize> = outline.of_level(Level::Split).collect();
     if !parts.is_empty() {
         let product =
