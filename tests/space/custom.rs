@@ -1,7 +1,7 @@
 //! A user's own rules, by a function and by a sketch.
 
 use dietcode_core::ir::ForKind;
-use dietcode_core::schedule::{Axis, Factor, Instruction, Level, Size, Tail, Trace};
+use dietcode_core::schedule::{Axis, Factor, Instruction, Level, Pipeline, Size, Tail, Trace};
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
 
 use crate::shipped::kernel;
@@ -59,5 +59,27 @@ fn a_rule_that_does_not_hold_is_an_error() {
     let error = refused("dense", CustomSketch::Sketch(rows("i").with([("columns".into(), 4)].into())));
     assert!(error.contains("block `dense`: it decides `columns`, which it does not sample"), "{error}");
     let error = refused("dens", CustomSketch::Sketch(Trace::default()));
-    assert!(error.contains("a rule for block `dens`, but what is scheduled is `dense`"), "{error}");
+    assert!(
+        error.contains("the rule for block `dens` has nothing to schedule: what is scheduled is `dense`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_sketch_is_told_with_the_place_of_its_rule() {
+    let at = |sketch: Trace| {
+        let mut custom = CustomRules::default();
+        custom.set_at("dense", CustomSketch::Sketch(sketch), "c.json:3:5: own.json");
+        space(&kernel("dense"), &custom)
+    };
+    let unfinished = Instruction::Pipeline(Pipeline::Panels);
+    let error = at(Trace::new([rows("i").instructions.to_vec(), vec![unfinished]].concat())).expect_err("no panels");
+    let error = error.to_string();
+    assert!(
+        error.starts_with("c.json:3:5: own.json: the rule for block `dense`: ") && error.contains("panels"),
+        "{error}"
+    );
+    let own = at(rows("i").with([("rows".into(), 200)].into())).expect("its instructions hold");
+    let error = own.sampler().err().expect("no register tile has so many rows").to_string();
+    assert!(error.starts_with("c.json:3:5: own.json: the rule for block `dense`: `rows` = 200"), "{error}");
 }

@@ -16,7 +16,7 @@ const EXPECTED: &str =
 pub struct BlockRule {
     /// What makes its sketches.
     pub by: CustomSketch,
-    /// Where the config says so.
+    /// Where the config says so, and which file it names.
     place: String,
 }
 
@@ -31,14 +31,14 @@ impl BlockRule {
             return Err(node.error("found a name that no block has, expected that of the kernel's function"));
         }
         let text = node.string(EXPECTED)?;
-        let by = match text {
+        let (by, place) = match text {
             file if file.ends_with(".json") && !file.contains(char::is_control) => {
-                CustomSketch::Sketch(node.file::<Trace>(EXPECTED)?)
+                (CustomSketch::Sketch(node.file::<Trace>(EXPECTED)?), format!("{}: {file}", node.place()))
             }
-            name if is_identifier(name) => CustomSketch::Function(name.to_owned()),
+            name if is_identifier(name) => (CustomSketch::Function(name.to_owned()), node.place()),
             _ => return Err(node.expected(EXPECTED)),
         };
-        Ok(BlockRule { by, place: node.place() })
+        Ok(BlockRule { by, place })
     }
 }
 
@@ -55,12 +55,9 @@ impl Config {
                 let message = format!("{place}: found a rule for the block `{block}`, expected one for `{kernel}`");
                 return Err(Error::input(message));
             }
-            registered.set(block.clone(), rule.by.clone());
+            registered.set_at(block.clone(), rule.by.clone(), place);
         }
-        registered.check().map_err(|e| {
-            let place = self.search.rules.values().next().map_or("", |rule| &rule.place);
-            Error::input(format!("{place}: {e}"))
-        })?;
+        registered.check()?;
         Ok(registered)
     }
 }

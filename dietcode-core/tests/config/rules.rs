@@ -5,6 +5,8 @@ use std::fs;
 use dietcode_core::config::Config;
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
+use dietcode_core::sketch::{Hardware, Space};
+use dietcode_core::target::cuda::DeviceLimits;
 
 use crate::FULL;
 
@@ -42,4 +44,20 @@ fn rules_must_be_registered_and_blocks_be_there() {
         other,
         "c.json:27:24: key `search.rules.dens`: found a rule for the block `dens`, expected one for `dense`"
     );
+}
+
+#[test]
+fn a_sketch_that_does_not_hold_is_told_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let sketch = Trace::new(vec![Instruction::Reorder(vec!["l".into()])]);
+    fs::write(folder.path().join("sketch.json"), serde_json::to_string(&sketch).unwrap()).unwrap();
+    let config = Config::parse(folder.path().join("c.json"), FULL.replace("by_hand", "sketch.json")).unwrap();
+    let custom = config.custom_rules(CustomRules::default()).unwrap();
+    let source = "#[dynamic_kernel] fn dense(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }";
+    let def = dietcode_core::syntax::scan(source).unwrap()[0].parse().unwrap();
+    let device = Hardware::Cuda(*DeviceLimits::of("sm_80".parse().unwrap()).unwrap());
+    let error = Space::generate(&def, device, &[vec![64]], &custom).unwrap_err().to_string();
+    let place =
+        "c.json:27:25: key `search.rules.dense`: sketch.json: the rule for block `dense`: instruction 1 of the trace";
+    assert!(error.contains(place) && error.contains("no loop `l`"), "{error}");
 }

@@ -9,7 +9,10 @@
 //! Source: `ApplyCustomRule` of MetaSchedule.
 
 use super::{CustomRules, Draft, Rule};
+use crate::ir::Program;
+use crate::lower::lower;
 use crate::schedule::Trace;
+use crate::sketch::{Hardware, Traced};
 use crate::{Error, Result};
 
 /// The rule.
@@ -22,22 +25,19 @@ impl Rule for ApplyCustomRule<'_> {
     }
 
     /// # Errors
-    /// No function of that name is registered; the function's own; a sketch that does not replay with all that is open at its
-    /// least, with the instruction.
+    /// No function of that name is registered; the function's own; a sketch that decides what it does not sample, or that does
+    /// not replay and lower with all that is open at its least, with the instruction. Each with the rule's place.
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
         let name = draft.block(block).name.clone();
         let program = draft.program.clone().inlined();
-        let Some(own) = program.blocks.iter().find(|block| block.name == name) else { return Ok(vec![draft]) };
+        let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return Ok(vec![draft]) };
+        let refused = |e| Error::input(format!("{rule}: {e}"));
         let Some(sketches) = self.0.sketches(&name, &program, &draft.bounds)? else { return Ok(vec![draft]) };
         if sketches.is_empty() {
-            return Err(Error::input(format!("the rule for block `{name}` makes no sketch; expected at least one")));
+            return Err(refused(Error::input("it makes no sketch, expected at least one")));
         }
         let custom = |sketch: &Trace| {
-            let refused = |e| Error::input(format!("the rule for block `{name}`: {e}"));
-            if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
-                return Err(refused(Error::input(format!("it decides `{odd}`, which it does not sample"))));
-            }
-            sketch.least().replay(&program, own).map_err(refused)?;
+            check(sketch, &program, &draft.bounds.hardware).map_err(refused)?;
             Ok(Draft {
                 instructions: sketch.instructions.to_vec(),
                 decisions: sketch.decisions.clone(),
@@ -47,4 +47,13 @@ impl Rule for ApplyCustomRule<'_> {
         };
         sketches.iter().map(custom).collect()
     }
+}
+
+/// Carries a sketch out with the least of everything. Limits are the sampler's matter, which knows what least asks least.
+fn check(sketch: &Trace, program: &Program, hardware: &Hardware) -> Result<()> {
+    if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
+        return Err(Error::input(format!("it decides `{odd}`, which it does not sample")));
+    }
+    let schedules = Traced { trace: sketch.least() }.schedules(program, hardware)?;
+    schedules.iter().try_for_each(|schedule| lower(schedule).map(drop))
 }

@@ -34,7 +34,15 @@ pub enum CustomSketch {
 #[derive(Clone, Default)]
 pub struct CustomRules {
     functions: BTreeMap<String, Arc<CustomRule>>,
-    of_blocks: BTreeMap<String, CustomSketch>,
+    of_blocks: BTreeMap<String, Own>,
+}
+
+/// The rule of a block.
+#[derive(Clone, Debug)]
+struct Own {
+    by: CustomSketch,
+    /// Where a file says so; empty: a program does.
+    place: String,
 }
 
 impl CustomRules {
@@ -49,7 +57,19 @@ impl CustomRules {
 
     /// Says what makes the sketches of a block.
     pub fn set(&mut self, block: impl Into<String>, by: CustomSketch) {
-        self.of_blocks.insert(block.into(), by);
+        self.set_at(block, by, "");
+    }
+
+    /// The same for a rule that a file names: errors begin with its place there.
+    pub fn set_at(&mut self, block: impl Into<String>, by: CustomSketch, place: impl Into<String>) {
+        self.of_blocks.insert(block.into(), Own { by, place: place.into() });
+    }
+
+    /// The rule of a block, if it has one, as errors about it begin.
+    pub(crate) fn of(&self, block: &str) -> Option<String> {
+        let own = self.of_blocks.get(block)?;
+        let separator = if own.place.is_empty() { "" } else { ": " };
+        Some(format!("{}{separator}the rule for block `{block}`", own.place))
     }
 
     /// The blocks that have a rule.
@@ -62,7 +82,7 @@ impl CustomRules {
     /// # Errors
     /// The block and the name, and which there are.
     pub fn check(&self) -> Result<()> {
-        let unknown = self.of_blocks.iter().find_map(|(block, by)| match by {
+        let unknown = self.of_blocks.iter().find_map(|(block, own)| match &own.by {
             CustomSketch::Function(name) if !self.functions.contains_key(name) => Some(self.unknown(block, name)),
             _ => None,
         });
@@ -74,7 +94,7 @@ impl CustomRules {
     /// # Errors
     /// No function of that name is registered, or the function's own.
     pub(super) fn sketches(&self, block: &Name, program: &Program, bounds: &Bounds) -> Result<Option<Vec<Trace>>> {
-        match self.of_blocks.get(&**block) {
+        match self.of_blocks.get(&**block).map(|own| &own.by) {
             None => Ok(None),
             Some(CustomSketch::Sketch(trace)) => Ok(Some(vec![trace.clone()])),
             Some(CustomSketch::Function(name)) => match self.functions.get(name) {
@@ -87,7 +107,8 @@ impl CustomRules {
     fn unknown(&self, block: &str, name: &str) -> Error {
         let known: Vec<String> = self.functions.keys().map(|name| format!("`{name}`")).collect();
         let known = if known.is_empty() { "none at all".to_owned() } else { known.join(", ") };
-        Error::input(format!("the rule for block `{block}` is `{name}`, which is not registered; there is {known}"))
+        let rule = self.of(block).expect("it is set");
+        Error::input(format!("{rule} is `{name}`, which is not registered; there is {known}"))
     }
 }
 

@@ -43,8 +43,16 @@ impl Bounded {
     /// Reads a sketch.
     ///
     /// # Errors
-    /// One that does not replay, or has no draw on this target: which limit, what the least takes, what is allowed.
+    /// One that does not replay, or has no draw on this target: which limit, what the least takes, what is allowed. Those of a
+    /// user's own rule begin with it.
     pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Bounded> {
+        Bounded::read(space, sketch).map_err(|e| match &space.rule {
+            Some(rule) => Error::new(e.kind(), format!("{rule}: {e}")),
+            None => e,
+        })
+    }
+
+    fn read(space: &Space, sketch: &Trace) -> Result<Bounded> {
         let outline = Outline::of(space, sketch)?;
         let limits = limits(&outline, &space.bounds);
         let values: Vec<i64> = outline.vars.iter().map(|var| var.least()).collect();

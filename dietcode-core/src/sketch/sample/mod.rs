@@ -43,15 +43,16 @@ pub struct Sampler<'a> {
 }
 
 impl Space {
-    /// Reads the sketches, for many draws. Those that have no draw are left out.
+    /// Reads the sketches, for many draws. Those that have no draw are left out, unless a user's own rule made them.
     ///
     /// # Errors
-    /// No sketch has a draw: the limit that the least one breaks.
+    /// No sketch has a draw: the limit that the least one breaks. A user's sketch that has none, with the rule.
     pub fn sampler(&self) -> Result<Sampler<'_>> {
         let (mut sketches, mut empty) = (Vec::new(), None);
         for sketch in &self.sketches {
             match Bounded::of(self, sketch) {
                 Ok(bounded) => sketches.push(bounded),
+                Err(e) if self.rule.is_some() => return Err(e),
                 Err(e) => empty = empty.or(Some(e)),
             }
         }
@@ -72,6 +73,7 @@ impl Space {
         for sketch in order {
             match Bounded::of(self, sketch) {
                 Ok(bounded) => return Ok(bounded.sample(rng)),
+                Err(e) if self.rule.is_some() => return Err(e),
                 Err(e) => empty = empty.or(Some(e)),
             }
         }

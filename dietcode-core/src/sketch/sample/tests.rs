@@ -44,7 +44,7 @@ fn space(text: &str, hardware: Hardware, extents: &[&[i64]]) -> Space {
     let program = frontend::program(&def);
     let iters = program.blocks[0].iters.iter().map(|iter| iter.name.clone());
     let extents = iters.zip(extents.iter().map(|extents| extents.to_vec())).collect();
-    Space { def, program, bounds: Bounds { hardware, extents }, sketches: Vec::new() }
+    Space { def, program, bounds: Bounds { hardware, extents }, sketches: Vec::new(), rule: None }
 }
 
 fn axis(name: &str, levels: &[Level]) -> Axis {

@@ -32,7 +32,9 @@ impl Space {
         let bounds = Bounds { hardware, extents: extents(def, instances)? };
         let drafts = drafts(def, bounds.clone(), custom)?;
         let sketches = drafts.into_iter().map(|draft| Trace::new(draft.instructions).with(draft.decisions)).collect();
-        Ok(Space { def: def.clone(), program: frontend::program(def), bounds, sketches })
+        let program = frontend::program(def);
+        let rule = custom.of(&program.blocks[0].name);
+        Ok(Space { def: def.clone(), program, bounds, sketches, rule })
     }
 }
 
@@ -66,9 +68,9 @@ fn apply(rule: &dyn Rule, draft: Draft, block: &Name) -> Result<Vec<Draft>> {
 fn check_blocks(draft: &Draft, custom: &CustomRules) -> Result<()> {
     let mut blocks = draft.program.blocks.iter();
     let unknown = custom.blocks().find(|name| !blocks.clone().any(|block| *block.name == **name));
-    let Some(name) = unknown else { return Ok(()) };
+    let Some(rule) = unknown.and_then(|name| custom.of(name)) else { return Ok(()) };
     let there: Vec<String> = blocks.by_ref().map(|block| format!("`{}`", block.name)).collect();
-    Err(Error::input(format!("there is a rule for block `{name}`, but what is scheduled is {}", there.join(", "))))
+    Err(Error::input(format!("{rule} has nothing to schedule: what is scheduled is {}", there.join(", "))))
 }
 
 /// The extents of each iteration variable at the instances, each once, ascending.

@@ -51,6 +51,8 @@ pub struct Space {
     pub bounds: Bounds,
     /// Traces with open decisions.
     pub sketches: Vec<Trace>,
+    /// The user's own rule that made them, if one did, as errors about them begin.
+    pub(crate) rule: Option<String>,
 }
 
 /// A trace carried out.
