@@ -53,7 +53,7 @@ pub struct LoopNest {
     pub workspace: Option<Arc<Buffer>>,
     /// The parallel loop's variable and extent; the extent names shape variables only.
     pub grid: Option<(Name, Expr)>,
-    /// What stands in the parallel loop.
+    /// What stands in the parallel loop. Loops that are written out are still loops: the printers write them out.
     pub body: Stmt,
     /// Offsets of the panels in a thread's scratch memory, or of the tiles in a block's shared memory, in bytes.
     pub panels: Vec<(Arc<Buffer>, i64)>,

@@ -1,8 +1,8 @@
 //! Promotion of the accumulators' tile to registers.
 //!
-//! It stands after vectorization, which decides what the lanes are, and before unrolling, which turns every index of
-//! such a tile into a constant. A tile qualifies if each of its indices is an unrolled loop's variable, and the last
-//! may be the lane of a vector; otherwise it stays where it is, on the stack.
+//! It stands after vectorization, which decides what the lanes are. A tile qualifies if each of its indices is a constant
+//! where the loops around are written out, that is, such a loop's variable, and the last may be the lane of a vector;
+//! otherwise it stays where it is, on the stack.
 
 use std::sync::Arc;
 
