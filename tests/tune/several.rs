@@ -1,5 +1,8 @@
 //! Several configs in one run.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use super::place::{Place, said};
 
 #[test]
@@ -8,6 +11,34 @@ fn each_config_has_its_tuned_file() {
     place.tune(&["dense.json", "scale.json", "--trials", "3"]);
     for (file, kernel) in [("dense.cpu.tuned.json", "dense"), ("scale.cpu.tuned.json", "scale")] {
         assert_eq!(place.json(file)["kernel"], kernel);
+    }
+}
+
+/// A compiler that refuses the candidates of `scale`, and compiles all else.
+const REFUSES_SCALE: &str = r#"#!/bin/sh
+for argument; do
+    case "$argument" in
+        *_reference.c | *_naive.c) ;;
+        *.c) if grep -q scale "$argument"; then echo "error: not this one" >&2; exit 1; fi ;;
+    esac
+done
+exec cc "$@"
+"#;
+
+#[test]
+fn what_was_found_for_the_others_is_kept_when_one_kernel_fails() {
+    let place = Place::new();
+    fs::write(place.path("compiler"), REFUSES_SCALE).unwrap();
+    fs::set_permissions(place.path("compiler"), fs::Permissions::from_mode(0o755)).unwrap();
+    for configs in [["scale.json", "dense.json"], ["dense.json", "scale.json"]] {
+        drop(fs::remove_file(place.path("dense.cpu.tuned.json")));
+        let mut command = place.command(&[&configs[..], &["--trials", "2"]].concat());
+        let output = command.env("CC", place.path("compiler")).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let why = "dietcode: scale.json: the default micro-kernel of `scale` does not pass its checks";
+        assert!(said(&output).contains(why), "{}", said(&output));
+        assert_eq!(place.json("dense.cpu.tuned.json")["kernel"], "dense");
+        assert!(!place.path("scale.cpu.tuned.json").exists());
     }
 }
 

@@ -82,19 +82,28 @@ pub struct Course {
 }
 
 /// Searches some kernels, until the trials or the time are used up, there is nothing more to try, or the best are near
-/// enough to the roofline.
+/// enough to the roofline. One that cannot be searched ends alone: what it leaves is for the others.
 ///
 /// # Errors
 ///
-/// If measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
-pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Result<Vec<Found>> {
+/// Of each kernel: if measuring is not possible at all: no worker, no reference, or a default micro-kernel that fails.
+pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
     let mut left = course.trials;
+    let mut begun = Vec::new();
     for task in tasks.iter_mut() {
-        task.begin(left)?;
+        begun.push(task.begin(left));
         left = left.map(|left| left.saturating_sub(1));
     }
+    let searched = rounds(tasks, begun, course, left);
+    tasks.iter_mut().zip(searched).map(|(task, searched)| searched.and_then(|()| task.end())).collect()
+}
+
+/// Gives rounds to the kernels that have begun; `left` are the trials of all. What came of each.
+fn rounds(tasks: &mut [Task<'_>], begun: Vec<Result<()>>, course: &Course, mut left: Option<usize>) -> Vec<Result<()>> {
     let shares: Vec<(f64, f64)> = tasks.iter().map(|task| (1.0, task.operations())).collect();
     let mut scheduler = TaskScheduler::new(course.scheduling.clone(), shares, course.seed);
+    let mut searched = begun;
+    searched.iter().enumerate().filter(|(_, begun)| begun.is_err()).for_each(|(at, _)| scheduler.end(at));
     while left != Some(0)
         && let Some(at) = scheduler.next_task()
     {
@@ -102,13 +111,16 @@ pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Result<Vec<Found>> {
         let near = course.until.is_some_and(|until| task.tuning.reached().is_some_and(|found| found >= until));
         // As long as kernels wait for their first round, the trials are for all of them.
         let most = left.map(|left| left.div_ceil(scheduler.waiting().max(1)));
-        let tried = if near { 0 } else { task.round(most)? };
-        if tried == 0 {
-            scheduler.end(at);
-            continue;
+        match if near { Ok(0) } else { task.round(most) } {
+            Ok(tried) if tried > 0 => {
+                scheduler.note(at, tried, task.latency());
+                left = left.map(|left| left.saturating_sub(tried));
+            }
+            done => {
+                scheduler.end(at);
+                searched[at] = done.map(drop);
+            }
         }
-        scheduler.note(at, tried, task.latency());
-        left = left.map(|left| left.saturating_sub(tried));
     }
-    tasks.iter_mut().map(Task::end).collect()
+    searched
 }

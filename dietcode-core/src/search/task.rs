@@ -20,12 +20,14 @@ pub struct Task<'a> {
 const ROUNDS_END: f64 = 0.85;
 
 impl Task<'_> {
-    /// The round before the first: the micro-kernel that runs where nothing was tuned, on all instances.
+    /// The round before the first: the micro-kernel that runs where nothing was tuned, on all instances. If
+    /// that fails, there is nothing that the others could be compared with.
     pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
         self.tuning.trials = left;
         let default = Tiled::default_for(self.tuning.lab.def(), self.tuning.lab.target());
         let default = Proposal::of_family(default.into(), &self.tuning.lab)?;
-        self.tuning.try_all(vec![default], ROUNDS_END)
+        self.tuning.try_all(vec![default], ROUNDS_END)?;
+        self.tuning.check_default()
     }
 
     /// Another round, of as many candidates as are left at the most; how many were tried.

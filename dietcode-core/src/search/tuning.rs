@@ -7,7 +7,6 @@ use super::proposal::Proposal;
 use super::{Budget, Candidate, Event, Found, Journal, Phase, Point, Roofline, Status};
 use crate::cost_model::Adaptation;
 use crate::measure::{Failure, Implementation, Lab, Sample, Timing};
-use crate::sketch::Tiled;
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that the rounds of one kernel's search work on.
@@ -176,22 +175,25 @@ impl<'a> Tuning<'a> {
         (self.watch)(Event::Notice(text));
     }
 
+    /// The first candidate is the default, and serves.
+    pub(super) fn check_default(&self) -> Result<()> {
+        if self.candidates.first().is_some_and(|default| !default.failed) {
+            return Ok(());
+        }
+        let name = &self.lab.def().name;
+        let message = match self.budget.is_stopped() {
+            true => format!("the search was stopped before anything of `{name}` was measured"),
+            false => format!("the default micro-kernel of `{name}` does not pass its checks"),
+        };
+        Err(Error::new(ErrorKind::Failed, message))
+    }
+
     /// What was found; the default must be among it.
     pub(super) fn finish(&mut self) -> Result<Found> {
-        let default = Tiled::default_for(self.lab.def(), self.lab.target()).into();
+        self.check_default()?;
         let mut candidates = std::mem::take(&mut self.candidates);
         let (tried, known) = (candidates.len(), self.known);
         candidates.retain(|c| !c.failed);
-        let default = candidates.iter().position(|c| c.micro_kernel == default).ok_or_else(|| {
-            let name = &self.lab.def().name;
-            Error::new(
-                ErrorKind::Failed,
-                match self.budget.is_stopped() {
-                    true => format!("the search was stopped before anything of `{name}` was measured"),
-                    false => format!("the default micro-kernel of `{name}` does not pass its checks"),
-                },
-            )
-        })?;
-        Ok(Found { candidates, default, tried, known })
+        Ok(Found { candidates, default: 0, tried, known })
     }
 }

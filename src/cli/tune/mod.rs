@@ -105,12 +105,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         kernels.push(kernel);
         tasks.push(task);
     }
-    let found = search(&mut tasks, &course)?;
+    let found = search(&mut tasks, &course);
     let seconds = start.elapsed().as_secs_f64();
-    for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(&found) {
-        kernel.conclude(arguments, task, found, seconds, &progress)?;
+    let mut outcomes = Vec::new();
+    for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(found) {
+        outcomes.push(found.and_then(|found| kernel.conclude(arguments, task, &found, seconds, &progress)));
     }
-    Ok(())
+    progress.borrow().finish();
+    all_of(&arguments.configs, outcomes)
+}
+
+/// The error of a config whose search or whose end failed, with its name where there are several; where several failed, all but
+/// the last are told here.
+fn all_of(configs: &[PathBuf], outcomes: Vec<Result<()>>) -> Result<()> {
+    let mut failure: Option<Error> = None;
+    for (config, outcome) in configs.iter().zip(outcomes) {
+        let Err(error) = outcome else { continue };
+        let error = match configs.len() {
+            1 => error,
+            _ => Error::new(error.kind(), format!("{}: {error}", config.display())),
+        };
+        failure.replace(error).iter().for_each(|earlier| tell(&format!("dietcode: {earlier}")));
+    }
+    failure.map_or(Ok(()), Err)
 }
 
 /// What can be told to be wrong before anything is read.
