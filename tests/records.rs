@@ -248,5 +248,6 @@ fn what_cannot_be_simulated_is_told() {
     told(&two, &[], "on 2 targets, expected one, by --target");
     // Their loop `nowhere` is in no space.
     told(&traces(), &["--strategies", "evolution"], "none of the space as it is now");
+    told(&traces(), &["--strategies", "random", "--model", "random"], "expected a strategy that a model guides");
     told(&traces(), &["--strategies", "best"], "possible values: random, evolution, nearest");
 }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode::core::config::{Config, WklInst};
+use dietcode::core::config::{Config, Model, WklInst};
+use dietcode::core::cost_model::{Analytic, CostModel, Random};
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{Instance, Lab, Limits};
 use dietcode::core::search::Point;
+use dietcode::core::sketch::Hardware;
 use dietcode::core::syntax::KernelDef;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -64,6 +66,14 @@ pub(crate) fn resolve_threads(asked: &[usize], cores: i64) -> Vec<usize> {
         }
     }
     threads
+}
+
+/// What guides an evolution on a target; random numbers start at `seed`.
+pub(crate) fn cost_model(model: Model, hardware: Hardware, seed: u64) -> Box<dyn CostModel> {
+    match model {
+        Model::Analytic => Box::new(Analytic { hardware }),
+        Model::Random => Box::new(Random { seed }),
+    }
 }
 
 /// Which BLAS to compare with.

@@ -70,6 +70,13 @@ impl Place {
         self.0.path().join(name)
     }
 
+    /// Replaces a part of a file.
+    pub(crate) fn set(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(self.path(name), text.replacen(from, to, 1)).unwrap();
+    }
+
     /// `dietcode tune` with what every test wants, and more.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));

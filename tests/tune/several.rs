@@ -53,6 +53,14 @@ fn what_is_meant_for_one_config_is_refused_for_two() {
 }
 
 #[test]
+fn a_model_without_an_evolution_is_refused() {
+    let output = Place::new().command(&["dense.json", "--model", "random"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let why = "--model: expected the strategy evolution, found enumerate, which no model guides";
+    assert!(said(&output).contains(why), "{}", said(&output));
+}
+
+#[test]
 fn an_instance_that_the_config_does_not_have_is_refused() {
     let output = Place::new().command(&["dense.json", "--wkl", "T=2", "--output", "two.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

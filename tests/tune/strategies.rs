@@ -1,5 +1,7 @@
 //! What proposals depend on.
 
+use std::fs;
+
 use super::place::Place;
 
 /// What was tried, in order.
@@ -34,6 +36,26 @@ fn the_whole_space_is_searched_and_the_search_is_continued() {
 }
 
 #[test]
+fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
+    let tried = |model: &[&str], named: &str| {
+        let place = Place::new();
+        let arguments = [&["dense.json", "--trials", "4", "--strategy", "evolution"], model].concat();
+        let said = place.tune(&arguments);
+        assert!(said.contains(&format!("guided by the model \"{named}\"")), "{said}");
+        (trials(&place), place)
+    };
+    let (analytic, place) = tried(&[], "analytic");
+    let (random, _) = tried(&["--model", "random"], "random");
+    assert_ne!(analytic, random, "the seed and the space are the same");
+    let said = place.tune(&["dense.json", "--trials", "1", "--strategy", "evolution", "--model", "random", "--resume"]);
+    assert!(said.contains("no run with this config"), "{said}");
+    place.set("dense.json", "\"seed\"", "\"model\": \"random\", \"seed\"");
+    fs::remove_file(place.path("dense.cpu.records.jsonl")).unwrap();
+    place.tune(&["dense.json", "--trials", "4", "--strategy", "evolution"]);
+    assert_eq!(trials(&place), random, "a config and the command line say the same");
+}
+
+#[test]
 fn what_failed_before_is_never_tried_again() {
     let place = Place::new();
     let arguments = ["dense.json", "--trials", "4", "--strategy", "random"];
@@ -47,7 +69,7 @@ fn what_failed_before_is_never_tried_again() {
         format!("{record}\n")
     });
     let damaged: Vec<String> = damaged.collect();
-    std::fs::write(place.path("dense.cpu.records.jsonl"), damaged.concat()).unwrap();
+    fs::write(place.path("dense.cpu.records.jsonl"), damaged.concat()).unwrap();
     place.tune(&[&arguments[..], &["--seed", "7"]].concat());
     let later = place.records().split_off(damaged.len());
     assert!(later.iter().all(|record| record["name"] != failed), "{failed}");

@@ -1,53 +1,7 @@
-//! `search.evolution`, `search.scheduler`, `search.strategy`: how candidates are chosen.
-
-use std::fmt::{self, Display, Formatter};
-use std::str::FromStr;
+//! `search.evolution` and `search.scheduler`: how candidates are chosen.
 
 use super::reader::Node;
 use crate::Result;
-
-/// Where candidates come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
-    /// Evolution of the whole space, guided by a cost model.
-    #[default]
-    Evolution,
-    /// Random draws of the whole space.
-    Random,
-    /// What the config's generators list.
-    Enumerate,
-}
-
-impl Strategy {
-    /// All of them.
-    pub const ALL: [Strategy; 3] = [Strategy::Evolution, Strategy::Random, Strategy::Enumerate];
-
-    /// Its name in configs and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Strategy::Evolution => "evolution",
-            Strategy::Random => "random",
-            Strategy::Enumerate => "enumerate",
-        }
-    }
-}
-
-impl Display for Strategy {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Strategy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Strategy, String> {
-        let found = Strategy::ALL.into_iter().find(|strategy| strategy.name() == text);
-        found.ok_or_else(|| format!("found `{text}`, expected {EXPECTED}"))
-    }
-}
-
-const EXPECTED: &str = "evolution, random or enumerate";
 
 /// How an evolution goes; the defaults are those of TVM's MetaSchedule (`EvolutionarySearch`).
 #[derive(Clone, Debug, PartialEq)]
@@ -148,12 +102,6 @@ impl Scheduling {
         }
         Ok(read)
     }
-}
-
-pub(super) fn read_strategy(node: &Node<'_>) -> Result<Strategy> {
-    let quoted = Strategy::ALL.map(|strategy| format!("\"{strategy}\"")).join(", ");
-    let expected = format!("one of {quoted}");
-    node.string(&expected)?.parse().map_err(|_| node.expected(&expected))
 }
 
 fn share(node: &Node<'_>) -> Result<f64> {

@@ -2,6 +2,7 @@
 //!
 //! `configs/schema.json` describes them for editors; this reader is what decides.
 mod blocked;
+mod choices;
 mod cpu;
 mod cuda;
 mod evolution;
@@ -25,9 +26,10 @@ use std::path::{Path, PathBuf};
 use dietcode_syntax::Affine;
 
 pub use blocked::BlockedGenerator;
+pub use choices::{Model, Strategy};
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
-pub use evolution::{Evolution, Scheduling, Strategy};
+pub use evolution::{Evolution, Scheduling};
 pub use expansion::{Expansion, Removed};
 pub use family::{
     FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator, Refused,

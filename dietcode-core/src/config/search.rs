@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::evolution::{Evolution, Scheduling, Strategy, read_strategy};
+use super::choices::{Model, Strategy};
+use super::evolution::{Evolution, Scheduling};
 use super::reader::{MAX_INTEGER, Node};
 use super::rules::BlockRule;
 use crate::Result;
@@ -25,6 +26,8 @@ pub struct Search {
     pub tolerance: f64,
     /// Where candidates come from.
     pub strategy: Strategy,
+    /// What guides an evolution.
+    pub model: Model,
     /// How an evolution goes.
     pub evolution: Evolution,
     /// How rounds are shared out among the kernels of a run.
@@ -34,7 +37,7 @@ pub struct Search {
 }
 
 const KEYS: &[&str] =
-    &["seconds", "trials", "seed", "threads", "tolerance", "strategy", "evolution", "scheduler", "rules"];
+    &["seconds", "trials", "seed", "threads", "tolerance", "strategy", "model", "evolution", "scheduler", "rules"];
 
 impl Default for Search {
     fn default() -> Search {
@@ -45,6 +48,7 @@ impl Default for Search {
             threads: vec![1, 0],
             tolerance: 0.02,
             strategy: Strategy::default(),
+            model: Model::default(),
             evolution: Evolution::default(),
             scheduler: Scheduling::default(),
             rules: BTreeMap::new(),
@@ -74,7 +78,10 @@ impl Search {
             search.tolerance = tolerance.number("a number from 0 to less than 1", |t| (0.0..1.0).contains(&t))?;
         }
         if let Some(strategy) = object.get("strategy") {
-            search.strategy = read_strategy(&strategy)?;
+            search.strategy = Strategy::read(&strategy)?;
+        }
+        if let Some(model) = object.get("model") {
+            search.model = Model::read(&model)?;
         }
         if let Some(evolution) = object.get("evolution") {
             search.evolution = Evolution::read(&evolution)?;

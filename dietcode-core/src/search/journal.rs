@@ -4,6 +4,7 @@
 //! run that was ended is continued by beginning it again: what it asks to be measured and is on record, is not measured.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Candidate;
@@ -37,6 +38,13 @@ pub struct Identity {
     pub seed: u64,
     /// A hash of what it chooses from and of how, sixteen hexadecimal digits.
     pub space_hash: String,
+}
+
+impl Identity {
+    /// The hash of what a run chooses from and of how, as it prints for programmers.
+    pub fn hash(chosen: &impl Debug) -> String {
+        blake3::hash(format!("{chosen:?}").as_bytes()).to_hex()[..16].to_owned()
+    }
 }
 
 impl Journal {

@@ -44,6 +44,10 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:26:17: key `search.strategy`: found the string \"greedy\", expected one of \"evolution\", \"random\", \"enumerate\""
     );
     assert_eq!(
+        error("\"model\": \"random\"", "\"model\": \"greedy\""),
+        "c.json:28:14: key `search.model`: found the string \"greedy\", expected one of \"analytic\", \"random\""
+    );
+    assert_eq!(
         error("\"population\": 256", "\"population\": 0"),
         "c.json:26:56: key `search.evolution.population`: found 0, expected a whole number from 1 to 65536"
     );
@@ -73,7 +77,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
 fn keys() {
     assert_eq!(
         error("\"seconds\"", "\"second\""),
-        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, evolution, scheduler, rules; did you mean `seconds`?"
+        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, rules; did you mean `seconds`?"
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),

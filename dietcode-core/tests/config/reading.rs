@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::config::{Config, Evolution, Scheduling, Search, Strategy, WklInst};
+use dietcode_core::config::{Config, Evolution, Model, Scheduling, Search, Strategy, WklInst};
 
 use crate::{FULL, SMALL};
 
@@ -31,6 +31,7 @@ fn all_keys() {
         threads: vec![1, 2, 0],
         tolerance: 0.0,
         strategy: Strategy::Random,
+        model: Model::Random,
         evolution: Evolution { population: 256, mutation: 0.5, ..Evolution::default() },
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
         rules: config.search.rules.clone(),

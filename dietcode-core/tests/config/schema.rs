@@ -111,6 +111,7 @@ fn bad_configs() {
         ("\"by_hand\"", "\"by hand\""),
         ("\"dense\": \"by_hand\"", "\"a b\": \"by_hand\""),
         ("\"random\"", "\"greedy\""),
+        ("\"model\": \"random\"", "\"model\": \"evolution\""),
         ("\"population\": 256", "\"population\": 0"),
         ("\"population\": 256", "\"populations\": 1"),
         ("\"mutation\": 0.5", "\"mutation\": 1.5"),

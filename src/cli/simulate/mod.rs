@@ -5,20 +5,20 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use dietcode::Result;
-use dietcode::core::cost_model::Analytic;
+use dietcode::core::config::Model;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
 };
 use dietcode::core::sketch::rules::CustomRules;
 use dietcode::core::sketch::{Hardware, Space};
 use dietcode::core::target::CpuTarget;
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::plot::{self, Axis, Chart};
 use super::print;
 use super::report::{check_writable, write_json};
-use super::setup::Setup;
+use super::setup::{Setup, cost_model};
 
 /// Compares search strategies on recorded measurements, without measuring.
 ///
@@ -46,6 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "random,evolution",
         value_parser = ["random", "evolution", "nearest"])]
     strategies: Vec<String>,
+    /// What guides them: analytic or random, of which each run has numbers of its own. Default: the config's `search.model`, or
+    /// analytic.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<Model>,
     /// How often each is run, from seeds 0, 1, and so on.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
@@ -93,18 +97,25 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
         Ok(Simulated::of(name, (0..arguments.seeds).map(curve).collect::<Result<Vec<Curve>>>()?))
     };
     if arguments.strategies.iter().all(|name| name == "random") {
+        if arguments.model.is_some() {
+            return Err(Error::input("--model: expected a strategy that a model guides, found random alone"));
+        }
         return Ok(vec![run("random", &|seed| Box::new(Random::new(seed)))?]);
     }
     let hardware = Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let space = Space::generate(&setup.def, hardware.clone(), &shapes, &custom)?;
-    let model = Analytic { hardware };
-    let guide = Guide::of(pool, &space, &model, settings)?;
+    let model = arguments.model.unwrap_or(setup.config.search.model);
+    // Only random numbers depend on the seed.
+    let count = if model == Model::Random { arguments.seeds } else { 1 };
+    let models: Vec<_> = (0..count).map(|seed| cost_model(model, hardware.clone(), seed)).collect();
+    let guides = models.iter().map(|model| Guide::of(pool, &space, &**model, settings)).collect::<Result<Vec<_>>>()?;
+    let guide = |seed: u64| &guides[(seed % count) as usize];
     let strategies = arguments.strategies.iter().map(|name| match &**name {
         "random" => run(name, &|seed| Box::new(Random::new(seed))),
-        "evolution" => run(name, &|seed| Box::new(Evolved::new(&guide, seed))),
-        _ => run(name, &|seed| Box::new(Proposed::new(&guide, seed))),
+        "evolution" => run(name, &|seed| Box::new(Evolved::new(guide(seed), seed))),
+        _ => run(name, &|seed| Box::new(Proposed::new(guide(seed), seed))),
     });
     strategies.collect()
 }

@@ -1,10 +1,8 @@
 //! One kernel of a run: from its config to a task of the search, and from what was found to its tuned file.
 
 use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dietcode::core::config::{Config, Strategy};
-use dietcode::core::cost_model::Analytic;
+use dietcode::core::config::{Config, Search, Strategy};
 use dietcode::core::dispatch::{CPU, Searched, conclude};
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
@@ -18,7 +16,7 @@ use super::show::show;
 use crate::cli::print;
 use crate::cli::progress::Progress;
 use crate::cli::report::Effort;
-use crate::cli::setup::{Setup, resolve_threads, wkl_text};
+use crate::cli::setup::{Setup, cost_model, resolve_threads, wkl_text};
 
 /// A kernel whose search is a [`Task`].
 pub(super) struct Kernel<'a> {
@@ -41,21 +39,19 @@ impl<'a> Kernel<'a> {
     ) -> Result<(Kernel<'a>, Task<'a>)> {
         let mut lab = setup.lab(arguments.seed)?;
         let points = points(arguments, &setup)?;
-        let threads = threads(arguments, &setup, &lab);
+        let threads = threads(&setup, &lab);
         let database = open_database(arguments, &setup, progress)?;
         let baselines = baselines(arguments, &mut lab, progress)?;
         let rivals = rivals(&mut lab, &baselines, &points, threads[0])?;
         progress.borrow_mut().expect_kernel(&setup.def.name, &points, &rivals);
-        let settings = &setup.config.search;
-        let seed = arguments.seed.unwrap_or(settings.seed);
-        let strategy = arguments.strategy.unwrap_or(settings.strategy);
-        let proposer = proposer(arguments, &setup, strategy, &lab, &points, &progress.borrow())?;
+        let proposer = proposer(&setup, &lab, &points, &progress.borrow())?;
         let roofline = arguments.until.map(|_| Roofline::measure(&mut lab, &points, &threads)).transpose()?;
-        let identity = Identity { seed, space_hash: space_hash(&setup.config, strategy, &points, &threads) };
+        let identity =
+            Identity { seed: setup.config.search.seed, space_hash: space_hash(&setup.config, &points, &threads) };
         let journal = journal(arguments, database, &lab, identity, &progress.borrow());
         let mut tuning = Tuning::new(lab, points, threads, budget, journal, watch);
         tuning.roofline = roofline;
-        let task = Task { tuning, proposer, per_round: settings.evolution.per_round };
+        let task = Task { tuning, proposer, per_round: setup.config.search.evolution.per_round };
         Ok((Kernel { setup, baselines, budget }, task))
     }
 
@@ -98,9 +94,8 @@ pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>>
     arguments.wkl.iter().map(chosen).collect()
 }
 
-fn threads(arguments: &Arguments, setup: &Setup, lab: &Lab) -> Vec<usize> {
-    let of_config = || setup.config.search.threads.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
-    let asked = if arguments.threads.is_empty() { of_config() } else { arguments.threads.clone() };
+fn threads(setup: &Setup, lab: &Lab) -> Vec<usize> {
+    let asked: Vec<usize> = setup.config.search.threads.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
     resolve_threads(&asked, lab.target().cores)
 }
 
@@ -134,20 +129,11 @@ fn rivals(lab: &mut Lab, baselines: &Baselines, points: &[Point], threads: usize
     Ok(rivals)
 }
 
-fn proposer(
-    arguments: &Arguments,
-    setup: &Setup,
-    strategy: Strategy,
-    lab: &Lab,
-    points: &[Point],
-    progress: &Progress,
-) -> Result<Box<dyn Propose>> {
+fn proposer(setup: &Setup, lab: &Lab, points: &[Point], progress: &Progress) -> Result<Box<dyn Propose>> {
     let (target, settings) = (lab.target(), &setup.config.search);
-    let seed = arguments.seed.unwrap_or(settings.seed);
     progress.say(&format!("{}, {} cores, -march={}, {}", target.model, target.cores, target.march, target.compiler));
-    if strategy == Strategy::Enumerate {
-        let trials = arguments.trials.or(settings.trials);
-        let listed = search::Space::of(&setup.config.cpu, &setup.def, target, trials, seed);
+    if settings.strategy == Strategy::Enumerate {
+        let listed = search::Space::of(&setup.config.cpu, &setup.def, target, settings.trials, settings.seed);
         describe(&listed, progress);
         return Ok(enumerated(&listed));
     }
@@ -155,11 +141,15 @@ fn proposer(
     let hardware = Hardware::Cpu(target.clone());
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let space = Space::generate(&setup.def, hardware.clone(), &instances, &custom)?;
-    progress.say(&format!("{strategy} of {} sketches", space.sketches.len()));
-    Ok(match strategy {
-        Strategy::Random => drawn(space, settings.evolution.clone(), seed),
-        _ => evolved(space, Box::new(Analytic { hardware }), settings.evolution.clone(), seed),
-    })
+    let from = format!("{} of {} sketches", settings.strategy, space.sketches.len());
+    let evolution = settings.evolution.clone();
+    if settings.strategy == Strategy::Random {
+        progress.say(&from);
+        return Ok(drawn(space, evolution, settings.seed));
+    }
+    let model = cost_model(settings.model, hardware, settings.seed);
+    progress.say(&format!("{from}, guided by the model \"{}\"", model.name()));
+    Ok(evolved(space, model, evolution, settings.seed))
 }
 
 fn describe(space: &search::Space, progress: &Progress) {
@@ -170,11 +160,10 @@ fn describe(space: &search::Space, progress: &Progress) {
 }
 
 /// Runs on the same instances and numbers of threads, that choose in the same way from the same, have one.
-fn space_hash(config: &Config, strategy: Strategy, points: &[Point], threads: &[usize]) -> String {
-    let mut hasher = DefaultHasher::new();
-    (config.space_hash(), strategy.name(), threads).hash(&mut hasher);
-    points.iter().for_each(|point| (&point.instance.shape, point.weight.to_bits()).hash(&mut hasher));
-    format!("{:016x}", hasher.finish())
+fn space_hash(config: &Config, points: &[Point], threads: &[usize]) -> String {
+    let Search { strategy, model, evolution, .. } = &config.search;
+    let instances: Vec<(&[i64], f64)> = points.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
+    Identity::hash(&(config.space_hash(), strategy, model, evolution, threads, instances))
 }
 
 fn journal(arguments: &Arguments, database: Database, lab: &Lab, identity: Identity, progress: &Progress) -> Journal {

@@ -3,11 +3,11 @@ mod kernel;
 mod show;
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use dietcode::core::config::Strategy;
+use dietcode::core::config::{Model, Strategy};
 use dietcode::core::search::{Budget, Course, Event, Task, search};
 use dietcode::{Error, ErrorKind, Result};
 
@@ -55,13 +55,17 @@ pub(crate) struct Arguments {
     /// (what the config's generators list). Default: the config's `search.strategy`, or evolution.
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
+    /// What guides an evolution: analytic (what the machine allows) or random (random numbers, to compare with). Default: the
+    /// config's `search.model`, or analytic.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<Model>,
     /// Where random choices start: the proposals, the inputs. Default: the config's `search.seed`, and inputs that are new each
     /// time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// A number of threads to measure at, 0 for all cores; may be given more than once. Default: the config's.
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_count)]
-    threads: Vec<usize>,
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_number)]
+    threads: Vec<i64>,
     /// Tune for this instance of the config only, such as T=5 or B=2,T=5, with --output; may be given more than once.
     #[arg(long, value_name = "VARS")]
     wkl: Vec<String>,
@@ -90,10 +94,9 @@ const UNLIMITED: f64 = 30.0 * 86_400.0;
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     check(arguments)?;
-    let setups = arguments.configs.iter().map(|path| Setup::read(path)).collect::<Result<Vec<_>>>()?;
-    setups.iter().try_for_each(|setup| kernel::points(arguments, setup).map(drop))?;
+    let setups = arguments.configs.iter().map(|path| setup(arguments, path)).collect::<Result<Vec<_>>>()?;
     stop_on_interrupt()?;
-    let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments, &setups));
+    let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments.until, &setups));
     let start = Instant::now();
     let budget = Budget::start(seconds, &STOP);
     let progress = RefCell::new(Progress::new(seconds));
@@ -113,6 +116,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     progress.borrow().finish();
     all_of(&arguments.configs, outcomes)
+}
+
+/// A config as it stands, but for what the command line says.
+fn setup(arguments: &Arguments, config: &Path) -> Result<Setup> {
+    let mut setup = Setup::read(config)?;
+    let search = &mut setup.config.search;
+    search.trials = arguments.trials.or(search.trials);
+    search.seed = arguments.seed.unwrap_or(search.seed);
+    search.strategy = arguments.strategy.unwrap_or(search.strategy);
+    search.model = arguments.model.unwrap_or(search.model);
+    if !arguments.threads.is_empty() {
+        search.threads.clone_from(&arguments.threads);
+    }
+    if arguments.model.is_some() && search.strategy != Strategy::Evolution {
+        let message = format!("--model: expected the strategy evolution, found {}", search.strategy);
+        return Err(Error::input(format!("{message}, which no model guides")));
+    }
+    kernel::points(arguments, &setup)?;
+    Ok(setup)
 }
 
 /// The error of a config whose search or whose end failed, with its name where there are several; where several failed, all but
@@ -151,15 +173,14 @@ fn check(arguments: &Arguments) -> Result<()> {
 }
 
 /// Of several configs, the first says how they share; each adds the trials that it would have alone.
-fn course(arguments: &Arguments, setups: &[Setup]) -> Course {
-    let of_config = |setup: &Setup| arguments.trials.or(setup.config.search.trials);
-    let trials: Option<u64> = setups.iter().map(of_config).sum();
+fn course(until: Option<f64>, setups: &[Setup]) -> Course {
+    let trials: Option<u64> = setups.iter().map(|setup| setup.config.search.trials).sum();
     let settings = &setups[0].config.search;
     Course {
         trials: trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
-        until: arguments.until,
+        until,
         scheduling: settings.scheduler.clone(),
-        seed: arguments.seed.unwrap_or(settings.seed),
+        seed: settings.seed,
     }
 }
 
@@ -187,6 +208,11 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
 pub(super) fn thread_count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|n| *n <= dietcode::runtime::MAX_THREADS);
     count.ok_or_else(|| format!("expected a number from 0 (all cores) to {}", dietcode::runtime::MAX_THREADS))
+}
+
+/// The same, as a config has it.
+fn thread_number(text: &str) -> Result<i64, String> {
+    thread_count(text).map(|count| i64::try_from(count).unwrap_or(0))
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -1,0 +1,74 @@
+//! Settings that are one of a few names, the same in configs and on the command line.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use super::reader::Node;
+use crate::Result;
+
+/// An enumeration whose variants have names.
+macro_rules! choice {
+    ($(#[$doc:meta])* $choice:ident { $($(#[$of:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $choice {
+            $($(#[$of])* $variant,)+
+        }
+
+        impl $choice {
+            /// All of them.
+            pub const ALL: &[$choice] = &[$($choice::$variant),+];
+
+            /// Its name in configs and on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($choice::$variant => $name,)+
+                }
+            }
+
+            pub(super) fn read(node: &Node<'_>) -> Result<$choice> {
+                let expected = format!("one of {}", [$(concat!("\"", $name, "\"")),+].join(", "));
+                node.string(&expected)?.parse().map_err(|_| node.expected(&expected))
+            }
+        }
+
+        impl Display for $choice {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $choice {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<$choice, String> {
+                let found = $choice::ALL.iter().copied().find(|choice| choice.name() == text);
+                found.ok_or_else(|| format!("found `{text}`, expected one of {}", [$($name),+].join(", ")))
+            }
+        }
+    };
+}
+
+choice! {
+    /// Where candidates come from.
+    Strategy {
+        /// Evolution of the whole space, guided by a cost model.
+        #[default]
+        Evolution = "evolution",
+        /// Random draws of the whole space.
+        Random = "random",
+        /// What the config's generators list.
+        Enumerate = "enumerate",
+    }
+}
+
+choice! {
+    /// What guides an evolution.
+    Model {
+        /// What the machine allows, by its data sheet and its caches.
+        #[default]
+        Analytic = "analytic",
+        /// Random numbers: what a search is worth that knows nothing of the machine.
+        Random = "random",
+    }
+}
