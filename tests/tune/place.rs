@@ -98,12 +98,21 @@ impl Place {
 
     /// The lines of the records, the last one only if it is whole.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.path("dense.cpu.records.jsonl")).unwrap_or_default();
-        text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
+        self.lines_of("dense")
     }
 
     pub(crate) fn records(&self) -> Vec<Value> {
-        self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.records_of("dense")
+    }
+
+    /// The records of a config.
+    pub(crate) fn records_of(&self, config: &str) -> Vec<Value> {
+        self.lines_of(config).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn lines_of(&self, config: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.path(&format!("{config}.cpu.records.jsonl"))).unwrap_or_default();
+        text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
     }
 }
 

@@ -14,6 +14,20 @@ fn each_config_has_its_tuned_file() {
     }
 }
 
+#[test]
+fn whose_latency_counts_more_gets_the_trials_that_are_left() {
+    let place = Place::new();
+    fs::copy(place.path("dense.json"), place.path("other.json")).unwrap();
+    for config in ["dense.json", "other.json"] {
+        place.set(config, "\"enumerate\"", "\"random\", \"scheduler\": { \"epsilon\": 0 }");
+    }
+    place.set("other.json", "\"seed\"", "\"weight\": 1e6, \"seed\"");
+    place.tune(&["dense.json", "other.json", "--trials", "6"]);
+    let tried = |name: &str| place.records_of(name).iter().map(|record| record["trial"].as_u64().unwrap()).max();
+    // The default and a round of three for each; then there are four more.
+    assert_eq!((tried("dense"), tried("other")), (Some(3), Some(7)));
+}
+
 /// A compiler that refuses the candidates of `scale`, and compiles all else.
 const REFUSES_SCALE: &str = r#"#!/bin/sh
 for argument; do

@@ -32,12 +32,25 @@ pub struct Search {
     pub evolution: Evolution,
     /// How rounds are shared out among the kernels of a run.
     pub scheduler: Scheduling,
+    /// How much the kernel's latency counts in a run of several; positive.
+    pub weight: f64,
     /// The user's own rules, by the block that they make the sketches of.
     pub rules: BTreeMap<String, BlockRule>,
 }
 
-const KEYS: &[&str] =
-    &["seconds", "trials", "seed", "threads", "tolerance", "strategy", "model", "evolution", "scheduler", "rules"];
+const KEYS: &[&str] = &[
+    "seconds",
+    "trials",
+    "seed",
+    "threads",
+    "tolerance",
+    "strategy",
+    "model",
+    "evolution",
+    "scheduler",
+    "weight",
+    "rules",
+];
 
 impl Default for Search {
     fn default() -> Search {
@@ -51,6 +64,7 @@ impl Default for Search {
             model: Model::default(),
             evolution: Evolution::default(),
             scheduler: Scheduling::default(),
+            weight: 1.0,
             rules: BTreeMap::new(),
         }
     }
@@ -88,6 +102,9 @@ impl Search {
         }
         if let Some(scheduler) = object.get("scheduler") {
             search.scheduler = Scheduling::read(&scheduler)?;
+        }
+        if let Some(weight) = object.get("weight") {
+            search.weight = weight.number("a number greater than 0", |weight| weight > 0.0)?;
         }
         if let Some(rules) = object.get("rules") {
             search.rules = BlockRule::read_all(&rules)?;

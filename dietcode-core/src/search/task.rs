@@ -12,6 +12,8 @@ pub struct Task<'a> {
     pub tuning: Tuning<'a>,
     /// Where candidates come from.
     pub proposer: Box<dyn Propose>,
+    /// How much its latency counts in a run of several; positive.
+    pub weight: f64,
     /// The most candidates of a round.
     pub per_round: usize,
 }

@@ -48,6 +48,10 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:28:14: key `search.model`: found the string \"greedy\", expected one of \"analytic\", \"random\""
     );
     assert_eq!(
+        error("\"weight\": 2.5", "\"weight\": 0"),
+        "c.json:28:34: key `search.weight`: found 0, expected a number greater than 0"
+    );
+    assert_eq!(
         error("\"population\": 256", "\"population\": 0"),
         "c.json:26:56: key `search.evolution.population`: found 0, expected a whole number from 1 to 65536"
     );
@@ -77,7 +81,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
 fn keys() {
     assert_eq!(
         error("\"seconds\"", "\"second\""),
-        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, rules; did you mean `seconds`?"
+        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, weight, rules; did you mean `seconds`?"
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),

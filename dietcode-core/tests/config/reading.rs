@@ -34,6 +34,7 @@ fn all_keys() {
         model: Model::Random,
         evolution: Evolution { population: 256, mutation: 0.5, ..Evolution::default() },
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
+        weight: 2.5,
         rules: config.search.rules.clone(),
     };
     assert_eq!(config.search, search);

@@ -111,6 +111,8 @@ fn bad_configs() {
         ("\"by_hand\"", "\"by hand\""),
         ("\"dense\": \"by_hand\"", "\"a b\": \"by_hand\""),
         ("\"random\"", "\"greedy\""),
+        ("\"weight\": 2.5", "\"weight\": -1"),
+        ("\"weight\": 2.5", "\"weight\": \"2\""),
         ("\"model\": \"random\"", "\"model\": \"evolution\""),
         ("\"population\": 256", "\"population\": 0"),
         ("\"population\": 256", "\"populations\": 1"),

@@ -51,7 +51,8 @@ impl<'a> Kernel<'a> {
         let journal = journal(arguments, database, &lab, identity, &progress.borrow());
         let mut tuning = Tuning::new(lab, points, threads, budget, journal, watch);
         tuning.roofline = roofline;
-        let task = Task { tuning, proposer, per_round: setup.config.search.evolution.per_round };
+        let settings = &setup.config.search;
+        let task = Task { tuning, proposer, weight: settings.weight, per_round: settings.evolution.per_round };
         Ok((Kernel { setup, baselines, budget }, task))
     }
 

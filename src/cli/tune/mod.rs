@@ -25,7 +25,8 @@ use super::tell;
 /// beside the nest as it stands, the crate matrixmultiply, and this system's BLAS. Ctrl-C finishes what is being measured
 /// and keeps the best so far.
 ///
-/// Several configs share the trials and the time: whose kernels gain most gets most.
+/// Several configs share the trials and the time: whose kernels gain most gets most, by their
+/// `search.weight`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
