@@ -3,6 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dietcode::core::search::Database;
 
 use serde_json::{Value, json};
 
@@ -168,6 +172,36 @@ fn files_are_merged_and_pruned() {
     assert_eq!(lines("a.jsonl"), 3);
     place.refuse(2, &["prune", "missing.jsonl"]);
     assert!(!place.path("missing.jsonl").exists());
+}
+
+/// A search that appends is this process; another one merges and prunes.
+#[test]
+fn nothing_is_lost_of_a_file_that_is_merged_and_pruned_while_a_search_appends_to_it() {
+    const RECORDS: usize = 400;
+    let place = Place::new();
+    let record = |n: usize| measured(&format!("a{n}"), 64, n as u64, n as f64 + 1.0);
+    place.write("all.jsonl", &(0..RECORDS).map(record).collect::<Vec<_>>());
+    place.write("other.jsonl", &[measured("other", 64, 0, 1.0)]);
+    place.write("live.jsonl", &[]);
+    let source = Database::open(&place.path("all.jsonl")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut live = Database::open(&place.path("live.jsonl")).unwrap();
+            source.records.iter().for_each(|record| {
+                live.append(record).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            });
+            done.store(true, Ordering::Relaxed);
+        });
+        while !done.load(Ordering::Relaxed) {
+            place.print(&["merge", "other.jsonl", "-o", "live.jsonl"]);
+            place.print(&["prune", "live.jsonl", "--best", "1000"]);
+        }
+    });
+    let live = Database::open(&place.path("live.jsonl")).unwrap();
+    assert_eq!((live.records.len(), live.notices.len()), (RECORDS + 1, 0));
+    assert!(source.records.iter().all(|record| live.records.contains(record)));
 }
 
 const OPS: &str = "

@@ -56,7 +56,8 @@ enum Command {
         /// Files of records.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// The file, which is written whole or not at all, and may be one of the others.
+        /// The file, which is written whole or not at all, and may be one of the others. Records that it has stay, also those that
+        /// a search appends meanwhile.
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
     },
@@ -65,7 +66,7 @@ enum Command {
     /// What is left serves a new search: it begins with the best, and never tries again what failed. A run whose records were
     /// pruned cannot be resumed without measuring again.
     Prune {
-        /// A file of records, which is replaced whole or not at all.
+        /// A file of records, which is replaced whole or not at all; a search may append to it meanwhile.
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// How many micro-kernels to keep of each instance on a target at a number of threads.
@@ -113,18 +114,12 @@ fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
 }
 
 fn merge(files: &[PathBuf], output: &std::path::Path) -> Result<()> {
-    let united = unite(files)?;
+    let united = unite(files, output)?;
     united.notices.iter().for_each(|notice| tell(notice));
-    if united.is_empty() && !united.notices.is_empty() {
-        return Err(Error::input(
-            "found no records, expected tuning records, one JSON object a line, as `dietcode tune` writes them",
-        ));
-    }
-    united.save(output)?;
     print(&format!(
         "Written: {}, {}; {} were there more than once\n",
         output.display(),
-        table::counted(united.len(), "record"),
+        table::counted(united.records, "record"),
         united.duplicates
     ))
 }

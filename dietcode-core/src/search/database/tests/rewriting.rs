@@ -16,9 +16,8 @@ fn a_union_has_each_record_once_by_time() {
     // The same record may be written differently.
     let spaced = String::from_utf8(lines(&[at(3, "late")])).unwrap().replace(",\"", ", \"");
     std::fs::write(&b, [spaced.as_bytes(), &lines(&[at(2, "middle")]), b"noise\n{\"torn"].concat()).unwrap();
-    let united = unite(&[a, b]).unwrap();
-    assert_eq!((united.len(), united.duplicates, united.notices.len()), (3, 2, 2));
-    united.save(&out).unwrap();
+    let united = unite(&[a.clone(), b.clone()], &out).unwrap();
+    assert_eq!((united.records, united.duplicates, united.notices.len()), (3, 2, 2));
     let mut found = Vec::new();
     scan(&out, |record, _| {
         found.push(record.name);
@@ -26,6 +25,22 @@ fn a_union_has_each_record_once_by_time() {
     })
     .unwrap();
     assert_eq!(found, ["early", "middle", "late"]);
+    std::fs::write(&a, lines(&[at(4, "latest")])).unwrap();
+    let more = unite(&[a], &out).unwrap();
+    assert_eq!((more.records, more.duplicates), (4, 0), "what the file has stays");
+}
+
+#[test]
+fn a_union_of_no_records_leaves_things_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let [noise, out, missing] = ["noise", "out", "missing"].map(|name| folder.path().join(name));
+    std::fs::write(&noise, "noise\n").unwrap();
+    for from in [&noise, &missing] {
+        assert_eq!(unite(std::slice::from_ref(from), &out).unwrap_err().kind(), crate::ErrorKind::Input);
+        assert!(!out.exists());
+    }
+    unite(std::slice::from_ref(&noise), &noise).unwrap_err();
+    assert_eq!(std::fs::read(&noise).unwrap(), b"noise\n");
 }
 
 #[test]

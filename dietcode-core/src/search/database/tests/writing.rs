@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use super::super::{Database, prune};
+use super::super::{Database, prune, unite};
 use super::*;
 use crate::ErrorKind;
 use crate::sketch::{Blocked, MicroKernel};
@@ -118,6 +118,7 @@ fn several_writers_and_one_who_rewrites_lose_nothing() {
         }
         for _ in 0..20 {
             prune(&path, usize::MAX).unwrap();
+            unite(&[], &path).unwrap();
         }
     });
     let again = Database::open(&path).unwrap();
