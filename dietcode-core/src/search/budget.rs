@@ -28,18 +28,8 @@ impl<'a> Budget<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Why it is over, for people.
-    pub fn why_over(&self) -> &'static str {
-        if self.is_stopped() { "the search was stopped" } else { "the time was up" }
-    }
-
     /// What ends it early.
     pub fn stop(&self) -> &'a AtomicBool {
         self.stop
-    }
-
-    /// Time left.
-    pub fn left(&self) -> Duration {
-        self.whole.saturating_sub(self.start.elapsed())
     }
 }

@@ -93,10 +93,10 @@ impl Journal {
         self.begun.contains(name)
     }
 
-    /// What the run saw of a micro-kernel at a shape and a number of threads, or of compiling it, if that is on record and
-    /// was not told yet.
-    pub(super) fn recall(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
-        self.replay.take(name, shape, threads)
+    /// What the run saw of micro-kernels when it measured them against each other at a shape and a number of threads, or of
+    /// compiling one, if that is on record and was not told yet.
+    pub(super) fn recall(&mut self, names: &[&str], shape: Option<&Shape>, threads: usize) -> Option<Vec<Outcome>> {
+        self.replay.take(names, shape, threads)
     }
 
     /// Writes down what came of a candidate.
@@ -118,9 +118,9 @@ impl Journal {
         })
     }
 
-    /// The micro-kernels that were measured before the run began and never failed, the best first, with their structures.
-    pub(super) fn ranked(&self) -> Vec<(&MicroKernel, Option<Structure>)> {
-        ranked(self.before()).into_iter().map(|r| (r.schedule, r.structure)).collect()
+    /// The micro-kernels that were measured before the run began and never failed, the best first.
+    pub(super) fn ranked(&self) -> Vec<&MicroKernel> {
+        ranked(self.before()).into_iter().map(|ranked| ranked.schedule).collect()
     }
 
     /// Who failed before the run began, by names and by structures: whatever the shape was, nobody tries them again.

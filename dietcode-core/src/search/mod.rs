@@ -38,8 +38,8 @@ pub use candidate::Candidate;
 #[cfg(feature = "cuda")]
 pub use cuda::{BATCH_SECONDS, CudaCandidate, CudaTuning};
 pub use database::{
-    Database, FORMAT, Filter, Known, Outcome, Pruned, Ranked, Record, Replay, Scanned, Shape, Structure, Target,
-    TargetFilter, United, Workload, new_run, prune, scan, unite,
+    Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
+    Workload, prune, scan, unite,
 };
 pub use event::{Event, Phase, Status};
 pub use evolution::Objective;

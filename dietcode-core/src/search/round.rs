@@ -63,8 +63,8 @@ impl Tuning<'_> {
     /// Gives a candidate its code, or notes why there is none.
     fn equip(&mut self, at: usize, number: usize, ahead: &mut Ahead) -> Result<()> {
         let name = self.candidates[at].micro_kernel.name();
-        if let Some(outcome @ Outcome::Failed(_)) = self.journal.recall(&name, None, 0) {
-            self.note(at, 0, 0, &outcome);
+        if let Some([failed @ Outcome::Failed(_)]) = self.journal.recall(&[&name], None, 0).as_deref() {
+            self.note(at, 0, 0, failed);
             return Ok(());
         }
         if self.journal.has(&name) {

@@ -64,18 +64,15 @@ impl<'a> Tuning<'a> {
     }
 
     /// Measures candidates against each other on an instance (its position) at a number of threads (its position), notes
-    /// and records what came of it. What is on record of the run is only noted.
+    /// and records what came of it. A measurement that is on record of the run is only noted.
     pub(super) fn measure(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {
-        let shape = self.shape(point);
-        let mut open = Vec::new();
-        for at in which {
-            let name = self.candidates[*at].micro_kernel.name();
-            match self.journal.recall(&name, Some(&shape), self.threads[threads]) {
-                Some(outcome) => self.note(*at, threads, point, &outcome),
-                None => open.push(*at),
-            }
+        let names: Vec<String> = which.iter().map(|at| self.candidates[*at].micro_kernel.name()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match self.journal.recall(&names, Some(&self.shape(point)), self.threads[threads]) {
+            Some(outcomes) => which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, point, seen)),
+            None => self.measure_now(which, threads, point, timing)?,
         }
-        if open.is_empty() { Ok(()) } else { self.measure_now(&open, threads, point, timing) }
+        Ok(())
     }
 
     fn measure_now(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {

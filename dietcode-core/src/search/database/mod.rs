@@ -8,7 +8,7 @@
 //! | `scan`        | the records of a file that is only read                             |
 //! | `shared_file` | appending beside other processes                                    |
 //! | `filter`      | which records are asked for                                         |
-//! | `ranking`     | how good micro-kernels are, which are known                         |
+//! | `ranking`     | how good micro-kernels are                                          |
 //! | `replay`      | the answers for a run that is continued                             |
 //! | `union`       | the records of several files, each once                             |
 //! | `prune`       | leaves the best and what failed                                     |
@@ -27,16 +27,16 @@ mod union;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::{self, BufReader};
 use std::path::Path;
 
 pub use filter::{Filter, TargetFilter};
 pub use prune::{Pruned, prune};
 pub(super) use ranking::ranked;
-pub use ranking::{Known, Ranked};
-pub use record::{FORMAT, Outcome, Record, Shape, Structure, Target, Workload, new_run};
-pub use replay::Replay;
+pub(super) use record::new_run;
+pub use record::{FORMAT, Outcome, Record, Shape, Structure, Target, Workload};
+pub(super) use replay::Replay;
 pub use scan::{Scanned, scan};
 pub use union::{United, unite};
 
@@ -106,29 +106,12 @@ impl Database {
         self.records.iter().filter(move |record| filter.matches(record))
     }
 
-    /// Micro-kernels that were measured and never failed, the best first.
-    pub fn ranked(&self, filter: &Filter) -> Vec<Ranked<'_>> {
-        ranking::ranked(self.records.iter().filter(|record| filter.matches(record)))
-    }
-
-    /// What is known of each structure that was measured or has failed.
-    pub fn known(&self, filter: &Filter) -> HashMap<Structure, Known<'_>> {
-        ranking::known(self.records.iter().filter(|record| filter.matches(record)))
-    }
-
     /// The run that was begun last among those that a filter asks for, with a seed and a space: what `--resume` continues.
     pub fn last_run(&self, filter: &Filter, seed: u64, space_hash: &str) -> Option<&str> {
         let mut seen = HashSet::new();
         let of_space = |record: &&Record| record.seed == seed && record.space_hash == space_hash;
         let runs = self.query(filter).filter(of_space).map(|record| &*record.run).filter(|run| !run.is_empty());
         runs.filter(|run| seen.insert(*run)).last()
-    }
-
-    /// The best throughput on record of each micro-kernel for a kernel on a target, relative to the best on the same
-    /// shape and threads.
-    pub fn best(&self, kernel: &str, source_hash: &str, target: &Target) -> BTreeMap<String, f64> {
-        let ranked = self.ranked(&Filter::of(kernel, source_hash, target));
-        ranked.into_iter().map(|ranked| (ranked.name.to_owned(), ranked.share)).collect()
     }
 
     fn read(&mut self) -> io::Result<()> {

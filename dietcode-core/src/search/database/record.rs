@@ -48,7 +48,7 @@ pub struct Record {
     /// Which trial of its run: 0 is the default micro-kernel. All records of a micro-kernel in a run have the same.
     #[serde(default)]
     pub trial: u64,
-    /// The run, as [`new_run`] names it; empty in records of format 1.
+    /// The run; empty in records of format 1.
     #[serde(default)]
     pub run: String,
     /// Where the run's random choices started.
@@ -179,7 +179,7 @@ impl Record {
 }
 
 /// A name for a run that no other run has: the time in microseconds and the process.
-pub fn new_run() -> String {
+pub(in crate::search) fn new_run() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", now.as_micros(), std::process::id())
 }

@@ -4,11 +4,11 @@
 //! measurement gives what it gave before. So a run is continued by starting it anew, and asking here before measuring:
 //!
 //! ```text
-//! measure(name, shape, threads) ── Replay::take ──► on record: that outcome, and nothing is measured or recorded
-//!                                               └─► not on record: the run had come so far, go on measuring
+//! measure(names, shape, threads) ── Replay::take ──► all on record, together: these outcomes, and nothing is measured or recorded
+//!                                                └─► else the run had not come so far, or another way: go on measuring
 //! ```
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use super::record::{Outcome, Record, Shape};
 
@@ -17,36 +17,46 @@ type Asked = (String, Option<Shape>);
 
 /// The outcomes of a run that were not asked for yet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replay {
-    left: HashMap<Asked, VecDeque<Outcome>>,
+pub(in crate::search) struct Replay {
+    /// By their positions among the records of the run.
+    left: HashMap<Asked, BTreeMap<usize, Outcome>>,
 }
 
 impl Replay {
     /// Of the records of one run, in their order.
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Replay {
+    pub(in crate::search) fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Replay {
         let mut replay = Replay::default();
-        for record in records {
+        let answers = |(_, record): &(usize, &Record)| record.figure().is_some() || record.failure().is_some();
+        for (at, record) in records.into_iter().enumerate().filter(answers) {
             let asked = (record.name.clone(), record.workload.shape.clone());
-            replay.left.entry(asked).or_default().push_back(record.outcome.clone());
+            replay.left.entry(asked).or_default().insert(at, record.outcome.clone());
         }
         replay
     }
 
-    /// The outcome on record of a micro-kernel at a shape and a number of threads. What was measured more than once is given
-    /// in that order, each once.
+    /// The outcomes on record of micro-kernels that were measured against each other at a shape and a number of threads: those
+    /// that stand side by side, since figures of different times cannot be compared as closely. What was measured more than
+    /// once is given in that order, each once.
     ///
-    /// A failure says nothing of threads, but is the last that is seen of a micro-kernel: it answers once no figure does. That
-    /// a run was stopped is no answer.
-    pub fn take(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
-        let outcomes = self.left.get_mut(&(name.to_owned(), shape.cloned()))?;
-        let measured = |o: &Outcome| matches!(o, Outcome::Measured { threads: found, .. } if *found == threads);
-        let failed = |o: &Outcome| matches!(o, Outcome::Failed(why) if *why != crate::measure::Failure::Stopped);
-        let at = outcomes.iter().position(measured).or_else(|| outcomes.iter().position(failed))?;
-        outcomes.remove(at)
+    /// A failure says nothing of threads, but is the last that is seen of a micro-kernel. That a run was stopped is no answer.
+    pub(in crate::search) fn take(
+        &mut self,
+        names: &[&str],
+        shape: Option<&Shape>,
+        threads: usize,
+    ) -> Option<Vec<Outcome>> {
+        let asked: Vec<Asked> = names.iter().map(|name| ((*name).to_owned(), shape.cloned())).collect();
+        let is_there =
+            |asked: &Asked, at: usize| self.left.get(asked)?.get(&at).filter(|found| answers(found, threads));
+        let mut starts = self.left.get(asked.first()?)?.keys().copied();
+        let start = starts.find(|start| (*start..).zip(&asked).all(|(at, asked)| is_there(asked, at).is_some()))?;
+        (start..).zip(&asked).map(|(at, asked)| self.left.get_mut(asked)?.remove(&at)).collect()
     }
+}
 
-    /// So many outcomes were not asked for: after a run has taken the same way, none.
-    pub fn left(&self) -> usize {
-        self.left.values().map(VecDeque::len).sum()
+fn answers(outcome: &Outcome, asked: usize) -> bool {
+    match outcome {
+        Outcome::Measured { threads, .. } => *threads == asked,
+        Outcome::Failed(_) => true,
     }
 }

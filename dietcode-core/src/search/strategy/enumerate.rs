@@ -34,7 +34,7 @@ impl Enumerated {
         let (failed, tried) = (tuning.journal.failed().0, tuning.tried());
         self.left.retain(|kernel| !failed.contains(&*kernel.name()) && !tried.contains(&kernel.name()));
         let ranked = tuning.journal.ranked().into_iter().enumerate();
-        let ranks: HashMap<String, usize> = ranked.map(|(rank, (kernel, _))| (kernel.name(), rank)).collect();
+        let ranks: HashMap<String, usize> = ranked.map(|(rank, kernel)| (kernel.name(), rank)).collect();
         // Sorting is stable: what is not on record stays as the seed shuffled it.
         self.left
             .make_contiguous()

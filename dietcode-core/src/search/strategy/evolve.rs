@@ -64,7 +64,7 @@ impl Evolved {
         let most = self.share(self.settings.population);
         let mut seen = HashSet::new();
         let ranked = tuning.journal.ranked();
-        let traces = ranked.into_iter().filter_map(|(micro_kernel, _)| self.applied(micro_kernel));
+        let traces = ranked.into_iter().filter_map(|micro_kernel| self.applied(micro_kernel));
         traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()
     }
 

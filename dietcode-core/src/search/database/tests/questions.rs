@@ -1,6 +1,6 @@
 //! What is asked of a database.
 
-use super::super::{Database, Filter, Replay, TargetFilter, new_run};
+use super::super::{Database, Filter, Replay, TargetFilter, new_run, ranked};
 use super::*;
 
 /// A database in memory and a file that is gone.
@@ -39,22 +39,9 @@ fn the_best_of_an_instance_comes_first_and_what_failed_is_out() {
         measured("d", 64, 1000.0),
         failed("d", timeout()),
     ];
-    let database = database(records);
-    let ranked: Vec<(&str, f64)> = database.ranked(&Filter::default()).iter().map(|r| (r.name, r.share)).collect();
+    let ranked: Vec<(&str, f64)> = ranked(records.iter()).iter().map(|r| (r.name, r.share)).collect();
     // Relative to the best on record, whether or not that failed elsewhere.
     assert_eq!(ranked, [("c", 1.0), ("b", 0.1), ("a", 0.05)]);
-    assert_eq!(database.best("dense", "0", &cpu())["c"], 1.0);
-}
-
-#[test]
-fn structures_are_known_by_figures_and_failures() {
-    let failed = Record { outcome: Outcome::Failed(timeout()), ..traced(4) };
-    let stopped = Record { outcome: Outcome::Failed(Failure::Stopped), ..traced(1) };
-    let database = database(vec![traced(2), traced(2), failed, stopped, measured("family", 64, 1.0)]);
-    let known = database.known(&Filter::default());
-    assert_eq!(known.len(), 2);
-    assert_eq!(known[&[2; 32]].gflops[&(&shape(64), 1)], 2.0);
-    assert_eq!(known[&[4; 32]].failure, Some(&timeout()));
 }
 
 #[test]
@@ -93,16 +80,26 @@ fn a_replay_answers_each_question_once_and_in_order() {
         not_compiled.clone(),
     ];
     let mut replay = Replay::of(&records);
-    let mut take = |name: &str, threads: usize| replay.take(name, Some(&shape(64)), threads);
-    assert_eq!(take("a", 1), Some(records[0].outcome.clone()));
-    assert_eq!(take("a", 1), Some(records[2].outcome.clone()));
-    assert_eq!(take("a", 1), None);
-    assert_eq!(take("a", 2), Some(records[1].outcome.clone()));
-    assert_eq!(take("b", 1), Some(records[3].outcome.clone()));
-    assert_eq!(take("b", 2), Some(Outcome::Failed(timeout())));
-    assert_eq!((take("b", 2), take("c", 1), take("n", 1)), (None, None, None));
-    assert_eq!(replay.take("n", None, 1), Some(not_compiled.outcome));
-    assert_eq!(replay.left(), 1, "that a run was stopped answers nothing");
+    let mut take = |name: &str, threads: usize| replay.take(&[name], Some(&shape(64)), threads);
+    let recorded = |at: usize| Some(vec![records[at].outcome.clone()]);
+    assert_eq!((take("a", 1), take("a", 1), take("a", 1)), (recorded(0), recorded(2), None));
+    assert_eq!(take("a", 2), recorded(1));
+    assert_eq!((take("b", 1), take("b", 2), take("b", 2)), (recorded(3), recorded(4), None));
+    assert_eq!((take("c", 1), take("n", 1)), (None, None), "that a run was stopped answers nothing");
+    assert_eq!(replay.take(&["n"], None, 1), recorded(6));
+}
+
+#[test]
+fn who_was_measured_against_others_is_recalled_with_them_or_not_at_all() {
+    let at = |m: i64, names: &str| names.chars().map(|name| measured(&name.to_string(), m, 1.0)).collect::<Vec<_>>();
+    // Each alone, then all, then, as the run was continued with more time, others; that was ended before `d` was written.
+    let records = [at(64, "abc"), at(32, "a"), at(64, "abc"), at(64, "ac"), at(64, "a")].concat();
+    let mut replay = Replay::of(&records);
+    let mut take = |names: &[&str]| replay.take(names, Some(&shape(64)), 1).map(|outcomes| outcomes.len());
+    assert_eq!((take(&["a"]), take(&["b"]), take(&["c"])), (Some(1), Some(1), Some(1)));
+    assert_eq!(take(&["a", "d"]), None);
+    assert_eq!((take(&["a", "c"]), take(&["a", "c"])), (Some(2), None));
+    assert_eq!((take(&["a", "b", "c"]), take(&["b", "c"])), (Some(3), None));
 }
 
 fn timeout() -> Failure {
