@@ -87,10 +87,15 @@ pub(crate) struct BlasArguments {
 }
 
 impl BlasArguments {
+    /// Whether none was asked for.
+    pub(crate) fn is_declined(&self) -> bool {
+        self.blas.as_ref().is_some_and(|path| path.as_os_str() == "none")
+    }
+
     /// Finds it. One that was named must be there; otherwise there may be none.
     pub(crate) fn find(&self, lab: &mut Lab) -> Result<Option<BlasLibrary>> {
         match &self.blas {
-            Some(path) if path.as_os_str() == "none" => Ok(None),
+            Some(_) if self.is_declined() => Ok(None),
             Some(path) => lab.find_blas([path.clone()])?.map(Some).ok_or_else(|| {
                 let why = "is no library that can be loaded and has cblas_sgemm";
                 Error::new(ErrorKind::Unavailable, format!("--blas: {} {why}", path.display()))

@@ -23,9 +23,10 @@ pub(crate) fn run(setup: &Setup, target: &str) -> Result<()> {
     let drafts = drafts(&setup.def, space.bounds, &custom)?;
     let count = drafts.len();
     let text = |(n, draft): (usize, Draft)| {
-        let rules = draft.rules.join(", ");
+        let by =
+            if draft.rules.is_empty() { "without a rule".into() } else { format!("by {}", draft.rules.join(", ")) };
         let trace = Trace::new(draft.instructions).with(draft.decisions);
-        format!("sketch {} of {count}, by {rules}\n{trace}", n + 1)
+        format!("sketch {} of {count}, {by}\n{trace}", n + 1)
     };
     let texts: Vec<String> = drafts.into_iter().enumerate().map(text).collect();
     print(&texts.join("\n"))

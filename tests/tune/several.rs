@@ -8,7 +8,8 @@ use super::place::{Place, said};
 #[test]
 fn each_config_has_its_tuned_file() {
     let place = Place::new();
-    place.tune(&["dense.json", "scale.json", "--trials", "3"]);
+    let said = place.tune(&["dense.json", "scale.json", "--trials", "3"]);
+    assert!(!said.contains("BLAS: none found"), "none was asked for: {said}");
     for (file, kernel) in [("dense.cpu.tuned.json", "dense"), ("scale.cpu.tuned.json", "scale")] {
         assert_eq!(place.json(file)["kernel"], kernel);
     }
@@ -79,4 +80,12 @@ fn an_instance_that_the_config_does_not_have_is_refused() {
     let output = Place::new().command(&["dense.json", "--wkl", "T=2", "--output", "two.json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--wkl T=2: expected an instance of the config: T=1 T=3"), "{}", said(&output));
+}
+
+#[test]
+fn an_instance_counts_once() {
+    let twice = ["dense.json", "--wkl", "T=3", "--wkl", "T = 3", "--output", "two.json"];
+    let output = Place::new().command(&twice).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("--wkl T=3: found a second time, expected each instance once"), "{}", said(&output));
 }

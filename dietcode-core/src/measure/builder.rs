@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
+use super::scratch::Scratch;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
 use crate::target::{Toolchain, run_limited};
 use crate::{Error, ErrorKind, Result};
@@ -33,7 +34,7 @@ pub struct Unit {
 #[derive(Debug)]
 pub struct Builder {
     toolchain: Toolchain,
-    folder: tempfile::TempDir,
+    folder: Scratch,
     limit: Duration,
     jobs: usize,
     built: AtomicUsize,
@@ -54,7 +55,7 @@ impl Builder {
     pub fn new(toolchain: Toolchain, limit: Duration) -> Result<Builder> {
         let no_folder =
             |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
-        let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(no_folder)?;
+        let folder = Scratch::new().map_err(no_folder)?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0), times: Mutex::default() })

@@ -33,6 +33,12 @@ struct State {
 #[derive(Debug)]
 pub struct Reserved<'a>(&'a Cores);
 
+/// A core on which somebody compiles until this is dropped, also by a panic.
+struct Taken<'a> {
+    cores: &'a Cores,
+    core: usize,
+}
+
 impl Cores {
     /// Those that this process may use; at least one.
     pub fn of_process() -> Cores {
@@ -69,10 +75,8 @@ impl Cores {
         }
         state.compiling[core] = true;
         drop(state);
-        let result = work();
-        self.lock().compiling[core] = false;
-        self.changed.notify_all();
-        result
+        let _taken = Taken { cores: self, core };
+        work()
     }
 
     /// Keeps the calling thread, and the processes that it starts from now on, on a core (its position).
@@ -89,6 +93,13 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         self.0.lock().reserved = 0;
         self.0.changed.notify_all();
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.cores.lock().compiling[self.core] = false;
+        self.cores.changed.notify_all();
     }
 }
 
@@ -173,6 +184,14 @@ mod tests {
             }
         });
         assert_eq!(counts(), [100; 3], "they go on when the measurements are over");
+    }
+
+    #[test]
+    fn a_compiler_that_panics_gives_its_core_back() {
+        let cores = cores(1);
+        let work = std::panic::AssertUnwindSafe(|| cores.compile(0, || panic!("out of order")));
+        assert!(std::panic::catch_unwind(work).is_err());
+        drop(cores.reserve(1));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod memory;
 mod protocol;
 mod runner;
 mod sample;
+mod scratch;
 pub mod worker;
 
 pub use builder::{Builder, Unit};

@@ -7,7 +7,7 @@ use dietcode::core::dispatch::{CPU, Searched, conclude};
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode::core::search::{self, Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning};
-use dietcode::core::sketch::rules::CustomRules;
+use dietcode::core::sketch::rules::{CustomRules, CustomSketch};
 use dietcode::core::sketch::{Hardware, Space};
 use dietcode::{Error, Result};
 
@@ -92,7 +92,15 @@ pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>>
             Error::input(format!("--wkl {text}: expected an instance of the config: {}", there.join(" ")))
         })
     };
-    arguments.wkl.iter().map(chosen).collect()
+    let points = arguments.wkl.iter().map(chosen).collect::<Result<Vec<Point>>>()?;
+    let again = |(at, point): &(usize, &Point)| points[..*at].iter().any(|earlier| earlier.wkl == point.wkl);
+    match points.iter().enumerate().find(again) {
+        None => Ok(points),
+        Some((_, point)) => {
+            let message = format!("--wkl {}: found a second time, expected each instance once", wkl_text(&point.wkl));
+            Err(Error::input(message))
+        }
+    }
 }
 
 fn threads(setup: &Setup, lab: &Lab) -> Vec<usize> {
@@ -110,10 +118,11 @@ fn open_database(arguments: &Arguments, setup: &Setup, progress: &RefCell<Progre
 fn baselines(arguments: &Arguments, lab: &mut Lab, progress: &RefCell<Progress>) -> Result<Baselines> {
     let blas = arguments.blas.find(lab)?;
     let baselines = Baselines::new(lab, blas)?;
-    progress.borrow().say(&match baselines.blas() {
-        Some(blas) => format!("BLAS: {} ({})", blas.name, blas.library.display()),
-        None => "BLAS: none found (--blas PATH names one)".to_owned(),
-    });
+    match baselines.blas() {
+        Some(blas) => progress.borrow().say(&format!("BLAS: {} ({})", blas.name, blas.library.display())),
+        None if arguments.blas.is_declined() => {}
+        None => progress.borrow().say("BLAS: none found (--blas PATH names one)"),
+    }
     Ok(baselines)
 }
 
@@ -162,9 +171,10 @@ fn describe(space: &search::Space, progress: &Progress) {
 
 /// Runs on the same instances and numbers of threads, that choose in the same way from the same, have one.
 fn space_hash(config: &Config, points: &[Point], threads: &[usize]) -> String {
-    let Search { strategy, model, evolution, .. } = &config.search;
+    let Search { strategy, model, evolution, rules, .. } = &config.search;
+    let rules: Vec<(&String, &CustomSketch)> = rules.iter().map(|(block, rule)| (block, &rule.by)).collect();
     let instances: Vec<(&[i64], f64)> = points.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
-    Identity::hash(&(config.space_hash(), strategy, model, evolution, threads, instances))
+    Identity::hash(&(config.space_hash(), strategy, model, evolution, rules, threads, instances))
 }
 
 fn journal(arguments: &Arguments, database: Database, lab: &Lab, identity: Identity, progress: &Progress) -> Journal {
@@ -177,4 +187,27 @@ fn journal(arguments: &Arguments, database: Database, lab: &Lab, identity: Ident
         count => format!("continuing a run of which {count} candidates are on record"),
     });
     journal
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn runs_with_other_rules_do_not_continue_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let hash = |sketch: &str, comment: &str| {
+            fs::write(folder.path().join("sketch.json"), sketch).unwrap();
+            let text = format!(
+                r#"{{ {comment} "kernel": {{ "source": "ops.rs", "function": "f" }}, "shape": {{ "N": 8 }}, "wkl_insts": [{{}}],
+                    "search": {{ "rules": {{ "f": "sketch.json" }} }} }}"#
+            );
+            space_hash(&Config::parse(folder.path().join("c.json"), text).unwrap(), &[], &[1])
+        };
+        let (one, other) = (r#"{"instructions": []}"#, r#"{"instructions": ["decompose_reduction"]}"#);
+        assert_eq!(hash(one, ""), hash(one, "\"comment\": \"moves the rule\",\n"));
+        assert_ne!(hash(one, ""), hash(other, ""));
+    }
 }

@@ -12,6 +12,7 @@ use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
 use crate::measure::Failure;
+use crate::measure::scratch::Scratch;
 use crate::target::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
 use crate::target::run_limited;
 use crate::{Error, ErrorKind, Result};
@@ -22,7 +23,7 @@ pub struct CudaCompiler {
     how: How,
     images: Option<Images>,
     capability: ComputeCapability,
-    folder: tempfile::TempDir,
+    folder: Scratch,
     built: AtomicUsize,
 }
 
@@ -84,7 +85,7 @@ impl CudaCompiler {
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let no_folder =
             |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
-        let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(no_folder)?;
+        let folder = Scratch::new().map_err(no_folder)?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
         Ok(CudaCompiler { how, images, capability, folder, built: AtomicUsize::new(0) })
     }
