@@ -49,8 +49,10 @@ pub enum Failure {
         /// What is there, as text, since it may be NaN.
         found: String,
         /// What the reference computes.
+        #[serde(with = "super::number")]
         expected: f64,
         /// How far it may be off.
+        #[serde(with = "super::number")]
         bound: f64,
         /// How many elements are wrong.
         elements: usize,

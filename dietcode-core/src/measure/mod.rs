@@ -22,6 +22,7 @@ mod interrupt;
 mod lab;
 mod linked;
 mod memory;
+pub(crate) mod number;
 mod protocol;
 mod runner;
 mod sample;

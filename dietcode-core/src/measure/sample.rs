@@ -9,6 +9,7 @@ pub struct Sample {
     pub seconds: Vec<f64>,
     /// Largest deviation from the reference, relative to the reference's largest element; 0 where there is nothing to
     /// compare.
+    #[serde(with = "super::number")]
     pub rel_err: f64,
 }
 

@@ -114,6 +114,7 @@ pub enum Outcome {
         /// In GFLOP/s.
         gflops: Summary,
         /// Largest deviation from the reference, relative to its largest element.
+        #[serde(with = "crate::measure::number")]
         rel_err: f64,
         /// Whether the caches were emptied before each call.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

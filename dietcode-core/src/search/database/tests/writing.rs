@@ -22,6 +22,25 @@ fn what_was_appended_is_there_when_opened_again() {
     assert_eq!((&again.records[..], again.notices.len()), (&records[..], 0));
 }
 
+/// The reference may be NaN where a candidate is wrong, and its largest element 0 where one is right.
+#[test]
+fn what_json_has_no_number_for_is_on_record_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.records.jsonl");
+    let mut database = Database::open(&path).unwrap();
+    let wrong = |expected: f64| {
+        let (found, bound) = ("0".into(), f64::INFINITY);
+        failed("w", Failure::Wrong { index: vec![0], found, expected, bound, elements: 1 })
+    };
+    let outcome = Outcome::Measured { threads: 1, gflops: gflops(5.0), rel_err: f64::INFINITY, cold: false };
+    let zeros = Record { outcome, ..measured("z", 64, 5.0) };
+    for record in [wrong(f64::NAN), wrong(f64::NEG_INFINITY), zeros] {
+        database.append(&record).unwrap();
+    }
+    let again = Database::open(&path).unwrap();
+    assert_eq!((format!("{:?}", again.records), again.notices.len()), (format!("{:?}", database.records), 0));
+}
+
 #[test]
 fn records_of_one_sketch_share_its_instructions() {
     let folder = tempfile::tempdir().unwrap();
