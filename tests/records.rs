@@ -204,20 +204,7 @@ fn nothing_is_lost_of_a_file_that_is_merged_and_pruned_while_a_search_appends_to
     assert!(source.records.iter().all(|record| live.records.contains(record)));
 }
 
-const OPS: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            let mut acc = 0.0;
-            for k in 0..K {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
+const OPS: &str = include_str!("nests/dense.rs");
 
 const CONFIG: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },

@@ -6,29 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-const OPS: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            let mut acc = 0.0;
-            for k in 0..K {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-
-#[dynamic_kernel]
-pub fn scale(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
-    for i in 0..M {
-        for j in 0..N {
-            y[i][j] = x[i][j] * 2.0;
-        }
-    }
-}
-";
+const OPS: &str = concat!(include_str!("../nests/dense.rs"), include_str!("../nests/scale.rs"));
 
 const DENSE: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },

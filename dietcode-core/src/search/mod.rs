@@ -31,6 +31,8 @@ pub mod simulation;
 mod space;
 pub mod strategy;
 mod task;
+#[cfg(test)]
+mod testing;
 mod tuning;
 
 pub use budget::Budget;

@@ -1,47 +1,14 @@
 use std::collections::HashSet;
 
-use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 
 use super::*;
 use crate::cost_model::{Analytic, Random};
-use crate::sketch::Hardware;
+use crate::search::testing::{dense, hardware};
 use crate::sketch::rules::CustomRules;
-use crate::target::CpuTarget;
-
-const DENSE: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; 768]; M], w: &[[f32; 768]; 2304], y: &mut [[f32; 2304]; M]) {
-    for i in 0..M {
-        for j in 0..2304 {
-            let mut acc = 0.0;
-            for k in 0..768 {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
-
-fn target() -> CpuTarget {
-    CpuTarget {
-        model: "a CPU of the tests".into(),
-        march: "native".into(),
-        compiler: "cc".into(),
-        features: 0,
-        vector_bytes: 32,
-        vector_registers: 16,
-        l1_bytes: 32 << 10,
-        l2_bytes: 512 << 10,
-        l3_bytes: 16 << 20,
-        cores: 4,
-    }
-}
 
 fn space() -> Space {
-    let def: KernelDef = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-    Space::generate(&def, Hardware::Cpu(target()), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
+    Space::generate(&dense(2304, 768), hardware(), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
 }
 
 fn objective() -> Objective {
@@ -108,7 +75,7 @@ fn a_small_space_is_proposed_whole_and_then_ends() {
 
 #[test]
 fn children_are_better_than_the_draws_that_they_descend_from() {
-    let (space, model) = (space(), Analytic { hardware: Hardware::Cpu(target()) });
+    let (space, model) = (space(), Analytic { hardware: hardware() });
     let objective = objective();
     let best = |generations: usize, seed: u64| {
         let evolution = Evolution { population: 16, generations, ..small() };

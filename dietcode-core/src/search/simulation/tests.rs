@@ -11,10 +11,10 @@ use crate::cost_model::{Analytic, CostModel};
 use crate::ir::ForKind;
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
+use crate::search::testing::{dense, hardware};
 use crate::search::{Outcome, Record, Shape, Target, Workload};
 use crate::sketch::rules::CustomRules;
-use crate::sketch::{Hardware, Space, Tiled, Traced};
-use crate::target::CpuTarget;
+use crate::sketch::{Space, Tiled, Traced};
 
 fn shape(m: i64) -> Shape {
     Shape::from([("M".to_owned(), m)])
@@ -116,36 +116,6 @@ fn summaries_are_over_seeds() {
     assert_eq!(Simulated::of("random", vec![curve(0, 2.0)]).checkpoints[0].deviation, 0.0);
 }
 
-const DENSE: &str = "
-#[dynamic_kernel]
-pub fn dense(x: &[[f32; 64]; M], w: &[[f32; 64]; 96], y: &mut [[f32; 96]; M]) {
-    for i in 0..M {
-        for j in 0..96 {
-            let mut acc = 0.0;
-            for k in 0..64 {
-                acc += x[i][k] * w[j][k];
-            }
-            y[i][j] = acc;
-        }
-    }
-}
-";
-
-fn hardware() -> Hardware {
-    Hardware::Cpu(CpuTarget {
-        model: "a CPU of the tests".into(),
-        march: "native".into(),
-        compiler: "cc".into(),
-        features: 0,
-        vector_bytes: 32,
-        vector_registers: 16,
-        l1_bytes: 32 << 10,
-        l2_bytes: 512 << 10,
-        l3_bytes: 16 << 20,
-        cores: 4,
-    })
-}
-
 /// Random draws of a space, on a machine where the model is right to within a fifth.
 fn drawn(space: &Space, model: &Analytic, count: usize) -> Pool {
     let (sampler, mut rng) = (space.sampler().unwrap(), StdRng::seed_from_u64(5));
@@ -165,8 +135,7 @@ fn drawn(space: &Space, model: &Analytic, count: usize) -> Pool {
 
 #[test]
 fn who_is_guided_by_a_good_model_is_sooner_there() {
-    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-    let space = Space::generate(&def, hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
     let model = Analytic { hardware: hardware() };
     let pool = drawn(&space, &model, 80);
     let settings = Evolution { population: 16, generations: 1, ..Evolution::default() };
@@ -182,8 +151,7 @@ fn who_is_guided_by_a_good_model_is_sooner_there() {
 
 #[test]
 fn guided_strategies_go_through_the_whole_pool_and_end() {
-    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-    let space = Space::generate(&def, hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
     let model = Analytic { hardware: hardware() };
     let pool = drawn(&space, &model, 20);
     let settings = Evolution { population: 8, generations: 1, ..Evolution::default() };
@@ -197,8 +165,7 @@ fn guided_strategies_go_through_the_whole_pool_and_end() {
 
 #[test]
 fn a_trace_of_another_space_is_told() {
-    let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-    let space = Space::generate(&def, hardware(), &[vec![64]], &CustomRules::default()).unwrap();
+    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64]], &CustomRules::default()).unwrap();
     let (model, settings) = (Analytic { hardware: hardware() }, Evolution::default());
     let mut records = records();
     records.iter_mut().for_each(|record| record.workload.shape = Some(shape(64)));

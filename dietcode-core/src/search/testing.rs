@@ -1,0 +1,40 @@
+//! What the tests of a search draw from: a dense layer on a CPU of no machine.
+
+use dietcode_syntax::KernelDef;
+
+use crate::sketch::Hardware;
+use crate::target::CpuTarget;
+
+/// Y[M, n] = X[M, k] · W[n, k]ᵀ.
+pub(super) fn dense(n: usize, k: usize) -> KernelDef {
+    let text = format!(
+        "#[dynamic_kernel]
+        pub fn dense(x: &[[f32; {k}]; M], w: &[[f32; {k}]; {n}], y: &mut [[f32; {n}]; M]) {{
+            for i in 0..M {{
+                for j in 0..{n} {{
+                    let mut acc = 0.0;
+                    for k in 0..{k} {{
+                        acc += x[i][k] * w[j][k];
+                    }}
+                    y[i][j] = acc;
+                }}
+            }}
+        }}"
+    );
+    dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap()
+}
+
+pub(super) fn hardware() -> Hardware {
+    Hardware::Cpu(CpuTarget {
+        model: "a CPU of the tests".into(),
+        march: "native".into(),
+        compiler: "cc".into(),
+        features: 0,
+        vector_bytes: 32,
+        vector_registers: 16,
+        l1_bytes: 32 << 10,
+        l2_bytes: 512 << 10,
+        l3_bytes: 16 << 20,
+        cores: 4,
+    })
+}
