@@ -1,7 +1,7 @@
 //! The first look: a candidate is checked and timed briefly on the cheapest instance, and on the one in the middle.
 //!
-//! That gives the rate f_MK of its tiles, and with how the other instances fit them what to expect there. One that is far
-//! behind wherever it could serve after the first of them is not timed on the second.
+//! That gives the rate f_MK of its tiles, and with how the other instances fit them what to expect there. One that is behind
+//! wherever it could serve after the first of them is not timed on the second.
 
 use super::Tuning;
 use crate::Result;
@@ -10,8 +10,12 @@ use crate::measure::Timing;
 /// Enough to tell a candidate that is much slower.
 const BRIEF: Timing = Timing { rounds: 2, seconds: 0.005, slow_seconds: 0.5 };
 
-/// Who is expected to be so many times slower than the best is given up.
-pub(super) const GIVEN_UP: f64 = 3.0;
+/// A call that takes so many times as long as the best's is the last.
+const GIVEN_UP: f64 = 3.0;
+
+/// Who is expected to be so many times slower than the best everywhere has no second instance: more than rates differ from one
+/// instance to another, as far as tiles fit.
+const BEHIND: f64 = 1.5;
 
 /// Screens candidates at the first number of threads.
 pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
@@ -19,7 +23,7 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     let _alone = cores.reserve(tuning.threads[0]);
     for at in batch {
         for point in sample_points(tuning) {
-            if !tuning.candidates[*at].failed && !is_given_up(tuning, *at) {
+            if !tuning.candidates[*at].failed && !is_behind(tuning, *at) {
                 tuning.measure(&[*at], 0, point, timing(tuning, BRIEF, 0, point))?;
             }
         }
@@ -49,9 +53,9 @@ pub(super) fn by_work(tuning: &Tuning<'_>) -> Vec<usize> {
     by_work
 }
 
-/// Whether what was seen of a candidate puts it far behind on every instance. Of the default all is measured.
-fn is_given_up(tuning: &Tuning<'_>, at: usize) -> bool {
+/// Whether what was seen of a candidate puts it behind on every instance. Of the default all is measured.
+fn is_behind(tuning: &Tuning<'_>, at: usize) -> bool {
     let candidate = &tuning.candidates[at];
-    let behind = |point| candidate.expected(0, point) * GIVEN_UP < tuning.best(0, point);
+    let behind = |point| candidate.expected(0, point) * BEHIND < tuning.best(0, point);
     at > 0 && candidate.rate(0).is_some() && (0..tuning.points.len()).all(behind)
 }
