@@ -19,6 +19,10 @@ const MARGIN: f64 = 1.06;
 pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     let (cores, points) = (Arc::clone(tuning.lab.cores()), by_work(tuning));
     for threads in 0..tuning.threads.len() {
+        // Compilers need not wait where there is nothing to measure.
+        if !batch.iter().any(|at| points.iter().any(|point| could_win(tuning, *at, *point))) {
+            break;
+        }
         let _alone = cores.reserve(tuning.threads[threads]);
         for at in batch {
             for point in &points {
