@@ -26,7 +26,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode_core::schedule::{Combine, Instruction, Trace};
-use dietcode_core::sketch::Traced;
+use dietcode_core::sketch::{Space, Traced};
 use dietcode_core::target::cuda::HostCompiler;
 use dietcode_syntax::KernelDef;
 use instance::Instance;
@@ -35,7 +35,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use run::{Case, Library};
 use shipped::{kernel, kernels};
-use sketches::{DEVICES, device, small, smallest, space};
+use sketches::{DEVICES, device, small, smallest, space, space_of_tf32};
 
 /// The kernels that are carried out.
 const CARRIED_OUT: [&str; 10] = [
@@ -88,16 +88,19 @@ struct Drawn {
     unit: CudaUnit,
 }
 
-fn drawn(def: &KernelDef, rng: &mut StdRng, wanted: impl Fn(usize, &Trace) -> bool) -> Vec<Drawn> {
-    let device = device("sm_80");
-    let space = space(def, device);
+fn drawn(space: &Space, rng: &mut StdRng, wanted: impl Fn(usize, &Trace) -> bool) -> Vec<Drawn> {
+    let (def, device) = (&space.def, device("sm_80"));
     let sketches = space.sketches.iter().enumerate().filter(|(at, sketch)| wanted(*at, sketch));
     let draw = |(_, sketch)| {
-        let trace = small(&space, sketch, rng);
+        let trace = small(space, sketch, rng);
         let unit = translation_unit(def, Traced { trace: trace.clone() }, &device).unwrap_or_else(|e| panic!("{e}"));
         Drawn { def: def.clone(), trace, unit }
     };
     sketches.map(draw).collect()
+}
+
+fn of(name: &str) -> Space {
+    space(&kernel(name), device("sm_80"))
 }
 
 /// Carries micro-kernels out at three shapes each.
@@ -136,7 +139,7 @@ fn sketches_carried_out_equal_the_reference() {
     println!("DIETCODE_SEED={seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     let turn = |at: usize, _: &Trace| every || at % TURNS == seed as usize % TURNS;
-    let all: Vec<Drawn> = CARRIED_OUT.into_iter().flat_map(|name| drawn(&kernel(name), &mut rng, turn)).collect();
+    let all: Vec<Drawn> = CARRIED_OUT.into_iter().flat_map(|name| drawn(&of(name), &mut rng, turn)).collect();
     check(&all, seed);
 }
 
@@ -150,9 +153,12 @@ fn shared_sums_and_matrix_units_equal_the_reference() {
     let shared = |way: &Instruction| matches!(way, Instruction::Rfactor(Combine::Workspace));
     let atomic = |way: &Instruction| matches!(way, Instruction::Rfactor(Combine::Atomic));
     let warps = |tiles: &Instruction| tiles.variables().iter().any(|var| var.ends_with("_warp"));
-    let mut all = drawn(&kernel("dense"), &mut rng, first(shared));
-    all.extend(drawn(&kernel("dense"), &mut rng, first(atomic)));
-    let matrices = drawn(&kernel("matmul_nt_f16"), &mut rng, first(warps));
+    let mut all = drawn(&of("dense"), &mut rng, first(shared));
+    all.extend(drawn(&of("dense"), &mut rng, first(atomic)));
+    let mut matrices = drawn(&of("matmul_nt_f16"), &mut rng, first(warps));
+    for name in ["matmul_nt", "matmul_tn"] {
+        matrices.extend(drawn(&space_of_tf32(&kernel(name), device("sm_80")), &mut rng, first(warps)));
+    }
     assert!(!matrices.is_empty() && matrices.iter().all(|drawn| drawn.unit.source.contains("mma")));
     all.extend(matrices);
     assert!(all.iter().any(|drawn| drawn.unit.workspace_bytes.is_some()));

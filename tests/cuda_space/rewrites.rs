@@ -5,7 +5,7 @@ use dietcode_core::sketch::{Space, Traced};
 use dietcode_syntax::KernelDef;
 
 use crate::shipped::kernel;
-use crate::sketches::{device, smallest, space};
+use crate::sketches::{device, smallest, space, space_of_tf32};
 
 /// The first sketch of a kernel with a variable, which neither shares sums nor overlaps copies.
 fn sketch(space: &Space, variable: &str) -> Trace {
@@ -65,6 +65,17 @@ fn lanes_of_a_warp_become_matrix_instructions_on_half_types_only() {
     let single = space(&kernel("matmul_nt"), device("sm_80"));
     assert!(single.sketches.iter().all(|sketch| sketch.variables().all(|var| &**var != "i_warp")));
     assert!(single.sketches.iter().all(|sketch| !primitives(&single, &smallest(sketch)).contains("tensorize")));
+}
+
+#[test]
+fn tensors_of_f32_are_rounded_with_leave_only() {
+    let tf32 = space_of_tf32(&kernel("matmul_nt"), device("sm_80"));
+    let text = primitives(&tf32, &smallest(&sketch(&tf32, "i_warp")));
+    assert!(text.contains("tensorize(m16n8k8, tf32)") && text.contains("shared, vector 4, pad 4"), "{text}");
+    let half = kernel("matmul_nt_f16");
+    assert_eq!(space_of_tf32(&half, device("sm_80")).sketches, space(&half, device("sm_80")).sketches);
+    let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"));
+    assert_eq!(old.sketches, space(&kernel("matmul_nt"), device("sm_75")).sketches);
 }
 
 #[test]

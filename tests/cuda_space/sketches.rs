@@ -19,8 +19,19 @@ pub(crate) fn device(name: &str) -> DeviceLimits {
 
 /// The space of a kernel at a small workload instance and at a large one.
 pub(crate) fn space(def: &KernelDef, device: DeviceLimits) -> Space {
+    space_by(def, device, &CustomRules::default())
+}
+
+/// The same where matrix units may round tensors of f32.
+pub(crate) fn space_of_tf32(def: &KernelDef, device: DeviceLimits) -> Space {
+    let mut custom = CustomRules::default();
+    custom.allow_tf32(true);
+    space_by(def, device, &custom)
+}
+
+fn space_by(def: &KernelDef, device: DeviceLimits, custom: &CustomRules) -> Space {
     let instances = [8, 256].map(|extent| vec![extent; def.shape_vars.len()]);
-    Space::generate(def, Hardware::Cuda(device), &instances, &CustomRules::default()).expect("it has sketches")
+    Space::generate(def, Hardware::Cuda(device), &instances, custom).expect("it has sketches")
 }
 
 /// A sketch with a value for each variable: of a factor's level, or one of the candidates.

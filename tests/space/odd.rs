@@ -37,6 +37,12 @@ const SOURCE: &str = r"
 #[dynamic_kernel] fn distances(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[bf16; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = b[j];
         for k in 0..K { acc += (x[i][k] - w[j][k]).abs(); } y[i][j] = bf16::from_f32(acc); } } }
+#[dynamic_kernel] fn channels_first(x: &[[f16; N + 2]; C], w: &[[[f16; 3]; C]; F], y: &mut [[f32; N]; F]) {
+    for i in 0..F { for j in 0..N { let mut acc = 0.0; for c in 0..C { for r in 0..3 {
+        acc += f32::from(x[c][j + r]) * f32::from(w[i][c][r]); } } y[i][j] = acc; } } }
+#[dynamic_kernel] fn channels_last(x: &[[f16; C]; N + 2], w: &[[[f16; F]; C]; 3], y: &mut [[f32; F]; N]) {
+    for i in 0..N { for j in 0..F { let mut acc = 0.0; for r in 0..3 { for c in 0..C {
+        acc += f32::from(x[i + r][c]) * f32::from(w[r][c][j]); } } y[i][j] = acc; } } }
 #[dynamic_kernel] fn eight(x: &[[[[[f32; K]; D]; C]; B]; A], w: &[[[[[f32; K]; H]; G]; F]; E], y: &mut [[[[[[[[f32; H]; G]; F]; E]; D]; C]; B]; A]) {
     for a in 0..A { for b in 0..B { for c in 0..C { for d in 0..D { for e in 0..E { for f in 0..F { for g in 0..G { for h in 0..H {
         let mut acc = 0.0; for k in 0..K { acc += x[a][b][c][d][k] * w[e][f][g][h][k]; } y[a][b][c][d][e][f][g][h] = acc;

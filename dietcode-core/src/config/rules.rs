@@ -43,7 +43,7 @@ impl BlockRule {
 }
 
 impl Config {
-    /// The rules that are registered, with those of this config for their blocks.
+    /// The rules that are registered, with those of this config for their blocks, and what it lets the others do.
     ///
     /// # Errors
     /// A block that the kernel does not have, or a rule that is not registered, with its place in the file.
@@ -58,6 +58,7 @@ impl Config {
             registered.set_at(block.clone(), rule.by.clone(), place);
         }
         registered.check()?;
+        registered.allow_tf32(self.search.tf32);
         Ok(registered)
     }
 }

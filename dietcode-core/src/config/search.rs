@@ -36,6 +36,8 @@ pub struct Search {
     pub weight: f64,
     /// The user's own rules, by the block that they make the sketches of.
     pub rules: BTreeMap<String, BlockRule>,
+    /// Whether a GPU's matrix units may round tensors of `f32` to tf32.
+    pub tf32: bool,
 }
 
 const KEYS: &[&str] = &[
@@ -50,6 +52,7 @@ const KEYS: &[&str] = &[
     "scheduler",
     "weight",
     "rules",
+    "tf32",
 ];
 
 impl Default for Search {
@@ -66,6 +69,7 @@ impl Default for Search {
             scheduler: Scheduling::default(),
             weight: 1.0,
             rules: BTreeMap::new(),
+            tf32: false,
         }
     }
 }
@@ -108,6 +112,9 @@ impl Search {
         }
         if let Some(rules) = object.get("rules") {
             search.rules = BlockRule::read_all(&rules)?;
+        }
+        if let Some(tf32) = object.get("tf32") {
+            search.tf32 = tf32.boolean()?;
         }
         Ok(search)
     }

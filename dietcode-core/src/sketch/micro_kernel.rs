@@ -3,9 +3,9 @@
 use dietcode_syntax::KernelDef;
 use serde::{Deserialize, Serialize};
 
-use super::{Blocked, Hardware, Tiled, Traced, Unit};
+use super::{Blocked, Hardware, Tiled, Traced};
 use crate::ir::Program;
-use crate::schedule::{Instruction, MatrixUnit, Schedule};
+use crate::schedule::Schedule;
 use crate::target::CpuTarget;
 use crate::target::cuda::DeviceLimits;
 use crate::{Error, Result};
@@ -84,21 +84,6 @@ impl MicroKernel {
         match self {
             MicroKernel::Blocked(blocked) => (blocked.persistent, blocked.min_blocks.0),
             MicroKernel::Tiled(_) | MicroKernel::Traced(_) => (false, 1),
-        }
-    }
-
-    /// The matrix unit that multiplies, if one does.
-    pub fn matrix_unit(&self) -> Option<MatrixUnit> {
-        match self {
-            MicroKernel::Tiled(_) => None,
-            MicroKernel::Blocked(blocked) => blocked.matrix_unit.map(|unit| match unit {
-                Unit::Half => MatrixUnit::Half,
-                Unit::Tf32 => MatrixUnit::Tf32,
-            }),
-            MicroKernel::Traced(traced) => traced.trace.instructions.iter().find_map(|instruction| match instruction {
-                Instruction::Tensorize(unit) => Some(*unit),
-                _ => None,
-            }),
         }
     }
 }

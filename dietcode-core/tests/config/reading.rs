@@ -36,6 +36,7 @@ fn all_keys() {
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
         weight: 2.5,
         rules: config.search.rules.clone(),
+        tf32: true,
     };
     assert_eq!(config.search, search);
     assert_eq!(config.tuned_path("cpu"), PathBuf::from("configs/full.cpu.tuned.json"));

@@ -1,4 +1,4 @@
-//! The rules that a user adds: which block has which.
+//! The rules that a user adds: which block has which; and what the user lets the others do.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
@@ -35,6 +35,7 @@ pub enum CustomSketch {
 pub struct CustomRules {
     functions: BTreeMap<String, Arc<CustomRule>>,
     of_blocks: BTreeMap<String, Own>,
+    tf32: bool,
 }
 
 /// The rule of a block.
@@ -70,6 +71,16 @@ impl CustomRules {
         let own = self.of_blocks.get(block)?;
         let separator = if own.place.is_empty() { "" } else { ": " };
         Some(format!("{}{separator}the rule for block `{block}`", own.place))
+    }
+
+    /// Lets matrix units round tensors of `f32` to tf32, which holds 11 of their 24 significant bits. Without leave none does.
+    pub fn allow_tf32(&mut self, allowed: bool) {
+        self.tf32 = allowed;
+    }
+
+    /// Whether that is allowed.
+    pub(super) fn allows_tf32(&self) -> bool {
+        self.tf32
     }
 
     /// The blocks that have a rule.
@@ -115,6 +126,7 @@ impl CustomRules {
 impl Debug for CustomRules {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let functions: Vec<&String> = self.functions.keys().collect();
-        f.debug_struct("CustomRules").field("functions", &functions).field("of_blocks", &self.of_blocks).finish()
+        let mut all = f.debug_struct("CustomRules");
+        all.field("functions", &functions).field("of_blocks", &self.of_blocks).field("tf32", &self.tf32).finish()
     }
 }

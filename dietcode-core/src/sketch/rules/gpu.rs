@@ -165,6 +165,11 @@ pub(super) fn stage(draft: &mut Draft, block: &Block, around: &Name, how: impl F
     draft.instructions.extend(stages.into_iter().map(at));
 }
 
+/// Whether neighbours of a tensor are terms of a sum.
+pub(super) fn lies_along_sum(block: &Block, index: &[Expr]) -> bool {
+    index.last().is_some_and(|last| block.iters_of(Role::Reduce).any(|iter| last.uses(&iter.name)))
+}
+
 /// How copies into shared memory may overlap with the computation: not at all, through registers, or asynchronously.
 pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
     let mut pipelines = vec![None, Some(Pipeline::Registers)];

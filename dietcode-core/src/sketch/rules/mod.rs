@@ -62,7 +62,7 @@ pub fn all<'c>(hardware: &Hardware, custom: &'c CustomRules) -> Vec<Box<dyn Rule
         Hardware::Cuda(_) => {
             rules.push(Box::new(AddRFactor));
             rules.push(Box::new(CrossThreadReduction));
-            rules.push(Box::new(MultiLevelTilingTensorCore));
+            rules.push(Box::new(MultiLevelTilingTensorCore { tf32: custom.allows_tf32() }));
             rules.push(Box::new(MultiLevelTilingCuda));
             rules.push(Box::new(AutoBind));
         }

@@ -110,9 +110,13 @@ fn on_cpu(target: CpuTarget, extents: &[&[i64]]) -> Space {
 }
 
 fn on_gpu(text: &str, name: &str, extents: &[&[i64]]) -> Space {
+    by_rules(text, name, extents, false)
+}
+
+fn by_rules(text: &str, name: &str, extents: &[&[i64]], tf32: bool) -> Space {
     let space = space(text, device(name), extents);
     let rules: [&dyn Rule; 5] =
-        [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore, &MultiLevelTilingCuda, &AutoBind];
+        [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore { tf32 }, &MultiLevelTilingCuda, &AutoBind];
     let first = vec![Draft::new(space.program.clone(), Arc::new(space.bounds.clone()))];
     let drafts = rules.into_iter().fold(first, |drafts, rule| {
         drafts.into_iter().flat_map(|draft| rule.apply(draft, 0).expect("the rule applies")).collect()
@@ -129,7 +133,12 @@ fn spaces() -> Vec<Space> {
         [avx512(), avx2()].into_iter().flat_map(|target| [on_cpu(target.clone(), &BERT), on_cpu(target, &small)]);
     let conv: [&[i64]; 6] = [&[64], &[14, 27], &[14], &[31], &[3], &[3]];
     let gpus = ["sm_75", "sm_80", "sm_90"].into_iter().flat_map(|name| {
-        let dense = [on_gpu(DENSE, name, &BERT), on_gpu(DENSE, name, &small), on_gpu(HALF, name, &BERT)];
+        let dense = [
+            on_gpu(DENSE, name, &BERT),
+            on_gpu(DENSE, name, &small),
+            on_gpu(HALF, name, &BERT),
+            by_rules(DENSE, name, &BERT, true),
+        ];
         dense.into_iter().chain([on_gpu(CONV, name, &conv), on_gpu(ROW_SUM, name, &[&[1, 128], &[1024]])])
     });
     cpus.chain(gpus).collect()

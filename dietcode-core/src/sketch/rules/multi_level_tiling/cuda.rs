@@ -21,7 +21,7 @@ use dietcode_syntax::Role;
 use super::super::gpu::{self, Piece, Split};
 use super::super::{Draft, Rule};
 use crate::Result;
-use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name, affine};
+use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::schedule::{Level, Pipeline, SharedTile};
 
 /// Bytes of the widest access of a thread.
@@ -93,8 +93,6 @@ fn pieces(iter: &IterVar, shared: Option<&Name>) -> Vec<Piece> {
 
 /// A tile with the summed dimensions outside.
 fn turned(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
-    let last = index.last().and_then(affine);
-    let summed = last.is_some_and(|form| block.iters_of(Role::Reduce).any(|iter| form.coefficient(&iter.name) != 0));
-    let pad = if summed { PAD } else { 0 };
+    let pad = if gpu::lies_along_sum(block, index) { PAD } else { 0 };
     SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: true }
 }

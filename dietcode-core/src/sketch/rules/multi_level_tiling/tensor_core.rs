@@ -1,7 +1,8 @@
-//! A product of matrices of 16-bit elements becomes tiles of a block, of warps, and of matrix instructions.
+//! A product of matrices becomes tiles of a block, of warps, and of matrix instructions.
 //!
 //! It applies to a sum of products of two tensors of f16 or bf16, where one moves along the output's contiguous axis and the other
-//! along another one, on a device from 8.0 on. Tensors of f32 would be rounded to tf32, so this rule leaves them alone.
+//! along another one, and which lie contiguous along one of these or the longest sum, on a device from 8.0 on. Tensors of f32 are rounded to tf32 by an instruction of 8 steps, so that they need
+//! the user's leave: `search.tf32` of a config, [`super::super::CustomRules::allow_tf32`].
 //!
 //! ```text
 //! for i, j, k                   for i_0·j_0 bound to the grid, i_1·j_1 warps, i_4 and j_3 their lanes, bound to threads
@@ -10,7 +11,7 @@
 //!                                     for i_3 in 0..2, j_4 in 0..2, k_2 in 0..16: y_tile += x_shared · w_shared
 //! ```
 //!
-//! The innermost loops become the instruction in `postproc/rewrite_tensorize.rs`.
+//! The innermost loops become the instruction in `postproc/rewrite_tensorize.rs`; for f32 the trace says so itself.
 //!
 //! Source: `MultiLevelTilingTensorCore` of MetaSchedule; the lanes as in [`crate::schedule::Schedule::tensorize`].
 
@@ -19,19 +20,26 @@ use dietcode_syntax::Role;
 use super::super::gpu::{self, Piece, Split};
 use super::super::{Draft, Rule};
 use crate::Result;
-use crate::ir::{Block, ForKind, IterVar, Name};
-use crate::schedule::{Level, MatrixUnit, Pipeline, SharedTile};
+use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
+use crate::schedule::{Instruction, Level, MatrixUnit, Pipeline, SharedTile};
 use crate::sketch::blocked::operands::{COLUMNS, Operands, ROWS};
-use crate::target::cuda::ComputeCapability;
+use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
-/// Elements of 16 bits in the widest access of a thread, and behind each row: the rows of a fragment then lie in different banks.
-const WIDEST: i64 = 8;
+/// Bytes of the widest access of a thread.
+const WIDEST: i64 = 16;
+/// Elements behind each row, so that those of a fragment lie in different banks.
+const PAD: i64 = 8;
+/// The same behind rows of f32 along the sum, which are read whole.
+const PAD_ALONG_SUM: i64 = 4;
 /// The neighbours that a lane has of the output.
 const STORE: i64 = 2;
 
 /// The rule for matrix units.
 #[derive(Clone, Copy, Debug)]
-pub struct MultiLevelTilingTensorCore;
+pub struct MultiLevelTilingTensorCore {
+    /// Whether tensors of f32 may be rounded to tf32.
+    pub tf32: bool,
+}
 
 impl Rule for MultiLevelTilingTensorCore {
     fn name(&self) -> &'static str {
@@ -42,15 +50,36 @@ impl Rule for MultiLevelTilingTensorCore {
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
         let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled()) else { return Ok(vec![draft]) };
         let own = draft.block(block).clone();
-        let longest = gpu::longest(&draft, &own);
-        let operands = Operands::of(&own, MatrixUnit::Half, |name| Some(name) == longest.as_ref());
-        let Some(operands) = operands.ok().filter(|_| device.capability >= ComputeCapability { major: 8, minor: 0 })
-        else {
-            return Ok(vec![draft]);
-        };
+        let Some(operands) = self.operands(&draft, device, &own) else { return Ok(vec![draft]) };
         let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(draft.clone(), &own, &operands, pipeline));
         Ok(made.chain([draft.clone()]).collect())
     }
+}
+
+impl MultiLevelTilingTensorCore {
+    /// The loops that an instruction of the device takes pieces of, steps along the longest sum.
+    fn operands(&self, draft: &Draft, device: &DeviceLimits, block: &Block) -> Option<Operands> {
+        if device.capability < (ComputeCapability { major: 8, minor: 0 }) {
+            return None;
+        }
+        let longest = gpu::longest(draft, block);
+        let units = std::iter::once(MatrixUnit::Half).chain(self.tf32.then_some(MatrixUnit::Tf32));
+        let mut operands =
+            units.filter_map(|unit| Operands::of(block, unit, |name| Some(name) == longest.as_ref()).ok());
+        operands.find(|operands| has_rows(block, operands))
+    }
+}
+
+/// Whether what lies contiguous in the copies of both factors is what an instruction takes of them: its rows, columns or steps.
+fn has_rows(block: &Block, operands: &Operands) -> bool {
+    let taken = [&operands.row, &operands.column, &operands.step];
+    let contiguous = |index: &[Expr]| {
+        let of_tile = block.iters.iter().filter(|iter| iter.role == Role::Reduce || taken.contains(&&iter.name));
+        let along = |iter: &IterVar| index.iter().rposition(|e| e.uses(&iter.name));
+        of_tile.filter(|iter| along(iter).is_some()).max_by_key(|iter| (along(iter), iter.role == Role::Spatial))
+    };
+    let reads = block.update_reads();
+    reads.iter().all(|(_, index)| contiguous(index).is_some_and(|iter| taken.contains(&&iter.name)))
 }
 
 fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> Draft {
@@ -76,10 +105,17 @@ fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<
     let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("the lanes of a warp");
     gpu::accumulate(&mut draft, block, thread);
     let around = tiles.last().expect("a block that sums");
-    let tile = SharedTile { vector: WIDEST, pad: WIDEST, reduce_outside: false };
-    gpu::stage(&mut draft, block, around, |_, _| tile);
+    gpu::stage(&mut draft, block, around, |buffer, index| tile(block, buffer, index));
+    draft.instructions.extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit)));
     gpu::finish(&mut draft, pipeline, STORE);
     draft
+}
+
+/// A tile as the tensor lies.
+fn tile(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
+    let whole = buffer.dtype == DType::F32 && gpu::lies_along_sum(block, index);
+    let pad = if whole { PAD_ALONG_SUM } else { PAD };
+    SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: false }
 }
 
 /// 16 rows are 2 of each of 8 lanes, 8 columns 2 of each of 4; what is neither has a block for each element.
