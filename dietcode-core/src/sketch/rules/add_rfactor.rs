@@ -1,7 +1,8 @@
 //! A long sum of few outputs is shared by blocks of the grid: split-K.
 //!
-//! It applies to a block that sums and whose output has an axis, where at the smallest workload instance the outputs make fewer blocks than the device has
-//! multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the draft without it is kept.
+//! It applies to a block that sums and whose output has an axis, where at the smallest workload instance the outputs make fewer
+//! blocks than the device has multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the draft
+//! without it is kept.
 //!
 //! ```text
 //! for i, j                      for k_1 in 0..k_split bound to the grid

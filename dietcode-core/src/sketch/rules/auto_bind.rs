@@ -6,6 +6,9 @@
 //!                                      y[i][j] = f(x[i][j])
 //! ```
 //!
+//! It applies to every block with a spatial axis that no other rule has tiled. What has none and sums nothing is one thread's, which
+//! is no matter of sizes (`postproc/rewrite_unbound_block.rs`).
+//!
 //! Neighbouring threads have neighbours of the output. A sum stays in its thread, and is shared by blocks where `AddRFactor`
 //! asked for it.
 //!

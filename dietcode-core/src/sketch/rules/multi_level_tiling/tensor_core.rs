@@ -1,8 +1,9 @@
 //! A product of matrices becomes tiles of a block, of warps, and of matrix instructions.
 //!
-//! It applies to a sum of products of two tensors of f16 or bf16, where one moves along the output's contiguous axis and the other
-//! along another one, and which lie contiguous along one of these or the longest sum, on a device from 8.0 on. Tensors of f32 are rounded to tf32 by an instruction of 8 steps, so that they need
-//! the user's leave: `search.tf32` of a config, [`super::super::CustomRules::allow_tf32`].
+//! It applies to a sum of products of two tensors of f16 or bf16 on a device from 8.0 on, where one moves along the output's
+//! contiguous axis and the other along another one, and each lies contiguous along its own of these or along the longest sum.
+//! Tensors of f32 are rounded to tf32, by an instruction of 8 steps, so that they need the user's leave: `search.tf32` of a
+//! config, [`super::super::CustomRules::allow_tf32`].
 //!
 //! ```text
 //! for i, j, k                   for i_0·j_0 bound to the grid, i_1·j_1 warps, i_4 and j_3 their lanes, bound to threads
