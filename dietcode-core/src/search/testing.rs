@@ -3,7 +3,7 @@
 use dietcode_syntax::KernelDef;
 
 use crate::sketch::Hardware;
-use crate::target::CpuTarget;
+use crate::target::avx512;
 
 /// Y[M, n] = X[M, k] · W[n, k]ᵀ.
 pub(super) fn dense(n: usize, k: usize) -> KernelDef {
@@ -25,16 +25,5 @@ pub(super) fn dense(n: usize, k: usize) -> KernelDef {
 }
 
 pub(super) fn hardware() -> Hardware {
-    Hardware::Cpu(CpuTarget {
-        model: "a CPU of the tests".into(),
-        march: "native".into(),
-        compiler: "cc".into(),
-        features: 0,
-        vector_bytes: 32,
-        vector_registers: 16,
-        l1_bytes: 32 << 10,
-        l2_bytes: 512 << 10,
-        l3_bytes: 16 << 20,
-        cores: 4,
-    })
+    Hardware::Cpu(avx512())
 }
