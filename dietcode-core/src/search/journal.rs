@@ -129,9 +129,11 @@ impl Journal {
         (failed().map(|record| &*record.name).collect(), failed().filter_map(|record| record.structure).collect())
     }
 
-    /// The structures that were measured before the run began.
-    pub(super) fn measured(&self) -> HashSet<Structure> {
-        self.before().filter(|record| record.figure().is_some()).filter_map(|record| record.structure).collect()
+    /// The structures that were measured before the run began, at one of these shapes: of others, nothing is known here.
+    pub(super) fn measured(&self, shapes: &[Shape]) -> HashSet<Structure> {
+        let here = |record: &&Record| record.workload.shape.as_ref().is_some_and(|shape| shapes.contains(shape));
+        let measured = self.before().filter(|record| record.figure().is_some()).filter(here);
+        measured.filter_map(|record| record.structure).collect()
     }
 
     fn before(&self) -> impl Iterator<Item = &Record> + Clone {

@@ -11,7 +11,7 @@
 
 use std::collections::HashSet;
 
-use super::database::Structure;
+use super::database::{Shape, Structure};
 use super::proposal::Proposal;
 use super::{Outcome, Phase, Tuning, full, screening};
 use crate::measure::Compiling;
@@ -87,9 +87,11 @@ impl Tuning<'_> {
         self.candidates.iter().map(|c| c.micro_kernel.name()).collect()
     }
 
-    /// The structures that were tried, or measured or have failed before: nothing of that is proposed.
+    /// The structures that were tried, or have failed before, or were measured before at an instance of this run: nothing of that
+    /// is proposed.
     pub(super) fn taken(&self) -> HashSet<Structure> {
-        let mut taken = self.journal.measured();
+        let shapes: Vec<Shape> = (0..self.points.len()).map(|point| self.shape(point)).collect();
+        let mut taken = self.journal.measured(&shapes);
         taken.extend(self.journal.failed().1);
         taken.extend(self.candidates.iter().filter_map(|c| c.structure));
         taken

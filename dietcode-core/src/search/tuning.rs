@@ -127,7 +127,7 @@ impl<'a> Tuning<'a> {
         }
     }
 
-    fn shape(&self, point: usize) -> Shape {
+    pub(super) fn shape(&self, point: usize) -> Shape {
         let names = self.lab.def().shape_vars.iter().map(|var| var.name.clone());
         names.zip(self.points[point].instance.shape.iter().copied()).collect()
     }

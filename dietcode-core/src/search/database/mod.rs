@@ -56,8 +56,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens or creates a file of records. A torn last line, as an interrupted run leaves it, is cut off; other lines that
-    /// are not records of a known format are passed over and stay. Other processes may append at the same time.
+    /// Opens or creates a file of records. The beginning of a record at its end, as an interrupted run leaves it, is cut off;
+    /// lines that are not records of a known format are passed over and stay. Other processes may append at the same time.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] if the file cannot be read and written.
@@ -124,8 +124,7 @@ impl Database {
             records.extend(record);
             true
         })?;
-        // Of a file that is somebody else's, nothing is cut off.
-        if scanned.torn > 0 && (scanned.records > 0 || scanned.foreign == 0) {
+        if scanned.torn > 0 {
             let length = locked.0.metadata()?.len();
             locked.0.set_len(length - scanned.torn)?;
         }

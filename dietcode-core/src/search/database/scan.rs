@@ -7,7 +7,7 @@ use std::path::Path;
 use super::lines::{Line, Lines};
 use super::parse::Parser;
 use super::shared_file::regular;
-use super::{Record, notice};
+use super::{FORMAT, Record, notice};
 use crate::{Error, Result};
 
 /// What a file holds beside its records.
@@ -19,7 +19,8 @@ pub struct Scanned {
     pub foreign: usize,
     /// Those of them that are longer than any record may be: a megabyte.
     pub too_long: usize,
-    /// The bytes of a last line that has no end and is no record, as an interrupted run leaves it; 0 if there is none.
+    /// The bytes of a last line that has no end and is the beginning of a record, as an interrupted run leaves it; 0 if there is
+    /// none.
     pub torn: u64,
 }
 
@@ -76,18 +77,25 @@ pub(super) fn scan_lines(
             }
             // A writer that was ended right before the line feed has written a record.
             Line::Torn(bytes) => match parser.record(bytes) {
-                None => scanned.torn = bytes.len() as u64,
+                None if begins_a_record(bytes) => scanned.torn = bytes.len() as u64,
                 record => {
-                    scanned.count(true);
+                    scanned.count(record.is_some());
                     on = each(record, bytes);
                 }
             },
-            Line::TooLong { bytes, torn: true } => scanned.torn = bytes,
-            Line::TooLong { torn: false, .. } => {
+            Line::TooLong => {
                 scanned.count(false);
                 scanned.too_long += 1;
             }
         }
     }
     Ok(scanned)
+}
+
+/// Whether it may be what a writer of records could not finish. Whatever else stands there is somebody's.
+fn begins_a_record(bytes: &[u8]) -> bool {
+    (1..=FORMAT).any(|format| {
+        let start = format!("{{\"format\":{format},\"workload\":").into_bytes();
+        bytes.starts_with(&start) || start.starts_with(bytes)
+    })
 }

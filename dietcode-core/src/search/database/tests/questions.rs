@@ -32,7 +32,7 @@ fn filters_ask_for_workload_target_failure_and_time() {
 
 #[test]
 fn the_best_of_an_instance_comes_first_and_what_failed_is_out() {
-    let records = vec![
+    let records = [
         measured("a", 64, 50.0),
         measured("b", 64, 100.0),
         measured("c", 32, 10.0),
@@ -77,7 +77,7 @@ fn a_replay_answers_each_question_once_and_in_order() {
         measured("b", 64, 1.0),
         failed("b", timeout()),
         failed("c", Failure::Stopped),
-        not_compiled.clone(),
+        not_compiled,
     ];
     let mut replay = Replay::of(&records);
     let mut take = |name: &str, threads: usize| replay.take(&[name], Some(&shape(64)), threads);

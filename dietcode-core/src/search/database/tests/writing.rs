@@ -82,6 +82,21 @@ fn a_torn_last_line_is_dropped_with_a_notice_and_not_continued() {
 }
 
 #[test]
+fn of_a_file_that_is_somebody_elses_nothing_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.json");
+    let long = "x".repeat(super::super::lines::LONGEST + 1);
+    for text in ["{\"kernel\":\"dense\"}", "{\"format\": 1}", "\0", &long] {
+        std::fs::write(&path, text).unwrap();
+        let mut database = Database::open(&path).unwrap();
+        assert!(database.notices[0].contains("1 line is no record"), "{:?}", database.notices);
+        database.append(&measured("a", 64, 1.0)).unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{text}\n{{\"format\":2,")));
+        assert_eq!(names(&Database::open(&path).unwrap().records), ["a"]);
+    }
+}
+
+#[test]
 fn a_record_that_lacks_only_the_end_of_its_line_is_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.records.jsonl");
