@@ -87,8 +87,8 @@ impl Tuning<'_> {
         self.candidates.iter().map(|c| c.micro_kernel.name()).collect()
     }
 
-    /// The structures that were tried, or have failed before, or were measured before at an instance of this run: nothing of that
-    /// is proposed.
+    /// The structures that were tried, have failed before, or were measured before at an instance of this run: nothing of
+    /// that is proposed.
     pub(super) fn taken(&self) -> HashSet<Structure> {
         let shapes: Vec<Shape> = (0..self.points.len()).map(|point| self.shape(point)).collect();
         let mut taken = self.journal.measured(&shapes);

@@ -4,8 +4,8 @@
 //! measurement gives what it gave before. So a run is continued by starting it anew, and asking here before measuring:
 //!
 //! ```text
-//! measure(names, shape, threads) ── Replay::take ──► all on record, together: these outcomes, and nothing is measured or recorded
-//!                                                └─► else the run had not come so far, or another way: go on measuring
+//! measure(names, shape, threads) ── Replay::take ──► all on record, together: these outcomes, and nothing is measured
+//!                                                └─► else: the run had not come so far, or another way; go on measuring
 //! ```
 
 use std::collections::{BTreeMap, HashMap};

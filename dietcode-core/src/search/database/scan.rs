@@ -19,8 +19,8 @@ pub struct Scanned {
     pub foreign: usize,
     /// Those of them that are longer than any record may be: a megabyte.
     pub too_long: usize,
-    /// The bytes of a last line that has no end and is the beginning of a record, as an interrupted run leaves it; 0 if there is
-    /// none.
+    /// The bytes of a last line that has no end and is the beginning of a record, as an interrupted run leaves it; 0 if there
+    /// is none.
     pub torn: u64,
 }
 
