@@ -3,6 +3,8 @@
 use dietcode_core::ir::ForKind;
 use dietcode_core::schedule::{Axis, Factor, Instruction, Level, Pipeline, Size, Tail, Trace};
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 
 use crate::shipped::kernel;
 use crate::sketches::space;
@@ -82,4 +84,14 @@ fn what_is_wrong_with_a_sketch_is_told_with_the_place_of_its_rule() {
     let own = at(rows("i").with([("rows".into(), 200)].into())).expect("its instructions hold");
     let error = own.sampler().err().expect("no register tile has so many rows").to_string();
     assert!(error.starts_with("c.json:3:5: own.json: the rule for block `dense`: `rows` = 200"), "{error}");
+}
+
+#[test]
+fn a_sketch_with_a_loop_of_its_own_is_drawn() {
+    let mut custom = CustomRules::default();
+    let instructions = [vec![Instruction::AddUnitLoop("one".into())], rows("i").instructions.to_vec()].concat();
+    custom.set("dense", CustomSketch::Sketch(Trace::new(instructions)));
+    let space = space(&kernel("dense"), &custom).expect("its instructions hold");
+    let trace = space.sample(&mut StdRng::seed_from_u64(13)).expect("it has a draw");
+    space.apply(&trace).unwrap_or_else(|e| panic!("{e}\n{trace}"));
 }

@@ -13,7 +13,8 @@ use crate::compiled::{Draw, carry_out};
 use crate::instance::Instance;
 
 /// Sums over everything, of one element and of none; nests without loops, with loops of one iteration, with constant extents only;
-/// windows, mirrored reads, sums that start with something, conditions, half types; and a product over eight spatial axes.
+/// windows, mirrored reads, sums that start with something, conditions, half types, a tensor that is both factors, names that rules
+/// give themselves; and a product over eight spatial axes.
 const SOURCE: &str = r"
 #[dynamic_kernel] fn total(x: &[f32; N], y: &mut [f32; 1]) {
     let mut acc = 0.0; for k in 0..N { acc += x[k]; } y[0] = acc; }
@@ -43,6 +44,18 @@ const SOURCE: &str = r"
 #[dynamic_kernel] fn channels_last(x: &[[f16; C]; N + 2], w: &[[[f16; F]; C]; 3], y: &mut [[f32; F]; N]) {
     for i in 0..N { for j in 0..F { let mut acc = 0.0; for r in 0..3 { for c in 0..C {
         acc += f32::from(x[i + r][c]) * f32::from(w[r][c][j]); } } y[i][j] = acc; } } }
+#[dynamic_kernel] fn named(x_panel: &[[f32; K]; M], x: &[[f32; K]; N], y_tile: &mut [[f32; N]; M]) {
+    for block in 0..M { for thread in 0..N { let mut acc = 0.0;
+        for block_0 in 0..K { acc += x_panel[block][block_0] * x[thread][block_0]; } y_tile[block][thread] = acc; } } }
+#[dynamic_kernel] fn mirrored(x: &[[f32; N]; M], y: &mut [[[f32; M]; 1]; N]) {
+    for i in 0..M { for j in 0..N { y[j][0][i] = x[i][N - 1 - j]; } } }
+#[dynamic_kernel] fn filled(alpha: f32, y: &mut [f32; N]) { for i in 0..N { y[i] = alpha; } }
+#[dynamic_kernel] fn nothing_shared(x: &[[[bf16; K]; N]; M], w: &[[[bf16; K]; N]; M], y: &mut [[f16; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = 0.0;
+        for k in 0..K { acc += f32::from(x[i][j][k]) * f32::from(w[i][j][k]); } y[i][j] = f16::from_f32(acc); } } }
+#[dynamic_kernel] fn same_twice(x: &[[f16; K]; M], y: &mut [[f32; M]; M]) {
+    for i in 0..M { for j in 0..M { let mut acc = 0.0;
+        for k in 0..K { acc += f32::from(x[i][k]) * f32::from(x[j][k]); } y[i][j] = acc; } } }
 #[dynamic_kernel] fn eight(x: &[[[[[f32; K]; D]; C]; B]; A], w: &[[[[[f32; K]; H]; G]; F]; E], y: &mut [[[[[[[[f32; H]; G]; F]; E]; D]; C]; B]; A]) {
     for a in 0..A { for b in 0..B { for c in 0..C { for d in 0..D { for e in 0..E { for f in 0..F { for g in 0..G { for h in 0..H {
         let mut acc = 0.0; for k in 0..K { acc += x[a][b][c][d][k] * w[e][f][g][h][k]; } y[a][b][c][d][e][f][g][h] = acc;

@@ -99,7 +99,11 @@ impl<'a> Point<'a> {
         loops.fold(1, |all, l| {
             let count = self.iterations[l.slot];
             let vector = l.kind == ForKind::Vectorized;
-            all.saturating_mul(if vector { (count + lanes_of_register - 1) / lanes_of_register } else { count })
+            all.saturating_mul(if vector {
+                count.saturating_add(lanes_of_register - 1) / lanes_of_register
+            } else {
+                count
+            })
         })
     }
 

@@ -64,9 +64,9 @@ fn registers(point: &Point<'_>) -> i64 {
 /// Elements of the next tile that a thread has loaded and not stored yet.
 fn under_way(point: &Point<'_>, stage: &Stage, tile: SharedTile) -> i64 {
     let elements = point.shared_elements(stage, 0, tile.reduce_outside);
-    let vectors = (elements + tile.vector - 1) / tile.vector;
+    let vectors = elements.saturating_add(tile.vector - 1) / tile.vector;
     let threads = point.threads().max(1);
-    ((vectors + threads - 1) / threads).saturating_mul(tile.vector)
+    (vectors.saturating_add(threads - 1) / threads).saturating_mul(tile.vector)
 }
 
 /// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums whose parts meet there.
