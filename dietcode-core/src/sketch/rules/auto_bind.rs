@@ -16,7 +16,7 @@
 
 use dietcode_syntax::Role;
 
-use super::gpu::{self, Piece, Split};
+use super::gpu::{self, Piece};
 use super::{Draft, Rule, variable};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
@@ -55,14 +55,10 @@ fn bound(mut draft: Draft, block: &Block, contiguous: &Name) -> Draft {
     let into = variable(contiguous, Level::Thread);
     let (candidates, weights) = (THREADS.to_vec(), vec![1.0; THREADS.len()]);
     draft.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
-    let axes: Vec<(IterVar, Vec<Piece>)> =
-        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
-    let splits = gpu::tile(&mut draft, &axes);
-    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
-    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let splits = gpu::tile(&mut draft, block, pieces);
+    let at = |level| splits.at(level);
     let [parts, threads] = [Level::Split, Level::Thread].map(at);
-    let blocks: Vec<Name> = outermost(Role::Spatial).collect();
-    let sums: Vec<Name> = outermost(Role::Reduce).collect();
+    let [blocks, sums] = [Role::Spatial, Role::Reduce].map(|role| splits.outermost(role));
     gpu::reorder(&mut draft, [&parts, &blocks, &threads, &sums].into_iter().flatten().cloned().collect());
     let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("the contiguous axis has threads");
     if block.reduction.is_some() {

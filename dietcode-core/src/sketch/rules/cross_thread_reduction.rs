@@ -16,7 +16,7 @@
 
 use dietcode_syntax::Role;
 
-use super::gpu::{self, Piece, Split};
+use super::gpu::{self, Piece};
 use super::multi_level_tiling::uses_again;
 use super::{Draft, Rule};
 use crate::Result;
@@ -60,14 +60,10 @@ fn tiled(mut draft: Draft, block: &Block, axis: &Name) -> Draft {
         Role::Reduce if iter.name == *axis => vec![Piece::Sampled(Level::Cross)],
         Role::Reduce => Vec::new(),
     };
-    let axes: Vec<(IterVar, Vec<Piece>)> =
-        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
-    let splits = gpu::tile(&mut draft, &axes);
-    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
-    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let splits = gpu::tile(&mut draft, block, pieces);
+    let at = |level| splits.at(level);
     let [threads, cross, inner] = [Level::Thread, Level::Cross, Level::Inner].map(at);
-    let blocks: Vec<Name> = outermost(Role::Spatial).collect();
-    let sums: Vec<Name> = outermost(Role::Reduce).collect();
+    let [blocks, sums] = [Role::Spatial, Role::Reduce].map(|role| splits.outermost(role));
     let fastest = if reads_along(block, axis) { [&threads, &cross] } else { [&cross, &threads] };
     let order = [&blocks].into_iter().chain(fastest).chain([&sums, &inner]).flatten().cloned().collect();
     gpu::reorder(&mut draft, order);

@@ -31,19 +31,15 @@ impl Piece {
 /// The loops that an axis was split into, outermost first.
 #[derive(Clone, Debug)]
 pub(super) struct Split {
-    pub(super) role: Role,
+    axis: Name,
+    role: Role,
     pieces: Vec<Piece>,
     loops: Vec<Name>,
 }
 
 impl Split {
-    /// The outermost loop, which has what the pieces leave of the extent.
-    pub(super) fn outermost(&self) -> Name {
-        self.loops[0].clone()
-    }
-
     /// The loop of a level, if it has one.
-    pub(super) fn at(&self, level: Level) -> Option<Name> {
+    fn at(&self, level: Level) -> Option<Name> {
         let at = self.pieces.iter().position(|piece| piece.level() == Some(level))?;
         Some(self.loops[at + 1].clone())
     }
@@ -51,6 +47,27 @@ impl Split {
     /// The innermost loop, or the one so many loops outside of it: those of a matrix instruction.
     pub(super) fn innermost(&self, at: usize) -> Name {
         self.loops[self.loops.len() - 1 - at].clone()
+    }
+}
+
+/// The loops of all axes.
+#[derive(Clone, Debug)]
+pub(super) struct Splits(Vec<Split>);
+
+impl Splits {
+    /// The outermost loops of a role, which have what the pieces leave of the extents.
+    pub(super) fn outermost(&self, role: Role) -> Vec<Name> {
+        self.0.iter().filter(|split| split.role == role).map(|split| split.loops[0].clone()).collect()
+    }
+
+    /// The loops of a level.
+    pub(super) fn at(&self, level: Level) -> Vec<Name> {
+        self.0.iter().filter_map(|split| split.at(level)).collect()
+    }
+
+    /// Those of an axis.
+    pub(super) fn of(&self, axis: &Name) -> &Split {
+        self.0.iter().find(|split| split.axis == *axis).expect("an axis of the block")
     }
 }
 
@@ -76,12 +93,13 @@ pub(super) fn iters(block: &Block) -> Vec<IterVar> {
 /// ```text
 /// for i in 0..M      →      for i_0 in 0..⌈M/(i_vthread·i_thread)⌉: for i_1 in 0..i_vthread: for i_2 in 0..i_thread
 /// ```
-pub(super) fn tile(draft: &mut Draft, axes: &[(IterVar, Vec<Piece>)]) -> Vec<Split> {
+pub(super) fn tile(draft: &mut Draft, block: &Block, pieces: impl Fn(&IterVar) -> Vec<Piece>) -> Splits {
+    let axes: Vec<(IterVar, Vec<Piece>)> = iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
     let sampled: Vec<Axis> = axes.iter().filter_map(|(iter, pieces)| axis(&iter.name, pieces)).collect();
     if !sampled.is_empty() {
         draft.instructions.push(Instruction::SampleTiles(sampled));
     }
-    axes.iter().map(|(iter, pieces)| split(draft, iter, pieces)).collect()
+    Splits(axes.iter().map(|(iter, pieces)| split(draft, iter, pieces)).collect())
 }
 
 fn axis(name: &Name, pieces: &[Piece]) -> Option<Axis> {
@@ -118,7 +136,7 @@ fn split(draft: &mut Draft, iter: &IterVar, pieces: &[Piece]) -> Split {
         kind: ForKind::Serial,
     });
     draft.loops.extend(made);
-    Split { role: iter.role, pieces: pieces.to_vec(), loops }
+    Split { axis: axis.clone(), role: iter.role, pieces: pieces.to_vec(), loops }
 }
 
 fn size(axis: &Name, pieces: &[Piece]) -> Size {

@@ -18,7 +18,7 @@
 
 use dietcode_syntax::Role;
 
-use super::super::gpu::{self, Piece, Split};
+use super::super::gpu::{self, Piece};
 use super::super::{Draft, Rule};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
@@ -60,13 +60,10 @@ pub(in super::super) fn uses_again(block: &Block) -> bool {
 
 fn tiled(mut draft: Draft, block: &Block, pipeline: Option<Pipeline>) -> Draft {
     let shared = gpu::shared_sum(&draft, block);
-    let axes: Vec<(IterVar, Vec<Piece>)> =
-        gpu::iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter, shared.as_ref()))).collect();
-    let splits = gpu::tile(&mut draft, &axes);
-    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
-    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
-    let [parts, blocks, threads] = [at(Level::Split), outermost(Role::Spatial).collect(), at(Level::Thread)];
-    let tiles: Vec<Name> = outermost(Role::Reduce).collect();
+    let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, shared.as_ref()));
+    let at = |level| splits.at(level);
+    let [parts, blocks, threads] = [at(Level::Split), splits.outermost(Role::Spatial), at(Level::Thread)];
+    let tiles = splits.outermost(Role::Reduce);
     let inside = [Level::Steps, Level::Vthread, Level::Outer, Level::Unroll, Level::Inner].map(at);
     let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
     gpu::reorder(&mut draft, order);

@@ -18,7 +18,7 @@
 
 use dietcode_syntax::Role;
 
-use super::super::gpu::{self, Piece, Split};
+use super::super::gpu::{self, Piece};
 use super::super::{Draft, Rule};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
@@ -85,18 +85,13 @@ fn has_rows(block: &Block, operands: &Operands) -> bool {
 
 fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> Draft {
     let shared = gpu::shared_sum(&draft, block);
-    let iters = gpu::iters(block);
-    let axes: Vec<(IterVar, Vec<Piece>)> =
-        iters.iter().map(|iter| (iter.clone(), pieces(iter, operands, shared.as_ref()))).collect();
-    let splits = gpu::tile(&mut draft, &axes);
-    let of = |name: &Name| &splits[iters.iter().position(|iter| iter.name == *name).expect("an axis of the block")];
-    let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(of);
-    let outermost = |role| splits.iter().filter(move |split| split.role == role).map(Split::outermost);
-    let at = |level| splits.iter().filter_map(move |split| split.at(level)).collect::<Vec<Name>>();
+    let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, operands, shared.as_ref()));
+    let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(|axis| splits.of(axis));
+    let at = |level| splits.at(level);
     let parts = at(Level::Split);
-    let blocks: Vec<Name> = outermost(Role::Spatial).collect();
+    let blocks = splits.outermost(Role::Spatial);
     let threads = [at(Level::Warp), vec![row.innermost(0), column.innermost(1)]].concat();
-    let tiles: Vec<Name> = outermost(Role::Reduce).collect();
+    let tiles = splits.outermost(Role::Reduce);
     let [rows, columns, steps] = [row.innermost(1), column.innermost(0), step.innermost(0)];
     let fragments = at(Level::Fragment);
     let inside = [at(Level::Steps), fragments.clone(), vec![rows.clone(), columns.clone(), steps]];
