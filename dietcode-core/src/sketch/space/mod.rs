@@ -52,7 +52,7 @@ pub struct Space {
     /// Traces with open decisions.
     pub sketches: Vec<Trace>,
     /// The user's own rule that made them, if one did, as errors about them begin.
-    pub(crate) rule: Option<String>,
+    pub rule: Option<String>,
 }
 
 /// A trace carried out.
