@@ -8,6 +8,8 @@ mod avx512;
 mod cases;
 #[path = "space/compiled.rs"]
 mod compiled;
+#[path = "property/damaged.rs"]
+mod damaged;
 #[path = "space/draws.rs"]
 mod draws;
 #[path = "property/expected.rs"]

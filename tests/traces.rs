@@ -3,6 +3,8 @@
 //!
 //! `DIETCODE_CASES` sets how many cases are tried (300), `DIETCODE_SEED` where the random numbers start.
 
+#[path = "property/damaged.rs"]
+mod damaged;
 #[path = "property/nests.rs"]
 mod nests;
 #[path = "property/schedules.rs"]
@@ -109,22 +111,6 @@ fn a_trace_is_a_micro_kernel_of_the_same_code() {
     }
 }
 
-/// Texts near that of a trace: a character removed, doubled or replaced, a number replaced by a hostile one.
-fn damaged(text: &str, rng: &mut StdRng) -> String {
-    let numbers: Vec<usize> = text.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
-    let at = rng.random_range(0..text.len());
-    match (rng.random_range(0..4), numbers.is_empty()) {
-        (0, _) => [&text[..at], &text[at + 1..]].concat(),
-        (1, _) => [&text[..at], &text[at..=at], &text[at..]].concat(),
-        (2, _) | (_, true) => [&text[..at], "\"", &text[at + 1..]].concat(),
-        _ => {
-            let at = numbers[rng.random_range(0..numbers.len())];
-            let hostile = ["0", "-1", "3", "1024", "2147483648", "9223372036854775807", "-9223372036854775808"];
-            [&text[..at], hostile[rng.random_range(0..hostile.len())], &text[at + 1..]].concat()
-        }
-    }
-}
-
 #[test]
 fn a_damaged_trace_is_refused_or_holds() {
     let target = CpuTarget::detect("native").unwrap();
@@ -134,7 +120,7 @@ fn a_damaged_trace_is_refused_or_holds() {
         let (def, schedule) = case(&mut rng, &target);
         let text = serde_json::to_string(&recorded(&schedule)).unwrap();
         for _ in 0..20 {
-            let Ok(trace) = serde_json::from_str::<Trace>(&damaged(&text, &mut rng)) else { continue };
+            let Ok(trace) = serde_json::from_str::<Trace>(&damaged::damaged(&text, &mut rng)) else { continue };
             read += 1;
             // Whether it holds or not, there is an answer.
             let program = frontend::program(&def);

@@ -12,6 +12,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::cases::{self, TARGETS};
+use crate::damaged::damaged;
 
 /// Draws from one space.
 const DRAWS: usize = 10;
@@ -92,4 +93,23 @@ fn every_mutant_and_child_lowers_within_the_limits() {
     let (mutants, children) = (mutants.into_inner(), children.into_inner());
     println!("{mutants} mutants and {children} children of {count} draws, all lower");
     assert!(mutants > count * 3 / 4 && children > count / 4, "{mutants} mutants, {children} children");
+}
+
+#[test]
+fn a_damaged_sketch_is_refused_or_drawn() {
+    let (refused, drawn) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    each_space(cases::count(20, 200), |space, rng| {
+        let trace = sampler(space).sample(rng);
+        let text = serde_json::to_string(&trace).expect("a trace is JSON");
+        for _ in 0..20 {
+            let Ok(mut damaged) = serde_json::from_str::<Trace>(&damaged(&text, rng)) else { continue };
+            damaged.decisions.retain(|_, _| rng.random_bool(0.8));
+            // What is drawn of it need not lower, but has an answer.
+            let answer = space.complete(&damaged, rng).map(|full| space.apply(&full).is_ok());
+            if answer.is_ok() { &drawn } else { &refused }.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let (refused, drawn) = (refused.into_inner(), drawn.into_inner());
+    println!("{refused} damaged sketches are refused, {drawn} are drawn");
+    assert!(refused > 0 && drawn > 0);
 }
