@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, Dialect, LINE, element_type, include, register, write, write_line};
-use super::written_out::{self, Values};
+use super::c_like::{Addresses, Dialect, LINE, element_type, include, write, write_line};
+use super::written_out;
 use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
@@ -175,8 +175,6 @@ struct Printer {
     text: String,
     depth: usize,
     addresses: Addresses,
-    /// The iterations of loops that are written out.
-    values: Values,
     /// Offsets of the panels in a thread's scratch memory.
     panels: Vec<(Arc<Buffer>, i64)>,
 }
@@ -193,8 +191,8 @@ impl Printer {
             _ => {}
         });
         let panels = nest.panels.clone();
-        let (addresses, values) = (Addresses::new(taken, Dialect::C), Values::default());
-        Printer { text: String::new(), depth: 1, addresses, values, panels }
+        let addresses = Addresses::new(taken, Dialect::C);
+        Printer { text: String::new(), depth: 1, addresses, panels }
     }
 
     fn line(&mut self, text: impl Display) {
@@ -233,47 +231,43 @@ impl Printer {
         }
     }
 
-    /// An expression in this iteration of the loops that are written out.
-    fn expr(&self, e: &Expr) -> String {
-        self.addresses.text(&self.values.of(e))
-    }
-
     fn stmt(&mut self, stmt: &Stmt) {
         if let Some((var, extent, body)) = written_out::loop_of(stmt) {
             for value in 0..extent {
-                self.values.enter(var, value);
+                self.addresses.values.enter(var, value);
                 self.in_sequence(body);
-                self.values.leave();
+                self.addresses.values.leave();
             }
             return;
         }
         match stmt {
-            Stmt::For { var, extent, kind: ForKind::Vectorized, body } => {
-                let body = self.values.of_leaf(body);
-                self.vector(var, extent, &body);
-            }
+            Stmt::For { var, extent, kind: ForKind::Vectorized, body } => self.vector(var, extent, body),
             Stmt::For { var, extent, body, .. } => {
-                let extent = self.expr(extent);
+                let extent = self.addresses.text(extent);
                 self.open(format_args!("for (dietcode_int {var} = 0; {var} < {extent}; ++{var})"));
                 self.stmt(body);
                 self.close();
             }
             Stmt::Let { var, value, body } => {
-                let value = self.expr(value);
+                let value = self.addresses.text(value);
                 self.line(format_args!("const dietcode_int {var} = {value};"));
                 self.stmt(body);
             }
-            Stmt::Store { .. } | Stmt::Intrinsic(_) => {
-                let leaf = self.values.of_leaf(stmt);
-                self.leaf(&leaf);
+            Stmt::Store { buffer, index, value } => {
+                let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
+                match buffer.dtype {
+                    DType::F32 => self.line(format_args!("{to} = {value};")),
+                    half => self.line(format_args!("{to} = dietcode_round_{half}({value});")),
+                }
             }
+            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::View { view, inside, whole, edge, fill, body } => {
                 self.view(view, inside, [whole, edge], fill);
                 self.stmt(body);
             }
             Stmt::IfThenElse { condition, then, otherwise } => {
-                let condition = self.expr(condition);
+                let condition = self.addresses.text(condition);
                 self.open(format_args!("if ({condition})"));
                 self.stmt(then);
                 if let Some(otherwise) = otherwise {
@@ -296,21 +290,6 @@ impl Printer {
             self.close();
         } else {
             self.stmt(stmt);
-        }
-    }
-
-    /// A statement of no others, in which no variable of a loop that is written out is left.
-    fn leaf(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Store { buffer, index, value } => {
-                let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
-                match buffer.dtype {
-                    DType::F32 => self.line(format_args!("{to} = {value};")),
-                    half => self.line(format_args!("{to} = dietcode_round_{half}({value});")),
-                }
-            }
-            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
-            other => unreachable!("a leaf: {other}"),
         }
     }
 
@@ -346,7 +325,7 @@ impl Printer {
             names =
                 names.iter().flat_map(|at| (0..extent).map(|i| [at.clone(), vec![Expr::Int(i)]].concat())).collect();
         }
-        let names: Vec<String> = names.iter().map(|at| register(&buffer.name, at)).collect();
+        let names: Vec<String> = names.iter().map(|at| self.addresses.element(buffer, at)).collect();
         let kind = lanes.map_or("float".to_owned(), |lanes| format!("dietcode_f32x{lanes}"));
         self.line(format_args!("{kind} {};", names.join(", ")));
     }
@@ -360,7 +339,7 @@ impl Printer {
         for (_, name) in &variables {
             self.line(format_args!("dietcode_int {name};"));
         }
-        let condition = self.expr(inside);
+        let condition = self.addresses.text(inside);
         self.open(format_args!("if ({condition})"));
         self.point(view, regions[0], &strides[0], &variables);
         self.depth -= 1;
@@ -371,7 +350,7 @@ impl Printer {
     }
 
     fn point(&mut self, view: &Arc<Buffer>, region: &Region, strides: &[Expr], variables: &[(usize, Name)]) {
-        let offset = self.expr(&self.addresses.offset(&region.buffer, &region.base));
+        let offset = self.addresses.text(&self.addresses.offset(&region.buffer, &region.base));
         self.line(format_args!("{} = {} + {offset};", view.name, region.buffer.name));
         for (dim, name) in variables {
             let stride = self.addresses.text(&strides[*dim]);

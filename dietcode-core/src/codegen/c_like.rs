@@ -1,5 +1,6 @@
 //! Expressions as text of the C family.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::{Arguments, Write};
 use std::ops::{Add, Mul};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
+use super::written_out::Values;
 use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Function, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
@@ -30,18 +32,20 @@ pub(super) enum Dialect {
     Cuda,
 }
 
-/// The names that hold what an address is made of.
+/// The names that hold what an address is made of, and the iteration of the loops around that are written out: expressions are
+/// printed as they are there.
 #[derive(Default)]
 pub(super) struct Addresses {
     dialect: Dialect,
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
+    pub(super) values: Values,
 }
 
 impl Addresses {
     /// Starts with the names that the kernel uses itself.
     pub(super) fn new(taken: Vec<Name>, dialect: Dialect) -> Addresses {
-        Addresses { dialect, strides: BTreeMap::new(), taken }
+        Addresses { dialect, taken, ..Addresses::default() }
     }
 
     /// A name like `wish` that nothing else has.
@@ -73,16 +77,21 @@ impl Addresses {
 
     /// The distance in elements between neighbours along each dimension.
     pub(super) fn strides(&self, buffer: &Buffer) -> Vec<Expr> {
-        self.strides.get(&buffer.name).cloned().unwrap_or_else(|| row_major(&buffer.shape).collect())
+        let rank = buffer.shape.len();
+        let dense = || (0..rank).map(|dim| row_major(&buffer.shape, dim)).collect();
+        self.strides.get(&buffer.name).cloned().unwrap_or_else(dense)
     }
 
     /// The distance from the first element to the one at an index.
     pub(super) fn offset(&self, buffer: &Buffer, index: &[Expr]) -> Expr {
-        let term = |(i, stride): (&Expr, Expr)| i.clone().mul(stride);
-        match self.strides.get(&buffer.name) {
-            Some(strides) => index.iter().zip(strides.iter().cloned()).map(term).fold(Expr::Int(0), Expr::add),
-            None => index.iter().zip(row_major(&buffer.shape)).map(term).fold(Expr::Int(0), Expr::add),
-        }
+        self.terms(buffer, index).fold(Expr::Int(0), Expr::add)
+    }
+
+    /// The terms of that: one for each dimension.
+    fn terms<'a>(&'a self, buffer: &'a Buffer, index: &'a [Expr]) -> impl Iterator<Item = Expr> + 'a {
+        let declared = self.strides.get(&buffer.name);
+        let stride = move |dim: usize| declared.map_or_else(|| row_major(&buffer.shape, dim), |all| all[dim].clone());
+        index.iter().enumerate().map(move |(dim, i)| self.values.of(i).into_owned().mul(stride(dim)))
     }
 
     /// The strides of a view of a region.
@@ -122,6 +131,7 @@ impl Addresses {
 
     /// Writes an expression, in parentheses if it binds less tightly than `at_least`.
     fn write(&self, e: &Expr, at_least: u8, text: &mut String) {
+        let e = &*if is_element(e) { Cow::Borrowed(e) } else { self.values.of(e) };
         let open = tightness(e) < at_least;
         text.push_str(if open { "(" } else { "" });
         match e {
@@ -190,14 +200,55 @@ impl Addresses {
             // A scalar is passed, or loaded once, by its value.
             Scope::Global if buffer.is_scalar() => text.push_str(&buffer.name),
             // On a GPU the compiler finds the constant indices of an array, and keeps it in registers.
-            Scope::Register if self.dialect == Dialect::C => write_register(&buffer.name, index, text),
+            Scope::Register if self.dialect == Dialect::C => self.write_register(&buffer.name, index, text),
             _ => {
                 text.push_str(&buffer.name);
                 text.push('[');
-                self.write(&self.offset(buffer, index), TERNARY, text);
+                self.write_offset(buffer, index, text);
                 text.push(']');
             }
         }
+    }
+
+    /// Writes the variable that holds a register: the constants of its index, without the lane.
+    fn write_register(&self, name: &str, index: &[Expr], text: &mut String) {
+        text.push_str(name);
+        text.push_str("_r");
+        for place in index.iter().filter_map(|e| self.values.of(e).as_int()) {
+            write(text, format_args!("_{place}"));
+        }
+    }
+
+    /// Writes the offset term by term: most of a kernel's text are offsets.
+    fn write_offset(&self, buffer: &Buffer, index: &[Expr], text: &mut String) {
+        let (start, mut constant) = (text.len(), Expr::Int(0));
+        for term in self.terms(buffer, index) {
+            if term.as_int().is_some() {
+                constant = constant.add(term);
+            } else {
+                self.write_term(&term, start, text);
+            }
+        }
+        if text.len() == start || constant != Expr::Int(0) {
+            self.write_term(&constant, start, text);
+        }
+    }
+
+    /// Writes a term of a sum whose text begins at `start`.
+    fn write_term(&self, term: &Expr, start: usize, text: &mut String) {
+        let is_first = text.len() == start;
+        text.push_str(if is_first { "" } else { " + " });
+        self.write(term, if is_first { SUM } else { PRODUCT }, text);
+    }
+}
+
+/// Whether it is an element. What it is made of is printed piece by piece; an index or a condition becomes another one where
+/// variables have values.
+fn is_element(e: &Expr) -> bool {
+    match e {
+        Expr::Load(..) | Expr::Float(_) | Expr::Call(..) | Expr::Cast(..) => true,
+        Expr::Binary(_, a, b) | Expr::Select(_, a, b) => is_element(a) || is_element(b),
+        Expr::Int(_) | Expr::Var(_) | Expr::Compare(..) => false,
     }
 }
 
@@ -250,22 +301,9 @@ pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> Stri
     format!("{}#include \"dietcode.h\"", if half { "#define DIETCODE_HALF\n" } else { "" })
 }
 
-/// Row-major strides of constant extents.
-fn row_major(shape: &[Expr]) -> impl Iterator<Item = Expr> + '_ {
-    (1..=shape.len()).map(|inner| shape[inner..].iter().cloned().fold(Expr::Int(1), Expr::mul))
-}
-
-/// The variable that holds a register: the constants of its index, without the lane.
-pub(super) fn register(name: &str, index: &[Expr]) -> String {
-    let mut text = String::new();
-    write_register(name, index, &mut text);
-    text
-}
-
-fn write_register(name: &str, index: &[Expr], text: &mut String) {
-    text.push_str(name);
-    text.push_str("_r");
-    index.iter().filter_map(Expr::as_int).for_each(|i| write(text, format_args!("_{i}")));
+/// The row-major stride of a dimension, all extents inside of it constant.
+fn row_major(shape: &[Expr], dim: usize) -> Expr {
+    shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Expr::mul)
 }
 
 /// A literal of the element type that reads back as the same bits.

@@ -42,16 +42,6 @@ impl Values {
         self.known(e).map_or(Cow::Borrowed(e), Cow::Owned)
     }
 
-    /// A store or an intrinsic as it is in this iteration.
-    pub(super) fn of_leaf<'a>(&self, leaf: &'a Stmt) -> Cow<'a, Stmt> {
-        if self.0.is_empty() {
-            return Cow::Borrowed(leaf);
-        }
-        let mut own = leaf.clone();
-        own.rewrite_own_exprs(&mut |e| self.known(e));
-        Cow::Owned(own)
-    }
-
     /// None if it has none of the variables.
     fn known(&self, e: &Expr) -> Option<Expr> {
         if self.0.is_empty() {

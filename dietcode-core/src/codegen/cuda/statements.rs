@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::kernel::Form;
 use crate::codegen::c_like::{Addresses, Dialect, element_type, write_line};
-use crate::codegen::written_out::{self, Values};
+use crate::codegen::written_out;
 use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::lower::LoopNest;
 
@@ -14,8 +14,6 @@ pub(super) struct Printer {
     pub(super) text: String,
     depth: usize,
     pub(super) addresses: Addresses,
-    /// The iterations of loops that are written out.
-    values: Values,
     /// Offsets of the tiles in a block's shared memory, in bytes.
     tiles: Vec<(Arc<Buffer>, i64)>,
     /// The loops over a block's threads.
@@ -32,9 +30,9 @@ impl Printer {
             Stmt::Allocate { buffer, .. } => taken.push(buffer.name.clone()),
             _ => {}
         });
-        let (addresses, values) = (Addresses::new(taken, Dialect::Cuda), Values::default());
+        let addresses = Addresses::new(taken, Dialect::Cuda);
         let (tiles, threads) = (nest.panels.clone(), nest.thread_loops());
-        Printer { text: String::new(), depth: 1, addresses, values, tiles, threads }
+        Printer { text: String::new(), depth: 1, addresses, tiles, threads }
     }
 
     pub(super) fn line(&mut self, text: impl Display) {
@@ -70,17 +68,12 @@ impl Printer {
         }
     }
 
-    /// An expression in this iteration of the loops that are written out.
-    fn expr(&self, e: &Expr) -> String {
-        self.addresses.text(&self.values.of(e))
-    }
-
     pub(super) fn stmt(&mut self, stmt: &Stmt) {
         if let Some((var, extent, body)) = written_out::loop_of(stmt) {
             for value in 0..extent {
-                self.values.enter(var, value);
+                self.addresses.values.enter(var, value);
                 self.in_sequence(body);
-                self.values.leave();
+                self.addresses.values.leave();
             }
             return;
         }
@@ -93,17 +86,18 @@ impl Printer {
             }
             Stmt::For { var, extent, body, .. } => self.serial(var, extent, body),
             Stmt::Let { var, value, body } => {
-                let value = self.expr(value);
+                let value = self.addresses.text(value);
                 self.line(format_args!("const int {var} = {value};"));
                 self.stmt(body);
             }
-            Stmt::Store { .. } | Stmt::Intrinsic(_) => {
-                let leaf = self.values.of_leaf(stmt);
-                self.leaf(&leaf);
+            Stmt::Store { buffer, index, value } => {
+                let (to, value) = (self.addresses.element(buffer, index), self.stored(buffer.dtype, value));
+                self.line(format_args!("{to} = {value};"));
             }
+            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
             Stmt::Allocate { buffer, body } => self.allocate(buffer, body),
             Stmt::IfThenElse { condition, then, otherwise } => {
-                let condition = self.expr(condition);
+                let condition = self.addresses.text(condition);
                 self.open(format_args!("if ({condition})"));
                 self.stmt(then);
                 if let Some(otherwise) = otherwise {
@@ -116,18 +110,6 @@ impl Printer {
             Stmt::Sync => self.line("__syncthreads();"),
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
             Stmt::View { .. } => unreachable!("lowering for a GPU makes no views"),
-        }
-    }
-
-    /// A statement of no others, in which no variable of a loop that is written out is left.
-    fn leaf(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Store { buffer, index, value } => {
-                let (to, value) = (self.addresses.element(buffer, index), self.stored(buffer.dtype, value));
-                self.line(format_args!("{to} = {value};"));
-            }
-            Stmt::Intrinsic(intrinsic) => self.intrinsic(intrinsic),
-            other => unreachable!("a leaf: {other}"),
         }
     }
 
@@ -160,7 +142,7 @@ impl Printer {
         if extent.as_int().is_some() {
             self.line("DIETCODE_UNROLL");
         }
-        let extent = self.expr(extent);
+        let extent = self.addresses.text(extent);
         self.open(format_args!("for (int {var} = 0; {var} < {extent}; ++{var})"));
         self.stmt(body);
         self.close();
