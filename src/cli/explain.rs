@@ -128,7 +128,7 @@ fn explain(
     let tuned = winners.tuned.as_ref();
     let fit = |threads: &usize| fit(setup, tuned, micro_kernel, point, *threads);
     Explanation {
-        path: tuned.map_or_else(Vec::new, |tuned| path(&tuned.tree, &setup.vars, shape)),
+        path: path(&winners.tree, &setup.vars, shape),
         kernel: micro_kernel.name(),
         schedule: micro_kernel.clone(),
         threads: resolve_threads(&arguments.threads, target.cores).iter().map(fit).collect(),

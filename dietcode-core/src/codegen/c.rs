@@ -12,7 +12,7 @@ use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
 use crate::schedule::Schedule;
-use crate::sketch::MicroKernel;
+use crate::sketch::{MicroKernel, Traced};
 use crate::target::CpuTarget;
 use crate::{Error, Result};
 
@@ -59,20 +59,13 @@ fn schedule_of(def: &KernelDef, micro_kernel: &MicroKernel, target: &CpuTarget) 
     micro_kernel.schedule_on_cpu(&frontend::program(def), target)
 }
 
-/// The translation unit of the nest as the user wrote it, spatial loops outermost: the baseline `naive`.
+/// The translation unit of the nest as it stands: the baseline `naive`.
 ///
 /// # Errors
 /// None for a nest that the front end accepts.
 pub fn naive(def: &KernelDef) -> Result<TranslationUnit> {
     let program = frontend::program(def);
-    let mut schedule = Schedule::new(&program, &program.blocks[0]);
-    if let Some(first) = program.blocks[0].iters_of(dietcode_syntax::Role::Spatial).next() {
-        schedule.parallel(&first.name)?;
-    }
-    if program.blocks[0].reduction.is_some() {
-        schedule.decompose_reduction()?;
-    }
-    unit(def, "naive", &schedule)
+    unit(def, "naive", &Traced::nest(def).trace.replay(&program, &program.blocks[0])?)
 }
 
 /// Lowers and prints any schedule of a kernel.
@@ -143,14 +136,16 @@ fn grid_function(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
     format!("{linkage}int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {extent};\n}}\n\n")
 }
 
+/// What carries out a range of tiles, and the function of the ABI that calls it. GCC heeds `restrict` on parameters of functions,
+/// and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
 fn run_function(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
+    const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
+                        void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end";
     let mut printer = Printer::new(nest);
-    printer.text = format!(
-        "{linkage}void {symbol}(void *const *dietcode_buffers, const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
-         void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end) {{\n"
-    );
+    let [params, args] = operands(nest);
+    printer.text = format!("static inline void {symbol}_tiles({params}, {REST}) {{\n");
     printer.text += &shape_variables(nest);
-    printer.params(nest);
+    printer.strides(nest);
     for (name, value) in &nest.derived {
         let value = printer.addresses.text(value);
         printer.line(format_args!("const dietcode_int {name} = {value};"));
@@ -167,7 +162,26 @@ fn run_function(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
             printer.close();
         }
     }
-    printer.text + "}\n"
+    let call = format!(
+        "{symbol}_tiles({args}, dietcode_strides, dietcode_shape, dietcode_scratch, dietcode_begin, dietcode_end)"
+    );
+    printer.text
+        + "}\n\n"
+        + &format!("{linkage}void {symbol}(void *const *dietcode_buffers, {REST}) {{\n  {call};\n}}\n")
+}
+
+/// The tensors and scalars of a kernel, as parameters and as what is passed for them.
+fn operands(nest: &LoopNest) -> [String; 2] {
+    let operand = |(n, param): (usize, &Arc<Buffer>)| {
+        let (element, name) = (element_type(param.dtype), &param.name);
+        let constant = if param == &nest.output { "" } else { "const " };
+        match param.is_scalar() {
+            true => (format!("const {element} {name}"), format!("*(const {element} *)dietcode_buffers[{n}]")),
+            false => (format!("{constant}{element} *restrict {name}"), format!("dietcode_buffers[{n}]")),
+        }
+    };
+    let (params, args): (Vec<String>, Vec<String>) = nest.params.iter().enumerate().map(operand).unzip();
+    [params, args].map(|all| all.join(", "))
 }
 
 /// Prints statements.
@@ -177,6 +191,10 @@ struct Printer {
     addresses: Addresses,
     /// Offsets of the panels in a thread's scratch memory.
     panels: Vec<(Arc<Buffer>, i64)>,
+    /// The loops around, outermost first.
+    loops: Vec<Name>,
+    /// The conditions around.
+    conditions: Vec<Expr>,
 }
 
 impl Printer {
@@ -192,7 +210,7 @@ impl Printer {
         });
         let panels = nest.panels.clone();
         let addresses = Addresses::new(taken, Dialect::C);
-        Printer { text: String::new(), depth: 1, addresses, panels }
+        Printer { text: String::new(), depth: 1, addresses, panels, loops: Vec::new(), conditions: Vec::new() }
     }
 
     fn line(&mut self, text: impl Display) {
@@ -211,18 +229,10 @@ impl Printer {
         self.line("}");
     }
 
-    /// The pointers and strides of the tensors, and the values of scalars.
-    fn params(&mut self, nest: &LoopNest) {
+    /// The strides of the tensors.
+    fn strides(&mut self, nest: &LoopNest) {
         let mut at = 0;
-        for (n, param) in nest.params.iter().enumerate() {
-            let constant = if param == &nest.output { "" } else { "const " };
-            let element = element_type(param.dtype);
-            if param.is_scalar() {
-                let name = &param.name;
-                self.line(format_args!("const {element} {name} = *(const {element} *)dietcode_buffers[{n}];"));
-                continue;
-            }
-            self.line(format_args!("{constant}{element} *restrict {} = dietcode_buffers[{n}];", param.name));
+        for param in &nest.params {
             let rank = param.shape.len();
             for (dim, name) in self.addresses.declare(param, |dim| dim + 1 == rank) {
                 self.line(format_args!("const dietcode_int {name} = dietcode_strides[{}];", at + dim));
@@ -245,7 +255,9 @@ impl Printer {
             Stmt::For { var, extent, body, .. } => {
                 let extent = self.addresses.text(extent);
                 self.open(format_args!("for (dietcode_int {var} = 0; {var} < {extent}; ++{var})"));
+                self.loops.push(var.clone());
                 self.stmt(body);
+                self.loops.pop();
                 self.close();
             }
             Stmt::Let { var, value, body } => {
@@ -254,6 +266,9 @@ impl Printer {
                 self.stmt(body);
             }
             Stmt::Store { buffer, index, value } => {
+                if self.reads_in_steps(value) {
+                    self.line("DIETCODE_SCALAR;");
+                }
                 let (to, value) = (self.addresses.element(buffer, index), self.addresses.text(value));
                 match buffer.dtype {
                     DType::F32 => self.line(format_args!("{to} = {value};")),
@@ -267,19 +282,39 @@ impl Printer {
                 self.stmt(body);
             }
             Stmt::IfThenElse { condition, then, otherwise } => {
-                let condition = self.addresses.text(condition);
-                self.open(format_args!("if ({condition})"));
+                let text = self.addresses.text(condition);
+                self.open(format_args!("if ({text})"));
+                self.conditions.push(condition.clone());
                 self.stmt(then);
                 if let Some(otherwise) = otherwise {
                     self.depth -= 1;
                     self.open("} else");
                     self.stmt(otherwise);
                 }
+                self.conditions.pop();
                 self.close();
             }
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
             Stmt::Sync => unreachable!("{GPU_ONLY}"),
         }
+    }
+
+    /// Whether elements are read under a condition and several at a time along the innermost loop on which it depends, see
+    /// `DIETCODE_SCALAR`.
+    fn reads_in_steps(&self, value: &Expr) -> bool {
+        let mut conditions: Vec<&Expr> = self.conditions.iter().collect();
+        value.visit(&mut |e| {
+            conditions.extend(if let Expr::Select(condition, ..) = e { Some(&**condition) } else { None })
+        });
+        let innermost = self.loops.iter().rev().find(|var| conditions.iter().any(|condition| condition.uses(var)));
+        let Some(var) = innermost else { return false };
+        let mut found = false;
+        value.visit(&mut |e| {
+            let Expr::Load(_, index) = e else { return };
+            let step = index.last().and_then(affine).map_or(0, |form| form.coefficient(var));
+            found |= step.abs() > 1;
+        });
+        found
     }
 
     /// Statements that stand side by side may declare the same names.

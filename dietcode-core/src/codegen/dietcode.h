@@ -37,6 +37,10 @@ static inline float dietcode_fmin(float a, float b) { return b != b || a < b ? a
 
 static inline float dietcode_load_f32(float x) { return x; }
 
+/* Keeps the loop around it scalar. Of neighbours that are read under one condition in each iteration, such as x[2 * i] and
+ * x[2 * i + 1], GCC 12 reads vectors with the conditions of other iterations, and so behind the end of a tensor. */
+#define DIETCODE_SCALAR __asm__ volatile("")
+
 /* A vector of n floats, and the same at any address of a float. */
 #define DIETCODE_VECTOR(n)                                                 \
   typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \

@@ -58,9 +58,9 @@ pub fn conclude(
             verified.push(None);
             continue;
         }
-        let pick = Some(picks[at]).filter(|pick| *pick != found.default);
+        let pick = Some(picks[at]).filter(|pick| *pick != found.default[at]);
         let pick = pick.map(|pick| unit(lab, &found.candidates[pick])).transpose()?;
-        let default = unit(lab, &found.candidates[found.default])?;
+        let default = unit(lab, &found.candidates[found.default[at]])?;
         let seen = verify(lab, point, pick.as_ref(), &default, baselines, threads)?;
         if let Some(failure) = seen.failure() {
             let shape = &point.instance.shape;
@@ -71,7 +71,7 @@ pub fn conclude(
             return Err(Error::new(ErrorKind::Check, why));
         }
         if !seen.stands {
-            picks[at] = found.default;
+            picks[at] = found.default[at];
         }
         verified.push(Some(seen));
         done(at + 1);
@@ -91,7 +91,7 @@ fn picks(found: &Found, points: &[Point], tolerance: f64) -> Vec<usize> {
     let scores: Vec<Vec<f64>> = found.candidates.iter().map(score).collect();
     let weights: Vec<f64> = points.iter().map(|p| p.weight).collect();
     let selected = select(Scores { scores: &scores, weights: &weights, tolerance });
-    selected.into_iter().map(|pick| pick.unwrap_or(found.default)).collect()
+    selected.into_iter().zip(&found.default).map(|(pick, default)| pick.unwrap_or(*default)).collect()
 }
 
 fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<Verified>]) -> Result<Tuned> {

@@ -6,6 +6,7 @@
 #[cfg(feature = "tuner")]
 mod conclude;
 pub mod cuda;
+mod default;
 mod foresee;
 mod grow;
 #[cfg(feature = "tuner")]

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Expected, Miss, Named, Tree, Tuned};
+use super::{Expected, Miss, Named, Tree, Tuned, default};
 use crate::codegen::registry::Decision;
 use crate::config::Config;
 use crate::cpu_features;
-use crate::sketch::{MicroKernel, Tiled};
+use crate::sketch::MicroKernel;
 use crate::target::CpuTarget;
 
 /// What tuned files for a CPU are called: `<config>.cpu.tuned.json`.
@@ -21,6 +21,8 @@ pub struct Winners {
     pub schedules: Vec<MicroKernel>,
     /// Which of them serves which shape.
     pub decision: Decision,
+    /// The same, with the names of the micro-kernels.
+    pub tree: Tree,
     /// The file they are from; none for the default.
     pub tuned: Option<Tuned>,
 }
@@ -61,12 +63,16 @@ impl Winners {
         }
         let names: Vec<&str> = tuned.micro_kernels.iter().map(|named| named.name.as_str()).collect();
         let decision = resolve(&tuned.tree, &names, &shape_vars);
-        Ok(Winners { schedules, decision, tuned: Some(tuned) })
+        Ok(Winners { schedules, decision, tree: tuned.tree.clone(), tuned: Some(tuned) })
     }
 
-    /// The micro-kernel that runs every shape where nothing was tuned.
+    /// The micro-kernels that run where nothing was tuned: a tile, the nest as it stands, or both with a tree that was grown
+    /// from what the cost model says of them.
     pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Winners {
-        Winners { schedules: vec![Tiled::default_for(def, target).into()], decision: Decision::Pick(0), tuned: None }
+        let (schedules, tree) = default::default_for(def, target);
+        let names: Vec<String> = schedules.iter().map(MicroKernel::name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Winners { decision: resolve(&tree, &names, &Config::shape_vars(def)), schedules, tree, tuned: None }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Candidate {
     pub schedule: Schedule,
     /// What tells it from others that come to the same code; none for families.
     pub(super) structure: Option<Structure>,
-    /// Which one of its run it is; 0 is the default micro-kernel.
+    /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
     /// The compiled code, once somebody needed it: what is known from records may never be compiled.
     pub(super) unit: OnceCell<Unit>,

@@ -35,10 +35,10 @@ pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Whether what is known and expected of a candidate makes it the pick of an instance, over all numbers of threads. Of the
-/// default, all is measured: the others are compared with it.
+/// Whether what is known and expected of a candidate makes it the pick of an instance, over all numbers of threads. The
+/// default of an instance is measured there: the others are compared with it.
 fn could_win(tuning: &Tuning<'_>, at: usize, point: usize) -> bool {
     let candidate = &tuning.candidates[at];
     let best = tuning.candidates.iter().map(|candidate| candidate.score(point)).fold(0.0, f64::max);
-    !candidate.failed && (at == 0 || candidate.expected_score(point) * MARGIN >= best)
+    !candidate.failed && (tuning.is_default(at, point) || candidate.expected_score(point) * MARGIN >= best)
 }

@@ -10,12 +10,13 @@
 //! ```
 //!
 //! Everything that is measured goes to the [`Database`] at once, by a [`Journal`], which also answers for a run that is
-//! continued. The first candidate of all is the micro-kernel that runs where nothing was tuned.
+//! continued. The first candidates of all are the micro-kernels that run where nothing was tuned.
 mod budget;
 mod candidate;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod database;
+mod defaults;
 mod event;
 mod evolution;
 mod finals;
@@ -43,6 +44,7 @@ pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
     Workload, prune, scan, unite,
 };
+pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
 pub use evolution::Objective;
 pub use journal::{Identity, Journal};
@@ -62,8 +64,8 @@ use crate::config::Scheduling;
 pub struct Found {
     /// All candidates that compiled and passed their checks, with their figures.
     pub candidates: Vec<Candidate>,
-    /// Which of them is the micro-kernel that runs where nothing was tuned.
-    pub default: usize,
+    /// Which of them runs where nothing was tuned, for each instance.
+    pub default: Vec<usize>,
     /// How many were tried, with those that failed.
     pub tried: usize,
     /// How many of them were not measured, since their outcome was on record.
@@ -94,7 +96,7 @@ pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
     let mut begun = Vec::new();
     for task in tasks.iter_mut() {
         begun.push(task.begin(left));
-        left = left.map(|left| left.saturating_sub(1));
+        left = left.map(|left| left.saturating_sub(task.tuning.candidates.len()));
     }
     let searched = rounds(tasks, begun, course, left);
     tasks.iter_mut().zip(searched).map(|(task, searched)| searched.and_then(|()| task.end())).collect()

@@ -53,9 +53,10 @@ pub(super) fn by_work(tuning: &Tuning<'_>) -> Vec<usize> {
     by_work
 }
 
-/// Whether what was seen of a candidate puts it behind on every instance. Of the default all is measured.
+/// Whether what was seen of a candidate puts it behind on every instance. A default is not put off.
 fn is_behind(tuning: &Tuning<'_>, at: usize) -> bool {
     let candidate = &tuning.candidates[at];
     let behind = |point| candidate.expected(0, point) * BEHIND < tuning.best(0, point);
-    at > 0 && candidate.rate(0).is_some() && (0..tuning.points.len()).all(behind)
+    let points = || 0..tuning.points.len();
+    !points().any(|point| tuning.is_default(at, point)) && candidate.rate(0).is_some() && points().all(behind)
 }

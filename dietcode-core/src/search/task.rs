@@ -4,7 +4,6 @@ use super::proposal::Proposal;
 use super::strategy::Propose;
 use super::{Found, Tuning, finals};
 use crate::Result;
-use crate::sketch::Tiled;
 
 /// One kernel of a run.
 pub struct Task<'a> {
@@ -22,13 +21,13 @@ pub struct Task<'a> {
 const ROUNDS_END: f64 = 0.85;
 
 impl Task<'_> {
-    /// The round before the first: the micro-kernel that runs where nothing was tuned, on all instances. If
-    /// that fails, there is nothing that the others could be compared with.
+    /// The round before the first: the micro-kernels that run where nothing was tuned, each on all instances that it serves
+    /// there. If one fails, there is nothing that the others could be compared with.
     pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
         self.tuning.trials = left;
-        let default = Tiled::default_for(self.tuning.lab.def(), self.tuning.lab.target());
-        let default = Proposal::of_family(default.into(), &self.tuning.lab)?;
-        self.tuning.try_all(vec![default], ROUNDS_END)?;
+        let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
+        let defaults = defaults.map(|default| Proposal::of_family(default, &self.tuning.lab));
+        self.tuning.try_all(defaults.collect::<Result<_>>()?, ROUNDS_END)?;
         self.tuning.check_default()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
-use super::{Budget, Candidate, Event, Found, Journal, Phase, Point, Roofline, Status};
+use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Point, Roofline, Status};
 use crate::cost_model::Adaptation;
 use crate::measure::{Failure, Implementation, Lab, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
@@ -27,7 +27,9 @@ pub struct Tuning<'a> {
     pub journal: Journal,
     /// Who watches.
     pub watch: &'a dyn Fn(Event),
-    /// What was tried so far; the first is the default micro-kernel.
+    /// What runs where nothing was tuned.
+    pub defaults: Defaults,
+    /// What was tried so far; the first are the default micro-kernels, in their order.
     pub(super) candidates: Vec<Candidate>,
     /// The round that is under way.
     pub(super) round: usize,
@@ -42,14 +44,27 @@ impl<'a> Tuning<'a> {
         mut lab: Lab,
         points: Vec<Point>,
         threads: Vec<usize>,
+        defaults: Defaults,
         budget: Budget<'a>,
         journal: Journal,
         watch: &'a dyn Fn(Event),
     ) -> Tuning<'a> {
         lab.pin();
-        let (trials, roofline, candidates) = (None, None, Vec::new());
-        let (round, known, failures) = (0, 0, BTreeMap::new());
-        Tuning { lab, points, threads, budget, trials, roofline, journal, watch, candidates, round, known, failures }
+        Tuning {
+            lab,
+            points,
+            threads,
+            budget,
+            trials: None,
+            roofline: None,
+            journal,
+            watch,
+            defaults,
+            candidates: Vec::new(),
+            round: 0,
+            known: 0,
+            failures: BTreeMap::new(),
+        }
     }
 
     /// Takes up a proposal as a candidate; gives its position.
@@ -152,7 +167,8 @@ impl<'a> Tuning<'a> {
 
     /// Tells how far a phase has come.
     pub(super) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
-        let default = self.candidates.first().map(|c| c.gflops[0].iter().map(|g| g.unwrap_or(0.0)).collect());
+        let default = |(point, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][point];
+        let default = self.defaults.of.iter().enumerate().map(|of| default(of).unwrap_or(0.0)).collect();
         (self.watch)(Event::Progress(Status {
             kernel: self.lab.def().name.clone(),
             phase,
@@ -162,7 +178,7 @@ impl<'a> Tuning<'a> {
             known: self.known,
             failures: self.failures.clone(),
             best: self.bests(0),
-            default: default.unwrap_or_default(),
+            default,
             roofline: self.reached(),
         }));
     }
@@ -172,25 +188,33 @@ impl<'a> Tuning<'a> {
         (self.watch)(Event::Notice(text));
     }
 
-    /// The first candidate is the default, and serves.
+    /// Whether a candidate (its position) is what runs an instance (its position) where nothing was tuned.
+    pub(super) fn is_default(&self, at: usize, point: usize) -> bool {
+        self.defaults.of[point] == at
+    }
+
+    /// The first candidates are the defaults, and serve.
     pub(super) fn check_default(&self) -> Result<()> {
-        if self.candidates.first().is_some_and(|default| !default.failed) {
-            return Ok(());
-        }
-        let name = &self.lab.def().name;
-        let message = match self.budget.is_stopped() {
-            true => format!("the search was stopped before anything of `{name}` was measured"),
-            false => format!("the default micro-kernel of `{name}` does not pass its checks"),
+        let (name, expected) = (&self.lab.def().name, self.defaults.micro_kernels.len());
+        let message = match self.candidates.get(..expected) {
+            None => format!("the search was stopped before anything of `{name}` was measured"),
+            Some(defaults) => match defaults.iter().find(|default| default.failed) {
+                None => return Ok(()),
+                Some(failed) => {
+                    let failed = failed.micro_kernel.name();
+                    format!("the default micro-kernel `{failed}` of `{name}` does not pass its checks")
+                }
+            },
         };
         Err(Error::new(ErrorKind::Failed, message))
     }
 
-    /// What was found; the default must be among it.
+    /// What was found; the defaults must be among it.
     pub(super) fn finish(&mut self) -> Result<Found> {
         self.check_default()?;
         let mut candidates = std::mem::take(&mut self.candidates);
         let (tried, known) = (candidates.len(), self.known);
         candidates.retain(|c| !c.failed);
-        Ok(Found { candidates, default: 0, tried, known })
+        Ok(Found { candidates, default: self.defaults.of.clone(), tried, known })
     }
 }

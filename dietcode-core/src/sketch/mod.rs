@@ -7,6 +7,7 @@ mod micro_kernel;
 #[cfg(feature = "tuner")]
 mod mutator;
 mod name;
+mod nest;
 pub mod rules;
 mod postproc;
 #[cfg(feature = "tuner")]

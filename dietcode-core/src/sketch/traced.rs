@@ -18,9 +18,10 @@ pub struct Traced {
 }
 
 impl Traced {
-    /// A C identifier: `traced`, the decisions that are not 1, and a hash of the whole, which tells sketches apart.
+    /// A C identifier: `traced`, or `nest` for the nest as it stands, the decisions that are not 1, and a hash of the whole,
+    /// which tells sketches apart.
     pub fn name(&self) -> String {
-        let mut name = "traced".to_owned();
+        let mut name = if self.is_nest() { "nest" } else { "traced" }.to_owned();
         let decided = self.trace.variables().filter_map(|var| Some((var, *self.trace.decisions.get(var)?)));
         name.extend(decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}")));
         identifier(self, &name, false)

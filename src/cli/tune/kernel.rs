@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 
 use dietcode::core::config::{Config, Search, Strategy};
-use dietcode::core::dispatch::{CPU, Searched, conclude};
+use dietcode::core::dispatch::{CPU, Searched, Winners, conclude};
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
-use dietcode::core::search::{self, Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning};
+use dietcode::core::search::{
+    self, Budget, Database, Defaults, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning,
+};
 use dietcode::core::sketch::rules::{CustomRules, CustomSketch};
 use dietcode::core::sketch::{Hardware, Space};
 use dietcode::{Error, Result};
@@ -49,7 +51,10 @@ impl<'a> Kernel<'a> {
         let identity =
             Identity { seed: setup.config.search.seed, space_hash: space_hash(&setup.config, &points, &threads) };
         let journal = journal(arguments, database, &lab, identity, &progress.borrow());
-        let mut tuning = Tuning::new(lab, points, threads, budget, journal, watch);
+        let default = Winners::default_for(&setup.def, lab.target());
+        let of = points.iter().map(|point| default.decision.pick(&point.instance.shape)).collect();
+        let defaults = Defaults::new(&setup.def, default.schedules, of);
+        let mut tuning = Tuning::new(lab, points, threads, defaults, budget, journal, watch);
         tuning.roofline = roofline;
         let settings = &setup.config.search;
         let task = Task { tuning, proposer, weight: settings.weight, per_round: settings.evolution.per_round };

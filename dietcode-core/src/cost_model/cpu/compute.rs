@@ -3,8 +3,10 @@
 //! The slowest decides: multiply-adds, loads, stores, instructions in all, or the chain of additions to one accumulator. Values
 //! that do not move along a loop that is written out are loaded once for all of it; what finds no register is spilled.
 
-use super::core::{BROADCASTS, Core, ELEMENT, FMA_LATENCY, FORESEEN, FORWARDING, ISSUE, LOOP, SCALARS};
-use super::leaf::{Access, Leaf, Motion};
+use super::core::{
+    AHEAD, BROADCASTS, COPIES, Core, ELEMENT, ENTRY, FMA_LATENCY, FORESEEN, FORWARDING, ISSUE, LOOP, SCALARS, STEP,
+};
+use super::leaf::{Access, Around, Leaf, Motion};
 use super::trips::in_place;
 use crate::ir::{ForKind, Scope};
 use crate::target::CpuTarget;
@@ -25,6 +27,15 @@ struct Lanes {
     count: f64,
     /// Registers that one of them takes.
     registers: f64,
+    /// Whether the compiler makes them of a loop's iterations.
+    of_compiler: bool,
+}
+
+impl Lanes {
+    /// How many iterations of a loop become one.
+    fn iterations(self) -> f64 {
+        if self.of_compiler { self.count } else { 1.0 }
+    }
 }
 
 impl Work<'_> {
@@ -53,11 +64,12 @@ impl Work<'_> {
             stores += vectors / if lanes.along.is_some() { core.stores } else { SCALARS };
             elements += alone;
         }
-        let spilled = self.spilled(lanes, target) * self.iterations();
+        let iterations = self.iterations() / lanes.iterations();
+        let spilled = self.spilled(lanes, target) * iterations;
         let multiply = self.leaf.arithmetic * operations / core.fma;
-        let issued = (self.leaf.arithmetic * operations + stores * core.stores + self.iterations()) / ISSUE;
+        let issued = (self.leaf.arithmetic * operations + stores * core.stores + iterations) / ISSUE;
         let busy = [multiply, loads + spilled / core.loads, stores + spilled / core.stores, issued, self.chain(lanes)];
-        busy.into_iter().fold(0.0, f64::max) + elements * ELEMENT + self.starts() * LOOP
+        busy.into_iter().fold(0.0, f64::max) + elements * ELEMENT + self.starts(lanes) * LOOP + self.entries() * ENTRY
     }
 
     /// Squares of elements are loaded row by row, exchanged in as many steps as their size has bits, and stored row by row;
@@ -74,19 +86,35 @@ impl Work<'_> {
         times * (squares * square + alone + LOOP)
     }
 
-    /// Along the loop that is one of vectors, or along an innermost one of which the compiler makes vectors.
+    /// Along the loop that is one of vectors, or along an innermost one of which the compiler makes vectors, once it has
+    /// written out short sums inside.
     fn lanes(&self, target: &CpuTarget) -> Lanes {
-        let scalar = Lanes { along: None, count: 1.0, registers: 1.0 };
-        let Some((at, last)) = self.leaf.loops.iter().enumerate().next_back() else { return scalar };
+        let scalar = Lanes { along: None, count: 1.0, registers: 1.0, of_compiler: false };
+        let loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.written_out());
+        let Some((at, last)) = loops.last() else { return scalar };
         let widest = target.vector_bytes as f64 / 4.0;
         let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
         if last.kind == ForKind::Vectorized {
             let count = self.trips[at].max(1.0);
-            return Lanes { along: Some(at), count, registers: (count / widest).ceil() };
+            return Lanes { along: Some(at), count, registers: (count / widest).ceil(), of_compiler: false };
         }
-        let moves = self.leaf.accesses.last().is_some_and(|sum| sum.motion(at) != Motion::Still);
+        // Each iteration has its own sum.
+        let moves = self.leaf.accesses.last().is_some_and(|sum| sum.motion(at) != Motion::Still) || !last.reduce;
         let found = (moves || !self.leaf.accumulates) && self.leaf.accesses.iter().all(contiguous);
-        if found { Lanes { along: Some(at), count: self.trips[at].clamp(1.0, widest), registers: 1.0 } } else { scalar }
+        let count = self.trips[at].clamp(1.0, widest);
+        if found { Lanes { along: Some(at), count, registers: 1.0, of_compiler: true } } else { scalar }
+    }
+
+    /// How many of the innermost loops are steps of a short sum that the compiler writes out: GCC does so for up to 16
+    /// iterations of a loop whose copies stay below 200 instructions (`max-completely-peel-times`, `max-completely-peeled-insns`).
+    fn written_out(&self) -> usize {
+        let mut copies = 1;
+        let short = |l: &&Around| {
+            let steps = l.extent.as_int().filter(|steps| *steps <= 16 && l.kind == ForKind::Serial && l.reduce);
+            copies *= steps.unwrap_or(0);
+            (1..=COPIES).contains(&copies)
+        };
+        if self.leaf.accumulates { self.leaf.loops.iter().rev().take_while(short).count() } else { 0 }
     }
 
     /// Vectors that are moved, and elements that are moved one by one.
@@ -128,23 +156,35 @@ impl Work<'_> {
         let Some(sum) = self.leaf.accesses.last().filter(|_| self.leaf.accumulates) else { return 0.0 };
         let Some(again) = (0..self.trips.len()).rev().find(|at| sum.motion(*at) == Motion::Still) else { return 0.0 };
         let between: f64 = self.trips[again + 1..].iter().product();
+        // The additions to the next sum begin as soon as they are among the instructions that the core looks ahead.
+        let steps = (0..=again).rev().take_while(|at| self.leaf.loops[*at].reduce);
+        let steps: f64 = steps.map(|at| self.trips[at]).product();
+        let overlap = (AHEAD / (steps * STEP * (between / lanes.count).max(1.0))).max(1.0);
         let forwarding = if sum.scope == Scope::Register { 0.0 } else { FORWARDING };
-        self.trips.iter().product::<f64>() / between.max(lanes.count) * (FMA_LATENCY + forwarding)
+        self.trips.iter().product::<f64>() / between.max(lanes.count) / overlap * (FMA_LATENCY + forwarding)
     }
 
     /// Iterations of the loops that stay loops.
     fn iterations(&self) -> f64 {
-        self.repeating(self.trips.len())
+        self.repeating(self.trips.len() - self.written_out())
+    }
+
+    /// How often the innermost of them is entered.
+    fn entries(&self) -> f64 {
+        let innermost =
+            (0..self.trips.len() - self.written_out()).rev().find(|at| !in_place(self.leaf.loops[*at].kind));
+        innermost.map_or(0.0, |at| self.repeating(at))
     }
 
     /// How often the innermost of them begin, as many as it takes for their end not to be foreseen.
-    fn starts(&self) -> f64 {
-        let (mut outside, mut inside) = (self.trips.len(), 1.0);
-        for at in (0..self.trips.len()).rev().filter(|at| !in_place(self.leaf.loops[*at].kind)) {
+    fn starts(&self, lanes: Lanes) -> f64 {
+        let stays = self.trips.len() - self.written_out();
+        let (mut outside, mut inside) = (stays, 1.0);
+        for at in (0..stays).rev().filter(|at| !in_place(self.leaf.loops[*at].kind)) {
             if inside >= FORESEEN {
                 break;
             }
-            inside *= self.trips[at];
+            inside *= self.trips[at] / if lanes.along == Some(at) { lanes.iterations() } else { 1.0 };
             outside = at;
         }
         self.repeating(outside)

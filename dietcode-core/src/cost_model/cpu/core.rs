@@ -29,6 +29,15 @@ pub(super) const ISSUE: f64 = 5.0;
 /// Clocks until a multiply-add can be added to.
 pub(super) const FMA_LATENCY: f64 = 4.0;
 
+/// Instructions that a core looks ahead.
+pub(super) const AHEAD: f64 = 256.0;
+
+/// Instructions of a step of a sum: a load, a multiply-add, and its share of the loop.
+pub(super) const STEP: f64 = 3.0;
+
+/// Copies of a statement that a compiler makes of short loops.
+pub(super) const COPIES: i64 = 32;
+
 /// Clocks until what was stored is loaded again.
 pub(super) const FORWARDING: f64 = 5.0;
 
@@ -37,6 +46,9 @@ pub(super) const ELEMENT: f64 = 1.2;
 
 /// Clocks to begin and to end an innermost loop: its last branch is mispredicted, and the pipeline empties.
 pub(super) const LOOP: f64 = 50.0;
+
+/// Clocks to enter an innermost loop whose iterations are known at run time only, also where its end is foreseen.
+pub(super) const ENTRY: f64 = 10.0;
 
 /// Iterations after which the end of a loop is foreseen: short ones are written out by the compiler, or known to the branch
 /// predictor.

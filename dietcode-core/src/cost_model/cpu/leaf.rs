@@ -3,6 +3,7 @@
 use crate::cost_model::loops::{instructions, taken};
 use crate::ir::{Affine, Buffer, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::schedule::{Relation, Schedule};
+use dietcode_syntax::Role;
 use std::ops::{Add, Mul};
 
 /// A statement on elements.
@@ -28,6 +29,8 @@ pub(super) struct Around {
     pub(super) var: Name,
     pub(super) extent: Expr,
     pub(super) kind: ForKind,
+    /// Whether it is summed over.
+    pub(super) reduce: bool,
 }
 
 /// An access to memory or to a register.
@@ -147,7 +150,8 @@ impl<'a> Walk<'a> {
             }
             None => {
                 let extent = taken(extent, self.schedule);
-                self.loops.push(Around { var: var.clone(), extent, kind });
+                let reduce = self.schedule.loops.iter().any(|l| l.name == *var && l.role == Role::Reduce);
+                self.loops.push(Around { var: var.clone(), extent, kind, reduce });
             }
         }
     }

@@ -44,14 +44,22 @@ impl<'a> Profile<'a> {
 
     /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.
     pub fn seconds(&self, target: &CpuTarget, shape: &[i64], units: usize) -> f64 {
+        let [seconds] = self.seconds_on(target, shape, [units]);
+        seconds
+    }
+
+    /// The same for several numbers of cores.
+    pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
         let vars = &self.schedule.program.shape_vars;
         let at = |name: &str| vars.iter().position(|var| **var == *name).and_then(|at| shape.get(at));
         let value = |name: &str| at(name).map_or(0.0, |value| *value as f64);
         let trips = Trips::of(self.schedule, &value);
         let core = Core::of(target);
         let clocks: f64 = self.leaves.iter().map(|leaf| self.clocks(leaf, &trips, &core, target)).sum();
-        let adaptation = Adaptation::of_schedule(self.schedule, shape, units);
-        clocks / CLOCK / (units.max(1) as f64 * adaptation.occupancy) + if units > 1 { LAUNCH } else { 0.0 }
+        units.map(|units| {
+            let adaptation = Adaptation::of_schedule(self.schedule, shape, units);
+            clocks / CLOCK / (units.max(1) as f64 * adaptation.occupancy) + if units > 1 { LAUNCH } else { 0.0 }
+        })
     }
 
     fn clocks(&self, leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {

@@ -45,7 +45,7 @@ pub struct Record {
     pub structure: Option<Structure>,
     /// What came of it.
     pub outcome: Outcome,
-    /// Which trial of its run: 0 is the default micro-kernel. All records of a micro-kernel in a run have the same.
+    /// Which trial of its run: the first are the default micro-kernels. All records of a micro-kernel in a run have the same.
     #[serde(default)]
     pub trial: u64,
     /// The run; empty in records of format 1.

@@ -137,7 +137,8 @@ fn start(records: &[&Record], positions: &Positions<'_>, goal: usize) -> f64 {
     let figure =
         |record: &&Record| seen(record, positions).filter(|(found, _)| *found == goal).map(|(_, figure)| figure);
     let is_default = |record: &&&Record| {
-        record.trial == 0 && !record.run.is_empty() && !matches!(record.schedule, MicroKernel::Traced(_))
+        let drawn = matches!(&record.schedule, MicroKernel::Traced(traced) if !traced.is_nest());
+        record.trial == 0 && !record.run.is_empty() && !drawn
     };
     let default = records.iter().filter(is_default).filter_map(figure).next_back();
     default.unwrap_or_else(|| records.iter().filter_map(figure).fold(f64::INFINITY, f64::min))

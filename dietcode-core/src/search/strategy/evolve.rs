@@ -83,10 +83,11 @@ impl Evolved {
         applied.take(self.share(self.settings.population)).collect()
     }
 
-    /// A micro-kernel of this space, carried out. Lowered loops are large: they are made again rather than kept.
+    /// A micro-kernel of this space, carried out: the nest as it stands is not drawn from a sketch. Lowered loops are large: they
+    /// are made again rather than kept.
     fn applied(&self, micro_kernel: &MicroKernel) -> Option<Applied> {
         match micro_kernel {
-            MicroKernel::Traced(traced) => self.space.apply(&traced.trace).ok(),
+            MicroKernel::Traced(traced) if !traced.is_nest() => self.space.apply(&traced.trace).ok(),
             _ => None,
         }
     }

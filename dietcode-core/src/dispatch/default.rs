@@ -1,0 +1,212 @@
+//! What runs where nothing was tuned: a tile that fits most nests, the nest as it stands, and which of them serves which shape.
+//!
+//! A tile pays where values are used again. Where nothing is summed none is, and the nest stands alone. Elsewhere the cost model
+//! is asked about shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. The tile has to
+//! be clearly ahead: a nest that was taken wrongly is a little slower, a tile that is nearly all padding is many times slower.
+
+use dietcode_syntax::{KernelDef, Role};
+
+use super::Tree;
+use crate::cost_model::cpu::Profile;
+use crate::frontend;
+use crate::sketch::{MicroKernel, Tiled, Traced};
+use crate::target::CpuTarget;
+
+/// So many times faster the tile must be foreseen to be: the model's error where the two are close.
+const CLEARLY: f64 = 1.5;
+
+/// How many shapes the model is asked about.
+const SAMPLES: usize = 256;
+
+/// The largest value of a shape variable among them is 2 to the power of this.
+const LARGEST: f64 = 11.0;
+
+/// More of them are small, where the two differ most: the power of a uniform number that the logarithm is proportional to.
+const SMALL: f64 = 1.25;
+
+/// The deepest tree.
+const DEPTH: usize = 6;
+
+/// How much less all samples have to lose in the mean by a split, as a natural logarithm.
+const WORTH: f64 = 0.002;
+
+/// The fewest samples on a side of a split.
+const FEWEST: usize = 3;
+
+/// The default micro-kernels of a nest on a CPU, and the tree between their names.
+pub(super) fn default_for(def: &KernelDef, target: &CpuTarget) -> (Vec<MicroKernel>, Tree) {
+    let (tiled, nest) = (Tiled::default_for(def, target), Traced::nest(def));
+    let sums = def.loops.iter().any(|l| l.role == Role::Reduce);
+    if !sums || tiled == Tiled::default() {
+        let tree = Tree::Leaf(nest.name());
+        return (vec![nest.into()], tree);
+    }
+    let samples = samples(def, &tiled, &nest, target);
+    let vars: Vec<String> = def.shape_vars.iter().map(|var| var.name.clone()).collect();
+    let both = [MicroKernel::from(tiled), MicroKernel::from(nest)];
+    let names = both.each_ref().map(MicroKernel::name);
+    let tree = grow(&samples.iter().collect::<Vec<&Sample>>(), &vars, &names, DEPTH);
+    let used = both.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
+    (used.map(|(micro_kernel, _)| micro_kernel).collect(), tree)
+}
+
+/// A shape with what the model says of it.
+struct Sample {
+    shape: Vec<i64>,
+    /// The logarithm of how many times faster the tile is; negative where the nest is to be taken.
+    gain: f64,
+}
+
+/// Shapes with logarithms that fill their space evenly.
+fn samples(def: &KernelDef, tiled: &Tiled, nest: &Traced, target: &CpuTarget) -> Vec<Sample> {
+    let program = frontend::program(def);
+    let tile = tiled.schedule(&program, target).expect("a default tile is valid for its nest");
+    let nest = nest.trace.replay(&program, &program.blocks[0]).expect("the nest is its own trace");
+    let profiles = [&tile, &nest].map(|schedule| Profile::of(schedule).expect("what is valid can be lowered"));
+    let cores = [1, usize::try_from(target.cores).unwrap_or(1)];
+    let gain = |shape: &[i64]| {
+        let [tile, nest] =
+            profiles.each_ref().map(|of| of.seconds_on(target, shape, cores).iter().map(|s| s.ln()).sum::<f64>());
+        (nest - tile) / cores.len() as f64 - CLEARLY.ln()
+    };
+    let sample = |n: usize| {
+        let value = |at: usize| (LARGEST * halton(n + 1, PRIMES[at % PRIMES.len()]).powf(SMALL)).exp2() as i64;
+        let shape: Vec<i64> = (0..def.shape_vars.len()).map(value).collect();
+        Sample { gain: gain(&shape), shape }
+    };
+    let count = if def.shape_vars.is_empty() { 1 } else { SAMPLES };
+    (0..count).map(sample).collect()
+}
+
+/// Bases of the sequences, one for each shape variable that a nest may have.
+const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
+
+/// The n-th number of Halton's sequence to a base, in 0..1.
+fn halton(mut n: usize, base: usize) -> f64 {
+    let (mut value, mut digit) = (0.0, 1.0);
+    while n > 0 {
+        digit /= base as f64;
+        value += digit * (n % base) as f64;
+        n /= base;
+    }
+    value
+}
+
+/// Splits where the two sides together lose least, as long as that is worth it.
+fn grow(samples: &[&Sample], vars: &[String], names: &[String; 2], depth: usize) -> Tree {
+    let (taken, lost) = best(samples);
+    let leaf = Tree::Leaf(names[taken].clone());
+    if depth == 0 {
+        return leaf;
+    }
+    let sides = |at: usize, most: i64| samples.iter().copied().partition::<Vec<&Sample>, _>(|s| s.shape[at] <= most);
+    let loss = |(at, most): &(usize, i64)| {
+        let (low, high) = sides(*at, *most);
+        let few = low.len().min(high.len()) < FEWEST;
+        if few { f64::INFINITY } else { best(&low).1 + best(&high).1 }
+    };
+    let splits = (0..vars.len()).flat_map(|at| {
+        let mut values: Vec<i64> = samples.iter().map(|s| s.shape[at]).collect();
+        values.sort_unstable();
+        values.dedup();
+        values.windows(2).map(|pair| (at, middle(pair[0], pair[1]))).collect::<Vec<_>>()
+    });
+    let splits = splits.map(|split| (loss(&split), split));
+    let Some((_, (at, most))) =
+        splits.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(loss, _)| lost - loss > WORTH * SAMPLES as f64)
+    else {
+        return leaf;
+    };
+    let (low, high) = sides(at, most);
+    let (low, high) = (grow(&low, vars, names, depth - 1), grow(&high, vars, names, depth - 1));
+    if low == high { low } else { Tree::split(&vars[at], most, low, high) }
+}
+
+/// The geometric mean, rounded down: halves of a scale that is logarithmic.
+fn middle(low: i64, high: i64) -> i64 {
+    (((low as f64) * (high as f64)).sqrt() as i64).clamp(low, high - 1)
+}
+
+/// Which micro-kernel loses less on all samples together, and how much.
+fn best(samples: &[&Sample]) -> (usize, f64) {
+    let lost = |sign: f64| samples.iter().map(|s| (sign * s.gain).max(0.0)).sum::<f64>();
+    let [tile, nest] = [lost(-1.0), lost(1.0)];
+    if tile < nest { (0, tile) } else { (1, nest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::avx512;
+
+    fn def(nest: &str) -> KernelDef {
+        dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap()
+    }
+
+    /// What runs a shape: `nest…` or `tiled…`.
+    fn family(nest: &str, shapes: &[&[i64]]) -> Vec<&'static str> {
+        let def = def(nest);
+        let (micro_kernels, tree) = default_for(&def, &avx512());
+        let vars: Vec<String> = def.shape_vars.iter().map(|var| var.name.clone()).collect();
+        let pick = |shape: &&[i64]| {
+            let name = tree.pick(&vars, shape);
+            assert!(micro_kernels.iter().any(|micro_kernel| micro_kernel.name() == name), "{name}");
+            if name.starts_with("nest") { "nest" } else { "tiled" }
+        };
+        shapes.iter().map(pick).collect()
+    }
+
+    const DENSE: &str = "fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
+
+    #[test]
+    fn tiles_serve_where_values_are_used_again_and_fit() {
+        let (large, column, tiny) = (&[2048, 768, 2304][..], &[2048, 768, 1][..], &[1, 4, 1][..]);
+        assert_eq!(family(DENSE, &[large, column, tiny]), ["tiled", "nest", "nest"]);
+    }
+
+    #[test]
+    fn short_sums_that_the_compiler_writes_out_are_left_to_it() {
+        let depthwise =
+            "fn depthwise(x: &[[[f32; Q + 2]; P + 2]; C], k: &[[[f32; 3]; 3]; C], y: &mut [[[f32; Q]; P]; C]) {
+            for c in 0..C { for p in 0..P { for q in 0..Q {
+                let mut acc = 0.0;
+                for r in 0..3 { for s in 0..3 { acc += x[c][p + r][q + s] * k[c][r][s]; } }
+                y[c][p][q] = acc;
+            } } } }";
+        assert_eq!(family(depthwise, &[&[64, 56, 56], &[1, 1, 1], &[512, 7, 7]]), ["nest"; 3]);
+        // Of run-time lengths nothing can be written out.
+        let any =
+            depthwise.replace("Q + 2", "Q + S - 1").replace("P + 2", "P + R - 1").replace("f32; 3]; 3]", "f32; S]; R]");
+        let any = any.replace("0..3 { for s in 0..3", "0..R { for s in 0..S");
+        let def = def(&any);
+        let names: Vec<&str> = def.shape_vars.iter().map(|var| &*var.name).collect();
+        assert_eq!(names, ["C", "P", "R", "Q", "S"]);
+        assert_eq!(family(&any, &[&[64, 56, 3, 56, 3], &[64, 56, 3, 1, 3]]), ["tiled", "nest"]);
+    }
+
+    #[test]
+    fn without_a_sum_the_nest_stands_alone() {
+        for nest in [
+            "fn axpy(a: f32, x: &[[f32; N]; M], y: &mut [[f32; N]; M]) { for i in 0..M { for j in 0..N { y[i][j] += a * x[i][j]; } } }",
+            "fn transpose(x: &[[f32; M]; N], y: &mut [[f32; N]; M]) { for i in 0..M { for j in 0..N { y[i][j] = x[j][i]; } } }",
+            "fn copy(x: &[f32; 1], y: &mut [f32; 1]) { y[0] = x[0]; }",
+        ] {
+            let (micro_kernels, tree) = default_for(&def(nest), &avx512());
+            assert!(matches!(&micro_kernels[..], [MicroKernel::Traced(nest)] if nest.is_nest()), "{micro_kernels:?}");
+            assert_eq!(tree, Tree::Leaf(micro_kernels[0].name()));
+        }
+    }
+
+    #[test]
+    fn the_same_nest_has_the_same_default_each_time() {
+        assert_eq!(default_for(&def(DENSE), &avx512()), default_for(&def(DENSE), &avx512()));
+    }
+
+    #[test]
+    fn a_sequence_fills_its_range() {
+        let mut values: Vec<f64> = (1..=64).map(|n| halton(n, 2)).collect();
+        values.sort_by(f64::total_cmp);
+        assert!(values.windows(2).all(|pair| pair[1] - pair[0] <= 1.0 / 32.0) && values[0] < 0.02 && values[63] > 0.98);
+    }
+}

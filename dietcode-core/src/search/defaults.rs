@@ -1,0 +1,25 @@
+//! What runs where nothing was tuned: the first candidates of a search, and what the others are compared with.
+
+use crate::sketch::{MicroKernel, Traced};
+
+use dietcode_syntax::KernelDef;
+
+/// The default micro-kernels, and which of them serves each instance of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Defaults {
+    /// The micro-kernels; the nest as it stands is among them, so that it is always a candidate.
+    pub micro_kernels: Vec<MicroKernel>,
+    /// The position of the one that serves each instance.
+    pub of: Vec<usize>,
+}
+
+impl Defaults {
+    /// Those of a kernel; `of` says which of them serves each instance.
+    pub fn new(def: &KernelDef, mut micro_kernels: Vec<MicroKernel>, of: Vec<usize>) -> Defaults {
+        let nest = MicroKernel::from(Traced::nest(def));
+        if !micro_kernels.contains(&nest) {
+            micro_kernels.push(nest);
+        }
+        Defaults { micro_kernels, of }
+    }
+}
