@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dietcode::core::codegen::{TranslationUnit, c};
+use dietcode::core::dispatch::Winners;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
     Baselines, Builder, Contestant, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
 };
-use dietcode::core::sketch::Tiled;
+use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::syntax::{KernelDef, scan};
 use dietcode::core::target::Toolchain;
 
@@ -291,6 +292,39 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
         }
         let unknown = random.with_scalars(&def, &[("gamma", 1.0)]).unwrap_err();
         assert_eq!(unknown.to_string(), format!("`{name}` has no scalar `gamma`"));
+    }
+}
+
+/// Windows that lie side by side: at the edge, a compiler that reads them as vectors must not read behind the tensor, where
+/// there is no memory.
+#[test]
+fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
+    let pool = "#[dynamic_kernel]
+        fn pool(x: &[[[f32; 2 * Q]; 2 * P]; C], y: &mut [[[f32; Q]; P]; C]) {
+            for c in 0..C { for p in 0..P { for q in 0..Q {
+                let mut acc = 0.0;
+                for r in 0..2 { for s in 0..2 { acc += x[c][2 * p + r][2 * q + s]; } }
+                y[c][p][q] = 0.25 * acc;
+            } } }
+        }";
+    let pairs = "#[dynamic_kernel]
+        fn pairs(x: &[[f32; 2 * N]; M], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N { y[i][j] = x[i][2 * j] + x[i][2 * j + 1]; } }
+        }";
+    for (nest, shapes) in [(pool, &[&[64, 7, 7][..], &[64, 1, 1], &[3, 5, 63]][..]), (pairs, &[&[64, 1], &[7, 9]])] {
+        let mut lab = lab(nest);
+        let tiled = MicroKernel::from(Tiled::default_for(&def(nest), lab.target()));
+        let defaults = Winners::default_for(&def(nest), lab.target()).schedules;
+        for micro_kernel in [tiled].iter().chain(&defaults) {
+            let unit = lab.build_one(&c::translation_unit(&def(nest), micro_kernel, lab.target()).unwrap()).unwrap();
+            for shape in shapes {
+                let instance = Instance::of(&def(nest), shape).unwrap();
+                let measured =
+                    lab.measure(&instance, vec![Implementation::MicroKernel(unit.clone())], 1, TIMING).unwrap();
+                let name = micro_kernel.name();
+                assert!(measured.outcomes[0].is_ok(), "{name} at {shape:?}: {:?}", measured.outcomes);
+            }
+        }
     }
 }
 
