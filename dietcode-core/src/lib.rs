@@ -4,6 +4,7 @@
 pub mod abi;
 pub mod cpu_features;
 mod error;
+pub mod message;
 #[cfg(feature = "compiler")]
 mod whole_file;
 #[cfg(feature = "compiler")]
