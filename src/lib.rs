@@ -34,4 +34,5 @@ pub use dietcode_core::{Error, ErrorKind, Result, bf16, dynamic_kernel, f16, run
 pub mod benchmark;
 #[cfg(feature = "benchmark")]
 pub mod configurations;
+pub mod heartbeat;
 pub mod ops;

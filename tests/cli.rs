@@ -306,7 +306,9 @@ fn a_tuned_file_that_does_not_hold_is_a_warning_and_the_default() {
         fs::write(&path, text).unwrap();
         let output = place.run(&["bench", "dense.json", "--wkl", "T=1", "--threads", "1", "--only", "dietcode"]);
         assert_eq!(status(&output), 0, "{}", stderr(&output));
-        assert!(stderr(&output).starts_with("warning: measuring the default micro-kernel: "), "{}", stderr(&output));
+        let warned =
+            stderr(&output).lines().any(|line| line.starts_with("warning: measuring the default micro-kernel: "));
+        assert!(warned, "{}", stderr(&output));
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use dietcode_core::message::printable;
+
 use crate::environment::Environment;
 
 /// Instructions to cargo, each once, in the order in which they came up.
@@ -24,7 +26,7 @@ struct Untuned {
 impl Report {
     /// A line that the user sees.
     pub(crate) fn warning(&mut self, text: &str) {
-        self.say(&format!("cargo::warning={text}"));
+        self.say(&format!("cargo::warning={}", printable(text)));
     }
 
     /// A kernel runs a default micro-kernel, since there is no tuned file beside its config; `why` says what to do for it alone.
@@ -51,7 +53,7 @@ impl Report {
 
     /// Fails the build, with one line for each of the text's.
     pub(crate) fn error(&mut self, text: &str) {
-        for line in text.lines() {
+        for line in printable(text).lines() {
             self.lines.push(format!("cargo::error={line}"));
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::message::printable;
+
 /// Why something could not be done. [`Error::kind`] tells what a caller may want to tell apart; the text is for people.
 pub struct Error {
     kind: ErrorKind,
@@ -27,9 +29,9 @@ pub enum ErrorKind {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of a kind, with its sentence.
+    /// An error of a kind, with its sentence. What a terminal would obey is escaped in it: a sentence quotes what it found.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), source: None }
+        Error { kind, message: printable(&message.into()).into_owned(), source: None }
     }
 
     /// Shorthand for [`ErrorKind::Input`].
@@ -54,7 +56,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.source {
-            Some(source) => write!(f, ": {source}"),
+            Some(source) => write!(f, ": {}", printable(&source.to_string())),
             None => Ok(()),
         }
     }

@@ -4,6 +4,11 @@
 pub mod abi;
 pub mod cpu_features;
 mod error;
+pub mod message;
+#[cfg(feature = "tuner")]
+pub mod doing;
+#[cfg(feature = "compiler")]
+pub mod scratch;
 #[cfg(feature = "compiler")]
 mod whole_file;
 #[cfg(feature = "compiler")]

@@ -46,6 +46,11 @@ pub(super) trait Bench {
 
     /// Checks contestants and times them by turns; one outcome each.
     fn measure(&mut self, contestants: &[Contestant], repeats: Repeats) -> Result<Vec<Result<Sample, Failure>>>;
+
+    /// Whether others used the cores in more rounds of all measurements than not.
+    fn in_use(&self) -> bool {
+        false
+    }
 }
 
 impl Contestant {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use dietcode_core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode_core::measure::{
-    Baselines, Contestant as Baseline, Failure, Implementation, Interrupt, Lab, Limits, Sample, Timing, physical_memory,
+    Baselines, Contestant as Baseline, Disturbance, Failure, Implementation, Interrupt, Lab, Limits, Sample, Timing,
+    physical_memory,
 };
 use dietcode_core::runtime::set::{Entry, Set};
 use dietcode_core::sketch::Family;
@@ -25,6 +26,8 @@ pub(super) struct CpuBench<'a> {
     threads: usize,
     /// Those that the set's code uses.
     features: u64,
+    /// Of all measurements.
+    rounds: Disturbance,
 }
 
 /// Whoever computes more slowly than this is taken to hang, in operations per second.
@@ -57,7 +60,7 @@ impl<'a> CpuBench<'a> {
         let cores = usize::try_from(lab.target().cores).unwrap_or(1);
         let threads = if arguments.threads == 0 { cores } else { arguments.threads };
         let features = features(set).unwrap_or(lab.target().features);
-        Ok(CpuBench { problem, lab, library, threads, features })
+        Ok(CpuBench { problem, lab, library, threads, features, rounds: Disturbance::default() })
     }
 
     /// On how many threads.
@@ -103,7 +106,13 @@ impl Bench for CpuBench<'_> {
         };
         let implementations = contestants.iter().filter_map(implementation).collect();
         let timing = Timing { rounds: repeats.reps, seconds: 0.0, slow_seconds: repeats.slow_seconds };
-        Ok(self.lab.measure(&self.problem.instance, implementations, self.threads, timing)?.outcomes)
+        let measured = self.lab.measure(&self.problem.instance, implementations, self.threads, timing)?;
+        self.rounds += measured.rounds;
+        Ok(measured.outcomes)
+    }
+
+    fn in_use(&self) -> bool {
+        self.rounds.is_in_use()
     }
 }
 

@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{CommandFactory, FromArgMatches};
 use dietcode_core::dispatch::today;
 use dietcode_core::measure::cuda::{CudaDevice, serve_cuda_linked};
-use dietcode_core::measure::{Interrupt, worker};
+use dietcode_core::measure::{Interrupt, leave, worker};
+use dietcode_core::message::printable;
 use dietcode_core::runtime::set::{Configuration, Set};
 use dietcode_core::{Error, ErrorKind, Result};
+
+use crate::heartbeat::Heartbeat;
 
 use super::arguments::{Arguments, Target};
 use super::bench::{Bench, DISPATCHED};
@@ -84,6 +87,7 @@ fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
     let problems: Vec<Problem> =
         program.products.iter().map(|product| Problem::new(product, arguments)).collect::<Result<_>>()?;
     stop_on_interrupt()?;
+    let _heartbeat = Heartbeat::start();
     let interrupt = Interrupt::new(&STOP, arguments.seconds);
     let mut results: Option<Results> = None;
     for problem in problems.iter().take_while(|_| !interrupt.is_due()) {
@@ -159,6 +163,7 @@ fn measure(
         reps: arguments.reps,
         flops: problem.instance.flops,
         stopped: rounds.stopped,
+        in_use: bench.in_use(),
         baselines: rounds.baselines,
         configurations: rounds.configurations,
     };
@@ -226,7 +231,7 @@ fn verdict(runs: &[Run]) -> Result<()> {
 fn stop_on_interrupt() -> Result<()> {
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            leave(130);
         }
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
@@ -234,7 +239,7 @@ fn stop_on_interrupt() -> Result<()> {
 
 /// Writes to standard output; a reader that went away, such as `head`, is no error.
 fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match std::io::stdout().write_all(printable(text).as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
         }

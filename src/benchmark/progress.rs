@@ -1,9 +1,11 @@
 //! How far a run has come: a bar on a terminal, now and then a line elsewhere.
 
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use dietcode_core::message::printable;
+use indicatif::ProgressBar;
+
+use crate::heartbeat::{bar, tell};
 
 use super::results::{Baseline, Entry, Outcome};
 use super::table::{baseline_line, seconds};
@@ -21,12 +23,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 impl Progress {
     /// For a product of so many operations.
     pub(super) fn new(flops: f64) -> Progress {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            let template = "measuring [{wide_bar:.cyan/blue}] {pos}/{len}  {msg}";
-            bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
+        let bar = bar("measuring [{wide_bar:.cyan/blue}] {pos}/{len}  {msg}");
         Progress { bar, flops, last_line: None }
     }
 
@@ -63,15 +60,10 @@ impl Progress {
     /// A sentence.
     pub(super) fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.println(text),
+            Some(bar) => bar.println(printable(text)),
             None => tell(text),
         }
     }
-}
-
-/// Whoever reads may have gone; the run goes on.
-fn tell(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 impl Drop for Progress {

@@ -102,6 +102,9 @@ pub struct Run {
     pub flops: f64,
     /// Why not everything was measured; none if it was.
     pub stopped: Option<String>,
+    /// Whether others used the cores in more rounds than not, so that figures are lower than they would be.
+    #[serde(default)]
+    pub in_use: bool,
     /// The library that it is compared with, and the kernel's dispatcher.
     pub baselines: Vec<Baseline>,
     /// The configurations, in the order of the set.

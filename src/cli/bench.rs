@@ -10,11 +10,12 @@ use dietcode::core::measure::{Baselines, Comparison, Contestant, Implementation,
 use dietcode::core::search::Point;
 use dietcode::{Error, ErrorKind, Result};
 
+use super::print;
+use super::progress::Progress;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
 use super::tune::thread_count;
-use super::{print, tell};
 
 /// Measures the kernel at any shapes, tuned or not, beside other implementations.
 ///
@@ -59,9 +60,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let points = points(arguments, &setup)?;
     arguments.files.check()?;
+    let mut progress = Progress::new(f64::MAX);
     let mut lab = setup.lab(arguments.seed)?;
     let winners = Winners::load(&setup.config, &setup.def, lab.target()).unwrap_or_else(|miss| {
-        tell(&format!("warning: measuring the default micro-kernel: {miss}"));
+        progress.say(&format!("warning: measuring the default micro-kernel: {miss}"));
         Winners::default_for(&setup.def, lab.target())
     });
     let mut own = vec![dispatched(&lab, &winners, PICK.to_owned())?];
@@ -73,7 +75,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let blas = arguments.blas.find(&mut lab)?;
     let baselines = Baselines::new(&lab, blas)?;
     let mut seen = Vec::new();
-    let measured = measure(arguments, &mut lab, &own, &baselines, &points, &mut seen);
+    let measured = measure(arguments, &mut lab, &own, &baselines, &points, &mut seen, &mut progress);
+    progress.finish();
     // A shape that cannot be measured takes nothing from those before it.
     if measured.is_ok() || !seen.is_empty() {
         show(arguments, &lab, &baselines, &winners, &seen)?;
@@ -94,8 +97,11 @@ fn measure<'a>(
     baselines: &Baselines,
     points: &'a [Point],
     seen: &mut Vec<(&'a Point, Comparison)>,
+    progress: &mut Progress,
 ) -> Result<()> {
-    for threads in resolve_threads(&arguments.threads, lab.target().cores) {
+    let threads = resolve_threads(&arguments.threads, lab.target().cores);
+    let count = threads.len() * points.len();
+    for threads in threads {
         for point in points {
             let mut contestants = own.to_vec();
             contestants.extend(baselines.contestants(lab, &point.instance));
@@ -106,8 +112,9 @@ fn measure<'a>(
                 return Err(Error::new(ErrorKind::Unavailable, why));
             }
             let comparison = compare(lab, &point.instance, &contestants, threads, TIMING)?;
-            complain(point, &comparison);
+            complain(point, &comparison, progress);
             seen.push((point, comparison));
+            progress.compared(seen.len(), count);
         }
     }
     Ok(())
@@ -142,10 +149,11 @@ fn wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.only.is_empty() || arguments.only.iter().any(|only| only == kind)
 }
 
-fn complain(point: &Point, comparison: &Comparison) {
+fn complain(point: &Point, comparison: &Comparison, progress: &Progress) {
     for standing in &comparison.standings {
         if let Err(failure) = &standing.outcome {
-            tell(&format!("{} at {} on {} threads {failure}", standing.name, wkl_text(&point.wkl), comparison.threads));
+            let on = format!("{} at {} on {} threads", standing.name, wkl_text(&point.wkl), comparison.threads);
+            progress.say(&format!("{on} {failure}"));
         }
     }
 }
@@ -158,7 +166,7 @@ fn show(
     seen: &[(&Point, Comparison)],
 ) -> Result<()> {
     let mut report = Report::new(lab.target());
-    report.set_peaks(seen.iter().map(|(_, comparison)| comparison));
+    report.set_peaks(seen.iter().map(|(_, comparison)| comparison), |threads| lab.cores().apart(threads));
     let mut legend = Legend::default();
     let files = arguments.beside.iter().map(|path| beside(path));
     let others: Vec<String> =
@@ -181,5 +189,6 @@ fn show(
         print(&table(&lines, &others, &report, &mut legend))?;
     }
     print(&legend.text())?;
+    report.in_use().iter().try_for_each(|line| print(line))?;
     report.write(&arguments.files)
 }

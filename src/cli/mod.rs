@@ -12,6 +12,7 @@ mod emit;
 mod expand;
 mod explain;
 mod gpu_check;
+mod interrupt;
 mod merge;
 mod occupancy;
 mod plot;
@@ -28,6 +29,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dietcode::core::message::printable;
+use dietcode::heartbeat::tell;
 use dietcode::{Error, ErrorKind, Result, core};
 
 /// Tunes tensor kernels whose shapes change at run time, and shows what they are worth.
@@ -83,7 +86,12 @@ enum Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     // Wrong usage ends here with status 2, `--help` with 0.
-    let result = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    // A worker ends with the process that started it.
+    if !matches!(command, Command::Worker | Command::GpuWorker { .. }) {
+        interrupt::catch();
+    }
+    let result = match command {
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
@@ -121,14 +129,9 @@ fn status(error: &Error) -> u8 {
     }
 }
 
-/// A line for people, beside what the command prints. Whoever reads may have gone; the work goes on.
-fn tell(line: &str) {
-    drop(writeln!(std::io::stderr(), "{line}"));
-}
-
 /// Writes to standard output; a reader that went away, such as `head`, is no error.
 fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match std::io::stdout().write_all(printable(text).as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
         }

@@ -1,19 +1,21 @@
 //! How far a search has come: a bar on a terminal, now and then a line elsewhere.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use dietcode::core::message::printable;
 use dietcode::core::search::{Event, Phase, Point, Status};
-use indicatif::{ProgressBar, ProgressStyle};
+use dietcode::heartbeat::{Heartbeat, bar, tell};
+use indicatif::ProgressBar;
 
 use super::setup::wkl_text;
 use super::table::gflops;
-use super::tell;
 
 /// Shows the events of a search on standard error.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
+    /// Until it has its bar or its last line.
+    _heartbeat: Heartbeat,
     /// The kernels with their instances.
     kernels: BTreeMap<String, Vec<Instance>>,
     /// What was shown last: kernel, phase, round.
@@ -36,17 +38,27 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// Longer budgets are none.
 const UNLIMITED: Duration = Duration::from_secs(10 * 86_400);
 
+/// An error's line is not written into the bar.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 impl Progress {
     /// For a search that has so long.
     pub(crate) fn new(seconds: f64) -> Progress {
-        let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            let template = "{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}\n{msg}";
-            bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
+        let bar = bar("{prefix:<10} [{wide_bar:.cyan/blue}] {pos}/{len}\n{msg}");
         let budget = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        Progress { bar, kernels: BTreeMap::new(), entered: None, start: Instant::now(), budget, last_line: None }
+        Progress {
+            bar,
+            _heartbeat: Heartbeat::start(),
+            kernels: BTreeMap::new(),
+            entered: None,
+            start: Instant::now(),
+            budget,
+            last_line: None,
+        }
     }
 
     /// Tells the instances of a kernel that will be searched, and the BLAS's GFLOP/s there.
@@ -70,9 +82,9 @@ impl Progress {
                 bar.set_prefix("comparing");
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
-                bar.set_message("instances measured beside the baselines");
+                bar.set_message("measured beside the baselines");
             }
-            None => tell(&format!("comparing: {done} of {of} instances measured beside the baselines")),
+            None => tell(&format!("comparing: {done} of {of} measured beside the baselines")),
         }
     }
 
@@ -93,7 +105,7 @@ impl Progress {
     /// A sentence.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.println(text),
+            Some(bar) => bar.println(printable(text)),
             None => tell(text),
         }
     }

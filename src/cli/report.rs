@@ -1,6 +1,6 @@
 //! What a program reads: the machine and one row per figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use dietcode::core::config::WklInst;
@@ -44,8 +44,27 @@ pub(crate) struct Report {
     /// What it took to find the kernels, if they were searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<Effort>,
+    in_use: InUse,
     rows: Vec<Row>,
 }
+
+/// What speaks for others having used the machine meanwhile, so that figures are lower than they would be.
+#[derive(Debug, Default, Serialize)]
+struct InUse {
+    /// Comparisons, each of an instance at a number of threads.
+    comparisons: usize,
+    /// Those of them in which the cores were used by others in more rounds than not.
+    disturbed: usize,
+    /// Numbers of threads whose peak is not plausible: below what was measured of a kernel, or far below as many times that of
+    /// one thread as they have cores.
+    low_peaks: BTreeSet<usize>,
+}
+
+/// Cores that all work run more slowly than one alone, and yet at more than this share.
+const PEAK_SHARE: f64 = 0.6;
+
+/// Figures are medians, and may be so much above a peak, which is one too.
+const ABOVE_PEAK: f64 = 1.05;
 
 /// What a search took.
 #[derive(Debug, Serialize)]
@@ -85,6 +104,8 @@ struct Row {
     rel_err: f64,
     /// The micro-kernel; null for others than dietcode.
     kernel: Option<String>,
+    /// Whether others used the cores in more rounds than not.
+    disturbed: bool,
 }
 
 impl Report {
@@ -103,7 +124,7 @@ impl Report {
             clock: "CLOCK_MONOTONIC",
             caches: "warm",
         };
-        Report { machine, search: None, rows: Vec::new() }
+        Report { machine, search: None, in_use: InUse::default(), rows: Vec::new() }
     }
 
     /// Notes what the search took.
@@ -124,6 +145,9 @@ impl Report {
                 continue;
             };
             let gflops = sample.gflops(point.instance.flops);
+            if self.peak(comparison.threads).is_some_and(|peak| gflops.median > ABOVE_PEAK * peak) {
+                self.in_use.low_peaks.insert(comparison.threads);
+            }
             self.rows.push(Row {
                 wkl: point.wkl.clone(),
                 threads: comparison.threads,
@@ -132,17 +156,52 @@ impl Report {
                 gflops_iqr: gflops.iqr,
                 rel_err: sample.rel_err,
                 kernel,
+                disturbed: comparison.rounds.is_in_use(),
             });
         }
     }
 
-    /// Notes the peak: the highest of the comparisons at each number of threads. What disturbs a measurement only ever makes
-    /// it lower.
-    pub(crate) fn set_peaks<'a>(&mut self, comparisons: impl Iterator<Item = &'a Comparison>) {
-        for (threads, peak) in comparisons.filter_map(|comparison| Some((comparison.threads, comparison.peak?))) {
-            let highest = self.machine.fma_peak_gflops.entry(threads.to_string()).or_insert(peak);
-            *highest = highest.max(peak);
+    /// Notes the peak at each number of threads: the highest of the comparisons that nobody disturbed, or else of all, since
+    /// what disturbs a measurement only ever makes it lower. `apart` tells how many cores so many threads have.
+    pub(crate) fn set_peaks<'a>(
+        &mut self,
+        comparisons: impl Iterator<Item = &'a Comparison>,
+        apart: impl Fn(usize) -> usize,
+    ) {
+        let mut peaks: BTreeMap<usize, (bool, f64)> = BTreeMap::new();
+        for comparison in comparisons {
+            let is_clean = !comparison.rounds.is_in_use();
+            self.in_use.comparisons += 1;
+            self.in_use.disturbed += usize::from(!is_clean);
+            let Some(peak) = comparison.peak else { continue };
+            let highest = peaks.entry(comparison.threads).or_insert((is_clean, peak));
+            if (is_clean, peak) > *highest {
+                *highest = (is_clean, peak);
+            }
         }
+        let one = peaks.get(&1).map_or(0.0, |(_, peak)| *peak);
+        let is_low = |(threads, (_, peak)): &(&usize, &(bool, f64))| *peak < PEAK_SHARE * one * apart(**threads) as f64;
+        self.in_use.low_peaks = peaks.iter().filter(is_low).map(|(threads, _)| *threads).collect();
+        self.machine.fma_peak_gflops = peaks.iter().map(|(threads, (_, peak))| (threads.to_string(), *peak)).collect();
+    }
+
+    /// A line that says that others used the machine, if they did.
+    pub(crate) fn in_use(&self) -> Option<String> {
+        let InUse { comparisons, disturbed, low_peaks } = &self.in_use;
+        let disturbed =
+            (*disturbed > 0).then(|| format!("others used the cores during {disturbed} of {comparisons} comparisons"));
+        let low = low_peaks.iter().filter_map(|threads| {
+            Some(format!(
+                "the peak on {}, {:.1} GFLOP/s, is not plausible",
+                threads_text(*threads),
+                self.peak(*threads)?
+            ))
+        });
+        let why: Vec<String> = disturbed.into_iter().chain(low).collect();
+        (!why.is_empty()).then(|| {
+            let what = "the figures are too low, measure again when nothing else runs";
+            format!("This machine was in use: {}; {what}.\n", why.join(", "))
+        })
     }
 
     /// The peak at a number of threads.
@@ -194,4 +253,84 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let removed = opened.and_then(|_| if is_new { std::fs::remove_file(path) } else { Ok(()) });
     removed
         .map_err(|e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use dietcode::core::measure::{Disturbance, Instance, Sample, Standing};
+
+    use super::*;
+
+    /// A report of comparisons by threads, peak, and rounds with and without others.
+    fn report(comparisons: &[(usize, f64, [u32; 2])]) -> Report {
+        let comparisons: Vec<Comparison> = comparisons
+            .iter()
+            .map(|(threads, peak, [clean, disturbed])| Comparison {
+                threads: *threads,
+                standings: Vec::new(),
+                peak: Some(*peak),
+                rounds: Disturbance { clean: *clean, disturbed: *disturbed },
+            })
+            .collect();
+        let mut report = Report::new(&target());
+        report.set_peaks(comparisons.iter(), |threads| threads.min(2));
+        report
+    }
+
+    fn target() -> CpuTarget {
+        CpuTarget {
+            model: "a CPU".into(),
+            cores: 4,
+            features: 0,
+            march: "native".into(),
+            compiler: "gcc 12".into(),
+            vector_bytes: 32,
+            vector_registers: 16,
+            l1_bytes: 0,
+            l2_bytes: 0,
+            l3_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn a_machine_that_nobody_else_uses_needs_no_words() {
+        let quiet = report(&[(1, 115.0, [5, 0]), (2, 210.0, [5, 4]), (4, 200.0, [5, 0])]);
+        assert_eq!(quiet.in_use(), None, "four threads have two cores");
+    }
+
+    #[test]
+    fn two_threads_that_reach_no_more_than_one_are_told() {
+        let used = report(&[(1, 115.0, [5, 0]), (2, 112.0, [5, 0])]);
+        let line = used.in_use().unwrap();
+        assert!(line.contains("the peak on 2 threads, 112.0 GFLOP/s, is not plausible"), "{line}");
+        assert_eq!(serde_json::to_value(&used).unwrap()["in_use"]["low_peaks"], serde_json::json!([2]));
+    }
+
+    #[test]
+    fn a_kernel_that_is_faster_than_the_peak_is_told() {
+        let mut used = report(&[(1, 7.1, [5, 0])]);
+        let point = point(1e9);
+        let sample = Sample { seconds: vec![0.1], rel_err: 0.0 };
+        let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
+        let rounds = Disturbance { clean: 5, disturbed: 0 };
+        let comparison = Comparison { threads: 1, standings, peak: Some(7.1), rounds };
+        used.add(&point, &comparison, |name| Some((name.to_owned(), None)));
+        let line = used.in_use().unwrap();
+        assert!(line.contains("the peak on 1 thread, 7.1 GFLOP/s, is not plausible"), "{line}");
+    }
+
+    /// An instance of so many operations.
+    fn point(flops: f64) -> Point {
+        let (dims, dtypes, scalars) = (Vec::new(), Vec::new(), Vec::new());
+        let instance = Instance { shape: vec![1], dims, dtypes, output: 0, reads_output: false, scalars, flops };
+        Point { wkl: WklInst::default(), weight: 1.0, instance }
+    }
+
+    #[test]
+    fn comparisons_that_were_disturbed_are_counted_and_their_peaks_do_not_hide_others() {
+        let used = report(&[(2, 220.0, [1, 6]), (2, 205.0, [5, 0]), (1, 60.0, [0, 6]), (1, 80.0, [0, 6])]);
+        assert_eq!((used.peak(1), used.peak(2)), (Some(80.0), Some(205.0)));
+        let line = used.in_use().unwrap();
+        assert!(line.contains("during 3 of 4 comparisons") && line.lines().count() == 1, "{line}");
+    }
 }

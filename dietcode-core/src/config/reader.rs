@@ -11,6 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::nearest::nearest;
+use crate::message::one_line;
 use crate::{Error, Result};
 
 /// The largest file that is read.
@@ -83,7 +84,7 @@ impl Source {
         let Err(e) = serde_json::from_str::<IgnoredAny>(&self.text) else { return Ok(()) };
         let message = e.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        Err(self.error_at(e.line().max(1), e.column().max(1), message))
+        Err(self.error_at(e.line().max(1), e.column().max(1), &one_line(message)))
     }
 
     /// An error at a byte of the text.
@@ -100,7 +101,7 @@ impl Source {
     }
 
     fn error_at(&self, line: usize, column: usize, message: &str) -> Error {
-        Error::input(format!("{}:{line}:{column}: {message}", self.path.display()))
+        Error::input(format!("{}:{line}:{column}: {message}", one_line(&self.path.to_string_lossy())))
     }
 }
 
@@ -166,7 +167,7 @@ impl<'a> Node<'a> {
         serde_json::from_str(&file.text).map_err(|e| {
             let message = e.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            self.error(&file.error_at(e.line().max(1), e.column().max(1), message).to_string())
+            self.error(&file.error_at(e.line().max(1), e.column().max(1), &one_line(message)).to_string())
         })
     }
 

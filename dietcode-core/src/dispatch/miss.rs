@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::message::one_line;
+
 /// A tuned file that is not there or cannot be used: one line that says why and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
@@ -20,8 +22,7 @@ impl Miss {
     /// There is one that does not fit.
     pub(super) fn unusable(path: &Path, target: &str, why: &str) -> Miss {
         // What was found in the file may hold anything.
-        let why = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Miss { why: Some(why), ..Miss::absent(path, target) }
+        Miss { why: Some(one_line(why).into_owned()), ..Miss::absent(path, target) }
     }
 
     /// Whether there is no file at all, rather than one that cannot be used.
@@ -39,7 +40,7 @@ fn config_of(path: &Path, target: &str) -> PathBuf {
 
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, config) = (self.path.display(), self.config.display());
+        let [path, config] = [&self.path, &self.config].map(|path| one_line(&path.to_string_lossy()).into_owned());
         match &self.why {
             None => write!(f, "{path}: there is no such file yet; run `dietcode tune {config}`"),
             Some(why) => write!(f, "{path}: {why}; run `dietcode tune {config}`"),

@@ -74,7 +74,7 @@ impl Verified {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Sample, Standing};
+    use crate::measure::{Disturbance, Sample, Standing};
 
     fn comparison(pick: Option<f64>, default: Option<f64>) -> Comparison {
         let standing = |name: &str, seconds: Option<f64>| Standing {
@@ -85,7 +85,7 @@ mod tests {
             },
         };
         let standings = vec![standing(PICK, pick), standing(DEFAULT, default)];
-        Comparison { threads: 1, standings, peak: None, disturbed: 0 }
+        Comparison { threads: 1, standings, peak: None, rounds: Disturbance::default() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use super::scratch::Scratch;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
+use crate::scratch::Scratch;
 use crate::target::{Toolchain, run_limited};
 use crate::{Error, ErrorKind, Result};
 
@@ -55,7 +55,7 @@ impl Builder {
     pub fn new(toolchain: Toolchain, limit: Duration) -> Result<Builder> {
         let no_folder =
             |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
-        let folder = Scratch::new().map_err(no_folder)?;
+        let folder = Scratch::new()?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0), times: Mutex::default() })
@@ -131,7 +131,9 @@ impl Builder {
         let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
         fs::write(source, text).map_err(failed)?;
         let mut command = self.toolchain.shared_library(source, library);
-        command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?).env("LC_ALL", "C");
+        // What it leaves when it is killed goes with the folder.
+        command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
+        command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?);
         let (start, limit) = (Instant::now(), self.limit());
         let ended = run_limited(&mut command, limit).map_err(failed)?;
         let Some(status) = ended else {
@@ -143,7 +145,9 @@ impl Builder {
             return Ok(());
         }
         let log = fs::read(log).map_err(failed)?;
-        Err(Failure::Compile { message: first_error(&String::from_utf8_lossy(&log), status) })
+        let said = String::from_utf8_lossy(&log).trim_end().to_owned();
+        let message = if said.is_empty() { format!("the compiler ended with {status}") } else { said };
+        Err(Failure::Compile { message })
     }
 }
 
@@ -153,13 +157,6 @@ fn adapted(limit: Duration, times: &[Duration]) -> Duration {
     sorted.sort_unstable();
     let most = sorted.get(sorted.len() * 9 / 10).map(|time| time.mul_f64(PATIENCE));
     limit.max(most.unwrap_or_default())
-}
-
-/// The line that says why, without the temporary path before it.
-fn first_error(log: &str, status: ExitStatus) -> String {
-    let line = log.lines().find(|l| l.contains("error")).or_else(|| log.lines().next()).unwrap_or_default();
-    let line = line.find("error").map_or(line, |at| &line[at..]);
-    if line.is_empty() { format!("the compiler ended with {status}") } else { line.to_owned() }
 }
 
 #[cfg(test)]

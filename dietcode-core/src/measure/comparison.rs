@@ -3,7 +3,7 @@
 use dietcode_syntax::DType;
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{Failure, Implementation, Instance, Lab, Sample, Timing, Unit};
+use super::{Disturbance, Failure, Implementation, Instance, Lab, Sample, Timing, Unit};
 use crate::codegen;
 use crate::{Error, ErrorKind, Result};
 
@@ -41,8 +41,8 @@ pub struct Comparison {
     pub standings: Vec<Standing>,
     /// The peak of fused multiply-adds, in GFLOP/s, measured in the same rounds.
     pub peak: Option<f64>,
-    /// Rounds that were repeated since others used the cores.
-    pub disturbed: u32,
+    /// In how many rounds others used the cores.
+    pub rounds: Disturbance,
 }
 
 impl Baselines {
@@ -111,7 +111,7 @@ pub fn compare(
     let peak = peak.map(|sample| sample.gflops(lab.peak_flops(threads)).median);
     let standing = |(c, outcome): (&Contestant, _)| Standing { name: c.name.clone(), outcome };
     let standings = contestants.iter().zip(measured.outcomes).map(standing).collect();
-    Ok(Comparison { threads, standings, peak, disturbed: measured.disturbed })
+    Ok(Comparison { threads, standings, peak, rounds: measured.rounds })
 }
 
 impl Comparison {

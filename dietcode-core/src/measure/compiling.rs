@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use super::{Builder, Cores, Failure, Unit};
 use crate::codegen::TranslationUnit;
+use crate::doing::doing;
 
 /// Units that are being compiled, one to a core, where [`Cores`] lets them. When this is dropped, those under way are
 /// finished, and the others are not started.
@@ -48,6 +49,7 @@ impl Compiling {
 
     /// Waits for a unit, by its position; each can be taken once. Without one, whoever compiled it is gone.
     pub fn take(&mut self, at: usize) -> Result<Unit, Failure> {
+        let _doing = doing("waiting for a candidate's compiler");
         loop {
             if let Some(result) = self.waiting.remove(&at) {
                 return result;

@@ -11,7 +11,10 @@
 //!
 //! The cores are those that the process may use: `taskset` gives two searches on one machine cores of their own.
 
+use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::doing::doing;
 
 /// The cores of this process.
 #[derive(Debug)]
@@ -57,10 +60,21 @@ impl Cores {
         &self.ids[..n.clamp(1, self.ids.len())]
     }
 
+    /// How many cores of their own `n` threads have at most: hardware threads that share a core count once, where the system
+    /// tells.
+    pub fn apart(&self, n: usize) -> usize {
+        let siblings = |id: &usize| {
+            let file = format!("/sys/devices/system/cpu/cpu{id}/topology/thread_siblings_list");
+            std::fs::read_to_string(file).unwrap_or_else(|_| id.to_string())
+        };
+        self.first(n).iter().map(siblings).collect::<BTreeSet<String>>().len()
+    }
+
     /// Takes the first `n` (or all) for a measurement, once the compilers there have finished what they are at.
     pub fn reserve(&self, n: usize) -> Reserved<'_> {
         let mut state = self.lock();
         state.reserved = n.clamp(1, self.ids.len());
+        let _doing = doing("waiting for the compilers to leave the cores of a measurement");
         while state.compiling[..state.reserved].contains(&true) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -199,5 +213,6 @@ mod tests {
         let cores = cores(2);
         drop(cores.reserve(5));
         assert_eq!((cores.first(5).len(), cores.first(0).len(), cores.count()), (2, 1, 2));
+        assert_eq!(cores.apart(5), 1, "both are the same one");
     }
 }

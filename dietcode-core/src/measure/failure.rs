@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What went wrong with one candidate on one instance, as it stands in its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Failure {
     /// The compiler refused it.
     Compile {
-        /// The first line that says `error`.
+        /// What it said: all of it. A record has the line that says why, and of how many it is one.
+        #[serde(serialize_with = "excerpt")]
         message: String,
     },
     /// The compiler did not end in time.
@@ -73,6 +74,25 @@ pub enum Failure {
     },
 }
 
+/// The most characters of a line that a record keeps.
+const LONGEST_LINE: usize = 500;
+
+/// The line that says `error`, without the temporary path before it, or else the first.
+fn excerpt<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
+    let line =
+        message.lines().find(|line| line.contains("error")).or_else(|| message.lines().next()).unwrap_or_default();
+    let line = line.find("error").map_or(line, |at| &line[at..]);
+    let count = message.lines().count();
+    let mut kept: String = line.chars().take(LONGEST_LINE).collect();
+    if kept.len() < line.len() {
+        kept.push('…');
+    }
+    if count > 1 {
+        kept += &format!(" (of {count} lines)");
+    }
+    kept.serialize(to)
+}
+
 impl Failure {
     /// The words of [`Failure::kind`].
     pub const KINDS: [&'static str; 10] = [
@@ -108,6 +128,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Failure::Compile { message } if message.contains('\n') => write!(f, "does not compile:\n{message}"),
             Failure::Compile { message } => write!(f, "does not compile: {message}"),
             Failure::CompileTimeout { seconds } => write!(f, "was still compiling after {seconds} s"),
             Failure::Load { message } => write!(f, "cannot be loaded: {message}"),
@@ -127,5 +148,32 @@ impl fmt::Display for Failure {
                 write!(f, "wrote outside of parameter {param}: byte {byte} of a tensor of {bytes} bytes")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(message: &str) -> String {
+        let failure = Failure::Compile { message: message.to_owned() };
+        assert!(failure.to_string().ends_with(message), "{failure}");
+        let Failure::Compile { message } = serde_json::from_value(serde_json::to_value(&failure).unwrap()).unwrap()
+        else {
+            panic!("it is another")
+        };
+        message
+    }
+
+    #[test]
+    fn what_a_compiler_says_is_shown_whole_and_a_record_says_what_it_leaves_out() {
+        let said =
+            "/tmp/dietcode-x/0.c: In function 'f':\n/tmp/dietcode-x/0.c:3:9: error: 'y' undeclared\n    3 | y = 1;";
+        assert_eq!(recorded(said), "error: 'y' undeclared (of 3 lines)");
+        assert_eq!(recorded("killed"), "killed");
+        assert_eq!(recorded(""), "");
+        assert_eq!(recorded(&"x".repeat(600)), "x".repeat(500) + "…");
+        let again = recorded(said);
+        assert_eq!(recorded(&again), again, "a record that is written anew stays as it is");
     }
 }

@@ -3,6 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::{scratch, target};
+
+/// Ends this process at once, with an exit status. Compilers and workers that run are killed, and their folders removed.
+pub fn leave(status: i32) -> ! {
+    target::end_all();
+    scratch::remove_all();
+    std::process::exit(status)
+}
+
 /// Once it is due, workers are ended in the midst of what they do, and what they were at counts as
 /// [`Stopped`](super::Failure::Stopped).
 #[derive(Clone, Copy, Debug)]

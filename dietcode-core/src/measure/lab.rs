@@ -14,6 +14,7 @@ use super::{
     Unit,
 };
 use crate::codegen::{self, TranslationUnit};
+use crate::doing::doing;
 use crate::target::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
 
@@ -48,6 +49,7 @@ impl Lab {
     ///
     /// Without a C compiler, or if the reference does not compile.
     pub fn open(def: KernelDef, march: &str, worker: Vec<OsString>, limits: Limits, seed: Option<u64>) -> Result<Lab> {
+        let opening = doing(format!("compiling the reference of `{}`", def.name));
         let toolchain = Toolchain::find(march)?;
         let target = CpuTarget::of(&toolchain);
         refuse_foreign_code(&target)?;
@@ -61,6 +63,7 @@ impl Lab {
             None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` was not compiled", def.name))),
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
+        drop(opening);
         let seed = seed.unwrap_or_else(fresh_seed);
         let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
         Ok(Lab { def, target, builder, cores, runner, reference, peak, seed })
@@ -88,6 +91,7 @@ impl Lab {
         stop: &AtomicBool,
         done: impl FnMut(usize),
     ) -> Vec<Result<Unit, Failure>> {
+        let _doing = doing(format!("compiling micro-kernels of `{}`", self.def.name));
         self.builder.build(units, stop, done)
     }
 
@@ -112,6 +116,7 @@ impl Lab {
     ///
     /// As [`Builder::build_one`].
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
+        let _doing = doing(format!("compiling `{}`", unit.name));
         self.builder.build_one(unit)
     }
 
@@ -174,6 +179,7 @@ impl Lab {
         libraries: impl IntoIterator<Item = std::path::PathBuf>,
     ) -> Result<Option<BlasLibrary>> {
         for library in libraries {
+            let _doing = doing(format!("looking for a BLAS in {}", library.display()));
             if let Some(found) = self.runner.probe(&library)? {
                 return Ok(Some(found));
             }

@@ -15,6 +15,7 @@ mod compiling;
 mod cores;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod disturbance;
 mod failure;
 mod inputs;
 mod instance;
@@ -26,16 +27,16 @@ pub(crate) mod number;
 mod protocol;
 mod runner;
 mod sample;
-mod scratch;
 pub mod worker;
 
 pub use builder::{Builder, Unit};
 pub use comparison::{Baselines, Comparison, Contestant, Standing, compare};
 pub use compiling::Compiling;
 pub use cores::{Cores, Reserved};
+pub use disturbance::Disturbance;
 pub use failure::Failure;
 pub use instance::Instance;
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, leave};
 pub use lab::{Lab, fresh_seed};
 pub use linked::{Linked, LinkedName, NothingLinked};
 pub use memory::physical_memory;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{Failure, Instance, LinkedName, Sample, Unit};
+use super::{Disturbance, Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,12 +36,12 @@ pub(super) enum Event {
     Checking(usize),
     /// All implementations that passed are about to be timed; about how long that takes.
     Timing(f64),
-    /// One outcome per implementation, and how many rounds were repeated since others used the cores.
+    /// One outcome per implementation, and in how many rounds others used the cores.
     Measured {
         /// In the order of the job's implementations.
         outcomes: Vec<Result<Sample, Failure>>,
-        /// Rounds that were repeated.
-        disturbed: u32,
+        /// The rounds.
+        rounds: Disturbance,
     },
     /// The library holds a BLAS, or does not.
     Probed(Option<BlasLibrary>),

@@ -12,7 +12,8 @@ use worker_process::{Ended, WorkerProcess};
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request};
-use super::{Cores, Failure, Interrupt, Job, Sample};
+use super::{Cores, Disturbance, Failure, Interrupt, Job, Sample};
+use crate::doing::doing;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a worker may take before it is killed.
@@ -35,8 +36,8 @@ impl Default for Limits {
 pub struct Measured {
     /// In the order of the job's implementations.
     pub outcomes: Vec<Result<Sample, Failure>>,
-    /// Rounds that were repeated since others used the cores.
-    pub disturbed: u32,
+    /// In how many rounds others used the cores.
+    pub rounds: Disturbance,
 }
 
 /// Runs jobs in workers: one worker for each number of threads, since libraries read that at their start.
@@ -73,16 +74,16 @@ impl Runner {
     /// If no worker can be started or the reference itself cannot be computed.
     pub fn measure(&mut self, job: &Job) -> Result<Measured> {
         let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
-        let mut disturbed = 0;
+        let mut rounds = Disturbance::default();
         let mut restarted = false;
         loop {
             let left: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
             if left.is_empty() {
-                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), disturbed });
+                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), rounds });
             }
             match self.attempt(&part(job, &left))? {
                 Attempt::Done(measured) => {
-                    disturbed = measured.disturbed;
+                    rounds += measured.rounds;
                     left.iter().zip(measured.outcomes).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
                 }
                 Attempt::NotBegun(Failure::Stopped) | Attempt::Lost(_, Failure::Stopped) => {
@@ -132,19 +133,29 @@ impl Runner {
         let request = Request::Measure(Box::new(job.clone()));
         let (mut at, mut limit) = (At::Start, limits.reference);
         let mut event = worker.ask(&request).and_then(|()| worker.next_before(limit, interrupt));
+        let mut _doing = doing("starting a measurement");
         loop {
+            let (shape, count) = (&job.instance.shape, job.implementations.len());
+            let on = format!("at shape {shape:?} on {} threads", job.threads);
             (at, limit) = match event {
-                Ok(Event::Reference) => (At::Start, limits.reference),
-                Ok(Event::Checking(index)) => (At::Checking(index), limits.run),
+                Ok(Event::Reference) => {
+                    _doing = doing(format!("computing the reference at shape {shape:?}"));
+                    (At::Start, limits.reference)
+                }
+                Ok(Event::Checking(index)) => {
+                    _doing = doing(format!("checking implementation {} of {count} {on}", index + 1));
+                    (At::Checking(index), limits.run)
+                }
                 Ok(Event::Timing(seconds)) => {
+                    _doing = doing(format!("timing {count} implementations {on}"));
                     (At::Timing, limits.run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
                 }
-                Ok(Event::Measured { outcomes, disturbed }) => {
+                Ok(Event::Measured { outcomes, rounds }) => {
                     if outcomes.iter().any(Result::is_err) {
                         // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
                         self.workers.remove(&job.threads);
                     }
-                    return Ok(Attempt::Done(Measured { outcomes, disturbed }));
+                    return Ok(Attempt::Done(Measured { outcomes, rounds }));
                 }
                 Ok(Event::Refused { why, unavailable }) => {
                     return Err(Error::new(
@@ -172,6 +183,7 @@ impl Runner {
 
     fn worker(&mut self, threads: usize) -> Result<&mut WorkerProcess> {
         if !self.workers.contains_key(&threads) {
+            let _doing = doing("starting a measuring process");
             let started = WorkerProcess::start(&self.command, threads, self.limits.run, self.cores.as_deref())?;
             self.workers.insert(threads, started);
         }

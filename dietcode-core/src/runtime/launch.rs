@@ -43,7 +43,7 @@ pub unsafe fn launch(
     // If this thread has its scratch memory, the call can be completed whatever happens to the helpers.
     with_scratch(micro_kernel.scratch_bytes, |_| ())?;
     // A helper that gets no scratch memory takes no tile, and the others carry them out.
-    with_helpers(pool, workers - 1, &|| drop(call.work()), || call.work())
+    with_helpers(&pool, workers - 1, &|| drop(call.work()), || call.work())
 }
 
 /// One call, shared by the threads that work on it.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::pool;
 use crate::{Error, Result};
 
 /// The most threads a call can be set to.
@@ -31,7 +32,8 @@ pub fn threads() -> Result<usize> {
     }
 }
 
-/// Sets how many threads a call uses, for the whole program; 0 means all cores.
+/// Sets how many threads a call uses, for the whole program; 0 means all cores. Helpers that were started for another number
+/// end.
 ///
 /// # Errors
 /// If it is more than [`MAX_THREADS`].
@@ -39,16 +41,23 @@ pub fn set_threads(n: usize) -> Result<()> {
     if n > MAX_THREADS {
         return Err(Error::input(format!("cannot use {n} threads, at most {MAX_THREADS}")));
     }
-    GLOBAL.store(resolve(n), Ordering::Relaxed);
+    let n = resolve(n);
+    GLOBAL.store(n, Ordering::Relaxed);
+    pool::keep(|threads| threads == n);
     Ok(())
 }
 
-/// Runs `body` with calls from this thread using `n` threads (0: all cores; at most [`MAX_THREADS`] are used).
+/// Runs `body` with calls from this thread using `n` threads (0: all cores; at most [`MAX_THREADS`] are used). Helpers that
+/// were started for it stay for the next time, unless they are more than there are cores.
 pub fn with_threads<R>(n: usize, body: impl FnOnce() -> R) -> R {
     struct Restore(usize);
     impl Drop for Restore {
         fn drop(&mut self) {
-            SCOPED.set(self.0);
+            let n = SCOPED.replace(self.0);
+            let most = [cores(), self.0, GLOBAL.load(Ordering::Relaxed)].into_iter().max().unwrap_or(n);
+            if n > most {
+                pool::keep(|threads| threads <= most);
+            }
         }
     }
     let _restore = Restore(SCOPED.replace(resolve(n)));

@@ -4,6 +4,7 @@ use super::proposal::Proposal;
 use super::strategy::Propose;
 use super::{Found, Tuning, finals};
 use crate::Result;
+use crate::doing::doing;
 
 /// One kernel of a run.
 pub struct Task<'a> {
@@ -40,7 +41,9 @@ impl Task<'_> {
         self.tuning.trials = left.map(|left| before + left);
         self.tuning.round += 1;
         let want = left.map_or(self.per_round, |left| left.min(self.per_round));
+        let proposing = doing(format!("proposing candidates for `{}`", self.tuning.lab.def().name));
         let proposals = self.proposer.propose(&self.tuning, want)?;
+        drop(proposing);
         self.tuning.try_all(proposals, ROUNDS_END)?;
         Ok(self.tuning.candidates.len() - before)
     }

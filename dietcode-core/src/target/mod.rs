@@ -14,5 +14,5 @@ pub use cpu::CpuTarget;
 #[cfg(all(feature = "tuner", feature = "cuda"))]
 pub(crate) use process::output_limited;
 #[cfg(feature = "tuner")]
-pub(crate) use process::run_limited;
+pub(crate) use process::{Group, end_all, run_limited};
 pub use toolchain::{CompilerKind, Macros, Toolchain};

@@ -1,24 +1,113 @@
-//! Runs compilers so that none can hang a caller.
+//! Runs compilers and workers so that none can hang a caller, and none outlives it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Result, Seek};
+use std::io::{Error, Read, Result, Seek};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Runs a command with its children in a group of their own, so that a limit ends all of them and an interrupt from the
-/// terminal reaches none. `None`: it had to be killed.
+/// A process with its children in a group of their own, so that one signal ends all of them and an interrupt from the terminal
+/// reaches none. It is killed when this is dropped, and when the thread that started it is gone, with its process or without.
+#[derive(Debug)]
+pub(crate) struct Group(Child);
+
+/// The groups whose process has not been waited for: their numbers are nobody else's.
+static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+impl Group {
+    /// Starts a process.
+    pub(crate) fn start(command: &mut Command) -> Result<Group> {
+        let parent = std::process::id();
+        // SAFETY: between fork and exec there are system calls, and nothing else.
+        unsafe { command.pre_exec(move || end_with(parent)) };
+        let mut running = running();
+        let child = command.process_group(0).spawn()?;
+        running.insert(child.id());
+        Ok(Group(child))
+    }
+
+    /// The process, for its pipes.
+    #[cfg(feature = "tuner")]
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.0
+    }
+
+    /// How it ended, if it did.
+    pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
+        let mut running = running();
+        let status = self.0.try_wait()?;
+        if status.is_some() {
+            running.remove(&self.0.id());
+        }
+        Ok(status)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let mut running = running();
+        if running.remove(&self.0.id()) {
+            kill(self.0.id());
+            drop(running);
+            // It fails only if it has ended already.
+            drop(self.0.wait());
+        }
+    }
+}
+
+/// Ends all that runs, for a process which is about to end: it can start nothing any more.
+#[cfg(feature = "tuner")]
+pub(crate) fn end_all() {
+    let running = running();
+    running.iter().for_each(|group| kill(*group));
+    std::mem::forget(running);
+}
+
+fn running() -> MutexGuard<'static, BTreeSet<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kill(group: u32) {
+    // SAFETY: the process has not been waited for, so its group is still its own.
+    unsafe { libc::kill(-group.cast_signed(), libc::SIGKILL) };
+}
+
+/// The calling process is killed when the thread that started it is gone, and at once if its process, `parent`, is gone
+/// already. Only Linux has that.
+fn end_with(parent: u32) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    // SAFETY: prctl is told to send a signal; the others take nothing.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid().cast_unsigned() != parent {
+            libc::_exit(1);
+        }
+    }
+    let _ = parent;
+    Ok(())
+}
+
+/// The processes that a compiler has started outlive it if it is killed since its parent was: they have no more time than it.
+fn limit_cpu_time(limit: Duration) -> Result<()> {
+    let most = libc::rlimit { rlim_cur: limit.as_secs() + 1, rlim_max: limit.as_secs() + 1 };
+    // SAFETY: the pointer is to an rlimit. A system that refuses leaves the limit that there was.
+    unsafe { libc::setrlimit(libc::RLIMIT_CPU, &raw const most) };
+    Ok(())
+}
+
+/// Runs a command, for so long at most. `None`: it had to be killed.
 pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
-    let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    // SAFETY: between fork and exec there is a system call, and nothing else.
+    unsafe { command.pre_exec(move || limit_cpu_time(limit)) };
+    let mut group = Group::start(command.stdin(Stdio::null()))?;
     let end = Instant::now() + limit;
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = group.try_wait()? {
             return Ok(Some(status));
         }
         if Instant::now() >= end {
-            // SAFETY: the child has not been waited for, so its group is still its own.
-            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-            child.wait()?;
             return Ok(None);
         }
         std::thread::sleep(Duration::from_millis(2));
@@ -27,10 +116,17 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Opti
 
 /// As [`run_limited`], with what it wrote. That goes through files: a child that outlives its parent may hold a pipe open.
 pub(crate) fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
-    let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let (stdout, stderr) = (unnamed_file()?, unnamed_file()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let Some(status) = run_limited(command, limit)? else { return Ok(None) };
     Ok(Some(Output { status, stdout: written(stdout)?, stderr: written(stderr)? }))
+}
+
+/// A file for as long as it is open.
+fn unnamed_file() -> Result<File> {
+    let place = std::env::temp_dir();
+    tempfile::tempfile_in(&place)
+        .map_err(|e| Error::new(e.kind(), format!("no file can be made in {}: {e}", place.display())))
 }
 
 fn written(mut file: File) -> Result<Vec<u8>> {

@@ -1,10 +1,13 @@
 //! The C compiler, found as the crate `cc` finds it, and the one place that says with which flags it is called.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::scratch::Scratch;
 use crate::{Error, ErrorKind, Result};
 
 /// A C compiler that was checked to be new enough, set to generate code for one `-march`.
@@ -59,7 +62,7 @@ impl Toolchain {
     /// compiler does not know it.
     pub fn find(march: &str) -> Result<Toolchain> {
         check_march(march)?;
-        let tool = tool(false).map_err(none_found)?;
+        let tool = tool(false, |cause| none_found(cause))?;
         let version = version(&tool).map_err(none_found)?;
         let macros = Macros::of(&tool, march)?;
         let kind = check_version(&macros, &version)?;
@@ -150,13 +153,13 @@ impl Macros {
         if ok {
             return Ok(Macros::parse(&output));
         }
-        let complaint = complaint.lines().next().unwrap_or_default().to_owned();
         if !ask(None)?.0 {
-            return Err(none_found(format!("{} does not work: {complaint}", tool.path().display())));
+            return Err(none_found(format!("{} does not work: {}", tool.path().display(), complaint.trim_end())));
         }
         Err(Error::input(format!(
-            "the C compiler {} does not take -march={march} ({complaint}): name an architecture that it knows, or \"native\"",
-            tool.path().display()
+            "the C compiler {} does not take -march={march}: name an architecture that it knows, or \"native\"; it says:\n{}",
+            tool.path().display(),
+            complaint.trim_end()
         )))
     }
 }
@@ -172,18 +175,49 @@ fn check_march(march: &str) -> Result<()> {
     )))
 }
 
-/// The C compiler, or the C++ compiler.
-pub(super) fn tool(cpp: bool) -> Result<cc::Tool, cc::Error> {
+/// The C compiler, or the C++ compiler. `none_found` makes the error of one that is not there.
+///
+/// # Errors
+///
+/// Its own, or that there is no place for the files by which a compiler is asked what it is.
+pub(super) fn tool(cpp: bool, none_found: impl Fn(&dyn Display) -> Error) -> Result<cc::Tool> {
     let mut build = cc::Build::new();
     build.cpp(cpp).opt_level(3).debug(false).warnings(false).cargo_metadata(false).cargo_warnings(false);
-    // A build script is told what it builds for; elsewhere that is the machine this was itself built for.
-    if std::env::var_os("TARGET").is_none() || std::env::var_os("HOST").is_none() {
-        build.target(env!("DIETCODE_TARGET")).host(env!("DIETCODE_TARGET"));
+    // A build script is told what it builds for, and has a folder for the files by which a compiler is asked what it is.
+    // Elsewhere that is the machine this was itself built for, and `cc` would make a folder of whatever TMPDIR says.
+    let is_build_script = ["TARGET", "HOST", "OUT_DIR"].iter().all(|name| std::env::var_os(name).is_some());
+    let scratch = if is_build_script { None } else { Some(Scratch::new()?) };
+    if let Some(scratch) = &scratch {
+        build.target(env!("DIETCODE_TARGET")).host(env!("DIETCODE_TARGET")).out_dir(scratch.path());
     }
-    build.try_get_compiler()
+    let tool = build.try_get_compiler().map_err(|cause| none_found(&cause))?;
+    let [usual, others @ ..] = if cpp { ["c++", "g++", "clang++"] } else { ["cc", "gcc", "clang"] };
+    // A name that the environment says stands, also where nothing has it.
+    if tool.path() != Path::new(usual) || is_on_path(usual) || is_named(if cpp { "CXX" } else { "CC" }) {
+        return Ok(tool);
+    }
+    match others.into_iter().find(|name| is_on_path(name)) {
+        Some(other) => build.compiler(other).try_get_compiler().map_err(|cause| none_found(&cause)),
+        None => Err(none_found(&format!("PATH has no {usual}, no {}", others.join(", no ")))),
+    }
 }
 
-fn none_found(cause: impl std::fmt::Display) -> Error {
+/// Whether the environment names the compiler, in one of the variables that `cc` reads.
+fn is_named(variable: &str) -> bool {
+    let target = env!("DIETCODE_TARGET");
+    let for_target = [target.to_owned(), target.replace('-', "_")].map(|target| format!("{variable}_{target}"));
+    let for_kind = ["HOST", "TARGET"].map(|kind| format!("{kind}_{variable}"));
+    let names = for_target.into_iter().chain(for_kind).chain([variable.to_owned()]);
+    names.into_iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+fn is_on_path(program: &str) -> bool {
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    std::env::var_os("PATH").iter().flat_map(std::env::split_paths).any(|folder| is_program(&folder.join(program)))
+}
+
+fn none_found(cause: impl Display) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(

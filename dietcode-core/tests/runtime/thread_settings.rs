@@ -53,6 +53,47 @@ fn environment_is_the_initial_value() {
     assert_eq!(std::thread::spawn(threads).join().unwrap().unwrap(), 2);
 }
 
+/// Helpers that there are, by the names of their threads.
+#[cfg(target_os = "linux")]
+fn helpers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("dietcode-")).count()
+}
+
+/// Threads end in their own time, but not before long.
+#[cfg(target_os = "linux")]
+fn at_most(most: usize) -> bool {
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while helpers() > most && std::time::Instant::now() < end {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    helpers() <= most
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn helpers_that_are_no_longer_wanted_end() {
+    if !is_child("helpers_that_are_no_longer_wanted_end") {
+        return in_child("helpers_that_are_no_longer_wanted_end", "1");
+    }
+    let call = || drop(call_shapes(&fake::GOOD, &[67, 31], &[17, 31], &[67, 17]).unwrap());
+    set_threads(MAX_THREADS).unwrap();
+    call();
+    assert_eq!(helpers(), MAX_THREADS - 1);
+    set_threads(2).unwrap();
+    call();
+    assert!(at_most(1), "{} helpers after set_threads(2)", helpers());
+    with_threads(MAX_THREADS, call);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let kept = cores.max(2);
+    assert!(at_most(kept), "{} helpers after with_threads", helpers());
+    for _ in 0..3 {
+        with_threads(cores, call);
+    }
+    assert!(helpers() <= kept + cores, "a scope's helpers stay for the next");
+}
+
 #[test]
 fn a_wrong_environment_is_an_error_at_the_first_call() {
     if !is_child("a_wrong_environment_is_an_error_at_the_first_call") {

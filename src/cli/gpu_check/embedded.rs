@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dietcode::core::scratch::Scratch;
 use dietcode::{Error, ErrorKind, Result};
 
 /// Paths as in the repository.
@@ -22,13 +23,13 @@ const CONFIGS: &[&str] = &["configs/sm_80.json", "configs/sm_90.json", "configs/
 pub(super) const BERT: &str = "configs/bert_dense.json";
 
 /// The files, in a folder that goes with this.
-pub(super) struct Embedded(tempfile::TempDir);
+pub(super) struct Embedded(Scratch);
 
 impl Embedded {
     /// Writes them, so that they are read as all configs are.
     pub(super) fn unpack() -> Result<Embedded> {
         let failed = |e| Error::new(ErrorKind::Unavailable, "no folder can be made for the configs").caused_by(e);
-        let folder = tempfile::Builder::new().prefix("dietcode-").tempdir().map_err(failed)?;
+        let folder = Scratch::new()?;
         for (name, text) in FILES {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;

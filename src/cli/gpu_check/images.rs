@@ -10,8 +10,8 @@ use dietcode::{Error, ErrorKind, Result};
 
 use super::plan::Plan;
 use super::problems::Size;
+use crate::cli::interrupt::{STOP, finish_first};
 use crate::cli::progress::Progress;
-use crate::cli::tune::{STOP, stop_on_interrupt};
 use crate::cli::{print, tell};
 
 /// Compiles, with nvcc, every micro-kernel that gpu-check would, for a machine that has a GPU but no compiler.
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let plan = Plan::read(&arguments.config, capability, Size::Whole)?;
     let compiler = CudaCompiler::nvcc(capability)?;
     let mut images = Images::create(&arguments.output)?;
-    stop_on_interrupt()?;
+    finish_first();
     let (limits, progress) = (compiler.limits()?, Progress::new(0.0));
     let all = plan.all();
     let units = all.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));

@@ -20,6 +20,7 @@ use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFac
 use dietcode::core::measure::{Summary, fresh_seed};
 use dietcode::core::search::{Database, Target};
 use dietcode::core::target::cuda::ComputeCapability;
+use dietcode::heartbeat::Heartbeat;
 use dietcode::{Error, ErrorKind, Result};
 
 pub(super) use images::Arguments as ImagesArguments;
@@ -29,10 +30,11 @@ use self::plan::Plan;
 use self::problems::Size;
 use self::result::{FORMAT, Outcome, Settings};
 use self::shapes::Shapes;
+use super::interrupt::{STOP, finish_first};
 use super::print;
 use super::progress::Progress;
 use super::report::{check_writable, write_json};
-use super::tune::{STOP, positive, stop_on_interrupt};
+use super::tune::positive;
 
 /// Checks, tunes and measures CUDA kernels on a device.
 ///
@@ -131,6 +133,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         arguments.check_emulated()?;
     }
     arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
+    let _heartbeat = Heartbeat::start();
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
     let mut lab = CudaLab::new(device, worker(device)?, Limits::default(), seed);
@@ -140,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let capability = ComputeCapability { major, minor };
     let plan = Plan::read(&arguments.config, capability, size)?;
     let compiler = CudaCompiler::find(device, capability, images)?;
-    stop_on_interrupt()?;
+    finish_first();
     let mut run = Run {
         lab,
         compiler: &compiler,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Table};
+use dietcode::core::message::one_line;
 use dietcode::core::search::{Outcome, Record, Target, Workload};
 
 use crate::cli::table::{Legend, gflops};
@@ -61,7 +62,8 @@ fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Leg
         let point = record.figure().map(|(threads, _)| (&record.workload, &record.target, threads));
         let measured = point.and_then(|point| tried.get(&point)).map_or_else(|| "–".to_owned(), usize::to_string);
         let trial = if record.run.is_empty() { "–".to_owned() } else { record.trial.to_string() };
-        let (kernel, target) = (clean(&record.workload.kernel), clean(record.target.machine()));
+        let [kernel, target] =
+            [&record.workload.kernel, record.target.machine()].map(|text| one_line(text).into_owned());
         let row = [
             kernel,
             instance(record),
@@ -69,7 +71,7 @@ fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Leg
             threads,
             median,
             iqr,
-            legend.letter(&clean(&record.name)),
+            legend.letter(&one_line(&record.name)),
             trial,
             measured,
         ];
@@ -92,7 +94,7 @@ fn tried(records: &[Record]) -> BTreeMap<Point<'_>, usize> {
 /// `M=64,N=768`.
 pub(super) fn instance(record: &Record) -> String {
     let Some(shape) = &record.workload.shape else { return "any".to_owned() };
-    clean(&shape.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(","))
+    one_line(&shape.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")).into_owned()
 }
 
 /// `2,000 records, 3 of them failures: 2 crash, 1 timeout`, without the comma.
@@ -112,9 +114,4 @@ fn summary(records: &[Record]) -> String {
 /// `1 record`, `2 records`.
 pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// A file may hold anything; a terminal is not to act upon it.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

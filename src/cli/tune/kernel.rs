@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use dietcode::core::config::{Config, Search, Strategy};
 use dietcode::core::dispatch::{CPU, Searched, Winners, conclude};
+use dietcode::core::doing::doing;
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode::core::search::{
@@ -155,6 +156,7 @@ fn proposer(setup: &Setup, lab: &Lab, points: &[Point], progress: &Progress) -> 
     let instances: Vec<Vec<i64>> = points.iter().map(|point| point.instance.shape.clone()).collect();
     let hardware = Hardware::Cpu(target.clone());
     let custom = setup.config.custom_rules(CustomRules::default())?;
+    let _doing = doing(format!("making the sketches of `{}`", setup.def.name));
     let space = Space::generate(&setup.def, hardware.clone(), &instances, &custom)?;
     let from = format!("{} of {} sketches", settings.strategy, space.sketches.len());
     let evolution = settings.evolution.clone();

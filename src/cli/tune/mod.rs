@@ -4,14 +4,14 @@ mod show;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use dietcode::core::config::{Model, Strategy};
 use dietcode::core::search::{Budget, Course, Event, Task, search};
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use self::kernel::Kernel;
+use super::interrupt::{STOP, finish_first};
 use super::progress::Progress;
 use super::report::{ReportFiles, check_writable};
 use super::setup::{BlasArguments, Setup};
@@ -86,9 +86,6 @@ pub(crate) struct Arguments {
     records: Option<PathBuf>,
 }
 
-/// Set by an interrupt.
-pub(super) static STOP: AtomicBool = AtomicBool::new(false);
-
 /// As good as no limit: thirty days.
 const UNLIMITED: f64 = 30.0 * 86_400.0;
 
@@ -96,7 +93,7 @@ const UNLIMITED: f64 = 30.0 * 86_400.0;
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     check(arguments)?;
     let setups = arguments.configs.iter().map(|path| setup(arguments, path)).collect::<Result<Vec<_>>>()?;
-    stop_on_interrupt()?;
+    finish_first();
     let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments.until, &setups));
     let start = Instant::now();
     let budget = Budget::start(seconds, &STOP);
@@ -188,16 +185,6 @@ fn course(until: Option<f64>, setups: &[Setup]) -> Course {
 fn seconds(arguments: &Arguments, first: &Setup) -> f64 {
     let limited = arguments.trials.is_none() && arguments.until.is_none();
     arguments.seconds.unwrap_or(if limited { first.config.search.seconds } else { UNLIMITED })
-}
-
-pub(super) fn stop_on_interrupt() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-        tell("\nfinishing what is being measured; press Ctrl-C again to leave at once");
-    })
-    .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {

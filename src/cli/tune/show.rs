@@ -21,7 +21,8 @@ pub(super) fn show(
 ) -> Result<()> {
     let mut report = Report::new(lab.target());
     report.set_effort(effort);
-    report.set_peaks(conclusion.verified.iter().flatten().flat_map(|v| &v.comparisons));
+    let comparisons = conclusion.verified.iter().flatten().flat_map(|v| &v.comparisons);
+    report.set_peaks(comparisons, |threads| lab.cores().apart(threads));
     let mut legend = Legend::default();
     let counts = conclusion.verified.iter().flatten().map(|v| v.comparisons.len()).max().unwrap_or(0);
     for n in 0..counts {
@@ -38,6 +39,7 @@ pub(super) fn show(
         let wkl = wkl_text(&instance.wkl);
         print(&format!("{wkl}: {}, not compared with others since the search was stopped\n", instance.micro_kernel))?;
     }
+    report.in_use().iter().try_for_each(|line| print(line))?;
     report.write(files)
 }
 

@@ -3,6 +3,9 @@
 use crate::codegen::TranslationUnit;
 use crate::target::CpuTarget;
 
+/// Its unit's name.
+pub(in crate::measure) const NAME: &str = "peak";
+
 /// Steps that one tile repeats; about a tenth of a millisecond.
 const STEPS: i64 = 20_000;
 
@@ -41,7 +44,7 @@ void dietcode_peak_run(void *const *buffers, const int64_t *strides, const int64
         store = lines(&|i| format!("  out[{i}] = a{i};")),
     );
     TranslationUnit {
-        name: "peak".into(),
+        name: NAME.into(),
         grid_symbol: "dietcode_peak_grid".into(),
         run_symbol: "dietcode_peak_run".into(),
         scratch_bytes: accumulators(target) * target.vector_bytes,

@@ -11,8 +11,9 @@ use super::images::Images;
 use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
+use crate::doing::doing;
 use crate::measure::Failure;
-use crate::measure::scratch::Scratch;
+use crate::scratch::Scratch;
 use crate::target::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
 use crate::target::run_limited;
 use crate::{Error, ErrorKind, Result};
@@ -85,7 +86,7 @@ impl CudaCompiler {
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let no_folder =
             |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
-        let folder = Scratch::new().map_err(no_folder)?;
+        let folder = Scratch::new()?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
         Ok(CudaCompiler { how, images, capability, folder, built: AtomicUsize::new(0) })
     }
@@ -117,6 +118,7 @@ impl CudaCompiler {
         stop: &AtomicBool,
         mut done: impl FnMut(usize) + Send,
     ) -> Vec<Result<Built, Failure>> {
+        let _doing = doing(format!("compiling {} micro-kernels for {}", units.len(), self.capability));
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let (next, finished) = (AtomicUsize::new(0), Mutex::new(0));
         let stopped = || Failure::Compile { message: "the run was stopped before it was compiled".into() };
@@ -179,14 +181,15 @@ impl CudaCompiler {
         fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
         let file = fs::File::create(&words).map_err(|e| unwritable(&words, &e))?;
         let mut command = compiler.shared_library(&source, &image, self.folder.path());
-        match run_limited(command.stderr(file), LIMIT) {
+        match run_limited(command.stderr(file).env("TMPDIR", self.folder.path()), LIMIT) {
             Ok(Some(status)) if status.success() => {
                 Ok(Built { unit: unit.clone(), image, report: Vec::new(), toolchain: compiler.version().to_owned() })
             }
-            Ok(Some(_)) => {
-                let said = fs::read_to_string(&words).unwrap_or_default();
-                let line = said.lines().find(|line| line.contains("error")).unwrap_or("it says nothing");
-                Err(Failure::Compile { message: line.to_owned() })
+            Ok(Some(status)) => {
+                let said = fs::read(&words).map_err(|e| unwritable(&words, &e))?;
+                let said = String::from_utf8_lossy(&said).trim_end().to_owned();
+                let message = if said.is_empty() { format!("the compiler ended with {status}") } else { said };
+                Err(Failure::Compile { message })
             }
             Ok(None) => Err(Failure::CompileTimeout { seconds: LIMIT.as_secs_f64() }),
             Err(error) => Err(Failure::Compile { message: format!("the compiler does not start: {error}") }),

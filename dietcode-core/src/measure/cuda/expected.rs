@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
 use super::Expectation;
+use crate::doing::doing;
 use crate::ir::Name;
 use crate::measure::Instance;
 use crate::measure::inputs;
@@ -26,6 +27,7 @@ impl Expectation {
     /// # Errors
     /// If the reference cannot be evaluated there.
     pub fn of(def: &KernelDef, instance: &Instance, arithmetic: &[Arithmetic], seed: u64) -> Result<Expectation> {
+        let _doing = doing(format!("computing the reference of `{}` at shape {:?}", def.name, instance.shape));
         let program = frontend::program(def);
         let shape = names(def).zip(instance.shape.iter().copied()).collect::<BTreeMap<Name, i64>>();
         let tensors = inputs(def, instance, seed);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::protocol::{Event, Request, VERSION};
 use super::{CudaContestant, CudaDevice, CudaJob, CudaTiming, DeviceFacts, Expectation};
+use crate::doing::doing;
 use crate::measure::runner::worker_process::{Ended, WorkerProcess, does_not_start};
 use crate::measure::{Failure, Instance, Interrupt, Sample};
 use crate::{Error, ErrorKind, Result};
@@ -148,10 +149,16 @@ impl CudaLab {
         let (mut at, mut limit) = (At::Start, run);
         let worker = self.worker()?;
         let mut event = worker.ask(&request).and_then(|()| worker.next_before(limit, interrupt));
+        let mut _doing = doing("making tensors on the device");
         loop {
+            let (count, on) = (job.contestants.len(), format!("at shape {:?} on {}", job.instance.shape, self.device));
             (at, limit) = match event {
-                Ok(Event::Checking(index)) => (At::Checking(index), run),
+                Ok(Event::Checking(index)) => {
+                    _doing = doing(format!("checking contestant {} of {count} {on}", index + 1));
+                    (At::Checking(index), run)
+                }
                 Ok(Event::Timing(seconds)) => {
+                    _doing = doing(format!("timing {count} contestants {on}"));
                     (At::Timing, run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
                 }
                 Ok(Event::Measured(outcomes)) => {
@@ -189,6 +196,7 @@ impl CudaLab {
     /// Asks what is answered at once.
     fn ask(&mut self, request: &Request) -> Result<Event> {
         let limit = self.limits.start;
+        let _doing = doing(format!("asking {}", self.device));
         let worker = self.worker()?;
         match worker.ask(request).and_then(|()| worker.next(limit)) {
             Ok(Event::Refused { why, unavailable }) => {

@@ -34,7 +34,7 @@ pub fn serve_cuda_linked(
     input: impl BufRead,
     mut output: impl Write,
 ) -> Result<()> {
-    end_with_parent();
+    leave_no_core();
     let opened = device.open();
     tell(&mut output, &Event::Ready { version: VERSION })?;
     let mut worker = match opened {
@@ -245,15 +245,13 @@ fn time(
     Ok(checked.iter().map(outcome).collect())
 }
 
-/// A worker ends with the process that started it. Its memory is not limited: a driver reserves more addresses than there
+/// The core of a process with a device would be large. Its memory is not limited: a driver reserves more addresses than there
 /// is memory.
-fn end_with_parent() {
-    // SAFETY: prctl is told to send a signal, and a core of a process with a device would be large.
+fn leave_no_core() {
+    // SAFETY: the pointer is to an rlimit.
     unsafe {
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
-        #[cfg(target_os = "linux")]
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,12 +14,13 @@ use serde::de::DeserializeOwned;
 use crate::measure::cores::affinity;
 use crate::measure::protocol::{Event, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
+use crate::target::Group;
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
 #[derive(Debug)]
 pub(in crate::measure) struct WorkerProcess {
-    child: Child,
+    process: Group,
     requests: ChildStdin,
     events: Receiver<String>,
     complaint: Arc<Mutex<String>>,
@@ -92,7 +93,8 @@ impl WorkerProcess {
             }
         }
         // An interrupt from the terminal is for the search, which ends in its own time.
-        let mut child = process.process_group(0).spawn().map_err(|e| does_not_start(command, &e.to_string()))?;
+        let mut process = Group::start(&mut process).map_err(|e| does_not_start(command, &e.to_string()))?;
+        let child = process.child();
         let (Some(requests), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -100,7 +102,7 @@ impl WorkerProcess {
         };
         let complaint = Arc::new(Mutex::new(String::new()));
         let events = listen(stdout, stderr, Arc::clone(&complaint));
-        Ok(WorkerProcess { child, requests, events, complaint })
+        Ok(WorkerProcess { process, requests, events, complaint })
     }
 
     /// Sends a request.
@@ -139,21 +141,13 @@ impl WorkerProcess {
     fn end(&mut self) -> Ended {
         // Its output is closed, so it has ended or is about to; one that only closed its output is killed.
         for _ in 0..100 {
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Ok(Some(status)) = self.process.try_wait() {
                 let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 return Ended::Exited(status, complaint);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         Ended::Silent(Duration::ZERO)
-    }
-}
-
-impl Drop for WorkerProcess {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

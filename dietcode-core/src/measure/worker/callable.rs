@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::library::Library;
 use super::tensors::Tensors;
 use crate::codegen::registry::Decision;
-use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
+use crate::measure::baselines::{Blas, Gemm, matrixmultiply, peak};
 use crate::measure::{Failure, Implementation, Linked};
 use crate::{Error, abi, runtime};
 
@@ -16,7 +16,8 @@ pub(super) enum Callable {
     Dispatched(Vec<Library>, Decision),
     Matrixmultiply(Gemm),
     Blas(Blas, Gemm),
-    Peak(Library, i64),
+    /// So many tiles; whether they keep all threads busy, whatever memory does.
+    Peak(Library, i64, bool),
 }
 
 /// One call's arguments.
@@ -43,13 +44,20 @@ impl Callable {
             }
             Implementation::Matrixmultiply(gemm) => Callable::Matrixmultiply(gemm.clone()),
             Implementation::Blas { library, gemm } => Callable::Blas(Blas::load(library, threads)?, gemm.clone()),
-            Implementation::Peak { unit, tiles } => Callable::Peak(Library::load(unit)?, *tiles),
+            Implementation::Peak { unit, tiles } => {
+                Callable::Peak(Library::load(unit)?, *tiles, unit.name == peak::NAME)
+            }
         })
     }
 
     /// Whether it computes the kernel's output, so that there is something to check.
     pub(super) fn has_output(&self) -> bool {
         !matches!(self, Callable::Peak(..))
+    }
+
+    /// Whether each of its threads has work from the beginning of a call to its end.
+    pub(super) fn keeps_busy(&self) -> bool {
+        matches!(self, Callable::Peak(.., true))
     }
 
     /// Calls it once.
@@ -69,7 +77,7 @@ impl Callable {
                 result.map_err(|e| unloadable(&e))
             }
             Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], shape),
-            Callable::Peak(library, tiles) => launched(library, &[*tiles]),
+            Callable::Peak(library, tiles, _) => launched(library, &[*tiles]),
             Callable::Matrixmultiply(gemm) => {
                 // SAFETY: the matcher made the extents and strides from the tensors' own.
                 unsafe { matrixmultiply::run(gemm, buffers) };

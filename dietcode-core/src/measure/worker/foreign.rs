@@ -11,6 +11,18 @@ pub(super) struct Watch {
     machine: Option<Duration>,
 }
 
+/// What went by during a round.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    time: Duration,
+    /// CPU time of this process.
+    own: Duration,
+    /// How often a thread of it lost its core.
+    preempted: i64,
+    /// CPU time of all cores, where the system tells.
+    machine: Option<Duration>,
+}
+
 /// The kernel counts the machine's time in ticks of 10 ms, so that much on each of two cores may be an artefact.
 const GRAIN: Duration = Duration::from_millis(20);
 
@@ -19,6 +31,9 @@ const TOLERATED: f64 = 0.1;
 
 /// On a quiet machine a thread loses its core about so often.
 const PREEMPTIONS_PER_SECOND: f64 = 20.0;
+
+/// Threads with work all the time have their cores for more than this share of it, also where each waits for the last one.
+const FED: f64 = 0.8;
 
 impl Watch {
     /// Starts watching.
@@ -29,17 +44,24 @@ impl Watch {
     /// Whether other processes (or, on a virtual machine, the host) used the cores since the start. Where the system
     /// does not tell, no.
     pub(super) fn disturbed(&self) -> bool {
-        // The timer and the kernel's own threads want a core now and then.
-        let tolerated = 1 + (self.at.elapsed().as_secs_f64() * PREEMPTIONS_PER_SECOND) as i64;
-        preemptions() - self.preempted > tolerated || self.used_by_others()
-    }
-
-    fn used_by_others(&self) -> bool {
-        let (Some(before), Some(after)) = (self.machine, machine_cpu_time()) else { return false };
+        let machine = self.machine.zip(machine_cpu_time()).map(|(before, after)| after.saturating_sub(before));
         let own = own_cpu_time().saturating_sub(self.own);
-        let foreign = after.saturating_sub(before).saturating_sub(own);
-        foreign > GRAIN + self.at.elapsed().mul_f64(TOLERATED)
+        Passed { time: self.at.elapsed(), own, preempted: preemptions() - self.preempted, machine }.is_disturbed()
     }
+}
+
+impl Passed {
+    fn is_disturbed(&self) -> bool {
+        // The timer and the kernel's own threads want a core now and then.
+        let tolerated = 1 + (self.time.as_secs_f64() * PREEMPTIONS_PER_SECOND) as i64;
+        let foreign = self.machine.map_or(Duration::ZERO, |machine| machine.saturating_sub(self.own));
+        self.preempted > tolerated || foreign > GRAIN + self.time.mul_f64(TOLERATED)
+    }
+}
+
+/// Whether threads that had work during all of `elapsed` had so little CPU time that others, or a limit, took their cores.
+pub(super) fn are_starved(threads: usize, elapsed: Duration, own: Duration) -> bool {
+    own < elapsed.mul_f64(threads as f64 * FED)
 }
 
 fn usage() -> libc::rusage {
@@ -80,6 +102,19 @@ fn busy_ticks(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_core_that_somebody_else_has_is_noticed() {
+        let [none, most, all] = [0, 90, 100].map(Duration::from_millis);
+        let quiet = Passed { time: all, own: 2 * all, preempted: 1, machine: Some(2 * all) };
+        assert!(!quiet.is_disturbed());
+        assert!(!Passed { machine: None, ..quiet }.is_disturbed(), "where the system does not tell");
+        // A loop beside two threads on two cores, as the machine's clock, the scheduler and the threads' own clock see it.
+        assert!(Passed { own: all, ..quiet }.is_disturbed());
+        assert!(Passed { preempted: 10, ..quiet }.is_disturbed());
+        assert!(are_starved(2, all, all) && are_starved(1, all, none));
+        assert!(!are_starved(2, all, 2 * most) && !are_starved(1, all, most));
+    }
 
     #[test]
     fn idle_time_is_not_busy() {

@@ -19,7 +19,7 @@ use tensors::Tensors;
 
 use super::baselines::BlasLibrary;
 use super::protocol::{Event, Request, VERSION};
-use super::{Failure, Instance, Job, Linked, NothingLinked, Sample, physical_memory};
+use super::{Disturbance, Failure, Instance, Job, Linked, NothingLinked, Sample, physical_memory};
 use crate::{Error, ErrorKind, Result};
 
 /// Instances stay prepared up to this much memory; what was used longest ago goes first.
@@ -94,9 +94,9 @@ impl<W: Write> Worker<'_, W> {
             }
             checked.push(outcome);
         }
-        let (outcomes, disturbed) = self.time(job, &prepared, &checked)?;
+        let (outcomes, rounds) = self.time(job, &prepared, &checked)?;
         self.keep(prepared);
-        Ok(Event::Measured { outcomes, disturbed })
+        Ok(Event::Measured { outcomes, rounds })
     }
 
     /// Rounds of all that passed; those that were slow are measured already.
@@ -105,7 +105,7 @@ impl<W: Write> Worker<'_, W> {
         job: &Job,
         prepared: &Prepared,
         checked: &[Result<Checked, Failure>],
-    ) -> Result<(Vec<Result<Sample, Failure>>, u32)> {
+    ) -> Result<(Vec<Result<Sample, Failure>>, Disturbance)> {
         let fast = |c: &&Checked| c.first <= job.timing.slow_seconds;
         let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
         self.tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, job.threads, &job.timing)).sum()))?;
@@ -113,7 +113,7 @@ impl<W: Write> Worker<'_, W> {
         let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
         let mut entries: Vec<Entry<'_>> =
             passed.iter().map(|c| Entry { callable: &c.callable, first: c.first, seconds: Vec::new() }).collect();
-        let disturbed = rounds::run(&mut entries, &arguments, &job.timing)
+        let rounds = rounds::run(&mut entries, &arguments, &job.timing)
             .map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
         let mut timed = entries.into_iter().map(|e| e.seconds);
         let outcome = |checked: &Result<Checked, Failure>| {
@@ -121,7 +121,7 @@ impl<W: Write> Worker<'_, W> {
             let seconds = if fast(&checked) { timed.next().unwrap_or_default() } else { vec![checked.first] };
             Ok(Sample { seconds, rel_err: checked.rel_err })
         };
-        Ok((checked.iter().map(outcome).collect(), disturbed))
+        Ok((checked.iter().map(outcome).collect(), rounds))
     }
 
     fn prepare(&mut self, job: &Job) -> Result<Prepared> {
@@ -181,16 +181,14 @@ fn broken(cause: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::Failed, format!("the connection to the worker broke: {cause}"))
 }
 
-/// A candidate that allocates without end fails alone, and a worker ends with the process that started it.
+/// A candidate that allocates without end fails alone.
 fn limit_resources() {
     let memory = physical_memory();
-    // SAFETY: the pointers are to an rlimit, and prctl is told to send a signal.
+    // SAFETY: the pointers are to an rlimit.
     unsafe {
         let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
         libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
         let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
-        #[cfg(target_os = "linux")]
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::callable::{Arguments, Callable};
-use super::foreign::{Watch, own_cpu_time};
-use crate::measure::{Failure, Timing};
+use super::foreign::{Watch, are_starved, own_cpu_time};
+use crate::measure::{Disturbance, Failure, Timing};
 
 /// A sample spans at least this long; calls that are shorter are made several at a time.
 const SAMPLE: Duration = Duration::from_millis(1);
@@ -49,19 +49,29 @@ impl Entry<'_> {
         Ok(())
     }
 
-    /// One sample: seconds per call.
-    fn sample(&self, arguments: &Arguments<'_>) -> Result<f64, Failure> {
+    /// One sample.
+    fn sample(&self, arguments: &Arguments<'_>) -> Result<Taken, Failure> {
         if arguments.threads > 1 {
             settle();
         }
         self.warm_up(arguments)?;
         let calls = self.calls(arguments.threads);
-        let start = Instant::now();
+        let (start, own) = (Instant::now(), own_cpu_time());
         for _ in 0..calls {
             self.callable.call(arguments)?;
         }
-        Ok(start.elapsed().as_secs_f64() / calls as f64)
+        let (elapsed, own) = (start.elapsed(), own_cpu_time().saturating_sub(own));
+        let starved = self.callable.keeps_busy() && are_starved(arguments.threads, elapsed, own);
+        Ok(Taken { seconds: elapsed.as_secs_f64() / calls as f64, starved })
     }
+}
+
+/// What a sample came to.
+struct Taken {
+    /// Per call.
+    seconds: f64,
+    /// Whether threads that had work all the time did not have their cores.
+    starved: bool,
 }
 
 /// How long a sample is at least, in seconds.
@@ -76,9 +86,13 @@ pub(super) fn estimate(first: f64, threads: usize, timing: &Timing) -> f64 {
     (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds)
 }
 
-/// Runs the rounds; gives how many were disturbed because others used the cores. Those are repeated, at most as many as
+/// Runs the rounds; gives in how many of them others used the cores. Those are repeated, at most as many as
 /// are asked for; on a machine that is never left alone all samples count.
-pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: &Timing) -> Result<u32, Failure> {
+pub(super) fn run(
+    entries: &mut [Entry<'_>],
+    arguments: &Arguments<'_>,
+    timing: &Timing,
+) -> Result<Disturbance, Failure> {
     let mut disturbed: Vec<Vec<f64>> = Vec::new();
     let mut clean = 0;
     while !entries.is_empty()
@@ -86,8 +100,9 @@ pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: 
         && !enough(entries, arguments.threads, timing)
     {
         let watch = Watch::start();
-        let samples: Vec<f64> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
-        if watch.disturbed() {
+        let taken: Vec<Taken> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
+        let samples = taken.iter().map(|taken| taken.seconds).collect();
+        if watch.disturbed() || taken.iter().any(|taken| taken.starved) {
             disturbed.push(samples);
             if disturbed.len() > timing.rounds {
                 break;
@@ -100,7 +115,8 @@ pub(super) fn run(entries: &mut [Entry<'_>], arguments: &Arguments<'_>, timing: 
     if clean * 2 < timing.rounds {
         disturbed.iter().for_each(|samples| add(entries, samples));
     }
-    Ok(u32::try_from(disturbed.len()).unwrap_or(u32::MAX))
+    let [clean, disturbed] = [clean, disturbed.len()].map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX));
+    Ok(Disturbance { clean, disturbed })
 }
 
 fn add(entries: &mut [Entry<'_>], samples: &[f64]) {

@@ -11,6 +11,7 @@
 use super::{CustomRules, Draft, Rule};
 use crate::ir::Program;
 use crate::lower::lower;
+use crate::message::one_line;
 use crate::schedule::Trace;
 use crate::sketch::{Hardware, Traced};
 use crate::{Error, Result};
@@ -31,7 +32,8 @@ impl Rule for ApplyCustomRule<'_> {
         let name = draft.block(block).name.clone();
         let program = draft.program.clone().inlined();
         let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return Ok(vec![draft]) };
-        let refused = |e| Error::input(format!("{rule}: {e}"));
+        // The names are those of a file, perhaps, and so may be anything.
+        let refused = |e: Error| Error::input(one_line(&format!("{rule}: {e}")));
         let Some(sketches) = self.0.sketches(&name, &program, &draft.bounds)? else { return Ok(vec![draft]) };
         if sketches.is_empty() {
             return Err(refused(Error::input("it makes no sketch, expected at least one")));

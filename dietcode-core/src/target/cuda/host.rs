@@ -1,8 +1,10 @@
 //! The C++ compiler under which CUDA files run on a CPU, found as the crate `cc` finds it.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::Command;
 
+use super::super::toolchain;
 use crate::{Error, ErrorKind, Result};
 
 /// A C++ compiler for the target `cuda-host`.
@@ -21,21 +23,12 @@ impl HostCompiler {
     /// # Errors
     /// [`ErrorKind::Unavailable`] with what to install.
     pub fn find() -> Result<HostCompiler> {
-        let none = |why: String| {
+        let none = |why: &dyn Display| {
             let what = "install g++ 11 or newer, or clang 14 or newer, or name one in the environment variable CXX";
             Error::new(ErrorKind::Unavailable, format!("no C++ compiler for the target cuda-host ({why}): {what}"))
         };
-        let mut build = cc::Build::new();
-        build.cpp(true).opt_level(1).debug(false).warnings(false).cargo_metadata(false).cargo_warnings(false);
-        if std::env::var_os("TARGET").is_none() || std::env::var_os("HOST").is_none() {
-            build.target(env!("DIETCODE_TARGET")).host(env!("DIETCODE_TARGET"));
-        }
-        let tool = build.try_get_compiler().map_err(|e| none(e.to_string()))?;
-        let output = Command::new(tool.path()).arg("--version").env("LC_ALL", "C").output();
-        let output = output.map_err(|e| none(format!("{}: {e}", tool.path().display())))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let version = text.lines().next().map(|line| line.trim().to_owned());
-        let version = version.ok_or_else(|| none(format!("{} --version says nothing", tool.path().display())))?;
+        let tool = toolchain::tool(true, none)?;
+        let version = toolchain::version(&tool).map_err(|why| none(&why))?;
         Ok(HostCompiler { tool, version })
     }
 

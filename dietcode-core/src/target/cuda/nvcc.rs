@@ -13,6 +13,7 @@ use super::super::process::output_limited;
 use super::super::toolchain;
 use super::find::{Driver, find};
 use super::{ComputeCapability, KernelReport};
+use crate::scratch::Scratch;
 use crate::{Error, ErrorKind, Result};
 
 /// A CUDA compiler that was checked to be new enough, with the host compiler that it preprocesses with.
@@ -67,9 +68,6 @@ const SOURCE: &str = "kernel.cu";
 
 /// No translation unit of this project takes a tenth of it.
 const LIMIT: Duration = Duration::from_secs(300);
-
-/// As much of what the compiler says is passed on.
-const WORDS: usize = 4000;
 
 impl Nvcc {
     /// Finds nvcc: `NVCC` names it; else it stands in `CUDA_HOME` or `CUDA_PATH`, on `PATH`, in `DIETCODE_TOOLKIT`, or
@@ -183,7 +181,7 @@ impl Nvcc {
     /// [`ErrorKind::Unavailable`] if it cannot be run at all; an input error if there is no device.
     pub fn compile(&self, source: &str, devices: &[ComputeCapability], headers: &[(&str, &str)]) -> Result<Compiled> {
         let unavailable = |e| Error::new(ErrorKind::Unavailable, "cannot run nvcc in a temporary folder").caused_by(e);
-        let folder = tempfile::Builder::new().prefix("dietcode-nvcc-").tempdir().map_err(unavailable)?;
+        let folder = Scratch::new()?;
         for (name, text) in headers.iter().chain([&(SOURCE, source)]) {
             fs::write(folder.path().join(name), placed(name, text)).map_err(unavailable)?;
         }
@@ -214,7 +212,7 @@ impl Host {
                 ),
             )
         };
-        let tool = toolchain::tool(true).map_err(|cause| none_found(&cause))?;
+        let tool = toolchain::tool(true, none_found)?;
         let version = toolchain::version(&tool).map_err(|cause| none_found(&cause))?;
         Ok(Host { path: Some(tool.path().to_owned()), version })
     }
@@ -232,7 +230,7 @@ fn list(devices: &[ComputeCapability]) -> String {
 /// What the compiler complains of, without its report.
 fn words(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("ptxas info") && !line.is_empty()).collect();
-    lines.join("\n").chars().take(WORDS).collect()
+    lines.join("\n")
 }
 
 #[cfg(test)]

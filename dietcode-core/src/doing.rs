@@ -1,0 +1,65 @@
+//! What this process is at, so that whoever waits for it can be told.
+//!
+//! Those who do what may take seconds say so while they do it; a command shows it where nothing else is heard for a while.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Something that is being done until this is dropped.
+#[derive(Debug)]
+#[must_use = "it is over at once"]
+pub struct Doing(u64);
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    what: String,
+    since: Instant,
+}
+
+/// In the order in which they were begun.
+static UNDER_WAY: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+/// Says what is being done from now on: words such as "computing the reference of `dense` at [64, 768]".
+pub fn doing(what: impl Into<String>) -> Doing {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let entry = Entry { id: NEXT.fetch_add(1, Ordering::Relaxed), what: what.into(), since: Instant::now() };
+    let id = entry.id;
+    under_way().push(entry);
+    Doing(id)
+}
+
+/// What was begun last of all that is not over, and how long ago.
+pub fn now_doing() -> Option<(String, Duration)> {
+    under_way().last().map(|entry| (entry.what.clone(), entry.since.elapsed()))
+}
+
+impl Drop for Doing {
+    fn drop(&mut self) {
+        under_way().retain(|entry| entry.id != self.0);
+    }
+}
+
+fn under_way() -> MutexGuard<'static, Vec<Entry>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_begun_last_is_told_until_it_is_over() {
+        // Other tests do things at the same time.
+        let told =
+            || under_way().iter().filter(|entry| entry.what.starts_with("testing")).map(|e| e.what.clone()).last();
+        let outer = doing("testing all");
+        let inner = doing("testing a part");
+        assert_eq!(told().as_deref(), Some("testing a part"));
+        drop(inner);
+        assert_eq!(told().as_deref(), Some("testing all"));
+        drop(outer);
+        assert_eq!(told(), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! A sign of life where a command would be silent: on a terminal below the bar, elsewhere a line now and then.
+
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use dietcode_core::doing::now_doing;
+use dietcode_core::message::{one_line, printable};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
+
+/// After so long without a line there is one.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// So often it is looked whether it has been silent.
+const PULSE: Duration = Duration::from_millis(500);
+
+/// What is under way for less than that is not worth a word.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
+
+/// When the last line was written to standard error.
+static LAST_LINE: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// The bar that is shown, or was.
+static BAR: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
+
+/// Tells what the process is at whenever nothing else was told for four seconds and no bar is shown; until it is dropped.
+pub struct Heartbeat(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Heartbeat {
+    /// Starts.
+    pub fn start() -> Heartbeat {
+        let (end, ended) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            while ended.recv_timeout(PULSE) == Err(RecvTimeoutError::Timeout) {
+                beat();
+            }
+        });
+        Heartbeat(Some((end, thread)))
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.0.take() {
+            drop(end);
+            // If it panicked it has said so.
+            drop(thread.join());
+        }
+    }
+}
+
+/// A line for people on standard error. Whoever reads may have gone; the work goes on.
+pub fn tell(line: &str) {
+    write(line, &mut lock(&LAST_LINE));
+}
+
+/// A bar with this template, where standard error is a terminal; below it stands what the process is at.
+pub fn bar(template: &str) -> Option<ProgressBar> {
+    std::io::stderr().is_terminal().then(|| {
+        let bar = ProgressBar::new(0);
+        let style = ProgressStyle::with_template(&format!("{template}\n{{doing}}"));
+        let doing = |_: &ProgressState, to: &mut dyn fmt::Write| {
+            // It is shown anew before long.
+            let _ = to.write_str(&words().unwrap_or_default());
+        };
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("doing", doing));
+        bar.enable_steady_tick(PULSE);
+        *lock(&BAR) = Some(bar.downgrade());
+        bar
+    })
+}
+
+fn beat() {
+    let is_shown = lock(&BAR).as_ref().and_then(WeakProgressBar::upgrade).is_some_and(|bar| !bar.is_finished());
+    let mut last_line = lock(&LAST_LINE);
+    if !is_shown && last_line.get_or_insert_with(Instant::now).elapsed() >= SILENCE {
+        write(&words().unwrap_or_else(|| "still at work".to_owned()), &mut last_line);
+    }
+}
+
+fn write(line: &str, last_line: &mut Option<Instant>) {
+    drop(writeln!(std::io::stderr(), "{}", printable(line)));
+    *last_line = Some(Instant::now());
+}
+
+/// What is being done and for how long.
+fn words() -> Option<String> {
+    let (what, since) = now_doing().filter(|(_, since)| *since >= WORTH_TELLING)?;
+    Some(format!("{}: {} s so far", one_line(&what), since.as_secs()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
