@@ -215,6 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn functions_inside_the_kernel_stay_in_the_reference() {
+        let (text, _) = items(
+            "",
+            "fn f(x: &[f32; M], y: &mut [f32; M]) {
+                for i in 0..M { y[i] = gelu(x[i]); }
+                /// Exact.
+                #[inline]
+                fn gelu(x: f32) -> f32 { 0.5 * x * (1.0 + (x * 0.5.sqrt()).erf()).clamp(0.0, 2.0).powi(1) }
+            }",
+        );
+        let function = ":: dietcode_core :: runtime :: function ::";
+        for part in [
+            "y [[(i) as usize]] = gelu (x [[(i) as usize]]) ;",
+            "# [inline] fn gelu (x : f32) -> f32 { 0.5f32 * x *",
+            &format!(
+                "{function} clamp ((1.0f32 + {function} erf ((x * 0.5f32 . sqrt ()) ,)) , 0.0f32 , 2.0f32) . powi (1)"
+            ),
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
     fn scalars_are_taken_by_value_in_their_places() {
         let (text, _) =
             items("", "fn scale(x: &[f32; M], by: f32, y: &mut [f32; M]) { for i in 0..M { y[i] = by * x[i]; } }");

@@ -1,9 +1,9 @@
 //! `reference`: the user's nest, kept as plain Rust over the same views.
 //!
-//! Every token of the nest keeps its span, so an editor still works on it. Three things change: `x[i][k]` becomes
+//! Every token of the nest keeps its span, so an editor still works on it. Four things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
-//! `i - r + R` means what it says even where a part of it is negative; and float literals are `f32`, as they are in the
-//! kernel.
+//! `i - r + R` means what it says even where a part of it is negative; float literals are `f32`, as they are in the
+//! kernel; and `v.erf()`, which `f32` does not have, and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
 
 use crate::params;
 use dietcode_syntax::KernelDef;
@@ -39,6 +39,9 @@ pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
     }
 }
 
+/// Methods whose meaning in a nest is that of a function of the runtime.
+const OWN: [&str; 2] = ["erf", "clamp"];
+
 struct Rewrite<'a> {
     params: &'a [params::Param],
 }
@@ -48,6 +51,13 @@ impl VisitMut for Rewrite<'_> {
         match self.element(expr) {
             Some(element) => *expr = element,
             None => visit_mut::visit_expr_mut(self, expr),
+        }
+        if let Expr::MethodCall(call) = expr
+            && OWN.iter().any(|name| call.method == name)
+        {
+            let (function, receiver, args) = (&call.method, &call.receiver, &call.args);
+            let span = function.span();
+            *expr = parse_quote_spanned!(span=> ::dietcode_core::runtime::function::#function(#receiver, #args));
         }
     }
 

@@ -81,9 +81,9 @@ fn of_a_nan_and_a_number_the_number() {
     let numbers = [1.0, f32::NAN, -2.0, f32::INFINITY, f32::NAN, 3.0, f32::NAN, -1.0f32];
     let pairs = || numbers.iter().zip(numbers.iter().rev());
     let bits = |floats: Vec<f32>| floats.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-    let largest = bits(each(kernels, "fmax_pairs", &numbers, 0.0f32));
+    let largest = bits(each(kernels, "max_pairs", &numbers, 0.0f32));
     assert_eq!(largest, bits(pairs().map(|(a, b)| a.max(*b)).collect()));
-    let smallest = bits(each(kernels, "fmin_pairs", &numbers, 0.0f32));
+    let smallest = bits(each(kernels, "min_pairs", &numbers, 0.0f32));
     assert_eq!(smallest, bits(pairs().map(|(a, b)| a.min(*b)).collect()));
 }
 

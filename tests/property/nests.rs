@@ -165,7 +165,7 @@ fn update(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
         2 => binary(BinaryOp::Mul, Expr::Call(Function::Max, vec![a, Expr::Literal(0.0)]), b),
         3 => Expr::Call(Function::Exp, vec![binary(BinaryOp::Mul, a, half)]),
         4 => Expr::Call(Function::Sqrt, vec![Expr::Call(Function::Abs, vec![binary(BinaryOp::Mul, a, b)])]),
-        5 => Expr::Neg(Box::new(binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half)))),
+        5 => Expr::Call(Function::Neg, vec![binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half))]),
         _ => binary(BinaryOp::Mul, a, b),
     }
 }

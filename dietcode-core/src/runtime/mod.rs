@@ -9,6 +9,7 @@ mod arg;
 mod bind;
 pub mod cuda;
 mod element;
+pub mod function;
 mod helpers;
 mod inline;
 mod kernel;
