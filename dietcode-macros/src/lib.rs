@@ -46,8 +46,37 @@ use proc_macro::TokenStream;
 /// **Nest.** One chain of loops over `0..extent`, with `let`s anywhere. The output is stored at bare loop variables; the
 /// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. What the stored element held
 /// before the call may be read until it is stored. Elements are combined
-/// by `+ - * /`, `if a < b { … } else { … }`, `.max() .min() .exp() .tanh() .sqrt() .abs()` and `as f32`; indices are
+/// by `+ - * /`, `if a < b { … } else { … }`, `as f32` and functions; indices are
 /// affine in loop and shape variables.
+///
+/// **Functions.** A nest may call, with Rust's meaning of each,
+///
+/// * `.max() .min() .clamp() .abs() .floor() .ceil() .round() .sqrt() .mul_add()`,
+/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with an integer literal,
+/// * `.erf()`, the error function, which Rust's `f32` does not have.
+///
+/// `x.clamp(low, high)` never panics: NaN stays NaN, a bound that is NaN does not bind, and where `low` is above `high` the
+/// result is at most `high`. Other functions stand inside the kernel's body, and are put in place of their calls. They take any
+/// number of `f32`s, return one, know nothing of the nest around them, and consist of `let`s, which are not `mut`, and a value:
+///
+/// ```text
+/// #[dynamic_kernel]
+/// pub fn dense_gelu(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+///     fn gelu(v: f32) -> f32 {
+///         let normal = 0.5 * (1.0 + (v * 0.70710677).erf());
+///         v * normal
+///     }
+///     for i in 0..M {
+///         for j in 0..N {
+///             let mut acc = 0.0;
+///             for k in 0..K {
+///                 acc += x[i][k] * w[j][k];
+///             }
+///             y[i][j] = gelu(acc);
+///         }
+///     }
+/// }
+/// ```
 ///
 /// **Sums that are left out.** One comparison of scalars and literals may stand around all loops of a sum. Where it does not
 /// hold, nothing is summed, and nothing is read for it; nor does a branch of a value read what only the other one needs. So

@@ -260,7 +260,7 @@ problems! {
 
     // Sizes.
     TooDeep(most) "the expression is nested deeper than {most} levels; split it";
-    TooLarge(most) "the nest has more than {most} operations once its `let`s are put in place; make it smaller";
+    TooLarge(most) "the nest has more than {most} operations once its `let`s and functions are put in place; make it smaller";
 
     // Conditional compilation.
     CfgPredicate(found) "found `{found}`; a cfg predicate is `name`, `name = \"value\"`, `all(…)`, `any(…)` or `not(…)`";
