@@ -343,15 +343,22 @@ impl<'a> Printer<'a> {
                 format!("__builtin_fabs({av}) * {be} + __builtin_fabs({bv}) * {ae} + {ae} * {be} + {ce}")
             }
             (Spread::Power, [a, b]) => {
-                let ((av, ae), (bv, be)) = ((&a.value, a.error()), (&b.value, b.error()));
-                let base = self.temporary(format_args!(
-                    "{ae} == 0.0 ? 0.0 : -__builtin_log1p(-__builtin_fmin({ae} / __builtin_fabs({av}), 1.0))"
-                ));
-                let by_base = self.temporary(format_args!("{bv} == 0.0 ? 0.0 : __builtin_fabs({bv}) * {base}"));
-                let by_exponent = self.temporary(format_args!(
-                    "{be} == 0.0 ? 0.0 : {be} * (__builtin_fabs(__builtin_log(__builtin_fabs({av}))) + {base})"
-                ));
-                format!("__builtin_fabs({value}) * __builtin_expm1({by_base} + {by_exponent})")
+                let (av, ae) = (&a.value, a.error());
+                let low = self.temporary(format_args!("__builtin_fmax(__builtin_fabs({av}) - {ae}, 0.0)"));
+                let high = self.temporary(format_args!("__builtin_fabs({av}) + {ae}"));
+                let exponents = match &b.error {
+                    None => vec![b.value.clone()],
+                    Some(be) => vec![format!("{} - {be}", b.value), format!("{} + {be}", b.value)],
+                };
+                let corners = exponents.iter().flat_map(|y| [&low, &high].map(|x| format!("__builtin_pow({x}, {y})")));
+                let powers: Vec<String> = corners.map(|power| self.temporary(power)).collect();
+                let fold = |f: &str| powers.iter().cloned().reduce(|a, b| format!("{f}({a}, {b})")).unwrap_or_default();
+                let most = self.temporary(fold("__builtin_fmax"));
+                let least = self.temporary(fold("__builtin_fmin"));
+                let size = format!("__builtin_fabs({value})");
+                format!(
+                    "{ae} > __builtin_fabs({av}) ? {most} + {size} : __builtin_fmax({most} - {size}, {size} - {least})"
+                )
             }
             _ => args
                 .iter()
@@ -359,7 +366,9 @@ impl<'a> Printer<'a> {
                 .reduce(|a, b| format!("__builtin_fmax({a}, {b})"))
                 .unwrap_or_default(),
         };
-        self.temporary(error)
+        let error = self.temporary(error);
+        // As in `crate::reference`: what is infinite has no neighbours.
+        self.temporary(format_args!("__builtin_isfinite({value}) ? {error} : __builtin_inf()"))
     }
 
     /// Where the sides of a comparison are closer than their errors, either branch may have been taken.
