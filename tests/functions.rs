@@ -119,20 +119,36 @@ fn call(library: &libloading::Library, unit: &TranslationUnit, buffers: &[*mut c
     }
 }
 
-#[test]
-fn functions_are_those_of_rust() {
-    let cases = cases();
+/// Compiles units as one file.
+fn compile<'u>(units: impl Iterator<Item = &'u TranslationUnit>) -> libloading::Library {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let source: String = cases.iter().flat_map(|case| [&*case.unit.source, &*case.oracle.source]).collect();
     let [c, so] = ["functions.c", "functions.so"].map(|name| folder.path().join(name));
     fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-    fs::write(&c, source).expect("the folder can be written");
+    fs::write(&c, units.map(|unit| &*unit.source).collect::<String>()).expect("the folder can be written");
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     // SAFETY: the library has no initialisers.
-    let library = unsafe { libloading::Library::new(&so) }.expect("the library loads");
+    unsafe { libloading::Library::new(&so) }.expect("the library loads")
+}
 
+#[test]
+fn tensors_may_be_called_like_functions_of_the_c_library() {
+    let source = "#[dynamic_kernel] fn sqrt(fabs: &[[f32; fmax]; N], pow: &[f32; N], expm1: &mut [f32; N]) {
+        for erf in 0..N {
+            let mut acc = pow[erf].exp();
+            for log in 0..fmax { acc += fabs[erf][log].powf(pow[erf]).abs().max(0.5).exp_m1(); }
+            expm1[erf] = if acc / 3.0 > 1.0 { acc.sqrt().mul_add(2.0, 1.0).clamp(0.0, acc) } else { acc.erf() };
+        }
+    }";
+    let def = dietcode_syntax::scan(source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
+    compile([&c::naive(&def).expect("it is printed"), &reference::reference(&def)].into_iter());
+}
+
+#[test]
+fn functions_are_those_of_rust() {
+    let cases = cases();
+    let library = compile(cases.iter().flat_map(|case| [&case.unit, &case.oracle]));
     let triples = || NUMBERS.iter().flat_map(|a| NUMBERS.iter().flat_map(|b| NUMBERS.iter().map(|c| [*a, *b, *c])));
     let mut columns = [0, 1, 2].map(|column| triples().map(|triple| triple[column]).collect::<Vec<f32>>());
     let len = columns[0].len();

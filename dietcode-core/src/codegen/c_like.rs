@@ -10,7 +10,7 @@ use dietcode_syntax::KernelDef;
 
 use super::written_out::Values;
 use crate::ir::function::{self, row};
-use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Function, Name, Region, Scope};
+use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -160,11 +160,6 @@ impl Addresses {
             }
             Expr::Load(buffer, index) => self.write_element(buffer, index, text),
             Expr::Cast(_, a) => self.write_call("(float)", &[a], text),
-            Expr::Call(Function::Neg, args) => {
-                text.push_str("(-");
-                self.write(&args[0], PRIMARY, text);
-                text.push(')');
-            }
             Expr::Call(function, args) => {
                 let args: Vec<&Expr> = args.iter().collect();
                 self.write_call(&float_name(row(*function).name, self.dialect), &args, text);

@@ -3,7 +3,7 @@
 //! Running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3): an
 //! expression is a pair of value and bound; each operation adds `u·|result|`; a sum of n terms, in any order and
 //! grouping, adds `γₙ·Σ|term|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴`. The rules are those of [`crate::reference`], which tests
-//! hold against this.
+//! hold against this. The C library is called by the compiler's names, since a tensor may be called `fabs`.
 //!
 //! Beyond the kernel's own buffers there are two: number `params` is `double bound[]`, number `params + 1` the initial
 //! contents of the output as `const float[]`, whatever its type, read only by nests that read it. The output
@@ -228,7 +228,8 @@ impl<'a> Printer<'a> {
         Pair {
             value: self.temporary(format_args!("{} + dietcode_sum", init.value)),
             error: Some(self.temporary(format_args!(
-                "dietcode_error + {init_error} + dietcode_nu / (1.0 - dietcode_nu) * (__builtin_fabs({}) + dietcode_size + dietcode_error + {init_error})",
+                "dietcode_error + {init_error} + dietcode_nu / (1.0 - dietcode_nu) \
+                 * (__builtin_fabs({}) + dietcode_size + dietcode_error + {init_error})",
                 init.value
             ))),
         }

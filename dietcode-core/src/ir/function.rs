@@ -35,8 +35,8 @@ pub(crate) enum Spread {
     Monotone(f64),
     /// That of a · b + c.
     Fused,
-    /// That of aᵇ, whose magnitude rises or falls with each argument: up to the powers at the ends of where both may be, on the other
-    /// side of zero if the base may be there.
+    /// That of aᵇ, whose magnitude rises or falls with each argument: up to the powers at the ends of where both may be, and on
+    /// the other side of zero if the base may be there.
     Power,
 }
 

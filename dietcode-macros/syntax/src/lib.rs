@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! source text ── scan ──► Annotated ──┐
-//! macro input ── ItemFn ──────────────┴── parse_kernel: attribute, signature, nest, body ──► KernelDef
+//! macro input ── ItemFn ──────────────┴── parse_kernel: attribute, signature, nest, helper, body ──► KernelDef
 //!                                          KernelDef ── bounds, Display, source_hash
 //! ```
 //!
 //! `nest` looks at the form of a body, `body` walks it with the meaning of names (`scope`) and brings its values
-//! (`element`) and indices (`affine`) into canonical form. All sentences a user can get stand in `error`.
+//! (`element`) and indices (`affine`) into canonical form; calls of functions inside the body become these (`helper`). All
+//! sentences a user can get stand in `error`.
 
 mod affine;
 mod attribute;
