@@ -1,11 +1,15 @@
 //! The `#[dynamic_kernel]` attribute.
 //!
-//! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust, and
-//! `constant` writes the signature that the runtime checks calls against.
+//! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust, `constant` writes
+//! the signature that the runtime checks calls against, and `docs` what `cargo doc` shows of it. `listing` and `paths` ask what the
+//! build script has said.
 
 mod constant;
+mod docs;
 mod expand;
+mod listing;
 mod params;
+mod paths;
 mod reference;
 
 use proc_macro::TokenStream;
@@ -35,7 +39,8 @@ use proc_macro::TokenStream;
 /// * `dense::KERNEL`, its name, signature and source hash.
 ///
 /// `config` names a file relative to the manifest; without it the kernel runs its default micro-kernel. The file that
-/// the function stands in must be listed in `build.rs`.
+/// the function stands in must be listed in `build.rs`, or be that of a module of a listed file; the function stands in it as it
+/// is, not written by a macro. `cargo doc` shows parameters, nest and errors behind the function's own documentation.
 ///
 /// **Types.** Tensors are nested arrays of `f32`, `f16` or `bf16`, with extents that are integers, shape variables (any
 /// name that occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a

@@ -5,7 +5,7 @@
 //! `i - r + R` means what it says even where a part of it is negative; float literals are `f32`, as they are in the
 //! kernel; and `v.erf()`, which `f32` does not have, and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
 
-use crate::params;
+use crate::{params, paths};
 use dietcode_syntax::KernelDef;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -15,7 +15,7 @@ use syn::{Expr, ExprForLoop, ItemFn, LitFloat, Local, Pat, PatType, Type, parse_
 
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
-    let params = params::of(item);
+    let (core, params) = (paths::core(), params::of(item));
     let (inputs, views, args) = (params::inputs(&params, params::view), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
@@ -23,13 +23,15 @@ pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let nest = &nest.stmts;
     let doc = format!(
         "The nest of [`{0}`](fn@super::{0}) as it is written, run as plain Rust: the oracle that its micro-kernels are \
-         checked against.",
-        def.name
+         checked against. Tensors are in host memory.\n\n# Errors\n\nThose of [`Kernel::bind`]({1}::runtime::Kernel::bind), before \
+         anything is written.",
+        def.name,
+        paths::link(&core)
     );
     quote! {
         #[doc = #doc]
         #[allow(unused, clippy::all, clippy::pedantic, reason = "a nest is written for the front end, not for lints")]
-        pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
+        pub fn reference<'a>(#inputs) -> #core::Result<()> {
             #views
             let dietcode_shape = KERNEL.bind(&#args)?;
             let [#(#shape_vars),*] = *dietcode_shape else { ::core::unreachable!("it has one value per variable") };

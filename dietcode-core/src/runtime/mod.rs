@@ -15,6 +15,7 @@ mod inline;
 mod kernel;
 mod launch;
 mod layout;
+mod linked;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;

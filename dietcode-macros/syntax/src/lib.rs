@@ -40,5 +40,5 @@ pub use function::Function;
 pub use name::{MAX_NAME, is_free};
 pub use nest::MAX_LOOPS;
 pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
-pub use scan::{Annotated, scan};
+pub use scan::{Annotated, Module, Step, scan, scan_with_modules};
 pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS};
