@@ -224,6 +224,12 @@ fn what_runs_on_a_device_is_explained() {
     with_cuda(&place);
     let output = place.run(&["explain", "dense.json", "--shape", "T=4", "--json"]);
     let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let text = stdout(&place.run(&["explain", "dense.json"]));
+    assert!(text.starts_with("the default micro-kernel runs: "), "{text}");
+    for device in ["on this CPU", "on sm_80 (A100), foreseen", "on sm_90 (H100 SXM), foreseen"] {
+        let (_, table) = text.split_once(device).unwrap_or_else(|| panic!("{text}"));
+        assert!(table.contains(" T=1 ") && table.contains("not tuned"), "{text}");
+    }
     for (device, name) in explained["cuda"].as_array().unwrap().iter().zip(["sm_80", "sm_90"]) {
         assert_eq!(device["device"], name);
         assert!(device["launches"][0]["report"]["registers"].as_u64().unwrap() > 0, "{device}");
@@ -278,6 +284,28 @@ fn tuned_explained_and_measured() {
     let fit = &explained["threads"][0];
     assert!(fit["padding_ratio"].as_f64().unwrap() >= 1.0 && fit["waves"].as_i64().unwrap() >= 1, "{fit}");
     assert!(fit["gflops_measured"].is_f64() && fit["gflops_predicted"].is_f64(), "{fit}");
+
+    let overview: Value = serde_json::from_str(&stdout(&place.run(&["explain", "dense.json", "--json"]))).unwrap();
+    assert!(overview["gap"].is_null() && overview["miss"].is_null(), "{overview}");
+    for (row, instance) in overview["instances"].as_array().unwrap().iter().zip(tuned["instances"].as_array().unwrap())
+    {
+        assert!(row["tuned"] == true && row["micro_kernel"] == instance["micro_kernel"], "{row}");
+        assert_eq!(row["measurements"], instance["measurements"]);
+    }
+    fs::write(place.path("dense.json"), CONFIG.replace("{ \"T\": 4 }", "{ \"T\": 4 }, { \"T\": 7 }, { \"T\": 9 }"))
+        .unwrap();
+    let line = "`dense` was tuned for 2 instances; T=7 and 1 more of dense.json are not among them; run `dietcode tune dense.json`";
+    let text = stdout(&place.run(&["explain", "dense.json"]));
+    assert!(text.starts_with(line), "{text}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('│') && line.contains(" T=")).collect();
+    let untuned: Vec<bool> = rows.iter().map(|row| row.contains("not tuned")).collect();
+    assert_eq!(untuned, [false, false, true, true], "{text}");
+    assert!(stdout(&place.run(&["explain", "dense.json", "--shape", "T=4"])).contains(line));
+    let arguments = ["--threads", "1", "--wkl", "T=1", "--only", "dietcode"];
+    let bench = place.run(&[&["bench", "dense.json"], &arguments[..]].concat());
+    assert!(stderr(&bench).starts_with(&format!("warning: {line}")), "{}", stderr(&bench));
+    assert!(stderr(&place.run(&["emit", "dense.json", "--list-files"])).starts_with(&format!("warning: {line}")));
+    fs::write(place.path("dense.json"), CONFIG).unwrap();
 
     let shapes = ["bench", "dense.json", "--wkl", "T=3", "--wkl", "T=1", "--threads", "1"];
     let bench = [&shapes[..], &["--json", "bench.json", "--plot", "bench.svg"]].concat();

@@ -30,7 +30,8 @@ pub(crate) fn config(kernel: &Found, environment: &Environment, report: &mut Rep
     Ok(Some(config))
 }
 
-/// The winners in the tuned file, if there is one that fits; else the default micro-kernel, and a warning.
+/// The winners in the tuned file, if there is one that fits, with a warning where the config has instances that it was not made
+/// for; else the default micro-kernel, and a warning.
 pub(crate) fn choose(
     group: &Kernels,
     kernel: &Found,
@@ -52,6 +53,7 @@ pub(crate) fn choose(
     let path = config.tuned_path(CPU);
     let loaded = Winners::load(config, &kernel.def, target);
     watch(&path, !matches!(&loaded, Err(miss) if miss.is_absent()), report);
+    loaded.iter().filter_map(|winners| winners.gap.as_ref()).for_each(|gap| report.warning(&gap.to_string()));
     loaded.unwrap_or_else(|why| {
         match why.is_absent() {
             true => untuned(report, Tuning::Config(config.path.display().to_string())),

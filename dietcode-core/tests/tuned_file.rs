@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dietcode_core::ErrorKind;
+use dietcode_core::config::Config;
 use dietcode_core::dispatch::{Expected, FORMAT, Instance, Measurement, Miss, Named, Provenance, Tree, Tuned};
 use dietcode_core::sketch::Tiled;
 use proptest::prelude::*;
@@ -270,4 +271,48 @@ proptest! {
             prop_assert!(!miss.to_string().contains(char::is_control));
         }
     }
+}
+
+/// A config of the tuned file's kernel.
+fn config(shape: &str, instances: &str) -> Config {
+    let text = format!(
+        r#"{{ "kernel": {{ "source": "ops.rs", "function": "dense" }}, "shape": {{ {shape} }}, "wkl_insts": [{instances}] }}"#
+    );
+    Config::parse("configs/dense.json", text).unwrap()
+}
+
+#[test]
+fn what_a_file_was_not_tuned_for_is_said_in_one_line() {
+    let vars = ["M".to_string(), "K".to_string()];
+    let mut tuned = tuned();
+    tuned.instances[0].shape.insert("K".to_string(), 768);
+    let gap = |tuned: &Tuned, shape: &str, instances: &str| {
+        let gap = tuned.gap(&config(shape, instances), &vars).unwrap();
+        gap.map(|gap| (gap.to_string(), gap.instances))
+    };
+    let said = |line: &str| {
+        line.strip_prefix("`dense` was tuned for 1 instance; ")
+            .and_then(|line| line.strip_suffix("; run `dietcode tune configs/dense.json`"))
+            .unwrap_or_else(|| panic!("{line}"))
+            .to_owned()
+    };
+    let (plain, wider) = (r#""M": "16*T", "K": 768"#, r#""M": "32*T", "K": 1024"#);
+    assert_eq!(gap(&tuned, plain, r#"{ "T": 5 }"#), None);
+    // Shapes count, not what they are called.
+    assert_eq!(gap(&tuned, r#""M": "8*B", "K": 768"#, r#"{ "B": 10 }"#), None);
+    assert_eq!(gap(&tuned, r#""M": 80, "K": 768"#, "{}"), None);
+
+    let (line, new) = gap(&tuned, plain, r#"{ "T": 200 }, { "T": 5 }"#).unwrap();
+    assert_eq!((said(&line).as_str(), new), ("T=200 of configs/dense.json is not among them", vec![0]));
+    let (line, new) = gap(&tuned, plain, r#"{ "T": 5 }, { "T": 6 }, { "T": 7 }, { "T": 8 }"#).unwrap();
+    let three = "T=6 and 2 more of configs/dense.json are not among them";
+    assert_eq!((said(&line).as_str(), new), (three, vec![1, 2, 3]));
+    let (line, _) = gap(&tuned, wider, r#"{ "T": 5 }, { "T": 6 }"#).unwrap();
+    assert_eq!(said(&line), "T=5 with K=1024,M=160 and 1 more of configs/dense.json are not among them");
+    let (line, _) = gap(&tuned, r#""M": 80, "K": 769"#, "{}").unwrap();
+    assert_eq!(said(&line), "K=769,M=80 of configs/dense.json is not among them");
+
+    let of_device = Tuned { target: "sm_80".to_string(), instances: Vec::new(), ..tuned };
+    let (line, _) = gap(&of_device, plain, r#"{ "T": 5 }"#).unwrap();
+    assert_eq!(line, "`dense` was tuned for 0 instances on sm_80; T=5 of configs/dense.json is not among them");
 }

@@ -66,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         progress.say(&format!("warning: measuring the default micro-kernel: {miss}"));
         Winners::default_for(&setup.def, lab.target())
     });
+    winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     let mut own = vec![dispatched(&lab, &winners, PICK.to_owned())?];
     for path in &arguments.beside {
         let winners = Winners::load_from(path, &setup.config, &setup.def, lab.target());

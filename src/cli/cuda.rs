@@ -20,6 +20,7 @@ pub(crate) fn choice(setup: &Setup) -> Result<Choice> {
     for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
         tell(&format!("warning: choosing by the model: {miss}"));
     }
+    selection.gaps.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     match &nvcc {
         Ok(nvcc) => compile(&mut selection, nvcc)?,
         Err(error) => tell(&format!("warning: choosing by estimates: {error}")),

@@ -106,6 +106,7 @@ fn cpu_files(setup: &Setup, cuda: &str) -> Result<Vec<(String, String)>> {
         tell(&format!("warning: emitting the default micro-kernel: {miss}"));
         Winners::default_for(def, &target)
     });
+    winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(def, tiled, &target));
     let units = units.collect::<Result<Vec<_>>>()?;
     let hash = def.source_hash();

@@ -1,4 +1,5 @@
 //! `dietcode explain`
+mod overview;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,22 +21,24 @@ use super::setup::{Setup, resolve_threads, wkl_text};
 use super::tune::thread_count;
 use super::{cuda, print, sketches};
 
-/// Says which micro-kernel runs a shape, why, and what is to be expected of it.
+/// Says which micro-kernel runs a shape, why, and what is to be expected of it; without a shape, what runs the config's
+/// instances, and which of them were not tuned.
 ///
 /// Nothing is measured: measured figures are those of the tuned file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  dietcode explain configs/bert_dense.json                   all instances: what runs them, what was measured
   dietcode explain configs/bert_dense.json --shape T=43
   dietcode explain configs/bert_dense.json --shape T=43 --threads 1 --json
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
-    /// The shape, by its workload variables, such as T=43.
-    #[arg(long, value_name = "VARS", required_unless_present = "sketches")]
+    /// The shape, by its workload variables, such as T=43. Default: an overview of the config's instances.
+    #[arg(long, value_name = "VARS")]
     shape: Option<String>,
-    /// A number of threads, 0 for all cores; may be given more than once.
+    /// A number of threads to foresee a shape at, 0 for all cores; may be given more than once.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
     threads: Vec<usize>,
     /// Write JSON to standard output instead of text.
@@ -56,6 +59,8 @@ struct Explanation {
     shape: BTreeMap<String, i64>,
     /// Why the default runs; null where there is a tuned file that holds here.
     miss: Option<String>,
+    /// What the tuned file was not made for; null where there is nothing.
+    gap: Option<String>,
     /// The comparisons on the way, each with its outcome.
     path: Vec<Step>,
     kernel: String,
@@ -100,7 +105,10 @@ struct DeviceFit {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
-    let Some(shape) = &arguments.shape else { return sketches::run(&setup, &arguments.target) };
+    if arguments.sketches {
+        return sketches::run(&setup, &arguments.target);
+    }
+    let Some(shape) = &arguments.shape else { return overview::run(&setup, arguments.json) };
     let point = setup.point(&Config::parse_wkl(shape)?, 1.0)?;
     let target = CpuTarget::detect(&setup.config.cpu.march)?;
     let cuda = if setup.config.cuda.is_some() { device_fits(&setup, &point)? } else { Vec::new() };
@@ -134,6 +142,7 @@ fn explain(
         threads: resolve_threads(&arguments.threads, target.cores).iter().map(fit).collect(),
         shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
         wkl: point.wkl.clone(),
+        gap: winners.gap.as_ref().map(ToString::to_string),
         miss,
         cuda,
     }
@@ -213,10 +222,11 @@ fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let Explanation { wkl, shape, miss, path, kernel, schedule, threads, cuda } = explanation;
+    let Explanation { wkl, shape, miss, gap, path, kernel, schedule, threads, cuda } = explanation;
     let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var} = {value}")).collect();
     let mut lines = vec![format!("{}: {}", wkl_text(wkl), shape.join(", "))];
     lines.extend(miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")));
+    lines.extend(gap.clone());
     lines.extend(path.iter().map(|step| format!("  {}: {}", step.condition, if step.holds { "yes" } else { "no" })));
     lines.push(format!("micro-kernel   {kernel}"));
     lines.extend(schedule_lines(schedule));

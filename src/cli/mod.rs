@@ -12,6 +12,7 @@ mod emit;
 mod expand;
 mod explain;
 mod gpu_check;
+mod init;
 mod interrupt;
 mod merge;
 mod occupancy;
@@ -42,6 +43,7 @@ use dietcode::{Error, ErrorKind, Result, core};
     version,
     after_help = "\
 Examples:
+  dietcode init my-crate                                a crate with a kernel, or a kernel for the crate in this folder
   dietcode tune configs/bert_dense.json                 find the best micro-kernels for this machine
   dietcode bench configs/bert_dense.json --wkl T=37     measure any shape beside other libraries
   dietcode explain configs/bert_dense.json --shape T=43 which micro-kernel runs a shape, and why
@@ -61,6 +63,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Arguments),
     Tune(tune::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
@@ -92,6 +95,7 @@ pub(crate) fn main() -> ExitCode {
         interrupt::catch();
     }
     let result = match command {
+        Command::Init(arguments) => init::run(&arguments),
         Command::Tune(arguments) => tune::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

@@ -166,4 +166,5 @@ fn watch_tuned(config: &Config, selection: &Selection, request: &Request<'_>, re
     for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
         report.warning(&format!("`{name}` runs micro-kernels that were not measured: {miss}"));
     }
+    selection.gaps.iter().for_each(|gap| report.warning(&gap.to_string()));
 }

@@ -204,3 +204,23 @@ fn kernels_without_tuned_files_are_one_warning() {
         assert!(warning.contains(part), "{warning}");
     }
 }
+
+#[test]
+fn what_a_tuned_file_was_not_made_for_is_one_warning() {
+    let package = Package::new(SUM);
+    package.tuned(&[rows(2), rows(4)]).save(&package.path("configs/sum.cpu.tuned.json")).unwrap();
+    let changed = [
+        ("{ \"T\": 8 }", "{ \"T\": 9 }", "T=9 of"),
+        ("768", "1024", "T=1 with N=1024 and 1 more of"),
+        ("16*T", "8*T", "T=1 with M=8 and 1 more of"),
+    ];
+    for (from, to, named) in changed {
+        package.write("configs/sum.json", SUM_CONFIG.replace(from, to));
+        let lines = package.build().unwrap();
+        let warning = warning(&lines);
+        assert!(warning.starts_with(&format!("`sum` was tuned for 2 instances; {named} ")), "{warning}");
+        assert!(warning.ends_with("configs/sum.json`") && warning.contains("; run `dietcode tune "), "{warning}");
+        let registry = String::from_utf8(package.generated()["dietcode/sum/registry.rs"].clone()).unwrap();
+        assert!(registry.contains("0 // tiled_r_i2_b_j64\n"), "it stays in force: {registry}");
+    }
+}

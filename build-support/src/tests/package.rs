@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use dietcode_core::config::Config;
 use dietcode_core::cpu_features;
-use dietcode_core::dispatch::{FORMAT, Named, Provenance, Tree, Tuned};
+use dietcode_core::dispatch::{FORMAT, Instance, Named, Provenance, Tree, Tuned};
 use dietcode_core::sketch::Tiled;
 use dietcode_core::target::CpuTarget;
 use dietcode_syntax::scan;
@@ -140,11 +140,18 @@ impl Package {
         files.into_iter().map(move |path| (path.strip_prefix(&out).unwrap().to_str().unwrap().to_owned(), path))
     }
 
-    /// A tuned file for `sum` that fits this machine: a short leaf and a long one.
+    /// A tuned file for `sum` that fits this machine, made for the config's instances: a short leaf and a long one.
     pub(super) fn tuned(&self, schedules: &[Tiled]) -> Tuned {
         let config = Config::read(self.path("configs/sum.json")).unwrap();
         let target = CpuTarget::detect("native").unwrap();
         let def = scan(SUM).unwrap()[0].parse().unwrap();
+        let vars = Config::shape_vars(&def);
+        let instance = |wkl| Instance {
+            wkl: BTreeMap::clone(wkl),
+            shape: vars.iter().cloned().zip(config.shape_of(&vars, wkl).unwrap()).collect(),
+            micro_kernel: schedules[0].name(),
+            measurements: Vec::new(),
+        };
         let micro_kernels: Vec<Named> = schedules.iter().cloned().map(Named::new).collect();
         let leaf = |at: usize| Tree::Leaf(micro_kernels[at].name.clone());
         let tree = if schedules.len() == 1 { leaf(0) } else { Tree::split("M", 64, leaf(0), leaf(1)) };
@@ -163,7 +170,7 @@ impl Package {
             },
             tree,
             micro_kernels,
-            instances: Vec::new(),
+            instances: config.wkl_insts.iter().map(instance).collect(),
         }
     }
 }

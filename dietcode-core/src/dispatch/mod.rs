@@ -8,6 +8,7 @@ mod conclude;
 pub mod cuda;
 mod default;
 mod foresee;
+mod gap;
 mod grow;
 #[cfg(feature = "tuner")]
 mod join;
@@ -28,6 +29,7 @@ mod winners;
 pub use conclude::{Conclusion, Searched, conclude, today};
 #[cfg(feature = "tuner")]
 pub use foresee::taught;
+pub use gap::Gap;
 pub use grow::{Label, grow};
 #[cfg(feature = "tuner")]
 pub use join::{Joined, Seen, join, labels};

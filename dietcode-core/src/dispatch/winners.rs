@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Expected, Miss, Named, Tree, Tuned, default};
+use super::{Expected, Gap, Miss, Named, Tree, Tuned, default};
 use crate::codegen::registry::Decision;
 use crate::config::Config;
 use crate::cpu_features;
@@ -25,6 +25,8 @@ pub struct Winners {
     pub tree: Tree,
     /// The file they are from; none for the default.
     pub tuned: Option<Tuned>,
+    /// The config's instances that the file was not made for, if there are any.
+    pub gap: Option<Gap>,
 }
 
 impl Winners {
@@ -63,7 +65,8 @@ impl Winners {
         }
         let names: Vec<&str> = tuned.micro_kernels.iter().map(|named| named.name.as_str()).collect();
         let decision = resolve(&tuned.tree, &names, &shape_vars);
-        Ok(Winners { schedules, decision, tree: tuned.tree.clone(), tuned: Some(tuned) })
+        let gap = tuned.gap(config, &shape_vars).map_err(|error| Miss::unusable(path, CPU, &error.to_string()))?;
+        Ok(Winners { schedules, decision, tree: tuned.tree.clone(), tuned: Some(tuned), gap })
     }
 
     /// The micro-kernels that run where nothing was tuned: a tile, the nest as it stands, or both with a tree that was grown
@@ -72,7 +75,7 @@ impl Winners {
         let (schedules, tree) = default::default_for(def, target);
         let names: Vec<String> = schedules.iter().map(MicroKernel::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Winners { decision: resolve(&tree, &names, &Config::shape_vars(def)), schedules, tree, tuned: None }
+        Winners { decision: resolve(&tree, &names, &Config::shape_vars(def)), schedules, tree, tuned: None, gap: None }
     }
 }
 

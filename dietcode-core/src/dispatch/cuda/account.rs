@@ -75,6 +75,8 @@ pub struct InstanceAccount {
     pub shape: BTreeMap<String, i64>,
     /// The micro-kernel.
     pub micro_kernel: String,
+    /// Whether it is one that a tuned file was made for.
+    pub tuned: bool,
     /// What is expected of it.
     pub predicted: Prediction,
 }
@@ -134,7 +136,7 @@ impl DeviceAccount {
                 Some(_) => ", no spills\n",
             });
         }
-        for InstanceAccount { shape, micro_kernel, predicted } in &self.instances {
+        for InstanceAccount { shape, micro_kernel, predicted, .. } in &self.instances {
             let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var}={value}")).collect();
             writeln!(
                 text,

@@ -11,7 +11,7 @@ use crate::codegen::registry::{Capability, Decision};
 use crate::config::{Config, CudaConfig};
 use crate::dispatch::foresee::{around, lessons};
 use crate::dispatch::winners::resolve;
-use crate::dispatch::{Label, Miss, Scores, Tree, grow, select};
+use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::{Error, ErrorKind, Result};
@@ -37,6 +37,8 @@ pub struct Selection {
     from_config: bool,
     /// The tuned files that were not used, and why.
     pub misses: Vec<Miss>,
+    /// What those that are used were not made for.
+    pub gaps: Vec<Gap>,
 }
 
 /// The micro-kernels that were chosen.
@@ -76,6 +78,7 @@ impl Selection {
             tuned: BTreeMap::new(),
             from_config: false,
             misses: Vec::new(),
+            gaps: Vec::new(),
         };
         // The default comes first: of equals the first is chosen.
         for device in selection.devices.clone() {
@@ -119,8 +122,9 @@ impl Selection {
 
     fn read_tuned(&mut self, config: (&Config, &CudaConfig), device: &'static DeviceLimits, compiler: Option<&str>) {
         match tuned::load(config, &self.def, device, compiler) {
-            Ok((micro_kernels, tree)) => {
+            Ok((micro_kernels, tree, gap)) => {
                 self.candidates_from(micro_kernels);
+                self.gaps.extend(gap);
                 self.tuned.insert(device.capability, tree);
             }
             Err(miss) => self.misses.push(miss),
@@ -220,16 +224,19 @@ impl Selection {
 
     fn account(&self, device: &'static DeviceLimits, tree: &Tree) -> DeviceAccount {
         let by_name = |name: &str| self.candidates.iter().find(|candidate| candidate.name() == name);
-        let instance = |shape: &Vec<i64>| {
+        let in_force = self.tuned.contains_key(&device.capability);
+        let gap = self.gaps.iter().find(|gap| gap.target == device.capability.to_string());
+        let instance = |(at, shape): (usize, &Vec<i64>)| {
             let name = tree.pick(&self.vars, shape);
             Some(InstanceAccount {
                 shape: self.vars.iter().cloned().zip(shape.iter().copied()).collect(),
                 micro_kernel: name.to_owned(),
+                tuned: in_force && !gap.is_some_and(|gap| gap.instances.contains(&at)),
                 predicted: by_name(name)?.predict(&self.def, device, shape)?,
             })
         };
         let candidates = self.candidates.iter().filter(|c| c.devices.contains(&device)).count();
-        let source = match self.tuned.contains_key(&device.capability) {
+        let source = match in_force {
             true => Source::Tuned,
             false if self.from_config => Source::Predicted { candidates },
             false => Source::Default,
@@ -240,7 +247,7 @@ impl Selection {
             part: device.part.to_owned(),
             source,
             launches: chosen.into_iter().flat_map(|row| launches(&self.candidates[row], device)).collect(),
-            instances: self.shapes.iter().filter_map(instance).collect(),
+            instances: self.shapes.iter().enumerate().filter_map(instance).collect(),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::dispatch::{FORMAT, Named, Provenance, Tuned};
+use crate::dispatch::{FORMAT, Instance, Named, Provenance, Tuned};
 
 const DENSE: &str = include_str!("../../../../../tests/nests/dense.rs");
 
@@ -118,6 +118,12 @@ fn a_tuned_file_is_taken_if_it_fits() {
     let cuda = config.cuda.as_ref().unwrap();
     let all: Vec<Blocked> = cuda.candidates().collect();
     let path = config.tuned_path("sm_80");
+    let of = |m: i64| Instance {
+        wkl: BTreeMap::new(),
+        shape: [("M", m), ("K", 768), ("N", 2304)].map(|(var, value)| (var.to_owned(), value)).into(),
+        micro_kernel: all[1].name(),
+        measurements: vec![],
+    };
     let tree = Tree::split("M", 100, Tree::Leaf(all[1].name()), Tree::Leaf(all[4].name()));
     let tuned = Tuned {
         format: FORMAT,
@@ -134,10 +140,15 @@ fn a_tuned_file_is_taken_if_it_fits() {
         },
         micro_kernels: vec![Named::new(all[1].clone()), Named::new(all[4].clone())],
         tree,
-        instances: vec![],
+        instances: vec![of(16), of(256)],
     };
     tuned.save(&path).unwrap();
-    let (choice, compiled) = settle(&mut selection(Some(&config)), |_| false);
+    let mut selected = selection(Some(&config));
+    let gaps: Vec<String> = selected.gaps.iter().map(ToString::to_string).collect();
+    assert!(gaps.len() == 1 && gaps[0].contains("was tuned for 2 instances on sm_80; T=256 of "), "{gaps:?}");
+    let (choice, compiled) = settle(&mut selected, |_| false);
+    let known: Vec<bool> = choice.account.devices[0].instances.iter().map(|instance| instance.tuned).collect();
+    assert_eq!(known, [true, true, false]);
     assert_eq!((choice.account.devices[0].source, compiled), (Source::Tuned, 2));
     let names: Vec<&str> = choice.micro_kernels.iter().map(Candidate::name).collect();
     assert_eq!(names, [all[1].name(), all[4].name()]);
