@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// The folder of the crate.
     #[arg(default_value = ".")]
     folder: PathBuf,
+    /// The name of a new crate. Default: that of the folder.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// The clone of dietcode that the crate depends on, written as an absolute path. Default: the one that this command was built
     /// from.
     #[arg(long, value_name = "CLONE", conflicts_with = "git")]
@@ -51,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let folder = &arguments.folder;
     if !folder.join("Cargo.toml").exists() {
         check_empty(folder)?;
-        create(folder)?;
+        create(folder, arguments.name.as_deref())?;
     }
     let package = Package::of(folder)?;
     print(&add(&package, &origin)?.text(folder))

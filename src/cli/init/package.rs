@@ -86,14 +86,21 @@ impl Package {
     }
 }
 
+/// What is said of a package whose name is [`taken`].
+const TAKEN: &str = "the package has the name of one that it would depend on; give it another";
+
+fn taken(name: &str) -> bool {
+    ["dietcode-core", "dietcode-build"].contains(&name)
+}
+
 impl Described {
     fn check(self, folder: PathBuf) -> Result<Package> {
         let refuse = |why: &str| Err(Error::input(format!("{}: {why}", self.manifest_path.display())));
         if self.edition == "2015" {
             return refuse("found edition 2015, expected 2018 or newer; say `edition = \"2024\"` under [package]");
         }
-        if ["dietcode-core", "dietcode-build"].contains(&self.name.as_str()) {
-            return refuse("the package has the name of one that it would depend on; give it another");
+        if taken(&self.name) {
+            return refuse(TAKEN);
         }
         let of_kind = |kinds: &[&str]| {
             let target = self.targets.iter().find(|target| target.kind.iter().any(|kind| kinds.contains(&&**kind)));
@@ -122,12 +129,18 @@ impl Described {
     }
 }
 
-/// A new package of a program, as `cargo new` makes it: cargo checks the name, and knows the workspace around it.
+/// A new package of a program, as `cargo new` makes it: cargo checks the name, and knows the workspace around it. Without a name it
+/// has that of the folder.
 ///
 /// # Errors
 /// What cargo says, in its words.
-pub(super) fn create(folder: &Path) -> Result<()> {
-    cargo(["init", "--bin", "--quiet", "--"].map(OsStr::new).into_iter().chain([folder.as_os_str()])).map(drop)
+pub(super) fn create(folder: &Path, name: Option<&str>) -> Result<()> {
+    if folder.file_name().and_then(OsStr::to_str).is_some_and(|own| taken(name.unwrap_or(own))) {
+        return Err(Error::input(format!("{}: {TAKEN}", folder.display())));
+    }
+    let name = name.into_iter().flat_map(|name| ["--name", name]);
+    let arguments = ["init", "--bin", "--quiet"].into_iter().chain(name).chain(["--"]).map(OsStr::new);
+    cargo(arguments.chain([folder.as_os_str()])).map(drop)
 }
 
 fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
