@@ -111,7 +111,8 @@ fn cpu_table(overview: &Overview, legend: &mut Legend) -> String {
         cells
     };
     let rows: Vec<Vec<String>> = overview.instances.iter().map(row).collect();
-    format!("`{}` on this CPU, GFLOP/s as the tuned file has them\n{}\n", overview.kernel, table(head, rows))
+    let figures = if overview.miss.is_none() { ", GFLOP/s as the tuned file has them" } else { "" };
+    format!("`{}` on this CPU{figures}\n{}\n", overview.kernel, table(head, rows))
 }
 
 fn device_table(device: &DeviceAccount, all: &[Row], legend: &mut Legend) -> String {

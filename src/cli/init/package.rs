@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 use dietcode::{Error, ErrorKind, Result};
 use serde::Deserialize;
 
+use crate::cli::tell;
+
 /// A package of cargo.
 #[derive(Debug)]
 pub(super) struct Package {
@@ -130,7 +132,7 @@ impl Described {
 }
 
 /// A new package of a program, as `cargo new` makes it: cargo checks the name, and knows the workspace around it. Without a name it
-/// has that of the folder.
+/// has that of the folder. What cargo says of it, such as to which workspace it was added, is told.
 ///
 /// # Errors
 /// What cargo says, in its words.
@@ -139,8 +141,10 @@ pub(super) fn create(folder: &Path, name: Option<&str>) -> Result<()> {
         return Err(Error::input(format!("{}: {TAKEN}", folder.display())));
     }
     let name = name.into_iter().flat_map(|name| ["--name", name]);
-    let arguments = ["init", "--bin", "--quiet"].into_iter().chain(name).chain(["--"]).map(OsStr::new);
-    cargo(arguments.chain([folder.as_os_str()])).map(drop)
+    let arguments = ["init", "--bin"].into_iter().chain(name).chain(["--"]).map(OsStr::new);
+    let output = cargo(arguments.chain([folder.as_os_str()]))?;
+    tell(String::from_utf8_lossy(&output.stderr).trim_end());
+    Ok(())
 }
 
 fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
@@ -152,7 +156,10 @@ fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
     if output.status.success() {
         return Ok(output);
     }
-    Err(Error::input(format!("cargo says: {}", String::from_utf8_lossy(&output.stderr).trim_end())))
+    let said = String::from_utf8_lossy(&output.stderr);
+    // What it was about to do stands before that.
+    let error = said.find("error: ").map_or(&*said, |start| &said[start..]);
+    Err(Error::input(format!("cargo says: {}", error.trim_end())))
 }
 
 /// A file or folder that cannot be read or written.
