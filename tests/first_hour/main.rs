@@ -56,7 +56,7 @@ fn a_new_user_gets_what_the_readme_shows() {
     let printed = place.follow(&lines[1..]);
     let [init, first, tuned, second] = &printed[..] else { panic!("{printed:#?}") };
     assert!(init.contains("cargo run\n    dietcode tune configs/dense.json"), "{init}");
-    assert!(first.contains("`dense` runs a default micro-kernel: configs/dense.cpu.tuned.json"), "{first}");
+    assert!(first.contains("`dense` runs a default micro-kernel"), "{first}");
     assert!(tuned.contains("Written: configs/dense.cpu.tuned.json"), "{tuned}");
     assert!(!second.contains("default micro-kernel") && !second.contains("was tuned for"), "{second}");
     [first, second].into_iter().for_each(|printed| check_run(printed));
