@@ -141,7 +141,7 @@ fn merged_results_are_what_the_next_build_dispatches_by() {
     assert_eq!(place.merge(&words).status.code(), Some(0), "{}", stderr(&place.merge(&words)));
     for (shape, file) in [("B=1,M=33,N=47,K=20", "a.json"), ("B=2,M=80,N=16,K=20", "b.json")] {
         let explained =
-            done(DIETCODE, place.0.path(), &format!("explain configs/gemm_nt.json --shape {shape} --json --threads 1"));
+            done(DIETCODE, place.0.path(), &format!("explain configs/gemm_nt.json --wkl {shape} --json - --threads 1"));
         let explained: Value = serde_json::from_str(&stdout(&explained)).unwrap();
         assert_eq!(explained["miss"], Value::Null, "{explained}");
         let tuned = json(&place.path(TUNED));
