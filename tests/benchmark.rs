@@ -207,6 +207,16 @@ fn what_does_not_fit_together_is_not_merged() {
 }
 
 #[test]
+fn results_on_standard_output_are_alone_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = done(NT, folder.path(), "9 8 7 1 1 --top 2 --threads 1 --json -");
+    let results: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(results["runs"][0]["shape"]["M"], 9);
+    assert!(stderr(&output).contains("GFLOP/s"), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_cannot_be_written_is_told_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let odd = |options: &str, sentence: &str| {

@@ -355,6 +355,28 @@ fn json_goes_to_a_file_or_to_standard_output() {
     assert!(!place.path("-").exists());
 }
 
+/// Those that neither measure nor write, in the repository, without a CUDA compiler, which takes long.
+#[test]
+fn examples_of_help_run_as_they_are_written() {
+    let place = Place::new();
+    let mut seen = 0;
+    for command in ["explain", "expand", "emit", "occupancy"] {
+        let help = stdout(&place.run(&[command, "--help"]));
+        for line in help.lines().filter_map(|line| line.strip_prefix("  dietcode ")) {
+            let words: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
+            if words.contains(&"-o") || words.contains(&"--csv") {
+                continue;
+            }
+            let mut example = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+            example.args(&words).current_dir(env!("CARGO_MANIFEST_DIR")).env("NVCC", "none");
+            let output = example.output().unwrap();
+            assert!(status(&output) == 0 && !stdout(&output).is_empty(), "{line}: {}", stderr(&output));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
 /// All shapes of a config, or those that are asked for, also of ranges.
 #[test]
 fn shapes_are_asked_for_in_the_same_words() {

@@ -35,6 +35,11 @@ impl FilterArguments {
         Instances::of(&self.wkl, records)
     }
 
+    /// Whether only some instances are asked for.
+    pub(super) fn has_instances(&self) -> bool {
+        !self.wkl.is_empty()
+    }
+
     /// The filter but for instances, from now on.
     pub(super) fn filter(&self) -> Result<Filter> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

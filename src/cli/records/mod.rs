@@ -111,6 +111,9 @@ fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
             return Err(Error::input(format!("{}: {what}, as `dietcode tune` writes them", path.display())));
         }
     }
+    if records.is_empty() && filter.has_instances() {
+        tell("--wkl: expected workload variables of the config beside a file, or else shape variables of the kernel");
+    }
     Ok(records)
 }
 
