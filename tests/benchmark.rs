@@ -226,6 +226,7 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
         assert!(stdout(&output).is_empty(), "{options}: {}", stdout(&output));
     };
     odd("--json none/a.json", "none/a.json: cannot be written");
+    odd("--wkl M=1", "unexpected argument '--wkl' found\n\nUsage");
     odd("--csv .", "cannot be written");
     odd("--json a --csv a", "--json and --csv name the same file");
     #[cfg(target_os = "linux")]

@@ -269,6 +269,9 @@ fn strategies_are_compared_on_records() {
     let (text, first) = run("first.json");
     assert!(text.contains("40 candidates; every search begins at 10.0, the best on record are 49.0"), "{text}");
     assert_eq!(first, run("second.json").1, "a simulation depends on its seeds only");
+    let printed = place.simulate(&["--strategies", "random", "--seeds", "3", "--json", "-"]);
+    assert_eq!(String::from_utf8(printed.stdout.clone()).unwrap(), first);
+    assert!(stderr(&printed).contains("40 candidates"), "{}", stderr(&printed));
     let report: Value = serde_json::from_str(&first).unwrap();
     let random = &report["strategies"][0];
     assert_eq!(random["checkpoints"].as_array().unwrap().len(), 2, "after 16 and 32 of 40 candidates");

@@ -19,6 +19,7 @@ use super::device::DeviceBench;
 use super::problem::{Problem, Product};
 use super::progress::Progress;
 use super::results::{Entry, FORMAT, Machine, Outcome, Results, Run};
+use super::usage::without_false_tips;
 use super::{output, rounds, table, winner};
 
 /// What one of the programs is made of.
@@ -54,8 +55,9 @@ pub fn main(program: &Program) -> ExitCode {
         Some(DEVICE_WORKER) => serve_device(program, words.get(1)),
         _ => {
             // Wrong usage ends here with status 2, `--help` with 0.
-            let matches = Arguments::command().name(program.name).get_matches();
-            Arguments::from_arg_matches(&matches).map_or_else(|e| e.exit(), |arguments| tune(program, &arguments))
+            let matches = Arguments::command().name(program.name).try_get_matches();
+            let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+            tune(program, &arguments.unwrap_or_else(|error| without_false_tips(error).exit()))
         }
     };
     match result {

@@ -25,12 +25,14 @@ mod sketches;
 mod table;
 mod target;
 mod tune;
+#[cfg(test)]
 mod usage;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dietcode::benchmark::without_false_tips;
 use dietcode::{Error, ErrorKind, Result, core};
 
 /// Tunes tensor kernels whose shapes change at run time, and shows what they are worth.
@@ -92,7 +94,7 @@ enum Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     // Wrong usage ends here with status 2, `--help` with 0.
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| usage::without_false_tips(error).exit());
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_false_tips(error).exit());
     let result = match arguments.command {
         Command::Tune(arguments) => tune::run(arguments),
         Command::Bench(arguments) => bench::run(&arguments),
