@@ -325,6 +325,17 @@ fn extents_of_zero_are_taken_as_calls_take_them() {
     let output = place.run(&["tune", "dense.json"]);
     assert_eq!(status(&output), 2);
     assert!(stderr(&output).contains("`M` = 16*T is 0 at T=0, expected from 1"), "{}", stderr(&output));
+    // An extent may be made of shape variables that are none.
+    let odd = "#[dynamic_kernel] fn odd(z: &[f32; M], x: &[f32; 2*M - 2], y: &mut [f32; 2*M - 2]) {
+        for i in 0..2*M - 2 { y[i] = x[i] * z[0]; } }";
+    fs::write(place.path("odd.rs"), odd).unwrap();
+    let config =
+        r#"{ "kernel": { "source": "odd.rs", "function": "odd" }, "shape": { "M": "M" }, "wkl_insts": [{ "M": 1 }] }"#;
+    fs::write(place.path("odd.json"), config).unwrap();
+    let output = place.run(&["tune", "odd.json"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("odd.json: found the instance M=1, where `odd` has an empty tensor or loop"));
+    assert_eq!(status(&place.run(&["explain", "odd.json", "--wkl", "M=1"])), 0);
 }
 
 /// On standard output there is JSON and nothing else, the same as in a file.

@@ -81,9 +81,8 @@ impl<'a> Instances<'a> {
 
     /// Whether a record is of one of them.
     pub(super) fn has(&self, record: &Record) -> bool {
-        let is_asked = |shape: &Shape| {
-            self.asked.iter().any(|shapes| shapes.contains(shape)) || self.of_config.iter().any(|of| of == shape)
-        };
+        let is_asked =
+            |shape: &Shape| self.asked.iter().any(|shapes| shapes.contains(shape)) || self.of_config.contains(shape);
         self.asked.is_empty() || record.workload.shape.as_ref().is_some_and(is_asked)
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn config(kernel: &KernelPath, shapes: &[Shapes]) -> Result<Made> {
         shown.display(),
         instances.len(),
         def.name,
-        instances.iter().map(|wkl| wkl_text(wkl)).collect::<Vec<_>>().join(" ")
+        instances.iter().map(wkl_text).collect::<Vec<_>>().join(" ")
     );
     let named = place.config.display().to_string().replace('\\', "/");
     let to_do = (def.config.as_ref() != Some(&named)).then(|| {
@@ -182,7 +182,7 @@ impl Place {
 }
 
 /// Whether a path names a JSON file below the folder that it is relative to.
-fn is_within(path: &PathBuf) -> bool {
+fn is_within(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
         && path.components().all(|part| matches!(part, Component::Normal(_)))
 }
