@@ -141,7 +141,7 @@ fn merged_results_are_what_the_next_build_dispatches_by() {
     assert_eq!(place.merge(&words).status.code(), Some(0), "{}", stderr(&place.merge(&words)));
     for (shape, file) in [("B=1,M=33,N=47,K=20", "a.json"), ("B=2,M=80,N=16,K=20", "b.json")] {
         let explained =
-            done(DIETCODE, place.0.path(), &format!("explain configs/gemm_nt.json --shape {shape} --json --threads 1"));
+            done(DIETCODE, place.0.path(), &format!("explain configs/gemm_nt.json --wkl {shape} --json - --threads 1"));
         let explained: Value = serde_json::from_str(&stdout(&explained)).unwrap();
         assert_eq!(explained["miss"], Value::Null, "{explained}");
         let tuned = json(&place.path(TUNED));
@@ -207,6 +207,16 @@ fn what_does_not_fit_together_is_not_merged() {
 }
 
 #[test]
+fn results_on_standard_output_are_alone_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = done(NT, folder.path(), "9 8 7 1 1 --top 2 --threads 1 --json -");
+    let results: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(results["runs"][0]["shape"]["M"], 9);
+    assert!(stderr(&output).contains("GFLOP/s"), "{}", stderr(&output));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_cannot_be_written_is_told_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let odd = |options: &str, sentence: &str| {
@@ -216,6 +226,7 @@ fn what_cannot_be_written_is_told_before_anything_is_measured() {
         assert!(stdout(&output).is_empty(), "{options}: {}", stdout(&output));
     };
     odd("--json none/a.json", "none/a.json: cannot be written");
+    odd("--wkl M=1", "unexpected argument '--wkl' found\n\nUsage");
     odd("--csv .", "cannot be written");
     odd("--json a --csv a", "--json and --csv name the same file");
     #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const OPS: &str = include_str!("nests/dense.rs");
 
@@ -48,7 +48,7 @@ impl Place {
     fn tune(&self) -> Value {
         let output = self.run(&["tune", "dense.json", "--seconds", "10", "--json", "rows.json"]);
         assert_eq!(status(&output), 0, "{}", stderr(&output));
-        json(&self.path("dense.cpu.tuned.json"))
+        read_json(&self.path("dense.cpu.tuned.json"))
     }
 }
 
@@ -64,7 +64,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn json(path: &Path) -> Value {
+fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -76,7 +76,7 @@ fn usage() {
     assert_eq!(status(&place.run(&["tune", "dense.json", "--seconds", "-1"])), 2);
     assert_eq!(status(&place.run(&["bench", "dense.json", "--only", "magic"])), 2);
     assert_eq!(status(&place.run(&["emit", "dense.json"])), 2);
-    for command in ["tune", "bench", "explain", "emit", "expand", "occupancy"] {
+    for command in ["tune", "bench", "explain", "emit", "expand", "occupancy", "records", "simulate", "merge"] {
         let output = place.run(&[command, "--help"]);
         assert_eq!(status(&output), 0);
         assert!(stdout(&output).contains("Examples:"), "{command}");
@@ -92,9 +92,11 @@ fn bad_input_is_status_2_and_says_what_is_wrong() {
         assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
     };
     wrong(&["tune", "missing.json"], "missing.json");
-    wrong(&["bench", "dense.json", "--wkl", "T=0"], "extent");
     wrong(&["bench", "dense.json", "--wkl", "T"], "name=number");
-    wrong(&["explain", "dense.json", "--shape", "X=1"], "`X`");
+    wrong(&["bench", "dense.json", "--wkl", "T=-1"], "a number from 0 to 2147483648");
+    wrong(&["explain", "dense.json", "--wkl", "X=1"], "--wkl X=1: dense.json: the workload variable `T` is missing");
+    wrong(&["explain", "dense.json", "--wkl", "T=0..9999:1"], "--wkl T=0..9999:1: found more than 1000 shapes");
+    wrong(&["explain", "dense.json", "--shape", "T=1"], "unexpected argument '--shape' found\n\nUsage");
     fs::write(place.path("dense.json"), CONFIG.replace("\"dense\"", "\"sparse\"")).unwrap();
     wrong(&["expand", "dense.json"], "dense.json:2:47: key `kernel.function`: ops.rs has no function `sparse`");
     fs::write(place.path("dense.json"), CONFIG.replace("\"M\"", "\"Q\"")).unwrap();
@@ -142,7 +144,7 @@ fn a_shape_that_does_not_fit_memory_is_status_3() {
     let output = place.run(&[&arguments[..], &shapes].concat());
     assert_eq!(status(&output), 3, "{}", stderr(&output));
     assert_eq!(
-        json(&place.path("bench.json"))["rows"].as_array().unwrap().len(),
+        read_json(&place.path("bench.json"))["rows"].as_array().unwrap().len(),
         1,
         "what was measured before is there"
     );
@@ -157,7 +159,7 @@ fn a_schedule_space_can_be_looked_at() {
     assert!(summary.starts_with("3 schedules: 2 valid, 1 not\n"), "{summary}");
     let list = stdout(&place.run(&["expand", "dense.json", "--list"]));
     assert_eq!(list.lines().filter(|line| line.ends_with(": valid")).count(), 2, "{list}");
-    let lines = stdout(&place.run(&["expand", "dense.json", "--json"]));
+    let lines = stdout(&place.run(&["expand", "dense.json", "--json", "-"]));
     let valid = |line: &str| serde_json::from_str::<Value>(line).unwrap()["valid"] == Value::Bool(true);
     assert_eq!(lines.lines().filter(|line| valid(line)).count(), 2);
 }
@@ -202,7 +204,7 @@ fn cuda_files_are_emitted_for_what_was_asked() {
     assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "tpu", "-o", "out"])), 2);
 
     assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "cuda", "-o", "out"])), 0);
-    let report = json(&place.path("out/cuda/report.json"));
+    let report = read_json(&place.path("out/cuda/report.json"));
     let names: Vec<&str> = report["devices"][0]["instances"]
         .as_array()
         .unwrap()
@@ -222,7 +224,7 @@ fn cuda_files_are_emitted_for_what_was_asked() {
 fn what_runs_on_a_device_is_explained() {
     let place = Place::new();
     with_cuda(&place);
-    let output = place.run(&["explain", "dense.json", "--shape", "T=4", "--json"]);
+    let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--json", "-"]);
     let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let text = stdout(&place.run(&["explain", "dense.json"]));
     assert!(text.starts_with("the default micro-kernel runs: "), "{text}");
@@ -238,9 +240,174 @@ fn what_runs_on_a_device_is_explained() {
             "{device}"
         );
     }
-    let text = stdout(&place.run(&["explain", "dense.json", "--shape", "T=4"]));
+    let text = stdout(&place.run(&["explain", "dense.json", "--wkl", "T=4"]));
     assert!(text.contains("on sm_90 (H100 SXM), foreseen to be the best of 3: blocked_"), "{text}");
     assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
+}
+
+/// The target that is asked for, and no other; also one that the config does not name, or none.
+#[test]
+fn a_target_is_explained_where_it_is_asked_for() {
+    let place = Place::new();
+    let explain = |target: &str| {
+        let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", target, "--json", "-"]);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        (serde_json::from_str::<Value>(&stdout(&output)).unwrap(), stderr(&output))
+    };
+    // As a build with .cuda(["sm_80"]) has it: the default.
+    let (without, said) = explain("sm_80");
+    assert_eq!((&without["cuda"][0]["source"], &without["cuda"][0]["device"]), (&json!("default"), &json!("sm_80")));
+    assert!(
+        said.contains("dense.json does not name sm_80: this is what a build with .cuda([\"sm_80\"]) has"),
+        "{said}"
+    );
+    with_cuda(&place);
+    for device in ["sm_75", "sm_80", "sm_90"] {
+        let (explained, said) = explain(device);
+        let devices = explained["cuda"].as_array().unwrap();
+        assert_eq!((devices.len(), &devices[0]["device"]), (1, &json!(device)));
+        assert!(explained.get("kernel").is_none() && explained.get("threads").is_none(), "{explained}");
+        assert_eq!(said.contains("does not name"), device == "sm_75", "{said}");
+    }
+    let (cpu, said) = explain("cpu");
+    assert!(cpu["cuda"].as_array().unwrap().is_empty() && cpu["kernel"].is_string(), "{cpu}");
+    assert!(!said.contains("sm_"), "{said}");
+    let text = stdout(&place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", "sm_80"]));
+    assert!(text.contains("\non sm_80 (A100)") && !text.contains("sm_90") && !text.contains("thread:"), "{text}");
+
+    for unknown in ["sm_81", "cuda", "CPU", ""] {
+        for sketches in [&["--wkl", "T=4"][..], &["--sketches"]] {
+            let output = place.run(&[&["explain", "dense.json", "--target", unknown], sketches].concat());
+            assert_eq!(status(&output), 2);
+            assert!(stderr(&output).contains("expected one of cpu, sm_75, sm_80, "), "{}", stderr(&output));
+        }
+    }
+    let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", "sm_80", "--threads", "2"]);
+    assert!(status(&output) == 2 && stderr(&output).contains("--threads: expected the target cpu, found sm_80"));
+}
+
+/// What a call takes, the commands about calls take; a search has nothing to measure there.
+#[test]
+fn extents_of_zero_are_taken_as_calls_take_them() {
+    let place = Place::new();
+    fs::write(
+        place.path("dense.json"),
+        CONFIG.replace("64, \"N\"", "\"K\", \"N\"").replace("1 }", "1, \"K\": 3 }").replace("4 }", "4, \"K\": 3 }"),
+    )
+    .unwrap();
+    // Without rows a call computes nothing, without anything to sum it stores the sum of nothing.
+    let explain = |wkl: &str| {
+        let output = place.run(&["explain", "dense.json", "--wkl", wkl, "--threads", "1", "--json", "-"]);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        (serde_json::from_str::<Value>(&stdout(&output)).unwrap(), stderr(&output))
+    };
+    let (explained, said) = explain("T=0,K=5");
+    assert_eq!((&explained["computes_nothing"], &explained["shape"]["M"]), (&json!(true), &json!(0)));
+    assert!(
+        explained.get("kernel").is_none() && said.contains("a call computes nothing and returns at once"),
+        "{said}"
+    );
+    let (explained, _) = explain("T=1,K=0");
+    assert_eq!(explained["computes_nothing"], false);
+    assert!(explained["kernel"].is_string() && explained["threads"][0]["padding_ratio"].is_f64(), "{explained}");
+
+    let bench = |wkl: &str| {
+        let shapes = ["bench", "dense.json", "--wkl", wkl, "--threads", "1", "--blas", "none", "--json", "bench.json"];
+        let output = place.run(&shapes);
+        assert_eq!(status(&output), 0, "{}", stderr(&output));
+        (read_json(&place.path("bench.json"))["rows"].as_array().unwrap().clone(), stdout(&output), stderr(&output))
+    };
+    let (rows, _, said) = bench("T=0,K=5");
+    assert!(
+        rows.is_empty() && said.contains("T=0: a call computes nothing and returns at once; not measured"),
+        "{said}"
+    );
+    let (rows, table, _) = bench("T=1,K=0");
+    assert_eq!(rows.iter().map(|row| row["impl"].as_str().unwrap()).collect::<Vec<_>>(), ["dietcode", "naive"]);
+    assert!(rows[0]["rel_err"] == 0.0 && rows[0]["gflops_median"].as_f64().unwrap() > 0.0, "{rows:?}");
+    assert!(!table.contains("no matmul"), "{table}");
+
+    fs::write(place.path("dense.json"), CONFIG.replace("\"T\": 4", "\"T\": 0")).unwrap();
+    let output = place.run(&["tune", "dense.json"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("`M` = 16*T is 0 at T=0, expected from 1"), "{}", stderr(&output));
+    // An extent may be made of shape variables that are none.
+    let odd = "#[dynamic_kernel] fn odd(z: &[f32; M], x: &[f32; 2*M - 2], y: &mut [f32; 2*M - 2]) {
+        for i in 0..2*M - 2 { y[i] = x[i] * z[0]; } }";
+    fs::write(place.path("odd.rs"), odd).unwrap();
+    let config =
+        r#"{ "kernel": { "source": "odd.rs", "function": "odd" }, "shape": { "M": "M" }, "wkl_insts": [{ "M": 1 }] }"#;
+    fs::write(place.path("odd.json"), config).unwrap();
+    let output = place.run(&["tune", "odd.json"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("odd.json: found the instance M=1, where `odd` has an empty tensor or loop"));
+    assert_eq!(status(&place.run(&["explain", "odd.json", "--wkl", "M=1"])), 0);
+}
+
+/// On standard output there is JSON and nothing else, the same as in a file.
+#[test]
+fn json_goes_to_a_file_or_to_standard_output() {
+    let place = Place::new();
+    let cases: [(&[&str], &str); 4] = [
+        (&["explain", "dense.json", "--wkl", "T=4", "--threads", "1"], "micro-kernel   tiled"),
+        (&["explain", "dense.json", "--wkl", "T=1,4", "--target", "cpu"], "T=4: "),
+        (&["expand", "dense.json"], "3 schedules: 2 valid, 1 not"),
+        (&["expand", "dense.json", "--count"], "3\n"),
+    ];
+    for (arguments, text) in cases {
+        let printed = place.run(&[arguments, &["--json", "-"]].concat());
+        let written = place.run(&[arguments, &["--json", "out.json"]].concat());
+        assert_eq!((status(&printed), status(&written)), (0, 0), "{}", stderr(&printed));
+        assert_eq!(stdout(&printed), fs::read_to_string(place.path("out.json")).unwrap());
+        assert!(stdout(&printed).starts_with(['{', '[']) && stderr(&printed).contains(text), "{}", stderr(&printed));
+        assert!(stdout(&written).contains(text), "{}", stdout(&written));
+    }
+    let bench = ["bench", "dense.json", "--wkl", "T=1,3", "--threads", "1", "--only", "dietcode", "--json", "-"];
+    let output = place.run(&bench);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(report["rows"].as_array().unwrap().len() == 2 && stderr(&output).contains("GFLOP/s on 1 thread"));
+    assert_eq!(status(&place.run(&["explain", "dense.json", "--json"])), 2);
+    assert_eq!(status(&place.run(&["explain", "dense.json", "--json", "no/such/folder.json"])), 3);
+    assert!(!place.path("-").exists());
+}
+
+/// Those that neither measure nor write, in the repository, without a CUDA compiler, which takes long.
+#[test]
+fn examples_of_help_run_as_they_are_written() {
+    let place = Place::new();
+    let mut seen = 0;
+    for command in ["explain", "expand", "emit", "occupancy"] {
+        let help = stdout(&place.run(&[command, "--help"]));
+        for line in help.lines().filter_map(|line| line.strip_prefix("  dietcode ")) {
+            let words: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
+            if words.contains(&"-o") || words.contains(&"--csv") {
+                continue;
+            }
+            let mut example = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+            example.args(&words).current_dir(env!("CARGO_MANIFEST_DIR")).env("NVCC", "none");
+            let output = example.output().unwrap();
+            assert!(status(&output) == 0 && !stdout(&output).is_empty(), "{line}: {}", stderr(&output));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 10, "{seen}");
+}
+
+/// All shapes of a config, or those that are asked for, also of ranges.
+#[test]
+fn shapes_are_asked_for_in_the_same_words() {
+    let place = Place::new();
+    let shapes = |wkl: &[&str]| {
+        let output = place.run(&[&["explain", "dense.json", "--target", "cpu", "--json", "-"], wkl].concat());
+        let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let all = explained.as_array().cloned().unwrap_or_else(|| vec![explained]);
+        all.iter().map(|one| one["wkl"]["T"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(shapes(&[]), [1, 4]);
+    assert_eq!(shapes(&["--wkl", "T=2"]), [2]);
+    assert_eq!(shapes(&["--wkl", "T=2,7", "--wkl", "T=5..128"]), [2, 7, 5, 9, 15, 25, 43, 75, 128]);
+    assert_eq!(shapes(&["--wkl", "T=16..64:16"]), [16, 32, 48, 64]);
 }
 
 /// The space of a target, and a sketch of a user in its place.
@@ -269,7 +436,7 @@ fn tuned_explained_and_measured() {
     let place = Place::new();
     let tuned = place.tune();
     assert_eq!(tuned["instances"].as_array().unwrap().len(), 2);
-    let rows = json(&place.path("rows.json"));
+    let rows = read_json(&place.path("rows.json"));
     let implementations: Vec<&str> =
         rows["rows"].as_array().unwrap().iter().map(|r| r["impl"].as_str().unwrap()).collect();
     for expected in ["dietcode", "naive", "matrixmultiply"] {
@@ -278,7 +445,7 @@ fn tuned_explained_and_measured() {
     let records = fs::read_to_string(place.path("dense.cpu.records.jsonl")).unwrap();
     assert!(records.lines().count() >= 3, "the default and two candidates");
 
-    let output = place.run(&["explain", "dense.json", "--shape", "T=4", "--threads", "1", "--json"]);
+    let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--threads", "1", "--json", "-"]);
     let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(explained["kernel"], tuned["instances"][1]["micro_kernel"]);
     let fit = &explained["threads"][0];
@@ -316,7 +483,7 @@ fn tuned_explained_and_measured() {
     for word in ["<svg", "on 1 thread", "T=3", "T=1", "dietcode", "naive"] {
         assert!(picture.contains(word), "no `{word}` in the picture");
     }
-    let bench = json(&place.path("bench.json"));
+    let bench = read_json(&place.path("bench.json"));
     assert!(bench["machine"]["cpu"].is_string());
     for row in bench["rows"].as_array().unwrap() {
         assert!(row["gflops_median"].as_f64().unwrap() > 0.0 && row["rel_err"].as_f64().unwrap() < 1e-4, "{row}");

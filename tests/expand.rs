@@ -33,7 +33,7 @@ fn the_number_alone() {
 #[test]
 fn names_lines_of_json_and_a_summary() {
     let file = "tests/portblas/default.json";
-    let (list, lines) = (stdout(&["expand", file, "--list"]), stdout(&["expand", file, "--json"]));
+    let (list, lines) = (stdout(&["expand", file, "--list"]), stdout(&["expand", file, "--json", "-"]));
     assert!(list.starts_with("non_local_i4x4_w4x4_v1_partial\nnon_local_i4x4_w4x4_v2_partial\n"), "{list}");
     assert_eq!((list.lines().count(), lines.lines().count()), (299, 299));
     for (name, line) in list.lines().zip(lines.lines()) {
@@ -98,7 +98,8 @@ fn what_is_wrong_is_status_2_with_its_place_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (contents, expected) in hostile() {
         fs::write(folder.path().join("h.json"), &contents).expect("the folder can be written");
-        for form in [&["expand", "h.json"][..], &["expand", "h.json", "--count"], &["expand", "h.json", "--json"]] {
+        for form in [&["expand", "h.json"][..], &["expand", "h.json", "--count"], &["expand", "h.json", "--json", "-"]]
+        {
             let output = dietcode(form, folder.path());
             let message = text(&output.stderr);
             assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{message}");
@@ -115,7 +116,7 @@ fn what_is_wrong_is_status_2_with_its_place_and_nothing_else() {
 fn commands_for_one_kernel_say_what_a_set_is() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::copy(root("configs/cpu_avx2.json"), folder.path().join("set.json")).expect("it can be copied");
-    for command in [&["tune"][..], &["bench"], &["explain", "--shape", "T=1"]] {
+    for command in [&["tune"][..], &["bench"], &["explain", "--wkl", "T=1"]] {
         let output = dietcode(&[command, &["set.json"]].concat(), folder.path());
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{message}");
@@ -125,4 +126,41 @@ fn commands_for_one_kernel_say_what_a_set_is() {
         assert!(message.contains("`dietcode expand` shows a set, DIETCODE_CONFIG builds one"), "{message}");
     }
     assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1, "nothing was written");
+}
+
+/// A kernel's config with no more than it must have stands for all that rules make of the nest.
+#[test]
+fn a_config_without_generators_stands_for_the_whole_space() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let config = |more: &str| {
+        let must = r#""kernel": { "source": "ops.rs", "function": "dense" }, "shape": { "M": "T", "K": 8, "N": 16 },
+            "wkl_insts": [{ "T": 5 }]"#;
+        fs::write(folder.path().join("c.json"), format!("{{ {must}{more} }}")).expect("the folder can be written");
+    };
+    fs::write(folder.path().join("ops.rs"), include_str!("nests/dense.rs")).expect("the folder can be written");
+    let expand = |form: &[&str]| {
+        let output = dietcode(&[&["expand", "c.json"], form].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    config("");
+    let sketches = text(&dietcode(&["explain", "c.json", "--sketches"], folder.path()).stdout);
+    let count = sketches.lines().filter(|line| line.starts_with("sketch ")).count();
+    assert!(count > 1, "{sketches}");
+    let whole = format!(
+        "`dietcode tune c.json` searches all schedules of `dense` that rules make of its nest, by the strategy evolution: \
+         {count} sketches, whose sizes are drawn, as `dietcode explain c.json --sketches` shows them\n"
+    );
+    let said = format!("no generators for a CPU\n{whole}");
+    assert_eq!([expand(&[]), expand(&["--list"])], [said.clone(), said]);
+    assert_eq!((expand(&["--count"]), expand(&["--json", "-"])), ("0\n".to_owned(), String::new()));
+
+    config(r#", "search": { "strategy": "enumerate" }"#);
+    assert!(expand(&[]).ends_with("tries those of the generators, by the strategy enumerate, and the default\n"));
+    let cuda = r#", "targets": { "cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [
+        { "family": "blocked", "thread": [{ "i": 8, "j": 16 }], "inner": [{ "i": 2, "j": 2 }, {}] }] } }"#;
+    config(cuda);
+    let said =
+        format!("no generators for a CPU\n2 schedules for sm_80 and sm_90, of which a build takes a few\n{whole}");
+    assert_eq!(expand(&[]), said);
 }

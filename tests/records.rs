@@ -123,12 +123,38 @@ fn records_are_filtered() {
     assert!(place.print(&["a.jsonl", "--failed"]).contains("crash"));
 }
 
+/// As the config beside the file says, in its workload variables; where none is, in shape variables.
+#[test]
+fn records_are_filtered_by_instances_of_the_config_beside_them() {
+    let place = Place::new();
+    let config = r#"{ "kernel": { "source": "ops.rs", "function": "dense" }, "shape": { "M": "16*T", "N": 768 },
+        "wkl_insts": [{ "T": 2 }] }"#;
+    fs::write(place.path("c.json"), config).unwrap();
+    place.write("c.cpu.records.jsonl", &records());
+    place.write("d.cpu.records.jsonl", &records());
+    let count = |file: &str, wkl: &[&str]| {
+        let text = place.print(&[&[file, "--all", "--json", "-"], wkl].concat());
+        serde_json::from_str::<Value>(&text).unwrap().as_array().unwrap().len()
+    };
+    // T=4 is no instance of the config any more.
+    for (wkl, expected) in
+        [("T=2", 1), ("T=4", 3), ("T=3", 0), ("T=1..3", 1), ("T=2,4", 4), ("M=32,N=768", 1), ("M=33..99", 3)]
+    {
+        assert_eq!(count("c.cpu.records.jsonl", &["--wkl", wkl]), expected, "{wkl}");
+    }
+    assert_eq!(count("c.cpu.records.jsonl", &["--wkl", "T=2", "--wkl", "M=64"]), 4);
+    assert_eq!(
+        (count("d.cpu.records.jsonl", &["--wkl", "T=2"]), count("d.cpu.records.jsonl", &["--wkl", "M=32"])),
+        (0, 1)
+    );
+}
+
 #[test]
 fn what_cannot_be_asked_for_is_told() {
     let place = Place::new();
     place.write("a.jsonl", &records());
     assert!(place.refuse(2, &["a.jsonl", "--failed", "crush"]).contains("expected one of compile, "));
-    assert!(place.refuse(2, &["a.jsonl", "--wkl", "M"]).contains("such as M=64"));
+    assert!(place.refuse(2, &["a.jsonl", "--wkl", "M"]).contains("such as `T=37`"));
     assert!(place.refuse(2, &["a.jsonl", "--since", "yesterday"]).contains("90s, 30m, 12h or 7d"));
     place.refuse(2, &[]);
     place.refuse(2, &["merge", "a.jsonl"]);
@@ -243,6 +269,9 @@ fn strategies_are_compared_on_records() {
     let (text, first) = run("first.json");
     assert!(text.contains("40 candidates; every search begins at 10.0, the best on record are 49.0"), "{text}");
     assert_eq!(first, run("second.json").1, "a simulation depends on its seeds only");
+    let printed = place.simulate(&["--strategies", "random", "--seeds", "3", "--json", "-"]);
+    assert_eq!(String::from_utf8(printed.stdout.clone()).unwrap(), first);
+    assert!(stderr(&printed).contains("40 candidates"), "{}", stderr(&printed));
     let report: Value = serde_json::from_str(&first).unwrap();
     let random = &report["strategies"][0];
     assert_eq!(random["checkpoints"].as_array().unwrap().len(), 2, "after 16 and 32 of 40 candidates");

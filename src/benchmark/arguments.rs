@@ -56,9 +56,9 @@ pub(super) struct Arguments {
     /// The factor of what is in C.
     #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = finite)]
     pub(super) beta: f32,
-    /// Write all results to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
+    /// Write all results as JSON: to this file, or with `-` to standard output, where nothing else goes then.
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
     /// Write a table of all results to this file, as CSV.
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
@@ -91,6 +91,16 @@ pub(super) enum Target {
 }
 
 impl Arguments {
+    /// Whether results go to standard output.
+    pub(super) fn prints_json(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// The file that results go to, if it is one.
+    pub(super) fn json_file(&self) -> Option<&PathBuf> {
+        self.json.as_ref().filter(|_| !self.prints_json())
+    }
+
     /// The value of a shape variable.
     pub(super) fn extent(&self, var: &str) -> i64 {
         match var {

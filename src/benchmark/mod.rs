@@ -21,8 +21,10 @@ mod progress;
 pub mod results;
 mod rounds;
 mod table;
+mod usage;
 mod winner;
 
 pub use problem::{Layout, Product};
 pub use products::{NN, NT, TN, TT};
 pub use program::{Program, main};
+pub use usage::without_false_tips;

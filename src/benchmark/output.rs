@@ -6,7 +6,7 @@ use dietcode_core::{Error, ErrorKind, Result};
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
 pub(super) fn check(arguments: &Arguments) -> Result<()> {
-    for path in arguments.json.iter().chain(&arguments.csv) {
+    for path in arguments.json_file().into_iter().chain(&arguments.csv) {
         let odd = |expected: &str| Error::input(format!("{}: cannot be written: expected {expected}", path.display()));
         let folder = folder(path);
         if path.file_name().is_none() || !folder.is_dir() {
@@ -18,7 +18,7 @@ pub(super) fn check(arguments: &Arguments) -> Result<()> {
         }
         tempfile::tempfile_in(folder).map_err(|e| odd("a folder that files can be written to").caused_by(e))?;
     }
-    if arguments.json.is_some() && arguments.json == arguments.csv {
+    if arguments.json_file().is_some() && arguments.json_file() == arguments.csv.as_ref() {
         return Err(Error::input(
             "--json and --csv name the same file, expected two: the second would replace the first",
         ));
@@ -28,7 +28,7 @@ pub(super) fn check(arguments: &Arguments) -> Result<()> {
 
 /// Writes what was asked for, each file whole or not at all.
 pub(super) fn write(results: &Results, arguments: &Arguments) -> Result<()> {
-    arguments.json.iter().try_for_each(|path| results.write(path))?;
+    arguments.json_file().map_or(Ok(()), |path| results.write(path))?;
     arguments.csv.iter().try_for_each(|path| write_whole(path, &table(results)?))
 }
 

@@ -22,6 +22,7 @@ use super::device::DeviceBench;
 use super::problem::{Problem, Product};
 use super::progress::Progress;
 use super::results::{Entry, FORMAT, Machine, Outcome, Results, Run};
+use super::usage::without_false_tips;
 use super::{output, rounds, table, winner};
 
 /// What one of the programs is made of.
@@ -57,8 +58,9 @@ pub fn main(program: &Program) -> ExitCode {
         Some(DEVICE_WORKER) => serve_device(program, words.get(1)),
         _ => {
             // Wrong usage ends here with status 2, `--help` with 0.
-            let matches = Arguments::command().name(program.name).get_matches();
-            Arguments::from_arg_matches(&matches).map_or_else(|e| e.exit(), |arguments| tune(program, &arguments))
+            let matches = Arguments::command().name(program.name).try_get_matches();
+            let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+            tune(program, &arguments.unwrap_or_else(|error| without_false_tips(error).exit()))
         }
     };
     match result {
@@ -88,30 +90,46 @@ fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
         program.products.iter().map(|product| Problem::new(product, arguments)).collect::<Result<_>>()?;
     stop_on_interrupt()?;
     let _heartbeat = Heartbeat::start();
-    let interrupt = Interrupt::new(&STOP, arguments.seconds);
     let mut results: Option<Results> = None;
+    let ran = run_all(program, &problems, arguments, &mut results);
+    // What was known before something went wrong is there.
+    if let Some(results) = results.as_ref().filter(|_| arguments.prints_json()) {
+        print(&results.json().map_err(|e| Error::new(ErrorKind::Failed, "results are no JSON").caused_by(e))?)?;
+    }
+    ran?;
+    let runs = results.map_or_else(Vec::new, |results| results.runs);
+    if problems.len() > 1 {
+        show(arguments, &table::summary(&runs))?;
+    }
+    let missed = &problems[runs.len()..];
+    if !missed.is_empty() {
+        let names: Vec<&str> = missed.iter().map(|problem| problem.kernel.name()).collect();
+        show(arguments, &format!("Not reached before the run was ended: {}\n", names.join(", ")))?;
+    }
+    verdict(&runs)
+}
+
+/// Tries one product after the other, until the run is ended.
+fn run_all(
+    program: &Program,
+    problems: &[Problem],
+    arguments: &Arguments,
+    results: &mut Option<Results>,
+) -> Result<()> {
+    let interrupt = Interrupt::new(&STOP, arguments.seconds);
     for problem in problems.iter().take_while(|_| !interrupt.is_due()) {
         let (machine, run) = match one(program, problem, arguments, interrupt) {
             // An interrupt from a terminal ends also the compiler that a product waits for, which is no fault of it.
             Err(_) if interrupt.is_asked_for() => break,
             measured => measured?,
         };
-        print(&table::text(&run, arguments.top))?;
+        show(arguments, &table::text(&run, arguments.top))?;
         let all = results.get_or_insert_with(|| empty(program, machine));
         all.runs.push(run);
         // What is known is saved after each product: the next one may not come to its end.
         output::write(all, arguments)?;
     }
-    let runs = results.map_or_else(Vec::new, |results| results.runs);
-    if problems.len() > 1 {
-        print(&table::summary(&runs))?;
-    }
-    let missed = &problems[runs.len()..];
-    if !missed.is_empty() {
-        let names: Vec<&str> = missed.iter().map(|problem| problem.kernel.name()).collect();
-        print(&format!("Not reached before the run was ended: {}\n", names.join(", ")))?;
-    }
-    verdict(&runs)
+    Ok(())
 }
 
 fn empty(program: &Program, machine: Machine) -> Results {
@@ -235,6 +253,15 @@ fn stop_on_interrupt() -> Result<()> {
         }
     })
     .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
+}
+
+/// Prints what people read, beside JSON on standard error.
+fn show(arguments: &Arguments, text: &str) -> Result<()> {
+    if arguments.prints_json() {
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        return Ok(());
+    }
+    print(text)
 }
 
 /// Writes to standard output; a reader that went away, such as `head`, is no error.

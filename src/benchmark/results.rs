@@ -217,8 +217,12 @@ impl Results {
     /// # Errors
     /// [`ErrorKind::Unavailable`] if it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|e| unwritable(path, e.into()))? + "\n";
-        write_whole(path, text.as_bytes())
+        write_whole(path, self.json().map_err(|e| unwritable(path, e))?.as_bytes())
+    }
+
+    /// As JSON.
+    pub(super) fn json(&self) -> std::io::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 

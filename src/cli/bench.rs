@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dietcode::core::codegen;
-use dietcode::core::config::Config;
+use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, Contestant, Implementation, Lab, Timing, compare};
 use dietcode::core::search::Point;
 use dietcode::{Error, ErrorKind, Result};
 
-use super::print;
 use super::progress::Progress;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
 use super::table::{Legend, Line, table};
+use super::tell;
 use super::tune::thread_count;
 
 /// Measures the kernel at any shapes, tuned or not, beside other implementations.
@@ -26,15 +26,16 @@ use super::tune::thread_count;
 #[command(after_help = "\
 Examples:
   dietcode bench configs/bert_dense.json
-  dietcode bench configs/bert_dense.json --wkl T=37 --wkl T=71 --threads 1 --json out.json
+  dietcode bench configs/bert_dense.json --wkl T=37,71 --threads 1 --json out.json
+  dietcode bench configs/bert_dense.json --wkl T=1..256 --plot out.svg
   dietcode bench configs/bert_dense.json --only dietcode --only blas")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
-    /// A shape, by its workload variables, such as T=37 or B=2,T=37; may be given more than once. Default: all instances
-    /// of the config.
+    /// Shapes, by the config's workload variables: T=37, or T=37,71, or T=5..128 (both ends and a few between them), or
+    /// T=16..128:16, or B=2,T=5; may be given more than once. Default: all instances of the config.
     #[arg(long, value_name = "VARS")]
-    wkl: Vec<String>,
+    wkl: Vec<Shapes>,
     /// A number of threads, 0 for all cores; may be given more than once.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
     threads: Vec<usize>,
@@ -121,11 +122,16 @@ fn measure<'a>(
     Ok(())
 }
 
+/// The shapes that were asked for, but for those at which there is nothing to time.
 fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
-    if arguments.wkl.is_empty() {
-        return setup.points();
-    }
-    arguments.wkl.iter().map(|text| setup.point(&Config::parse_wkl(text)?, 1.0)).collect()
+    let mut points = setup.asked(&arguments.wkl)?;
+    points.retain(|point| {
+        if point.instance.computes_nothing() {
+            tell(&format!("{}: a call computes nothing and returns at once; not measured", wkl_text(&point.wkl)));
+        }
+        !point.instance.computes_nothing()
+    });
+    Ok(points)
 }
 
 /// The kernel as a program runs it.
@@ -187,9 +193,9 @@ fn show(
             let kernel = |name: &str| (name == PICK).then(|| line.kernel.clone());
             report.add(line.point, line.comparison, |name| Some((name.to_owned(), kernel(name))));
         }
-        print(&table(&lines, &others, &report, &mut legend))?;
+        arguments.files.print(&table(&lines, &others, &report, &mut legend))?;
     }
-    print(&legend.text())?;
-    report.in_use().iter().try_for_each(|line| print(line))?;
+    arguments.files.print(&legend.text())?;
+    report.in_use().iter().try_for_each(|line| arguments.files.print(line))?;
     report.write(&arguments.files)
 }

@@ -11,12 +11,16 @@ use super::tell;
 /// Where a config names no device: what the emulated one is dispatched as.
 const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
 
-/// Chooses for the config's devices. With nvcc, by what it reports of the chosen ones; without, by estimates.
-pub(crate) fn choice(setup: &Setup) -> Result<Choice> {
+/// The config's devices.
+pub(crate) fn capabilities(setup: &Setup) -> Vec<ComputeCapability> {
+    setup.config.cuda.as_ref().map_or_else(|| vec![EMULATED], |cuda| cuda.capabilities.clone())
+}
+
+/// Chooses for devices. With nvcc, by what it reports of the chosen ones; without, by estimates.
+pub(crate) fn choice(setup: &Setup, capabilities: &[ComputeCapability]) -> Result<Choice> {
     let nvcc = Nvcc::find();
-    let capabilities = setup.config.cuda.as_ref().map_or_else(|| vec![EMULATED], |cuda| cuda.capabilities.clone());
     let version = nvcc.as_ref().ok().map(Nvcc::version);
-    let mut selection = Selection::new(&setup.def, Some(&setup.config), &capabilities, version)?;
+    let mut selection = Selection::new(&setup.def, Some(&setup.config), capabilities, version)?;
     for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
         tell(&format!("warning: choosing by the model: {miss}"));
     }

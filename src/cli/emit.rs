@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn files(setup: &Setup, targets: &[Target]) -> Result<Vec<(String, String)>> {
     let host = targets.contains(&Target::CudaHost);
     let choice = match host || targets.contains(&Target::Cuda) {
-        true => Some(cuda::choice(setup)?),
+        true => Some(cuda::choice(setup, &cuda::capabilities(setup))?),
         false => None,
     };
     let mut files = Vec::new();

@@ -5,108 +5,120 @@ mod set;
 use std::path::PathBuf;
 
 use dietcode::Result;
-use dietcode::core::config::{ConfigFile, Refused};
+use dietcode::core::config::{ConfigFile, Refused, Strategy};
 use dietcode::core::search::Space;
-use dietcode::core::sketch::Tiled;
+use dietcode::core::sketch::{Hardware, Tiled};
+use dietcode::core::syntax::KernelDef;
 use dietcode::core::target::CpuTarget;
 use serde::Serialize;
 
-use super::print;
+use super::json::JsonArgument;
 use super::setup::Setup;
+use super::sketches;
 
-/// Shows the schedules that a config stands for, and which of them are valid on this machine; or the valid configurations
-/// of a set.
+/// Shows what a config stands for: the schedules of its generators, which of them are valid on this machine, and the space
+/// that is searched; or the valid configurations of a set.
 ///
-/// Without options: how many there are, how many are valid, and why the others are not.
+/// Without options: how many there are, how many are valid, and why the others are not. JSON is a line for each schedule or
+/// configuration.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode expand configs/bert_dense.json
   dietcode expand configs/bert_dense.json --list
-  dietcode expand configs/bert_dense.json --json
+  dietcode expand configs/bert_dense.json --json -
   dietcode expand configs/cpu_avx2.json --count")]
 pub(crate) struct Arguments {
     /// The config or the set.
     config: PathBuf,
-    /// Print only how many schedules a config has, valid or not, or how many configurations a set.
+    /// Print only how many schedules a config's generators list for a CPU, valid or not, or how many configurations a set.
     #[arg(long, group = "form")]
     count: bool,
     /// Print each schedule's name and whether it is valid, or each configuration's name.
     #[arg(long, group = "form")]
     list: bool,
-    /// Print each schedule or configuration as a line of JSON.
-    #[arg(long, group = "form")]
-    json: bool,
-}
-
-/// How it is shown.
-#[derive(Clone, Copy)]
-enum Form {
-    Summary,
-    Count,
-    List,
-    Json,
-}
-
-impl Arguments {
-    fn form(&self) -> Form {
-        match (self.count, self.list, self.json) {
-            (true, ..) => Form::Count,
-            (_, true, _) => Form::List,
-            (.., true) => Form::Json,
-            _ => Form::Summary,
-        }
-    }
+    #[command(flatten)]
+    json: JsonArgument,
 }
 
 #[derive(Serialize)]
-struct Expanded<'a> {
+struct Expanded {
     name: String,
     /// None for a configuration of a family that is no schedule of this nest.
-    schedule: Option<&'a Tiled>,
+    schedule: Option<Tiled>,
     valid: bool,
     violations: Vec<String>,
 }
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    match ConfigFile::read(&arguments.config)? {
-        ConfigFile::Set(set) => set::show(&set, arguments.form()),
-        ConfigFile::Kernel(config) => show(&Setup::of(*config)?, arguments.form()),
+    let file = ConfigFile::read(&arguments.config)?;
+    arguments.json.check()?;
+    match file {
+        ConfigFile::Set(set) => set::show(&set, arguments),
+        ConfigFile::Kernel(config) => show(&Setup::of(*config)?, arguments),
     }
 }
 
-fn show(setup: &Setup, form: Form) -> Result<()> {
-    if let Form::Count = form {
-        return print(&format!("{}\n", setup.config.cpu.count()));
+fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
+    let Setup { config, def, .. } = setup;
+    if arguments.count && !arguments.json.is_given() {
+        return arguments.json.print(&format!("{}\n", config.cpu.count()));
     }
-    let target = CpuTarget::detect(&setup.config.cpu.march)?;
-    if let Form::Summary = form {
-        return summary(setup, &target);
-    }
+    let target = CpuTarget::detect(&config.cpu.march)?;
     // One at a time: a config may stand for more than fit memory.
-    for found in setup.config.cpu.candidates_on(&setup.def, &target) {
-        print(&match found {
-            Ok(tiled) => line(tiled.name(), Some(&tiled), tiled.violations(&setup.def, &target), form),
-            Err(Refused { name, reason }) => line(name, None, vec![reason], form),
-        })?;
+    let expanded = || config.cpu.candidates_on(def, &target).map(|found| Expanded::of(found, def, &target));
+    arguments.json.write_lines(expanded())?;
+    if arguments.count {
+        return arguments.json.print(&format!("{}\n", config.cpu.count()));
     }
-    Ok(())
+    if arguments.list && config.cpu.count() > 0 {
+        return expanded().try_for_each(|expanded| arguments.json.print(&expanded.line()));
+    }
+    arguments.json.print(&summary(setup, &target)?)
 }
 
-fn line(name: String, schedule: Option<&Tiled>, violations: Vec<String>, form: Form) -> String {
-    let valid = violations.is_empty();
-    match form {
-        Form::Json => {
-            let expanded = Expanded { name, schedule, valid, violations };
-            format!("{}\n", serde_json::to_string(&expanded).unwrap_or_default())
-        }
-        _ if valid => format!("{name}: valid\n"),
-        _ => format!("{name}: {}\n", violations.join("; ")),
+impl Expanded {
+    fn of(found: Result<Tiled, Refused>, def: &KernelDef, target: &CpuTarget) -> Expanded {
+        let (name, schedule, violations) = match found {
+            Ok(tiled) => (tiled.name(), Some(tiled.clone()), tiled.violations(def, target)),
+            Err(Refused { name, reason }) => (name, None, vec![reason]),
+        };
+        Expanded { name, schedule, valid: violations.is_empty(), violations }
+    }
+
+    fn line(&self) -> String {
+        let verdict = if self.valid { "valid".to_owned() } else { self.violations.join("; ") };
+        format!("{}: {verdict}\n", self.name)
     }
 }
 
-fn summary(setup: &Setup, target: &CpuTarget) -> Result<()> {
+fn summary(setup: &Setup, target: &CpuTarget) -> Result<String> {
+    let Setup { config, def, .. } = setup;
+    let mut text = match config.cpu.count() {
+        0 => "no generators for a CPU\n".to_owned(),
+        _ => listed(setup, target),
+    };
+    if let Some(cuda) = config.cuda.as_ref().filter(|cuda| cuda.count() > 0) {
+        let devices: Vec<String> = cuda.capabilities.iter().map(ToString::to_string).collect();
+        text += &format!("{} schedules for {}, of which a build takes a few\n", cuda.count(), devices.join(" and "));
+    }
+    if config.search.strategy == Strategy::Enumerate {
+        return Ok(text + "`dietcode tune` tries those of the generators, by the strategy enumerate, and the default\n");
+    }
+    let path = config.path.display();
+    text += &format!(
+        "`dietcode tune {path}` searches all schedules of `{}` that rules make of its nest, by the strategy {}: {} sketches, \
+         whose sizes are drawn, as `dietcode explain {path} --sketches` shows them\n",
+        def.name,
+        config.search.strategy,
+        sketches::space(setup, Hardware::Cpu(target.clone()))?.sketches.len()
+    );
+    Ok(text)
+}
+
+/// How many schedules the generators list, and how many of them are valid.
+fn listed(setup: &Setup, target: &CpuTarget) -> String {
     let space = Space::of(&setup.config.cpu, &setup.def, target, None, setup.config.search.seed);
     let invalid: usize = space.invalid.values().sum();
     let seen = space.candidates.len() + invalid;
@@ -118,5 +130,5 @@ fn summary(setup: &Setup, target: &CpuTarget) -> Result<()> {
     for (reason, count) in &space.invalid {
         text += &format!("  {count}  {reason}\n");
     }
-    print(&text)
+    text
 }

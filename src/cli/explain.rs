@@ -4,52 +4,59 @@ mod overview;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dietcode::Result;
 use dietcode::core::codegen::registry::Decision;
-use dietcode::core::config::{Config, WklInst};
+use dietcode::core::config::{Shapes, WklInst};
 use dietcode::core::cost_model::cuda::Prediction;
 use dietcode::core::cost_model::{self, Adaptation, Observation};
-use dietcode::core::dispatch::cuda::{DeviceAccount, LaunchAccount, Source};
+use dietcode::core::dispatch::cuda::{Choice, DeviceAccount, LaunchAccount, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::search::Point;
 use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::target::CpuTarget;
 use dietcode::core::target::cuda::ComputeCapability;
+use dietcode::{Error, Result};
 use serde::Serialize;
 
+use super::json::JsonArgument;
+use super::plot::threads_text;
 use super::setup::{Setup, resolve_threads, wkl_text};
+use super::target::Target;
 use super::tune::thread_count;
-use super::{cuda, print, sketches};
+use super::{cuda, sketches, tell};
 
 /// Says which micro-kernel runs a shape, why, and what is to be expected of it; without a shape, what runs the config's
 /// instances, and which of them were not tuned.
 ///
-/// Nothing is measured: measured figures are those of the tuned file.
+/// Nothing is measured: measured figures are those of the tuned file. JSON is an object, or an array of them where several
+/// shapes are asked for.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  dietcode explain configs/bert_dense.json                   all instances: what runs them, what was measured
-  dietcode explain configs/bert_dense.json --shape T=43
-  dietcode explain configs/bert_dense.json --shape T=43 --threads 1 --json
+  dietcode explain configs/bert_dense.json                             all instances: what runs them, what was measured
+  dietcode explain configs/bert_dense.json --wkl T=43
+  dietcode explain configs/bert_dense.json --wkl T=43 --target sm_80
+  dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
-    /// The shape, by its workload variables, such as T=43. Default: an overview of the config's instances.
+    /// Shapes, by the config's workload variables: T=37, or T=37,71, or T=5..128 (both ends and a few between them), or
+    /// T=16..128:16, or B=2,T=5; may be given more than once. Default: an overview of the
+    /// config's instances.
     #[arg(long, value_name = "VARS")]
-    shape: Option<String>,
-    /// A number of threads to foresee a shape at, 0 for all cores; may be given more than once.
-    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 0], value_parser = thread_count)]
+    wkl: Vec<Shapes>,
+    /// Where: `cpu`, or a compute capability such as sm_80, also one that the config does not name. Default: the CPU and the
+    /// devices that the config names; of --sketches, the CPU.
+    #[arg(long, value_name = "TARGET")]
+    target: Option<Target>,
+    /// A number of threads of the CPU, 0 for all cores; may be given more than once. Default: 1 and 0.
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_count)]
     threads: Vec<usize>,
-    /// Write JSON to standard output instead of text.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgument,
     /// Print the sketches that a search draws from, with `_` for what is open, and the rules that made each.
-    #[arg(long, conflicts_with_all = ["shape", "threads", "json"])]
+    #[arg(long, conflicts_with_all = ["wkl", "threads", "json"])]
     sketches: bool,
-    /// Whose sketches: `cpu`, or a compute capability such as sm_80.
-    #[arg(long, value_name = "TARGET", default_value = "cpu", requires = "sketches")]
-    target: String,
 }
 
 /// What there is to say about a shape.
@@ -57,17 +64,27 @@ pub(crate) struct Arguments {
 struct Explanation {
     wkl: WklInst,
     shape: BTreeMap<String, i64>,
+    /// Whether a call computes no element of its output, so that it returns at once and no micro-kernel runs.
+    computes_nothing: bool,
+    /// On the CPU, if it was asked for.
+    #[serde(flatten)]
+    cpu: Option<CpuFit>,
+    /// One entry for each CUDA device that was asked for.
+    cuda: Vec<DeviceFit>,
+}
+
+/// What runs the shape on the CPU.
+#[derive(Debug, Serialize)]
+struct CpuFit {
     /// Why the default runs; null where there is a tuned file that holds here.
     miss: Option<String>,
-    /// What the tuned file was not made for; null where there is nothing.
-    gap: Option<String>,
     /// The comparisons on the way, each with its outcome.
     path: Vec<Step>,
+    /// What the tuned file was not made for; null where there is nothing.
+    gap: Option<String>,
     kernel: String,
     schedule: MicroKernel,
     threads: Vec<Fit>,
-    /// One entry for each CUDA device that the config names.
-    cuda: Vec<DeviceFit>,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,51 +123,98 @@ struct DeviceFit {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     if arguments.sketches {
-        return sketches::run(&setup, &arguments.target);
+        return sketches::run(&setup, arguments.target.unwrap_or(Target::Cpu));
     }
-    let Some(shape) = &arguments.shape else { return overview::run(&setup, arguments.json) };
-    let point = setup.point(&Config::parse_wkl(shape)?, 1.0)?;
-    let target = CpuTarget::detect(&setup.config.cpu.march)?;
-    let cuda = if setup.config.cuda.is_some() { device_fits(&setup, &point)? } else { Vec::new() };
-    let explanation = explain(arguments, &setup, &point, &target, cuda);
-    if arguments.json {
-        let text = serde_json::to_string_pretty(&explanation).unwrap_or_default();
-        return print(&format!("{text}\n"));
+    if let (Some(target @ Target::Cuda(_)), false) = (arguments.target, arguments.threads.is_empty()) {
+        return Err(Error::input(format!("--threads: expected the target cpu, found {target}")));
     }
-    print(&text(&explanation))
+    arguments.json.check()?;
+    if arguments.wkl.is_empty() {
+        return overview::run(arguments, &setup);
+    }
+    let points = setup.asked(&arguments.wkl)?;
+    let cpu = Cpu::find(arguments, &setup)?;
+    let choice = device_choice(arguments, &setup)?;
+    let explanations: Vec<Explanation> =
+        points.iter().map(|point| explain(&setup, point, cpu.as_ref(), choice.as_ref())).collect();
+    match &*explanations {
+        [only] => arguments.json.write(only)?,
+        all => arguments.json.write(&all)?,
+    }
+    let texts: Vec<String> = explanations.iter().map(text).collect();
+    arguments.json.print(&texts.join("\n"))
 }
 
-fn explain(
-    arguments: &Arguments,
-    setup: &Setup,
-    point: &Point,
-    target: &CpuTarget,
-    cuda: Vec<DeviceFit>,
-) -> Explanation {
-    let (winners, miss) = match Winners::load(&setup.config, &setup.def, target) {
-        Ok(winners) => (winners, None),
-        Err(miss) => (Winners::default_for(&setup.def, target), Some(miss.to_string())),
+/// What a program on this CPU would dispatch to, and what it is asked about.
+struct Cpu {
+    winners: Winners,
+    miss: Option<String>,
+    threads: Vec<usize>,
+}
+
+impl Cpu {
+    /// None if another target was asked for.
+    fn find(arguments: &Arguments, setup: &Setup) -> Result<Option<Cpu>> {
+        if matches!(arguments.target, Some(Target::Cuda(_))) {
+            return Ok(None);
+        }
+        let target = CpuTarget::detect(&setup.config.cpu.march)?;
+        let (winners, miss) = match Winners::load(&setup.config, &setup.def, &target) {
+            Ok(winners) => (winners, None),
+            Err(miss) => (Winners::default_for(&setup.def, &target), Some(miss.to_string())),
+        };
+        let asked = if arguments.threads.is_empty() { &[1, 0] } else { &*arguments.threads };
+        Ok(Some(Cpu { winners, miss, threads: resolve_threads(asked, target.cores) }))
+    }
+
+    fn fit(&self, setup: &Setup, point: &Point) -> CpuFit {
+        let (winners, shape) = (&self.winners, &point.instance.shape);
+        let micro_kernel = &winners.schedules[winners.decision.pick(shape)];
+        let tuned = winners.tuned.as_ref();
+        CpuFit {
+            miss: self.miss.clone(),
+            gap: winners.gap.as_ref().map(ToString::to_string),
+            path: path(&winners.tree, &setup.vars, shape),
+            kernel: micro_kernel.name(),
+            schedule: micro_kernel.clone(),
+            threads: self.threads.iter().map(|threads| fit(setup, tuned, micro_kernel, point, *threads)).collect(),
+        }
+    }
+}
+
+/// What a build on this machine would choose for the device that was asked for, or else for those that the config names; none
+/// if there are none.
+fn device_choice(arguments: &Arguments, setup: &Setup) -> Result<Option<Choice>> {
+    let named = setup.config.cuda.as_ref().map_or(Vec::new(), |cuda| cuda.capabilities.clone());
+    let capabilities = match arguments.target {
+        None => named,
+        Some(Target::Cpu) => Vec::new(),
+        Some(Target::Cuda(capability)) => {
+            if !named.contains(&capability) {
+                let config = arguments.config.display();
+                tell(&format!(
+                    "{config} does not name {capability}: this is what a build with .cuda([\"{capability}\"]) has"
+                ));
+            }
+            vec![capability]
+        }
     };
-    let shape = &point.instance.shape;
-    let micro_kernel = &winners.schedules[winners.decision.pick(shape)];
-    let tuned = winners.tuned.as_ref();
-    let fit = |threads: &usize| fit(setup, tuned, micro_kernel, point, *threads);
+    if capabilities.is_empty() { Ok(None) } else { cuda::choice(setup, &capabilities).map(Some) }
+}
+
+fn explain(setup: &Setup, point: &Point, cpu: Option<&Cpu>, choice: Option<&Choice>) -> Explanation {
+    let computes_nothing = point.instance.computes_nothing();
+    let choice = choice.filter(|_| !computes_nothing);
     Explanation {
-        path: path(&winners.tree, &setup.vars, shape),
-        kernel: micro_kernel.name(),
-        schedule: micro_kernel.clone(),
-        threads: resolve_threads(&arguments.threads, target.cores).iter().map(fit).collect(),
-        shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
         wkl: point.wkl.clone(),
-        gap: winners.gap.as_ref().map(ToString::to_string),
-        miss,
-        cuda,
+        shape: setup.vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect(),
+        computes_nothing,
+        cpu: cpu.filter(|_| !computes_nothing).map(|cpu| cpu.fit(setup, point)),
+        cuda: choice.map_or_else(Vec::new, |choice| device_fits(setup, point, choice)),
     }
 }
 
-/// What a build on this machine would choose.
-fn device_fits(setup: &Setup, point: &Point) -> Result<Vec<DeviceFit>> {
-    let choice = cuda::choice(setup)?;
+fn device_fits(setup: &Setup, point: &Point, choice: &Choice) -> Vec<DeviceFit> {
     let shape = &point.instance.shape;
     let fit = |(account, (_, decision)): (&DeviceAccount, &(_, Decision))| {
         let candidate = &choice.micro_kernels[decision.pick(shape)];
@@ -166,7 +230,7 @@ fn device_fits(setup: &Setup, point: &Point) -> Result<Vec<DeviceFit>> {
             predicted,
         }
     };
-    Ok(choice.account.devices.iter().zip(&choice.decisions).map(fit).collect())
+    choice.account.devices.iter().zip(&choice.decisions).map(fit).collect()
 }
 
 /// The way from the root to the leaf.
@@ -222,19 +286,28 @@ fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
 }
 
 fn text(explanation: &Explanation) -> String {
-    let Explanation { wkl, shape, miss, gap, path, kernel, schedule, threads, cuda } = explanation;
+    let Explanation { wkl, shape, computes_nothing, cpu, cuda } = explanation;
     let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var} = {value}")).collect();
     let mut lines = vec![format!("{}: {}", wkl_text(wkl), shape.join(", "))];
-    lines.extend(miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")));
+    if *computes_nothing {
+        lines.push("a call computes nothing and returns at once".to_owned());
+    }
+    lines.extend(cpu.iter().flat_map(cpu_lines));
+    lines.extend(cuda.iter().flat_map(device_lines));
+    lines.join("\n") + "\n"
+}
+
+fn cpu_lines(fit: &CpuFit) -> Vec<String> {
+    let CpuFit { miss, gap, path, kernel, schedule, threads } = fit;
+    let mut lines: Vec<String> = miss.iter().map(|miss| format!("the default micro-kernel runs: {miss}")).collect();
     lines.extend(gap.clone());
     lines.extend(path.iter().map(|step| format!("  {}: {}", step.condition, if step.holds { "yes" } else { "no" })));
     lines.push(format!("micro-kernel   {kernel}"));
     lines.extend(schedule_lines(schedule));
     for fit in threads {
         lines.push(format!(
-            "on {} thread{}: padding ratio {:.3}, {} parallel tiles in {} waves, occupancy {:.0}%",
-            fit.threads,
-            if fit.threads == 1 { "" } else { "s" },
+            "on {}: padding ratio {:.3}, {} parallel tiles in {} waves, occupancy {:.0}%",
+            threads_text(fit.threads),
             fit.padding_ratio,
             fit.grid,
             fit.waves,
@@ -247,8 +320,7 @@ fn text(explanation: &Explanation) -> String {
             measured.map_or("not measured".into(), |(g, iqr)| format!("measured {g:.1} GFLOP/s (IQR {iqr:.1})"));
         lines.push(format!("  {predicted}, {measured}"));
     }
-    lines.extend(cuda.iter().flat_map(device_lines));
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// What a micro-kernel is made of.

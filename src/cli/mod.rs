@@ -14,6 +14,7 @@ mod explain;
 mod gpu_check;
 mod init;
 mod interrupt;
+mod json;
 mod merge;
 mod occupancy;
 mod plot;
@@ -24,12 +25,16 @@ mod setup;
 mod simulate;
 mod sketches;
 mod table;
+mod target;
 mod tune;
+#[cfg(test)]
+mod usage;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use dietcode::benchmark::without_false_tips;
 use dietcode::core::message::printable;
 use dietcode::heartbeat::tell;
 use dietcode::{Error, ErrorKind, Result, core};
@@ -43,16 +48,22 @@ use dietcode::{Error, ErrorKind, Result, core};
     version,
     after_help = "\
 Examples:
-  dietcode init my-crate                                a crate with a kernel, or a kernel for the crate in this folder
-  dietcode tune configs/bert_dense.json                 find the best micro-kernels for this machine
-  dietcode bench configs/bert_dense.json --wkl T=37     measure any shape beside other libraries
-  dietcode explain configs/bert_dense.json --shape T=43 which micro-kernel runs a shape, and why
-  dietcode emit configs/bert_dense.json -o out          write the C files that a build would compile
-  dietcode expand configs/bert_dense.json               which schedules the config stands for
+  dietcode init my-crate                                    a crate with a kernel, or a kernel for the crate in this folder
+  dietcode tune --kernel src/ops.rs:dense --wkl M=16..2048,N=768,K=768   make a config, and tune by it
+  dietcode tune configs/bert_dense.json                     find the best micro-kernels for this machine
+  dietcode bench configs/bert_dense.json --wkl T=37         measure any shape beside other libraries
+  dietcode explain configs/bert_dense.json --wkl T=43       which micro-kernel runs a shape, and why
+  dietcode emit configs/bert_dense.json -o out              write the C files that a build would compile
+  dietcode expand configs/bert_dense.json                   what the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
-  dietcode occupancy --csv rows.csv                     check a table of CUDA occupancies
-  dietcode gpu-check --json results.json                check, tune and measure CUDA kernels on a GPU
+  dietcode simulate a.jsonl --config configs/bert_dense.json   search strategies compared on what was measured
+  dietcode occupancy --csv rows.csv                         check a table of CUDA occupancies
+  dietcode gpu-check --json results.json                    check, tune and measure CUDA kernels on a GPU
+  dietcode gpu-images -o images                             compile them for a machine without a compiler
+
+Shapes are workload instances, --wkl, in all commands: T=37, or B=2,T=37, or T=5,24,43, or T=5..128 (both ends included), or
+T=16..128:16; 0 is one too where calls are meant. --json takes a file, or - for standard output.
 
 Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing."
 )]
@@ -89,14 +100,15 @@ enum Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     // Wrong usage ends here with status 2, `--help` with 0.
-    let command = Arguments::parse().command;
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_false_tips(error).exit());
+    let command = arguments.command;
     // A worker ends with the process that started it.
     if !matches!(command, Command::Worker | Command::GpuWorker { .. }) {
         interrupt::catch();
     }
     let result = match command {
         Command::Init(arguments) => init::run(&arguments),
-        Command::Tune(arguments) => tune::run(&arguments),
+        Command::Tune(arguments) => tune::run(arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "threads", "registers", "shared"])]
     csv: Option<PathBuf>,
     /// The device, such as sm_80.
-    #[arg(long, value_name = "DEVICE", required_unless_present = "csv")]
+    #[arg(long, value_name = "TARGET", required_unless_present = "csv")]
     target: Option<ComputeCapability>,
     /// Threads of a block.
     #[arg(long, value_name = "N", required_unless_present = "csv", value_parser = clap::value_parser!(u32).range(1..))]

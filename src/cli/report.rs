@@ -1,25 +1,25 @@
 //! What a program reads: the machine and one row per figure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::measure::Comparison;
 use dietcode::core::search::Point;
 use dietcode::core::target::CpuTarget;
-use dietcode::{Error, ErrorKind, Result};
 use serde::Serialize;
 
+use super::json::{JsonArgument, check_writable};
 use super::plot::{self, Axis, Chart, threads_text};
 use super::setup::wkl_text;
 
 /// Where figures go beside the terminal.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReportFiles {
-    /// Also write the figures to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgument,
     /// Also draw the figures, as an SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -28,16 +28,22 @@ pub(crate) struct ReportFiles {
 impl ReportFiles {
     /// Whether any was asked for.
     pub(crate) fn any(&self) -> bool {
-        self.json.is_some() || self.plot.is_some()
+        self.json.is_given() || self.plot.is_some()
     }
 
     /// Whether they can be written.
     pub(crate) fn check(&self) -> Result<()> {
-        self.json.iter().chain(&self.plot).try_for_each(|path| check_writable(path))
+        self.json.check()?;
+        self.plot.iter().try_for_each(|path| check_writable(path))
+    }
+
+    /// As [`JsonArgument::print`].
+    pub(crate) fn print(&self, text: &str) -> Result<()> {
+        self.json.print(text)
     }
 }
 
-/// The file that `--json` names.
+/// What `--json` writes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     machine: Machine,
@@ -211,7 +217,7 @@ impl Report {
 
     /// Writes the files that were asked for.
     pub(crate) fn write(&self, files: &ReportFiles) -> Result<()> {
-        files.json.iter().try_for_each(|path| write_json(self, path))?;
+        files.json.write(self)?;
         files.plot.iter().try_for_each(|path| plot::write(&self.charts(), path))
     }
 
@@ -237,24 +243,6 @@ impl Report {
         charts
     }
 }
-
-/// Writes a value as JSON, for people to read too.
-pub(crate) fn write_json(value: &impl Serialize, path: &Path) -> Result<()> {
-    let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e);
-    let mut text = serde_json::to_string_pretty(value).map_err(|e| failed(e.into()))?;
-    text.push('\n');
-    std::fs::write(path, text).map_err(failed)
-}
-
-/// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
-pub(crate) fn check_writable(path: &Path) -> Result<()> {
-    let is_new = path.symlink_metadata().is_err();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let removed = opened.and_then(|_| if is_new { std::fs::remove_file(path) } else { Ok(()) });
-    removed
-        .map_err(|e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e))
-}
-
 #[cfg(test)]
 mod tests {
     use dietcode::core::measure::{Disturbance, Instance, Sample, Standing};

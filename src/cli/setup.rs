@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode::core::config::{Config, Model, WklInst};
+use dietcode::core::config::{Config, Model, Shapes, WklInst};
 use dietcode::core::cost_model::{Analytic, CostModel, Random};
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
@@ -44,9 +44,34 @@ impl Setup {
     }
 
     /// The config's instances with their weights.
+    ///
+    /// # Errors
+    ///
+    /// If one of them has an empty tensor: the config bounds shape variables, but not what a nest makes of them.
     pub(crate) fn points(&self) -> Result<Vec<Point>> {
         let weighted = self.config.wkl_insts.iter().zip(&self.config.weights);
-        weighted.map(|(wkl, weight)| self.point(wkl, *weight)).collect()
+        let point = |(wkl, weight): (&WklInst, &f64)| match self.point(wkl, *weight)? {
+            Point { instance, .. } if instance.is_empty() => Err(Error::input(format!(
+                "{}: found the instance {}, where `{}` has an empty tensor or loop: expected one whose throughput can be measured",
+                self.config.path.display(),
+                wkl_text(wkl),
+                self.def.name
+            ))),
+            point => Ok(point),
+        };
+        weighted.map(point).collect()
+    }
+
+    /// The shapes that `--wkl` asks for, of any extents that a call takes; the config's instances if it does not.
+    pub(crate) fn asked(&self, shapes: &[Shapes]) -> Result<Vec<Point>> {
+        if shapes.is_empty() {
+            return self.points();
+        }
+        let of = |shapes: &Shapes| -> Result<Vec<Point>> {
+            shapes.instances()?.iter().map(|wkl| self.point(wkl, 1.0)).collect()
+        };
+        let points = shapes.iter().map(|shapes| of(shapes).map_err(|error| at_wkl(shapes, &error)));
+        Ok(points.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// An instance.
@@ -74,6 +99,11 @@ pub(crate) fn cost_model(model: Model, hardware: Hardware, seed: u64) -> Box<dyn
         Model::Analytic => Box::new(Analytic { hardware }),
         Model::Random => Box::new(Random { seed }),
     }
+}
+
+/// An error about what `--wkl` says.
+pub(crate) fn at_wkl(shapes: &Shapes, error: &Error) -> Error {
+    Error::new(error.kind(), format!("--wkl {shapes}: {error}"))
 }
 
 /// Which BLAS to compare with.

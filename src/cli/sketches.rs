@@ -9,17 +9,23 @@ use dietcode::core::target::cuda::DeviceLimits;
 
 use super::print;
 use super::setup::Setup;
+use super::target::Target;
 
-/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it. The target is `cpu`, this one, or a
-/// compute capability.
-pub(crate) fn run(setup: &Setup, target: &str) -> Result<()> {
-    let hardware = match target {
-        "cpu" => Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
-        capability => Hardware::Cuda(*DeviceLimits::of(capability.parse()?)?),
-    };
+/// The space of a config's instances on a target.
+pub(crate) fn space(setup: &Setup, hardware: Hardware) -> Result<Space> {
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
-    let space = Space::generate(&setup.def, hardware, &shapes, &custom)?;
+    Space::generate(&setup.def, hardware, &shapes, &custom)
+}
+
+/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it.
+pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
+    let hardware = match target {
+        Target::Cpu => Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
+        Target::Cuda(capability) => Hardware::Cuda(*DeviceLimits::of(capability)?),
+    };
+    let custom = setup.config.custom_rules(CustomRules::default())?;
+    let space = space(setup, hardware)?;
     let drafts = drafts(&setup.def, space.bounds, &custom)?;
     let count = drafts.len();
     let text = |(n, draft): (usize, Draft)| {

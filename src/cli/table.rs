@@ -74,6 +74,7 @@ fn cell(line: &Line<'_>, name: &str) -> String {
     match standing {
         Some(Standing { outcome: Ok(sample), .. }) => gflops(Some(sample.gflops(line.point.instance.flops).median)),
         Some(Standing { outcome: Err(failure), .. }) => failure.kind().to_owned(),
+        None if line.point.instance.is_empty() => "–".to_owned(),
         None if name == "blas" => "none found".to_owned(),
         None => "no matmul".to_owned(),
     }

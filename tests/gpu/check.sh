@@ -7,7 +7,7 @@
 #
 #   dietcode   the release binary (`cargo build --release`, then target/release/dietcode), beside this script or named in
 #              DIETCODE. Built on Debian 12 it starts on any x86-64 Linux with glibc 2.34 or newer; `strip` makes 10 MB of 66.
-#   images     only if the machine has neither nvcc nor NVRTC: `dietcode gpu-images --capability sm_90 -o images`,
+#   images     only if the machine has neither nvcc nor NVRTC: `dietcode gpu-images --target sm_90 -o images`,
 #              written where there is an nvcc, beside this script or named in DIETCODE_IMAGES; or packed by
 #              `tar -cJf images.tar.xz images`, a tenth as large. Images spare the time to compile on other machines too.
 #

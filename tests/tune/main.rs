@@ -1,5 +1,6 @@
 //! `dietcode tune` from its beginning to its end, and when it is ended before: real compilers, real measurements.
 mod ended;
+mod made;
 mod place;
 mod several;
 mod strategies;

@@ -63,29 +63,42 @@ impl KernelSource {
     }
 
     /// The annotated function.
-    pub(super) fn find(&self, places: &KernelPlaces) -> Result<KernelDef> {
-        let source = self.source.display();
-        let unreadable = |e| Error::input(format!("{}: {source} cannot be read", places.source)).caused_by(e);
-        // Nobody waits for the other end of a pipe, or for the end of a device.
-        if !fs::metadata(&self.source).map_err(unreadable)?.is_file() {
-            return Err(Error::input(format!("{}: {source} is not a file", places.source)));
-        }
-        let text = fs::read_to_string(&self.source).map_err(unreadable)?;
-        let placed = |problems: Errors| {
-            let line = |(line, column, sentence)| format!("{source}:{line}:{column}: {sentence}");
-            Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))
-        };
-        let annotated = scan(&text).map_err(placed)?;
-        let function = &self.function;
-        match annotated.iter().find(|kernel| kernel.item.sig.ident == function) {
-            Some(kernel) => kernel.parse().map_err(placed),
-            None => Err(Error::input(format!(
-                "{}: {source} has no function `{function}` with #[dynamic_kernel]; there is {}",
-                places.function,
-                listed(annotated.iter().map(|kernel| format!("`{}`", kernel.item.sig.ident)))
-            ))),
-        }
+    pub(super) fn find(&self, KernelPlaces { source, function }: &KernelPlaces) -> Result<KernelDef> {
+        read_kernel(&self.source, Some(&self.function), [source, function])
     }
+}
+
+/// The annotated function of a source, also one without a name where it is the only one. Errors begin with the place that
+/// names what is wrong: the source or the function.
+///
+/// # Errors
+/// As for [`Config::kernel_def`].
+pub fn read_kernel(source: &Path, function: Option<&str>, [of_source, of_function]: [&str; 2]) -> Result<KernelDef> {
+    let shown = source.display();
+    let unreadable = |e| Error::input(format!("{of_source}: {shown} cannot be read")).caused_by(e);
+    // Nobody waits for the other end of a pipe, or for the end of a device.
+    if !fs::metadata(source).map_err(unreadable)?.is_file() {
+        return Err(Error::input(format!("{of_source}: {shown} is not a file")));
+    }
+    let text = fs::read_to_string(source).map_err(unreadable)?;
+    let placed = |problems: Errors| {
+        let line = |(line, column, sentence)| format!("{shown}:{line}:{column}: {sentence}");
+        Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))
+    };
+    let annotated = scan(&text).map_err(placed)?;
+    let there = || listed(annotated.iter().map(|kernel| format!("`{}`", kernel.item.sig.ident)));
+    let found = match (function, &*annotated) {
+        (None, [only]) => only,
+        (None, _) => {
+            let what = "expected the name of one function with #[dynamic_kernel]";
+            return Err(Error::input(format!("{of_function}: {what}; in {shown} there is {}", there())));
+        }
+        (Some(name), all) => all.iter().find(|kernel| kernel.item.sig.ident == name).ok_or_else(|| {
+            let what = format!("{shown} has no function `{name}` with #[dynamic_kernel]; there is {}", there());
+            Error::input(format!("{of_function}: {what}"))
+        })?,
+    };
+    found.parse().map_err(placed)
 }
 
 fn listed(names: impl Iterator<Item = String>) -> String {

@@ -18,6 +18,7 @@ mod reader;
 mod rules;
 mod search;
 mod set;
+mod shapes;
 mod values;
 mod workload;
 
@@ -37,11 +38,12 @@ pub use family::{
 pub use file::ConfigFile;
 pub use generator::Generator;
 use kernel::KernelPlaces;
-pub use kernel::KernelSource;
+pub use kernel::{KernelSource, read_kernel};
 use reader::{Node, Object, Source};
 pub use rules::BlockRule;
 pub use search::Search;
 pub use set::{KernelSet, SetGenerator};
+pub use shapes::Shapes;
 pub use workload::WklInst;
 
 pub(crate) use reader::MAX_BYTES;

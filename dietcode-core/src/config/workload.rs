@@ -33,26 +33,6 @@ impl Config {
         };
         shape_vars.iter().map(extent_of).collect()
     }
-
-    /// Reads an instance as the command line writes it: `T=37` or `T=37,B=2`.
-    ///
-    /// # Errors
-    /// If it is not a list of `name=number`, or a name comes twice.
-    pub fn parse_wkl(text: &str) -> Result<WklInst> {
-        let mut wkl = WklInst::new();
-        for part in text.split(',').filter(|_| !text.trim().is_empty()) {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let (name, value) = (name.trim(), value.trim().parse().ok().filter(|v| (0..=MAX_EXTENT).contains(v)));
-            let (true, Some(value)) = (is_identifier(name), value) else {
-                let expected = format!("`name=number` with a number from 0 to {MAX_EXTENT}, such as `T=37`");
-                return Err(Error::input(format!("found `{}`, expected {expected}", part.escape_debug())));
-            };
-            if wkl.insert(name.to_string(), value).is_some() {
-                return Err(Error::input(format!("found `{name}` a second time in `{}`", text.escape_debug())));
-            }
-        }
-        Ok(wkl)
-    }
 }
 
 pub(super) fn read_shape(node: &Node<'_>) -> Result<Vec<(String, Affine)>> {

@@ -75,7 +75,9 @@ impl Baselines {
         let contestant = |name: &str, implementation| Contestant { name: name.to_owned(), implementation };
         let mut contestants = vec![contestant("naive", Implementation::MicroKernel(self.naive.clone()))];
         // What is called of the libraries multiplies `f32`.
-        let gemm = Gemm::of(lab.def(), instance).filter(|_| instance.dtypes.iter().all(|dtype| *dtype == DType::F32));
+        // With no elements they are not called: BLAS refuses leading dimensions of 0.
+        let called = !instance.is_empty() && instance.dtypes.iter().all(|dtype| *dtype == DType::F32);
+        let gemm = Gemm::of(lab.def(), instance).filter(|_| called);
         let Some(gemm) = gemm else { return contestants };
         contestants.push(contestant("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
         // Copies are made in each call: who has interleaved matrices has no other way to a BLAS.

@@ -33,13 +33,13 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// If an extent is not positive, or a tensor has more elements than can be addressed.
+    /// If an extent is negative, or a tensor has more elements than can be addressed.
     pub fn of(def: &KernelDef, shape: &[i64]) -> Result<Instance> {
         let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map(|at| shape[at]);
         let extent = |what: &str, affine: &Affine| {
-            evaluate(affine, value).filter(|n| (1..=1 << 40).contains(n)).ok_or_else(|| {
+            evaluate(affine, value).filter(|n| (0..=1 << 40).contains(n)).ok_or_else(|| {
                 Error::input(format!(
-                    "at shape {shape:?}, {what} of `{}` has extent {affine}: expected 1 or more",
+                    "at shape {shape:?}, {what} of `{}` has extent {affine}: expected 0 or more",
                     def.name
                 ))
             })
@@ -82,6 +82,16 @@ impl Instance {
         }
         self.reads_output = reads_output(def, &self.scalars);
         Ok(self)
+    }
+
+    /// Whether a call computes no element of its output, and returns at once.
+    pub fn computes_nothing(&self) -> bool {
+        self.flops == 0.0
+    }
+
+    /// Whether a tensor has no element. A call takes it, but there is no throughput to be had.
+    pub fn is_empty(&self) -> bool {
+        self.computes_nothing() || self.dims.iter().flatten().any(|extent| *extent == 0)
     }
 
     /// The strides of all parameters, as [`crate::abi::Run`] takes them.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::config::{Config, Evolution, Model, Scheduling, Search, Strategy, WklInst};
+use dietcode_core::config::{Config, Evolution, Model, Scheduling, Search, Shapes, Strategy, WklInst};
 
 use crate::{FULL, SMALL};
 
 fn wkl(text: &str) -> WklInst {
-    Config::parse_wkl(text).unwrap()
+    let instances = text.parse::<Shapes>().unwrap().instances().unwrap();
+    instances.into_iter().next().unwrap()
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -86,12 +87,42 @@ fn shapes_are_checked_against_the_kernel_and_the_instance() {
 #[test]
 fn instances_on_the_command_line() {
     assert_eq!(wkl(" T = 37 , B=2"), WklInst::from([("T".to_string(), 37), ("B".to_string(), 2)]));
-    assert_eq!(wkl(""), WklInst::new());
-    for text in ["T", "T=", "=3", "T=-1", "T=1.5", "T=1,,B=2", "T=99999999999", "T=1,", "T\n=1=2", "9=1"] {
-        let message = Config::parse_wkl(text).unwrap_err().to_string();
+    assert_eq!((wkl(""), wkl("T=0")), (WklInst::new(), WklInst::from([("T".to_string(), 0)])));
+    let wrong =
+        "T|T=|=3|T=-1|T=1.5|T=1,,B=2|T=99999999999|T=1,|T\n=1=2|9=1|7|7,T=1|T=2..1|T=1..|T=..1|T=1..=2|T=1..9:0|T=1:2";
+    for text in wrong.split('|') {
+        let message = text.parse::<Shapes>().unwrap_err().to_string();
         assert!(message.contains("expected `name=number` with a number from 0 to 2147483648"), "{message}");
     }
-    assert_eq!(Config::parse_wkl("T=1,T=2").unwrap_err().to_string(), "found `T` a second time in `T=1,T=2`");
+    assert_eq!("T=1,T=2".parse::<Shapes>().unwrap_err().to_string(), "found `T` a second time in `T=1,T=2`");
+}
+
+#[test]
+fn ranges_on_the_command_line() {
+    let all = |text: &str| text.parse::<Shapes>().unwrap().instances().unwrap();
+    let of = |name: &str, text: &str| all(text).iter().map(|wkl| wkl[name]).collect::<Vec<_>>();
+    assert_eq!(of("T", "T=16..2048"), [16, 37, 81, 181, 407, 913, 2048]);
+    assert_eq!(of("T", "T=16..64:20,64,7"), [16, 36, 56, 64, 7]);
+    assert_eq!((of("T", "T=3..5"), of("T", "T=8..8"), of("T", "T=5,5")), (vec![3, 4, 5], vec![8], vec![5]));
+    assert_eq!(of("T", "T=0..100"), [0, 3, 5, 11, 23, 47, 100]);
+    assert_eq!(of("T", "T=1..8"), [1, 3, 5, 7, 8]);
+    assert_eq!(
+        all("B=1,2,T=5,9").iter().map(|wkl| (wkl["B"], wkl["T"])).collect::<Vec<_>>(),
+        [(1, 5), (1, 9), (2, 5), (2, 9)]
+    );
+    // Several ranges have fewer values each, their ends always.
+    assert_eq!((all("M=1..999,N=1..999").len(), all("M=1..999,N=1..999,K=1..999").len()), (25, 27));
+    assert_eq!(all("A=1..9,B=1..9,C=1..9,D=1..9,E=1..9,F=1..9").len(), 64);
+    let many = "T=0..2147483648:1".parse::<Shapes>().unwrap();
+    assert!(
+        many.instances().unwrap_err().to_string().starts_with("found more than 1000 shapes in `T=0..2147483648:1`")
+    );
+    // Where they pick, a range has all that lies in it.
+    let picks = |text: &str, at: &str| text.parse::<Shapes>().unwrap().contains(&wkl(at));
+    assert!(
+        picks("T=16..2048", "T=17,B=2") && picks("T=16..64:16", "T=48") && picks("", "T=1") && picks("T=1,7", "T=7")
+    );
+    assert!(!picks("T=16..2048", "T=15") && !picks("T=16..64:16", "T=47") && !picks("B=1", "T=1"));
 }
 
 #[test]

@@ -5,8 +5,7 @@ use dietcode::core::config::{Expansion, KernelSet, Removed};
 use dietcode::core::sketch::Family;
 use serde::Serialize;
 
-use super::Form;
-use crate::cli::print;
+use super::Arguments;
 
 /// A configuration as a line of JSON.
 #[derive(Serialize)]
@@ -16,20 +15,15 @@ struct Line<'a> {
 }
 
 /// Shows what a set stands for.
-pub(super) fn show(set: &KernelSet, form: Form) -> Result<()> {
+pub(super) fn show(set: &KernelSet, arguments: &Arguments) -> Result<()> {
     let expansion = set.expand()?;
     let families = expansion.families.iter();
-    print(&match form {
-        Form::Count => format!("{}\n", expansion.families.len()),
-        Form::List => families.map(|family| family.name() + "\n").collect(),
-        Form::Json => families.map(json).collect(),
-        Form::Summary => summary(set, &expansion),
+    arguments.json.write_lines(families.clone().map(|family| Line { name: family.name(), configuration: family }))?;
+    arguments.json.print(&match (arguments.count, arguments.list) {
+        (true, _) => format!("{}\n", expansion.families.len()),
+        (_, true) => families.map(|family| family.name() + "\n").collect(),
+        _ => summary(set, &expansion),
     })
-}
-
-fn json(family: &Family) -> String {
-    let line = Line { name: family.name(), configuration: family };
-    serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
 fn summary(set: &KernelSet, expansion: &Expansion) -> String {

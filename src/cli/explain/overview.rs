@@ -7,26 +7,34 @@ use comfy_table::{Cell, CellAlignment, Table};
 use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::dispatch::cuda::{DeviceAccount, InstanceAccount};
-use dietcode::core::dispatch::{Measurement, Tuned, Winners};
+use dietcode::core::dispatch::{Measurement, Tuned};
 use dietcode::core::search::Point;
-use dietcode::core::target::CpuTarget;
 use serde::Serialize;
 
 use crate::cli::setup::{Setup, wkl_text};
 use crate::cli::table::{Legend, gflops};
-use crate::cli::{cuda, print};
+
+use super::{Arguments, Cpu, device_choice};
 
 /// What there is to say about a config.
 #[derive(Debug, Serialize)]
 struct Overview {
     kernel: String,
+    /// On the CPU, if it was asked for.
+    #[serde(flatten)]
+    cpu: Option<OnCpu>,
+    /// One entry for each CUDA device that was asked for.
+    cuda: Vec<DeviceAccount>,
+}
+
+/// What runs the instances on the CPU.
+#[derive(Debug, Serialize)]
+struct OnCpu {
     /// Why the default runs; null where there is a tuned file that holds here.
     miss: Option<String>,
     /// What the tuned file was not made for; null where there is nothing.
     gap: Option<String>,
     instances: Vec<Row>,
-    /// One entry for each CUDA device that the config names.
-    cuda: Vec<DeviceAccount>,
 }
 
 /// An instance on this CPU.
@@ -41,21 +49,20 @@ struct Row {
 }
 
 /// Prints it.
-pub(super) fn run(setup: &Setup, json: bool) -> Result<()> {
-    let overview = overview(setup, &setup.points()?)?;
-    if json {
-        let text = serde_json::to_string_pretty(&overview).unwrap_or_default();
-        return print(&format!("{text}\n"));
-    }
-    print(&text(&overview))
+pub(super) fn run(arguments: &Arguments, setup: &Setup) -> Result<()> {
+    let points = setup.points()?;
+    let choice = device_choice(arguments, setup)?;
+    let cpu = Cpu::find(arguments, setup)?;
+    let overview = Overview {
+        kernel: setup.def.name.clone(),
+        cpu: cpu.map(|cpu| on_cpu(setup, &points, cpu)),
+        cuda: choice.map_or_else(Vec::new, |choice| choice.account.devices),
+    };
+    arguments.json.write(&overview)?;
+    arguments.json.print(&text(&overview, &setup.vars, &points))
 }
 
-fn overview(setup: &Setup, points: &[Point]) -> Result<Overview> {
-    let target = CpuTarget::detect(&setup.config.cpu.march)?;
-    let (winners, miss) = match Winners::load(&setup.config, &setup.def, &target) {
-        Ok(winners) => (winners, None),
-        Err(miss) => (Winners::default_for(&setup.def, &target), Some(miss.to_string())),
-    };
+fn on_cpu(setup: &Setup, points: &[Point], Cpu { winners, miss, .. }: Cpu) -> OnCpu {
     let row = |point: &Point| {
         let shape: BTreeMap<String, i64> =
             setup.vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect();
@@ -68,34 +75,29 @@ fn overview(setup: &Setup, points: &[Point]) -> Result<Overview> {
             shape,
         }
     };
-    Ok(Overview {
-        kernel: setup.def.name.clone(),
-        miss,
-        gap: winners.gap.as_ref().map(ToString::to_string),
-        instances: points.iter().map(row).collect(),
-        cuda: if setup.config.cuda.is_some() { cuda::choice(setup)?.account.devices } else { Vec::new() },
-    })
+    OnCpu { miss, gap: winners.gap.as_ref().map(ToString::to_string), instances: points.iter().map(row).collect() }
 }
 
-fn text(overview: &Overview) -> String {
+fn text(overview: &Overview, vars: &[String], points: &[Point]) -> String {
     let mut legend = Legend::default();
-    let mut text = match (&overview.miss, &overview.gap) {
-        (Some(miss), _) => format!("the default micro-kernel runs: {miss}\n"),
-        (None, Some(gap)) => format!("{gap}\n"),
-        (None, None) => String::new(),
-    };
-    text += &cpu_table(overview, &mut legend);
-    for device in &overview.cuda {
-        text += &device_table(device, &overview.instances, &mut legend);
+    let mut tables = Vec::new();
+    if let Some(cpu) = &overview.cpu {
+        let why = match (&cpu.miss, &cpu.gap) {
+            (Some(miss), _) => format!("the default micro-kernel runs: {miss}\n"),
+            (None, Some(gap)) => format!("{gap}\n"),
+            (None, None) => String::new(),
+        };
+        tables.push(why + &cpu_table(&overview.kernel, cpu, &mut legend));
     }
-    text + &legend.text()
+    tables.extend(overview.cuda.iter().map(|device| device_table(device, vars, points, &mut legend)));
+    tables.join("\n") + &legend.text()
 }
 
 /// One row for each instance, one column for each number of threads that was measured.
-fn cpu_table(overview: &Overview, legend: &mut Legend) -> String {
+fn cpu_table(kernel: &str, cpu: &OnCpu, legend: &mut Legend) -> String {
     let threads: BTreeSet<i64> =
-        overview.instances.iter().flat_map(|row| &row.measurements).map(|measured| measured.threads).collect();
-    let vars = overview.instances.first().into_iter().flat_map(|row| row.shape.keys().cloned());
+        cpu.instances.iter().flat_map(|row| &row.measurements).map(|measured| measured.threads).collect();
+    let vars = cpu.instances.first().into_iter().flat_map(|row| row.shape.keys().cloned());
     let on = |n: &i64| if *n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
     let head = ["instance".to_owned()].into_iter().chain(vars).chain(["kernel".to_owned()]);
     let head = head.chain(threads.iter().map(on)).chain(threads.is_empty().then(|| "measured".to_owned()));
@@ -110,23 +112,24 @@ fn cpu_table(overview: &Overview, legend: &mut Legend) -> String {
         }
         cells
     };
-    let rows: Vec<Vec<String>> = overview.instances.iter().map(row).collect();
-    let figures = if overview.miss.is_none() { ", GFLOP/s as the tuned file has them" } else { "" };
-    format!("`{}` on this CPU{figures}\n{}\n", overview.kernel, table(head, rows))
+    let rows: Vec<Vec<String>> = cpu.instances.iter().map(row).collect();
+    let figures = if cpu.miss.is_none() { ", GFLOP/s as the tuned file has them" } else { "" };
+    format!("`{kernel}` on this CPU{figures}\n{}\n", table(head, rows))
 }
 
-fn device_table(device: &DeviceAccount, all: &[Row], legend: &mut Legend) -> String {
+fn device_table(device: &DeviceAccount, vars: &[String], all: &[Point], legend: &mut Legend) -> String {
     let head = ["instance", "kernel", "predicted", "in the tuned file"].map(str::to_owned);
     let row = |instance: &InstanceAccount| {
         let predicted = format!("{:.1} us", instance.predicted.seconds * 1e6);
         let tuned = if instance.tuned { "tuned" } else { "not tuned" }.to_owned();
         // The model has no word on an instance that it cannot predict, so that there may be fewer of them than rows.
-        let here = all.iter().find(|row| row.shape == instance.shape);
-        let wkl = wkl_text(here.map_or(&instance.shape, |row| &row.wkl));
+        let values: Vec<i64> = vars.iter().filter_map(|var| instance.shape.get(var).copied()).collect();
+        let here = all.iter().find(|point| point.instance.shape == values);
+        let wkl = wkl_text(here.map_or(&instance.shape, |point| &point.wkl));
         vec![wkl, legend.letter(&instance.micro_kernel), predicted, tuned]
     };
     let rows: Vec<Vec<String>> = device.instances.iter().map(row).collect();
-    format!("\non {} ({}), {}\n{}\n", device.capability, device.part, device.source, table(head.into_iter(), rows))
+    format!("on {} ({}), {}\n{}\n", device.capability, device.part, device.source, table(head.into_iter(), rows))
 }
 
 fn table(head: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> Table {

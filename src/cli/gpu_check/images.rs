@@ -18,15 +18,15 @@ use crate::cli::{print, tell};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  dietcode gpu-images --capability sm_90 -o images
-  dietcode gpu-images configs/sm_80.json --capability sm_80 -o images")]
+  dietcode gpu-images --target sm_90 -o images
+  dietcode gpu-images configs/sm_80.json --target sm_80 -o images")]
 pub(crate) struct Arguments {
     /// Configs and sets of micro-kernels. Default: those of the binary.
     #[arg(value_name = "CONFIG")]
     config: Vec<PathBuf>,
     /// The device that they are for.
-    #[arg(long, value_name = "SM", default_value = "sm_90")]
-    capability: String,
+    #[arg(long, value_name = "TARGET", default_value = "sm_90")]
+    target: ComputeCapability,
     /// The folder to write to; it is made if it is not there.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let capability: ComputeCapability = arguments.capability.parse()?;
+    let capability = arguments.target;
     let plan = Plan::read(&arguments.config, capability, Size::Whole)?;
     let compiler = CudaCompiler::nvcc(capability)?;
     let mut images = Images::create(&arguments.output)?;

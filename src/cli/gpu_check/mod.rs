@@ -31,16 +31,15 @@ use self::problems::Size;
 use self::result::{FORMAT, Outcome, Settings};
 use self::shapes::Shapes;
 use super::interrupt::{STOP, finish_first};
-use super::print;
+use super::json::{JsonArgument, check_writable};
 use super::progress::Progress;
-use super::report::{check_writable, write_json};
 use super::tune::positive;
 
 /// Checks, tunes and measures CUDA kernels on a device.
 ///
 /// Every micro-kernel of the configs is compiled, and compared with a reference in double precision at whole and ragged
 /// shapes. The dense layer of BERT and the two products of its attention are tuned, and what was found is timed against
-/// cuBLAS. Needs NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says
+/// cuBLAS. Beside the file of --json, each measurement goes to FILE.records.jsonl as soon as it is made. Needs NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says
 /// that something failed or is wrong, or that the run was stopped, 3 that there is no such device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -71,9 +70,8 @@ pub(crate) struct Arguments {
     /// Inputs are made from this. Default: new ones each time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Also write everything to this file, as JSON, and each measurement to FILE.records.jsonl as soon as it is made.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgument,
     /// Also write the winners of kernels that have a config to this folder, as files to be put beside their configs.
     #[arg(long, value_name = "DIR")]
     tuned: Option<PathBuf>,
@@ -101,7 +99,7 @@ struct Run<'a> {
     progress: Progress,
     stop: &'a AtomicBool,
     capability: ComputeCapability,
-    json: Option<&'a Path>,
+    json: &'a JsonArgument,
     tuned: Option<&'a Path>,
     cold: bool,
     emulated: bool,
@@ -113,10 +111,10 @@ impl Run<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Writes what is known so far: whoever ends the run from outside takes nothing from it.
+    /// Writes what is known so far to a file: whoever ends the run from outside takes nothing from it.
     fn save(&self, outcome: &mut Outcome) -> Result<()> {
         outcome.sum_up();
-        self.json.iter().try_for_each(|path| write_json(outcome, path))
+        if self.json.file().is_some() { self.json.write(outcome) } else { Ok(()) }
     }
 }
 
@@ -127,8 +125,9 @@ const STOPPED: &str = "the run was stopped: that nothing failed says nothing of 
 /// Runs it.
 pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let device: CudaDevice = arguments.device.parse()?;
-    let records = arguments.json.as_ref().map(|path| path.with_extension("records.jsonl"));
-    arguments.json.iter().chain(&records).try_for_each(|path| check_writable(path))?;
+    let records = arguments.json.file().map(|path| path.with_extension("records.jsonl"));
+    arguments.json.check()?;
+    records.iter().try_for_each(|path| check_writable(path))?;
     if device == CudaDevice::Emulated {
         arguments.check_emulated()?;
     }
@@ -153,7 +152,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
         capability,
-        json: arguments.json.as_deref(),
+        json: &arguments.json,
         tuned: arguments.tuned.as_deref(),
         cold: arguments.cold_l2,
         emulated: facts.emulated,
@@ -165,8 +164,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     // What goes wrong takes nothing from what was seen before.
     outcome.complete = measured.is_ok() && !run.is_stopped();
     run.progress.finish();
-    run.save(&mut outcome)?;
-    print(&table::text(&outcome))?;
+    outcome.sum_up();
+    arguments.json.write(&outcome)?;
+    arguments.json.print(&table::text(&outcome))?;
     measured?;
     match outcome.failures {
         0 if !outcome.complete => Err(Error::new(ErrorKind::Check, STOPPED)),

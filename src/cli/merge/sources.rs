@@ -149,5 +149,11 @@ fn point(setup: &Setup, run: &Run) -> Result<Point, String> {
         None if is_it(&own) => (own, 1.0),
         None => return Err(format!("found the shape {shape:?}, expected one of the config's workload instances")),
     };
-    Ok(Point { wkl, weight, instance: Instance::of(def, &shape).map_err(|e| e.to_string())? })
+    let instance = Instance::of(def, &shape).map_err(|e| e.to_string())?;
+    if instance.is_empty() {
+        return Err(format!(
+            "found the shape {shape:?}, expected one without empty tensors: nothing was measured there"
+        ));
+    }
+    Ok(Point { wkl, weight, instance })
 }

@@ -1,9 +1,11 @@
 //! Which records are asked for, on the command line.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dietcode::core::config::{Config, Shapes};
 use dietcode::core::measure::Failure;
-use dietcode::core::search::{Filter, Shape, TargetFilter};
+use dietcode::core::search::{Filter, Record, Shape, TargetFilter};
 use dietcode::{Error, Result};
 
 /// What a record must have.
@@ -15,9 +17,10 @@ pub(crate) struct FilterArguments {
     /// Only records of a target: cpu, cuda, or a part of what describes it, such as sm_90 or gcc.
     #[arg(long, value_name = "TEXT")]
     target: Option<String>,
-    /// Only records with these shape variables, such as M=64 or M=64,N=768.
-    #[arg(long, value_name = "VARS", value_delimiter = ',', value_parser = shape_variable)]
-    wkl: Vec<(String, i64)>,
+    /// Only records of these instances, by workload variables of the config beside the file (T=37, or T=37,71, or T=5..128) or by
+    /// the kernel's shape variables (M=592,N=768); may be given more than once.
+    #[arg(long, value_name = "VARS")]
+    wkl: Vec<Shapes>,
     /// Only failures, all or of a kind: compile, crash, timeout, wrong and so on.
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "")]
     pub(super) failed: Option<String>,
@@ -27,7 +30,17 @@ pub(crate) struct FilterArguments {
 }
 
 impl FilterArguments {
-    /// The filter, from now on.
+    /// Which instances of a file are asked for.
+    pub(super) fn instances(&self, records: &Path) -> Instances<'_> {
+        Instances::of(&self.wkl, records)
+    }
+
+    /// Whether only some instances are asked for.
+    pub(super) fn has_instances(&self) -> bool {
+        !self.wkl.is_empty()
+    }
+
+    /// The filter but for instances, from now on.
     pub(super) fn filter(&self) -> Result<Filter> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         if let Some(kind) = self.failed.as_ref().filter(|kind| !kind.is_empty() && !Failure::KINDS.contains(&&***kind))
@@ -38,7 +51,6 @@ impl FilterArguments {
         Ok(Filter {
             kernel: self.kernel.clone(),
             target: self.target.clone().map(TargetFilter::Like),
-            shape: self.wkl.iter().cloned().collect::<Shape>(),
             failed: self.failed.clone().map(|kind| Some(kind).filter(|kind| !kind.is_empty())),
             since: self.since.map(|age| now.saturating_sub(age)),
             ..Filter::default()
@@ -46,10 +58,39 @@ impl FilterArguments {
     }
 }
 
-fn shape_variable(text: &str) -> Result<(String, i64), String> {
-    let pair =
-        text.split_once('=').and_then(|(name, value)| Some((name.trim().to_owned(), value.trim().parse().ok()?)));
-    pair.ok_or_else(|| "expected a shape variable and its value, such as M=64".to_owned())
+/// Which instances are asked for in a file.
+pub(super) struct Instances<'a> {
+    asked: &'a [Shapes],
+    /// The shapes of those that are named by workload variables of the config beside the file.
+    of_config: Vec<Shape>,
+}
+
+impl<'a> Instances<'a> {
+    fn of(asked: &'a [Shapes], records: &Path) -> Instances<'a> {
+        let config = config_beside(records).filter(|_| !asked.is_empty());
+        let of_config = config.map_or_else(Vec::new, |config| {
+            let vars: Vec<String> = config.shape.iter().map(|(var, _)| var.clone()).collect();
+            // Those that it has now, and those that it may have had when they were measured.
+            let has = config.wkl_insts.iter().filter(|wkl| asked.iter().any(|shapes| shapes.contains(wkl))).cloned();
+            let had = asked.iter().filter_map(|shapes| shapes.instances().ok()).flatten();
+            let extents = has.chain(had).filter_map(|wkl| config.shape_of(&vars, &wkl).ok());
+            extents.map(|extents| vars.iter().cloned().zip(extents).collect()).collect()
+        });
+        Instances { asked, of_config }
+    }
+
+    /// Whether a record is of one of them.
+    pub(super) fn has(&self, record: &Record) -> bool {
+        let is_asked =
+            |shape: &Shape| self.asked.iter().any(|shapes| shapes.contains(shape)) || self.of_config.contains(shape);
+        self.asked.is_empty() || record.workload.shape.as_ref().is_some_and(is_asked)
+    }
+}
+
+/// `dense.json` for `dense.cpu.records.jsonl`, if it is there and can be read.
+fn config_beside(records: &Path) -> Option<Config> {
+    let stem = records.file_name()?.to_str()?.strip_suffix(".records.jsonl")?.rsplit_once('.')?.0;
+    Config::read(records.with_file_name(format!("{stem}.json"))).ok()
 }
 
 /// Seconds.

@@ -10,13 +10,13 @@ use dietcode::core::search::{Record, prune, scan, unite};
 use dietcode::{Error, Result};
 
 use self::filter::FilterArguments;
-use super::report::{check_writable, write_json};
+use super::json::{JsonArgument, check_writable};
 use super::{plot, print, tell};
 
 /// Prints, filters, joins and prunes files of tuning records.
 ///
-/// Without more, the best micro-kernel of each instance on each target stands in a table. Files are those that `dietcode tune`
-/// writes beside a config, <config>.cpu.records.jsonl, or `dietcode gpu-check` beside its result.
+/// Without more, the best micro-kernel of each instance on each target stands in a table; JSON has the records of the table. Files
+/// are those that `dietcode tune` writes beside a config, <config>.cpu.records.jsonl, or `dietcode gpu-check` beside its result.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -24,7 +24,7 @@ use super::{plot, print, tell};
     after_help = "\
 Examples:
   dietcode records configs/bert_dense.cpu.records.jsonl
-  dietcode records configs/*.records.jsonl --kernel dense --wkl M=64,N=768
+  dietcode records configs/*.records.jsonl --kernel dense --wkl T=43
   dietcode records a.jsonl --failed crash --since 2h
   dietcode records a.jsonl --plot progress.svg
   dietcode records merge a.jsonl b.jsonl -o both.jsonl
@@ -41,9 +41,8 @@ pub(crate) struct Arguments {
     /// Every record in its order, not the best of each instance.
     #[arg(long)]
     all: bool,
-    /// Also write the records of the table to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgument,
     /// Also draw how the best of each run came with its trials, as an SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -85,23 +84,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn show(arguments: &Arguments) -> Result<()> {
-    arguments.json.iter().chain(&arguments.plot).try_for_each(|path| check_writable(path))?;
+    arguments.json.check()?;
+    arguments.plot.iter().try_for_each(|path| check_writable(path))?;
     let records = read(&arguments.files, &arguments.filter)?;
     let shown: Vec<&Record> = match arguments.all || arguments.filter.failed.is_some() {
         true => records.iter().collect(),
         false => table::best(&records),
     };
-    print(&table::text(&records, &shown))?;
-    arguments.json.iter().try_for_each(|path| write_json(&shown, path))?;
+    arguments.json.print(&table::text(&records, &shown))?;
+    arguments.json.write(&shown)?;
     arguments.plot.iter().try_for_each(|path| plot::write(&progress::charts(&records), path))
 }
 
 /// The records of files that a filter asks for.
 fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
-    let (filter, mut records) = (filter.filter()?, Vec::new());
+    let (asked, mut records) = (filter.filter()?, Vec::new());
     for path in files {
+        let instances = filter.instances(path);
         let scanned = scan(path, |record, _| {
-            records.extend(filter.matches(&record).then_some(record));
+            records.extend((asked.matches(&record) && instances.has(&record)).then_some(record));
             Ok(())
         })?;
         scanned.notices(path).iter().for_each(|notice| tell(notice));
@@ -109,6 +110,9 @@ fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
             let what = "found none, expected tuning records, one JSON object a line";
             return Err(Error::input(format!("{}: {what}, as `dietcode tune` writes them", path.display())));
         }
+    }
+    if records.is_empty() && filter.has_instances() {
+        tell("--wkl: expected workload variables of the config beside a file, or else shape variables of the kernel");
     }
     Ok(records)
 }

@@ -3,7 +3,7 @@
 mod pool;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dietcode::core::config::Model;
 use dietcode::core::search::simulation::{
@@ -15,9 +15,8 @@ use dietcode::core::target::CpuTarget;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
+use super::json::{JsonArgument, check_writable};
 use super::plot::{self, Axis, Chart};
-use super::print;
-use super::report::{check_writable, write_json};
 use super::setup::{Setup, cost_model};
 
 /// Compares search strategies on recorded measurements, without measuring.
@@ -56,15 +55,14 @@ pub(crate) struct Arguments {
     /// How many candidates each run may try.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     trials: u32,
-    /// Also write the figures to this file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: JsonArgument,
     /// Also draw the means over the seeds, as an SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
-/// The file that `--json` names.
+/// What `--json` writes.
 #[derive(Serialize)]
 struct Report<'a> {
     kernel: &'a str,
@@ -78,12 +76,13 @@ struct Report<'a> {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    arguments.json.iter().chain(&arguments.plot).try_for_each(|path| check_writable(path))?;
+    arguments.json.check()?;
+    arguments.plot.iter().try_for_each(|path| check_writable(path))?;
     let setup = Setup::read(&arguments.config)?;
     let pool = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
     let simulated = run_all(arguments, &setup, &pool)?;
-    print(&table::text(&pool, &simulated))?;
-    arguments.json.iter().try_for_each(|path| write_report(&setup, &pool, &simulated, path))?;
+    arguments.json.print(&table::text(&pool, &simulated))?;
+    arguments.json.write(&report(&setup, &pool, &simulated))?;
     arguments.plot.iter().try_for_each(|path| plot::write(&[chart(&simulated)], path))
 }
 
@@ -120,16 +119,15 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
     strategies.collect()
 }
 
-fn write_report(setup: &Setup, pool: &Pool, simulated: &[Simulated], path: &Path) -> Result<()> {
-    let report = Report {
+fn report<'a>(setup: &'a Setup, pool: &Pool, simulated: &'a [Simulated]) -> Report<'a> {
+    Report {
         kernel: &setup.def.name,
         candidates: pool.candidates.len(),
         goals: pool.goals.len(),
         start_gflops: pool.mean(&pool.start),
         best_gflops: pool.best(),
         strategies: simulated,
-    };
-    write_json(&report, path)
+    }
 }
 
 /// The means over the seeds after each trial that all of them came to.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use dietcode::core::config::{Config, Search, Strategy};
+use dietcode::core::config::{Config, Search, Shapes, Strategy};
 use dietcode::core::dispatch::{CPU, Searched, Winners, conclude};
 use dietcode::core::doing::doing;
 use dietcode::core::measure::{Baselines, Lab, Timing, compare};
@@ -16,7 +16,6 @@ use dietcode::{Error, Result};
 
 use super::Arguments;
 use super::show::show;
-use crate::cli::print;
 use crate::cli::progress::Progress;
 use crate::cli::report::Effort;
 use crate::cli::setup::{Setup, cost_model, resolve_threads, wkl_text};
@@ -81,7 +80,7 @@ impl<'a> Kernel<'a> {
         conclusion.tuned.save(&output)?;
         let effort = Effort { seconds, tried: found.tried, known: found.known };
         show(&conclusion, points, lab, &self.baselines, effort, &arguments.files)?;
-        print(&format!("Written: {}\n", output.display()))
+        arguments.files.print(&format!("Written: {}\n", output.display()))
     }
 }
 
@@ -91,14 +90,18 @@ pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>>
     if arguments.wkl.is_empty() {
         return Ok(all);
     }
-    let chosen = |text: &String| {
-        let wkl = Config::parse_wkl(text)?;
-        all.iter().find(|point| point.wkl == wkl).cloned().ok_or_else(|| {
+    let chosen = |shapes: &Shapes| {
+        let chosen: Vec<Point> = all.iter().filter(|point| shapes.contains(&point.wkl)).cloned().collect();
+        if chosen.is_empty() {
             let there: Vec<String> = all.iter().map(|point| wkl_text(&point.wkl)).collect();
-            Error::input(format!("--wkl {text}: expected an instance of the config: {}", there.join(" ")))
-        })
+            return Err(Error::input(format!(
+                "--wkl {shapes}: expected an instance of the config: {}",
+                there.join(" ")
+            )));
+        }
+        Ok(chosen)
     };
-    let points = arguments.wkl.iter().map(chosen).collect::<Result<Vec<Point>>>()?;
+    let points = arguments.wkl.iter().map(chosen).collect::<Result<Vec<_>>>()?.concat();
     let again = |(at, point): &(usize, &Point)| points[..*at].iter().any(|earlier| earlier.wkl == point.wkl);
     match points.iter().enumerate().find(again) {
         None => Ok(points),

@@ -1,19 +1,22 @@
 //! `dietcode tune`
 mod kernel;
+mod made;
 mod show;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dietcode::core::config::{Model, Strategy};
+use dietcode::core::config::{Model, Shapes, Strategy};
 use dietcode::core::search::{Budget, Course, Event, Task, search};
 use dietcode::{Error, Result};
 
 use self::kernel::Kernel;
+use self::made::KernelPath;
 use super::interrupt::{STOP, finish_first};
+use super::json::check_writable;
 use super::progress::Progress;
-use super::report::{ReportFiles, check_writable};
+use super::report::ReportFiles;
 use super::setup::{BlasArguments, Setup};
 use super::tell;
 
@@ -27,10 +30,13 @@ use super::tell;
 ///
 /// Several configs share the trials and the time: whose kernels gain most gets most, by their
 /// `search.weight`.
+///
+/// Without a config, --kernel with --wkl makes one: configs/NAME.json in the kernel's package, which is yours to change then.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode tune configs/bert_dense.json
+  dietcode tune --kernel src/ops.rs:dense --wkl M=16..2048,N=768,K=768   makes configs/dense.json
   dietcode tune configs/bert_dense.json --trials 256 --threads 1
   dietcode tune configs/bert_dense.json --until 0.95
   dietcode tune configs/bert_dense.json --trials 256 --resume     after it was killed
@@ -39,8 +45,12 @@ Examples:
   dietcode tune configs/bert_dense.json --blas /opt/OpenBLAS/lib/libopenblas.so --json out.json")]
 pub(crate) struct Arguments {
     /// The configs.
-    #[arg(required = true, value_name = "CONFIG")]
+    #[arg(required_unless_present = "kernel", conflicts_with = "kernel", value_name = "CONFIG")]
     configs: Vec<PathBuf>,
+    /// Make a config for this kernel, and tune by it: a function with #[dynamic_kernel], such as src/ops.rs:dense, or
+    /// src/ops.rs if it has one alone. A config that is there is not overwritten.
+    #[arg(long, value_name = "FILE:NAME")]
+    kernel: Option<KernelPath>,
     /// How long to search; the comparison at the end comes on top. Default: no limit if --trials or --until is given, else the
     /// (first) config's `search.seconds`.
     #[arg(long, value_name = "S", value_parser = positive)]
@@ -67,9 +77,11 @@ pub(crate) struct Arguments {
     /// A number of threads to measure at, 0 for all cores; may be given more than once. Default: the config's.
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = thread_number)]
     threads: Vec<i64>,
-    /// Tune for this instance of the config only, such as T=5 or B=2,T=5, with --output; may be given more than once.
+    /// Which instances of the config to tune for, with --output: T=37, or T=37,71, or T=5..128 (all of them in this range), or
+    /// B=2,T=5. With --kernel, the instances of the config, by the kernel's shape variables: of a range without a step, such as
+    /// M=16..2048, both ends and a few between them; M=16..64:16 is 16, 32, 48 and 64. May be given more than once.
     #[arg(long, value_name = "VARS")]
-    wkl: Vec<String>,
+    wkl: Vec<Shapes>,
     /// Continue the last run that was ended before it was done: with the same config, seed, threads and instances. What is on
     /// record of it is not measured again, and counts as tried.
     #[arg(long)]
@@ -90,8 +102,20 @@ pub(crate) struct Arguments {
 const UNLIMITED: f64 = 30.0 * 86_400.0;
 
 /// Runs it.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    check(arguments)?;
+pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
+    check(&arguments)?;
+    let Some(kernel) = &arguments.kernel else { return tune(&arguments) };
+    let made = made::config(kernel, &arguments.wkl)?;
+    arguments.files.print(&made.done)?;
+    // All that it stands for.
+    arguments.wkl.clear();
+    arguments.configs = vec![made.path];
+    tune(&arguments)?;
+    made.to_do.iter().try_for_each(|line| arguments.files.print(line))
+}
+
+/// Tunes by configs.
+fn tune(arguments: &Arguments) -> Result<()> {
     let setups = arguments.configs.iter().map(|path| setup(arguments, path)).collect::<Result<Vec<_>>>()?;
     finish_first();
     let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments.until, &setups));
@@ -161,7 +185,7 @@ fn check(arguments: &Arguments) -> Result<()> {
     if let Some((option, _)) = one.iter().find(|(_, given)| *given && arguments.configs.len() > 1) {
         return Err(Error::input(format!("{option}: expected one config, found {}", arguments.configs.len())));
     }
-    if !arguments.wkl.is_empty() && arguments.output.is_none() {
+    if !arguments.wkl.is_empty() && arguments.output.is_none() && arguments.kernel.is_none() {
         return Err(Error::input(
             "--wkl: expected --output too: the file beside the config is for all of its instances",
         ));

@@ -5,7 +5,6 @@ use dietcode::core::dispatch::{Conclusion, DEFAULT, PICK, Verified};
 use dietcode::core::measure::{Baselines, Lab};
 use dietcode::core::search::Point;
 
-use crate::cli::print;
 use crate::cli::report::{Effort, Report, ReportFiles};
 use crate::cli::setup::wkl_text;
 use crate::cli::table::{Legend, Line, table};
@@ -32,14 +31,17 @@ pub(super) fn show(
                 (name == line.own).then(|| (PICK.to_owned(), Some(line.kernel.clone()))).or_else(|| other(name))
             });
         }
-        print(&table(&lines, &columns(baselines), &report, &mut legend))?;
+        files.print(&table(&lines, &columns(baselines), &report, &mut legend))?;
     }
-    print(&legend.text())?;
+    files.print(&legend.text())?;
     for (instance, _) in conclusion.tuned.instances.iter().zip(&conclusion.verified).filter(|(_, v)| v.is_none()) {
         let wkl = wkl_text(&instance.wkl);
-        print(&format!("{wkl}: {}, not compared with others since the search was stopped\n", instance.micro_kernel))?;
+        files.print(&format!(
+            "{wkl}: {}, not compared with others since the search was stopped\n",
+            instance.micro_kernel
+        ))?;
     }
-    report.in_use().iter().try_for_each(|line| print(line))?;
+    report.in_use().iter().try_for_each(|line| files.print(line))?;
     report.write(files)
 }
 

@@ -30,7 +30,7 @@ impl ComputeCapability {
     }
 
     /// All that are known, oldest first, as a person would list them.
-    pub(crate) fn known() -> String {
+    pub fn known() -> String {
         let names: Vec<String> = DEVICES.iter().map(|device| device.capability.to_string()).collect();
         names.join(", ")
     }
