@@ -3,10 +3,12 @@
 //! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust, and
 //! `constant` writes the signature that the runtime checks calls against.
 
+mod checks;
 mod constant;
 mod expand;
 mod params;
 mod reference;
+mod repeated;
 
 use proc_macro::TokenStream;
 

@@ -7,6 +7,7 @@
 mod aligned;
 mod arg;
 mod bind;
+mod constant;
 pub mod cuda;
 mod element;
 mod helpers;
@@ -28,6 +29,8 @@ mod view;
 mod view_mut;
 
 pub use arg::Arg;
+#[doc(hidden)]
+pub use constant::other_constant;
 pub use element::{DType, Element};
 pub use kernel::{Kernel, TableSource};
 pub use launch::launch;

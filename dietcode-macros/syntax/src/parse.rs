@@ -1,8 +1,9 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{Expr, KernelDef, attribute, body, nest, signature};
-use proc_macro2::TokenStream;
+use crate::{Constant, Expr, KernelDef, attribute, body, nest, signature};
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{Attribute, Item, ItemFn, Signature};
 
 /// Checks a function that carries `#[dynamic_kernel(args)]` and brings it into its canonical form.
@@ -11,9 +12,9 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let config = attribute::parse(args, &mut errors);
+    let attribute::Arguments { config, constants } = attribute::parse(args, &mut errors);
     check_attributes(&item.attrs, &mut errors);
-    let signature = signature::parse(&item.sig, &mut errors);
+    let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
     let body = body::walk(&stmts, &item.sig.ident, &signature, &mut errors);
     let def = body.zip(signature.output).map(|(body, output)| KernelDef {
@@ -29,6 +30,7 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);
+        check_constants(&constants, item, &mut errors);
     }
     errors.finish(def)
 }
@@ -61,6 +63,23 @@ fn check_scalars(def: &KernelDef, sig: &Signature, errors: &mut Errors) {
             errors.push(input, Problem::UnusedScalar { name: param.name.clone() });
         }
     }
+}
+
+/// So is a constant that the function does not name.
+fn check_constants(constants: &[Constant], item: &ItemFn, errors: &mut Errors) {
+    for Constant { name, .. } in constants {
+        if !names(item.to_token_stream(), name) {
+            errors.push(name, Problem::UnusedConstant { name: name.to_string() });
+        }
+    }
+}
+
+fn names(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => names(group.stream(), name),
+        _ => false,
+    })
 }
 
 fn check_attributes(attributes: &[Attribute], errors: &mut Errors) {

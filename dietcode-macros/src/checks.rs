@@ -1,0 +1,95 @@
+//! What only the compiler can tell: whether a name in the nest is a constant beside it, and which.
+//!
+//! A macro sees no items, so it asks by a pattern. Where there is no constant `K`, the pattern `K` is a new variable and
+//! matches everything; else it matches the constant's value:
+//!
+//! ```text
+//! const _: () = assert!(matches!(0, M) && matches!(1, M), "…");     a shape variable: no constant is both
+//! const _: () = assert!(matches!(768, K), "…");                     declared as 768: nothing else
+//! ```
+//!
+//! The literals have no suffix, so the constant may be of any type of integer or float.
+
+use dietcode_syntax::{Constant, ConstantValue, KernelDef};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::visit::{self, Visit};
+use syn::{ItemFn, TypeArray};
+
+/// An error at each shape variable that is a constant beside the function, and at each declared constant of another value.
+pub(crate) fn checks(def: &KernelDef, item: &ItemFn, constants: &[Constant]) -> TokenStream {
+    let mut extents = Extents(Vec::new());
+    extents.visit_signature(&item.sig);
+    let of_def = |ident: &&Ident| def.shape_vars.iter().any(|var| **ident == var.name);
+    let shape_vars = extents.0.iter().filter(of_def).map(|ident| check(item, ident, &no_constant(ident)));
+    let constants = constants.iter().map(|constant| check(item, &constant.name, &same_constant(constant)));
+    quote!(#(#shape_vars)* #(#constants)*)
+}
+
+/// The names in the lengths of array types, each once.
+struct Extents(Vec<Ident>);
+
+impl<'ast> Visit<'ast> for Extents {
+    fn visit_type_array(&mut self, array: &'ast TypeArray) {
+        visit::visit_type_array(self, array);
+        self.visit_expr(&array.len);
+    }
+
+    fn visit_ident(&mut self, ident: &'ast Ident) {
+        if !self.0.contains(ident) {
+            self.0.push(ident.clone());
+        }
+    }
+}
+
+/// An item that is evaluated where the function is compiled.
+fn check(item: &ItemFn, at: &Ident, check: &TokenStream) -> TokenStream {
+    let conditions = item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    quote_spanned! {at.span()=>
+        #(#conditions)*
+        #[allow(non_snake_case, unused, clippy::all, clippy::pedantic, reason = "a pattern that may be a new variable")]
+        const _: () = #check;
+    }
+}
+
+fn no_constant(name: &Ident) -> TokenStream {
+    let sentence = format!(
+        "`{name}` is a constant beside the kernel, but the kernel takes it for a shape variable, which each call gives a value: \
+         declare the constant, `#[dynamic_kernel(consts({name} = …))]`, or rename the shape variable"
+    );
+    quote_spanned! {name.span()=>
+        ::core::assert!(::core::matches!(0, #name) && ::core::matches!(1, #name), #sentence)
+    }
+}
+
+/// What the item's value is can only be found by trying.
+fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
+    let text = name.to_string();
+    let (declared, found) = match value {
+        ConstantValue::Integer(value) => (
+            value.to_string(),
+            quote_spanned! {name.span()=>
+                let mut tried = 0u64;
+                while tried < 65536 && !::core::matches!(if false { 0 } else { tried as _ }, #name) {
+                    tried += 1;
+                }
+                let found = if tried < 65536 { ::core::option::Option::Some(tried) } else { ::core::option::Option::None };
+            },
+        ),
+        ConstantValue::Float(_, digits) => {
+            (digits.clone(), quote_spanned!(name.span()=> let found = ::core::option::Option::None;))
+        }
+    };
+    let literal: TokenStream = declared.parse().expect("the front end took it for a number");
+    let literal = literal.into_iter().map(|mut token| {
+        token.set_span(name.span());
+        token
+    });
+    let literal = quote!(#(#literal)*);
+    quote_spanned! {name.span()=>
+        if !::core::matches!(#literal, #name) {
+            #found
+            ::dietcode_core::runtime::other_constant(#text, #declared, found);
+        }
+    }
+}
