@@ -62,33 +62,29 @@ fn no_constant(name: &Ident) -> TokenStream {
     }
 }
 
-/// What the item's value is can only be found by trying.
+/// What the item's value is can only be found by trying, which takes no time where it is what was declared.
 fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
     let text = name.to_string();
-    let (declared, found) = match value {
-        ConstantValue::Integer(value) => (
-            value.to_string(),
-            quote_spanned! {name.span()=>
-                let mut tried = 0u64;
-                while tried < 65536 && !::core::matches!(if false { 0 } else { tried as _ }, #name) {
-                    tried += 1;
-                }
-                let found = if tried < 65536 { ::core::option::Option::Some(tried) } else { ::core::option::Option::None };
-            },
-        ),
-        ConstantValue::Float(_, digits) => {
-            (digits.clone(), quote_spanned!(name.span()=> let found = ::core::option::Option::None;))
-        }
+    let decimal = quote_spanned!(name.span()=> ::dietcode_core::runtime::Decimal);
+    let (declared, tried, zero) = match value {
+        ConstantValue::Integer(value) => (value.to_string(), quote!(#decimal::integer(at)), quote!(0)),
+        ConstantValue::Float(_, digits) => (digits.clone(), quote!(#decimal::float(at)), quote!(0.0)),
     };
     let literal: TokenStream = declared.parse().expect("the front end took it for a number");
     let literal = literal.into_iter().map(|mut token| {
         token.set_span(name.span());
         token
     });
-    let literal = quote!(#(#literal)*);
+    // The other branch of `if` says that the type is one of numbers where there is no constant that says which.
     quote_spanned! {name.span()=>
-        if !::core::matches!(#literal, #name) {
-            #found
+        if !::core::matches!(#(#literal)*, #name) {
+            let (mut at, mut found) = (0, ::core::option::Option::None);
+            while at < #decimal::TRIED && found.is_none() {
+                if ::core::matches!(if false { #zero } else { #tried.value() as _ }, #name) {
+                    found = ::core::option::Option::Some(#tried);
+                }
+                at += 1;
+            }
             ::dietcode_core::runtime::other_constant(#text, #declared, found);
         }
     }

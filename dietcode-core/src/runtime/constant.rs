@@ -6,7 +6,7 @@ const MOST: usize = 1024;
 /// Ends the compiler's evaluation of a check, at its place, with both values; what was not found is left out.
 #[doc(hidden)]
 #[track_caller]
-pub const fn other_constant(name: &str, declared: &str, found: Option<u64>) -> ! {
+pub const fn other_constant(name: &str, declared: &str, found: Option<Decimal>) -> ! {
     let mut text = Text { bytes: [0; MOST], length: 0 };
     text.push("the constant `");
     text.push(name);
@@ -16,13 +16,52 @@ pub const fn other_constant(name: &str, declared: &str, found: Option<u64>) -> !
     text.push(name);
     text.push("` beside the kernel is ");
     match found {
-        Some(value) => text.push_number(value),
+        Some(Decimal { digits, exponent }) => {
+            text.push_number(digits);
+            if exponent > 0 {
+                text.push("e-");
+                text.push_number(exponent);
+            }
+        }
         None => text.push("another number"),
     }
     text.push(": write the item's value in the attribute");
     match core::str::from_utf8(text.bytes.split_at(text.length).0) {
         Ok(sentence) => panic!("{}", sentence),
         Err(_) => panic!("a declared constant has another value than the item of its name"),
+    }
+}
+
+/// What the item's value may be: `digits · 10^-exponent`.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Decimal {
+    digits: u64,
+    exponent: u64,
+}
+
+impl Decimal {
+    /// How many integers are tried, and how many floats.
+    pub const TRIED: u64 = 1 << 16;
+
+    /// The integers in turn.
+    pub const fn integer(at: u64) -> Decimal {
+        Decimal { digits: at, exponent: 0 }
+    }
+
+    /// Numbers of up to four digits, from large to small.
+    pub const fn float(at: u64) -> Decimal {
+        Decimal { digits: at % 4096, exponent: at / 4096 }
+    }
+
+    /// The number, rounded once.
+    pub const fn value(self) -> f64 {
+        let (mut power, mut at) = (1.0, 0);
+        while at < self.exponent {
+            power *= 10.0;
+            at += 1;
+        }
+        self.digits as f64 / power
     }
 }
 
@@ -54,14 +93,21 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
-    use super::other_constant;
+    use super::{Decimal, other_constant};
 
     #[test]
     #[should_panic(
         expected = "the constant `K` is 768 in `consts(…)`, but the item `K` beside the kernel is 1024: write the item's value in the attribute"
     )]
     fn both_values_are_named() {
-        other_constant("K", "768", Some(1024));
+        other_constant("K", "768", Some(Decimal::integer(1024)));
+    }
+
+    #[test]
+    #[should_panic(expected = "the item `EPS` beside the kernel is 1e-6: write")]
+    fn floats_are_named_as_people_write_them() {
+        let found = (0..Decimal::TRIED).map(Decimal::float).find(|tried| tried.value() as f32 == 1e-6);
+        other_constant("EPS", "1e-5", found);
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod view_mut;
 
 pub use arg::Arg;
 #[doc(hidden)]
-pub use constant::other_constant;
+pub use constant::{Decimal, other_constant};
 pub use element::{DType, Element};
 pub use kernel::{Kernel, TableSource};
 pub use launch::launch;

@@ -104,7 +104,9 @@ impl<'e> Walk<'_, 'e> {
             }
             return;
         }
-        let (start, extent) = self.scope.range(l).unwrap_or((Affine::default(), Affine::constant(1)));
+        let (start, extent) = self.scope.range(l);
+        let start = start.filter(|start| self.scope.signature.has_all_of(start)).unwrap_or_default();
+        let extent = extent.unwrap_or_else(|| Affine::constant(1));
         let names = self.scope.names.len();
         let name = l.var.to_string();
         let value = Affine::var(&name).add_scaled(&start, 1).expect("an extent was made of it");
@@ -411,7 +413,8 @@ impl FirstStore<'_> {
         let outer = self.names.len();
         let found = stmts.iter().find_map(|stmt| match stmt {
             Stmt::For(l) => {
-                let start = l.range.and_then(|range| self.index(range.start)).unwrap_or_default();
+                let start = l.range.and_then(|range| self.index(range.start));
+                let start = start.filter(|start| self.signature.has_all_of(start)).unwrap_or_default();
                 let name = l.var.to_string();
                 self.names.push((name.clone(), Affine::var(name).add_scaled(&start, 1)?));
                 self.block(&l.body)

@@ -2,7 +2,7 @@
 
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
-use crate::nest::For;
+use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
 use crate::triangle;
@@ -164,16 +164,20 @@ impl<'a> Scope<'a> {
     }
 
     /// The first value of a loop's variable, and how many there are: indices that no loop variable occurs in.
-    pub(crate) fn range(&mut self, l: &For<'_>) -> Option<(Affine, Affine)> {
-        let range = l.range?;
+    pub(crate) fn range(&mut self, l: &For<'_>) -> (Option<Affine>, Option<Affine>) {
+        let Some(range) = l.range else { return (None, None) };
         let start = self.affine(range.start, |name| Problem::UnboundShapeVar { name });
         let end = self.affine(range.end, |name| Problem::UnboundShapeVar { name });
-        let (start, end) = (start?, end?);
-        if let Some(problem) = triangle::problem(l, range, [&start, &end], &self.loops) {
+        let extent = start.as_ref().zip(end).and_then(|(start, end)| self.extent(l, range, [start, &end]));
+        (start, extent)
+    }
+
+    fn extent(&mut self, l: &For<'_>, range: Range<'_>, [start, end]: [&Affine; 2]) -> Option<Affine> {
+        if let Some(problem) = triangle::problem(l, range, [start, end], &self.loops) {
             return self.fail(range.whole, problem);
         }
         let beyond = end.add_scaled(&Affine::constant(i64::from(range.inclusive)), 1)?;
-        let extent = beyond.add_scaled(&start, -1)?;
+        let extent = beyond.add_scaled(start, -1)?;
         match extent.as_constant() {
             Some(value) if value < 1 => {
                 let (found, value) = (text(range.whole), value.to_string());
@@ -182,7 +186,7 @@ impl<'a> Scope<'a> {
             _ if !extent.is_small() => {
                 self.fail(range.whole, Problem::Coefficient { most: MAX_COEFFICIENT.to_string() })
             }
-            _ => Some((start, extent)),
+            _ => Some(extent),
         }
     }
 

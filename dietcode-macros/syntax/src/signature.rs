@@ -28,6 +28,13 @@ pub(crate) struct Signature {
     pub(crate) constants: Vec<Constant>,
 }
 
+impl Signature {
+    /// Whether all variables of an index are shape variables, as those of where a loop starts are.
+    pub(crate) fn has_all_of(&self, index: &Affine) -> bool {
+        index.terms.iter().all(|(name, _)| self.shape_vars.iter().any(|var| var.name == *name))
+    }
+}
+
 /// Reads the head as far as it makes sense, so that the body can be checked as well.
 pub(crate) fn parse(sig: &syn::Signature, constants: &[Constant], errors: &mut Errors) -> Signature {
     name::check(&sig.ident, errors);
