@@ -13,28 +13,23 @@
 use dietcode_syntax::{Constant, ConstantValue, KernelDef};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::visit::{self, Visit};
-use syn::{ItemFn, TypeArray};
+use syn::ItemFn;
+use syn::visit::Visit;
 
 /// An error at each shape variable that is a constant beside the function, and at each declared constant of another value.
 pub(crate) fn checks(def: &KernelDef, item: &ItemFn, constants: &[Constant]) -> TokenStream {
-    let mut extents = Extents(Vec::new());
-    extents.visit_signature(&item.sig);
+    let mut names = Names(Vec::new());
+    item.sig.inputs.iter().for_each(|input| names.visit_fn_arg(input));
     let of_def = |ident: &&Ident| def.shape_vars.iter().any(|var| **ident == var.name);
-    let shape_vars = extents.0.iter().filter(of_def).map(|ident| check(item, ident, &no_constant(ident)));
+    let shape_vars = names.0.iter().filter(of_def).map(|ident| check(item, ident, &no_constant(ident)));
     let constants = constants.iter().map(|constant| check(item, &constant.name, &same_constant(constant)));
     quote!(#(#shape_vars)* #(#constants)*)
 }
 
-/// The names in the lengths of array types, each once.
-struct Extents(Vec<Ident>);
+/// The names in a signature, each once.
+struct Names(Vec<Ident>);
 
-impl<'ast> Visit<'ast> for Extents {
-    fn visit_type_array(&mut self, array: &'ast TypeArray) {
-        visit::visit_type_array(self, array);
-        self.visit_expr(&array.len);
-    }
-
+impl<'ast> Visit<'ast> for Names {
     fn visit_ident(&mut self, ident: &'ast Ident) {
         if !self.0.contains(ident) {
             self.0.push(ident.clone());
@@ -66,22 +61,27 @@ fn no_constant(name: &Ident) -> TokenStream {
 fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
     let text = name.to_string();
     let decimal = quote_spanned!(name.span()=> ::dietcode_core::runtime::Decimal);
-    let (declared, tried, zero) = match value {
-        ConstantValue::Integer(value) => (value.to_string(), quote!(#decimal::integer(at)), quote!(0)),
-        ConstantValue::Float(_, digits) => (digits.clone(), quote!(#decimal::float(at)), quote!(0.0)),
+    let (declared, most, kind, zero) = match value {
+        ConstantValue::Integer(value) => (value.to_string(), "INTEGERS", "integer", "0"),
+        ConstantValue::Float(_, digits) => (digits.clone(), "FLOATS", "float", "0.0"),
     };
-    let literal: TokenStream = declared.parse().expect("the front end took it for a number");
-    let literal = literal.into_iter().map(|mut token| {
-        token.set_span(name.span());
-        token
-    });
+    // All of it is spanned alike: a kernel may be written by a macro, whose names are its own.
+    let spanned = |text: &str| {
+        let tokens: TokenStream = text.parse().expect("the front end took it for a number");
+        tokens.into_iter().map(|mut token| {
+            token.set_span(name.span());
+            token
+        })
+    };
+    let (literal, zero) = (spanned(&declared), spanned(zero));
+    let (most, kind) = (Ident::new(most, name.span()), Ident::new(kind, name.span()));
     // The other branch of `if` says that the type is one of numbers where there is no constant that says which.
     quote_spanned! {name.span()=>
         if !::core::matches!(#(#literal)*, #name) {
             let (mut at, mut found) = (0, ::core::option::Option::None);
-            while at < #decimal::TRIED && found.is_none() {
-                if ::core::matches!(if false { #zero } else { #tried.value() as _ }, #name) {
-                    found = ::core::option::Option::Some(#tried);
+            while at < #decimal::#most && found.is_none() {
+                if ::core::matches!(if false { #(#zero)* } else { #decimal::#kind(at).value() as _ }, #name) {
+                    found = ::core::option::Option::Some(#decimal::#kind(at));
                 }
                 at += 1;
             }

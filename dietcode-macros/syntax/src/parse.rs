@@ -12,7 +12,7 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let attribute::Arguments { config, constants } = attribute::parse(args, &mut errors);
+    let attribute::Arguments { config, constants } = attribute::parse(args.clone(), &mut errors);
     check_attributes(&item.attrs, &mut errors);
     let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
@@ -30,7 +30,7 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);
-        check_constants(&constants, item, &mut errors);
+        check_constants(&constants, &args, item, &mut errors);
     }
     errors.finish(def)
 }
@@ -65,21 +65,23 @@ fn check_scalars(def: &KernelDef, sig: &Signature, errors: &mut Errors) {
     }
 }
 
-/// So is a constant that the function does not name.
-fn check_constants(constants: &[Constant], item: &ItemFn, errors: &mut Errors) {
+/// So is a constant that neither the function names nor the value of another one.
+fn check_constants(constants: &[Constant], args: &TokenStream, item: &ItemFn, errors: &mut Errors) {
     for Constant { name, .. } in constants {
-        if !names(item.to_token_stream(), name) {
+        if count(item.to_token_stream(), name) == 0 && count(args.clone(), name) == 1 {
             errors.push(name, Problem::UnusedConstant { name: name.to_string() });
         }
     }
 }
 
-fn names(tokens: TokenStream, name: &Ident) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == *name,
-        TokenTree::Group(group) => names(group.stream(), name),
-        _ => false,
-    })
+/// How often a name stands in some tokens.
+fn count(tokens: TokenStream, name: &Ident) -> usize {
+    let of = |token| match token {
+        TokenTree::Ident(ident) => usize::from(ident == *name),
+        TokenTree::Group(group) => count(group.stream(), name),
+        _ => 0,
+    };
+    tokens.into_iter().map(of).sum()
 }
 
 fn check_attributes(attributes: &[Attribute], errors: &mut Errors) {

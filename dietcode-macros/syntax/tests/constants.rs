@@ -28,6 +28,11 @@ fn a_constant_is_its_value() {
 }
 
 #[test]
+fn a_constant_may_serve_another_one_alone() {
+    assert_eq!(def("(consts(H = 2, K = 2 * H, EPS = 1e-5))", NEST), def("(consts(K = 4, EPS = 1e-5))", NEST));
+}
+
+#[test]
 fn the_hash_depends_on_the_values() {
     let hashes = ["(consts(K = 4, EPS = 1e-5))", "(consts(K = 5, EPS = 1e-5))", "(consts(K = 4, EPS = 1e-6))"]
         .map(|attribute| def(attribute, NEST).source_hash());
