@@ -42,7 +42,7 @@ fn check(item: &ItemFn, at: &Ident, check: &TokenStream) -> TokenStream {
     let conditions = item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     quote_spanned! {at.span()=>
         #(#conditions)*
-        #[allow(non_snake_case, unused, clippy::all, clippy::pedantic, reason = "a pattern that may be a new variable")]
+        #[allow(non_snake_case, unused, trivial_numeric_casts, clippy::all, clippy::pedantic, reason = "what is matched has any type")]
         const _: () = #check;
     }
 }

@@ -76,3 +76,57 @@ impl<'ast> Visit<'ast> for Variables {
         visit::visit_expr_for_loop(self, l);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::warnings;
+    use dietcode_syntax::parse_kernel;
+    use proc_macro2::TokenStream;
+
+    /// The sentences of the warnings.
+    fn said(nest: &str) -> Vec<String> {
+        let item = syn::parse_str(nest).expect("it is a function");
+        let def = parse_kernel(TokenStream::new(), &item).unwrap_or_else(|errors| panic!("{errors}"));
+        let text = warnings(&def, &item).to_string();
+        let notes = text.split("note = \"").skip(1).filter_map(|rest| rest.split(';').next());
+        notes.map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_sum_that_a_loop_does_not_change_is_computed_again() {
+        let rms = "fn f(x: &[[f32; D]; T], y: &mut [[f32; D]; T]) {
+            for t in 0..T { for d in 0..D {
+                let mut sum = 0.0;
+                for e in 0..D { sum += x[t][e] * x[t][e]; }
+                y[t][d] = x[t][d] / sum.sqrt();
+            } } }";
+        let again = |of: &str, times: &str| {
+            format!(
+                "the sum over `e` does not depend on `{of}`, and each of the {times} iterations of this loop computes it again"
+            )
+        };
+        assert_eq!(said(rms), [again("d", "D")]);
+        let total = rms.replace("x[t][e] * x[t][e]", "x[0][e]").replace("0..T", "2..T");
+        assert_eq!(said(&total), [again("t", "T - 2"), again("d", "D")]);
+    }
+
+    #[test]
+    fn what_every_loop_changes_is_not() {
+        for update in ["x[i][k] * w[j][k]", "x[i][k] + j as f32", "x[i + j][k]", "x[0][k] * w[i - j + N][0]"] {
+            let nest = format!(
+                "fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {{
+                    for i in 0..M {{ for j in 0..N {{ for k in 0..K {{ y[i][j] += {update}; }} }} }} }}"
+            );
+            assert_eq!(said(&nest), [""; 0], "{update}");
+        }
+        // Nothing is computed again by one iteration, or without a sum.
+        assert_eq!(
+            said("fn f(x: &[f32; K], y: &mut [f32; 1]) { for i in 0..1 { for k in 0..K { y[i] += x[k]; } } }"),
+            [""; 0]
+        );
+        assert_eq!(
+            said("fn f(x: &[f32; M], y: &mut [[f32; N]; M]) { for i in 0..M { for j in 0..N { y[i][j] = x[i]; } } }"),
+            [""; 0]
+        );
+    }
+}
