@@ -16,7 +16,7 @@
 use dietcode_syntax::Role;
 
 use crate::Result;
-use crate::ir::{Expr, ForKind, Name};
+use crate::ir::{ForKind, Name};
 use crate::schedule::{Loop, Schedule, Tail};
 use crate::sketch::grid;
 

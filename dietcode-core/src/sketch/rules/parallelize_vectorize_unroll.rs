@@ -16,7 +16,7 @@ use dietcode_syntax::Role;
 use super::cpu::{axis, is_of_tile, split};
 use super::{Draft, DraftLoop, Rule, variable};
 use crate::Result;
-use crate::ir::{Block, Expr, ForKind, Name};
+use crate::ir::{Block, ForKind, Name};
 use crate::schedule::{Axis, Instruction, Level};
 use crate::sketch::Hardware;
 
