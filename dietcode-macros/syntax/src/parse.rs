@@ -30,7 +30,8 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);
-        check_constants(&constants, &args, item, &mut errors);
+        let tokens = args.into_iter().chain(item.to_token_stream()).collect();
+        check_constants(&constants, &tokens, &mut errors);
     }
     errors.finish(def)
 }
@@ -66,9 +67,9 @@ fn check_scalars(def: &KernelDef, sig: &Signature, errors: &mut Errors) {
 }
 
 /// So is a constant that neither the function names nor the value of another one.
-fn check_constants(constants: &[Constant], args: &TokenStream, item: &ItemFn, errors: &mut Errors) {
+fn check_constants(constants: &[Constant], tokens: &TokenStream, errors: &mut Errors) {
     for Constant { name, .. } in constants {
-        if count(item.to_token_stream(), name) == 0 && count(args.clone(), name) == 1 {
+        if count(tokens.clone(), name) == 1 {
             errors.push(name, Problem::UnusedConstant { name: name.to_string() });
         }
     }
