@@ -103,3 +103,14 @@ pub fn gelu(x: &[f32; N], y: &mut [f32; N]) {
         y[i] = 0.5 * v * (1.0 + inner.tanh());
     }
 }
+
+/// The activation GELU of every element as it is defined, x · Φ(x), with the normal distribution Φ by the error function.
+#[dynamic_kernel]
+pub fn gelu_exact(x: &[f32; N], y: &mut [f32; N]) {
+    fn normal(v: f32) -> f32 {
+        0.5 * (1.0 + (v * 0.70710677).erf())
+    }
+    for i in 0..N {
+        y[i] = x[i] * normal(x[i]);
+    }
+}

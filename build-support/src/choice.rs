@@ -7,8 +7,9 @@ use dietcode_core::dispatch::{CPU, Winners};
 use dietcode_core::target::CpuTarget;
 use dietcode_core::{Error, Result};
 
+use crate::Kernels;
 use crate::environment::Environment;
-use crate::report::Report;
+use crate::report::{Report, Tuning};
 use crate::sources::Found;
 
 /// The config that a kernel names, if it names one.
@@ -16,11 +17,11 @@ pub(crate) fn config(kernel: &Found, environment: &Environment, report: &mut Rep
     let Some(name) = &kernel.def.config else { return Ok(None) };
     report.rerun_if_changed(Path::new(name));
     let config = Config::read(environment.manifest_dir.join(name)).map_err(|error| {
-        Error::new(error.kind(), format!("{}: its config is no good", kernel.place)).caused_by(error)
+        Error::new(error.kind(), format!("{}: its config is no good", kernel.config_place)).caused_by(error)
     })?;
     let (wanted, found) = (&kernel.def.name, &config.kernel.function);
     if found != wanted {
-        let message = format!("{}: {name} is a config of `{found}`, expected one of `{wanted}`", kernel.place);
+        let message = format!("{}: {name} is a config of `{found}`, expected one of `{wanted}`", kernel.config_place);
         return Err(Error::input(message));
     }
     // Whether config and nest speak of the same shape variables shows on any instance.
@@ -30,15 +31,30 @@ pub(crate) fn config(kernel: &Found, environment: &Environment, report: &mut Rep
 }
 
 /// The winners in the tuned file, if there is one that fits; else the default micro-kernel, and a warning.
-pub(crate) fn choose(kernel: &Found, config: Option<&Config>, target: &CpuTarget, report: &mut Report) -> Winners {
-    let Some(config) = config else { return Winners::default_for(&kernel.def, target) };
+pub(crate) fn choose(
+    group: &Kernels,
+    kernel: &Found,
+    config: Option<&Config>,
+    target: &CpuTarget,
+    report: &mut Report,
+) -> Winners {
+    let name = &kernel.def.name;
+    let untuned = |report: &mut Report, tuning| {
+        if !group.allow_untuned {
+            report.untuned(name, tuning);
+        }
+    };
+    let Some(config) = config else {
+        let shape_vars = kernel.def.shape_vars.iter().map(|var| var.name.clone()).collect();
+        untuned(report, Tuning::Kernel(format!("{}:{name}", kernel.file.display()), shape_vars));
+        return Winners::default_for(&kernel.def, target);
+    };
     let path = config.tuned_path(CPU);
     let loaded = Winners::load(config, &kernel.def, target);
     watch(&path, !matches!(&loaded, Err(miss) if miss.is_absent()), report);
     loaded.unwrap_or_else(|why| {
-        let name = &kernel.def.name;
         match why.is_absent() {
-            true => report.untuned(name, &config.path.display().to_string(), &why.to_string()),
+            true => untuned(report, Tuning::Config(config.path.display().to_string())),
             false => report.warning(&format!("`{name}` runs a default micro-kernel: {why}")),
         }
         Winners::default_for(&kernel.def, target)

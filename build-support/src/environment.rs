@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use dietcode_core::target::cuda::Nvcc;
 use dietcode_core::{Error, Result};
 
+use crate::cargo::Manifest;
+
 /// The setting in which kernels are built, read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
@@ -16,6 +18,8 @@ pub(crate) struct Environment {
     pub(crate) out_dir: PathBuf,
     /// The package's name.
     pub(crate) package: String,
+    /// What its manifest says.
+    pub(crate) manifest: Manifest,
     /// The target triple.
     pub(crate) target: String,
     /// The triple of the machine that builds.
@@ -57,6 +61,7 @@ impl Environment {
             manifest_dir: PathBuf::new(),
             out_dir: var("OUT_DIR")?.into(),
             package: var("CARGO_PKG_NAME")?,
+            manifest: Manifest::ask(),
             target: var("TARGET")?,
             host: var("HOST")?,
             jobs: var("NUM_JOBS")?.parse().unwrap_or(1),

@@ -5,7 +5,7 @@
 //! dietcode_build::kernels(["src/ops.rs"]).compile();
 //! ```
 //!
-//! Each function of the listed sources that carries `#[dynamic_kernel]` becomes a folder `$OUT_DIR/dietcode/<kernel>` with one
+//! Each function of the listed sources, and of the modules in other files that they declare, that carries `#[dynamic_kernel]` becomes a folder `$OUT_DIR/dietcode/<kernel>` with one
 //! C file per micro-kernel, a registry (see [`dietcode_core::codegen::registry`]) and a static library. Which
 //! micro-kernels there are, and which of them serves which shape, stands in the tuned file beside the kernel's config; if
 //! there is none, or it was made for something else, a default micro-kernel serves all shapes, and one warning says so.
@@ -30,11 +30,13 @@
 //! Cargo shows nothing of a build script before it ends. `cargo build -vv` shows which files are compiled as they are, and
 //! `$OUT_DIR/dietcode-progress` holds the last such line.
 mod archive;
+mod cargo;
 mod cfg;
 mod choice;
 mod cuda;
 mod emit;
 mod environment;
+mod modules;
 mod objects;
 mod pipeline;
 mod progress;
@@ -62,6 +64,7 @@ pub struct Kernels {
     march: Option<String>,
     cuda: Vec<String>,
     cuda_host: bool,
+    allow_untuned: bool,
     set: Option<PathBuf>,
     others: Vec<Kernels>,
 }
@@ -85,6 +88,14 @@ impl Kernels {
     /// tested on machines without a GPU. Kernels that no real device was asked for get a default micro-kernel for it.
     pub fn cuda_host(mut self) -> Kernels {
         self.cuda_host = true;
+        self
+    }
+
+    /// Says nothing of kernels that run default micro-kernels because nothing was tuned for them yet, whether they have a config
+    /// or not. For crates with many kernels that nobody tunes, such as tests; without it, one warning names them all, and
+    /// the command that tunes them. A tuned file that is there and does not fit is told in any case.
+    pub fn allow_untuned(mut self) -> Kernels {
+        self.allow_untuned = true;
         self
     }
 

@@ -17,7 +17,7 @@ use crate::cuda::{self, Half};
 use crate::environment::{Environment, SKIP_NATIVE};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::sources::{self, Found};
+use crate::sources::{self, Found, Sources};
 use crate::{Kernels, archive, emit, objects, set};
 
 /// What a call of a kernel that was left out says.
@@ -28,15 +28,13 @@ pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &
     watch(environment, report);
     let set = set::choose(&groups, environment, report).map_err(|error| vec![error])?;
     set.iter().for_each(|set| set.prepare(&mut groups[set.group]));
-    let found = sources::read(&groups, environment, report)?;
-    for Found { def, .. } in &found {
-        report.set_env(&mangle::env_var(&def.name), &format!("{:016x}", def.source_hash()));
-    }
+    let Sources { kernels: found, files } = sources::read(&groups, environment, report)?;
+    tell_macro(&found, &files, environment, report);
+    let configs = gather(found.iter().map(|kernel| choice::config(kernel, environment, report)))?;
     if environment.skip_native {
         let set = set.iter().map(|set| set.skip(environment, SKIPPED));
         return gather(found.iter().map(|kernel| skip(kernel, environment)).chain(set)).map(drop);
     }
-    let configs = gather(found.iter().map(|kernel| choice::config(kernel, environment, report)))?;
     let kernels =
         || found.iter().zip(&configs).map(|(kernel, config)| (&groups[kernel.group], kernel, config.as_ref()));
     let mut machines = Machines::default();
@@ -54,17 +52,17 @@ pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &
         let own = found.iter().filter(|kernel| kernel.group == set.group);
         set.build(&own.map(|kernel| kernel.def.clone()).collect::<Vec<_>>(), environment, &progress, report)?;
     }
-    link_system(&plans, environment, report);
     forget_others(environment, &plans).map_err(|error| vec![error])
 }
 
-/// What the libraries call; it stands behind them.
-fn link_system(plans: &[Plan], environment: &Environment, report: &mut Report) {
-    // exp and tanh.
-    report.link_system("m");
-    if plans.iter().any(|plan| plan.cuda.host.is_some()) {
-        report.link_cpp(environment);
+/// What the macro cannot know: the kernels as they were read, which files were, and what this crate's runtime is called there.
+fn tell_macro(found: &[Found], files: &[PathBuf], environment: &Environment, report: &mut Report) {
+    for Found { def, place, .. } in found {
+        report.set_env(&mangle::env_var(&def.name), &format!("{:016x} {place}", def.source_hash()));
     }
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    report.set_env(mangle::SOURCES_VAR, &files.join(";"));
+    report.set_env(mangle::CORE_VAR, &environment.manifest.core);
 }
 
 /// Everything that is generated for one kernel.
@@ -96,6 +94,7 @@ impl Machines {
 }
 
 fn watch(environment: &Environment, report: &mut Report) {
+    environment.manifest.files.iter().for_each(|manifest| report.rerun_if_changed(manifest));
     report.rerun_if_env_changed(SKIP_NATIVE);
     for name in environment.compiler_vars() {
         report.rerun_if_env_changed(&name);
@@ -121,13 +120,15 @@ fn plan(
     let hash = def.source_hash();
     let march = group.march.as_deref().or(config.map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
-    let Winners { schedules, decision, .. } = choice::choose(kernel, config, target, report);
+    let Winners { schedules, decision, .. } = choice::choose(group, kernel, config, target, report);
     let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
     let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
+    let library = archive::library(environment, &def.name);
+    let registry_rs = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision);
     Ok(Plan {
         folder: environment.folder(&def.name),
-        library: archive::library(environment, &def.name),
-        registry_rs: registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision),
+        registry_rs: registry_rs + &registry::library_rs(&library),
+        library,
         files: registry::files(&def.name, hash, &units),
         toolchain: toolchain.clone(),
         target: target.clone(),
@@ -192,7 +193,7 @@ fn compile(plans: &[Plan], at_once: usize, progress: &Progress) -> Result<(), Ve
 
 fn join(plan: &Plan, environment: &Environment, report: &mut Report) -> Result<()> {
     archive::join(environment, &plan.folder, &plan.library, &plan.stems())?;
-    report.link_static(&plan.folder, &plan.library);
+    report.search_in(&plan.folder);
     Ok(())
 }
 

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use dietcode_core::message::printable;
 
-use crate::environment::Environment;
-
 /// Instructions to cargo, each once, in the order in which they came up.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -15,13 +13,25 @@ pub(crate) struct Report {
     untuned: Vec<Untuned>,
 }
 
-/// A kernel with a config and without a tuned file.
+/// A kernel without a tuned file.
 #[derive(Debug)]
 struct Untuned {
     kernel: String,
-    config: String,
-    why: String,
+    /// What tunes it: the arguments of `dietcode tune`.
+    tuned_by: Tuning,
 }
+
+/// What is to be tuned, as `dietcode tune` takes it.
+#[derive(Debug)]
+pub(crate) enum Tuning {
+    /// The kernel of this config.
+    Config(String),
+    /// A kernel for which there is none yet, as `file:name`, and its shape variables.
+    Kernel(String, Vec<String>),
+}
+
+/// How many kernels one line names.
+const NAMED: usize = 4;
 
 impl Report {
     /// A line that the user sees.
@@ -29,26 +39,26 @@ impl Report {
         self.say(&format!("cargo::warning={}", printable(text)));
     }
 
-    /// A kernel runs a default micro-kernel, since there is no tuned file beside its config; `why` says what to do for it alone.
-    pub(crate) fn untuned(&mut self, kernel: &str, config: &str, why: &str) {
-        self.untuned.push(Untuned { kernel: kernel.to_owned(), config: config.to_owned(), why: why.to_owned() });
+    /// A kernel runs a default micro-kernel, since there is no tuned file for it yet.
+    pub(crate) fn untuned(&mut self, kernel: &str, tuned_by: Tuning) {
+        self.untuned.push(Untuned { kernel: kernel.to_owned(), tuned_by });
     }
 
     /// One warning for all kernels that are not tuned.
     pub(crate) fn tell_untuned(&mut self) {
-        match &std::mem::take(&mut self.untuned)[..] {
-            [] => {}
-            [one] => self.warning(&format!("`{}` runs a default micro-kernel: {}", one.kernel, one.why)),
-            several => {
-                let kernels: Vec<String> = several.iter().map(|one| format!("`{}`", one.kernel)).collect();
-                let configs: Vec<&str> = several.iter().map(|one| one.config.as_str()).collect();
-                self.warning(&format!(
-                    "{} run default micro-kernels: there are no tuned files yet; run `dietcode tune` with each of {}",
-                    kernels.join(", "),
-                    configs.join(", ")
-                ));
-            }
+        let untuned = std::mem::take(&mut self.untuned);
+        if untuned.is_empty() {
+            return;
         }
+        let mut named: Vec<String> = untuned.iter().take(NAMED).map(|one| format!("`{}`", one.kernel)).collect();
+        named.extend(Some(untuned.len() - named.len()).filter(|more| *more > 0).map(|more| format!("{more} more")));
+        let run = if untuned.len() == 1 { "runs a default micro-kernel" } else { "run default micro-kernels" };
+        let remedies: Vec<String> = [of_configs(&untuned), of_a_kernel(&untuned)].into_iter().flatten().collect();
+        self.warning(&format!(
+            "{} {run}, as nothing is tuned yet: {} (`.allow_untuned()` in build.rs silences this)",
+            named.join(", "),
+            remedies.join(", and ")
+        ));
     }
 
     /// Fails the build, with one line for each of the text's.
@@ -73,21 +83,9 @@ impl Report {
         self.say(&format!("cargo::rustc-env={name}={value}"));
     }
 
-    /// Links a static library from a folder.
-    pub(crate) fn link_static(&mut self, folder: &Path, name: &str) {
+    /// Static libraries that a `registry.rs` names are looked for in this folder.
+    pub(crate) fn search_in(&mut self, folder: &Path) {
         self.say(&format!("cargo::rustc-link-search=native={}", folder.display()));
-        self.say(&format!("cargo::rustc-link-lib=static={name}"));
-    }
-
-    /// Links a library of the system.
-    pub(crate) fn link_system(&mut self, name: &str) {
-        self.say(&format!("cargo::rustc-link-lib={name}"));
-    }
-
-    /// Links what code of the emulated device calls.
-    pub(crate) fn link_cpp(&mut self, environment: &Environment) {
-        let of_clang = ["apple", "freebsd", "openbsd"].iter().any(|part| environment.target.contains(part));
-        self.link_system(if of_clang { "c++" } else { "stdc++" });
     }
 
     /// The instructions.
@@ -102,4 +100,29 @@ impl Report {
             self.lines.push(line);
         }
     }
+}
+
+/// The command that tunes all kernels with a config.
+fn of_configs(untuned: &[Untuned]) -> Option<String> {
+    let config = |one: &Untuned| match &one.tuned_by {
+        Tuning::Config(config) => Some(config.clone()),
+        Tuning::Kernel(..) => None,
+    };
+    let mut configs: Vec<String> = untuned.iter().filter_map(config).take(NAMED + 1).collect();
+    if configs.len() > NAMED {
+        configs[NAMED] = "…".to_owned();
+    }
+    (!configs.is_empty()).then(|| format!("run `dietcode tune {}`", configs.join(" ")))
+}
+
+/// The command that makes a config of the first kernel without one.
+fn of_a_kernel(untuned: &[Untuned]) -> Option<String> {
+    untuned.iter().find_map(|one| match &one.tuned_by {
+        Tuning::Config(_) => None,
+        Tuning::Kernel(kernel, shape_vars) => {
+            let sizes: Vec<String> = shape_vars.iter().map(|var| format!("{var}=…")).collect();
+            let wkl = if sizes.is_empty() { String::new() } else { format!(" --wkl {}", sizes.join(",")) };
+            Some(format!("`dietcode tune --kernel {kernel}{wkl}` makes a config of `{}` and tunes it", one.kernel))
+        }
+    })
 }

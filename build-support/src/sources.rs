@@ -1,66 +1,128 @@
-//! Finds the kernels in the listed sources.
+//! Finds the kernels in the listed sources and their modules.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use dietcode_core::Error;
-use dietcode_syntax::{Annotated, Cfg, Errors, KernelDef, mangle, scan};
+use dietcode_syntax::{Annotated, Cfg, Errors, KernelDef, Module, mangle, scan_with_modules};
 
 use crate::Kernels;
 use crate::cfg;
 use crate::environment::Environment;
+use crate::modules::{Source, identity};
 use crate::report::Report;
 
 /// A kernel and where it stands.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) def: KernelDef,
+    /// The file that it stands in, as its package names it.
+    pub(crate) file: PathBuf,
     /// `file:line:column` of its name.
     pub(crate) place: String,
+    /// `file:line:column` of the string that names its config.
+    pub(crate) config_place: String,
     /// Position of the [`Kernels`] that list it.
     pub(crate) group: usize,
 }
 
-/// All kernels of these sources that the compiler will see, or all that is wrong with them.
-pub(crate) fn read(
-    groups: &[Kernels],
-    environment: &Environment,
-    report: &mut Report,
-) -> Result<Vec<Found>, Vec<Error>> {
-    let mut found = Vec::new();
+/// What the sources hold.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    /// The kernels that the compiler will see.
+    pub(crate) kernels: Vec<Found>,
+    /// The files that were read.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// A source to be read.
+struct Pending {
+    source: Source,
+    group: usize,
+    /// When it is compiled.
+    cfg: Cfg,
+    /// Whether the build script lists it; else it is a module of such a one.
+    listed: bool,
+}
+
+/// All kernels of the listed sources and of their modules that the compiler will see, or all that is wrong with them.
+pub(crate) fn read(groups: &[Kernels], environment: &Environment, report: &mut Report) -> Result<Sources, Vec<Error>> {
+    let mut sources = Sources::default();
     let mut errors = Vec::new();
-    let sources =
-        groups.iter().enumerate().flat_map(|(group, kernels)| kernels.sources.iter().map(move |s| (group, s)));
-    for (group, source) in sources {
-        report.rerun_if_changed(source);
-        match annotated(source, environment) {
-            Ok(annotated) => {
-                for (place, kernel) in annotated {
-                    match kernel.parse() {
-                        Ok(def) => found.push(Found { def, place, group }),
-                        Err(problems) => errors.extend(placed(source, &problems)),
+    let of = |(group, kernels): (usize, &Kernels)| {
+        let pending = |file: &PathBuf| Pending {
+            source: Source::listed(file, environment),
+            group,
+            cfg: Cfg::Constant(true),
+            listed: true,
+        };
+        kernels.sources.iter().map(pending).collect::<Vec<_>>()
+    };
+    let mut pending: VecDeque<Pending> = groups.iter().enumerate().flat_map(of).collect();
+    // What is listed is read as it is listed, whatever declares it besides.
+    let mut known: BTreeSet<PathBuf> = pending.iter().map(|p| identity(&p.source.file, environment)).collect();
+    while let Some(next) = pending.pop_front() {
+        report.rerun_if_changed(&next.source.file);
+        match annotated(&next, environment) {
+            Ok(None) => {}
+            Ok(Some((kernels, modules))) => {
+                sources.files.push(next.source.file.clone());
+                for kernel in kernels {
+                    match found(&next, &kernel) {
+                        Ok(kernel) => sources.kernels.push(kernel),
+                        Err(problems) => errors.extend(problems),
                     }
                 }
+                let modules = modules.into_iter().filter_map(|module| {
+                    let source = next.source.module(&module, environment)?;
+                    let cfg = Cfg::All(vec![next.cfg.clone(), module.cfg]);
+                    Some(Pending { source, group: next.group, cfg, listed: false })
+                });
+                pending.extend(modules.filter(|module| {
+                    may_hold(&module.cfg, &environment.vars) && known.insert(identity(&module.source.file, environment))
+                }));
             }
             Err(problems) => errors.extend(problems),
         }
     }
-    errors.extend(doubles(&found));
-    if errors.is_empty() { Ok(found) } else { Err(errors) }
+    errors.extend(doubles(&sources.kernels));
+    if errors.is_empty() { Ok(sources) } else { Err(errors) }
 }
 
-/// The annotated functions of a source that may be compiled, each with its place.
-fn annotated(source: &Path, environment: &Environment) -> Result<Vec<(String, Annotated)>, Vec<Error>> {
-    let text = std::fs::read_to_string(environment.manifest_dir.join(source)).map_err(|error| {
-        vec![
-            Error::input(format!("{}: the build script lists it, but it cannot be read", source.display()))
-                .caused_by(error),
-        ]
-    })?;
-    let annotated = scan(&text).map_err(|problems| placed(source, &problems))?;
-    let compiled = annotated.into_iter().filter(|kernel| may_hold(&kernel.cfg, &environment.vars));
-    let with_place = |kernel: Annotated| (format!("{}:{}:{}", source.display(), kernel.line, kernel.column), kernel);
-    Ok(compiled.map(with_place).collect())
+/// A kernel with its places.
+fn found(next: &Pending, kernel: &Annotated) -> Result<Found, Vec<Error>> {
+    let file = &next.source.file;
+    let place = |(line, column)| format!("{}:{line}:{column}", file.display());
+    Ok(Found {
+        def: kernel.parse().map_err(|problems| placed(file, &problems))?,
+        file: file.clone(),
+        place: place((kernel.line, kernel.column)),
+        config_place: place(kernel.config_place()),
+        group: next.group,
+    })
+}
+
+type Scanned = (Vec<Annotated>, Vec<Module>);
+
+/// The annotated functions of a source that may be compiled, and the modules that it declares. That a module has no file is
+/// for the compiler to say.
+fn annotated(next: &Pending, environment: &Environment) -> Result<Option<Scanned>, Vec<Error>> {
+    let file = &next.source.file;
+    let text = match std::fs::read_to_string(environment.manifest_dir.join(file)) {
+        Ok(text) => text,
+        Err(error) if !next.listed && error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let why = if next.listed { "the build script lists it" } else { "it is a module of a listed file" };
+            return Err(vec![
+                Error::input(format!("{}: {why}, but it cannot be read", file.display())).caused_by(error),
+            ]);
+        }
+    };
+    let (kernels, modules) = scan_with_modules(&text).map_err(|problems| placed(file, &problems))?;
+    let compiled =
+        |kernel: &Annotated| may_hold(&Cfg::All(vec![next.cfg.clone(), kernel.cfg.clone()]), &environment.vars);
+    Ok(Some((kernels.into_iter().filter(compiled).collect(), modules)))
 }
 
 /// Whether a predicate holds in some build that this run of the build script serves.

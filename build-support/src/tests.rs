@@ -3,6 +3,7 @@ mod asserts;
 mod cuda;
 mod files;
 mod hostile;
+mod modules;
 mod package;
 mod refusals;
 mod set;

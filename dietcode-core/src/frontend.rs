@@ -144,9 +144,14 @@ fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
             Expr::Load(params[*param].clone(), index.iter().map(Expr::from).collect())
         }
         syntax::Expr::Index(form) => Expr::Cast(DType::F32, Arc::new(Expr::from(form))),
-        syntax::Expr::Neg(a) => Expr::Call(Function::Neg, vec![element(a, params)]),
         syntax::Expr::Binary(op, a, b) => Expr::Binary(binary_op(*op), sub(a), sub(b)),
-        syntax::Expr::Call(f, args) => Expr::Call(function(*f), args.iter().map(|arg| element(arg, params)).collect()),
+        syntax::Expr::Call(Function::Powi, args) => match &args[..] {
+            [base, syntax::Expr::Literal(n)] => {
+                Expr::Call(Function::Powi, vec![element(base, params), Expr::Int(*n as i64)])
+            }
+            other => unreachable!("the front end lets an integer be the exponent of `powi`: {other:?}"),
+        },
+        syntax::Expr::Call(f, args) => Expr::Call(*f, args.iter().map(|arg| element(arg, params)).collect()),
         syntax::Expr::Select { op, lhs, rhs, then, otherwise } => {
             Expr::Select(Arc::new(Expr::Compare(*op, sub(lhs), sub(rhs))), sub(then), sub(otherwise))
         }
@@ -159,17 +164,6 @@ fn binary_op(op: syntax::BinaryOp) -> BinaryOp {
         syntax::BinaryOp::Sub => BinaryOp::Sub,
         syntax::BinaryOp::Mul => BinaryOp::Mul,
         syntax::BinaryOp::Div => BinaryOp::Div,
-    }
-}
-
-fn function(f: syntax::Function) -> Function {
-    match f {
-        syntax::Function::Max => Function::Max,
-        syntax::Function::Min => Function::Min,
-        syntax::Function::Exp => Function::Exp,
-        syntax::Function::Tanh => Function::Tanh,
-        syntax::Function::Sqrt => Function::Sqrt,
-        syntax::Function::Abs => Function::Abs,
     }
 }
 

@@ -10,6 +10,7 @@
 //!
 //! The literals have no suffix, so the constant may be of any type of integer or float.
 
+use crate::paths;
 use dietcode_syntax::{Constant, ConstantValue, KernelDef};
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
@@ -60,7 +61,8 @@ fn no_constant(name: &Ident) -> TokenStream {
 /// What the item's value is can only be found by trying, which takes no time where it is what was declared.
 fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
     let text = name.to_string();
-    let decimal = quote_spanned!(name.span()=> ::dietcode_core::runtime::Decimal);
+    let core = paths::core();
+    let decimal = quote_spanned!(name.span()=> #core::runtime::Decimal);
     let (declared, most, kind, zero) = match value {
         ConstantValue::Integer(value) => (value.to_string(), "INTEGERS", "integer", "0"),
         ConstantValue::Float(_, digits) => (digits.clone(), "FLOATS", "float", "0.0"),
@@ -85,7 +87,7 @@ fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
                 }
                 at += 1;
             }
-            ::dietcode_core::runtime::other_constant(#text, #declared, found);
+            #core::runtime::other_constant(#text, #declared, found);
         }
     }
 }

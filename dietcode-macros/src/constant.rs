@@ -1,12 +1,14 @@
 //! The signature of a kernel as a constant of the runtime's types.
 
+use crate::paths;
 use dietcode_syntax::{Affine, DType, KernelDef, Role, bounds};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 /// What a call of the kernel must look like.
 pub(crate) fn signature(def: &KernelDef) -> TokenStream {
-    let runtime = quote!(::dietcode_core::runtime);
+    let core = paths::core();
+    let runtime = quote!(#core::runtime);
     let (name, hash) = (&def.name, def.source_hash());
     let shape_vars = def.shape_vars.iter().map(|var| {
         let (name, param, dim) = (&var.name, var.param, var.dim);
@@ -47,9 +49,9 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
 
 /// The signature of a kernel that has errors.
 pub(crate) fn empty(name: &Ident) -> TokenStream {
-    let name = name.to_string();
+    let (core, name) = (paths::core(), name.to_string());
     quote! {
-        ::dietcode_core::runtime::Signature {
+        #core::runtime::Signature {
             name: #name, source_hash: 0, shape_vars: &[], params: &[], loops: &[], bounds: &[],
         }
     }
@@ -62,6 +64,6 @@ fn affine(def: &KernelDef, affine: &Affine) -> TokenStream {
         let var = position(name)?;
         Some(quote!((#var, #coefficient)))
     });
-    let constant = affine.constant;
-    quote!(::dietcode_core::runtime::Affine { terms: &[#(#terms),*], constant: #constant })
+    let (core, constant) = (paths::core(), affine.constant);
+    quote!(#core::runtime::Affine { terms: &[#(#terms),*], constant: #constant })
 }

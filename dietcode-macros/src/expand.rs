@@ -1,10 +1,8 @@
 //! The items that a kernel becomes.
 
-use crate::{checks, constant, params, reference, repeated};
-use dietcode_syntax::{
-    Constant, Errors, KernelDef, constants, is_dynamic_kernel, mangle, parse_function, parse_kernel,
-};
-use proc_macro2::{Literal, TokenStream};
+use crate::{checks, constant, docs, listing, params, paths, reference, repeated};
+use dietcode_syntax::{Constant, Errors, KernelDef, constants, is_dynamic_kernel, parse_function, parse_kernel};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ItemFn;
 
@@ -24,13 +22,17 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
 }
 
 fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
-    let name = &item.sig.ident;
+    let (name, core) = (&item.sig.ident, paths::core());
     let params = params::of(item);
     let args = params::operands(&params);
+    let docs = docs::of_call(def, item, &core);
     let repeated = repeated::warnings(def, item);
     let body = quote!(#repeated #name::KERNEL.call(&mut #args));
-    let call = call(item, &params::inputs(&params, params::operand), &body);
+    let call = call(item, &docs, &params::inputs(&params, params::operand), &body);
     let registry = registry(def);
+    let doc = format!(
+        "The kernel [`{name}`](fn@super::{name}): its signature, its micro-kernels, and which of them serves which shape."
+    );
     let signature = constant::signature(def);
     let reference = reference::reference(def, constants, item);
     let elements = params::imports(&params);
@@ -39,8 +41,8 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
         &quote! {
             #elements
             #registry
-            /// The kernel: its name, its signature, its micro-kernels.
-            pub static KERNEL: ::dietcode_core::runtime::Kernel = ::dietcode_core::runtime::Kernel {
+            #[doc = #doc]
+            pub static KERNEL: #core::runtime::Kernel = #core::runtime::Kernel {
                 signature: #signature,
                 table: &registry::TABLE,
                 dispatch: registry::dispatch,
@@ -53,13 +55,14 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
     quote!(#checks #call #module)
 }
 
-/// The function that users call. It keeps their attributes and documentation.
-fn call(item: &ItemFn, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
-    let (visibility, name) = (&item.vis, &item.sig.ident);
+/// The function that users call. It keeps their attributes and documentation, which `docs` stands behind.
+fn call(item: &ItemFn, docs: &TokenStream, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
+    let (visibility, name, core) = (&item.vis, &item.sig.ident, paths::core());
     let attributes = item.attrs.iter().filter(|attribute| !is_dynamic_kernel(attribute.path()));
     quote! {
         #(#attributes)*
-        #visibility fn #name<'a>(#inputs) -> ::dietcode_core::Result<()> {
+        #docs
+        #visibility fn #name<'a>(#inputs) -> #core::Result<()> {
             #body
         }
     }
@@ -80,42 +83,28 @@ fn module(item: &ItemFn, items: &TokenStream) -> TokenStream {
     }
 }
 
-/// What the build script generated. An environment variable that only the build script sets leads to it.
-///
-/// `env!` expands its message before it looks up the name. So a file that build.rs does not list is one error, the
-/// sentence below, and neither `OUT_DIR` nor the file in it is reported as missing on top.
+/// What the build script generated, or an error and stand-ins if it has not read this kernel.
 fn registry(def: &KernelDef) -> TokenStream {
-    let name = &def.name;
-    let variable = mangle::env_var(name);
-    let unlisted = format!(
-        "kernel `{name}` is not known to the build script: list this file in build.rs: \
-         dietcode_build::kernels([\"<file>\"]).compile()"
-    );
-    let differs = format!(
-        "kernel `{name}` is not the one that the build script read: kernels need distinct names, and a kernel must stand \
-         in its file as it is, not be written by a macro"
-    );
-    let hash = Literal::byte_string(format!("{:016x}", def.source_hash()).as_bytes());
-    let path = format!("/dietcode/{name}/registry.rs");
-    let listed = quote!(::core::env!(#variable, #unlisted));
-    quote! {
-        const _: () = match #listed.as_bytes() {
-            #hash => {}
-            _ => ::core::panic!(#differs),
-        };
-        mod unlisted {
-            pub(super) static TABLE: ::dietcode_core::runtime::TableSource =
-                ::dietcode_core::runtime::TableSource::Skipped("the build script does not list its file");
-            pub(super) fn dispatch(_: &[i64]) -> usize {
-                0
+    let core = paths::core();
+    if let Some(refusal) = listing::refusal(def) {
+        return quote! {
+            #refusal
+            mod registry {
+                pub(super) static TABLE: #core::runtime::TableSource =
+                    #core::runtime::TableSource::Skipped("the build script has not read it");
+                pub(super) fn dispatch(_: &[i64]) -> usize {
+                    0
+                }
+                pub(super) static CUDA: #core::runtime::cuda::CudaTableSource =
+                    #core::runtime::cuda::CudaTableSource::Skipped("the build script has not read it");
             }
-            pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
-                ::dietcode_core::runtime::cuda::CudaTableSource::Skipped("the build script does not list its file");
-        }
+        };
+    }
+    let path = format!("/dietcode/{}/registry.rs", def.name);
+    quote! {
         mod registry {
-            #[allow(unused_imports, reason = "what is generated stands before it")]
-            pub(super) use super::unlisted::*;
-            ::core::include!(::core::concat!(::core::env!("OUT_DIR", #listed), #path));
+            use #core as dietcode_core;
+            ::core::include!(::core::concat!(::core::env!("OUT_DIR"), #path));
         }
     }
 }
@@ -126,21 +115,22 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
     let params = params::of(item);
     let (inputs, elements) = (params::unnamed(&params, params::view), params::imports(&params));
     let body = quote!(::core::unreachable!("the kernel has errors"));
-    let call = call(item, &params::unnamed(&params, params::operand), &body);
+    let core = paths::core();
+    let call = call(item, &TokenStream::new(), &params::unnamed(&params, params::operand), &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
         item,
         &quote! {
             #elements
             /// Stands in for a kernel that has errors.
-            pub static KERNEL: ::dietcode_core::runtime::Kernel = ::dietcode_core::runtime::Kernel {
+            pub static KERNEL: #core::runtime::Kernel = #core::runtime::Kernel {
                 signature: #signature,
-                table: &::dietcode_core::runtime::TableSource::Skipped("it has errors"),
+                table: &#core::runtime::TableSource::Skipped("it has errors"),
                 dispatch: |_| 0,
-                cuda: &::dietcode_core::runtime::cuda::CudaTableSource::Skipped("it has errors"),
+                cuda: &#core::runtime::cuda::CudaTableSource::Skipped("it has errors"),
             };
             /// Stands in for a kernel that has errors.
-            pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
+            pub fn reference<'a>(#inputs) -> #core::Result<()> {
                 #body
             }
         },
@@ -179,12 +169,10 @@ mod tests {
     fn a_kernel_is_a_function_and_a_module() {
         let (text, items) = items("config = \"a.json\"", DENSE);
         let (call, module) = call_and_module(&items);
-        assert_eq!((call.attrs.len(), module.attrs.len()), (3, 3), "conditions apply to both");
+        assert_eq!((call.attrs.len(), module.attrs.len()), (4, 3), "conditions apply to both");
         assert!(matches!((&call.vis, &module.vis), (Visibility::Restricted(_), Visibility::Restricted(_))));
         assert!(!text.contains("compile_error"), "{text}");
-        for part in
-            ["env ! (\"DIETCODE_KERNEL_DENSE\"", "/dietcode/dense/registry.rs", "dispatch : registry :: dispatch"]
-        {
+        for part in ["env ! (\"DIETCODE_KERNEL_DENSE\"", "dispatch : registry :: dispatch"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
@@ -217,6 +205,29 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains(" f16"), "{text}");
+    }
+
+    #[test]
+    fn functions_inside_the_kernel_stay_in_the_reference() {
+        let (text, _) = items(
+            "",
+            "fn f(x: &[f32; M], y: &mut [f32; M]) {
+                for i in 0..M { y[i] = gelu(x[i]); }
+                /// Exact.
+                #[inline]
+                fn gelu(x: f32) -> f32 { 0.5 * x * (1.0 + (x * 0.5.sqrt()).erf()).clamp(0.0, 2.0).powi(1) }
+            }",
+        );
+        let function = ":: dietcode_core :: runtime :: function ::";
+        for part in [
+            "y [[(i) as usize]] = gelu (x [[(i) as usize]]) ;",
+            "# [inline] fn gelu (x : f32) -> f32 { 0.5f32 * x *",
+            &format!(
+                "{function} clamp ((1.0f32 + {function} erf ((x * 0.5f32 . sqrt ()) ,)) , 0.0f32 , 2.0f32) . powi (1)"
+            ),
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The `#[dynamic_kernel]` attribute.
 //!
-//! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust,
-//! `constant` writes the signature that the runtime checks calls against, `checks` asks the compiler about constants, and
-//! `repeated` warns of sums that are computed again and again.
+//! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust, `constant` writes
+//! the signature that the runtime checks calls against, and `docs` what `cargo doc` shows of it. `listing` and `paths` ask what the
+//! build script has said, `checks` asks the compiler about constants, and `repeated` warns of sums that are computed again and again.
 
 mod checks;
 mod constant;
+mod docs;
 mod expand;
+mod listing;
 mod params;
+mod paths;
 mod reference;
 mod repeated;
 
@@ -38,7 +41,8 @@ use proc_macro::TokenStream;
 /// * `dense::KERNEL`, its name, signature and source hash.
 ///
 /// `config` names a file relative to the manifest; without it the kernel runs its default micro-kernel. The file that
-/// the function stands in must be listed in `build.rs`.
+/// the function stands in must be listed in `build.rs`, or be that of a module of a listed file; the function stands in it as it
+/// is, not written by a macro. `cargo doc` shows parameters, nest and errors behind the function's own documentation.
 ///
 /// **Types.** Tensors are nested arrays of `f32`, `f16` or `bf16`, with extents that are integers, shape variables (any
 /// name that occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a
@@ -77,8 +81,37 @@ use proc_macro::TokenStream;
 /// iteration stores are left as they are; the
 /// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. What the stored element held
 /// before the call may be read until it is stored. Elements are combined
-/// by `+ - * /`, `if a < b { … } else { … }`, `.max() .min() .exp() .tanh() .sqrt() .abs()` and `as f32`; indices are
+/// by `+ - * /`, `if a < b { … } else { … }`, `as f32` and functions; indices are
 /// affine in loop and shape variables.
+///
+/// **Functions.** A nest may call, with Rust's meaning of each,
+///
+/// * `.max() .min() .clamp() .abs() .floor() .ceil() .round() .sqrt() .mul_add()`,
+/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with an integer literal,
+/// * `.erf()`, the error function, which Rust's `f32` does not have.
+///
+/// `x.clamp(low, high)` never panics: NaN stays NaN, a bound that is NaN does not bind, and where `low` is above `high` the
+/// result is at most `high`. Other functions stand inside the kernel's body, and are put in place of their calls. They take any
+/// number of `f32`s, return one, know nothing of the nest around them, and consist of `let`s, which are not `mut`, and a value:
+///
+/// ```text
+/// #[dynamic_kernel]
+/// pub fn dense_gelu(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+///     fn gelu(v: f32) -> f32 {
+///         let normal = 0.5 * (1.0 + (v * 0.70710677).erf());
+///         v * normal
+///     }
+///     for i in 0..M {
+///         for j in 0..N {
+///             let mut acc = 0.0;
+///             for k in 0..K {
+///                 acc += x[i][k] * w[j][k];
+///             }
+///             y[i][j] = gelu(acc);
+///         }
+///     }
+/// }
+/// ```
 ///
 /// **Sums that are left out.** One comparison of scalars and literals may stand around all loops of a sum. Where it does not
 /// hold, nothing is summed, and nothing is read for it; nor does a branch of a value read what only the other one needs. So

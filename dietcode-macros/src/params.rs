@@ -1,5 +1,6 @@
 //! The parameters of a kernel as its Rust functions take them.
 
+use crate::paths;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
@@ -84,22 +85,23 @@ fn taken(param: &Param, of: fn(&Param) -> TokenStream) -> TokenStream {
 
 /// What a call takes: a tensor of the element type, wherever it is, or a value.
 pub(crate) fn operand(param: &Param) -> TokenStream {
-    let element = &param.element;
+    let (core, element) = (paths::core(), &param.element);
     match param.kind {
         Kind::Scalar => quote!(#element),
-        Kind::Input => quote!(::dietcode_core::runtime::Input<'a, #element>),
-        Kind::Output => quote!(::dietcode_core::runtime::Output<'a, #element>),
+        Kind::Input => quote!(#core::runtime::Input<'a, #element>),
+        Kind::Output => quote!(#core::runtime::Output<'a, #element>),
     }
 }
 
 /// `[Arg::from(alpha), Arg::from(Into::<Input<'a, f32>>::into(x)), Arg::from(Into::<Output<'a, f32>>::into(y))]`
 pub(crate) fn operands(params: &[Param]) -> TokenStream {
+    let core = paths::core();
     let args = params.iter().map(|param| {
         let (name, ty) = (&param.name, operand(param));
         match param.kind {
-            Kind::Scalar => quote!(::dietcode_core::runtime::Arg::from(#name)),
+            Kind::Scalar => quote!(#core::runtime::Arg::from(#name)),
             Kind::Input | Kind::Output => {
-                quote!(::dietcode_core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
+                quote!(#core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
             }
         }
     });
@@ -108,20 +110,21 @@ pub(crate) fn operands(params: &[Param]) -> TokenStream {
 
 /// What the reference takes: a tensor in host memory, or a value.
 pub(crate) fn view(param: &Param) -> TokenStream {
-    let element = &param.element;
+    let (core, element) = (paths::core(), &param.element);
     match param.kind {
         Kind::Scalar => quote!(#element),
-        Kind::Input => quote!(::dietcode_core::runtime::TensorRef<'a, #element>),
-        Kind::Output => quote!(::dietcode_core::runtime::TensorMut<'a, #element>),
+        Kind::Input => quote!(#core::runtime::TensorRef<'a, #element>),
+        Kind::Output => quote!(#core::runtime::TensorMut<'a, #element>),
     }
 }
 
 /// The element types by the names that [`inputs`] and a nest call them, for the module beside the function.
 pub(crate) fn imports(params: &[Param]) -> TokenStream {
+    let core = paths::core();
     let used = |name: &str| params.iter().any(|param| param.element == name);
     let imports = [(used("f16"), quote!(f16)), (used("bf16"), quote!(bf16))];
     let imports = imports.into_iter().filter_map(|(used, name)| used.then_some(name));
-    quote!(#(use ::dietcode_core::#imports;)*)
+    quote!(#(use #core::#imports;)*)
 }
 
 /// `let x: TensorRef<'a, f32> = x.into(); let mut y: TensorMut<'a, f32> = y.into();`
@@ -136,9 +139,10 @@ pub(crate) fn views(params: &[Param]) -> TokenStream {
 
 /// `[Arg::from(alpha), Arg::from(x), Arg::from(y.reborrow())]`, of [`views`]
 pub(crate) fn args(params: &[Param]) -> TokenStream {
+    let core = paths::core();
     let args = params.iter().map(|Param { name, kind, .. }| match kind {
-        Kind::Scalar | Kind::Input => quote!(::dietcode_core::runtime::Arg::from(#name)),
-        Kind::Output => quote!(::dietcode_core::runtime::Arg::from(#name.reborrow())),
+        Kind::Scalar | Kind::Input => quote!(#core::runtime::Arg::from(#name)),
+        Kind::Output => quote!(#core::runtime::Arg::from(#name.reborrow())),
     });
     quote!([#(#args),*])
 }

@@ -3,9 +3,10 @@
 //! Every token of the nest keeps its span, so an editor still works on it. Four things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
 //! `i - r + R` means what it says even where a part of it is negative; float literals are `f32`, as they are in the
-//! kernel; and declared constants are their values, since the items are not in scope here.
+//! kernel; declared constants are their values, since the items are not in scope here; and `v.erf()`, which `f32` does not have,
+//! and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
 
-use crate::params;
+use crate::{params, paths};
 use dietcode_syntax::{Constant, ConstantValue, KernelDef};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -15,7 +16,7 @@ use syn::{Expr, ExprForLoop, ExprLit, ItemFn, Lit, LitFloat, LitInt, Local, Pat,
 
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
-    let params = params::of(item);
+    let (core, params) = (paths::core(), params::of(item));
     let (inputs, views, args) = (params::inputs(&params, params::view), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
@@ -23,13 +24,15 @@ pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) 
     let nest = &nest.stmts;
     let doc = format!(
         "The nest of [`{0}`](fn@super::{0}) as it is written, run as plain Rust: the oracle that its micro-kernels are \
-         checked against.",
-        def.name
+         checked against. Tensors are in host memory.\n\n# Errors\n\nThose of [`Kernel::bind`]({1}::runtime::Kernel::bind), before \
+         anything is written.",
+        def.name,
+        paths::link(&core)
     );
     quote! {
         #[doc = #doc]
         #[allow(unused, clippy::all, clippy::pedantic, reason = "a nest is written for the front end, not for lints")]
-        pub fn reference<'a>(#inputs) -> ::dietcode_core::Result<()> {
+        pub fn reference<'a>(#inputs) -> #core::Result<()> {
             #views
             let dietcode_shape = KERNEL.bind(&#args)?;
             let [#(#shape_vars),*] = *dietcode_shape else { ::core::unreachable!("it has one value per variable") };
@@ -38,6 +41,9 @@ pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) 
         }
     }
 }
+
+/// Methods whose meaning in a nest is that of a function of the runtime.
+const OWN: [&str; 2] = ["erf", "clamp"];
 
 struct Rewrite<'a> {
     params: &'a [params::Param],
@@ -49,6 +55,13 @@ impl VisitMut for Rewrite<'_> {
         match self.constant(expr).or_else(|| self.element(expr)) {
             Some(other) => *expr = other,
             None => visit_mut::visit_expr_mut(self, expr),
+        }
+        if let Expr::MethodCall(call) = expr
+            && OWN.iter().any(|name| call.method == name)
+        {
+            let (function, receiver, args) = (&call.method, &call.receiver, &call.args);
+            let span = function.span();
+            *expr = parse_quote_spanned!(span=> ::dietcode_core::runtime::function::#function(#receiver, #args));
         }
     }
 

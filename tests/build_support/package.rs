@@ -121,7 +121,12 @@ impl Package {
         self.write(file, &text.replace(from, to));
     }
 
-    fn read(&self, file: &str) -> String {
+    /// A page that `cargo doc` has made.
+    pub(crate) fn documented(&self, page: &str) -> String {
+        fs::read_to_string(self.target().join("doc").join(page)).unwrap()
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }
 

@@ -1,5 +1,6 @@
 //! Conversions against the crate `half` and against arithmetic in f64, over all values or random ones.
 
+use dietcode_core::runtime::function;
 use half::{bf16, f16};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -81,10 +82,28 @@ fn of_a_nan_and_a_number_the_number() {
     let numbers = [1.0, f32::NAN, -2.0, f32::INFINITY, f32::NAN, 3.0, f32::NAN, -1.0f32];
     let pairs = || numbers.iter().zip(numbers.iter().rev());
     let bits = |floats: Vec<f32>| floats.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-    let largest = bits(each(kernels, "fmax_pairs", &numbers, 0.0f32));
+    let largest = bits(each(kernels, "max_pairs", &numbers, 0.0f32));
     assert_eq!(largest, bits(pairs().map(|(a, b)| a.max(*b)).collect()));
-    let smallest = bits(each(kernels, "fmin_pairs", &numbers, 0.0f32));
+    let smallest = bits(each(kernels, "min_pairs", &numbers, 0.0f32));
     assert_eq!(smallest, bits(pairs().map(|(a, b)| a.min(*b)).collect()));
+}
+
+/// The lower bound is NaN, below, or above the upper one, which is 2.
+#[test]
+fn bounds_and_powers_are_those_of_reference() {
+    let kernels = Kernels::of("numbers");
+    let numbers = [1.0, f32::NAN, -2.0, f32::INFINITY, f32::NAN, 3.0, -0.0, -1.0, 0.5, 2.5f32];
+    let bits = |floats: Vec<f32>| floats.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+    let clamped = bits(each(kernels, "clamped", &numbers, 0.0f32));
+    let expected = numbers.iter().zip(numbers.iter().rev()).map(|(x, low)| function::clamp(*x, *low, 2.0));
+    assert_eq!(clamped, bits(expected.collect()));
+    let same = |found: Vec<f32>, expected: fn(f32) -> f32| {
+        for (found, x) in found.into_iter().zip(numbers) {
+            assert!(found == expected(x) || found.is_nan() && x.is_nan(), "{found} of {x}");
+        }
+    };
+    same(each(kernels, "cubed", &numbers, 0.0f32), |x| x * x * x);
+    same(each(kernels, "inverse_squared", &numbers, 0.0f32), |x| 1.0 / (x * x));
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn compile(name: &str, capabilities: &[&str]) -> Result<usize, String> {
 fn a_device_takes_every_kernel() {
     for (name, kernels) in [
         ("copies", 14),
-        ("numbers", 11),
+        ("numbers", 14),
         ("warp", 7),
         ("ldmatrix", 4),
         ("blocks", 4),

@@ -146,7 +146,6 @@ fn reads(e: &Expr, of: usize) -> bool {
     match e {
         Expr::Load { param, .. } => *param == of,
         Expr::Acc | Expr::Literal(_) | Expr::Index(_) => false,
-        Expr::Neg(a) => reads(a, of),
         Expr::Binary(_, a, b) => reads(a, of) || reads(b, of),
         Expr::Call(_, args) => args.iter().any(|e| reads(e, of)),
         Expr::Select { lhs, rhs, then, otherwise, .. } => [lhs, rhs, then, otherwise].iter().any(|e| reads(e, of)),

@@ -165,20 +165,41 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
 
 fn update(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
     let half = Expr::Literal(0.5);
-    match rng.random_range(0..9) {
+    match rng.random_range(0..11) {
         0 => a,
         1 => binary(BinaryOp::Sub, a, b),
         2 => binary(BinaryOp::Mul, Expr::Call(Function::Max, vec![a, Expr::Literal(0.0)]), b),
         3 => Expr::Call(Function::Exp, vec![binary(BinaryOp::Mul, a, half)]),
         4 => Expr::Call(Function::Sqrt, vec![Expr::Call(Function::Abs, vec![binary(BinaryOp::Mul, a, b)])]),
-        5 => Expr::Neg(Box::new(binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half)))),
+        9 | 10 => function(rng, a, b),
+        5 => Expr::Call(Function::Neg, vec![binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half))]),
         _ => binary(BinaryOp::Mul, a, b),
     }
 }
 
+/// Any function, of arguments where it is defined, and so large at most that its value is no infinity: `b` is at most 1.
+fn function(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
+    let function = *Function::ALL.choose(rng).expect("there are functions");
+    let exponent = rng.random_range(-3..=5);
+    let size = || Expr::Call(Function::Abs, vec![a.clone()]);
+    let positive = || binary(BinaryOp::Add, size(), Expr::Literal(0.25));
+    let args = match function {
+        Function::Sqrt | Function::Ln1p => vec![size()],
+        Function::Ln | Function::Log2 => vec![positive()],
+        Function::Powf => vec![positive(), b],
+        Function::Powi if exponent < 0 => vec![positive(), Expr::Literal(f64::from(exponent))],
+        Function::Powi => vec![a, Expr::Literal(f64::from(exponent))],
+        // The bounds are in the wrong order now and then.
+        Function::Clamp => vec![a, Expr::Literal(-0.5), b],
+        Function::MulAdd => vec![a, b, Expr::Literal(0.5)],
+        function => [a, b].into_iter().take(function.arity()).collect(),
+    };
+    Expr::Call(function, args)
+}
+
 /// A tail on the value, sometimes with a bias along one loop of the output.
 fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
-    match rng.random_range(0..7) {
+    match rng.random_range(0..10) {
         // Some of it is too large for an `f16`.
         6 => binary(BinaryOp::Mul, value, Expr::Literal(30_000.0)),
         0 => binary(BinaryOp::Add, binary(BinaryOp::Mul, value, Expr::Literal(2.0)), Expr::Literal(1.0)),
@@ -190,6 +211,10 @@ fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
             otherwise: Box::new(Expr::Literal(0.0)),
         },
         2 => Expr::Call(Function::Tanh, vec![value]),
+        7 | 8 => {
+            let bounded = Expr::Call(Function::Clamp, vec![value, Expr::Literal(-4.0), Expr::Literal(4.0)]);
+            function(rng, bounded, Expr::Literal(0.75))
+        }
         3 => {
             let bias = along_spatial(rng, def, "bias");
             binary(BinaryOp::Add, value, bias)

@@ -3,6 +3,7 @@
 use std::fs;
 
 use dietcode_core::Error;
+use dietcode_core::codegen::registry::library_rs;
 use dietcode_core::codegen::set::{CUDA_FOLDER, GeneratedSet, registry_rs};
 use dietcode_core::syntax::KernelDef;
 
@@ -35,12 +36,10 @@ impl Chosen {
         let sources = Sources { cpu: set.cpu_files(), cuda: sources.chain(images).collect() };
         emit::sources(environment, &sources).map_err(|error| vec![error])?;
         let stems = compile(&set, &compilers, &sources, environment, progress)?;
-        link(&stems, environment, report).map_err(|error| vec![error])?;
-        if compilers.host.is_ok() {
-            report.link_cpp(environment);
-        }
+        let linked = link(&stems, environment, report).map_err(|error| vec![error])?;
         self.tell_left_out(&set, &compilers, environment, report);
-        emit::registry(environment, &registry_rs(&set, &compilers.availability())).map_err(|error| vec![error])
+        let text = registry_rs(&set, &compilers.availability()) + &linked;
+        emit::registry(environment, &text).map_err(|error| vec![error])
     }
 
     /// One line for all that the targets cannot hold; which and why stands in `registry.def`.
@@ -99,12 +98,13 @@ fn compile(
     Ok(stems)
 }
 
-fn link(stems: &[String], environment: &Environment, report: &mut Report) -> dietcode_core::Result<()> {
+/// Joins the objects; what the registry says of their library.
+fn link(stems: &[String], environment: &Environment, report: &mut Report) -> dietcode_core::Result<String> {
     if stems.is_empty() {
-        return Ok(());
+        return Ok(String::new());
     }
     let (folder, library) = (emit::folder(environment), emit::library(environment));
     archive::join(environment, &folder, &library, stems)?;
-    report.link_static(&folder, &library);
-    Ok(())
+    report.search_in(&folder);
+    Ok(library_rs(&library))
 }

@@ -46,9 +46,11 @@ pub(super) fn sources(environment: &Environment, Sources { cpu: files, cuda }: &
     cuda.iter().try_for_each(|(name, contents)| emit::write(&folder.join(CUDA_FOLDER).join(name), contents))
 }
 
-/// Writes `registry.rs`, which comes last: where it is new, all that it names is there.
+/// Writes `registry.rs`, which comes last: where it is new, all that it names is there. The program includes it as it is, so
+/// it brings in `dietcode_core` by that name itself.
 pub(super) fn registry(environment: &Environment, text: &str) -> Result<()> {
-    emit::write(&folder(environment).join("registry.rs"), text)
+    let core = format!("use ::{} as dietcode_core;\n\n", environment.manifest.core);
+    emit::write(&folder(environment).join("registry.rs"), core + text)
 }
 
 /// What is made of a source.

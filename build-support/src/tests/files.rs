@@ -1,6 +1,6 @@
 //! What is written, compiled and told to cargo.
 
-use super::package::{OUTER, Package, SUM, SUM_CONFIG, rows, warning};
+use super::package::{OUTER, Package, SUM, SUM_CONFIG, quiet, rows, warning};
 
 #[test]
 fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
@@ -11,8 +11,8 @@ fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
         "cargo::rerun-if-changed=configs/sum.json",
         "cargo::rerun-if-env-changed=DIETCODE_SKIP_NATIVE",
         "cargo::rerun-if-env-changed=CC",
-        "cargo::rustc-link-lib=static=dietcode_a_package_sum",
-        "cargo::rustc-link-lib=static=dietcode_a_package_outer",
+        "cargo::rustc-env=DIETCODE_SOURCES=ops.rs",
+        "cargo::rustc-env=DIETCODE_CORE=dietcode_core",
     ] {
         assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");
     }
@@ -27,10 +27,40 @@ fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
 fn without_a_tuned_file_one_line_says_so() {
     let package = Package::new(&[SUM, OUTER].concat());
     let lines = package.build().unwrap();
-    let warning = warning(&lines);
-    assert!(warning.contains("`sum`") && warning.contains("sum.cpu.tuned.json"), "{warning}");
+    let config = package.path("configs/sum.json");
+    let expected = format!(
+        "`sum`, `outer` run default micro-kernels, as nothing is tuned yet: run `dietcode tune {}`, and `dietcode tune --kernel \
+         ops.rs:outer --wkl M=…,N=…` makes a config of `outer` and tunes it (`.allow_untuned()` in build.rs silences this)",
+        config.display()
+    );
+    assert_eq!(warning(&lines), expected);
     let folder = format!("cargo::rerun-if-changed={}", package.path("configs").display());
     assert!(lines.contains(&folder), "the folder is watched until there is one: {lines:#?}");
+}
+
+#[test]
+fn one_line_stands_for_any_number_of_kernels() {
+    let many: Vec<String> = (0..7).map(|n| OUTER.replace("outer", &format!("outer_{n}"))).collect();
+    let lines = Package::new(&many.concat()).build().unwrap();
+    let named = "`outer_0`, `outer_1`, `outer_2`, `outer_3`, 3 more run default micro-kernels";
+    assert!(warning(&lines).starts_with(named), "{lines:#?}");
+}
+
+#[test]
+fn a_kernel_of_fixed_extents_has_no_sizes_to_name() {
+    let fixed = OUTER.replace("M]", "4]").replace("N]", "8]").replace("; M", "; 4").replace("; N", "; 8");
+    let lines = Package::new(&fixed.replace("0..M", "0..4").replace("0..N", "0..8")).build().unwrap();
+    assert!(warning(&lines).contains("`dietcode tune --kernel ops.rs:outer` makes"), "{lines:#?}");
+}
+
+#[test]
+fn that_nothing_is_tuned_can_be_meant() {
+    let package = Package::new(&[SUM, OUTER].concat());
+    let lines = package.build_with(quiet()).unwrap();
+    assert!(!lines.iter().any(|line| line.starts_with("cargo::warning")), "{lines:#?}");
+    // Not that a file does not fit.
+    package.write("configs/sum.cpu.tuned.json", "{}");
+    assert!(warning(&package.build_with(quiet()).unwrap()).contains("sum.cpu.tuned.json"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use dietcode_core::sketch::Tiled;
 use dietcode_core::target::CpuTarget;
 use dietcode_syntax::scan;
 
+use crate::cargo::Manifest;
 use crate::environment::Environment;
 use crate::report::Report;
 use crate::{Kernels, kernels, pipeline};
@@ -55,6 +56,7 @@ pub(super) struct Package {
     pub(super) targets: Option<String>,
     pub(super) jobs: usize,
     pub(super) vars: BTreeMap<String, String>,
+    pub(super) manifest: Manifest,
 }
 
 impl Package {
@@ -70,6 +72,7 @@ impl Package {
             targets: None,
             jobs: 2,
             vars: BTreeMap::new(),
+            manifest: Manifest::default(),
         };
         package.write("ops.rs", ops);
         package.write("configs/sum.json", SUM_CONFIG);
@@ -100,6 +103,7 @@ impl Package {
             manifest_dir: self.folder.path().to_owned(),
             out_dir: self.path("out"),
             package: "a-package".to_owned(),
+            manifest: self.manifest.clone(),
             target: "x86_64-unknown-linux-gnu".to_owned(),
             host: "x86_64-unknown-linux-gnu".to_owned(),
             jobs: self.jobs,
@@ -162,6 +166,11 @@ impl Package {
             instances: Vec::new(),
         }
     }
+}
+
+/// The kernels of `ops.rs`, about which nothing is said where they are not tuned.
+pub(super) fn quiet() -> Kernels {
+    kernels(["ops.rs"]).allow_untuned()
 }
 
 /// A schedule of [`SUM`]: so many rows at once.

@@ -39,15 +39,34 @@ fn two_kernels_of_one_name_are_told_apart_by_place() {
 }
 
 #[test]
+fn two_kernels_of_one_name_in_two_modules_are_told_apart_by_place() {
+    let package = Package::new(&["mod more;\nmod inner {\n", OUTER, "}\n"].concat());
+    package.write("ops/more.rs", OUTER);
+    let errors = errors(&package);
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    assert_says(&errors[0], &["ops/more.rs:3:8", "ops.rs:5:8", "`outer`"]);
+}
+
+#[test]
 fn a_source_that_is_not_there_is_named() {
     let errors = Package::new(SUM).build_of(&["opps.rs"]).unwrap_err();
     assert_says(&errors[0], &["opps.rs", "cannot be read"]);
 }
 
 #[test]
-fn a_config_that_is_not_there_is_named_with_the_kernel() {
-    let errors = errors(&Package::new(&SUM.replace("sum.json", "summe.json")));
-    assert_says(&errors[0], &["ops.rs:3:8", "configs/summe.json"]);
+fn a_config_that_is_not_there_or_broken_is_told_at_its_string() {
+    let mut package = Package::new(&SUM.replace("sum.json", "summe.json"));
+    assert_says(&errors(&package)[0], &["ops.rs:2:27: ", "configs/summe.json"]);
+    package.write("configs/summe.json", "{ \"kernel\": ");
+    assert_says(&errors(&package)[0], &["ops.rs:2:27: ", "summe.json:1:"]);
+    package.write("configs/summe.json", SUM_CONFIG.replace("\"sum\"", "\"dense\""));
+    assert_says(&errors(&package)[0], &["ops.rs:2:27: ", "`dense`"]);
+    // A code checker is told too: reading a config needs no compiler.
+    package.skip_native = true;
+    assert_says(&errors(&package)[0], &["ops.rs:2:27: ", "`dense`"]);
+    let spread = SUM.replace("(config = ", "(\n    config\n        = ").replace("sum.json", "none.json");
+    package.write("ops.rs", spread);
+    assert_says(&errors(&package)[0], &["ops.rs:4:11: ", "none.json"]);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dietcode_syntax::KernelDef;
 
 use super::written_out::Values;
-use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Function, Name, Region, Scope};
+use crate::ir::function::{self, row};
+use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -159,12 +160,10 @@ impl Addresses {
             }
             Expr::Load(buffer, index) => self.write_element(buffer, index, text),
             Expr::Cast(_, a) => self.write_call("(float)", &[a], text),
-            Expr::Call(Function::Neg, args) => {
-                text.push_str("(-");
-                self.write(&args[0], PRIMARY, text);
-                text.push(')');
+            Expr::Call(function, args) => {
+                let args: Vec<&Expr> = args.iter().collect();
+                self.write_call(&float_name(row(*function).name, self.dialect), &args, text);
             }
-            Expr::Call(f, args) => self.write_call(function(*f, self.dialect), &args.iter().collect::<Vec<_>>(), text),
         }
         text.push_str(if open { ")" } else { "" });
     }
@@ -312,19 +311,22 @@ pub(super) fn float(value: f64) -> String {
     if value.is_sign_negative() { format!("({text})") } else { text }
 }
 
-fn function(f: Function, dialect: Dialect) -> &'static str {
-    match (f, dialect) {
-        (Function::Neg, _) => "-",
-        (Function::Max, _) => "dietcode_fmax",
-        (Function::Min, _) => "dietcode_fmin",
-        (Function::Exp, Dialect::C) => "__builtin_expf",
-        (Function::Tanh, Dialect::C) => "__builtin_tanhf",
-        (Function::Sqrt, Dialect::C) => "__builtin_sqrtf",
-        (Function::Abs, Dialect::C) => "__builtin_fabsf",
-        // Those of the global scope: a tensor may be called `expf`.
-        (Function::Exp, Dialect::Cuda) => "::expf",
-        (Function::Tanh, Dialect::Cuda) => "::tanhf",
-        (Function::Sqrt, Dialect::Cuda) => "::sqrtf",
-        (Function::Abs, Dialect::Cuda) => "::fabsf",
+/// What generated code calls a function of `float`.
+fn float_name(name: function::Name, dialect: Dialect) -> String {
+    match (name, dialect) {
+        (function::Name::Sign(sign), _) => sign.into(),
+        (function::Name::Own(name), _) => format!("dietcode_{name}f"),
+        (function::Name::Libm(name), Dialect::C) => format!("__builtin_{name}f"),
+        // That of the global scope: a tensor may be called `expf`.
+        (function::Name::Libm(name), Dialect::Cuda) => format!("::{name}f"),
+    }
+}
+
+/// What generated C calls a function of `double`.
+pub(super) fn double_name(name: function::Name) -> String {
+    match name {
+        function::Name::Sign(sign) => sign.into(),
+        function::Name::Own(name) => format!("dietcode_{name}"),
+        function::Name::Libm(name) => format!("__builtin_{name}"),
     }
 }

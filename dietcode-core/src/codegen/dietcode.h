@@ -31,9 +31,26 @@ typedef int64_t dietcode_int;
 static inline dietcode_int dietcode_imin(dietcode_int a, dietcode_int b) { return a < b ? a : b; }
 static inline dietcode_int dietcode_imax(dietcode_int a, dietcode_int b) { return a > b ? a : b; }
 
-/* Rust's f32::max and f32::min: of a NaN and a number, the number. */
-static inline float dietcode_fmax(float a, float b) { return b != b || a > b ? a : b; }
-static inline float dietcode_fmin(float a, float b) { return b != b || a < b ? a : b; }
+/* Functions of elements that C's library does not have, of float and, for what checks results, of double.
+ *
+ * max, min: Rust's f32::max and f32::min: of a NaN and a number, the number.
+ * clamp: NaN stays, and a bound that is NaN does not bind.
+ * powi: by squaring, which rounds less often than n is large. */
+#define DIETCODE_FUNCTIONS(T, f)                                                     \
+  static inline T dietcode_max##f(T a, T b) { return b != b || a > b ? a : b; }      \
+  static inline T dietcode_min##f(T a, T b) { return b != b || a < b ? a : b; }      \
+  static inline T dietcode_clamp##f(T a, T low, T high) {                            \
+    const T raised = a < low ? low : a;                                              \
+    return raised > high ? high : raised;                                            \
+  }                                                                                  \
+  static inline T dietcode_powi##f(T a, int32_t n) {                                 \
+    T power = 1;                                                                     \
+    for (uint32_t left = n < 0 ? 0 - (uint32_t)n : (uint32_t)n; left != 0; left /= 2, a *= a) \
+      if (left % 2 == 1) power *= a;                                                 \
+    return n < 0 ? 1 / power : power;                                                \
+  }
+DIETCODE_FUNCTIONS(float, f)
+DIETCODE_FUNCTIONS(double, )
 
 static inline float dietcode_load_f32(float x) { return x; }
 

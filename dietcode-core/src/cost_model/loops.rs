@@ -1,10 +1,8 @@
 //! What every count of loops asks of an expression: its value at a shape, whether it moves with a loop, what it computes.
 
-use crate::ir::{BinaryOp, Expr, Function, Name, holds};
+use crate::ir::function::row;
+use crate::ir::{BinaryOp, Expr, Name, holds};
 use crate::schedule::Schedule;
-
-/// Instructions that a function without one of its own is made of.
-const FUNCTION: f64 = 16.0;
 
 /// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
 pub(super) fn taken(e: &Expr, schedule: &Schedule) -> Expr {
@@ -58,8 +56,7 @@ pub(super) fn instructions(e: &Expr) -> f64 {
         Expr::Compare(_, a, b) => instructions(a) + instructions(b) + 1.0,
         Expr::Select(_, a, b) => instructions(a) + instructions(b) + 1.0,
         Expr::Call(function, arguments) => {
-            let long = matches!(function, Function::Exp | Function::Tanh | Function::Sqrt);
-            arguments.iter().map(instructions).sum::<f64>() + if long { FUNCTION } else { 1.0 }
+            arguments.iter().map(instructions).sum::<f64>() + row(*function).instructions
         }
         Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) | Expr::Cast(..) => 0.0,
     }

@@ -6,7 +6,7 @@
 use std::ops::{Add, Div, Mul, Rem, Sub};
 use std::sync::Arc;
 
-pub use dietcode_syntax::{CompareOp, DType};
+pub use dietcode_syntax::{CompareOp, DType, Function};
 
 use super::{Buffer, Name};
 
@@ -29,7 +29,7 @@ pub enum Expr {
     Load(Arc<Buffer>, Vec<Expr>),
     /// A conversion from an integer.
     Cast(DType, Arc<Expr>),
-    /// An elementwise function.
+    /// An elementwise function; the exponent of `powi` is an [`Expr::Int`].
     Call(Function, Vec<Expr>),
 }
 
@@ -52,25 +52,6 @@ pub enum BinaryOp {
     Max,
     /// both hold
     And,
-}
-
-/// Functions on elements, with the meaning of Rust's methods of that name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    /// `-a`
-    Neg,
-    /// `a.max(b)`
-    Max,
-    /// `a.min(b)`
-    Min,
-    /// `a.exp()`
-    Exp,
-    /// `a.tanh()`
-    Tanh,
-    /// `a.sqrt()`
-    Sqrt,
-    /// `a.abs()`
-    Abs,
 }
 
 impl Expr {

@@ -11,6 +11,7 @@
 
 mod affine;
 mod expr;
+pub(crate) mod function;
 mod inline;
 mod intrinsic;
 mod printer;

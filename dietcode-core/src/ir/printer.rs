@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use dietcode_syntax::Role;
 
-use super::{ACC, BinaryOp, Block, Buffer, Expr, ForKind, Function, Intrinsic, Program, Region, Scope, Stmt};
+use super::{ACC, BinaryOp, Block, Buffer, Expr, ForKind, Intrinsic, Program, Region, Scope, Stmt};
 
 /// How tightly an operator binds; larger is tighter.
 fn precedence(e: &Expr) -> u8 {
@@ -50,7 +50,7 @@ impl Display for Expr {
             }
             Expr::Call(function, args) => {
                 let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-                write!(f, "{}({})", function_name(*function), args.join(", "))
+                write!(f, "{function}({})", args.join(", "))
             }
         }
     }
@@ -80,18 +80,6 @@ fn binary_name(op: BinaryOp) -> &'static str {
         BinaryOp::Min => "min",
         BinaryOp::Max => "max",
         BinaryOp::And => "&&",
-    }
-}
-
-fn function_name(function: Function) -> &'static str {
-    match function {
-        Function::Neg => "neg",
-        Function::Max => "max",
-        Function::Min => "min",
-        Function::Exp => "exp",
-        Function::Tanh => "tanh",
-        Function::Sqrt => "sqrt",
-        Function::Abs => "abs",
     }
 }
 

@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
-use crate::ir::{BinaryOp, Block, Expr, Function, Name, Reduction, Scope, Stmt};
+use crate::ir::function::row;
+use crate::ir::{BinaryOp, Block, Expr, Name, Reduction, Scope, Stmt};
 use crate::schedule::Schedule;
 
 /// Moves the guards of staged copies into the copied value, and drops those of the compute part that may go.
@@ -80,6 +81,7 @@ fn at_zero(e: &Expr, along: &Name) -> Option<f64> {
     let arg = |e: &Expr| at_zero(e, along);
     Some(match e {
         Expr::Float(value) => *value,
+        Expr::Int(exponent) => *exponent as f64,
         Expr::Load(_, index) if index.iter().any(|i| i.uses(along)) => 0.0,
         Expr::Binary(op, a, b) => {
             let (a, b) = (arg(a)?, arg(b)?);
@@ -93,16 +95,7 @@ fn at_zero(e: &Expr, along: &Name) -> Option<f64> {
         }
         Expr::Call(function, args) => {
             let args = args.iter().map(arg).collect::<Option<Vec<f64>>>()?;
-            match (function, args.as_slice()) {
-                (Function::Neg, [a]) => -a,
-                (Function::Abs, [a]) => a.abs(),
-                (Function::Sqrt, [a]) => a.sqrt(),
-                (Function::Exp, [a]) => a.exp(),
-                (Function::Tanh, [a]) => a.tanh(),
-                (Function::Max, [a, b]) => a.max(*b),
-                (Function::Min, [a, b]) => a.min(*b),
-                _ => return None,
-            }
+            (row(*function).value)(&args)
         }
         _ => return None,
     })

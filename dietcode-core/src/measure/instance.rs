@@ -172,7 +172,7 @@ fn flops(def: &KernelDef, extents: &[i64]) -> f64 {
 fn operations(expr: &Expr) -> f64 {
     let own = match expr {
         Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => 0.0,
-        Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) | Expr::Select { .. } => 1.0,
+        Expr::Binary(..) | Expr::Call(..) | Expr::Select { .. } => 1.0,
     };
     own + children(expr).iter().map(|e| operations(e)).sum::<f64>()
 }
@@ -180,7 +180,6 @@ fn operations(expr: &Expr) -> f64 {
 fn children(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => vec![],
-        Expr::Neg(e) => vec![e],
         Expr::Binary(_, a, b) => vec![a, b],
         Expr::Call(_, args) => args.iter().collect(),
         Expr::Select { lhs, rhs, then, otherwise, .. } => vec![lhs, rhs, then, otherwise],

@@ -10,11 +10,13 @@ mod bind;
 mod constant;
 pub mod cuda;
 mod element;
+pub mod function;
 mod helpers;
 mod inline;
 mod kernel;
 mod launch;
 mod layout;
+mod linked;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;

@@ -15,6 +15,7 @@
 use crate::affine::affine;
 use crate::element::negate;
 use crate::error::{Errors, Problem};
+use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};
 use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
@@ -32,13 +33,19 @@ pub(crate) struct Body {
 }
 
 /// Walks the statements; `None` after something was reported.
-pub(crate) fn walk(stmts: &[Stmt<'_>], name: &Ident, signature: &Signature, errors: &mut Errors) -> Option<Body> {
+pub(crate) fn walk(
+    stmts: &[Stmt<'_>],
+    helpers: Vec<Helper<'_>>,
+    name: &Ident,
+    signature: &Signature,
+    errors: &mut Errors,
+) -> Option<Body> {
     let output = signature.output.map(|param| {
         let mut search = FirstStore { output: &signature.params[param].name, signature, names: Vec::new() };
         let (index, text) = search.block(stmts).unwrap_or_default();
         Output { param, value: Some(Expr::Load { param, index: index.clone() }), index, text }
     });
-    let scope = Scope::new(signature, errors, output);
+    let scope = Scope::new(signature, helpers, errors, output);
     let mut walk = Walk { scope, conditions: Vec::new(), reduction: None, stored: false };
     walk.block(stmts);
     walk.finish(name)

@@ -50,7 +50,6 @@ fn loads<'a>(expr: &'a Expr, into: &mut Vec<(usize, &'a [Affine])>) {
     match expr {
         Expr::Acc | Expr::Literal(_) | Expr::Index(_) => {}
         Expr::Load { param, index } => into.push((*param, index)),
-        Expr::Neg(inner) => loads(inner, into),
         Expr::Binary(_, lhs, rhs) => [lhs, rhs].into_iter().for_each(|side| loads(side, into)),
         Expr::Call(_, arguments) => arguments.iter().for_each(|argument| loads(argument, into)),
         Expr::Select { lhs, rhs, then, otherwise, .. } => {

@@ -4,6 +4,7 @@
 //! is made from this form and never looks at Rust tokens again. It prints canonically ([`std::fmt::Display`]),
 //! and [`KernelDef::source_hash`] is the hash of that print, so white space and comments never change it.
 
+use crate::Function;
 use std::fmt;
 
 /// A checked kernel: `output[output_index] = epilogue(init + Σ update)` over the loops.
@@ -177,11 +178,9 @@ pub enum Expr {
     },
     /// An integer expression of loop and shape variables, cast to the element type (`i as f32`).
     Index(Affine),
-    /// `-x`.
-    Neg(Box<Expr>),
     /// `a op b`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// A method call, receiver first.
+    /// A method call, receiver first, or a sign. The exponent of [`Function::Powi`] is a literal, and an integer.
     Call(Function, Vec<Expr>),
     /// `if lhs op rhs { then } else { otherwise }`.
     Select {
@@ -228,30 +227,12 @@ pub enum CompareOp {
     Ne,
 }
 
-/// The methods a nest may call, with Rust's meaning of each (`max` and `min` return the other operand if one is NaN).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    /// `a.max(b)`
-    Max,
-    /// `a.min(b)`
-    Min,
-    /// `a.exp()`
-    Exp,
-    /// `a.tanh()`
-    Tanh,
-    /// `a.sqrt()`
-    Sqrt,
-    /// `a.abs()`
-    Abs,
-}
-
 impl Expr {
     /// Whether a part of the expression, or all of it, is of a kind.
     pub fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
         is(self)
             || match self {
                 Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => false,
-                Expr::Neg(inner) => inner.any(is),
                 Expr::Binary(_, lhs, rhs) => lhs.any(is) || rhs.any(is),
                 Expr::Call(_, arguments) => arguments.iter().any(|argument| argument.any(is)),
                 Expr::Select { lhs, rhs, then, otherwise, .. } => {

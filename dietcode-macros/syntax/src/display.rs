@@ -162,7 +162,6 @@ impl Shown<'_> {
             }
             Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as f32"),
             Expr::Index(index) => write!(f, "({index}) as f32"),
-            Expr::Neg(inner) => write!(f, "-{}", self.at(inner, Tightness::Negation)),
             Expr::Binary(op, lhs, rhs) => {
                 let (left, right) = op.tightness();
                 write!(f, "{} {op} {}", self.at(lhs, left), self.at(rhs, right))
@@ -178,8 +177,17 @@ impl Shown<'_> {
 
     fn call(&self, f: &mut Formatter<'_>, function: Function, arguments: &[Expr]) -> fmt::Result {
         let [receiver, rest @ ..] = arguments else { return write!(f, "{function}()") };
+        if function == Function::Neg {
+            return write!(f, "-{}", self.at(receiver, Tightness::Negation));
+        }
         write!(f, "{}.{function}(", self.at(receiver, Tightness::Receiver))?;
-        rest.iter().try_for_each(|argument| write!(f, "{}", self.at(argument, Tightness::Loose)))?;
+        for (at, argument) in rest.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { ", " })?;
+            match argument {
+                Expr::Literal(exponent) if function == Function::Powi => write!(f, "{exponent}")?,
+                argument => write!(f, "{}", self.at(argument, Tightness::Loose))?,
+            }
+        }
         write!(f, ")")
     }
 
@@ -189,7 +197,7 @@ impl Shown<'_> {
         match self.expr {
             Expr::Index(_) | Expr::Select { .. } => Tightness::Loose,
             Expr::Binary(op, ..) => op.tightness().0,
-            Expr::Neg(_) => Tightness::Negation,
+            Expr::Call(Function::Neg, _) => Tightness::Negation,
             Expr::Literal(value) if value.is_sign_negative() => Tightness::Negation,
             Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Call(..) => Tightness::Receiver,
         }
@@ -243,19 +251,6 @@ impl Display for CompareOp {
             CompareOp::Ge => ">=",
             CompareOp::Eq => "==",
             CompareOp::Ne => "!=",
-        })
-    }
-}
-
-impl Display for Function {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Function::Max => "max",
-            Function::Min => "min",
-            Function::Exp => "exp",
-            Function::Tanh => "tanh",
-            Function::Sqrt => "sqrt",
-            Function::Abs => "abs",
         })
     }
 }

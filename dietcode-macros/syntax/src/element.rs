@@ -6,26 +6,13 @@ use crate::scope::{Meaning, Scope, converted, path, plain};
 use crate::text::text;
 use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
-use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprMethodCall, Lit, LitInt, Type, UnOp};
+use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprLit, ExprMethodCall, ExprUnary, Lit, LitInt, Type, UnOp};
 
 /// How deep an expression may be nested, its `let`s put in place. Every stage walks it recursively.
 pub const MAX_DEPTH: usize = 128;
 
 /// How many operations all expressions of a kernel may have together, their `let`s put in place.
 pub const MAX_OPERATIONS: usize = 4096;
-
-/// A method a nest may call, by its name.
-fn function(name: &str) -> Option<(Function, usize)> {
-    Some(match name {
-        "max" => (Function::Max, 2),
-        "min" => (Function::Min, 2),
-        "exp" => (Function::Exp, 1),
-        "tanh" => (Function::Tanh, 1),
-        "sqrt" => (Function::Sqrt, 1),
-        "abs" => (Function::Abs, 1),
-        _ => return None,
-    })
-}
 
 fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
     Some(match op {
@@ -53,7 +40,7 @@ fn comparison(op: &BinOp) -> Option<CompareOp> {
 pub(crate) fn negate(inner: Expr) -> Expr {
     match inner {
         Expr::Literal(value) => Expr::Literal(-value),
-        other => Expr::Neg(Box::new(other)),
+        other => Expr::Call(Function::Neg, vec![other]),
     }
 }
 
@@ -63,7 +50,7 @@ impl Scope<'_> {
         self.value_at(expr, 0)
     }
 
-    fn value_at(&mut self, expr: &syn::Expr, depth: usize) -> Option<Expr> {
+    pub(crate) fn value_at(&mut self, expr: &syn::Expr, depth: usize) -> Option<Expr> {
         self.spend(expr, 1, depth)?;
         let depth = depth + 1;
         match expr {
@@ -81,7 +68,7 @@ impl Scope<'_> {
             syn::Expr::MethodCall(call) => self.call(call, depth),
             syn::Expr::Cast(cast) => self.cast(cast, depth),
             syn::Expr::If(branches) => self.select(branches, depth),
-            syn::Expr::Call(call) => self.conversion(expr, call),
+            syn::Expr::Call(call) => self.call_by_name(expr, call, depth),
             syn::Expr::Path(other) if other.qself.is_none() => {
                 let name = other.path.segments.last()?.ident.to_string();
                 self.fail(expr, Problem::UnknownConstant { found: text(expr), name })
@@ -93,15 +80,24 @@ impl Scope<'_> {
     /// Counts operations, and limits them and their depth.
     fn spend(&mut self, at: &dyn quote::ToTokens, operations: usize, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
-            return self.fail(at, Problem::TooDeep { most: MAX_DEPTH.to_string() });
+            return self.too_much(at, Problem::TooDeep { most: MAX_DEPTH.to_string() });
         }
         let before = self.operations;
         self.operations = before.saturating_add(operations);
         match (before > MAX_OPERATIONS, self.operations > MAX_OPERATIONS) {
-            (false, true) => self.fail(at, Problem::TooLarge { most: MAX_OPERATIONS.to_string() }),
+            (false, true) => self.too_much(at, Problem::TooLarge { most: MAX_OPERATIONS.to_string() }),
             (true, _) => None,
             (false, false) => Some(()),
         }
+    }
+
+    /// Reports what is too much: in the body of a function, at the call in the nest that put it there.
+    fn too_much(&mut self, at: &dyn quote::ToTokens, problem: Problem) -> Option<()> {
+        match &self.call {
+            Some(call) => self.errors.push(call, problem),
+            None => self.errors.push(at, problem),
+        }
+        None
     }
 
     fn literal(&mut self, literal: &Lit) -> Option<Expr> {
@@ -136,6 +132,7 @@ impl Scope<'_> {
             Meaning::Constant(_) | Meaning::ShapeVar | Meaning::LoopVar(_) | Meaning::Index(_) => {
                 return self.fail(ident, Problem::IndexAsElement { name });
             }
+            Meaning::Helper(_) => return self.fail(ident, Problem::HelperAsValue { name }),
             Meaning::Broken => return None,
         };
         self.put_in_place(ident, value, depth)
@@ -148,15 +145,18 @@ impl Scope<'_> {
         Some(value)
     }
 
-    /// `f32::from` of an element of a half tensor is its load. No other function is called by name in a value.
-    fn conversion(&mut self, expr: &syn::Expr, call: &ExprCall) -> Option<Expr> {
+    /// `f32::from` of an element of a half tensor is its load; every other function stands in the kernel's body.
+    fn call_by_name(&mut self, expr: &syn::Expr, call: &ExprCall, depth: usize) -> Option<Expr> {
         match converted(expr, "f32", "from") {
             Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, Some(expr)),
             Some(other) => self.fail(expr, Problem::Widening { found: text(other) }),
             None if DType::ALL.iter().any(|dtype| converted(expr, dtype.name(), "from_f32").is_some()) => {
                 self.fail(expr, Problem::Narrowing { found: text(expr) })
             }
-            None => self.fail(expr, Problem::FreeCall { found: text(&call.func) }),
+            None => match path(&call.func).and_then(|name| self.helper(name)) {
+                Some(helper) => self.inline(call, helper, depth),
+                None => self.fail(expr, Problem::FreeCall { found: text(&call.func), methods: Function::list() }),
+            },
         }
     }
 
@@ -203,19 +203,48 @@ impl Scope<'_> {
 
     fn call(&mut self, call: &ExprMethodCall, depth: usize) -> Option<Expr> {
         let name = call.method.to_string();
-        let arguments: Vec<_> =
-            std::iter::once(&*call.receiver).chain(&call.args).map(|argument| self.value_at(argument, depth)).collect();
-        let Some((function, arity)) = function(&name) else {
-            return self.fail(&call.method, Problem::Method { name });
+        let function = Function::method(&name);
+        let mut arguments = vec![self.value_at(&call.receiver, depth)];
+        arguments.extend(call.args.iter().map(|argument| match function {
+            Some(Function::Powi) => self.exponent(argument),
+            _ => self.value_at(argument, depth),
+        }));
+        let Some(function) = function else {
+            return self.fail(&call.method, Problem::Method { name, methods: Function::list() });
         };
         if let Some(turbofish) = &call.turbofish {
             return self.fail(turbofish, Problem::Turbofish { name });
         }
-        if arguments.len() != arity {
-            let (found, expected) = (call.args.len().to_string(), (arity - 1).to_string());
+        if arguments.len() != function.arity() {
+            let (found, expected) = (call.args.len().to_string(), (function.arity() - 1).to_string());
             return self.fail(&call.method, Problem::MethodArguments { name, found, expected });
         }
-        Some(Expr::Call(function, arguments.into_iter().collect::<Option<_>>()?))
+        let arguments: Vec<Expr> = arguments.into_iter().collect::<Option<_>>()?;
+        if let (Function::Clamp, [_, Expr::Literal(low), Expr::Literal(high)]) = (function, &*arguments)
+            && low > high
+        {
+            return self.fail(call, Problem::ClampBounds { low: low.to_string(), high: high.to_string() });
+        }
+        Some(Expr::Call(function, arguments))
+    }
+
+    /// The exponent of `powi`: an integer as it is written.
+    fn exponent(&mut self, expr: &syn::Expr) -> Option<Expr> {
+        let (negative, magnitude) = match plain(expr) {
+            syn::Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => (true, plain(expr)),
+            other => (false, other),
+        };
+        let magnitude = match magnitude {
+            syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) if matches!(literal.suffix(), "" | "i32") => {
+                literal.base10_parse::<i64>().ok()
+            }
+            _ => None,
+        };
+        let exponent = magnitude.and_then(|n| i32::try_from(if negative { -n } else { n }).ok());
+        match exponent {
+            Some(exponent) => Some(Expr::Literal(f64::from(exponent))),
+            None => self.fail(expr, Problem::PowiExponent { found: text(expr) }),
+        }
     }
 
     fn cast(&mut self, cast: &ExprCast, depth: usize) -> Option<Expr> {
@@ -289,7 +318,7 @@ impl Scope<'_> {
     }
 
     /// `{ let t = …; value }`
-    fn branch(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
+    pub(crate) fn branch(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
         let outer = self.names.len();
         let value = self.branch_value(block, depth);
         self.names.truncate(outer);
@@ -352,7 +381,6 @@ impl Expr {
     fn size(&self) -> (usize, usize) {
         let parts: &[&Expr] = match self {
             Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => &[],
-            Expr::Neg(inner) => &[inner],
             Expr::Binary(_, lhs, rhs) => &[lhs, rhs],
             Expr::Call(_, arguments) => &arguments.iter().collect::<Vec<_>>(),
             Expr::Select { lhs, rhs, then, otherwise, .. } => &[lhs, rhs, then, otherwise],

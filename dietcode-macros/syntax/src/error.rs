@@ -30,6 +30,11 @@ impl Errors {
         self.0.is_empty()
     }
 
+    /// How much was found wrong.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Adds an error at some tokens.
     pub(crate) fn push(&mut self, at: impl ToTokens, problem: Problem) {
         self.0.push(syn::Error::new_spanned(at, problem));
@@ -109,7 +114,7 @@ problems! {
     ReturnType "found a return type; a kernel returns nothing and writes its `&mut` parameter: remove it";
     Variadic "found `...`; a kernel lists each of its parameters";
     SelfParameter "found `self`; a kernel is a free function over tensors";
-    ParameterPattern(found) "found the pattern `{found}`; a parameter of a kernel is a plain name";
+    ParameterPattern(found) "found the pattern `{found}`; a parameter is a plain name";
     ParameterAttribute "found an attribute on a parameter; a kernel's parameters carry none";
     ParameterTwice(name) "the parameter `{name}` is declared twice; give each its own name";
     NoOutput "no parameter is `&mut`; a kernel writes exactly one, such as `y: &mut [[f32; N]; M]`";
@@ -157,6 +162,20 @@ problems! {
     UnknownConstant(found, name)
         "unknown name `{found}`; a nest knows nothing outside: if it is a constant, declare it, \
          `#[dynamic_kernel(consts({name} = …))]`, and write `{name}`";
+
+    // Functions inside the kernel's body.
+    HelperQualifier(found) "found `{found}`; a function inside a kernel is a plain `fn` without generics: remove it";
+    HelperType(found) "found the type `{found}`; a function inside a kernel takes `f32`s, and returns one";
+    HelperReturn(name)
+        "`{name}` returns nothing; a function inside a kernel returns an element: `fn {name}(v: f32) -> f32 {{ … }}`";
+    HelperPlace "found a function inside a loop or branch; put it at the top of the kernel's body";
+    HelperArguments(name, found, expected) "wrong number of arguments: found {found}; `{name}` takes {expected}";
+    HelperAsValue(name) "`{name}` is a function; call it to have an element: `{name}(…)`";
+    UnknownInHelper(name)
+        "unknown name `{name}`; a function inside a kernel knows its parameters and `let`s, nothing of the nest: \
+         pass the element as an argument";
+    Recursion(name)
+        "this call leads back to `{name}`, which it stands in; a call is replaced by the function's body, so none may be recursive";
 
     // Statements.
     InnerAttribute "found an attribute inside the nest; loops, statements and expressions carry none: remove it";
@@ -227,15 +246,20 @@ problems! {
 
     // Expressions.
     Expression(found) "found {found}; an element is made of loads, literals, `+ - * /`, `if … else`, casts and methods";
-    FreeCall(found) "found a call of `{found}`; a nest calls methods only: .max() .min() .exp() .tanh() .sqrt() .abs()";
-    Method(name) "unknown method `{name}`; a nest may call .max() .min() .exp() .tanh() .sqrt() .abs()";
+    FreeCall(found, methods)
+        "found a call of `{found}`; a nest calls functions that stand in the kernel's body, `fn name(v: f32) -> f32 {{ … }}`, \
+         and methods: {methods}";
+    Method(name, methods) "unknown method `{name}`; a nest may call {methods}";
     MethodArguments(name, found, expected) "wrong number of arguments: found {found}; `.{name}()` takes {expected}";
+    PowiExponent(found)
+        "found the exponent `{found}`; that of `.powi()` is an integer such as `3` or `-1`, and that of `.powf()` any element";
+    ClampBounds(low, high) "`.clamp({low}, {high})` has its bounds in the wrong order; the lower one comes first";
     Turbofish(name) "found generic arguments on `.{name}()`; remove them";
     Operator(found) "found the operator `{found}`; elements are combined by `+ - * /`";
     Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
     NoElse "the `if` has no `else`; both values are needed";
-    BranchStatement "found a statement; a branch is made of `let`s and a value at its end";
-    BranchValue "the branch has no value; end it with an expression without a semicolon";
+    BranchStatement "found a statement; a branch, and the body of a function, is made of `let`s and a value at its end";
+    BranchValue "found no value at the end of the block; end it with an expression without a semicolon";
     IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
     FloatLiteral(found) "found the literal `{found}`; a literal is a decimal number, with `f32` after it or nothing";
     FloatRange(found) "the literal `{found}` does not fit into an f32; the largest is 3.4028235e38";
@@ -278,7 +302,7 @@ problems! {
 
     // Sizes.
     TooDeep(most) "the expression is nested deeper than {most} levels; split it";
-    TooLarge(most) "the nest has more than {most} operations once its `let`s are put in place; make it smaller";
+    TooLarge(most) "the nest has more than {most} operations once its `let`s and functions are put in place; make it smaller";
 
     // Conditional compilation.
     CfgPredicate(found) "found `{found}`; a cfg predicate is `name`, `name = \"value\"`, `all(…)`, `any(…)` or `not(…)`";

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! source text ── scan ──► Annotated ──┐
-//! macro input ── ItemFn ──────────────┴── parse_kernel: attribute, signature, nest, body ──► KernelDef
+//! macro input ── ItemFn ──────────────┴── parse_kernel: attribute, signature, nest, helper, body ──► KernelDef
 //!                                          KernelDef ── bounds, Display, source_hash
 //! ```
 //!
 //! `nest` looks at the form of a body, `body` walks it with the meaning of names (`scope`) and brings its values
-//! (`element`) and indices (`affine`) into canonical form. All sentences a user can get stand in `error`.
+//! (`element`) and indices (`affine`) into canonical form; calls of functions inside the body become these (`helper`). All
+//! sentences a user can get stand in `error`.
 
 mod affine;
 mod attribute;
@@ -19,6 +20,8 @@ mod def;
 mod display;
 mod element;
 mod error;
+mod function;
+mod helper;
 pub mod mangle;
 mod name;
 mod nest;
@@ -37,8 +40,9 @@ pub use constant::{Constant, ConstantValue};
 pub use def::*;
 pub use element::{MAX_DEPTH, MAX_OPERATIONS};
 pub use error::Errors;
+pub use function::Function;
 pub use name::{MAX_NAME, is_free};
 pub use nest::MAX_LOOPS;
 pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
-pub use scan::{Annotated, scan};
+pub use scan::{Annotated, Module, Step, scan, scan_with_modules};
 pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS};

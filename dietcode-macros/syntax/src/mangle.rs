@@ -8,7 +8,9 @@
 //! | configuration of a set      | `dietcode1_configuration_<name>_<contents>`  |
 //! | its kernels for CUDA        | `dietcode1_run_<kernel>_<hash>_of_<name>`    |
 //! | table of a set              | `dietcode1_set_<contents>`                   |
-//! | variable that build.rs sets | `DIETCODE_KERNEL_<KERNEL>`                   |
+//! | what build.rs saw of it     | `DIETCODE_KERNEL_<KERNEL>`: `<hash> <place>` |
+//! | files that build.rs read    | `DIETCODE_SOURCES`, with `;` between them    |
+//! | path of `dietcode_core`     | `DIETCODE_CORE`                              |
 //! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs`     |
 //!
 //! `1` is the version of the formats below: the C ABI of a micro-kernel and the layout of its table. `<hash>` is the
@@ -51,6 +53,12 @@ pub fn configuration_stem(name: &str) -> String {
 pub fn set_symbol(contents: &str) -> String {
     format!("dietcode{FORMAT_VERSION}_set_{contents}")
 }
+
+/// The environment variable through which build.rs tells the macro which files it has read, relative to the package's folder.
+pub const SOURCES_VAR: &str = "DIETCODE_SOURCES";
+
+/// The environment variable through which build.rs tells the macro by which path the package's code names `dietcode_core`.
+pub const CORE_VAR: &str = "DIETCODE_CORE";
 
 /// The environment variable through which build.rs tells the macro that it has seen a kernel.
 pub fn env_var(kernel: &str) -> String {

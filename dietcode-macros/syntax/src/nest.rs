@@ -6,10 +6,14 @@
 
 use crate::BinaryOp;
 use crate::error::{Errors, Problem};
+use crate::helper::is_helper;
 use crate::text::text;
 use proc_macro2::Ident;
 use syn::visit::Visit;
-use syn::{BinOp, Block, Expr, ExprForLoop, ExprIf, ExprRange, Item, Local, Pat, PatIdent, RangeLimits, Type};
+use syn::{
+    Attribute, BinOp, Block, Expr, ExprForLoop, ExprIf, ExprRange, Item, ItemFn, Local, Pat, PatIdent, RangeLimits,
+    Type,
+};
 
 /// The most loops a nest may have.
 pub const MAX_LOOPS: usize = 16;
@@ -66,28 +70,43 @@ pub(crate) struct Assign<'a> {
 /// The statements of a function's body.
 pub(crate) fn parse<'a>(body: &'a Block, errors: &mut Errors) -> Vec<Stmt<'a>> {
     Attributes { errors }.visit_block(body);
-    block(body, 0, errors)
+    block(body.stmts.iter().filter(|stmt| !is_helper(stmt)), 0, errors)
 }
 
-/// Reports every attribute inside the body, wherever it stands.
+/// Reports every attribute inside the body, wherever it stands. A function may have documentation, and be `#[inline]`.
 struct Attributes<'a> {
     errors: &'a mut Errors,
 }
 
 impl Visit<'_> for Attributes<'_> {
-    fn visit_attribute(&mut self, attribute: &syn::Attribute) {
+    fn visit_attribute(&mut self, attribute: &Attribute) {
         self.errors.push(attribute, Problem::InnerAttribute);
+    }
+
+    fn visit_item_fn(&mut self, function: &ItemFn) {
+        let allowed = |attribute: &&Attribute| ["doc", "inline"].iter().any(|name| attribute.path().is_ident(name));
+        function
+            .attrs
+            .iter()
+            .filter(|attribute| !allowed(attribute))
+            .for_each(|attribute| self.visit_attribute(attribute));
+        self.visit_signature(&function.sig);
+        self.visit_block(&function.block);
     }
 }
 
-fn block<'a>(block: &'a Block, depth: usize, errors: &mut Errors) -> Vec<Stmt<'a>> {
-    block.stmts.iter().filter_map(|stmt| statement(stmt, depth, errors)).collect()
+fn block<'a>(stmts: impl IntoIterator<Item = &'a syn::Stmt>, depth: usize, errors: &mut Errors) -> Vec<Stmt<'a>> {
+    stmts.into_iter().filter_map(|stmt| statement(stmt, depth, errors)).collect()
 }
 
 fn statement<'a>(stmt: &'a syn::Stmt, depth: usize, errors: &mut Errors) -> Option<Stmt<'a>> {
     match stmt {
         syn::Stmt::Local(local) => Some(binding(local, errors).map_or_else(Stmt::Broken, Stmt::Let)),
         syn::Stmt::Expr(expr, _) => expression(expr, depth, errors),
+        syn::Stmt::Item(Item::Fn(function)) => {
+            errors.push(&function.sig, Problem::HelperPlace);
+            None
+        }
         syn::Stmt::Item(Item::Const(item)) => {
             let (name, value) = (item.ident.to_string(), text(&item.expr));
             errors.push(item, Problem::StatementConst { name, value });
@@ -137,7 +156,7 @@ fn for_loop<'a>(l: &'a ExprForLoop, depth: usize, errors: &mut Errors) -> Option
         return None;
     }
     let range = range(&l.expr, errors);
-    let body = block(&l.body, depth + 1, errors);
+    let body = block(&l.body.stmts, depth + 1, errors);
     let var = plain_name(&l.pat).filter(|(_, mutable)| !mutable);
     if var.is_none() {
         errors.push(&l.pat, Problem::LoopPattern { found: text(&l.pat) });
@@ -155,7 +174,7 @@ fn conditioned<'a>(choice: &'a ExprIf, depth: usize, errors: &mut Errors) -> Opt
     if let Some((token, _)) = &choice.else_branch {
         errors.push(token, Problem::ElseOfSum);
     }
-    Some(If { condition: &choice.cond, body: block(&choice.then_branch, depth, errors), token: choice.if_token })
+    Some(If { condition: &choice.cond, body: block(&choice.then_branch.stmts, depth, errors), token: choice.if_token })
 }
 
 /// A range with both ends.
@@ -203,7 +222,7 @@ impl<'a> Visit<'a> for Names<'a> {
 }
 
 /// The name in a pattern that is just a name, and whether it is `mut`.
-fn plain_name(pattern: &Pat) -> Option<(&Ident, bool)> {
+pub(crate) fn plain_name(pattern: &Pat) -> Option<(&Ident, bool)> {
     match pattern {
         Pat::Ident(p) if p.by_ref.is_none() && p.subpat.is_none() => Some((&p.ident, p.mutability.is_some())),
         _ => None,

@@ -1,7 +1,7 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{Constant, Expr, KernelDef, attribute, body, nest, signature};
+use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, signature};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemFn, Signature};
@@ -16,7 +16,8 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     check_attributes(&item.attrs, &mut errors);
     let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
-    let body = body::walk(&stmts, &item.sig.ident, &signature, &mut errors);
+    let helpers = helper::parse(&item.block, &mut errors);
+    let body = body::walk(&stmts, helpers, &item.sig.ident, &signature, &mut errors);
     let def = body.zip(signature.output).map(|(body, output)| KernelDef {
         name: item.sig.ident.to_string(),
         config,

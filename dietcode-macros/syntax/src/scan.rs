@@ -1,12 +1,13 @@
-//! Finds the annotated functions of a source file, for the build script.
+//! Finds the annotated functions of a source file, and the modules that stand in other files, for the build script.
 
 use crate::KernelDef;
 use crate::cfg::{Cfg, cfg_attr};
 use crate::error::{Errors, Problem};
 use crate::parse::{is_dynamic_kernel, parse_kernel};
-use proc_macro2::TokenStream;
+use proc_macro2::{LineColumn, TokenStream, TokenTree};
+use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItemFn, ItemFn, ItemMod, Meta, TraitItemFn};
+use syn::{Attribute, Expr, ExprLit, ImplItemFn, ItemFn, ItemMod, Lit, Meta, TraitItemFn};
 
 /// A function that carries `#[dynamic_kernel]`.
 #[derive(Clone, Debug)]
@@ -31,6 +32,36 @@ impl Annotated {
     pub fn parse(&self) -> Result<KernelDef, Errors> {
         parse_kernel(self.args.clone(), &self.item)
     }
+
+    /// The line and column of the string in `config = "…"`, from 1; those of the name if there is none.
+    pub fn config_place(&self) -> (usize, usize) {
+        let tokens: Vec<TokenTree> = self.args.clone().into_iter().collect();
+        let string = tokens.windows(3).find_map(|tokens| match tokens {
+            [TokenTree::Ident(name), TokenTree::Punct(_), TokenTree::Literal(string)] if name == "config" => {
+                Some(string)
+            }
+            _ => None,
+        });
+        string.map_or((self.line, self.column), |string| from_one(string.span().start()))
+    }
+}
+
+/// `mod name;`: a module that stands in another file.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The inline modules around it, outermost first, and it itself.
+    pub steps: Vec<Step>,
+    /// When it is compiled.
+    pub cfg: Cfg,
+}
+
+/// What a module says about where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// What `#[path = "…"]` says. (One in a `cfg_attr` is not looked at: its file is to be listed.)
+    pub path: Option<String>,
 }
 
 /// All annotated functions of a file, in source order, in inline modules and function bodies too.
@@ -38,14 +69,25 @@ impl Annotated {
 /// # Errors
 /// If the text is not Rust, or an attribute that decides whether there is a kernel cannot be understood.
 pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
-    let file = syn::parse_file(source)?;
-    let mut scan = Scan { found: Vec::new(), conditions: Vec::new(), errors: Errors::default() };
-    scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));
-    scan.errors.finish(Some(scan.found))
+    scan_with_modules(source).map(|(kernels, _)| kernels)
 }
 
+/// [`scan`], and the modules that the file declares and does not hold.
+///
+/// # Errors
+/// As [`scan`].
+pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), Errors> {
+    let file = syn::parse_file(source)?;
+    let mut scan = Scan::default();
+    scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));
+    scan.errors.finish(Some((scan.found, scan.modules)))
+}
+
+#[derive(Default)]
 struct Scan {
     found: Vec<Annotated>,
+    modules: Vec<Module>,
+    steps: Vec<Step>,
     conditions: Vec<Cfg>,
     errors: Errors,
 }
@@ -82,6 +124,21 @@ impl Scan {
     }
 }
 
+/// What `#[path = "…"]` says.
+fn path(attributes: &[Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn from_one(at: LineColumn) -> (usize, usize) {
+    (at.line, at.column + 1)
+}
+
 /// What stands in the parentheses; nothing for a bare attribute.
 fn arguments(meta: &Meta) -> TokenStream {
     match meta {
@@ -93,7 +150,14 @@ fn arguments(meta: &Meta) -> TokenStream {
 
 impl Visit<'_> for Scan {
     fn visit_item_mod(&mut self, module: &ItemMod) {
-        self.within(&module.attrs, |scan| visit::visit_item_mod(scan, module));
+        self.steps.push(Step { name: module.ident.unraw().to_string(), path: path(&module.attrs) });
+        self.within(&module.attrs, |scan| {
+            if module.content.is_none() {
+                scan.modules.push(Module { steps: scan.steps.clone(), cfg: Cfg::All(scan.conditions.clone()) });
+            }
+            visit::visit_item_mod(scan, module);
+        });
+        self.steps.pop();
     }
 
     fn visit_item_fn(&mut self, item: &ItemFn) {
@@ -101,9 +165,9 @@ impl Visit<'_> for Scan {
             for (args, condition) in scan.annotations(&item.attrs) {
                 let mut item = item.clone();
                 item.attrs.retain(|a| !is_dynamic_kernel(a.path()) && !a.path().is_ident("cfg_attr"));
-                let at = item.sig.ident.span().start();
+                let (line, column) = from_one(item.sig.ident.span().start());
                 let cfg = Cfg::All(scan.conditions.iter().cloned().chain(condition).collect());
-                scan.found.push(Annotated { item, args, line: at.line, column: at.column + 1, cfg });
+                scan.found.push(Annotated { item, args, line, column, cfg });
             }
             visit::visit_item_fn(scan, item);
         });

@@ -2,12 +2,14 @@
 
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
+use crate::helper::Helper;
 use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
 use crate::triangle;
 use crate::{Affine, Constant, ConstantValue, Expr, MAX_COEFFICIENT, name};
 use proc_macro2::Ident;
+use syn::ExprCall;
 
 /// What a name stands for.
 #[derive(Clone)]
@@ -28,6 +30,8 @@ pub(crate) enum Meaning {
     Element(Expr),
     /// A `let mut`: an index into [`Scope::accumulators`].
     Accumulator(usize),
+    /// A function inside the kernel's body: an index into [`Scope::helpers`].
+    Helper(usize),
     /// Something that was reported; its uses are not reported again.
     Broken,
 }
@@ -43,6 +47,7 @@ impl Meaning {
             Meaning::LoopVar(_) => "a loop variable",
             Meaning::Index(_) | Meaning::Element(_) => "an immutable `let`",
             Meaning::Accumulator(_) => "an accumulator",
+            Meaning::Helper(_) => "a function",
             Meaning::Broken => "in error",
         }
         .to_string()
@@ -89,11 +94,23 @@ pub(crate) struct Scope<'a> {
     pub(crate) output: Option<Output>,
     /// How many operations expressions have been given so far.
     pub(crate) operations: usize,
+    /// The functions inside the kernel's body; `names` begins with theirs.
+    pub(crate) helpers: Vec<Helper<'a>>,
+    /// How many of their bodies the walk is in.
+    pub(crate) inside: usize,
+    /// The call in the nest whose body the walk is in: what is too much there is too much because of it.
+    pub(crate) call: Option<ExprCall>,
 }
 
 impl<'a> Scope<'a> {
     /// The scope of a function's body.
-    pub(crate) fn new(signature: &'a Signature, errors: &'a mut Errors, output: Option<Output>) -> Scope<'a> {
+    pub(crate) fn new(
+        signature: &'a Signature,
+        helpers: Vec<Helper<'a>>,
+        errors: &'a mut Errors,
+        output: Option<Output>,
+    ) -> Scope<'a> {
+        let functions = helpers.iter().enumerate().map(|(at, helper)| (helper.name.to_string(), Meaning::Helper(at)));
         let params = signature.params.iter().enumerate();
         let params = params.map(|(at, param)| match param.is_scalar() {
             true => (param.name.clone(), Meaning::Scalar(at)),
@@ -102,8 +119,22 @@ impl<'a> Scope<'a> {
         let broken = signature.broken.iter().map(|name| (name.clone(), Meaning::Broken));
         let shape_vars = signature.shape_vars.iter().map(|var| (var.name.clone(), Meaning::ShapeVar));
         let constants = signature.constants.iter().map(|c| (c.name.to_string(), Meaning::Constant(c.clone())));
-        let names = constants.chain(shape_vars).chain(params).chain(broken).collect();
-        Scope { signature, errors, names, loops: Vec::new(), depth: 0, accumulators: Vec::new(), output, operations: 0 }
+        let names = functions.chain(constants).chain(shape_vars).chain(params).chain(broken).collect();
+        let mut scope = Scope {
+            signature,
+            errors,
+            names,
+            loops: Vec::new(),
+            depth: 0,
+            accumulators: Vec::new(),
+            output,
+            operations: 0,
+            helpers,
+            inside: 0,
+            call: None,
+        };
+        scope.check_helpers();
+        scope
     }
 
     /// Reports a problem; `None`, so that a caller can return it.
@@ -117,10 +148,15 @@ impl<'a> Scope<'a> {
         match lookup(&self.names, ident) {
             Some(meaning) => meaning.clone(),
             None => {
-                self.errors.push(ident, unknown(ident.to_string()));
+                self.errors.push(ident, self.unknown()(ident.to_string()));
                 Meaning::Broken
             }
         }
+    }
+
+    /// What to say of a name that stands for nothing here.
+    fn unknown(&self) -> fn(String) -> Problem {
+        if self.inside > 0 { |name| Problem::UnknownInHelper { name } } else { unknown }
     }
 
     /// Declares a name. Only a `let` may stand in front of another `let`, as it does in Rust: both are put in place.
@@ -141,7 +177,7 @@ impl<'a> Scope<'a> {
 
     /// An index in terms of loop and shape variables.
     pub(crate) fn index(&mut self, expr: &syn::Expr) -> Option<Affine> {
-        self.affine(expr, unknown)
+        self.affine(expr, self.unknown())
     }
 
     fn affine(&mut self, expr: &syn::Expr, unknown: fn(String) -> Problem) -> Option<Affine> {
@@ -234,8 +270,9 @@ fn unknown(name: String) -> Problem {
     }
 }
 
-fn lookup<'a>(names: &'a [(String, Meaning)], ident: &Ident) -> Option<&'a Meaning> {
-    names.iter().rev().find(|(name, _)| ident == name).map(|(_, meaning)| meaning)
+pub(crate) fn lookup<'a>(names: &'a [(String, Meaning)], ident: &Ident) -> Option<&'a Meaning> {
+    let ident = ident.to_string();
+    names.iter().rev().find(|(name, _)| *name == ident).map(|(_, meaning)| meaning)
 }
 
 /// The tensor and the indices of `x[i][k]`.

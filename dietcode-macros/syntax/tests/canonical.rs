@@ -1,6 +1,6 @@
 //! Nests in the forms that people write them, and the one form they come out in.
 
-use dietcode_syntax::{KernelDef, scan};
+use dietcode_syntax::{Function, KernelDef, scan};
 
 fn def(source: &str) -> KernelDef {
     let found = scan(source).expect("it is Rust");
@@ -230,6 +230,19 @@ fn methods_print_as_they_are_written() {
     let print = def(&around(body)).to_string();
     let tail = "y[i] = -(b[i] - x[i][0]).exp().max(-1.0.tanh()).min(b[i].abs() / (b[i] / 2.0)).sqrt();";
     assert!(print.contains(tail), "{print}");
+}
+
+#[test]
+fn every_function_prints_as_it_is_written() {
+    let value = "b[i].clamp(-1.0, x[i][0]).powi(-3).powf(0.5).mul_add(b[i], 2.0).max(b[i].exp2().exp_m1()).ln().log2().ln_1p()\
+        .sin().cos().erf().floor().ceil().round().powi(2147483647).powi(-2147483648).abs().min(b[i].exp().tanh().sqrt())";
+    let print = def(&around(&format!("for i in 0..M {{ y[i] = -{value}; }}"))).to_string();
+    assert!(print.contains(&format!("y[i] = -{value};")), "{print}");
+    for function in Function::ALL.iter().filter(|function| **function != Function::Neg) {
+        assert!(value.contains(&format!(".{function}(")), "{function} is not tried here");
+    }
+    let exponents = def(&around("for i in 0..M { y[i] = b[i].powi((2)) + b[i].powi(-(3)) + b[i].powi(-4i32); }"));
+    assert!(exponents.to_string().contains("b[i].powi(2) + b[i].powi(-3) + b[i].powi(-4)"), "{exponents}");
 }
 
 #[test]

@@ -295,7 +295,7 @@ impl Canonical<'_> {
                 let [a, b] = self.at(index);
                 if *param == self.def.output { self.y[a][b] } else { self.x[a][b] }
             }
-            Expr::Neg(inner) => -value(inner),
+            Expr::Call(Function::Neg, arguments) => -value(&arguments[0]),
             Expr::Binary(BinaryOp::Add, lhs, rhs) => value(lhs) + value(rhs),
             Expr::Binary(BinaryOp::Sub, lhs, rhs) => value(lhs) - value(rhs),
             Expr::Binary(BinaryOp::Mul, lhs, rhs) => value(lhs) * value(rhs),

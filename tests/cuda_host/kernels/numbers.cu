@@ -13,8 +13,11 @@ EACH(load_bf16, float, dietcode_bf16, dietcode_load(from[i]))
 EACH(round_f32, float, float, dietcode_round<float>(from[i]))
 EACH(round_f16, dietcode_f16, float, dietcode_round<dietcode_f16>(from[i]))
 EACH(round_bf16, dietcode_bf16, float, dietcode_round<dietcode_bf16>(from[i]))
-EACH(fmax_pairs, float, float, dietcode_fmax(from[i], from[n - 1 - i]))
-EACH(fmin_pairs, float, float, dietcode_fmin(from[i], from[n - 1 - i]))
+EACH(max_pairs, float, float, dietcode_maxf(from[i], from[n - 1 - i]))
+EACH(min_pairs, float, float, dietcode_minf(from[i], from[n - 1 - i]))
+EACH(clamped, float, float, dietcode_clampf(from[i], from[n - 1 - i], 2.0f))
+EACH(cubed, float, float, dietcode_powif(from[i], 3))
+EACH(inverse_squared, float, float, dietcode_powif(from[i], -2))
 EACH(integers, long long, long long,
      dietcode_imax(from[i], 0LL) - dietcode_imin(static_cast<int>(from[i]), 5) + dietcode_imax(1, 2) - dietcode_imin(from[i], 9LL))
 

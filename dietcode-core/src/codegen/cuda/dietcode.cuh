@@ -34,9 +34,23 @@ __device__ __forceinline__ int dietcode_imax(int a, int b) { return a > b ? a : 
 __device__ __forceinline__ long long dietcode_imin(long long a, long long b) { return a < b ? a : b; }
 __device__ __forceinline__ long long dietcode_imax(long long a, long long b) { return a > b ? a : b; }
 
-/* Rust's f32::max and f32::min: of a NaN and a number, the number. */
-__device__ __forceinline__ float dietcode_fmax(float a, float b) { return fmaxf(a, b); }
-__device__ __forceinline__ float dietcode_fmin(float a, float b) { return fminf(a, b); }
+/* Functions of elements that CUDA's library does not have.
+ *
+ * max, min: Rust's f32::max and f32::min: of a NaN and a number, the number.
+ * clamp: NaN stays, and a bound that is NaN does not bind.
+ * powi: by squaring, which rounds less often than n is large. */
+__device__ __forceinline__ float dietcode_maxf(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ float dietcode_minf(float a, float b) { return fminf(a, b); }
+__device__ __forceinline__ float dietcode_clampf(float a, float low, float high) {
+  const float raised = a < low ? low : a;
+  return raised > high ? high : raised;
+}
+__device__ __forceinline__ float dietcode_powif(float a, int n) {
+  float power = 1;
+  for (unsigned left = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n); left != 0; left /= 2, a *= a)
+    if (left % 2 == 1) power *= a;
+  return n < 0 ? 1 / power : power;
+}
 
 __device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
 

@@ -81,13 +81,13 @@ pub struct CudaLaunchEntry {
 pub fn cuda_rs(entries: &[CudaEntry], decisions: &[(Capability, Decision)], shape_vars: &[ShapeVar]) -> String {
     let mut text = String::from(
         "
-pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
-    ::dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
+pub(super) static CUDA: dietcode_core::runtime::cuda::CudaTableSource =
+    dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
 
 mod cuda {
     #![allow(unused, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
-    use ::core::ffi::{c_char, c_int, c_void};
-    use ::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
+    use super::dietcode_core;
+    use super::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
 
 ",
     );
@@ -107,8 +107,8 @@ mod cuda {
 pub fn skipped_cuda_rs(reason: &str) -> String {
     format!(
         "
-pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
-    ::dietcode_core::runtime::cuda::CudaTableSource::Skipped({reason:?});
+pub(super) static CUDA: dietcode_core::runtime::cuda::CudaTableSource =
+    dietcode_core::runtime::cuda::CudaTableSource::Skipped({reason:?});
 "
     )
 }
@@ -119,17 +119,9 @@ pub(in crate::codegen) fn host_entries<'a>(text: &mut String, entries: impl Into
     if launches.peek().is_none() {
         return;
     }
-    text.push_str("    unsafe extern \"C\" {\n");
-    for launch in launches {
-        push(
-            text,
-            format_args!(
-                "        fn {}_host(grid: u32, block: u32, shared_bytes: u64, args: *mut *mut c_void, error: *mut c_char, error_len: u64) -> c_int;\n",
-                launch.symbol
-            ),
-        );
-    }
-    text.push_str("    }\n\n");
+    text.push_str("    dietcode_core::dietcode_linked!(host");
+    launches.for_each(|launch| push(text, format_args!(" {}_host", launch.symbol)));
+    text.push_str(");\n\n");
 }
 
 /// The constant of a micro-kernel; `bytes` is the expression of its image, if it has one.

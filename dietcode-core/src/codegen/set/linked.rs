@@ -40,23 +40,23 @@ pub fn registry_rs(set: &GeneratedSet<'_>, availability: &Availability) -> Strin
 #![allow(
     unused,
     clippy::all,
-    clippy::undocumented_unsafe_blocks,
-    reason = \"it is written for every configuration in the same way; registry.c defines the table, which is immutable, at this length\"
+    reason = \"it is written for every configuration in the same way\"
 )]
-use ::core::ffi::{c_char, c_int, c_void};
-use ::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel};
-use ::dietcode_core::runtime::set::{CpuRow, Entry};
+use super::dietcode_core;
+use super::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel};
+use super::dietcode_core::runtime::set::{CpuRow, Entry};
 
 ";
     if !table.is_empty() {
-        text += &extern_table(&table_symbol(set), table.len());
+        let (symbol, length) = (table_symbol(set), table.len());
+        push(&mut text, format_args!("dietcode_core::dietcode_linked!(configurations {symbol:?}, {length});\n\n"));
     }
     all.iter().for_each(|entries| entries.write(&mut text));
     text += "}\n\n";
     text + &format!(
         "macro_rules! dietcode_configurations {{
     ($({{ $name:ident $family:ident $parameters:literal }})*) => {{
-        &[$(::dietcode_core::runtime::set::Configuration {{
+        &[$(dietcode_core::runtime::set::Configuration {{
             name: stringify!($name),
             family: stringify!($family),
             parameters: $parameters,
@@ -66,7 +66,7 @@ use ::dietcode_core::runtime::set::{CpuRow, Entry};
 }}
 
 /// The set that was chosen when this was built.
-pub static SET: ::dietcode_core::runtime::set::Set = ::dietcode_core::runtime::set::Set {{
+pub static SET: dietcode_core::runtime::set::Set = dietcode_core::runtime::set::Set {{
     config: {:?},
     cpu: {cpu:?},
     cuda: {cuda:?},
@@ -131,7 +131,7 @@ impl Entries<'_> {
     fn cpu_row(&self, kernel: usize) -> Option<String> {
         let place = self.row?;
         let row = self.configuration.cpu.unit.as_ref()?.kernels.iter().position(|of| *of == kernel)?;
-        Some(format!("Some(CpuRow {{ configuration: unsafe {{ &TABLE[{place}] }}, row: {row} }})"))
+        Some(format!("Some(CpuRow {{ configuration: &TABLE[{place}], row: {row} }})"))
     }
 
     fn cuda_entries(&self) -> Vec<(usize, CudaEntry)> {
@@ -159,16 +159,6 @@ macro_rules! dietcode_kernels {
     }
     text + "        }\n    };\n}\n#[allow(unused_imports, reason = \"a program need not use the list itself\")]\n\
             pub(crate) use dietcode_kernels;\n\n"
-}
-
-fn extern_table(symbol: &str, len: usize) -> String {
-    format!(
-        "unsafe extern \"C\" {{
-    #[link_name = {symbol:?}]
-    static TABLE: [&'static ::dietcode_core::abi::Configuration; {len}];
-}}
-"
-    )
 }
 
 fn push(text: &mut String, part: std::fmt::Arguments<'_>) {

@@ -7,7 +7,7 @@ use super::trouble::Trouble;
 use super::{CudaJob, Expectation};
 use crate::measure::Failure;
 use crate::measure::instance::unflatten;
-use crate::reference::{Arithmetic, comparable};
+use crate::reference::{Arithmetic, comparable, same_special};
 use crate::runtime::cuda::Device;
 
 /// Launches once and looks at the output; gives the largest deviation relative to the largest expected value.
@@ -39,12 +39,15 @@ impl Expectation {
         let (mut deviation, mut largest) = (0.0f64, f64::MIN_POSITIVE);
         let (mut wrong, mut first) = (0, None);
         for ((at, value), bound) in self.at.iter().zip(&self.values).zip(bounds) {
-            let off = (f64::from(found[*at]) - value).abs();
-            largest = largest.max(value.abs());
+            let found = f64::from(found[*at]);
+            let off = (found - value).abs();
+            if value.is_finite() {
+                largest = largest.max(value.abs());
+            }
             // Not a number is not within any bound; what is subnormal may be flushed to zero.
             if off <= *bound + f64::from(f32::MIN_POSITIVE) {
                 deviation = deviation.max(off);
-            } else {
+            } else if !same_special(found, *value) {
                 wrong += 1;
                 first.get_or_insert((*at, *value, *bound));
             }
@@ -86,6 +89,16 @@ mod tests {
         ));
         assert!((expected().compare(&found, 0, Arithmetic::Tf32, &[2, 2]).unwrap() - 0.15).abs() < 1e-6);
         assert!(expected().compare(&found, 0, Arithmetic::MatrixUnit, &[2, 2]).is_err());
+    }
+
+    #[test]
+    fn what_is_not_a_number_must_be_none() {
+        let special = Expectation { values: vec![f64::NAN, f64::INFINITY], ..expected() };
+        let compare = |found: [f32; 4], poison| special.compare(&found, poison, Arithmetic::F32, &[2, 2]);
+        assert_eq!(compare([f32::NAN, 0.0, 0.0, f32::INFINITY], 0), Ok(0.0));
+        assert!(matches!(compare([0.0, 0.0, 0.0, f32::INFINITY], 0), Err(Failure::Wrong { .. })));
+        assert!(matches!(compare([f32::NAN, 0.0, 0.0, f32::NAN], 0), Err(Failure::Wrong { .. })));
+        assert_eq!(compare([f32::NAN, 0.0, 0.0, f32::INFINITY], 1), Err(Failure::Unwritten { elements: 1 }));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::library::Library;
 use super::tensors::Tensors;
 use crate::measure::instance::unflatten;
 use crate::measure::{Failure, Job};
-use crate::reference::comparable;
+use crate::reference::{comparable, same_special};
 use crate::{Error, ErrorKind, Result};
 
 /// The reference's output for one instance and seed.
@@ -75,11 +75,6 @@ impl Expected {
     pub(super) fn footprint(&self) -> usize {
         8 * self.numbers.len()
     }
-}
-
-/// A nest may compute infinities and NaN from finite inputs, by a division or a root; then so must its kernels.
-fn same_special(found: f64, expected: f64) -> bool {
-    (found.is_nan() && expected.is_nan()) || (expected.is_infinite() && found == expected)
 }
 
 fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {

@@ -204,7 +204,6 @@ fn loads<'a>(e: &Expr, def: &'a KernelDef, names: &mut Vec<&'a str>) {
     match e {
         Expr::Load { index, .. } if index.is_empty() => {}
         Expr::Load { param, .. } => names.push(&def.params[*param].name),
-        Expr::Neg(a) => loads(a, def, names),
         Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|e| loads(e, def, names)),
         Expr::Call(_, args) => args.iter().for_each(|e| loads(e, def, names)),
         Expr::Select { lhs, rhs, then, otherwise, .. } => {

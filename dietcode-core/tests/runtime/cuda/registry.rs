@@ -11,6 +11,8 @@ use dietcode_core::syntax::ShapeVar;
 use proptest::prelude::*;
 
 mod generated {
+    use ::dietcode_core;
+
     include!("registry/expected.rs");
 }
 

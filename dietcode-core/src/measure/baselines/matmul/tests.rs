@@ -123,7 +123,7 @@ fn what_is_no_product_is_not_taken_for_one() {
         Gemm::of(&def, &instance)
     };
     assert!(with(&|_| ()).is_some());
-    assert!(with(&|def| def.epilogue = Expr::Neg(Box::new(Expr::Acc))).is_none());
+    assert!(with(&|def| def.epilogue = Expr::Call(dietcode_syntax::Function::Neg, vec![Expr::Acc])).is_none());
     assert!(with(&|def| def.reduction.as_mut().unwrap().init = Expr::Literal(1.0)).is_none());
     assert!(with(&|def| def.reduction.as_mut().unwrap().update = Expr::Literal(1.0)).is_none());
     let accumulated = with(&|def| {

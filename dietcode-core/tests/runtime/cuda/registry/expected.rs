@@ -1,15 +1,13 @@
 
-pub(super) static CUDA: ::dietcode_core::runtime::cuda::CudaTableSource =
-    ::dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
+pub(super) static CUDA: dietcode_core::runtime::cuda::CudaTableSource =
+    dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
 
 mod cuda {
     #![allow(unused, non_snake_case, clippy::all, reason = "it is written for every kernel in the same way")]
-    use ::core::ffi::{c_char, c_int, c_void};
-    use ::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
+    use super::dietcode_core;
+    use super::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
 
-    unsafe extern "C" {
-        fn small_host(grid: u32, block: u32, shared_bytes: u64, args: *mut *mut c_void, error: *mut c_char, error_len: u64) -> c_int;
-    }
+    dietcode_core::dietcode_linked!(host small_host);
 
     pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &[
         CudaMicroKernel {
@@ -86,5 +84,5 @@ mod cuda {
     }
 }
 
-pub(super) static NONE: ::dietcode_core::runtime::cuda::CudaTableSource =
-    ::dietcode_core::runtime::cuda::CudaTableSource::Skipped("it has \"none\"");
+pub(super) static NONE: dietcode_core::runtime::cuda::CudaTableSource =
+    dietcode_core::runtime::cuda::CudaTableSource::Skipped("it has \"none\"");

@@ -1,0 +1,177 @@
+//! What `cargo doc` shows of a kernel, behind what its author wrote: the signature of the function says `impl Into<…>` only.
+
+use dietcode_syntax::{Expr, KernelDef, Param, bounds};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ItemFn;
+
+use crate::paths;
+
+/// The `#[doc]` attribute of the function; `core` is the path of `dietcode_core`.
+pub(crate) fn of_call(def: &KernelDef, item: &ItemFn, core: &TokenStream) -> TokenStream {
+    let text = [parameters(def, core), shape(def), nest(def, item), errors(def, core)].concat();
+    // What the author wrote ends in a paragraph of its own.
+    let text = format!("\n{text}");
+    quote!(#[doc = #text])
+}
+
+fn parameters(def: &KernelDef, core: &TokenStream) -> String {
+    let core = paths::link(core);
+    let lines: String = def.params.iter().enumerate().map(|(at, param)| parameter(def, at, param)).collect();
+    format!(
+        "# Parameters\n\n{lines}\nA tensor is in host memory or on a CUDA device. One that is read is anything that becomes an \
+         [`Input`]({core}::runtime::Input), one that is written anything that becomes an [`Output`]({core}::runtime::Output).\n\n"
+    )
+}
+
+fn parameter(def: &KernelDef, at: usize, param: &Param) -> String {
+    let reads = def.values().any(|value| value.any(&|e| matches!(e, Expr::Load { param, .. } if *param == at)));
+    let role = match (param.is_scalar(), param.mutable, reads) {
+        (true, ..) => "a scalar".to_owned(),
+        (_, true, true) => format!("a tensor of rank {}, which is read and written", param.dims.len()),
+        (_, true, false) => format!("a tensor of rank {}, which is written", param.dims.len()),
+        (_, false, true) => format!("a tensor of rank {}, which is read", param.dims.len()),
+        (_, false, false) => format!("a tensor of rank {}, of which only the extents are read", param.dims.len()),
+    };
+    format!("* `{param}`: {role}\n")
+}
+
+/// Which dimension says what each shape variable is, and what all others have to be.
+fn shape(def: &KernelDef) -> String {
+    let mut lines = String::new();
+    for var in &def.shape_vars {
+        lines += &format!("* `{}` is {}\n", var.name, place(def, var.param, var.dim));
+    }
+    for (at, param) in def.params.iter().enumerate() {
+        for (dim, extent) in param.dims.iter().enumerate() {
+            if !def.shape_vars.iter().any(|var| (var.param, var.dim) == (at, dim)) {
+                lines += &format!("* {} has to be `{extent}`\n", place(def, at, dim));
+            }
+        }
+    }
+    format!("# Shape\n\nA call reads the extents off its tensors, whose dimensions count from 0.\n\n{lines}\n")
+}
+
+fn place(def: &KernelDef, param: usize, dim: usize) -> String {
+    format!("dimension {dim} of `{}`", def.params[param].name)
+}
+
+fn nest(def: &KernelDef, item: &ItemFn) -> String {
+    let (inputs, block) = (item.sig.paren_token.span.join(), item.block.brace_token.span.join());
+    let source = inputs.source_text().zip(block.source_text());
+    let text = match source {
+        Some((inputs, block)) => flush_left(&format!("fn {}{inputs} {block}", def.name)),
+        None => def.to_string(),
+    };
+    // A comment in the nest may hold a fence itself.
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("# Nest\n\n{fence}text\n{}\n{fence}\n\n", text.trim_end())
+}
+
+/// The text with its lines but the first moved to the left, as far as all of them can be.
+fn flush_left(text: &str) -> String {
+    let indent = |line: &&str| line.len() - line.trim_start().len();
+    let filled = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let common = filled.map(|line| indent(&line)).min().unwrap_or(0);
+    let lines =
+        text.lines().enumerate().map(|(at, line)| if at == 0 { line } else { line.get(common..).unwrap_or("") });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn errors(def: &KernelDef, core: &TokenStream) -> String {
+    let core = paths::link(core);
+    let indices: Vec<String> = bounds(def)
+        .iter()
+        .map(|bound| format!("`{}` in {}", bound.index, place(def, bound.param, bound.dim)))
+        .collect();
+    let indices = match &indices[..] {
+        [] => String::new(),
+        indices => format!("; an index leaves its tensor ({})", indices.join(", ")),
+    };
+    format!(
+        "# Errors\n\n\
+         * [`ErrorKind::Input`]({core}::ErrorKind::Input), before anything is written: a rank, an element type or an extent is \
+         not that of the nest{indices}; the output overlaps an input; the tensors are not all in one place.\n\
+         * [`ErrorKind::Unavailable`]({core}::ErrorKind::Unavailable): there is no code for the place of the tensors, this CPU lacks \
+         a feature that the code was compiled for, or memory or threads cannot be had.\n\
+         * [`ErrorKind::Failed`]({core}::ErrorKind::Failed): a launch on a CUDA device fails.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{flush_left, of_call};
+    use dietcode_syntax::{parse_function, parse_kernel};
+    use quote::quote;
+
+    fn docs(item: &str) -> String {
+        let item = parse_function(&item.parse().expect("it lexes")).expect("it is a function");
+        let def = parse_kernel(quote!(), &item).expect("it is a kernel");
+        let attribute = of_call(&def, &item, &quote!(::d::core));
+        let attribute: syn::ItemFn = syn::parse_quote!(#attribute fn f() {});
+        let value = &attribute.attrs[0].meta.require_name_value().expect("it is a #[doc = …]").value;
+        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = value else { panic!("it is a string") };
+        text.value()
+    }
+
+    const CONVOLUTION: &str = "
+        pub fn conv(x: &[[f32; W + S - 1]; C], k: &[[f32; S]; C], by: f32, y: &mut [f32; W]) {
+            for w in 0..W {
+                for c in 0..C { // ```
+                    for s in 0..S {
+                        y[w] += by * x[c][w + s] * k[c][s];
+                    }
+                }
+            }
+        }";
+
+    #[test]
+    fn all_that_a_call_must_bring_is_told() {
+        let text = docs(CONVOLUTION);
+        for line in [
+            "# Parameters",
+            "* `x: &[[f32; S + W - 1]; C]`: a tensor of rank 2, which is read",
+            "* `by: f32`: a scalar",
+            "* `y: &mut [f32; W]`: a tensor of rank 1, which is read and written",
+            "# Shape",
+            "* `C` is dimension 0 of `x`",
+            "* `S` is dimension 1 of `k`",
+            "* dimension 1 of `x` has to be `S + W - 1`",
+            "* dimension 0 of `k` has to be `C`",
+            "# Nest",
+            "# Errors",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+        assert!(text.contains("[`ErrorKind::Failed`](::d::core::ErrorKind::Failed)"), "{text}");
+        assert!(!text.contains("leaves its tensor"), "no index can: {text}");
+        assert!(text.starts_with('\n'), "it is a paragraph of its own");
+    }
+
+    #[test]
+    fn the_nest_is_as_it_is_written() {
+        let text = docs(CONVOLUTION);
+        let nest = "````text
+fn conv(x: &[[f32; W + S - 1]; C], k: &[[f32; S]; C], by: f32, y: &mut [f32; W]) {
+    for w in 0..W {
+        for c in 0..C { // ```
+";
+        assert!(text.contains(nest) && text.contains("\n}\n````\n"), "{text}");
+    }
+
+    #[test]
+    fn an_index_that_is_checked_is_named() {
+        let text = docs("fn f(x: &[f32; N], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i + 2]; } }");
+        assert!(text.contains("an index leaves its tensor (`i + 2` in dimension 0 of `x`)"), "{text}");
+        let text = docs("fn f(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = 1.0; } }");
+        assert!(text.contains("* `x: &[f32; N]`: a tensor of rank 1, of which only the extents are read"), "{text}");
+    }
+
+    #[test]
+    fn what_lines_have_in_common_is_taken_off() {
+        assert_eq!(flush_left("fn f() {\r\n        a\n\n    ü\n    }"), "fn f() {\n    a\n\nü\n}");
+    }
+}

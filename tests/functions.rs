@@ -1,0 +1,192 @@
+//! Each function of elements, as generated C computes it, is that of Rust's `f32`, on numbers of every kind; and both oracles
+//! admit what it computes.
+
+use std::ffi::c_void;
+use std::fs;
+
+use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, c, reference};
+use dietcode_core::frontend;
+use dietcode_core::ir::Name;
+use dietcode_core::reference::evaluate;
+use dietcode_core::runtime::function::{clamp, erf};
+use dietcode_core::target::Toolchain;
+use dietcode_syntax::{Function, KernelDef};
+
+type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
+
+const NUMBERS: [f32; 17] = [
+    f32::NAN,
+    f32::NEG_INFINITY,
+    -1e30,
+    -2.5,
+    -1.0,
+    -0.5,
+    -1e-30,
+    -0.0,
+    0.0,
+    1e-30,
+    0.3,
+    0.499_999_97,
+    1.0,
+    2.5,
+    20.75,
+    1e30,
+    f32::INFINITY,
+];
+
+/// Twice as much as the function that is off most, `powf`, is said to be: 9 units in the last place.
+const CLOSE: f32 = 18.0 * f32::EPSILON;
+
+/// What Rust says, which is what a kernel's `reference` computes.
+fn in_rust(function: Function, [a, b, c]: [f32; 3], n: i32) -> f32 {
+    match function {
+        Function::Neg => -a,
+        Function::Max => a.max(b),
+        Function::Min => a.min(b),
+        Function::Exp => a.exp(),
+        Function::Tanh => a.tanh(),
+        Function::Sqrt => a.sqrt(),
+        Function::Abs => a.abs(),
+        Function::Clamp => clamp(a, b, c),
+        Function::Exp2 => a.exp2(),
+        Function::ExpM1 => a.exp_m1(),
+        Function::Ln => a.ln(),
+        Function::Log2 => a.log2(),
+        Function::Ln1p => a.ln_1p(),
+        Function::Sin => a.sin(),
+        Function::Cos => a.cos(),
+        Function::Erf => erf(a),
+        Function::Powi => a.powi(n),
+        Function::Powf => a.powf(b),
+        Function::MulAdd => a.mul_add(b, c),
+        Function::Floor => a.floor(),
+        Function::Ceil => a.ceil(),
+        Function::Round => a.round(),
+    }
+}
+
+/// Whether the result is one number and no other, the sign of zero included.
+fn is_exact(function: Function) -> bool {
+    use Function::{Abs, Ceil, Clamp, Floor, MulAdd, Neg, Round, Sqrt};
+    matches!(function, Abs | Ceil | Clamp | Floor | MulAdd | Neg | Round | Sqrt)
+}
+
+struct Case {
+    function: Function,
+    exponent: i32,
+    def: KernelDef,
+    unit: TranslationUnit,
+    oracle: TranslationUnit,
+}
+
+fn case(at: usize, function: Function, exponent: i32) -> Case {
+    let value = match (function, function.arity()) {
+        (Function::Neg, _) => "-a[i]".to_owned(),
+        (Function::Powi, _) => format!("a[i].powi({exponent})"),
+        (_, 1) => format!("a[i].{function}()"),
+        (_, 2) => format!("a[i].{function}(b[i])"),
+        _ => format!("a[i].{function}(b[i], c[i])"),
+    };
+    let source = format!(
+        "#[dynamic_kernel] fn case{at}(a: &[f32; N], b: &[f32; N], c: &[f32; N], y: &mut [f32; N]) {{
+            for i in 0..N {{ y[i] = {value}; }}
+        }}"
+    );
+    let def = dietcode_syntax::scan(&source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
+    let unit = c::naive(&def).expect("it is printed");
+    let oracle = reference::reference(&def);
+    Case { function, exponent, def, unit, oracle }
+}
+
+fn cases() -> Vec<Case> {
+    let others = Function::ALL.iter().filter(|function| **function != Function::Powi).map(|function| (*function, 0));
+    let powers = [0, 1, 2, 3, 7, -1, -2, -3].map(|exponent| (Function::Powi, exponent));
+    others.chain(powers).enumerate().map(|(at, (function, exponent))| case(at, function, exponent)).collect()
+}
+
+/// Runs a unit on contiguous tensors of one dimension.
+fn call(library: &libloading::Library, unit: &TranslationUnit, buffers: &[*mut c_void], len: usize) {
+    // SAFETY: the unit exports this symbol, and each of its buffers has this many elements.
+    unsafe {
+        let run = library.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
+        let grid =
+            library.get::<unsafe extern "C" fn(*const i64) -> i64>(unit.grid_symbol.as_bytes()).expect("its grid");
+        let shape = [len as i64];
+        let mut scratch = vec![0f32; unit.scratch_bytes as usize / 4 + 16];
+        let start = scratch.as_ptr().align_offset(64);
+        let scratch = scratch[start..].as_mut_ptr().cast();
+        run(buffers.as_ptr(), [1; 8].as_ptr(), shape.as_ptr(), scratch, 0, grid(shape.as_ptr()));
+    }
+}
+
+/// Compiles units as one file.
+fn compile<'u>(units: impl Iterator<Item = &'u TranslationUnit>) -> libloading::Library {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [c, so] = ["functions.c", "functions.so"].map(|name| folder.path().join(name));
+    fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
+    fs::write(&c, units.map(|unit| &*unit.source).collect::<String>()).expect("the folder can be written");
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // SAFETY: the library has no initialisers.
+    unsafe { libloading::Library::new(&so) }.expect("the library loads")
+}
+
+#[test]
+fn tensors_may_be_called_like_functions_of_the_c_library() {
+    let source = "#[dynamic_kernel] fn sqrt(fabs: &[[f32; fmax]; N], pow: &[f32; N], expm1: &mut [f32; N]) {
+        for erf in 0..N {
+            let mut acc = pow[erf].exp();
+            for log in 0..fmax { acc += fabs[erf][log].powf(pow[erf]).abs().max(0.5).exp_m1(); }
+            expm1[erf] = if acc / 3.0 > 1.0 { acc.sqrt().mul_add(2.0, 1.0).clamp(0.0, acc) } else { acc.erf() };
+        }
+    }";
+    let def = dietcode_syntax::scan(source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
+    compile([&c::naive(&def).expect("it is printed"), &reference::reference(&def)].into_iter());
+}
+
+#[test]
+fn functions_are_those_of_rust() {
+    let cases = cases();
+    let library = compile(cases.iter().flat_map(|case| [&case.unit, &case.oracle]));
+    let triples = || NUMBERS.iter().flat_map(|a| NUMBERS.iter().flat_map(|b| NUMBERS.iter().map(|c| [*a, *b, *c])));
+    let mut columns = [0, 1, 2].map(|column| triples().map(|triple| triple[column]).collect::<Vec<f32>>());
+    let len = columns[0].len();
+    for case in &cases {
+        let mut found = vec![0f32; len];
+        let mut buffers: Vec<*mut c_void> = columns.iter_mut().map(|column| column.as_mut_ptr().cast()).collect();
+        buffers.push(found.as_mut_ptr().cast());
+        call(&library, &case.unit, &buffers, len);
+
+        let (mut value, mut bound) = (vec![0f64; len], vec![0f64; len]);
+        buffers[3] = value.as_mut_ptr().cast();
+        buffers.extend([bound.as_mut_ptr().cast(), found.as_ptr().cast_mut().cast()]);
+        call(&library, &case.oracle, &buffers, len);
+        let named = ["a", "b", "c", "y"].map(Name::from).into_iter();
+        let tensors = named.zip(columns.iter().cloned().chain([vec![0.0; len]])).collect();
+        let shape = [(Name::from("N"), len as i64)].into();
+        let approx = evaluate(&frontend::program(&case.def), &shape, &tensors).expect("it is in bounds");
+
+        for (at, triple) in triples().enumerate() {
+            let (found, expected) = (found[at], in_rust(case.function, triple, case.exponent));
+            let what = || format!("{} of {triple:?}, {}: {found:e}, not {expected:e}", case.function, case.exponent);
+            let same = found == expected || found.is_nan() && expected.is_nan();
+            let close = (found - expected).abs() <= CLOSE * expected.abs() + 1e-44;
+            assert!(if is_exact(case.function) { same } else { same || close }, "{}", what());
+            if is_exact(case.function) && !found.is_nan() {
+                assert_eq!(found.is_sign_negative(), expected.is_sign_negative(), "{}", what());
+            }
+            if expected.is_finite() && approx[at].value.is_finite() {
+                let by_c = (f64::from(found) - value[at]).abs() <= bound[at];
+                assert!(
+                    approx[at].admits(found) && by_c,
+                    "{}: {:?}, {} ± {}",
+                    what(),
+                    approx[at],
+                    value[at],
+                    bound[at]
+                );
+            }
+        }
+    }
+}

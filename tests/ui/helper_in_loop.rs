@@ -1,0 +1,13 @@
+use dietcode_macros::dynamic_kernel;
+
+#[dynamic_kernel]
+fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+    for i in 0..M {
+        fn square(v: f32) -> f32 {
+            v * v
+        }
+        y[i] = b[i] * b[i];
+    }
+}
+
+fn main() {}
