@@ -12,7 +12,7 @@
 
 use crate::paths;
 use dietcode_syntax::{Constant, ConstantValue, KernelDef};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::ItemFn;
 use syn::visit::Visit;
@@ -61,28 +61,29 @@ fn no_constant(name: &Ident) -> TokenStream {
 /// What the item's value is can only be found by trying, which takes no time where it is what was declared.
 fn same_constant(Constant { name, value }: &Constant) -> TokenStream {
     let text = name.to_string();
-    let core = paths::core();
-    let decimal = quote_spanned!(name.span()=> #core::runtime::Decimal);
     let (declared, most, kind, zero) = match value {
         ConstantValue::Integer(value) => (value.to_string(), "INTEGERS", "integer", "0"),
         ConstantValue::Float(_, digits) => (digits.clone(), "FLOATS", "float", "0.0"),
     };
-    // All of it is spanned alike: a kernel may be written by a macro, whose names are its own.
-    let spanned = |text: &str| {
-        let tokens: TokenStream = text.parse().expect("the front end took it for a number");
-        tokens.into_iter().map(|mut token| {
+    // All of it is spanned alike: the error is at the name, and a kernel may be written by a macro, whose names are its own.
+    let spanned = |text: &str| -> TokenStream {
+        let tokens: TokenStream = text.parse().expect("a number that the front end took, or a path");
+        let at_name = |mut token: TokenTree| {
             token.set_span(name.span());
             token
-        })
+        };
+        tokens.into_iter().map(at_name).collect()
     };
+    let core = spanned(&paths::core().to_string());
+    let decimal = quote_spanned!(name.span()=> #core::runtime::Decimal);
     let (literal, zero) = (spanned(&declared), spanned(zero));
     let (most, kind) = (Ident::new(most, name.span()), Ident::new(kind, name.span()));
     // The other branch of `if` says that the type is one of numbers where there is no constant that says which.
     quote_spanned! {name.span()=>
-        if !::core::matches!(#(#literal)*, #name) {
+        if !::core::matches!(#literal, #name) {
             let (mut at, mut found) = (0, ::core::option::Option::None);
             while at < #decimal::#most && found.is_none() {
-                if ::core::matches!(if false { #(#zero)* } else { #decimal::#kind(at).value() as _ }, #name) {
+                if ::core::matches!(if false { #zero } else { #decimal::#kind(at).value() as _ }, #name) {
                     found = ::core::option::Option::Some(#decimal::#kind(at));
                 }
                 at += 1;
