@@ -1,7 +1,7 @@
 //! The items that a kernel becomes.
 
-use crate::{constant, docs, listing, params, paths, reference};
-use dietcode_syntax::{Errors, KernelDef, is_dynamic_kernel, parse_function, parse_kernel};
+use crate::{checks, constant, docs, listing, params, paths, reference, repeated};
+use dietcode_syntax::{Constant, Errors, KernelDef, constants, is_dynamic_kernel, parse_function, parse_kernel};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ItemFn;
@@ -15,24 +15,26 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
             return quote!(#errors #item);
         }
     };
-    match parse_kernel(args, &item) {
-        Ok(def) => kernel(&def, &item),
+    match parse_kernel(args.clone(), &item) {
+        Ok(def) => kernel(&def, &constants(args), &item),
         Err(errors) => skeleton(&errors, &item),
     }
 }
 
-fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
+fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
     let (name, core) = (&item.sig.ident, paths::core());
     let params = params::of(item);
     let args = params::operands(&params);
     let docs = docs::of_call(def, item, &core);
-    let call = call(item, &docs, &params::inputs(&params, params::operand), &quote!(#name::KERNEL.call(&mut #args)));
+    let repeated = repeated::warnings(def, item);
+    let body = quote!(#repeated #name::KERNEL.call(&mut #args));
+    let call = call(item, &docs, &params::inputs(&params, params::operand), &body);
     let registry = registry(def);
     let doc = format!(
         "The kernel [`{name}`](fn@super::{name}): its signature, its micro-kernels, and which of them serves which shape."
     );
     let signature = constant::signature(def);
-    let reference = reference::reference(def, item);
+    let reference = reference::reference(def, constants, item);
     let elements = params::imports(&params);
     let module = module(
         item,
@@ -49,7 +51,8 @@ fn kernel(def: &KernelDef, item: &ItemFn) -> TokenStream {
             #reference
         },
     );
-    quote!(#call #module)
+    let checks = checks::checks(def, item, constants);
+    quote!(#checks #call #module)
 }
 
 /// The function that users call. It keeps their attributes and documentation, which `docs` stands behind.

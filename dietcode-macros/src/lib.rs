@@ -2,8 +2,9 @@
 //!
 //! `expand` turns the canonical form of a nest into items, `reference` keeps the nest itself as plain Rust, `constant` writes
 //! the signature that the runtime checks calls against, and `docs` what `cargo doc` shows of it. `listing` and `paths` ask what the
-//! build script has said.
+//! build script has said, `checks` asks the compiler about constants, and `repeated` warns of sums that are computed again and again.
 
+mod checks;
 mod constant;
 mod docs;
 mod expand;
@@ -11,6 +12,7 @@ mod listing;
 mod params;
 mod paths;
 mod reference;
+mod repeated;
 
 use proc_macro::TokenStream;
 
@@ -48,7 +50,35 @@ use proc_macro::TokenStream;
 /// `f32::from(x[i][k])` and stored, rounded once, as `y[i][j] = f16::from_f32(acc);`. The crate `dietcode-core` exports
 /// both types. A parameter `alpha: f32` is a scalar: an element like any other, and no index or extent.
 ///
-/// **Nest.** One chain of loops over `0..extent`, with `let`s anywhere. The output is stored at bare loop variables; the
+/// **Constants.** The front end sees the function and no items, so a constant beside it is declared:
+///
+/// ```text
+/// const K: usize = 768;
+/// const EPS: f32 = 1e-5;
+///
+/// #[dynamic_kernel(config = "configs/norm.json", consts(K = 768, EPS = 1e-5))]
+/// pub fn norms(x: &[[f32; K]; M], y: &mut [f32; M]) {
+///     for i in 0..M {
+///         let mut acc = EPS;
+///         for k in 0..K {
+///             acc += x[i][k] * x[i][k];
+///         }
+///         y[i] = (acc / K as f32).sqrt();
+///     }
+/// }
+/// ```
+///
+/// An integer is worth its value in extents, ranges and indices, a float in elements; a value is a literal, or integers and the
+/// constants before it, added, subtracted and multiplied. `K` is no shape variable then: a config does not name it, and a call
+/// with another extent is an error. If there is an item of that name in scope, of any type of integer or float and from
+/// wherever it is imported, its value must be the declared one, or the build fails with both values; the item may also
+/// be missing. A constant in scope that is *not* declared, and whose name is used as a shape variable, is an error. What
+/// has a path, `Self::K` or `dims::K`, is declared by a name of its own, and nothing compares the two.
+///
+/// **Nest.** One chain of loops, with `let`s anywhere, over ranges whose ends are made of shape variables and integers, such as
+/// `0..M` or `1..=M - 2`; a call with a shape at which one has less than no iterations (`M - 2` at `M = 1`) is an error. The
+/// output is stored at loop variables, each plus or minus integers and shape variables, as in `y[i + 1]`, and elements that no
+/// iteration stores are left as they are; the
 /// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. What the stored element held
 /// before the call may be read until it is stored. Elements are combined
 /// by `+ - * /`, `if a < b { … } else { … }`, `as f32` and functions; indices are
@@ -105,6 +135,33 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// All tensors are checked as if the sum were taken.
+///
+/// **Sums that are computed again.** A nest has one chain of loops, so a sum that does not depend on one of the loops around it
+/// is computed again in each of that loop's iterations. There the compiler warns, at the loop's variable, by its lint
+/// `deprecated`: `#[allow(deprecated)]` on the function silences it. Two kernels, one that stores the sums and one that
+/// reads them, do less:
+///
+/// ```text
+/// #[dynamic_kernel]
+/// pub fn rms(x: &[[f32; D]; T], s: &mut [f32; T]) {
+///     for t in 0..T {
+///         let mut sum = 0.0;
+///         for e in 0..D {
+///             sum += x[t][e] * x[t][e];
+///         }
+///         s[t] = sum.sqrt();
+///     }
+/// }
+///
+/// #[dynamic_kernel]
+/// pub fn rms_norm(x: &[[f32; D]; T], s: &[f32; T], y: &mut [[f32; D]; T]) {
+///     for t in 0..T {
+///         for d in 0..D {
+///             y[t][d] = x[t][d] / s[t];
+///         }
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn dynamic_kernel(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(args.into(), &item.into()).into()

@@ -3,23 +3,24 @@
 //! Every token of the nest keeps its span, so an editor still works on it. Four things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
 //! `i - r + R` means what it says even where a part of it is negative; float literals are `f32`, as they are in the
-//! kernel; and `v.erf()`, which `f32` does not have, and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
+//! kernel; declared constants are their values, since the items are not in scope here; and `v.erf()`, which `f32` does not have,
+//! and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
 
 use crate::{params, paths};
-use dietcode_syntax::KernelDef;
+use dietcode_syntax::{Constant, ConstantValue, KernelDef};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ExprForLoop, ItemFn, LitFloat, Local, Pat, PatType, Type, parse_quote_spanned};
+use syn::{Expr, ExprForLoop, ExprLit, ItemFn, Lit, LitFloat, LitInt, Local, Pat, PatType, Type, parse_quote_spanned};
 
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
-pub(crate) fn reference(def: &KernelDef, item: &ItemFn) -> TokenStream {
+pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
     let (core, params) = (paths::core(), params::of(item));
     let (inputs, views, args) = (params::inputs(&params, params::view), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
-    Rewrite { params: &params }.visit_block_mut(&mut nest);
+    Rewrite { params: &params, constants }.visit_block_mut(&mut nest);
     let nest = &nest.stmts;
     let doc = format!(
         "The nest of [`{0}`](fn@super::{0}) as it is written, run as plain Rust: the oracle that its micro-kernels are \
@@ -46,12 +47,13 @@ const OWN: [&str; 2] = ["erf", "clamp"];
 
 struct Rewrite<'a> {
     params: &'a [params::Param],
+    constants: &'a [Constant],
 }
 
 impl VisitMut for Rewrite<'_> {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        match self.element(expr) {
-            Some(element) => *expr = element,
+        match self.constant(expr).or_else(|| self.element(expr)) {
+            Some(other) => *expr = other,
             None => visit_mut::visit_expr_mut(self, expr),
         }
         if let Expr::MethodCall(call) = expr
@@ -67,7 +69,13 @@ impl VisitMut for Rewrite<'_> {
         if let Expr::Range(range) = plain(&mut l.expr)
             && let Some(start) = &mut range.start
         {
-            **start = parse_quote_spanned!(start.span()=> 0i64);
+            **start = match plain(start) {
+                Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => {
+                    let literal = LitInt::new(&format!("{}i64", literal.base10_digits()), literal.span());
+                    parse_quote_spanned!(literal.span()=> #literal)
+                }
+                start => parse_quote_spanned!(start.span()=> i64::from(#start)),
+            };
         }
         visit_mut::visit_expr_for_loop_mut(self, l);
     }
@@ -88,8 +96,20 @@ impl VisitMut for Rewrite<'_> {
 }
 
 impl Rewrite<'_> {
+    /// The value of a declared constant.
+    fn constant(&self, expr: &Expr) -> Option<Expr> {
+        let Expr::Path(path) = expr else { return None };
+        let constant = self.constants.iter().find(|constant| path.path.is_ident(&constant.name))?;
+        let typed = match &constant.value {
+            ConstantValue::Integer(value) => format!("{value}i64"),
+            ConstantValue::Float(_, digits) => format!("{}f32", digits.strip_suffix('.').unwrap_or(digits)),
+        };
+        let value: TokenStream = typed.parse().expect("the front end took it for a number");
+        Some(parse_quote_spanned!(path.span()=> (#value)))
+    }
+
     /// `x[i][k]` as an index of a view, if the expression is an element of a tensor.
-    fn element(&self, expr: &mut Expr) -> Option<Expr> {
+    fn element(&mut self, expr: &mut Expr) -> Option<Expr> {
         let span = expr.span();
         let mut indices = Vec::new();
         let mut base = plain(expr);
@@ -100,6 +120,7 @@ impl Rewrite<'_> {
         let Expr::Path(tensor) = base else { return None };
         let is_tensor = self.params.iter().any(|param| tensor.path.is_ident(&param.name));
         indices.reverse();
+        indices.iter_mut().for_each(|index| self.visit_expr_mut(index));
         (is_tensor && !indices.is_empty()).then(|| parse_quote_spanned!(span=> #tensor[[#((#indices) as usize),*]]))
     }
 }

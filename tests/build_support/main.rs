@@ -1,6 +1,7 @@
 //! Cargo itself, on a copy of `examples/dense` with a second kernel: what is compiled when.
 #![cfg(unix)]
 mod emitted;
+mod nests;
 mod package;
 mod places;
 mod set;

@@ -106,11 +106,15 @@ impl Instance {
         (0..tensors.len()).filter(|param| reads(&reduction.update, *param)).filter(alone).collect()
     }
 
-    /// The output before a call: poisoned, unless the nest reads it.
+    /// The output before a call: poisoned, unless the nest reads it, or leaves a part of it as it is.
     pub(crate) fn output(&self, tensors: &[Vec<f32>]) -> Memory {
         let before = &tensors[self.def.output];
         let poison = vec![f32::NAN; before.len()];
-        self.spread(self.def.output, if reads_output(&self.def) { before } else { &poison }, CANARY)
+        self.spread(
+            self.def.output,
+            if reads_output(&self.def) || !writes_all(&self.def) { before } else { &poison },
+            CANARY,
+        )
     }
 
     /// Every element of the output is within its bound, and nothing around it was written.
@@ -124,6 +128,13 @@ impl Instance {
         }
         assert!(output.values().all(|x| x == CANARY), "written out of bounds: {}", describe());
     }
+}
+
+fn writes_all(def: &KernelDef) -> bool {
+    let whole = |(index, dim): (&Affine, &Affine)| {
+        def.loops.iter().any(|l| index.as_var() == Some(&l.name) && l.extent == *dim)
+    };
+    def.output_index.iter().zip(&def.params[def.output].dims).all(whole)
 }
 
 fn reads_output(def: &KernelDef) -> bool {

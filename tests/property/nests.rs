@@ -141,15 +141,21 @@ fn input(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
     Expr::Load { param: def.params.len() - 1, index }
 }
 
-/// The output, its dimensions in any order of the spatial loops.
+/// The output, its dimensions in any order of the spatial loops; seldom the nest writes a part of it only.
 fn output(rng: &mut StdRng, def: &mut KernelDef) {
     let mut spatial: Vec<Loop> = def.loops.iter().filter(|l| l.role == Role::Spatial).cloned().collect();
     if rng.random_bool(0.3) {
         spatial.reverse();
     }
     def.output = def.params.len();
-    def.output_index = spatial.iter().map(|l| Affine::var(&l.name)).collect();
-    let dims = spatial.iter().map(|l| l.extent.clone()).collect();
+    let mut dims = Vec::new();
+    for l in &spatial {
+        let [before, after] =
+            if rng.random_bool(0.15) { [rng.random_range(0..=4), rng.random_range(0..=2)] } else { [0; 2] };
+        let plus = |form: &Affine, n| form.add_scaled(&Affine::constant(n), 1).expect("small numbers");
+        def.output_index.push(plus(&Affine::var(&l.name), before));
+        dims.push(plus(&l.extent, before + after));
+    }
     def.params.push(Param { name: "out".into(), dims, dtype: DType::F32, mutable: true });
 }
 

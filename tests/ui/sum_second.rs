@@ -1,7 +1,7 @@
 use dietcode_macros::dynamic_kernel;
 
 #[dynamic_kernel]
-fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+fn f(x: &[[f32; K]; M], y: &mut [f32; M]) {
     for i in 0..M {
         let mut acc = 0.0;
         let mut squares = 0.0;

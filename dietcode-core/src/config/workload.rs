@@ -23,7 +23,10 @@ impl Config {
         let misfit = |message: String| Error::input(format!("{}: {message}", self.places.shape));
         if let Some((extra, _)) = self.shape.iter().find(|(name, _)| !shape_vars.contains(name)) {
             let (function, known) = (&self.kernel.function, shape_vars.join(", "));
-            return Err(misfit(format!("found `{extra}`, but `{function}` has the shape variables {known}")));
+            return Err(misfit(format!(
+                "found `{extra}`, but `{function}` has the shape variables {known}; an extent that is a number, or a constant that \
+                 the kernel declares by `consts(…)`, is none"
+            )));
         }
         check_variables(&self.shape, wkl).map_err(error)?;
         let extent_of = |var: &String| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::{DType, Expr};
+use super::{DType, Expr, affine};
 
 /// A name of a variable or a buffer; unique within a program.
 pub type Name = Arc<str>;
@@ -102,6 +102,12 @@ impl Block {
     /// The iteration variables of a role.
     pub fn iters_of(&self, role: Role) -> impl Iterator<Item = &IterVar> {
         self.iters.iter().filter(move |iter| iter.role == role)
+    }
+
+    /// The spatial variable along which the output is contiguous: its last index moves by 1 with that one.
+    pub fn contiguous(&self) -> Option<&Name> {
+        let last = affine(self.output_index.last()?)?;
+        self.iters_of(Role::Spatial).map(|iter| &iter.name).find(|name| last.coefficient(name) == 1)
     }
 
     /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no

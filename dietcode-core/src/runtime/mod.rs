@@ -7,6 +7,7 @@
 mod aligned;
 mod arg;
 mod bind;
+mod constant;
 pub mod cuda;
 mod element;
 pub mod function;
@@ -30,6 +31,8 @@ mod view;
 mod view_mut;
 
 pub use arg::Arg;
+#[doc(hidden)]
+pub use constant::{Decimal, other_constant};
 pub use element::{DType, Element};
 pub use kernel::{Kernel, TableSource};
 pub use launch::launch;

@@ -68,7 +68,12 @@ fn shapes_are_checked_against_the_kernel_and_the_instance() {
     assert_eq!(shape("M K N", "T=3,B=1").unwrap(), [48, 768, 7]);
     assert_eq!(shape("M K N", "T=0,B=2").unwrap(), [0, 768, 0]);
     let error = |vars: &str, at: &str, expected: &str| assert_eq!(shape(vars, at).unwrap_err(), expected);
-    error("M K", "T=3,B=1", "full.json:5:12: key `shape`: found `N`, but `dense` has the shape variables M, K");
+    error(
+        "M K",
+        "T=3,B=1",
+        "full.json:5:12: key `shape`: found `N`, but `dense` has the shape variables M, K; an extent that is a number, or a \
+         constant that the kernel declares by `consts(…)`, is none",
+    );
     error("M K N Q", "T=3,B=1", "full.json:5:12: key `shape`: the shape variable `Q` is missing");
     error("M K N", "T=3", "full.json: the workload variable `B` is missing, expected it beside `T`");
     error(

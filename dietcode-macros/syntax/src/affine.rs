@@ -42,6 +42,10 @@ impl Reader<'_> {
             Expr::Cast(cast) if path(&cast.expr).is_some() && text(&cast.ty) != "f32" => {
                 self.fail(cast, Problem::IndexCast { found: text(cast) })
             }
+            Expr::Path(path) if path.qself.is_none() => {
+                let name = path.path.segments.last()?.ident.to_string();
+                self.fail(path, Problem::PathInIndex { found: text(path), name })
+            }
             other => self.fail(other, Problem::NotAffine { found: text(other) }),
         }
     }
@@ -73,9 +77,8 @@ impl Reader<'_> {
     }
 
     fn within(&mut self, at: &dyn quote::ToTokens, value: Option<Affine>) -> Option<Affine> {
-        let small = |c: i64| c.unsigned_abs() <= MAX_COEFFICIENT.unsigned_abs();
         match value {
-            Some(value) if small(value.constant) && value.terms.iter().all(|(_, c)| small(*c)) => Some(value),
+            Some(value) if value.is_small() => Some(value),
             _ => self.fail(at, Problem::Coefficient { most: MAX_COEFFICIENT.to_string() }),
         }
     }
@@ -83,5 +86,13 @@ impl Reader<'_> {
     fn fail(&mut self, at: impl quote::ToTokens, problem: Problem) -> Option<Affine> {
         self.errors.push(at, problem);
         None
+    }
+}
+
+impl Affine {
+    /// Whether no coefficient is larger than what is supported.
+    pub(crate) fn is_small(&self) -> bool {
+        let coefficients = self.terms.iter().map(|(_, coefficient)| coefficient);
+        coefficients.chain([&self.constant]).all(|c| c.unsigned_abs() <= MAX_COEFFICIENT.unsigned_abs())
     }
 }

@@ -1,5 +1,6 @@
 //! The arguments of `#[dynamic_kernel(…)]`.
 
+use crate::constant::{self, Constant};
 use crate::error::{Errors, Problem};
 use crate::text::text;
 use proc_macro2::TokenStream;
@@ -7,25 +8,50 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitStr, Meta, Token};
 
-/// The path in `config = "path"`, if it is given.
-pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Option<String> {
+/// What the attribute says.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    /// The path in `config = "path"`, if it is given.
+    pub(crate) config: Option<String>,
+    /// What `consts(…)` declares.
+    pub(crate) constants: Vec<Constant>,
+}
+
+/// The constants that the arguments of a kernel declare; those that are in error are left out.
+pub fn constants(args: TokenStream) -> Vec<Constant> {
+    parse(args, &mut Errors::default()).constants
+}
+
+/// Reads the arguments as far as they make sense.
+pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
     let written = args.clone();
+    let mut arguments = Arguments::default();
     let metas = match Punctuated::<Meta, Token![,]>::parse_terminated.parse2(args) {
         Ok(metas) => metas,
         Err(_) => {
             errors.push(&written, Problem::AttributeArgument { found: text(&written) });
-            return None;
+            return arguments;
         }
     };
-    let mut config: Option<String> = None;
+    let mut lists = 0;
     for meta in &metas {
+        if let Meta::List(list) = meta
+            && list.path.is_ident("consts")
+        {
+            lists += 1;
+            match lists {
+                1 => constant::parse(&list.tokens, &mut arguments.constants, errors),
+                _ => errors.push(meta, Problem::ConstantsTwice),
+            }
+            continue;
+        }
         match config_of(meta) {
             Err(problem) => errors.push(meta, problem),
-            Ok(_) if config.is_some() => errors.push(meta, Problem::ConfigTwice),
-            Ok(path) => config = Some(path.value()),
+            Ok(_) if arguments.config.is_some() => errors.push(meta, Problem::ConfigTwice),
+            Ok(path) => arguments.config = Some(path.value()),
         }
     }
-    config
+    arguments
 }
 
 fn config_of(meta: &Meta) -> Result<&LitStr, Problem> {

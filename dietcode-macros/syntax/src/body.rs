@@ -12,16 +12,17 @@
 //! condition nothing but the update is assigned to. And every loop counts: the update stands in the innermost one, and
 //! without an update all loops index the output.
 
+use crate::affine::affine;
 use crate::element::negate;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};
 use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
-use crate::text::text;
+use crate::text::{text, whole};
 use crate::{Affine, BinaryOp, Condition, Expr, Loop, Param, Reduction, Role};
 use proc_macro2::Ident;
-use syn::{BinOp, ExprLit, Lit};
+use syn::BinOp;
 
 /// What a nest computes; see the fields of the same names of [`crate::KernelDef`].
 pub(crate) struct Body {
@@ -40,8 +41,9 @@ pub(crate) fn walk(
     errors: &mut Errors,
 ) -> Option<Body> {
     let output = signature.output.map(|param| {
-        let index = first_store(stmts, &signature.params[param].name).unwrap_or_default();
-        Output { param, value: Some(Expr::Load { param, index: index.clone() }), index }
+        let mut search = FirstStore { output: &signature.params[param].name, signature, names: Vec::new() };
+        let (index, text) = search.block(stmts).unwrap_or_default();
+        Output { param, value: Some(Expr::Load { param, index: index.clone() }), index, text }
     });
     let scope = Scope::new(signature, helpers, errors, output);
     let mut walk = Walk { scope, conditions: Vec::new(), reduction: None, stored: false };
@@ -59,6 +61,9 @@ enum Target {
 /// The update that was seen.
 struct Update<'e> {
     target: &'e syn::Expr,
+    /// Whether it is subtracted.
+    negative: bool,
+    added: &'e syn::Expr,
     /// How many loops are around it.
     depth: usize,
     reduction: Reduction,
@@ -106,11 +111,15 @@ impl<'e> Walk<'_, 'e> {
             }
             return;
         }
-        let extent = l.extent.and_then(|extent| self.scope.extent(extent)).unwrap_or_else(|| Affine::constant(1));
+        let (start, extent) = self.scope.range(l);
+        let start = start.filter(|start| self.scope.signature.has_all_of(start)).unwrap_or_default();
+        let extent = extent.unwrap_or_else(|| Affine::constant(1));
         let names = self.scope.names.len();
-        self.scope.declare(l.var, Meaning::LoopVar);
         let name = l.var.to_string();
-        let reduce = !self.scope.output.as_ref().is_some_and(|output| output.index.contains(&Affine::var(&name)));
+        let value = Affine::var(&name).add_scaled(&start, 1).expect("an extent was made of it");
+        self.scope.declare(l.var, Meaning::LoopVar(value));
+        let output = self.scope.output.as_ref();
+        let reduce = !output.is_some_and(|output| output.index.iter().any(|index| index.coefficient(&name) != 0));
         self.scope.loops.push(OpenLoop { name, extent, reduce, token: l.token });
         self.scope.depth += 1;
         self.block(&l.body);
@@ -134,7 +143,7 @@ impl<'e> Walk<'_, 'e> {
     /// `let mut acc = init;`
     fn accumulator(&mut self, local: &Let<'_>) {
         let value = match self.scope.holds_index(local) {
-            Some(true) => self.scope.fail(local.name, Problem::MutableIndex { name: local.name.to_string() }),
+            Some(true) => self.scope.fail(local.name, mutable_index(local)),
             Some(false) => self.scope.value(local.value),
             None => None,
         };
@@ -220,33 +229,33 @@ impl<'e> Walk<'_, 'e> {
             let problem = Problem::AssignInput { name: name(param), output: name(output.param) };
             return self.scope.fail(subscripts(target).0, problem);
         }
-        self.check_output_index(target)?;
-        let expected = self.scope.output.as_ref()?.index.clone();
-        if index != expected {
-            let expected = self.scope.element_text(param, &expected);
+        self.check_output_index(target, &index)?;
+        let output = self.scope.output.as_ref()?;
+        if index != output.index {
+            let expected = output.text.clone();
             return self.scope.fail(target, Problem::OutputIndexDiffers { found: text(target), expected });
         }
         Some(Target::Output)
     }
 
-    /// Each index of the output is a loop variable, used once, or an integer.
-    fn check_output_index(&mut self, target: &syn::Expr) -> Option<()> {
+    /// Each index of the output has one loop variable at most, as it is, and no two have the same.
+    fn check_output_index(&mut self, target: &syn::Expr, index: &[Affine]) -> Option<()> {
         let mut seen = Vec::new();
         let mut fine = Some(());
-        for index in subscripts(target).1 {
-            let found = output_index(index)
-                .filter(|index| index.as_var().is_none_or(|name| self.scope.loops.iter().any(|l| l.name == name)));
-            let problem = match found {
-                None => Problem::OutputIndex { found: text(index) },
-                Some(index) if index.as_var().is_some() && seen.contains(&index) => {
-                    Problem::OutputIndexTwice { name: index.to_string() }
-                }
-                Some(index) => {
-                    seen.push(index);
+        for (at, index) in subscripts(target).1.into_iter().zip(index) {
+            let loops = self.scope.loops.iter().map(|l| (&l.name, index.coefficient(&l.name)));
+            let used: Vec<_> = loops.filter(|(_, coefficient)| *coefficient != 0).collect();
+            let problem = match used[..] {
+                [] => continue,
+                [(name, 1)] if seen.contains(name) => Problem::OutputIndexTwice { name: name.clone() },
+                [(name, 1)] => {
+                    seen.push(name.clone());
                     continue;
                 }
+                [(name, _)] => Problem::OutputIndexScaled { found: text(at), name: name.clone() },
+                _ => Problem::OutputIndex { found: text(at) },
             };
-            fine = self.scope.fail(index, problem);
+            fine = self.scope.fail(at, problem);
         }
         fine
     }
@@ -270,9 +279,9 @@ impl<'e> Walk<'_, 'e> {
         let update = self.scope.value(added).map(|value| if negative { negate(value) } else { value });
         let init = self.held(target).take();
         *self.held(target) = Some(Expr::Acc);
-        if self.reduction.is_some() {
-            self.scope.errors.push(assign.target, Problem::SecondUpdate);
-            return;
+        if let Some(first) = &self.reduction {
+            let problem = second_update(first, assign.target, (negative, added), self.scope.depth);
+            return self.scope.errors.push(assign.target, problem);
         }
         let (Some(init), Some(update)) = (init, update) else { return };
         if self.reads_output(&update) {
@@ -280,7 +289,8 @@ impl<'e> Walk<'_, 'e> {
         }
         let condition = self.conditions.last().cloned().flatten();
         let (target, depth) = (assign.target, self.scope.depth);
-        self.reduction = Some(Update { target, depth, reduction: Reduction { init, update, condition } });
+        let reduction = Reduction { init, update, condition };
+        self.reduction = Some(Update { target, negative, added, depth, reduction });
     }
 
     /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
@@ -359,24 +369,90 @@ fn loops(open: Vec<OpenLoop>) -> Vec<Loop> {
     spatial.into_iter().chain(reduce).map(|l| Loop { name: l.name, extent: l.extent, role: role(l.reduce) }).collect()
 }
 
-/// The index of the first store to a tensor, by its form alone; reads above it are compared with it.
-fn first_store(stmts: &[Stmt<'_>], output: &str) -> Option<Vec<Affine>> {
-    stmts.iter().find_map(|stmt| match stmt {
-        Stmt::For(l) => first_store(&l.body, output),
-        Stmt::If(choice) => first_store(&choice.body, output),
-        Stmt::Let(_) | Stmt::Broken(_) => None,
-        Stmt::Assign(assign) => {
-            let (base, indices) = subscripts(assign.target);
-            path(base).filter(|base| *base == output && !indices.is_empty())?;
-            indices.into_iter().map(output_index).collect()
-        }
-    })
+/// A `let mut` of an integer was meant as a float, or is an index.
+fn mutable_index(local: &Let<'_>) -> Problem {
+    let (name, found) = (local.name.to_string(), text(local.value));
+    let literal = match plain(local.value) {
+        syn::Expr::Unary(unary) => plain(&unary.expr),
+        other => other,
+    };
+    match literal {
+        syn::Expr::Lit(_) => Problem::IntegerAccumulator { name, found },
+        _ => Problem::MutableIndex { name, found },
+    }
 }
 
-/// A bare name or an integer.
-fn output_index(index: &syn::Expr) -> Option<Affine> {
-    match plain(index) {
-        syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse().ok().map(Affine::constant),
-        other => path(other).map(|ident| Affine::var(ident.to_string())),
+/// What becomes of a second update: another term of the same sum, or another kernel.
+fn second_update(first: &Update<'_>, target: &syn::Expr, second: (bool, &syn::Expr), depth: usize) -> Problem {
+    let name = whole(first.target);
+    if plain(first.target) != plain(target) {
+        return Problem::SecondUpdate { first: name, found: text(target) };
+    }
+    if first.depth != depth {
+        return Problem::SecondDepth { name };
+    }
+    let minus = |term: &syn::Expr| match plain(term) {
+        syn::Expr::Binary(sum) if matches!(sum.op, BinOp::Add(_) | BinOp::Sub(_)) => format!("- ({})", whole(term)),
+        _ => format!("- {}", whole(term)),
+    };
+    let (a, b) = (first.added, second.1);
+    let merged = match (first.negative, second.0) {
+        (false, false) => format!("{name} += {} + {};", whole(a), whole(b)),
+        (false, true) => format!("{name} += {} {};", whole(a), minus(b)),
+        (true, false) => format!("{name} += {} {};", whole(b), minus(a)),
+        (true, true) => format!("{name} -= {} + {};", whole(a), whole(b)),
+    };
+    Problem::SecondTerm { name, merged }
+}
+
+/// Looks for the first store to the output, by its form alone: reads above it are compared with it, and it says which loops
+/// are summed over.
+struct FirstStore<'a> {
+    output: &'a str,
+    signature: &'a Signature,
+    /// Loop variables and indices; a name that is neither stands for itself, and is reported where it is used.
+    names: Vec<(String, Affine)>,
+}
+
+impl FirstStore<'_> {
+    /// The element's index, and how it is written.
+    fn block(&mut self, stmts: &[Stmt<'_>]) -> Option<(Vec<Affine>, String)> {
+        let outer = self.names.len();
+        let found = stmts.iter().find_map(|stmt| match stmt {
+            Stmt::For(l) => {
+                let start = l.range.and_then(|range| self.index(range.start));
+                let start = start.filter(|start| self.signature.has_all_of(start)).unwrap_or_default();
+                let name = l.var.to_string();
+                self.names.push((name.clone(), Affine::var(name).add_scaled(&start, 1)?));
+                self.block(&l.body)
+            }
+            Stmt::If(choice) => self.block(&choice.body),
+            Stmt::Let(local) => {
+                let index = self.index(local.value)?;
+                self.names.push((local.name.to_string(), index));
+                None
+            }
+            Stmt::Broken(_) => None,
+            Stmt::Assign(assign) => {
+                let (base, indices) = subscripts(assign.target);
+                path(base).filter(|base| *base == self.output && !indices.is_empty())?;
+                let indices: Option<Vec<Affine>> = indices.into_iter().map(|index| self.index(index)).collect();
+                indices.map(|indices| (indices, text(assign.target)))
+            }
+        });
+        self.names.truncate(outer);
+        found
+    }
+
+    fn index(&self, expr: &syn::Expr) -> Option<Affine> {
+        let mut resolve = |ident: &Ident, errors: &mut Errors| {
+            let known = self.names.iter().rev().find(|(name, _)| ident == name).map(|(_, index)| index.clone());
+            let constant = self.signature.constants.iter().find(|constant| constant.name == *ident);
+            known.or_else(|| match constant {
+                Some(constant) => constant.extent(ident, errors),
+                None => Some(Affine::var(ident.to_string())),
+            })
+        };
+        affine(expr, &mut resolve, &mut Errors::default())
     }
 }

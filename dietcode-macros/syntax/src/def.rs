@@ -22,7 +22,8 @@ pub struct KernelDef {
     pub loops: Vec<Loop>,
     /// Index of the mutable parameter in `params`.
     pub output: usize,
-    /// One entry per dimension of the output: a spatial loop variable, each used once, or a constant.
+    /// One entry per dimension of the output: at most one spatial loop variable, each used once and times 1, plus shape
+    /// variables and an integer.
     pub output_index: Vec<Affine>,
     /// The reduction, if the nest accumulates.
     pub reduction: Option<Reduction>,
@@ -109,7 +110,7 @@ pub struct ShapeVar {
     pub dim: usize,
 }
 
-/// One loop, `for name in 0..extent`.
+/// One loop, `for name in 0..extent`; one that starts elsewhere has its start in all that its variable is used in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
     /// The loop variable.

@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
 use crate::scope::{Meaning, Scope, converted, path, plain};
 use crate::text::text;
-use crate::{BinaryOp, CompareOp, Condition, DType, Expr, Function};
+use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
 use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprLit, ExprMethodCall, ExprUnary, Lit, LitInt, Type, UnOp};
 
@@ -69,7 +69,10 @@ impl Scope<'_> {
             syn::Expr::Cast(cast) => self.cast(cast, depth),
             syn::Expr::If(branches) => self.select(branches, depth),
             syn::Expr::Call(call) => self.call_by_name(expr, call, depth),
-            syn::Expr::Path(_) => self.fail(expr, Problem::Unknown { name: text(expr) }),
+            syn::Expr::Path(other) if other.qself.is_none() => {
+                let name = other.path.segments.last()?.ident.to_string();
+                self.fail(expr, Problem::UnknownConstant { found: text(expr), name })
+            }
             other => self.fail(other, Problem::Expression { found: describe(other).to_string() }),
         }
     }
@@ -125,7 +128,8 @@ impl Scope<'_> {
             }
             Meaning::Accumulator(_) => return self.fail(ident, Problem::AccumulatorInLoop { name }),
             Meaning::Tensor(_) => return self.fail(ident, Problem::WholeTensor { name }),
-            Meaning::ShapeVar | Meaning::LoopVar | Meaning::Index(_) => {
+            Meaning::Constant(Constant { value: ConstantValue::Float(value, _), .. }) => Expr::Literal(value),
+            Meaning::Constant(_) | Meaning::ShapeVar | Meaning::LoopVar(_) | Meaning::Index(_) => {
                 return self.fail(ident, Problem::IndexAsElement { name });
             }
             Meaning::Helper(_) => return self.fail(ident, Problem::HelperAsValue { name }),
@@ -174,7 +178,7 @@ impl Scope<'_> {
             return None;
         }
         if output.index != index {
-            let expected = self.element_text(param, &output.index);
+            let expected = output.text.clone();
             return self.fail(expr, Problem::OutputReadElsewhere { found: text(expr), expected });
         }
         let value = output.value.clone();

@@ -90,11 +90,18 @@ macro_rules! problems {
 problems! {
     // The attribute.
     AttributeArgument(found)
-        "found `{found}`; dynamic_kernel takes `config = \"path/to/config.json\"` or nothing";
+        "found `{found}`; dynamic_kernel takes `config = \"path/to/config.json\"`, constants, `consts(K = 768)`, both or nothing";
     ConfigNotAString(found)
         "found `{found}` as the config; expected a string: `config = \"path/to/config.json\"`";
     ConfigTwice "the config is given twice; give it once";
     ConfigEmpty "the config is an empty path; leave it out to use the default micro-kernel";
+    ConstantsTwice "`consts(…)` is given twice; declare all constants in one, such as `consts(K = 768, EPS = 1e-5)`";
+    ConstantForm(found) "found `{found}`; a constant is declared by name and value, such as `consts(K = 768, EPS = 1e-5)`";
+    ConstantTwice(name) "the constant `{name}` is declared twice; declare it once";
+    ConstantValue(name, found, most)
+        "found `{found}` as the constant `{name}`; it is an integer from 0 to {most}, such as `768`, for extents and indices, \
+         or a float within `f32`, such as `1e-5`, for elements";
+    UnusedConstant(name) "the constant `{name}` is never used; remove it from `consts(…)`";
     AttributeTwice "dynamic_kernel stands here a second time; a kernel carries it once";
     NotAFunction
         "dynamic_kernel stands on something that is not a free function; put it on a `fn` outside `impl` and `trait`";
@@ -121,6 +128,9 @@ problems! {
     Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
     ScalarType(found)
         "found the type `{found}`; a scalar parameter is an `f32`, and a tensor is borrowed: `&[[f32; K]; M]`";
+    ScalarInteger(found)
+        "found the type `{found}`; a scalar parameter is an `f32`: an extent is a shape variable, which the type of a tensor names, \
+         `&[[f32; K]; M]`, or a constant, `consts(K = 768)`";
     ScalarByReference(found)
         "found the type `{found}`; a scalar parameter is taken by value, as `f32`, and a tensor has extents: `&[f32; N]`";
     ScalarOutput(found)
@@ -131,7 +141,11 @@ problems! {
     Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
     ExtentNotPositive(found) "the extent is {found}; an extent is at least 1";
     UnboundShapeVar(name)
-        "the shape variable `{name}` is bound by no parameter; some parameter needs a dimension that is just `{name}`";
+        "the shape variable `{name}` is bound by no parameter; some parameter needs a dimension that is just `{name}`, \
+         or, if it is a constant, the attribute declares it: `#[dynamic_kernel(consts({name} = …))]`";
+    PathInIndex(found, name)
+        "found the path `{found}`; the front end sees no items: declare the constant by a name of its own, \
+         `#[dynamic_kernel(consts({name} = …))]`, and write that";
 
     // Names.
     NameReserved(name, prefix) "the name `{name}` starts with `{prefix}`, which generated code keeps for itself; rename it";
@@ -143,7 +157,11 @@ problems! {
     NameRaw(name) "found the raw identifier `{name}`; it becomes a C identifier: use a name that is no keyword";
     Shadows(name, kind) "the name `{name}` is already {kind}; give each its own name";
     Unknown(name)
-        "unknown name `{name}`; a nest knows its parameters, shape variables, loop variables and `let`s, nothing outside";
+        "unknown name `{name}`; a nest knows its parameters, shape variables, loop variables, `let`s and declared constants, \
+         nothing outside";
+    UnknownConstant(found, name)
+        "unknown name `{found}`; a nest knows nothing outside: if it is a constant, declare it, \
+         `#[dynamic_kernel(consts({name} = …))]`, and write `{name}`";
 
     // Functions inside the kernel's body.
     HelperQualifier(found) "found `{found}`; a function inside a kernel is a plain `fn` without generics: remove it";
@@ -163,6 +181,8 @@ problems! {
     InnerAttribute "found an attribute inside the nest; loops, statements and expressions carry none: remove it";
     Statement(found)
         "found {found}; a nest is made of `for v in 0..extent` loops, `let`s and assignments to an accumulator or the output";
+    StatementConst(name, value)
+        "found a `const` inside the nest; declare it in the attribute: `#[dynamic_kernel(consts({name} = {value}))]`";
     StatementIf
         "found an `if` statement; write the choice as a value, `y[i] = if a < b {{ … }} else {{ … }};`, \
          or put it around all loops of a sum: `if alpha != 0.0 {{ for k in 0..K {{ … }} }}`";
@@ -177,26 +197,46 @@ problems! {
         "found an assignment under a condition, outside the loops of the sum; only the sum is: assign before or after it";
     Label(found) "found the label `{found}`; a nest has no jumps: remove it";
     LoopPattern(found) "found the pattern `{found}`; a loop variable is a plain name";
-    LoopRange(found) "found `{found}`; a loop runs over `0..extent`, where the extent is a shape variable such as `0..M`";
-    LoopInclusive "found an inclusive range; write `0..extent`, with the extent as its end";
-    LoopStart(found) "the loop starts at `{found}`; a loop starts at the literal 0: shift the index instead";
-    LoopEnd "the loop has no end; write `0..extent`";
-    ExtentOfLoop(name) "the extent depends on the loop variable `{name}`; an extent is made of shape variables and integers";
+    LoopRange(found) "found `{found}`; a loop runs over a range of shape variables and integers, such as `0..M` or `1..M - 1`";
+    LoopEnd(start) "the loop has no end; write `{start}..extent`, where the extent is a shape variable such as `M`";
+    RangeOfLoop(found, name, range, statement)
+        "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call; \
+         write `{range}`, and in it `{statement}`";
+    RangeEmpty(found, value) "the range `{found}` has {value} iterations; one that does not depend on the shape has at least 1";
     TooManyLoops(most) "the nest is deeper than {most} loops, which is the most supported";
-    SecondLoop "found a second loop beside the one above; a nest has one chain of loops: split it into two kernels";
+    SecondLoop
+        "found a second loop beside the one above; a nest has one chain of loops: split it into two kernels \
+         (what a sum starts with is assigned inside the loops, right before the sum)";
     EmptyLoop "the loop has no effect on the output; its body needs a loop, or an assignment that reaches the output";
     LetPattern(found) "found the pattern `{found}`; a `let` binds a plain name";
     LetWithoutValue(name) "`{name}` has no value; write `let {name} = …;`";
     LetElse "found `let … else`; a `let` binds a plain name to a value";
     LetType(found) "found the type `{found}`; a `let` is an `f32` (an element) or a `usize` (an index)";
-    MutableIndex(name) "`{name}` is a mutable index; only accumulators are mutable: remove `mut`";
+    MutableIndex(name, found)
+        "`{name}` is a mutable index, and only accumulators are mutable; write `let {name} = {found};`, and what it would become \
+         as another `let`";
+    IntegerAccumulator(name, found)
+        "`{name}` is `let mut` and starts with the integer `{found}`; an accumulator is a float: write `let mut {name} = {found}.0;`";
     AssignTarget(found) "`{found}` is assigned to; only an accumulator (`let mut`) and an element of the output are";
     AssignImmutable(name, kind) "`{name}` is assigned to but it is {kind}; only an accumulator (`let mut`) and the output are";
     AssignInput(name, output) "`{name}` is written, but it is an input; the output is `{output}`: a kernel writes nothing else";
     AssignOperator(found) "found `{found}`; elements are changed by `=`, `+=`, `-=`, `*=` and `/=`";
-    OnlySums(found) "found `{found}` under a reduction loop; a reduction is a sum: use `+=` or `-=`";
-    SecondUpdate "found a second update under reduction loops; a nest has one: merge the two, or split the kernel";
-    OutputIndex(found) "found the output index `{found}`; each is a bare loop variable or an integer";
+    OnlySums(found)
+        "found `{found}` under a reduction loop; the one reduction is a sum, by `+=` or `-=`: there are no products and no maxima";
+    SecondTerm(name, merged)
+        "found a second update of `{name}` under reduction loops; a nest has one: add both terms at once, `{merged}`";
+    SecondUpdate(first, found)
+        "found a second sum under reduction loops, into `{found}` after `{first}`; a nest has one: \
+         split it into two kernels, and let the second one read what the first one stored";
+    SecondDepth(name)
+        "found a second update of `{name}`, under other loops than the first; a nest has one: \
+         split it into two kernels, and let the second one start with what the first one stored";
+    OutputIndex(found)
+        "found the output index `{found}`; each has one loop variable, plus or minus integers and shape variables: \
+         loop over the index of the output, and compute those of the inputs from it";
+    OutputIndexScaled(found, name)
+        "found the output index `{found}`; in it `{name}` is not multiplied: give the output another dimension, \
+         such as `[[f32; 2]; M]` and `y[{name}][0]` for every second element";
     OutputIndexTwice(name) "the loop variable `{name}` indexes the output twice; each indexes one dimension";
     OutputIndexDiffers(found, expected) "found `{found}`, but the output's element is `{expected}` above; a nest writes one element";
     StoreUnderReduction(name)
@@ -232,7 +272,9 @@ problems! {
     WrongRank(name, found, rank) "wrong number of indices: found {found}; `{name}` has rank {rank}, one index per dimension";
     OutputReadElsewhere(found, expected)
         "the output is read at `{found}`; it may be read only at the element that is written, `{expected}`";
-    OutputInUpdate "the output is read under a reduction loop; an update adds what does not depend on the sum: use `+=`";
+    OutputInUpdate
+        "the output is read in what is summed; a sum is of inputs: add or multiply by the output's element before or after \
+         the loops of the sum";
     AccumulatorInLoop(name)
         "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
 

@@ -52,6 +52,14 @@ pub(crate) fn check(ident: &Ident, errors: &mut Errors) {
     }
 }
 
+/// Reports the name of a constant if the generated Rust code has one of that name. It never reaches C: its value does.
+pub(crate) fn check_constant(ident: &Ident, errors: &mut Errors) {
+    let name = ident.to_string();
+    if RUST_NAMES.contains(&&*name) {
+        errors.push(ident, Problem::NameTaken { name });
+    }
+}
+
 /// Whether generated code can have a variable of this name.
 pub fn is_free(name: &str) -> bool {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic())

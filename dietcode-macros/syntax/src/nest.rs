@@ -11,9 +11,9 @@ use crate::text::text;
 use proc_macro2::Ident;
 use syn::visit::Visit;
 use syn::{
-    Attribute, BinOp, Block, Expr, ExprForLoop, ExprIf, ExprLit, ExprRange, Item, ItemFn, Lit, Local, Pat, PatIdent,
+    Attribute, BinOp, Block, Expr, ExprForLoop, ExprIf, ExprRange, Item, ItemFn, Local, Pat, PatIdent, RangeLimits,
+    Type,
 };
-use syn::{RangeLimits, Type};
 
 /// The most loops a nest may have.
 pub const MAX_LOOPS: usize = 16;
@@ -28,12 +28,21 @@ pub(crate) enum Stmt<'a> {
     Broken(Vec<&'a Ident>),
 }
 
-/// `for var in 0..extent { body }`. The extent is `None` if the range was reported.
+/// `for var in start..end { body }`. The range is `None` if it was reported.
 pub(crate) struct For<'a> {
     pub(crate) var: &'a Ident,
-    pub(crate) extent: Option<&'a Expr>,
+    pub(crate) range: Option<Range<'a>>,
     pub(crate) body: Vec<Stmt<'a>>,
     pub(crate) token: syn::Token![for],
+}
+
+/// `start..end`, or `start..=end`.
+#[derive(Clone, Copy)]
+pub(crate) struct Range<'a> {
+    pub(crate) whole: &'a Expr,
+    pub(crate) start: &'a Expr,
+    pub(crate) end: &'a Expr,
+    pub(crate) inclusive: bool,
 }
 
 /// `if condition { … }`, with a loop inside.
@@ -98,6 +107,11 @@ fn statement<'a>(stmt: &'a syn::Stmt, depth: usize, errors: &mut Errors) -> Opti
             errors.push(&function.sig, Problem::HelperPlace);
             None
         }
+        syn::Stmt::Item(Item::Const(item)) => {
+            let (name, value) = (item.ident.to_string(), text(&item.expr));
+            errors.push(item, Problem::StatementConst { name, value });
+            None
+        }
         syn::Stmt::Item(item) => reject(item, "an item", errors),
         syn::Stmt::Macro(call) => reject(call, "a macro call", errors),
     }
@@ -141,13 +155,13 @@ fn for_loop<'a>(l: &'a ExprForLoop, depth: usize, errors: &mut Errors) -> Option
         errors.push(l.for_token, Problem::TooManyLoops { most: MAX_LOOPS.to_string() });
         return None;
     }
-    let extent = range(&l.expr, errors);
+    let range = range(&l.expr, errors);
     let body = block(&l.body.stmts, depth + 1, errors);
     let var = plain_name(&l.pat).filter(|(_, mutable)| !mutable);
     if var.is_none() {
         errors.push(&l.pat, Problem::LoopPattern { found: text(&l.pat) });
     }
-    Some(For { var: var?.0, extent, body, token: l.for_token })
+    Some(For { var: var?.0, range, body, token: l.for_token })
 }
 
 /// A condition around a loop; every other choice is one between values.
@@ -163,26 +177,19 @@ fn conditioned<'a>(choice: &'a ExprIf, depth: usize, errors: &mut Errors) -> Opt
     Some(If { condition: &choice.cond, body: block(&choice.then_branch.stmts, depth, errors), token: choice.if_token })
 }
 
-/// The end of a range that starts at the literal 0.
-fn range<'a>(expr: &'a Expr, errors: &mut Errors) -> Option<&'a Expr> {
-    let (problem, at): (Problem, &dyn quote::ToTokens) = match expr {
+/// A range with both ends.
+fn range<'a>(whole: &'a Expr, errors: &mut Errors) -> Option<Range<'a>> {
+    let problem = match whole {
         Expr::Paren(inner) => return range(&inner.expr, errors),
         Expr::Group(inner) => return range(&inner.expr, errors),
-        Expr::Range(ExprRange { limits: limits @ RangeLimits::Closed(_), .. }) => (Problem::LoopInclusive, limits),
-        Expr::Range(ExprRange { start: Some(start), end: Some(end), .. }) if is_zero(start) => return Some(end),
-        Expr::Range(ExprRange { start: Some(start), end: Some(_), .. }) => {
-            (Problem::LoopStart { found: text(start) }, start)
+        Expr::Range(ExprRange { start: Some(start), end: Some(end), limits, .. }) => {
+            return Some(Range { whole, start, end, inclusive: matches!(limits, RangeLimits::Closed(_)) });
         }
-        Expr::Range(ExprRange { end: None, .. }) => (Problem::LoopEnd, expr),
-        other => (Problem::LoopRange { found: text(other) }, other),
+        Expr::Range(ExprRange { start: Some(start), end: None, .. }) => Problem::LoopEnd { start: text(start) },
+        other => Problem::LoopRange { found: text(other) },
     };
-    errors.push(at, problem);
+    errors.push(whole, problem);
     None
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    matches!(expr, Expr::Lit(ExprLit { lit: Lit::Int(zero), .. })
-        if zero.suffix().is_empty() && zero.base10_digits() == "0")
 }
 
 /// A `let` of a plain name, in a nest or in a branch of an `if`; else the names that it would have bound.

@@ -1,8 +1,9 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{Expr, KernelDef, attribute, body, helper, nest, signature};
-use proc_macro2::TokenStream;
+use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, signature};
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::{Attribute, Item, ItemFn, Signature};
 
 /// Checks a function that carries `#[dynamic_kernel(args)]` and brings it into its canonical form.
@@ -11,9 +12,9 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let config = attribute::parse(args, &mut errors);
+    let attribute::Arguments { config, constants } = attribute::parse(args.clone(), &mut errors);
     check_attributes(&item.attrs, &mut errors);
-    let signature = signature::parse(&item.sig, &mut errors);
+    let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
     let helpers = helper::parse(&item.block, &mut errors);
     let body = body::walk(&stmts, helpers, &item.sig.ident, &signature, &mut errors);
@@ -30,6 +31,8 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);
+        let tokens = args.into_iter().chain(item.to_token_stream()).collect();
+        check_constants(&constants, &tokens, &mut errors);
     }
     errors.finish(def)
 }
@@ -62,6 +65,25 @@ fn check_scalars(def: &KernelDef, sig: &Signature, errors: &mut Errors) {
             errors.push(input, Problem::UnusedScalar { name: param.name.clone() });
         }
     }
+}
+
+/// So is a constant that neither the function names nor the value of another one.
+fn check_constants(constants: &[Constant], tokens: &TokenStream, errors: &mut Errors) {
+    for Constant { name, .. } in constants {
+        if count(tokens.clone(), name) == 1 {
+            errors.push(name, Problem::UnusedConstant { name: name.to_string() });
+        }
+    }
+}
+
+/// How often a name stands in some tokens.
+fn count(tokens: TokenStream, name: &Ident) -> usize {
+    let of = |token| match token {
+        TokenTree::Ident(ident) => usize::from(ident == *name),
+        TokenTree::Group(group) => count(group.stream(), name),
+        _ => 0,
+    };
+    tokens.into_iter().map(of).sum()
 }
 
 fn check_attributes(attributes: &[Attribute], errors: &mut Errors) {

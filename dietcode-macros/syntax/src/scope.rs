@@ -3,9 +3,11 @@
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
+use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
-use crate::{Affine, Expr, name};
+use crate::triangle;
+use crate::{Affine, Constant, ConstantValue, Expr, MAX_COEFFICIENT, name};
 use proc_macro2::Ident;
 use syn::ExprCall;
 
@@ -16,10 +18,12 @@ pub(crate) enum Meaning {
     Tensor(usize),
     /// A parameter that is an element itself.
     Scalar(usize),
+    /// A declared constant.
+    Constant(Constant),
     /// A shape variable.
     ShapeVar,
-    /// The variable of an open loop.
-    LoopVar,
+    /// The variable of an open loop, in terms of one that starts at 0.
+    LoopVar(Affine),
     /// An immutable `let` of an index.
     Index(Affine),
     /// An immutable `let` of an element.
@@ -38,8 +42,9 @@ impl Meaning {
         match self {
             Meaning::Tensor(_) => "a parameter",
             Meaning::Scalar(_) => "a scalar parameter",
+            Meaning::Constant(constant) => constant.value.describe(),
             Meaning::ShapeVar => "a shape variable",
-            Meaning::LoopVar => "a loop variable",
+            Meaning::LoopVar(_) => "a loop variable",
             Meaning::Index(_) | Meaning::Element(_) => "an immutable `let`",
             Meaning::Accumulator(_) => "an accumulator",
             Meaning::Helper(_) => "a function",
@@ -70,6 +75,8 @@ pub(crate) struct Output {
     pub(crate) param: usize,
     /// The element that the nest's first store writes; empty if that store is in error.
     pub(crate) index: Vec<Affine>,
+    /// That element as it is written.
+    pub(crate) text: String,
     /// What that element holds now; before the first store, what was there.
     pub(crate) value: Option<Expr>,
 }
@@ -111,7 +118,8 @@ impl<'a> Scope<'a> {
         });
         let broken = signature.broken.iter().map(|name| (name.clone(), Meaning::Broken));
         let shape_vars = signature.shape_vars.iter().map(|var| (var.name.clone(), Meaning::ShapeVar));
-        let names = functions.chain(shape_vars).chain(params).chain(broken).collect();
+        let constants = signature.constants.iter().map(|c| (c.name.to_string(), Meaning::Constant(c.clone())));
+        let names = functions.chain(constants).chain(shape_vars).chain(params).chain(broken).collect();
         let mut scope = Scope {
             signature,
             errors,
@@ -148,7 +156,7 @@ impl<'a> Scope<'a> {
 
     /// What to say of a name that stands for nothing here.
     fn unknown(&self) -> fn(String) -> Problem {
-        if self.inside > 0 { |name| Problem::UnknownInHelper { name } } else { |name| Problem::Unknown { name } }
+        if self.inside > 0 { |name| Problem::UnknownInHelper { name } } else { unknown }
     }
 
     /// Declares a name. Only a `let` may stand in front of another `let`, as it does in Rust: both are put in place.
@@ -179,8 +187,9 @@ impl<'a> Scope<'a> {
             let problem = match lookup(names, ident) {
                 None => unknown(name),
                 Some(Meaning::Broken) => return None,
-                Some(Meaning::Index(value)) => return Some(value.clone()),
-                Some(Meaning::LoopVar | Meaning::ShapeVar) => return Some(Affine::var(name)),
+                Some(Meaning::Constant(constant)) => return constant.extent(ident, errors),
+                Some(Meaning::Index(value) | Meaning::LoopVar(value)) => return Some(value.clone()),
+                Some(Meaning::ShapeVar) => return Some(Affine::var(name)),
                 Some(Meaning::Element(_)) => Problem::ElementAsIndex { name, kind: "an element".to_string() },
                 Some(other) => Problem::ElementAsIndex { name, kind: other.describe() },
             };
@@ -190,15 +199,29 @@ impl<'a> Scope<'a> {
         affine(expr, &mut resolve, self.errors)
     }
 
-    /// A loop's extent: an index that no loop variable occurs in.
-    pub(crate) fn extent(&mut self, expr: &syn::Expr) -> Option<Affine> {
-        let extent = self.affine(expr, |name| Problem::UnboundShapeVar { name })?;
-        let inner = extent.terms.iter().map(|(name, _)| name).find(|name| self.loops.iter().any(|l| l.name == **name));
-        if let Some(name) = inner {
-            return self.fail(expr, Problem::ExtentOfLoop { name: name.clone() });
+    /// The first value of a loop's variable, and how many there are: indices that no loop variable occurs in.
+    pub(crate) fn range(&mut self, l: &For<'_>) -> (Option<Affine>, Option<Affine>) {
+        let Some(range) = l.range else { return (None, None) };
+        let start = self.affine(range.start, |name| Problem::UnboundShapeVar { name });
+        let end = self.affine(range.end, |name| Problem::UnboundShapeVar { name });
+        let extent = start.as_ref().zip(end).and_then(|(start, end)| self.extent(l, range, [start, &end]));
+        (start, extent)
+    }
+
+    fn extent(&mut self, l: &For<'_>, range: Range<'_>, [start, end]: [&Affine; 2]) -> Option<Affine> {
+        if let Some(problem) = triangle::problem(l, range, [start, end], &self.loops) {
+            return self.fail(range.whole, problem);
         }
+        let beyond = end.add_scaled(&Affine::constant(i64::from(range.inclusive)), 1)?;
+        let extent = beyond.add_scaled(start, -1)?;
         match extent.as_constant() {
-            Some(value) if value < 1 => self.fail(expr, Problem::ExtentNotPositive { found: value.to_string() }),
+            Some(value) if value < 1 => {
+                let (found, value) = (text(range.whole), value.to_string());
+                self.fail(range.whole, Problem::RangeEmpty { found, value })
+            }
+            _ if !extent.is_small() => {
+                self.fail(range.whole, Problem::Coefficient { most: MAX_COEFFICIENT.to_string() })
+            }
             _ => Some(extent),
         }
     }
@@ -227,18 +250,23 @@ impl<'a> Scope<'a> {
 
     /// Whether a name stands for an index.
     pub(crate) fn names_an_index(&self, ident: &Ident) -> bool {
-        matches!(lookup(&self.names, ident), Some(Meaning::Index(_) | Meaning::LoopVar | Meaning::ShapeVar))
-    }
-
-    /// An element of a tensor as it is written.
-    pub(crate) fn element_text(&self, param: usize, index: &[Affine]) -> String {
-        let index: String = index.iter().map(|index| format!("[{index}]")).collect();
-        format!("{}{index}", self.signature.params[param].name)
+        match lookup(&self.names, ident) {
+            Some(Meaning::Constant(constant)) => matches!(constant.value, ConstantValue::Integer(_)),
+            meaning => matches!(meaning, Some(Meaning::Index(_) | Meaning::LoopVar(_) | Meaning::ShapeVar)),
+        }
     }
 
     /// The innermost open loop that is summed over.
     pub(crate) fn open_reduction(&self) -> Option<&OpenLoop> {
         self.loops[..self.depth].iter().rev().find(|l| l.reduce)
+    }
+}
+
+/// A name that nothing in the function declares; constants are written in capitals.
+fn unknown(name: String) -> Problem {
+    match name.chars().all(|c| !c.is_lowercase()) && name.starts_with(char::is_uppercase) {
+        true => Problem::UnknownConstant { found: name.clone(), name },
+        false => Problem::Unknown { name },
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
 use crate::text::text;
-use crate::{Affine, DType, Param, ShapeVar, name};
+use crate::{Affine, Constant, DType, Param, ShapeVar, name};
 use proc_macro2::Ident;
 use syn::{FnArg, Pat, PatType, ReturnType, Type, TypeReference};
 
@@ -24,13 +24,22 @@ pub(crate) struct Signature {
     /// Names that were reported: parameters, for their types, and what types use although nothing binds it.
     pub(crate) broken: Vec<String>,
     pub(crate) output: Option<usize>,
+    /// What the attribute declares.
+    pub(crate) constants: Vec<Constant>,
+}
+
+impl Signature {
+    /// Whether all variables of an index are shape variables, as those of where a loop starts are.
+    pub(crate) fn has_all_of(&self, index: &Affine) -> bool {
+        index.terms.iter().all(|(name, _)| self.shape_vars.iter().any(|var| var.name == *name))
+    }
 }
 
 /// Reads the head as far as it makes sense, so that the body can be checked as well.
-pub(crate) fn parse(sig: &syn::Signature, errors: &mut Errors) -> Signature {
+pub(crate) fn parse(sig: &syn::Signature, constants: &[Constant], errors: &mut Errors) -> Signature {
     name::check(&sig.ident, errors);
     qualifiers(sig, errors);
-    let mut signature = Signature::default();
+    let mut signature = Signature { constants: constants.to_vec(), ..Signature::default() };
     let mut used = Vec::new();
     for input in &sig.inputs {
         parameter(input, &mut signature, &mut used, errors);
@@ -38,6 +47,7 @@ pub(crate) fn parse(sig: &syn::Signature, errors: &mut Errors) -> Signature {
     if signature.output.is_none() && !sig.inputs.iter().any(is_mutable) {
         errors.push(&sig.ident, Problem::NoOutput);
     }
+    check_constants(&signature, errors);
     signature.shape_vars = shape_vars(&signature.params);
     check_shape_vars(&mut signature, &used, errors);
     check_counts(sig, &signature, errors);
@@ -78,7 +88,7 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
     for attribute in &typed.attrs {
         errors.push(attribute, Problem::ParameterAttribute);
     }
-    let ty = parameter_type(&typed.ty, used, errors);
+    let ty = parameter_type(&typed.ty, &mut Extents { used, constants: &signature.constants }, errors);
     let ident = match &*typed.pat {
         Pat::Ident(p) if p.by_ref.is_none() && p.mutability.is_none() && p.subpat.is_none() => &p.ident,
         other => return errors.push(other, Problem::ParameterPattern { found: text(other) }),
@@ -105,10 +115,11 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
 }
 
 /// The element type and the extents of a tensor, or of a scalar, which has none; `None` if the type was reported.
-fn parameter_type(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
+fn parameter_type(ty: &Type, extents: &mut Extents<'_>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
     let problem = match ty {
-        Type::Reference(reference) => return tensor(reference, used, errors),
+        Type::Reference(reference) => return tensor(reference, extents, errors),
         Type::Path(path) if path.path.is_ident(DType::F32.name()) => return Some((DType::F32, Vec::new())),
+        Type::Path(_) if is_integer(ty) => Problem::ScalarInteger { found: text(ty) },
         Type::Path(_) => Problem::ScalarType { found: text(ty) },
         _ => Problem::NotAReference { found: text(ty) },
     };
@@ -117,14 +128,14 @@ fn parameter_type(ty: &Type, used: &mut Vec<Ident>, errors: &mut Errors) -> Opti
 }
 
 /// The element type of `&[[f32; K]; M]` and its extents, outermost first.
-fn tensor(reference: &TypeReference, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
+fn tensor(reference: &TypeReference, extents: &mut Extents<'_>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
     if let Some(lifetime) = &reference.lifetime {
         errors.push(lifetime, Problem::Lifetime { found: lifetime.to_string() });
     }
     let mut dims = Vec::new();
     let mut element = &*reference.elem;
     while let Type::Array(array) = element {
-        dims.push(extent(&array.len, used, errors));
+        dims.push(extents.read(&array.len, errors));
         element = &array.elem;
     }
     let dtype = match element {
@@ -157,20 +168,46 @@ fn tensor(reference: &TypeReference, used: &mut Vec<Ident>, errors: &mut Errors)
     Some((dtype, dims.into_iter().collect::<Option<_>>()?))
 }
 
-/// The length of an array type; every name in it is a shape variable.
-fn extent(len: &syn::Expr, used: &mut Vec<Ident>, errors: &mut Errors) -> Option<Affine> {
-    let mut resolve = |ident: &Ident, errors: &mut Errors| {
-        if !used.contains(ident) {
-            name::check(ident, errors);
-            used.push(ident.clone());
+fn is_integer(ty: &Type) -> bool {
+    const INTEGERS: [&str; 12] =
+        ["usize", "isize", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128"];
+    INTEGERS.contains(&&*text(ty))
+}
+
+/// The lengths of array types; every name in one is a shape variable, unless it is a constant.
+struct Extents<'a> {
+    /// The shape variables that were met.
+    used: &'a mut Vec<Ident>,
+    constants: &'a [Constant],
+}
+
+impl Extents<'_> {
+    fn read(&mut self, len: &syn::Expr, errors: &mut Errors) -> Option<Affine> {
+        let mut resolve = |ident: &Ident, errors: &mut Errors| {
+            if let Some(constant) = self.constants.iter().find(|constant| constant.name == *ident) {
+                return constant.extent(ident, errors);
+            }
+            if !self.used.contains(ident) {
+                name::check(ident, errors);
+                self.used.push(ident.clone());
+            }
+            Some(Affine::var(ident.to_string()))
+        };
+        let extent = affine(len, &mut resolve, errors)?;
+        if let Some(value) = extent.as_constant().filter(|value| *value < 1) {
+            errors.push(len, Problem::ExtentNotPositive { found: value.to_string() });
         }
-        Some(Affine::var(ident.to_string()))
-    };
-    let extent = affine(len, &mut resolve, errors)?;
-    if let Some(value) = extent.as_constant().filter(|value| *value < 1) {
-        errors.push(len, Problem::ExtentNotPositive { found: value.to_string() });
+        Some(extent)
     }
-    Some(extent)
+}
+
+/// A constant is called like no parameter.
+fn check_constants(signature: &Signature, errors: &mut Errors) {
+    for Constant { name, .. } in &signature.constants {
+        if signature.params.iter().any(|param| *name == param.name) {
+            errors.push(name, Problem::Shadows { name: name.to_string(), kind: "a parameter".to_string() });
+        }
+    }
 }
 
 /// Shape variables that some dimension binds, in order of first appearance in the canonical print.

@@ -9,11 +9,23 @@ use quote::ToTokens;
 /// The most characters that are quoted.
 const LONGEST: usize = 48;
 
+/// The most characters of a part of what a sentence tells to write.
+const LONGEST_TO_WRITE: usize = 240;
+
 /// The text of some tokens, cut to a length that fits into a sentence.
 pub(crate) fn text(tokens: impl ToTokens) -> String {
+    cut(tokens, LONGEST)
+}
+
+/// The text of some tokens that a sentence tells to write, whole unless it is very long.
+pub(crate) fn whole(tokens: impl ToTokens) -> String {
+    cut(tokens, LONGEST_TO_WRITE)
+}
+
+fn cut(tokens: impl ToTokens, longest: usize) -> String {
     let mut printer = Printer { out: String::new(), last: Last::Start, generics: 0 };
     printer.stream(tokens.to_token_stream());
-    match printer.out.char_indices().nth(LONGEST) {
+    match printer.out.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", printer.out[..end].trim_end()),
         None => printer.out,
     }

@@ -83,6 +83,11 @@ fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
         .map_err(|failure| Error::new(ErrorKind::Failed, format!("the reference {failure}")))?;
     let mut numbers = vec![f64::NAN; 2 * elements];
     let (values, bounds) = numbers.split_at_mut(elements);
+    if let Some(initial) = &tensors.initial {
+        // What the nest does not write stays as it was.
+        values.iter_mut().zip(&**initial).for_each(|(value, initial)| *value = f64::from(*initial));
+        bounds.fill(0.0);
+    }
     let mut buffers = tensors.pointers();
     buffers[instance.output] = values.as_mut_ptr().cast();
     buffers.push(bounds.as_mut_ptr().cast());

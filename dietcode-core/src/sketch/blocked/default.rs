@@ -95,8 +95,6 @@ fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
 
 /// The loop along which the output is contiguous.
 fn contiguous_loop(block: &Block) -> Option<Name> {
-    match block.output_index.last() {
-        Some(Expr::Var(name)) => Some(name.clone()),
-        _ => block.iters_of(Role::Spatial).last().map(|iter| iter.name.clone()),
-    }
+    let last = || block.iters_of(Role::Spatial).last().map(|iter| &iter.name);
+    block.contiguous().or_else(last).cloned()
 }

@@ -16,7 +16,7 @@
 use dietcode_syntax::Role;
 
 use crate::Result;
-use crate::ir::{Expr, ForKind, Name};
+use crate::ir::{ForKind, Name};
 use crate::schedule::{Loop, Schedule, Tail};
 use crate::sketch::grid;
 
@@ -32,10 +32,7 @@ pub(in crate::sketch) fn rewrite_unbound_block(schedule: &mut Schedule) -> Resul
         return Ok(());
     }
     let free: Vec<Name> = schedule.loops.iter().filter(|l| is_free(l)).map(|l| l.name.clone()).collect();
-    let contiguous = match schedule.block.output_index.last() {
-        Some(Expr::Var(name)) if free.contains(name) => Some(name),
-        _ => free.last(),
-    };
+    let contiguous = schedule.block.contiguous().filter(|name| free.contains(name)).or_else(|| free.last());
     let thread = match contiguous.cloned() {
         Some(contiguous) => bind(schedule, &free, &contiguous)?,
         None => bind_one(schedule)?,

@@ -83,8 +83,7 @@ pub(super) fn device(draft: &Draft) -> Option<&DeviceLimits> {
 /// it is the last, so that neighbouring threads write neighbours.
 pub(super) fn iters(block: &Block) -> Vec<IterVar> {
     let mut iters = block.iters.clone();
-    let contiguous = |iter: &IterVar| matches!(block.output_index.last(), Some(Expr::Var(name)) if *name == iter.name);
-    iters.sort_by_key(|iter| (iter.role == Role::Reduce, contiguous(iter)));
+    iters.sort_by_key(|iter| (iter.role == Role::Reduce, block.contiguous() == Some(&iter.name)));
     iters
 }
 

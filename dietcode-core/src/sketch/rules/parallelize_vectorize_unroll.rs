@@ -16,7 +16,7 @@ use dietcode_syntax::Role;
 use super::cpu::{axis, is_of_tile, split};
 use super::{Draft, DraftLoop, Rule, variable};
 use crate::Result;
-use crate::ir::{Block, Expr, ForKind, Name};
+use crate::ir::{Block, ForKind, Name};
 use crate::schedule::{Axis, Instruction, Level};
 use crate::sketch::Hardware;
 
@@ -47,10 +47,8 @@ impl Rule for ParallelizeVectorizeUnroll {
 
 /// The loops of an elementwise block.
 fn tile(draft: &mut Draft, block: &Block) {
-    let vector = match block.output_index.last() {
-        Some(Expr::Var(name)) => Some(name.clone()),
-        _ => block.iters_of(Role::Spatial).last().map(|iter| iter.name.clone()),
-    };
+    let last = || block.iters_of(Role::Spatial).last().map(|iter| &iter.name);
+    let vector = block.contiguous().or_else(last).cloned();
     let drawn =
         |name: &Name| if vector.as_ref() == Some(name) { &[Level::Task, Level::Lanes][..] } else { &[Level::Task] };
     let axes: Vec<Axis> = block.iters.iter().map(|iter| axis(&iter.name, drawn(&iter.name))).collect();

@@ -32,7 +32,7 @@ impl Tiled {
 /// Register tile, blocks and panels from how the block reads its inputs.
 fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let lanes = target.vector_bytes / 4;
-    let Some(vector) = contiguous_loop(block) else { return Tiled::default() };
+    let Some(vector) = block.contiguous().cloned() else { return Tiled::default() };
     let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
     let moves = |index: &[Affine], name: &str| index.iter().any(|form| form.coefficient(name) != 0);
     // A second loop is worth registers if what is read as vectors stays the same along it.
@@ -98,12 +98,6 @@ fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], 
 
 fn forms(index: &[Expr]) -> Option<Vec<Affine>> {
     index.iter().map(affine).collect()
-}
-
-/// The loop along which the output is contiguous.
-fn contiguous_loop(block: &Block) -> Option<Name> {
-    let Expr::Var(name) = block.output_index.last()? else { return None };
-    Some(name.clone())
 }
 
 /// The whole budget for one reduction; for several, small windows inside and the rest outermost.

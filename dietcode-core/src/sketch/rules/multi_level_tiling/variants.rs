@@ -74,11 +74,7 @@ impl<'b> Reads<'b> {
     /// The axes for vectors: the one along which the output is contiguous, and others along which only inputs move that stay
     /// the same along that one.
     fn vectors(&self) -> Vec<Option<Name>> {
-        let contiguous = match self.block.output_index.last() {
-            Some(Expr::Var(name)) => Some(name),
-            _ => self.spatial().last(),
-        };
-        let Some(contiguous) = contiguous else { return vec![None] };
+        let Some(contiguous) = self.block.contiguous().or_else(|| self.spatial().last()) else { return vec![None] };
         let across = |axis: &&Name| {
             let own = |tensor: &&Name| self.moves(tensor, axis);
             *axis != contiguous

@@ -1,0 +1,114 @@
+//! Constants that the attribute declares: `consts(K = 768, EPS = 1e-5)`.
+//!
+//! The front end sees a function and no items, so a constant beside it is worth nothing here unless it is declared. The
+//! macro compares the declared value with the item.
+
+use crate::affine::affine;
+use crate::error::{Errors, Problem};
+use crate::text::text;
+use crate::{Affine, MAX_COEFFICIENT, name};
+use proc_macro2::{Ident, TokenStream};
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::{Expr, ExprLit, Lit, MetaNameValue, Token, UnOp};
+
+/// A declared constant.
+#[derive(Clone, Debug)]
+pub struct Constant {
+    /// Its name, where it is declared.
+    pub name: Ident,
+    /// What it stands for in the nest.
+    pub value: ConstantValue,
+}
+
+/// The value of a constant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConstantValue {
+    /// An integer, for extents and indices.
+    Integer(i64),
+    /// An `f32`, for elements, and how it is written, without a suffix.
+    Float(f64, String),
+}
+
+impl ConstantValue {
+    /// What it is called in a sentence.
+    pub(crate) fn describe(&self) -> &'static str {
+        match self {
+            ConstantValue::Integer(_) => "a constant, an integer",
+            ConstantValue::Float(..) => "a constant, an `f32`",
+        }
+    }
+}
+
+impl Constant {
+    /// Its value where an integer is wanted, at `used`.
+    pub(crate) fn extent(&self, used: &Ident, errors: &mut Errors) -> Option<Affine> {
+        match &self.value {
+            ConstantValue::Integer(value) => Some(Affine::constant(*value)),
+            float => {
+                let (name, kind) = (used.to_string(), float.describe().to_string());
+                errors.push(used, Problem::ElementAsIndex { name, kind });
+                None
+            }
+        }
+    }
+}
+
+/// What stands in the parentheses of `consts(…)`; those that are wrong are reported and left out.
+pub(crate) fn parse(declared: &TokenStream, constants: &mut Vec<Constant>, errors: &mut Errors) {
+    let Ok(pairs) = Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(declared.clone()) else {
+        return errors.push(declared, Problem::ConstantForm { found: text(declared) });
+    };
+    for pair in &pairs {
+        let Some(ident) = pair.path.get_ident() else {
+            errors.push(&pair.path, Problem::ConstantForm { found: text(pair) });
+            continue;
+        };
+        let name = ident.to_string();
+        if constants.iter().any(|constant| constant.name == name) {
+            errors.push(ident, Problem::ConstantTwice { name });
+            continue;
+        }
+        name::check_constant(ident, errors);
+        match value(&pair.value, constants) {
+            Some(value) => constants.push(Constant { name: ident.clone(), value }),
+            None => {
+                let (found, most) = (text(&pair.value), MAX_COEFFICIENT.to_string());
+                errors.push(&pair.value, Problem::ConstantValue { name, found, most });
+            }
+        }
+    }
+}
+
+/// A float literal, or integers and the constants before, added, subtracted and multiplied.
+fn value(expr: &Expr, before: &[Constant]) -> Option<ConstantValue> {
+    if let Some(literal) = float(expr, "") {
+        let value = literal.parse::<f32>().ok().filter(|value| value.is_finite())?;
+        return Some(ConstantValue::Float(f64::from(value), literal));
+    }
+    let mut resolve = |used: &Ident, _: &mut Errors| match &before.iter().find(|c| c.name == *used)?.value {
+        ConstantValue::Integer(value) => Some(Affine::constant(*value)),
+        ConstantValue::Float(..) => None,
+    };
+    let value = affine(expr, &mut resolve, &mut Errors::default())?.as_constant()?;
+    (0..=MAX_COEFFICIENT).contains(&value).then_some(ConstantValue::Integer(value))
+}
+
+/// A float literal with its sign and without its suffix, if that is `f32` or nothing.
+fn float(expr: &Expr, sign: &str) -> Option<String> {
+    match expr {
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) && sign.is_empty() => float(&unary.expr, "-"),
+        Expr::Paren(inner) => float(&inner.expr, sign),
+        Expr::Group(inner) => float(&inner.expr, sign),
+        Expr::Lit(ExprLit { lit: Lit::Float(float), .. }) => digits(sign, float.base10_digits(), float.suffix()),
+        Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) if integer.suffix() == "f32" => {
+            digits(sign, integer.base10_digits(), "f32")
+        }
+        _ => None,
+    }
+}
+
+fn digits(sign: &str, digits: &str, suffix: &str) -> Option<String> {
+    let zero = if digits.contains(['.', 'e', 'E']) { "" } else { ".0" };
+    matches!(suffix, "" | "f32").then(|| format!("{sign}{digits}{zero}"))
+}
