@@ -53,7 +53,7 @@ mod tests {
     fn what_was_begun_last_is_told_until_it_is_over() {
         // Other tests do things at the same time.
         let told =
-            || under_way().iter().filter(|entry| entry.what.starts_with("testing")).map(|e| e.what.clone()).last();
+            || under_way().iter().filter(|entry| entry.what.starts_with("testing")).map(|e| e.what.clone()).next_back();
         let outer = doing("testing all");
         let inner = doing("testing a part");
         assert_eq!(told().as_deref(), Some("testing a part"));

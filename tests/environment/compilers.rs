@@ -69,7 +69,7 @@ fn a_temporary_folder_that_cannot_be_used_is_an_error_and_is_not_made() {
     let place = Place::new();
     let missing = place.path("no/such/folder");
     for (folder, why) in
-        [(missing.clone(), "not found"), (place.path("ops.rs"), "directory"), ("/proc".into(), "/proc")]
+        [(missing, "not found"), (place.path("ops.rs"), "directory"), ("/proc".into(), "/proc")]
     {
         for arguments in [BENCH, &["expand", "dense.json"], &["tune", "dense.json", "--trials", "1"]] {
             let output = place.command(arguments).env("TMPDIR", &folder).output().unwrap();

@@ -304,7 +304,7 @@ impl Printer {
     fn reads_in_steps(&self, value: &Expr) -> bool {
         let mut conditions: Vec<&Expr> = self.conditions.iter().collect();
         value.visit(&mut |e| {
-            conditions.extend(if let Expr::Select(condition, ..) = e { Some(&**condition) } else { None })
+            conditions.extend(if let Expr::Select(condition, ..) = e { Some(&**condition) } else { None });
         });
         let innermost = self.loops.iter().rev().find(|var| conditions.iter().any(|condition| condition.uses(var)));
         let Some(var) = innermost else { return false };

@@ -97,7 +97,7 @@ pub fn registry_rs(
 dietcode_core::dietcode_linked!(table {symbol:?});
 
 /// The row of `TABLE` that serves a shape.
-#[allow(non_snake_case, reason = \"shape variables are written as in the nest\")]
+#[allow(non_snake_case, clippy::all, clippy::pedantic, reason = \"it is generated, and names shape variables as the nest does\")]
 pub(super) fn dispatch(shape: &[i64]) -> usize {{
 "
     );

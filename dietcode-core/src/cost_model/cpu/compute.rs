@@ -90,8 +90,8 @@ impl Work<'_> {
     /// written out short sums inside.
     fn lanes(&self, target: &CpuTarget) -> Lanes {
         let scalar = Lanes { along: None, count: 1.0, registers: 1.0, of_compiler: false };
-        let loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.written_out());
-        let Some((at, last)) = loops.last() else { return scalar };
+        let mut loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.written_out());
+        let Some((at, last)) = loops.next_back() else { return scalar };
         let widest = target.vector_bytes as f64 / 4.0;
         let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
         if last.kind == ForKind::Vectorized {
