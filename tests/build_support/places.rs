@@ -130,10 +130,8 @@ fn a_member_of_a_workspace_has_its_kernels_through_the_facade() {
     let manifest = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n{rest}");
     package.write(
         "Cargo.toml",
-        &format!(
-            "[workspace]\nmembers = [\"facade\", \"member\"]\nresolver = \"3\"\n\n[workspace.dependencies]\n\
-             f-a = {{ package = \"dietcode\", path = \"facade\" }}\n"
-        ),
+        "[workspace]\nmembers = [\"facade\", \"member\"]\nresolver = \"3\"\n\n[workspace.dependencies]\n\
+             f-a = { package = \"dietcode\", path = \"facade\" }\n",
     );
     let of_facade = format!("[dependencies]\n{core}{root}/dietcode-core\" }}\n");
     package.write("facade/Cargo.toml", &manifest("dietcode", &of_facade));
@@ -199,7 +197,7 @@ fn a_kernel_that_was_not_read_is_told_why_and_what_to_do() {
     assert_says(&written, &main, &["kernel `moving` is written by a macro", "write the function out"]);
 
     // One of the same name is what the build script has read.
-    let both = written.clone() + "mod other { use dietcode_core::dynamic_kernel;" + &adds("moving", "2.0") + "}";
+    let both = written + "mod other { use dietcode_core::dynamic_kernel;" + &adds("moving", "2.0") + "}";
     assert_says(&both, &main, &["kernel `moving` is written by a macro"]);
 
     let handed_on = format!("{ops}\nmacro_rules! same {{ ($($all:tt)*) => {{ $($all)* }} }}\nsame! {{ {kernel} }}\n");

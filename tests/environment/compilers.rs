@@ -68,9 +68,7 @@ fn what_a_compiler_says_is_shown_whole() {
 fn a_temporary_folder_that_cannot_be_used_is_an_error_and_is_not_made() {
     let place = Place::new();
     let missing = place.path("no/such/folder");
-    for (folder, why) in
-        [(missing, "not found"), (place.path("ops.rs"), "directory"), ("/proc".into(), "/proc")]
-    {
+    for (folder, why) in [(missing, "not found"), (place.path("ops.rs"), "directory"), ("/proc".into(), "/proc")] {
         for arguments in [BENCH, &["expand", "dense.json"], &["tune", "dense.json", "--trials", "1"]] {
             let output = place.command(arguments).env("TMPDIR", &folder).output().unwrap();
             let said = stderr(&output);
