@@ -59,9 +59,9 @@ impl VisitMut for Rewrite<'_> {
         if let Expr::MethodCall(call) = expr
             && OWN.iter().any(|name| call.method == name)
         {
-            let (function, receiver, args) = (&call.method, &call.receiver, &call.args);
+            let (core, function, receiver, args) = (paths::core(), &call.method, &call.receiver, &call.args);
             let span = function.span();
-            *expr = parse_quote_spanned!(span=> ::dietcode_core::runtime::function::#function(#receiver, #args));
+            *expr = parse_quote_spanned!(span=> #core::runtime::function::#function(#receiver, #args));
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Body {
     pub(crate) output_index: Vec<Affine>,
     pub(crate) reduction: Option<Reduction>,
     pub(crate) epilogue: Expr,
+    /// Elements of inputs that were read, whether or not their values reach what is stored.
+    pub(crate) reads: Vec<(usize, Vec<Affine>)>,
 }
 
 /// Walks the statements; `None` after something was reported.
@@ -358,7 +360,8 @@ impl<'e> Walk<'_, 'e> {
             return self.scope.fail(token, Problem::EmptyLoop);
         }
         let reduction = self.reduction.map(|update| update.reduction);
-        Some(Body { loops: loops(self.scope.loops), output_index, reduction, epilogue })
+        let reads = std::mem::take(&mut self.scope.reads);
+        Some(Body { loops: loops(self.scope.loops), output_index, reduction, epilogue, reads })
     }
 }
 

@@ -33,6 +33,7 @@ pub fn bounds(def: &KernelDef) -> Vec<Bound> {
     let mut accesses = Vec::new();
     accesses.push((def.output, def.output_index.as_slice()));
     def.values().for_each(|value| loads(value, &mut accesses));
+    accesses.extend(def.idle_reads.iter().map(|(param, index)| (*param, index.as_slice())));
 
     let mut bounds = Vec::new();
     for (param, indices) in accesses {

@@ -30,9 +30,25 @@ pub struct KernelDef {
     /// The value that is stored; [`Expr::Acc`] stands for the finished accumulator, and a load of the output for what was
     /// there before the call.
     pub epilogue: Expr,
+    /// Elements whose values reach nothing that is stored, by parameter and index. No code reads them but the nest itself; so a
+    /// call has to check them like all others.
+    pub idle_reads: Vec<(usize, Vec<Affine>)>,
 }
 
 impl KernelDef {
+    /// The same kernel with those of the reads whose values it has no use for.
+    pub(crate) fn with_reads(mut self, mut reads: Vec<(usize, Vec<Affine>)>) -> KernelDef {
+        let is_used = |read: &(usize, Vec<Affine>)| {
+            let is_this = |e: &Expr| matches!(e, Expr::Load { param, index } if (*param, index) == (read.0, &read.1));
+            self.values().any(|value| value.any(&is_this))
+        };
+        reads.sort();
+        reads.dedup();
+        reads.retain(|read| !is_used(read));
+        self.idle_reads = reads;
+        self
+    }
+
     /// Every expression of elements: those of the sum, and the value that is stored.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let sum = self.reduction.iter().flat_map(|sum| [&sum.init, &sum.update]);

@@ -172,6 +172,7 @@ impl Scope<'_> {
             _ => {}
         }
         let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {
+            self.reads.push((param, index.clone()));
             return Some(Expr::Load { param, index });
         };
         if output.index.is_empty() {

@@ -171,16 +171,17 @@ impl Scope<'_> {
         self.helpers[at].state = if is_sound { State::Sound } else { State::Broken };
     }
 
-    /// The value of a function's body. It knows the other functions and its parameters.
+    /// The value of a function's body. It knows the other functions, the constants and its parameters.
     fn body(&mut self, at: usize, arguments: Vec<Meaning>, depth: usize) -> Option<Expr> {
-        let outer = self.names.split_off(self.helpers.len());
+        let items = self.helpers.len() + self.signature.constants.len();
+        let outer = self.names.split_off(items);
         for (param, argument) in arguments.into_iter().enumerate() {
             self.declare(self.helpers[at].params[param].0, argument);
         }
         self.inside += 1;
         let value = self.branch(self.helpers[at].body, depth);
         self.inside -= 1;
-        self.names.truncate(self.helpers.len());
+        self.names.truncate(items);
         self.names.extend(outer);
         value
     }

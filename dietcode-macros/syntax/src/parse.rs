@@ -18,16 +18,20 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     let stmts = nest::parse(&item.block, &mut errors);
     let helpers = helper::parse(&item.block, &mut errors);
     let body = body::walk(&stmts, helpers, &item.sig.ident, &signature, &mut errors);
-    let def = body.zip(signature.output).map(|(body, output)| KernelDef {
-        name: item.sig.ident.to_string(),
-        config,
-        params: signature.params,
-        shape_vars: signature.shape_vars,
-        loops: body.loops,
-        output,
-        output_index: body.output_index,
-        reduction: body.reduction,
-        epilogue: body.epilogue,
+    let def = body.zip(signature.output).map(|(body, output)| {
+        let def = KernelDef {
+            name: item.sig.ident.to_string(),
+            config,
+            params: signature.params,
+            shape_vars: signature.shape_vars,
+            loops: body.loops,
+            output,
+            output_index: body.output_index,
+            reduction: body.reduction,
+            epilogue: body.epilogue,
+            idle_reads: Vec::new(),
+        };
+        def.with_reads(body.reads)
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);

@@ -92,9 +92,11 @@ pub(crate) struct Scope<'a> {
     pub(crate) depth: usize,
     pub(crate) accumulators: Vec<Accumulator>,
     pub(crate) output: Option<Output>,
+    /// The elements of inputs that were read so far.
+    pub(crate) reads: Vec<(usize, Vec<Affine>)>,
     /// How many operations expressions have been given so far.
     pub(crate) operations: usize,
-    /// The functions inside the kernel's body; `names` begins with theirs.
+    /// The functions inside the kernel's body; `names` begins with theirs, and with those of the constants.
     pub(crate) helpers: Vec<Helper<'a>>,
     /// How many of their bodies the walk is in.
     pub(crate) inside: usize,
@@ -128,6 +130,7 @@ impl<'a> Scope<'a> {
             depth: 0,
             accumulators: Vec::new(),
             output,
+            reads: Vec::new(),
             operations: 0,
             helpers,
             inside: 0,

@@ -30,6 +30,35 @@ fn error(functions: &str, value: &str) -> String {
 }
 
 #[test]
+fn what_is_read_for_nothing_is_checked_like_all_else() {
+    for (functions, value) in [
+        ("fn first(a: f32, b: f32) -> f32 { a }", "first(x[i][k], x[i + 100][k])"),
+        ("fn twice(a: f32) -> f32 { let b = a; 2.0 }", "x[i][k] * twice(x[i + 100][k])"),
+    ] {
+        let bounds = dietcode_syntax::bounds(&def(&kernel(functions, value)));
+        assert!(bounds.iter().any(|bound| bound.index.to_string() == "i + 100"), "{bounds:?}");
+    }
+    let unused = "#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; M]) {
+        for i in 0..M { let t = x[i + 100]; let mut v = x[i + 7]; v = 1.0; y[i] = v; }
+    }";
+    let indices: Vec<String> = dietcode_syntax::bounds(&def(unused)).iter().map(|b| b.index.to_string()).collect();
+    assert_eq!(indices, ["i + 7", "i + 100"]);
+    let used = unused.replace("y[i] = v", "y[i] = v + t");
+    assert_eq!(def(&used).idle_reads.len(), 1);
+}
+
+#[test]
+fn declared_constants_are_known_inside() {
+    let with = |functions: &str, value: &str| {
+        kernel(functions, value).replace("[dynamic_kernel]", "[dynamic_kernel(consts(EPS = 1e-5))]")
+    };
+    let inlined = def(&with("", "x[i][k] + EPS"));
+    assert_eq!(def(&with("fn shifted(v: f32) -> f32 { v + EPS }", "shifted(x[i][k])")), inlined);
+    let shadowed = errors(&with("fn shifted(EPS: f32) -> f32 { EPS }", "shifted(x[i][k]) + EPS"));
+    assert!(shadowed.iter().any(|sentence| sentence.contains("`EPS`")), "{shadowed:?}");
+}
+
+#[test]
 fn a_call_is_replaced_by_the_body() {
     let inlined = def(&kernel("", "0.5 * (x[i][k] * s) * (1.0 + (x[i][k] * s * 0.5.sqrt()).erf())"));
     for functions in [

@@ -45,6 +45,7 @@ impl Nest {
             output_index: sums(&self.c),
             reduction: Some(Reduction { init: Expr::Literal(0.0), update: product, condition: None }),
             epilogue: Expr::Acc,
+            idle_reads: Vec::new(),
         }
     }
 
