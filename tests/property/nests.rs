@@ -23,6 +23,7 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         output_index: Vec::new(),
         reduction: None,
         epilogue: Expr::Acc,
+        idle_reads: Vec::new(),
     };
     def.shape_vars = def.loops.iter().flat_map(|l| &l.extent.terms).map(|(name, _)| shape_var(name)).collect();
     let inputs = rng.random_range(1..=2);
