@@ -130,6 +130,7 @@ mod tests {
             output_index: vec![],
             reduction: None,
             epilogue: Expr::Acc,
+            idle_reads: vec![],
         }
     }
 
