@@ -27,4 +27,4 @@ mod winner;
 pub use problem::{Layout, Product};
 pub use products::{NN, NT, TN, TT};
 pub use program::{Program, main};
-pub use usage::without_false_tips;
+pub use usage::shown;

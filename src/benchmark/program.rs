@@ -22,7 +22,7 @@ use super::device::DeviceBench;
 use super::problem::{Problem, Product};
 use super::progress::Progress;
 use super::results::{Entry, FORMAT, Machine, Outcome, Results, Run};
-use super::usage::without_false_tips;
+use super::usage::shown;
 use super::{output, rounds, table, winner};
 
 /// What one of the programs is made of.
@@ -60,7 +60,7 @@ pub fn main(program: &Program) -> ExitCode {
             // Wrong usage ends here with status 2, `--help` with 0.
             let matches = Arguments::command().name(program.name).try_get_matches();
             let arguments = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
-            tune(program, &arguments.unwrap_or_else(|error| without_false_tips(error).exit()))
+            tune(program, &arguments.unwrap_or_else(|error| shown(error).exit()))
         }
     };
     match result {

@@ -34,7 +34,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use dietcode::benchmark::without_false_tips;
+use dietcode::benchmark::shown;
 use dietcode::core::message::printable;
 use dietcode::heartbeat::tell;
 use dietcode::{Error, ErrorKind, Result, core};
@@ -100,7 +100,7 @@ enum Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     // Wrong usage ends here with status 2, `--help` with 0.
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| without_false_tips(error).exit());
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| shown(error).exit());
     let command = arguments.command;
     // A worker ends with the process that started it.
     if !matches!(command, Command::Worker | Command::GpuWorker { .. }) {

@@ -1,7 +1,7 @@
 //! Tests of usage: what is said of a wrong one, and the examples of a right one.
 
 use clap::{CommandFactory, Parser};
-use dietcode::benchmark::without_false_tips;
+use dietcode::benchmark::shown;
 
 use super::Arguments;
 
@@ -12,12 +12,12 @@ fn no_tip_takes_an_option_for_a_file() {
         let words = ["dietcode"].into_iter().chain(line.split(' '));
         let error = Arguments::try_parse_from(words).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        let said = without_false_tips(error).to_string();
+        let said = shown(error).to_string();
         assert!(said.contains("unexpected argument '--") && !said.contains("'-- "), "{said}");
     }
     // The others stay.
     let error = Arguments::try_parse_from(["dietcode", "bench", "c.json", "--thread", "1"]).unwrap_err();
-    assert!(without_false_tips(error).to_string().contains("'--threads'"));
+    assert!(shown(error).to_string().contains("'--threads'"));
 }
 
 /// Every example of every help text, word for word, but for what stands behind two spaces.
