@@ -7,14 +7,16 @@ use crate::{Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, Kerne
 use std::fmt::{self, Display, Formatter};
 
 impl KernelDef {
-    /// A hash of the canonical print: FNV-1a, 64 bits.
+    /// A hash of the canonical print without the config's name, so that a nest that gets a config, or whose config moves, is the
+    /// same nest: FNV-1a, 64 bits.
     ///
     /// The value is written into tuned files and C symbols, so it must be the same for every compiler and version of
     /// this crate (which rules `std`'s hasher out), and it is computed in front of every user's build (which is why
     /// its ten lines stand here and no crate for it among the macro's dependencies).
     pub fn source_hash(&self) -> u64 {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step)
+        let nest = KernelDef { config: None, ..self.clone() };
+        nest.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, step)
     }
 }
 
