@@ -162,7 +162,7 @@ fn what_cannot_be_read_is_a_miss() {
             "it cannot be read: found the condition \"M < 488\", expected one such as \"M <= 488\"",
         ),
         ("M <= 488", "M <= 9999999999999999999", "it cannot be read: found the condition"),
-        ("\"if\"", "\"if\\n\"", "it cannot be read: unknown field `if `, expected one of `if`, `then`, `else`"),
+        ("\"if\"", "\"if\\n\"", "it cannot be read: unknown field `if\\n`, expected one of `if`, `then`, `else`"),
         (
             "\"then\": \"tiled_vi_r_i80_j5\"",
             "\"then\": 1",
