@@ -75,7 +75,7 @@ use proc_macro::TokenStream;
 /// both values where the item's is an integer from 0 to 65535 or a float of few digits (an integer up to 1023 over a power of ten,
 /// such as `1e-5` or `0.125`), and else calls it another number. `0.0` and `-0.0` are not told apart. A constant in scope that is
 /// *not* declared, and whose name is used as a shape variable, is an error; one of another kind that has a shape variable's name
-/// (a unit struct, a `static`, an imported variant of an enum) is rustc's error, which does not name the kernel. A const generic of
+/// (a unit struct, a `static`, an imported variant of an enum) is rustc's error, at that name. A const generic of
 /// a function around the kernel is not seen: its name is that of a shape variable, which each call gives a value. What has a
 /// path, `Self::K` or `dims::K`, is declared by a name of its own, and nothing compares the two.
 ///
@@ -93,7 +93,7 @@ use proc_macro::TokenStream;
 /// **Functions.** A nest may call, with Rust's meaning of each,
 ///
 /// * `.max() .min() .clamp() .abs() .floor() .ceil() .round() .sqrt() .mul_add()`,
-/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with an integer, literal or declared,
+/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with a constant integer,
 /// * `.erf()`, the error function, which Rust's `f32` does not have.
 ///
 /// `x.clamp(low, high)` never panics: NaN stays NaN, a bound that is NaN does not bind, and where `low` is above `high` the

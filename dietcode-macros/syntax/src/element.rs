@@ -339,6 +339,7 @@ impl Scope<'_> {
 
     fn branch_value(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
         let (last, before) = match block.stmts.split_last() {
+            Some((syn::Stmt::Expr(syn::Expr::Return(last), _), _)) => return self.fail(last, returned(last)),
             Some((syn::Stmt::Expr(last, None), before)) => (last, before),
             _ => return self.fail(block, Problem::BranchValue),
         };
@@ -348,6 +349,7 @@ impl Scope<'_> {
                     Ok(local) => self.temporary(&local, depth),
                     Err(names) => self.declare_broken(&names),
                 },
+                syn::Stmt::Expr(syn::Expr::Return(early), _) => self.errors.push(early, returned(early)),
                 other => self.errors.push(other, Problem::BranchStatement),
             }
         }
@@ -378,6 +380,11 @@ impl Scope<'_> {
             Some(other) => self.fail(other, Problem::LetType { found: text(other) }),
         }
     }
+}
+
+/// What to say of a `return`.
+fn returned(at: &syn::ExprReturn) -> Problem {
+    Problem::BranchReturn { value: at.expr.as_ref().map_or_else(|| "value".to_string(), text) }
 }
 
 /// Whether an expression is an integer as it is written.

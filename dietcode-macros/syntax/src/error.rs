@@ -269,10 +269,10 @@ problems! {
     Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
     IndexCompared(found, written)
         "found `{found}`; a condition compares elements: write `{written}`, and integers as floats (a call checks what both values \
-         read, so that to leave out the first or the last iterations, which would read outside of a tensor, the loop's range does it: \
-         `for i in 1..M {{ y[i] = x[i - 1]; }}`)";
+         read: an iteration that would read outside of a tensor is left out by the loop's range, `for i in 1..M {{ y[i] = x[i - 1]; }}`)";
     NoElse "the `if` has no `else`; both values are needed";
     BranchStatement "found a statement; a branch, and the body of a function, is made of `let`s and a value at its end";
+    BranchReturn(value) "found a `return`; a block has the value at its end: write `{value}`, without `return` and semicolon";
     BranchValue "found no value at the end of the block; end it with an expression without a semicolon";
     IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
     FloatLiteral(found) "found the literal `{found}`; a literal is a decimal number, with `f32` after it or nothing";
@@ -308,6 +308,9 @@ problems! {
     // Indices.
     NotAffine(found)
         "`{found}` is not affine; an index or extent adds and subtracts variables and integers, each at most times an integer";
+    ExtentNotAffine(found)
+        "`{found}` is not affine; an extent adds and subtracts shape variables and integers, each at most times an integer: \
+         if it is of constants alone, declare its value, `#[dynamic_kernel(consts(HALF = 384))]`, and write that name";
     ProductOfVariables(found) "`{found}` multiplies two variables; in an index or extent one factor is an integer";
     IndexCast(found) "found the cast `{found}` in an index; variables are integers already: remove it";
     IndexSuffix(found) "found the suffix in `{found}`; integers in an index carry none";

@@ -57,14 +57,16 @@ impl<'a> Triangle<'a> {
     ) -> Option<Problem> {
         let found = text(self.range.whole);
         let name = self.name.clone();
-        let length = self.ends[1].add_scaled(&self.ends[0], -1)?;
-        if depends(&length, loops).is_none() {
-            return Some(self.window(l, &length));
-        }
         let indices: Vec<(&Param, usize, &Affine)> = elements
             .flat_map(|(param, index)| index.iter().enumerate().map(move |(at, index)| (param, at, index)))
             .collect();
         let var = l.var.to_string();
+        let length = self.ends[1].add_scaled(&self.ends[0], -1)?;
+        if depends(&length, loops).is_none()
+            && indices.iter().all(|(param, _, index)| !param.mutable || self.is_stored(index, &var, loops))
+        {
+            return Some(self.window(l, &length));
+        }
         // `0..i` runs to `M - 1`; one iteration more says the same, and makes a loop over `M`.
         let [least, greatest] = &self.widest;
         let wider = greatest.add_scaled(&Affine::constant(1), 1)?;
@@ -119,6 +121,12 @@ impl<'a> Triangle<'a> {
             var: var.to_string(),
             statement,
         }
+    }
+
+    /// Whether an index of the output has one loop variable at most in such iterations.
+    fn is_stored(&self, index: &Affine, var: &str, loops: &[OpenLoop]) -> bool {
+        let moved = index.add_scaled(&self.ends[0], index.coefficient(var));
+        moved.is_some_and(|moved| loops.iter().filter(|l| moved.coefficient(&l.name) != 0).count() <= 1)
     }
 
     /// The loop's assignment, as one that changes nothing outside of the range.

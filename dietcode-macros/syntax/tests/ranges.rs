@@ -164,6 +164,12 @@ fn what_a_triangular_range_tells_to_write_is_a_nest_that_can_be_called() {
          y[i][j + 1] = if ((j + 1) as f32) >= ((i + 1) as f32) { x[i][j + 1] } else { y[i][j + 1] }; } } }"
     );
     assert_eq!(outside(&advised), [""; 0]);
+    // Where an index of the output would have two variables, a window is no nest.
+    let store = "#[dynamic_kernel] fn f(x: &[f32; M + 2], y: &mut [[f32; M + 2]; M]) {
+        for i in 0..M { for j in i..=i + 2 { y[i][j] = x[j]; } } }";
+    let advised = rewritten(store, "for j in i..=i + 2", "y[i][j] = x[j];");
+    assert!(body(&advised).contains("for j in 0..M + 2 { y[i][j] = if (j as f32) >= (i as f32) {"), "{advised}");
+    assert_eq!(outside(&advised), [""; 0]);
     let stencil = "#[dynamic_kernel] fn f(x: &[f32; M], w: &[f32; 3], y: &mut [f32; M]) {
         for i in 1..M - 1 { let mut a = 0.0; for j in i - 1..i + 2 { a += x[j] * w[j - i + 1]; } y[i] = a; } }";
     let advised = rewritten(stencil, "for j in i - 1..i + 2", "a += x[j] * w[j - i + 1];");
