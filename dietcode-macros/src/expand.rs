@@ -253,6 +253,13 @@ mod tests {
     }
 
     #[test]
+    fn a_constant_is_an_exponent_of_its_type_in_the_reference() {
+        let nest = "fn f(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i].powi(P) + x[i].powi(-P); } }";
+        let (text, _) = items("consts(P = 2)", nest);
+        assert!(text.contains(". powi (((2i64)) as i32)") && text.contains(". powi ((- (2i64)) as i32)"), "{text}");
+    }
+
+    #[test]
     fn a_kernel_with_errors_leaves_items_of_the_right_names() {
         let (text, items) = items("", "fn f(self, (a, b): T, x: &[f32], y: &mut [f32; M]) -> u8 { loop {} }");
         let (call, module) = call_and_module(&items);

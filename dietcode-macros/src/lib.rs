@@ -71,9 +71,13 @@ use proc_macro::TokenStream;
 /// An integer is worth its value in extents, ranges and indices, a float in elements; a value is a literal, or integers and the
 /// constants before it, added, subtracted and multiplied. `K` is no shape variable then: a config does not name it, and a call
 /// with another extent is an error. If there is an item of that name in scope, of any type of integer or float and from
-/// wherever it is imported, its value must be the declared one, or the build fails with both values; the item may also
-/// be missing. A constant in scope that is *not* declared, and whose name is used as a shape variable, is an error. What
-/// has a path, `Self::K` or `dims::K`, is declared by a name of its own, and nothing compares the two.
+/// wherever it is imported, its value must be the declared one, or the build fails; the item may also be missing. The error has
+/// both values where the item's is an integer from 0 to 65535 or a float of few digits (an integer up to 1023 over a power of ten,
+/// such as `1e-5` or `0.125`), and else calls it another number. `0.0` and `-0.0` are not told apart. A constant in scope that is
+/// *not* declared, and whose name is used as a shape variable, is an error; one of another kind that has a shape variable's name
+/// (a unit struct, a `static`, an imported variant of an enum) is rustc's error, at that name. A const generic of
+/// a function around the kernel is not seen: its name is that of a shape variable, which each call gives a value. What has a
+/// path, `Self::K` or `dims::K`, is declared by a name of its own, and nothing compares the two.
 ///
 /// **Nest.** One chain of loops, with `let`s anywhere, over ranges whose ends are made of shape variables and integers, such as
 /// `0..M` or `1..=M - 2`; a call with a shape at which one has less than no iterations (`M - 2` at `M = 1`) is an error. The
@@ -82,12 +86,14 @@ use proc_macro::TokenStream;
 /// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. What the stored element held
 /// before the call may be read until it is stored. Elements are combined
 /// by `+ - * /`, `if a < b { … } else { … }`, `as f32` and functions; indices are
-/// affine in loop and shape variables.
+/// affine in loop and shape variables. A call checks every element that the nest names, whichever branch of a value it stands
+/// in. So a range leaves out the iterations that would read outside, `for i in 1..M { y[i] = x[i - 1]; }`, and `y[0]` keeps what it
+/// held: `y[i] = if i as f32 > 0.0 { x[i - 1] } else { 0.0 };` over `0..M` is an error of every call.
 ///
 /// **Functions.** A nest may call, with Rust's meaning of each,
 ///
 /// * `.max() .min() .clamp() .abs() .floor() .ceil() .round() .sqrt() .mul_add()`,
-/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with an integer literal,
+/// * `.exp() .exp2() .exp_m1() .ln() .log2() .ln_1p() .sin() .cos() .tanh() .powf()`, and `.powi()` with a constant integer,
 /// * `.erf()`, the error function, which Rust's `f32` does not have.
 ///
 /// `x.clamp(low, high)` never panics: NaN stays NaN, a bound that is NaN does not bind, and where `low` is above `high` the

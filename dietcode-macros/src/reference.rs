@@ -12,7 +12,10 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ExprForLoop, ExprLit, ItemFn, Lit, LitFloat, LitInt, Local, Pat, PatType, Type, parse_quote_spanned};
+use syn::{
+    Expr, ExprForLoop, ExprLit, ExprMethodCall, ItemFn, Lit, LitFloat, LitInt, Local, Pat, PatType, Type,
+    parse_quote_spanned,
+};
 
 /// The function `reference`. It runs after the same checks as a call, so no index in it leaves its tensor.
 pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
@@ -62,6 +65,15 @@ impl VisitMut for Rewrite<'_> {
             let (core, function, receiver, args) = (paths::core(), &call.method, &call.receiver, &call.args);
             let span = function.span();
             *expr = parse_quote_spanned!(span=> #core::runtime::function::#function(#receiver, #args));
+        }
+    }
+
+    fn visit_expr_method_call_mut(&mut self, call: &mut ExprMethodCall) {
+        // A constant becomes an `i64`; a literal takes the type that is wanted.
+        let is_constant = call.method == "powi" && call.args.first_mut().is_some_and(is_name);
+        visit_mut::visit_expr_method_call_mut(self, call);
+        if let Some(exponent) = call.args.first_mut().filter(|_| is_constant) {
+            *exponent = parse_quote_spanned!(exponent.span()=> (#exponent) as i32);
         }
     }
 
@@ -122,6 +134,14 @@ impl Rewrite<'_> {
         indices.reverse();
         indices.iter_mut().for_each(|index| self.visit_expr_mut(index));
         (is_tensor && !indices.is_empty()).then(|| parse_quote_spanned!(span=> #tensor[[#((#indices) as usize),*]]))
+    }
+}
+
+/// Whether an expression is a name, or one with a sign.
+fn is_name(expr: &mut Expr) -> bool {
+    match plain(expr) {
+        Expr::Unary(unary) => is_name(&mut unary.expr),
+        other => matches!(other, Expr::Path(_)),
     }
 }
 

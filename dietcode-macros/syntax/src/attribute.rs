@@ -45,23 +45,25 @@ pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
             }
             continue;
         }
-        match config_of(meta) {
-            Err(problem) => errors.push(meta, problem),
-            Ok(_) if arguments.config.is_some() => errors.push(meta, Problem::ConfigTwice),
-            Ok(path) => arguments.config = Some(path.value()),
+        match config_of(meta, errors) {
+            None => {}
+            Some(_) if arguments.config.is_some() => errors.push(meta, Problem::ConfigTwice),
+            Some(path) => arguments.config = Some(path.value()),
         }
     }
     arguments
 }
 
-fn config_of(meta: &Meta) -> Result<&LitStr, Problem> {
-    let pair = match meta {
-        Meta::NameValue(pair) if pair.path.is_ident("config") => pair,
-        other => return Err(Problem::AttributeArgument { found: text(other) }),
+/// The path in `config = "…"`; anything else is reported.
+fn config_of<'a>(meta: &'a Meta, errors: &mut Errors) -> Option<&'a LitStr> {
+    let problem = match meta {
+        Meta::NameValue(pair) if pair.path.is_ident("config") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) if path.value().is_empty() => Problem::ConfigEmpty,
+            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => return Some(path),
+            other => Problem::ConfigNotAString { found: text(other) },
+        },
+        other => Problem::AttributeArgument { found: text(other) },
     };
-    match &pair.value {
-        Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) if path.value().is_empty() => Err(Problem::ConfigEmpty),
-        Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Ok(path),
-        other => Err(Problem::ConfigNotAString { found: text(other) }),
-    }
+    errors.push(meta, problem);
+    None
 }

@@ -17,10 +17,10 @@ use crate::element::negate;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};
-use crate::scope::{Accumulator, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
+use crate::scope::{Accumulator, Iterations, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::{text, whole};
-use crate::{Affine, BinaryOp, Condition, Expr, Loop, Param, Reduction, Role};
+use crate::{Affine, BinaryOp, Condition, Expr, Loop, MAX_COEFFICIENT, Param, Reduction, Role};
 use proc_macro2::Ident;
 use syn::BinOp;
 
@@ -113,10 +113,8 @@ impl<'e> Walk<'_, 'e> {
             }
             return;
         }
-        let (start, extent) = self.scope.range(l);
-        let start = start.filter(|start| self.scope.signature.has_all_of(start)).unwrap_or_default();
-        let extent = extent.unwrap_or_else(|| Affine::constant(1));
-        let names = self.scope.names.len();
+        let Iterations { start, extent, triangle } = self.scope.range(l);
+        let (names, reads) = (self.scope.names.len(), self.scope.reads.len());
         let name = l.var.to_string();
         let value = Affine::var(&name).add_scaled(&start, 1).expect("an extent was made of it");
         self.scope.declare(l.var, Meaning::LoopVar(value));
@@ -127,6 +125,15 @@ impl<'e> Walk<'_, 'e> {
         self.block(&l.body);
         self.scope.depth -= 1;
         self.scope.names.truncate(names);
+        if let Some(triangle) = triangle {
+            let Scope { reads: all, output, loops, signature, .. } = &self.scope;
+            let stored = output.as_ref().map(|output| (output.param, &output.index));
+            let read = all[reads..].iter().map(|(param, index)| (*param, index));
+            let elements = stored.into_iter().chain(read).map(|(param, index)| (&signature.params[param], &**index));
+            let problem = triangle.problem(l, &start, loops, elements);
+            let problem = problem.unwrap_or_else(|| Problem::Coefficient { most: MAX_COEFFICIENT.to_string() });
+            self.scope.errors.push(triangle.range.whole, problem);
+        }
     }
 
     /// `if condition { … }` around the loops of a sum.
@@ -254,12 +261,23 @@ impl<'e> Walk<'_, 'e> {
                     seen.push(name.clone());
                     continue;
                 }
+                [(name, -1)] => self.reversed(at, index, name),
                 [(name, _)] => Problem::OutputIndexScaled { found: text(at), name: name.clone() },
                 _ => Problem::OutputIndex { found: text(at) },
             };
             fine = self.scope.fail(at, problem);
         }
         fine
+    }
+
+    /// `y[N - 1 - i]`: the same store, in terms of the variable that is the index.
+    fn reversed(&self, at: &syn::Expr, index: &Affine, name: &str) -> Problem {
+        let extent = self.scope.loops.iter().find(|l| l.name == name).map(|l| &l.extent);
+        let end = index.add_scaled(&Affine::var(name), 1).and_then(|last| last.add_scaled(&Affine::constant(1), 1));
+        let start = end.as_ref().zip(extent).and_then(|(end, extent)| end.add_scaled(extent, -1));
+        let range = start.zip(end).map(|(start, end)| format!("for {name} in {start}..{end}"));
+        let range = range.unwrap_or_else(|| format!("for {name} in …"));
+        Problem::OutputIndexReversed { found: text(at), name: name.to_string(), range }
     }
 
     /// An assignment outside reductions: the value becomes another expression.
@@ -380,7 +398,18 @@ fn mutable_index(local: &Let<'_>) -> Problem {
         other => other,
     };
     match literal {
-        syn::Expr::Lit(_) => Problem::IntegerAccumulator { name, found },
+        syn::Expr::Lit(syn::ExprLit { lit, .. }) => {
+            let ty = local.ty.map(|ty| format!(": {}", text(ty))).unwrap_or_default();
+            let sign = if found.starts_with('-') { "-" } else { "" };
+            let float = match lit {
+                syn::Lit::Int(integer) => format!("{}.0", integer.base10_digits()),
+                syn::Lit::Float(float) => float.base10_digits().to_string(),
+                _ => "0.0".to_string(),
+            };
+            let written = if ty.is_empty() { "" } else { ": f32" };
+            let written = format!("let mut {name}{written} = {sign}{float}");
+            Problem::IntegerAccumulator { found: format!("let mut {name}{ty} = {found}"), written }
+        }
         _ => Problem::MutableIndex { name, found },
     }
 }

@@ -85,6 +85,7 @@ fn holds(def: &KernelDef, bound: &Bound) -> Option<bool> {
     Some(never_negative(&bound.least) && never_negative(&room))
 }
 
-fn never_negative(affine: &Affine) -> bool {
+/// Whether a value is not negative at any shape.
+pub(crate) fn never_negative(affine: &Affine) -> bool {
     affine.constant >= 0 && affine.terms.iter().all(|(_, coefficient)| *coefficient >= 0)
 }

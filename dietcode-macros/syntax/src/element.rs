@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
-use crate::scope::{Meaning, Scope, converted, path, plain};
+use crate::scope::{Meaning, Scope, converted, lookup, path, plain};
 use crate::text::text;
 use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
@@ -229,7 +229,7 @@ impl Scope<'_> {
         Some(Expr::Call(function, arguments))
     }
 
-    /// The exponent of `powi`: an integer as it is written.
+    /// The exponent of `powi`: an integer as it is written, or a declared constant.
     fn exponent(&mut self, expr: &syn::Expr) -> Option<Expr> {
         let (negative, magnitude) = match plain(expr) {
             syn::Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => (true, plain(expr)),
@@ -239,7 +239,10 @@ impl Scope<'_> {
             syn::Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) if matches!(literal.suffix(), "" | "i32") => {
                 literal.base10_parse::<i64>().ok()
             }
-            _ => None,
+            other => match path(other).and_then(|name| lookup(&self.names, name)) {
+                Some(Meaning::Constant(Constant { value: ConstantValue::Integer(value), .. })) => Some(*value),
+                _ => None,
+            },
         };
         let exponent = magnitude.and_then(|n| i32::try_from(if negative { -n } else { n }).ok());
         match exponent {
@@ -313,6 +316,14 @@ impl Scope<'_> {
         let Some((op, binary)) = comparison else {
             return self.fail(condition, Problem::Condition { found: text(condition) });
         };
+        let sides = [&*binary.left, &*binary.right];
+        let compared =
+            sides.into_iter().find(|side| !is_integer(side)).filter(|_| sides.iter().all(|side| self.is_index(side)));
+        if let Some(compared) = compared {
+            let name = text(compared);
+            let written = if path(compared).is_some() { format!("{name} as f32") } else { format!("({name}) as f32") };
+            return self.fail(condition, Problem::IndexCompared { found: text(condition), written });
+        }
         let lhs = self.value_at(&binary.left, depth);
         let rhs = self.value_at(&binary.right, depth);
         Some((op, lhs?, rhs?))
@@ -328,6 +339,7 @@ impl Scope<'_> {
 
     fn branch_value(&mut self, block: &syn::Block, depth: usize) -> Option<Expr> {
         let (last, before) = match block.stmts.split_last() {
+            Some((syn::Stmt::Expr(syn::Expr::Return(last), _), _)) => return self.fail(last, returned(last)),
             Some((syn::Stmt::Expr(last, None), before)) => (last, before),
             _ => return self.fail(block, Problem::BranchValue),
         };
@@ -337,6 +349,7 @@ impl Scope<'_> {
                     Ok(local) => self.temporary(&local, depth),
                     Err(names) => self.declare_broken(&names),
                 },
+                syn::Stmt::Expr(syn::Expr::Return(early), _) => self.errors.push(early, returned(early)),
                 other => self.errors.push(other, Problem::BranchStatement),
             }
         }
@@ -367,6 +380,16 @@ impl Scope<'_> {
             Some(other) => self.fail(other, Problem::LetType { found: text(other) }),
         }
     }
+}
+
+/// What to say of a `return`.
+fn returned(at: &syn::ExprReturn) -> Problem {
+    Problem::BranchReturn { value: at.expr.as_ref().map_or_else(|| "value".to_string(), text) }
+}
+
+/// Whether an expression is an integer as it is written.
+fn is_integer(expr: &syn::Expr) -> bool {
+    matches!(plain(expr), syn::Expr::Lit(_))
 }
 
 /// `2` was meant as `2.0`; a suffix that says otherwise is shown as it is.

@@ -202,6 +202,14 @@ problems! {
     RangeOfLoop(found, name, range, statement)
         "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call; \
          write `{range}`, and in it `{statement}`";
+    RangeOfLoopBeyond(found, name, range, statement, tensor, extent, reached, room)
+        "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call; \
+         over `{range}` an index of `{tensor}` has the values `{reached}` where the extent is `{extent}`, and a call checks all of them, \
+         also those that a condition leaves out: let the loop's variable be that index itself, or {room}, and then write `{range}`, \
+         and in it `{statement}`";
+    RangeOfWindow(found, name, range, var, value, statement)
+        "`{found}` depends on the loop variable `{name}`, but a loop runs over the same range throughout a call; \
+         write `{range}`, and in it `{value}` for `{var}`: `{statement}`";
     RangeEmpty(found, value) "the range `{found}` has {value} iterations; one that does not depend on the shape has at least 1";
     TooManyLoops(most) "the nest is deeper than {most} loops, which is the most supported";
     SecondLoop
@@ -215,8 +223,7 @@ problems! {
     MutableIndex(name, found)
         "`{name}` is a mutable index, and only accumulators are mutable; write `let {name} = {found};`, and what it would become \
          as another `let`";
-    IntegerAccumulator(name, found)
-        "`{name}` is `let mut` and starts with the integer `{found}`; an accumulator is a float: write `let mut {name} = {found}.0;`";
+    IntegerAccumulator(found, written) "found `{found}`; an accumulator is a float: write `{written};`";
     AssignTarget(found) "`{found}` is assigned to; only an accumulator (`let mut`) and an element of the output are";
     AssignImmutable(name, kind) "`{name}` is assigned to but it is {kind}; only an accumulator (`let mut`) and the output are";
     AssignInput(name, output) "`{name}` is written, but it is an input; the output is `{output}`: a kernel writes nothing else";
@@ -237,6 +244,9 @@ problems! {
     OutputIndexScaled(found, name)
         "found the output index `{found}`; in it `{name}` is not multiplied: give the output another dimension, \
          such as `[[f32; 2]; M]` and `y[{name}][0]` for every second element";
+    OutputIndexReversed(found, name, range)
+        "found the output index `{found}`; in it `{name}` is not subtracted: write `{range}`, store at `{name}`, \
+         and read at `{found}` what is read at `{name}`";
     OutputIndexTwice(name) "the loop variable `{name}` indexes the output twice; each indexes one dimension";
     OutputIndexDiffers(found, expected) "found `{found}`, but the output's element is `{expected}` above; a nest writes one element";
     StoreUnderReduction(name)
@@ -252,13 +262,17 @@ problems! {
     Method(name, methods) "unknown method `{name}`; a nest may call {methods}";
     MethodArguments(name, found, expected) "wrong number of arguments: found {found}; `.{name}()` takes {expected}";
     PowiExponent(found)
-        "found the exponent `{found}`; that of `.powi()` is an integer such as `3` or `-1`, and that of `.powf()` any element";
+        "found the exponent `{found}`; that of `.powi()` is an integer such as `3` or `-1`, or a declared one, and that of `.powf()` any element";
     ClampBounds(low, high) "`.clamp({low}, {high})` has its bounds in the wrong order; the lower one comes first";
     Turbofish(name) "found generic arguments on `.{name}()`; remove them";
     Operator(found) "found the operator `{found}`; elements are combined by `+ - * /`";
     Condition(found) "found `{found}`; a condition is one comparison of elements: `a < b` (or `<= > >= == !=`)";
+    IndexCompared(found, written)
+        "found `{found}`; a condition compares elements: write `{written}`, and integers as floats (a call checks what both values \
+         read: an iteration that would read outside of a tensor is left out by the loop's range, `for i in 1..M {{ y[i] = x[i - 1]; }}`)";
     NoElse "the `if` has no `else`; both values are needed";
     BranchStatement "found a statement; a branch, and the body of a function, is made of `let`s and a value at its end";
+    BranchReturn(value) "found a `return`; a block has the value at its end: write `{value}`, without `return` and semicolon";
     BranchValue "found no value at the end of the block; end it with an expression without a semicolon";
     IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
     FloatLiteral(found) "found the literal `{found}`; a literal is a decimal number, with `f32` after it or nothing";
@@ -294,6 +308,9 @@ problems! {
     // Indices.
     NotAffine(found)
         "`{found}` is not affine; an index or extent adds and subtracts variables and integers, each at most times an integer";
+    ExtentNotAffine(found)
+        "`{found}` is not affine; an extent adds and subtracts shape variables and integers, each at most times an integer: \
+         if it is of constants alone, declare its value, `#[dynamic_kernel(consts(HALF = 384))]`, and write that name";
     ProductOfVariables(found) "`{found}` multiplies two variables; in an index or extent one factor is an integer";
     IndexCast(found) "found the cast `{found}` in an index; variables are integers already: remove it";
     IndexSuffix(found) "found the suffix in `{found}`; integers in an index carry none";

@@ -6,7 +6,7 @@ use crate::helper::Helper;
 use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
-use crate::triangle;
+use crate::triangle::Triangle;
 use crate::{Affine, Constant, ConstantValue, Expr, MAX_COEFFICIENT, name};
 use proc_macro2::Ident;
 use syn::ExprCall;
@@ -68,6 +68,22 @@ pub(crate) struct OpenLoop {
     pub(crate) extent: Affine,
     pub(crate) reduce: bool,
     pub(crate) token: syn::Token![for],
+}
+
+/// The iterations of a loop.
+pub(crate) struct Iterations<'a> {
+    /// The first value of its variable; 0 if that was reported, or depends on another loop.
+    pub(crate) start: Affine,
+    /// How many there are; some number if that was reported, the most if it depends on another loop.
+    pub(crate) extent: Affine,
+    /// What is to be reported of a range that depends on another loop.
+    pub(crate) triangle: Option<Triangle<'a>>,
+}
+
+impl Default for Iterations<'_> {
+    fn default() -> Self {
+        Iterations { start: Affine::default(), extent: Affine::constant(1), triangle: None }
+    }
 }
 
 /// The output: where it is written and what it holds.
@@ -203,20 +219,25 @@ impl<'a> Scope<'a> {
     }
 
     /// The first value of a loop's variable, and how many there are: indices that no loop variable occurs in.
-    pub(crate) fn range(&mut self, l: &For<'_>) -> (Option<Affine>, Option<Affine>) {
-        let Some(range) = l.range else { return (None, None) };
+    pub(crate) fn range<'r>(&mut self, l: &For<'r>) -> Iterations<'r> {
+        let Some(range) = l.range else { return Iterations::default() };
         let start = self.affine(range.start, |name| Problem::UnboundShapeVar { name });
         let end = self.affine(range.end, |name| Problem::UnboundShapeVar { name });
-        let extent = start.as_ref().zip(end).and_then(|(start, end)| self.extent(l, range, [start, &end]));
-        (start, extent)
+        let end = end.and_then(|end| end.add_scaled(&Affine::constant(i64::from(range.inclusive)), 1));
+        let ends = start.as_ref().zip(end.as_ref());
+        let extent = ends.and_then(|(start, end)| end.add_scaled(start, -1));
+        let is_empty = extent.as_ref().and_then(Affine::as_constant).is_some_and(|value| value < 1);
+        let triangle =
+            ends.filter(|_| !is_empty).and_then(|(start, end)| Triangle::new(range, [start, end], &self.loops));
+        let start = start.filter(|start| self.signature.has_all_of(start)).unwrap_or_default();
+        let extent = match &triangle {
+            Some(triangle) => triangle.extent(&start),
+            None => extent.and_then(|extent| self.extent(range, extent)),
+        };
+        Iterations { start, extent: extent.unwrap_or_else(|| Affine::constant(1)), triangle }
     }
 
-    fn extent(&mut self, l: &For<'_>, range: Range<'_>, [start, end]: [&Affine; 2]) -> Option<Affine> {
-        if let Some(problem) = triangle::problem(l, range, [start, end], &self.loops) {
-            return self.fail(range.whole, problem);
-        }
-        let beyond = end.add_scaled(&Affine::constant(i64::from(range.inclusive)), 1)?;
-        let extent = beyond.add_scaled(start, -1)?;
+    fn extent(&mut self, range: Range<'_>, extent: Affine) -> Option<Affine> {
         match extent.as_constant() {
             Some(value) if value < 1 => {
                 let (found, value) = (text(range.whole), value.to_string());

@@ -2,10 +2,11 @@
 
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
+use crate::scope::plain;
 use crate::text::text;
 use crate::{Affine, Constant, DType, Param, ShapeVar, name};
 use proc_macro2::Ident;
-use syn::{FnArg, Pat, PatType, ReturnType, Type, TypeReference};
+use syn::{BinOp, FnArg, Pat, PatType, ReturnType, Type, TypeReference};
 
 /// The most dimensions a tensor may have.
 pub const MAX_RANK: usize = 8;
@@ -183,6 +184,13 @@ struct Extents<'a> {
 
 impl Extents<'_> {
     fn read(&mut self, len: &syn::Expr, errors: &mut Errors) -> Option<Affine> {
+        let is_quotient = |op: &BinOp| matches!(op, BinOp::Div(_) | BinOp::Rem(_) | BinOp::Shl(_) | BinOp::Shr(_));
+        if matches!(plain(len), syn::Expr::Block(_))
+            || matches!(plain(len), syn::Expr::Binary(binary) if is_quotient(&binary.op))
+        {
+            errors.push(len, Problem::ExtentNotAffine { found: text(len) });
+            return None;
+        }
         let mut resolve = |ident: &Ident, errors: &mut Errors| {
             if let Some(constant) = self.constants.iter().find(|constant| constant.name == *ident) {
                 return constant.extent(ident, errors);

@@ -1,50 +1,163 @@
 //! Ranges that depend on the variable of another loop: a nest has none, and says how it is written instead.
 //!
 //! ```text
+//! for j in i - 1..i + 2 {      for j in 0..3 {
+//!     acc += x[j];          →      acc += x[i - 1 + j];
+//! }                            }
+//!
 //! for k in 0..i {              for k in 0..M {
-//!     acc += x[i][k];     →        acc += if (k as f32) < i as f32 { x[i][k] } else { 0.0 };
+//!     acc += x[i][k];       →      acc += if (k as f32) < i as f32 { x[i][k] } else { 0.0 };
 //! }                            }
 //! ```
+//!
+//! A call checks every element that the nest names, also those that a condition leaves out. So the second form is told only
+//! where its loop reaches no element outside of its tensor that the range itself does not reach; else, what room it needs.
 
+use crate::bounds::never_negative;
 use crate::error::Problem;
 use crate::nest::{Assign, For, Range, Stmt};
 use crate::scope::{OpenLoop, path};
 use crate::text::{text, whole};
-use crate::{Affine, BinaryOp};
+use crate::{Affine, BinaryOp, Param};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 
-/// The error at a range that depends on `name`, with the loop and the statement that say the same.
-pub(crate) fn problem(
-    l: &For<'_>,
-    range: Range<'_>,
-    [start, end]: [&Affine; 2],
-    loops: &[OpenLoop],
-) -> Option<Problem> {
-    let depends = |side: &Affine| loops.iter().find(|l| side.coefficient(&l.name) != 0);
-    let name = depends(start).or_else(|| depends(end))?.name.clone();
-    let [least, _] = ends(start, loops)?;
-    let [_, mut greatest] = ends(end, loops)?;
-    if range.inclusive || (depends(end).is_some() && path(range.end).is_some()) {
-        // `0..i` runs to `M - 1`: one iteration more says the same, and has an extent of its own.
-        greatest = greatest.add_scaled(&Affine::constant(1), 1)?;
-    }
-    let var = l.var;
-    let below = depends(end)
-        .map(|_| format!("({var} as f32) <{} {}", if range.inclusive { "=" } else { "" }, number(range.end)));
-    let above = depends(start).map(|_| format!("({var} as f32) >= {}", number(range.start)));
-    let conditions: Vec<String> = above.into_iter().chain(below).collect();
-    let statement = assignment(&l.body).map_or_else(|| "…".to_string(), |assign| chosen(assign, &conditions));
-    Some(Problem::RangeOfLoop {
-        found: text(range.whole),
-        name,
-        range: format!("for {var} in {least}..{greatest}"),
-        statement,
-    })
+/// A loop over a range that depends on the variable of another loop.
+pub(crate) struct Triangle<'a> {
+    pub(crate) range: Range<'a>,
+    /// The other loop's variable.
+    name: String,
+    /// The first value, and the one after the last.
+    ends: [Affine; 2],
+    /// The least first value, and the greatest one after the last.
+    widest: [Affine; 2],
 }
 
-/// The least and the greatest value over all iterations.
-fn ends(side: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
-    let mut ends = [Affine::constant(side.constant), Affine::constant(side.constant)];
-    for (name, coefficient) in &side.terms {
+impl<'a> Triangle<'a> {
+    /// The range from `start` to before `end`, if it depends on one of the loops around it.
+    pub(crate) fn new(range: Range<'a>, [start, end]: [&Affine; 2], loops: &[OpenLoop]) -> Option<Triangle<'a>> {
+        let name = depends(start, loops).or_else(|| depends(end, loops))?.to_string();
+        let widest = [extremes(start, loops)?[0].clone(), extremes(end, loops)?[1].clone()];
+        Some(Triangle { range, name, ends: [start.clone(), end.clone()], widest })
+    }
+
+    /// How many values the variable takes, as if the loop ran over all of them.
+    pub(crate) fn extent(&self, origin: &Affine) -> Option<Affine> {
+        self.widest[1].add_scaled(origin, -1)
+    }
+
+    /// What to write instead. The elements that the loop names are in terms of its variable less `origin`, which is the last of
+    /// `loops` that is open around its body; loops inside may follow.
+    pub(crate) fn problem<'p>(
+        &self,
+        l: &For<'_>,
+        origin: &Affine,
+        loops: &[OpenLoop],
+        elements: impl Iterator<Item = (&'p Param, &'p [Affine])>,
+    ) -> Option<Problem> {
+        let found = text(self.range.whole);
+        let name = self.name.clone();
+        let indices: Vec<(&Param, usize, &Affine)> = elements
+            .flat_map(|(param, index)| index.iter().enumerate().map(move |(at, index)| (param, at, index)))
+            .collect();
+        let var = l.var.to_string();
+        let length = self.ends[1].add_scaled(&self.ends[0], -1)?;
+        if depends(&length, loops).is_none()
+            && indices.iter().all(|(param, _, index)| !param.mutable || self.is_stored(index, &var, loops))
+        {
+            return Some(self.window(l, &length));
+        }
+        // `0..i` runs to `M - 1`; one iteration more says the same, and makes a loop over `M`.
+        let [least, greatest] = &self.widest;
+        let wider = greatest.add_scaled(&Affine::constant(1), 1)?;
+        let is_end = !self.range.inclusive && depends(&self.ends[1], loops).is_some() && path(self.range.end).is_some();
+        let shift = |ends: [&Affine; 2]| Some([ends[0].add_scaled(origin, -1)?, ends[1].add_scaled(origin, -1)?]);
+        let beyond = |end: &Affine| {
+            let all = shift([least, end])?;
+            let some = shift([&self.ends[0], &self.ends[1]])?;
+            let is_beyond = |(param, at, index): &&(&Param, usize, &Affine)| {
+                let reached = values(index, &var, &all, loops).zip(values(index, &var, &some, loops));
+                reached.is_none_or(|(all, some)| !reaches(&param.dims[*at], &all, &some))
+            };
+            indices.iter().find(is_beyond).map(|(param, at, index)| (*param, *at, values(index, &var, &all, loops)))
+        };
+        let ends = is_end.then_some(&wider).into_iter().chain([greatest]);
+        let end = ends.clone().find(|end| beyond(end).is_none());
+        let range = format!("for {var} in {least}..{}", end.unwrap_or(greatest));
+        let statement = self.chosen(l, loops);
+        let Some((param, at, reached)) = beyond(end.unwrap_or(greatest)) else {
+            return Some(Problem::RangeOfLoop { found, name, range, statement });
+        };
+        let [least, greatest] = reached?;
+        let (tensor, extent) = (param.name.clone(), param.dims[at].to_string());
+        let room = match never_negative(&least) {
+            true => format!("pad `{tensor}` to `{}` there", greatest.add_scaled(&Affine::constant(1), 1)?),
+            false => format!(
+                "pad `{tensor}` by `{}` in front and add that to the index",
+                Affine::default().add_scaled(&least, -1)?
+            ),
+        };
+        let reached = format!("{least}..={greatest}");
+        Some(Problem::RangeOfLoopBeyond { found, name, range, statement, tensor, extent, reached, room })
+    }
+
+    /// As many iterations for every value of the other variable: what moves is added to the variable.
+    fn window(&self, l: &For<'_>, length: &Affine) -> Problem {
+        let (start, var) = (self.range.start, l.var);
+        let value = quote!(#start + #var);
+        let statement = assignment(&l.body).map_or_else(
+            || "…".to_string(),
+            |assign| {
+                let [target, assigned] =
+                    [assign.target, assign.value].map(|side| whole(replaced(side.to_token_stream(), var, &value)));
+                format!("{target} {}= {assigned};", operator(assign.op))
+            },
+        );
+        Problem::RangeOfWindow {
+            found: text(self.range.whole),
+            name: self.name.clone(),
+            range: format!("for {var} in 0..{length}"),
+            value: whole(&value),
+            var: var.to_string(),
+            statement,
+        }
+    }
+
+    /// Whether an index of the output has one loop variable at most in such iterations.
+    fn is_stored(&self, index: &Affine, var: &str, loops: &[OpenLoop]) -> bool {
+        let moved = index.add_scaled(&self.ends[0], index.coefficient(var));
+        moved.is_some_and(|moved| loops.iter().filter(|l| moved.coefficient(&l.name) != 0).count() <= 1)
+    }
+
+    /// The loop's assignment, as one that changes nothing outside of the range.
+    fn chosen(&self, l: &For<'_>, loops: &[OpenLoop]) -> String {
+        let Some(assign) = assignment(&l.body) else { return "…".to_string() };
+        let var = l.var;
+        let [start, end] = self.ends.each_ref().map(|side| depends(side, loops).is_some());
+        let inclusive = if self.range.inclusive { "=" } else { "" };
+        let above = start.then(|| format!("({var} as f32) >= {}", number(self.range.start)));
+        let below = end.then(|| format!("({var} as f32) <{inclusive} {}", number(self.range.end)));
+        let target = whole(assign.target);
+        let otherwise = match assign.op {
+            None => &*target,
+            Some(BinaryOp::Add | BinaryOp::Sub) => "0.0",
+            Some(BinaryOp::Mul | BinaryOp::Div) => "1.0",
+        };
+        let choose = |value, condition: String| format!("if {condition} {{ {value} }} else {{ {otherwise} }}");
+        let value = below.into_iter().chain(above).fold(whole(assign.value), choose);
+        format!("{target} {}= {value};", operator(assign.op))
+    }
+}
+
+/// The variable of a loop that an index depends on.
+fn depends<'l>(index: &Affine, loops: &'l [OpenLoop]) -> Option<&'l str> {
+    loops.iter().map(|l| &*l.name).find(|name| index.coefficient(name) != 0)
+}
+
+/// The least and the greatest value over all iterations of the loops.
+fn extremes(index: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
+    let mut ends = [Affine::constant(index.constant), Affine::constant(index.constant)];
+    for (name, coefficient) in &index.terms {
         match loops.iter().find(|l| l.name == *name) {
             Some(l) => {
                 let last = l.extent.add_scaled(&Affine::constant(1), -1)?;
@@ -59,6 +172,26 @@ fn ends(side: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
         }
     }
     Some(ends)
+}
+
+/// The least and the greatest value of an index, where one variable runs from `start` to before `end`.
+fn values(index: &Affine, var: &str, [start, end]: &[Affine; 2], loops: &[OpenLoop]) -> Option<[Affine; 2]> {
+    let coefficient = index.coefficient(var);
+    let others = index.add_scaled(&Affine::var(var), -coefficient)?;
+    let mut ends = [start.clone(), end.add_scaled(&Affine::constant(1), -1)?];
+    if coefficient < 0 {
+        ends.reverse();
+    }
+    let [low, high] = ends.map(|end| others.add_scaled(&end, coefficient));
+    Some([extremes(&low?, loops)?[0].clone(), extremes(&high?, loops)?[1].clone()])
+}
+
+/// Whether an index with all these values stays in its tensor wherever one with some of them does.
+fn reaches(extent: &Affine, all: &[Affine; 2], some: &[Affine; 2]) -> bool {
+    let at_least = |more: &Affine, less: &Affine| more.add_scaled(less, -1).is_some_and(|room| never_negative(&room));
+    let last = extent.add_scaled(&Affine::constant(1), -1);
+    (never_negative(&all[0]) || at_least(&all[0], &some[0]))
+        && (last.is_some_and(|last| at_least(&last, &all[1])) || at_least(&some[1], &all[1]))
 }
 
 /// An index as an element.
@@ -77,14 +210,25 @@ fn assignment<'a>(body: &'a [Stmt<'a>]) -> Option<&'a Assign<'a>> {
     })
 }
 
-/// An assignment that changes nothing unless the conditions hold.
-fn chosen(assign: &Assign<'_>, conditions: &[String]) -> String {
-    let target = whole(assign.target);
-    let (op, otherwise) = match assign.op {
-        None => (String::new(), target.clone()),
-        Some(op @ (BinaryOp::Add | BinaryOp::Sub)) => (op.to_string(), "0.0".to_string()),
-        Some(op) => (op.to_string(), "1.0".to_string()),
+fn operator(op: Option<BinaryOp>) -> String {
+    op.map(|op| op.to_string()).unwrap_or_default()
+}
+
+/// An expression with a sum in the place of a name: in parentheses, unless only `+` and `-` follow it.
+fn replaced(tokens: TokenStream, name: &Ident, sum: &TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let replace = |(at, token): (usize, &TokenTree)| match token {
+        TokenTree::Ident(ident) if ident == name => {
+            let is_added = |next: &TokenTree| matches!(next, TokenTree::Punct(next) if "+-".contains(next.as_char()));
+            match at == 0 && tokens.get(1).is_none_or(is_added) {
+                true => sum.clone(),
+                false => quote!((#sum)),
+            }
+        }
+        TokenTree::Group(group) => {
+            Group::new(group.delimiter(), replaced(group.stream(), name, sum)).into_token_stream()
+        }
+        other => other.to_token_stream(),
     };
-    let choose = |value, condition: &String| format!("if {condition} {{ {value} }} else {{ {otherwise} }}");
-    format!("{target} {op}= {};", conditions.iter().rev().fold(whole(assign.value), choose))
+    tokens.iter().enumerate().map(replace).collect()
 }

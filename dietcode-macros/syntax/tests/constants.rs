@@ -33,6 +33,32 @@ fn a_constant_may_serve_another_one_alone() {
 }
 
 #[test]
+fn a_constant_is_an_exponent() {
+    let nest = |exponent: &str| {
+        format!(
+            "(x: &[f32; M], y: &mut [f32; M]) {{ for i in 0..M {{ y[i] = x[i].powi({exponent}) + x[i].powi(-({exponent})); }} }}"
+        )
+    };
+    assert_eq!(def("(consts(P = 2))", &nest("P")), def("", &nest("2")));
+    let source = format!("#[dynamic_kernel(consts(P = 2.0))] fn f{}", nest("P"));
+    let error = scan(&source).expect("it is Rust")[0].parse().unwrap_err().to_string();
+    assert!(error.contains("found the exponent `P`"), "{error}");
+}
+
+#[test]
+fn an_extent_computed_from_constants_is_to_be_declared() {
+    for extent in ["K / 2", "(K / 2)", "{ K }", "K % 3", "1 << K"] {
+        let source = format!(
+            "#[dynamic_kernel(consts(K = 4))] fn f(x: &[f32; {extent}], y: &mut [f32; M]) {{ for i in 0..M {{ y[i] = x[0]; }} }}"
+        );
+        let error = scan(&source).expect("it is Rust")[0].parse().unwrap_err().to_string();
+        assert!(error.contains("declare its value, `#[dynamic_kernel(consts(HALF = 384))]`"), "{error}");
+    }
+    let halved = "(x: &[f32; HALF], y: &mut [f32; M]) { for i in 0..M { y[i] = x[0]; } }";
+    assert_eq!(def("(consts(HALF = 384))", halved), def("", &halved.replace("HALF", "384")));
+}
+
+#[test]
 fn the_hash_depends_on_the_values() {
     let hashes = ["(consts(K = 4, EPS = 1e-5))", "(consts(K = 5, EPS = 1e-5))", "(consts(K = 4, EPS = 1e-6))"]
         .map(|attribute| def(attribute, NEST).source_hash());

@@ -128,8 +128,9 @@ fn what_a_function_cannot_be_is_said_once() {
             "found a statement; a branch, and the body of a function,",
         ),
         ("fn g(v: f32) -> f32 { fn h(v: f32) -> f32 { v } v }", "g(s)", "found a statement; a branch, and the body"),
-        ("fn g(v: f32) -> f32 { return v; }", "g(s)", "found no value at the end of the block"),
-        ("fn g(v: f32) -> f32 { return v }", "g(s)", "found a `return`; an element is made of"),
+        ("fn g(v: f32) -> f32 { return v * 2.0; }", "g(s)", "write `v * 2.0`, without `return` and semicolon"),
+        ("fn g(v: f32) -> f32 { return v }", "g(s)", "write `v`, without `return` and semicolon"),
+        ("fn g(v: f32) -> f32 { return v; v }", "g(s)", "write `v`, without `return` and semicolon"),
         ("fn g(v: f32) -> f32 { v.sigmoid() }", "g(s) + g(s)", "unknown method `sigmoid`"),
         (
             "fn g(v: f32) -> f32 { h(v) }",

@@ -1,6 +1,6 @@
 //! Ranges that start anywhere, output indices with offsets, and the nests that errors tell to write.
 
-use dietcode_syntax::{KernelDef, bounds, scan};
+use dietcode_syntax::{Affine, Bound, KernelDef, bounds, scan};
 
 fn parse(source: &str) -> Result<KernelDef, String> {
     let found = scan(source).expect("it is Rust");
@@ -60,39 +60,184 @@ fn an_output_is_read_where_it_is_written() {
     );
 }
 
+/// The only error of a nest, and what it quotes.
+fn refused(source: &str) -> (String, Vec<String>) {
+    let error = parse(source).unwrap_err();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    let quoted = error.split('`').skip(1).step_by(2).map(ToString::to_string).collect();
+    (error, quoted)
+}
+
 /// A nest that is refused, with the range and the statement that the error tells to write in their places.
 fn rewritten(source: &str, range: &str, statement: &str) -> String {
-    let error = parse(source).unwrap_err();
-    let quoted: Vec<&str> = error.split('`').skip(1).step_by(2).collect();
-    let [found, _, write, with] = quoted[..] else { panic!("{error}") };
-    assert!(source.contains(range) && source.contains(statement) && range.ends_with(found), "{error}");
-    source.replace(range, write).replace(statement, with)
+    let (error, quoted) = refused(source);
+    let write = quoted.iter().find(|quote| quote.starts_with("for ")).expect("a loop is quoted");
+    assert!(source.contains(range) && source.contains(statement) && range.ends_with(&quoted[0]), "{error}");
+    source.replace(range, write).replace(statement, quoted.last().expect("a statement is quoted"))
+}
+
+/// The indices of a nest that leave their tensors where each shape variable is 8.
+fn outside(source: &str) -> Vec<String> {
+    let def = parse(source).unwrap_or_else(|errors| panic!("{errors}\nin {source}"));
+    let value = |index: &Affine| index.constant + index.terms.iter().map(|(_, factor)| 8 * factor).sum::<i64>();
+    let fits = |bound: &Bound| {
+        value(&bound.least) >= 0 && value(&bound.greatest) < value(&def.params[bound.param].dims[bound.dim])
+    };
+    bounds(&def).iter().filter(|bound| !fits(bound)).map(|bound| bound.index.to_string()).collect()
 }
 
 #[test]
-fn what_a_triangular_range_tells_to_write_is_a_nest() {
-    let lower = "#[dynamic_kernel] fn f(x: &[[f32; M]; M], y: &mut [f32; M]) {
-        for i in 0..M { let mut acc = 0.0; for k in 0..i { acc += x[i][k]; } y[i] = acc; } }";
-    assert_eq!(
-        body(&rewritten(lower, "for k in 0..i", "acc += x[i][k];")),
-        "for i in 0..M { let mut acc = 0.0; for k in 0..M { \
-         acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; } y[i] = acc; } }"
-    );
+fn what_a_triangular_range_tells_to_write_is_a_nest_that_can_be_called() {
+    let sum = |types: &str, range: &str, statement: &str| {
+        format!(
+            "#[dynamic_kernel] fn f({types}, y: &mut [f32; M]) {{
+                for i in 0..M {{ let mut acc = 0.0; {range} {{ {statement} }} y[i] = acc; }} }}"
+        )
+    };
+    let sums = [
+        // Lower triangles: of a square matrix, without the diagonal's column, with it, of any width.
+        (
+            "x: &[[f32; M]; M]",
+            "for k in 0..i",
+            "acc += x[i][k];",
+            "for k in 0..M { acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; }",
+        ),
+        (
+            "x: &[[f32; M - 1]; M]",
+            "for k in 0..i",
+            "acc += x[i][k];",
+            "for k in 0..M - 1 { acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; }",
+        ),
+        (
+            "x: &[[f32; M]; M]",
+            "for k in 0..=i",
+            "acc += x[i][k];",
+            "for k in 0..M { acc += if (k as f32) <= (i as f32) { x[i][k] } else { 0.0 }; }",
+        ),
+        (
+            "x: &[[f32; N]; M]",
+            "for k in 0..i",
+            "acc += x[i][k];",
+            "for k in 0..M - 1 { acc += if (k as f32) < (i as f32) { x[i][k] } else { 0.0 }; }",
+        ),
+        // A band.
+        (
+            "x: &[[f32; 2 * M]; M]",
+            "for k in i..2 * i + 1",
+            "acc -= x[i][k];",
+            "for k in 0..2*M - 1 { acc += -(if (k as f32) >= (i as f32) { \
+             if (k as f32) < ((2*i + 1) as f32) { x[i][k] } else { 0.0 } } else { 0.0 }); }",
+        ),
+        // Windows.
+        (
+            "x: &[f32; M + 2], w: &[f32; 3]",
+            "for k in i..i + 3",
+            "acc += x[k] * w[k - i];",
+            "for k in 0..3 { acc += x[i + k] * w[k]; }",
+        ),
+        (
+            "x: &[f32; M + W], w: &[f32; W]",
+            "for k in i + 1..=i + W",
+            "acc += x[k] * w[k - 1 - i] + k as f32;",
+            "for k in 0..W { acc += x[i + k + 1] * w[k] + ((i + k + 1) as f32); }",
+        ),
+        (
+            "x: &[f32; 3 * M]",
+            "for k in 2 * i..2 * i + 2",
+            "acc += x[M - 1 - i + k];",
+            "for k in 0..2 { acc += x[M + i + k - 1]; }",
+        ),
+    ];
+    for (types, range, statement, expected) in sums {
+        let source = sum(types, range, statement);
+        let advised = rewritten(&source, range, statement);
+        let body = body(&advised);
+        assert!(body.contains(expected), "{body}");
+        assert_eq!(outside(&advised), [""; 0], "{advised}");
+    }
     let upper = "#[dynamic_kernel] fn f(x: &[[f32; M]; M], y: &mut [[f32; M]; M]) {
         for i in 0..M { for j in i + 1..M { y[i][j] = x[i][j]; } } }";
+    let advised = rewritten(upper, "for j in i + 1..M", "y[i][j] = x[i][j];");
     assert_eq!(
-        body(&rewritten(upper, "for j in i + 1..M", "y[i][j] = x[i][j];")),
+        body(&advised),
         "for i in 0..M { for j in 0..M - 1 { \
          y[i][j + 1] = if ((j + 1) as f32) >= ((i + 1) as f32) { x[i][j + 1] } else { y[i][j + 1] }; } } }"
     );
-    let band = "#[dynamic_kernel] fn f(x: &[[f32; N]; M], y: &mut [f32; M]) {
-        for i in 2..M { let mut acc = 0.0; for k in i - 2..=i { acc -= x[i][k] * 2.0; } y[i] = acc; } }";
+    assert_eq!(outside(&advised), [""; 0]);
+    // Where an index of the output would have two variables, a window is no nest.
+    let store = "#[dynamic_kernel] fn f(x: &[f32; M + 2], y: &mut [[f32; M + 2]; M]) {
+        for i in 0..M { for j in i..=i + 2 { y[i][j] = x[j]; } } }";
+    let advised = rewritten(store, "for j in i..=i + 2", "y[i][j] = x[j];");
+    assert!(body(&advised).contains("for j in 0..M + 2 { y[i][j] = if (j as f32) >= (i as f32) {"), "{advised}");
+    assert_eq!(outside(&advised), [""; 0]);
+    let stencil = "#[dynamic_kernel] fn f(x: &[f32; M], w: &[f32; 3], y: &mut [f32; M]) {
+        for i in 1..M - 1 { let mut a = 0.0; for j in i - 1..i + 2 { a += x[j] * w[j - i + 1]; } y[i] = a; } }";
+    let advised = rewritten(stencil, "for j in i - 1..i + 2", "a += x[j] * w[j - i + 1];");
     assert_eq!(
-        body(&rewritten(band, "for k in i - 2..=i", "acc -= x[i][k] * 2.0;")),
-        "for i in 0..M - 2 { let mut acc = 0.0; for k in 0..M { \
-         acc += -(if (k as f32) >= (i as f32) { if (k as f32) <= ((i + 2) as f32) { x[i + 2][k] * 2.0 } else { 0.0 } } else { 0.0 }); \
-         } y[i + 2] = acc; } }"
+        body(&advised),
+        "for i in 0..M - 2 { let mut acc = 0.0; for j in 0..3 { acc += x[i + j] * w[j]; } y[i + 1] = acc; } }"
     );
+    assert_eq!(outside(&advised), [""; 0]);
+}
+
+#[test]
+fn a_triangular_range_that_would_leave_a_tensor_says_what_room_it_needs() {
+    let nest = |tensor: &str, range: &str, statement: &str| {
+        format!(
+            "#[dynamic_kernel] fn f(x: &{tensor}, h: &[f32; M], y: &mut [f32; M]) {{
+                for i in 0..M {{ let mut a = 0.0; {range} {{ {statement} }} y[i] = a; }} }}"
+        )
+    };
+    // Behind: the error says how long.
+    let (range, statement) = ("for k in 0..M - i", "a -= x[i][k + i] * h[k];");
+    let square = nest("[[f32; M]; M]", range, statement);
+    let (error, quoted) = refused(&square);
+    assert!(error.contains("an index of `x` has the values `0..=2*M - 2` where the extent is `M`"), "{error}");
+    let room = quoted.iter().find(|quote| *quote == "2*M - 1").unwrap_or_else(|| panic!("{error}"));
+    assert_eq!(outside(&rewritten(&square, range, statement)), ["i + k"]);
+    let padded = nest(&format!("[[f32; {room}]; M]"), range, statement);
+    assert_eq!(outside(&rewritten(&padded, range, statement)), [""; 0]);
+    // In front: the error says how many.
+    let (range, statement) = ("for k in 0..=i", "a += x[i - k] * h[k];");
+    let (error, quoted) = refused(&nest("[f32; M]", range, statement));
+    assert!(error.contains("by `M - 1` in front") && quoted.contains(&"-M + 1..=M - 1".to_string()), "{error}");
+    let statement = "a += x[i - k + M - 1] * h[k];";
+    assert_eq!(outside(&rewritten(&nest("[f32; 2 * M - 1]", range, statement), range, statement)), [""; 0]);
+    // The loop's variable as the index itself.
+    let (range, statement) = ("for k in i..M", "a -= x[i][k];");
+    assert_eq!(outside(&rewritten(&nest("[[f32; M]; M]", range, statement), range, statement)), [""; 0]);
+}
+
+#[test]
+fn what_a_reversed_output_index_tells_to_write_is_the_same_nest() {
+    for (range, index, expected) in [
+        ("0..N", "N - 1 - i", "for i in 0..N { y[i] = x[N - i - 1]; } }"),
+        ("1..N", "N - i", "for i in 0..N - 1 { y[i + 1] = x[N - i - 1]; } }"),
+        ("0..3", "5 - i", "for i in 0..3 { y[i + 3] = x[-i + 2]; } }"),
+    ] {
+        let source = format!(
+            "#[dynamic_kernel] fn f(x: &[f32; N], y: &mut [f32; N]) {{ for i in {range} {{ y[{index}] = x[i]; }} }}"
+        );
+        let (error, quoted) = refused(&source);
+        let [found, name, write, at, read, from] = &quoted[..] else { panic!("{error}") };
+        assert!(found == index && read == index && name == "i" && at == "i" && from == "i", "{error}");
+        let told = source.replace("x[i]", "x[READ]").replace(&format!("y[{index}]"), &format!("y[{at}]"));
+        let told = told.replace("READ", read).replace(&format!("for i in {range}"), write);
+        assert_eq!(body(&told), expected);
+        assert_eq!(outside(&told), [""; 0]);
+    }
+}
+
+#[test]
+fn a_comparison_of_indices_names_the_range_that_leaves_iterations_out() {
+    let nest = |body: &str| format!("#[dynamic_kernel] fn f(x: &[f32; M], y: &mut [f32; M]) {{ {body} }}");
+    let (error, quoted) = refused(&nest("for i in 0..M { y[i] = if i > 0 { x[i - 1] } else { y[i] }; }"));
+    assert!(error.contains("found `i > 0`; a condition compares elements: write `i as f32`"), "{error}");
+    let told = nest(quoted.last().unwrap());
+    assert_eq!(body(&told), "for i in 0..M - 1 { y[i + 1] = x[i]; } }");
+    assert_eq!(outside(&told), [""; 0]);
+    let (error, _) = refused(&nest("for i in 0..M { y[i] = if M > i + 1 { x[i] } else { 0.0 }; }"));
+    assert!(error.contains("found `M > i + 1`") && error.contains("write `M as f32`"), "{error}");
 }
 
 #[test]
