@@ -94,9 +94,19 @@ fn bad_input_is_status_2_and_says_what_is_wrong() {
     wrong(&["tune", "missing.json"], "missing.json");
     wrong(&["bench", "dense.json", "--wkl", "T"], "name=number");
     wrong(&["bench", "dense.json", "--wkl", "T=-1"], "a number from 0 to 2147483648");
-    wrong(&["explain", "dense.json", "--wkl", "X=1"], "--wkl X=1: dense.json: the workload variable `T` is missing");
+    wrong(
+        &["explain", "dense.json", "--wkl", "X=1"],
+        "--wkl X=1: dense.json: found the unknown workload variable `X`, expected `T`\n",
+    );
+    wrong(&["explain", "dense.json", "--wkl", ""], "--wkl \"\": dense.json: the workload variable `T` is missing\n");
+    // The kernel's source is no config.
+    let how = "found a Rust source, expected a config, which is a JSON file; `dietcode tune --kernel ops.rs";
+    for command in ["explain", "expand", "tune", "bench"] {
+        wrong(&[command, "ops.rs"], &format!("dietcode: ops.rs: {how}:NAME --wkl …` makes one for a kernel in it\n"));
+        wrong(&[command, "ops.rs:dense"], &format!("ops.rs:dense: {how}:dense --wkl …` makes one"));
+    }
     wrong(&["explain", "dense.json", "--wkl", "T=0..9999:1"], "--wkl T=0..9999:1: found more than 1000 shapes");
-    wrong(&["explain", "dense.json", "--shape", "T=1"], "unexpected argument '--shape' found\n\nUsage");
+    wrong(&["explain", "dense.json", "--shape", "T=1"], "found\n\n  tip: what was '--shape' is '--wkl'\n");
     fs::write(place.path("dense.json"), CONFIG.replace("\"dense\"", "\"sparse\"")).unwrap();
     wrong(&["expand", "dense.json"], "dense.json:2:47: key `kernel.function`: ops.rs has no function `sparse`");
     fs::write(place.path("dense.json"), CONFIG.replace("\"M\"", "\"Q\"")).unwrap();
@@ -340,8 +350,64 @@ fn extents_of_zero_are_taken_as_calls_take_them() {
     fs::write(place.path("odd.json"), config).unwrap();
     let output = place.run(&["tune", "odd.json"]);
     assert_eq!(status(&output), 2);
-    assert!(stderr(&output).contains("odd.json: found the instance M=1, where `odd` has an empty tensor or loop"));
+    let said = "dietcode: odd.json: found the instance M=1: the loop over `i` of `odd` has 2*M - 2 = 0 iterations at M=1, expected an \
+        instance whose throughput can be measured\n";
+    assert_eq!(stderr(&output), said);
     assert_eq!(status(&place.run(&["explain", "odd.json", "--wkl", "M=1"])), 0);
+}
+
+/// Where a loop would have less than no iterations, it is said which, and how many.
+#[test]
+fn a_loop_of_negative_length_is_told_with_the_instance() {
+    let place = Place::new();
+    let source = "#[dynamic_kernel] fn inner(x: &[f32; N], y: &mut [f32; N]) {
+        for i in 1..N - 1 { y[i] = x[i] + 1.0; } }";
+    fs::write(place.path("inner.rs"), source).unwrap();
+    let config = r#"{ "kernel": { "source": "inner.rs", "function": "inner" }, "shape": { "N": "T" }, "wkl_insts": [{ "T": 9 }, { "T": 1 }] }"#;
+    fs::write(place.path("inner.json"), config).unwrap();
+    let refused = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert_eq!(status(&output), 2, "{}", stderr(&output));
+        stderr(&output)
+    };
+    let said = "the loop over `i` of `inner` has N - 2 = -1 iterations at N=1, expected 0 or more\n";
+    for command in ["tune", "explain", "expand"] {
+        assert_eq!(refused(&[command, "inner.json"]), format!("dietcode: inner.json: found the instance T=1: {said}"));
+    }
+    for command in ["explain", "bench"] {
+        assert_eq!(refused(&[command, "inner.json", "--wkl", "T=1"]), format!("dietcode: --wkl T=1: {said}"));
+    }
+    let made = |wkl: &str| refused(&["tune", "--kernel", "inner.rs", "--wkl", wkl]);
+    assert_eq!(made("N=1,5"), format!("dietcode: --wkl N=1,5: {said}"));
+    let empty = "has N - 2 = 0 iterations at N=2: a call takes it, but there is nothing to tune for\n";
+    assert_eq!(made("N=2"), format!("dietcode: --wkl N=2: the loop over `i` of `inner` {empty}"));
+}
+
+/// A kernel without shape variables has an instance without a name.
+#[test]
+fn the_only_shape_of_a_kernel_is_named() {
+    let place = Place::new();
+    let source =
+        "#[dynamic_kernel] fn fixed(x: &[f32; 64], y: &mut [f32; 64]) { for i in 0..64 { y[i] = x[i] + 1.0; } }";
+    fs::write(place.path("fixed.rs"), source).unwrap();
+    let output = place.run(&["tune", "--kernel", "fixed.rs", "--trials", "1", "--threads", "1"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(table.starts_with("Written: configs/fixed.json: 1 instance of `fixed`, its only shape\n"), "{table}");
+    assert!(table.contains("│ its only shape ┆"), "{table}");
+    let output = place.run(&["explain", "configs/fixed.json"]);
+    assert!(stdout(&output).contains("│ its only shape ┆"), "{}", stdout(&output));
+    let output = place.run(&["records", "configs/fixed.cpu.records.jsonl"]);
+    assert!(stdout(&output).contains("┆ its only shape ┆"), "{}", stdout(&output));
+    let wrong = place.run(&["records", "configs/fixed.cpu.records.jsonl", "--wkl", "N=3"]);
+    assert!(
+        status(&wrong) == 2 && stderr(&wrong).ends_with("shape variables of the kernel: none\n"),
+        "{}",
+        stderr(&wrong)
+    );
+    let wrong = place.run(&["explain", "configs/fixed.json", "--wkl", "N=3"]);
+    let said = "found the unknown workload variable `N`, expected none, since no extent depends on one\n";
+    assert!(status(&wrong) == 2 && stderr(&wrong).ends_with(said), "{}", stderr(&wrong));
 }
 
 /// On standard output there is JSON and nothing else, the same as in a file.
@@ -600,6 +666,26 @@ fn occupancy_of_one_kernel() {
     assert!(left.iter().all(|number| text.contains(number)), "{text}");
     let output = ask("occupancy --target sm_75 --threads 256 --registers 32 --shared 65537");
     assert!(stdout(&output).contains("cannot be launched: shared memory"), "{}", stdout(&output));
+
+    let printed = ask("occupancy --target sm_90 --threads 256 --registers 128 --shared 32768 --json -");
+    assert!(status(&printed) == 0 && stderr(&printed).contains("2 blocks per multiprocessor"), "{}", stderr(&printed));
+    let fit: Value = serde_json::from_str(&stdout(&printed)).unwrap();
+    assert_eq!(
+        (&fit["target"], &fit["blocks_per_sm"], &fit["limiter"]),
+        (&json!("sm_90"), &json!(2), &json!("registers"))
+    );
+    assert_eq!((&fit["warps"], &fit["warps_per_sm"]), (&json!(16), &json!(64)));
+    let registers = json!({ "limit": "registers", "takes": 32768, "has": 65536, "allows": 2, "left": 0 });
+    assert!(fit["limits"].as_array().unwrap().contains(&registers), "{fit}");
+    let table = "target,threads_per_block,registers_per_thread,static_shared_bytes,blocks_per_sm\nsm_80,256,128,0,2\nsm_80,256,128,0,3\n";
+    fs::write(place.path("rows.csv"), table).unwrap();
+    let printed = ask("occupancy --csv rows.csv --json -");
+    assert!(status(&printed) == 1 && stderr(&printed).contains("1 of 2 rows differ"), "{}", stderr(&printed));
+    let differing =
+        json!([{ "line": 3, "target": "sm_80", "blocks_per_sm": 3, "computed": 2, "limiter": "registers" }]);
+    let checked: Value = serde_json::from_str(&stdout(&printed)).unwrap();
+    assert_eq!(checked, json!({ "rows": 2, "differing": differing }));
+    fs::remove_file(place.path("rows.csv")).unwrap();
 
     let unknown = ask("occupancy --target sm_42 --threads 256 --registers 32");
     assert!(status(&unknown) == 2 && stderr(&unknown).contains("sm_75, sm_80"), "{}", stderr(&unknown));

@@ -153,14 +153,31 @@ fn a_config_without_generators_stands_for_the_whole_space() {
     );
     let said = format!("no generators for a CPU\n{whole}");
     assert_eq!([expand(&[]), expand(&["--list"])], [said.clone(), said]);
-    assert_eq!((expand(&["--count"]), expand(&["--json", "-"])), ("0\n".to_owned(), String::new()));
+    assert_eq!(expand(&["--count"]), "0\n");
+    let objects = |form: &[&str]| {
+        let printed = expand(&[form, &["--json", "-"]].concat());
+        expand(&[form, &["--json", "out.json"]].concat());
+        assert_eq!(printed, fs::read_to_string(folder.path().join("out.json")).expect("it was written"));
+        serde_json::from_str::<Value>(&printed).expect("one object")
+    };
+    let object = objects(&[]);
+    assert_eq!([&object, &object], [&objects(&["--list"]), &objects(&["--count"])]);
+    let sketches_of = |object: &Value| object["sketches"].as_array().expect("an array").clone();
+    assert_eq!(sketches_of(&object).len(), count);
+    assert!(sketches_of(&object).iter().all(|sketch| sketch["rules"].is_array()), "{object}");
+    let expected = json!({ "kernel": "dense", "schedules": 0, "cuda": null, "strategy": "evolution" });
+    for (key, value) in expected.as_object().expect("an object") {
+        assert_eq!(&object[key], value, "{key}");
+    }
 
     config(r#", "search": { "strategy": "enumerate" }"#);
     assert!(expand(&[]).ends_with("tries those of the generators, by the strategy enumerate, and the default\n"));
+    assert_eq!(objects(&[])["sketches"], Value::Null);
     let cuda = r#", "targets": { "cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [
         { "family": "blocked", "thread": [{ "i": 8, "j": 16 }], "inner": [{ "i": 2, "j": 2 }, {}] }] } }"#;
     config(cuda);
     let said =
         format!("no generators for a CPU\n2 schedules for sm_80 and sm_90, of which a build takes a few\n{whole}");
     assert_eq!(expand(&[]), said);
+    assert_eq!(objects(&[])["cuda"], json!({ "capabilities": ["sm_80", "sm_90"], "schedules": 2 }));
 }

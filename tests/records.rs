@@ -143,9 +143,20 @@ fn records_are_filtered_by_instances_of_the_config_beside_them() {
         assert_eq!(count("c.cpu.records.jsonl", &["--wkl", wkl]), expected, "{wkl}");
     }
     assert_eq!(count("c.cpu.records.jsonl", &["--wkl", "T=2", "--wkl", "M=64"]), 4);
+    assert_eq!(count("d.cpu.records.jsonl", &["--wkl", "M=32"]), 1);
+    assert_eq!(count("d.cpu.records.jsonl", &["c.cpu.records.jsonl", "--wkl", "T=2"]), 1);
+    // What is no variable of any file is wrong usage; what was never measured is not.
+    let expected = "expected workload variables of the config beside the file or shape variables of the kernel";
+    for (file, wkl, known) in [("c", "Q=2", "`M`, `N`, `T`"), ("d", "T=2", "`M`, `N`"), ("d", "M=32,T=2", "`M`, `N`")] {
+        let said = place.refuse(2, &[&format!("{file}.cpu.records.jsonl"), "--wkl", wkl]);
+        let unknown = if wkl.contains('Q') { 'Q' } else { 'T' };
+        let sentence = format!("--wkl {wkl}: found the unknown variable `{unknown}`, {expected}: {known}\n");
+        assert_eq!(said, format!("dietcode: {sentence}"));
+    }
+    let output = place.run(&["d.cpu.records.jsonl", "--wkl", "N=769"]);
     assert_eq!(
-        (count("d.cpu.records.jsonl", &["--wkl", "T=2"]), count("d.cpu.records.jsonl", &["--wkl", "M=32"])),
-        (0, 1)
+        (output.status.code(), &*output.stdout, stderr(&output)),
+        (Some(0), &b"No records.\n"[..], String::new())
     );
 }
 

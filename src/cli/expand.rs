@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use dietcode::Result;
 use dietcode::core::config::{ConfigFile, Refused, Strategy};
 use dietcode::core::search::Space;
+use dietcode::core::sketch::rules::Draft;
 use dietcode::core::sketch::{Hardware, Tiled};
 use dietcode::core::syntax::KernelDef;
 use dietcode::core::target::CpuTarget;
+use dietcode::core::target::cuda::ComputeCapability;
 use serde::Serialize;
 
 use super::json::JsonArgument;
@@ -20,7 +22,7 @@ use super::sketches;
 /// that is searched; or the valid configurations of a set.
 ///
 /// Without options: how many there are, how many are valid, and why the others are not. JSON is a line for each schedule or
-/// configuration.
+/// configuration, or, of a config without generators for a CPU, one object with the sketches that a search draws from.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -50,6 +52,31 @@ struct Expanded {
     violations: Vec<String>,
 }
 
+/// What a config without generators for a CPU stands for.
+#[derive(Serialize)]
+struct Summary<'a> {
+    kernel: &'a str,
+    /// Schedules of the generators for a CPU.
+    schedules: u128,
+    cuda: Option<CudaSummary<'a>>,
+    strategy: String,
+    /// None where no space is searched.
+    sketches: Option<Vec<Sketch>>,
+}
+
+/// Its generators for CUDA devices.
+#[derive(Serialize)]
+struct CudaSummary<'a> {
+    capabilities: &'a [ComputeCapability],
+    schedules: u128,
+}
+
+#[derive(Serialize)]
+struct Sketch {
+    /// The rules that made it.
+    rules: Vec<String>,
+}
+
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let file = ConfigFile::read(&arguments.config)?;
@@ -66,16 +93,44 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
         return arguments.json.print(&format!("{}\n", config.cpu.count()));
     }
     let target = CpuTarget::detect(&config.cpu.march)?;
+    if config.cpu.count() == 0 {
+        let searched = searched(setup, &target)?;
+        arguments.json.write_lines(std::iter::once(Summary::of(setup, searched.as_deref())))?;
+        let text = if arguments.count { "0\n".to_owned() } else { summary(setup, &target, searched.as_deref()) };
+        return arguments.json.print(&text);
+    }
     // One at a time: a config may stand for more than fit memory.
     let expanded = || config.cpu.candidates_on(def, &target).map(|found| Expanded::of(found, def, &target));
     arguments.json.write_lines(expanded())?;
     if arguments.count {
         return arguments.json.print(&format!("{}\n", config.cpu.count()));
     }
-    if arguments.list && config.cpu.count() > 0 {
+    if arguments.list {
         return expanded().try_for_each(|expanded| arguments.json.print(&expanded.line()));
     }
-    arguments.json.print(&summary(setup, &target)?)
+    arguments.json.print(&summary(setup, &target, searched(setup, &target)?.as_deref()))
+}
+
+/// The sketches of the space that a search draws from, if the strategy searches one.
+fn searched(setup: &Setup, target: &CpuTarget) -> Result<Option<Vec<Draft>>> {
+    let is_searched = setup.config.search.strategy != Strategy::Enumerate;
+    is_searched.then(|| sketches::all(setup, Hardware::Cpu(target.clone()))).transpose()
+}
+
+impl<'a> Summary<'a> {
+    fn of(setup: &'a Setup, sketches: Option<&[Draft]>) -> Summary<'a> {
+        let Setup { config, def, .. } = setup;
+        let cuda = config.cuda.as_ref();
+        let cuda = cuda.map(|cuda| CudaSummary { capabilities: &cuda.capabilities, schedules: cuda.count() });
+        let sketch = |draft: &Draft| Sketch { rules: draft.rules.iter().map(ToString::to_string).collect() };
+        Summary {
+            kernel: &def.name,
+            schedules: config.cpu.count(),
+            cuda,
+            strategy: config.search.strategy.to_string(),
+            sketches: sketches.map(|drafts| drafts.iter().map(sketch).collect()),
+        }
+    }
 }
 
 impl Expanded {
@@ -93,7 +148,7 @@ impl Expanded {
     }
 }
 
-fn summary(setup: &Setup, target: &CpuTarget) -> Result<String> {
+fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[Draft]>) -> String {
     let Setup { config, def, .. } = setup;
     let mut text = match config.cpu.count() {
         0 => "no generators for a CPU\n".to_owned(),
@@ -103,18 +158,18 @@ fn summary(setup: &Setup, target: &CpuTarget) -> Result<String> {
         let devices: Vec<String> = cuda.capabilities.iter().map(ToString::to_string).collect();
         text += &format!("{} schedules for {}, of which a build takes a few\n", cuda.count(), devices.join(" and "));
     }
-    if config.search.strategy == Strategy::Enumerate {
-        return Ok(text + "`dietcode tune` tries those of the generators, by the strategy enumerate, and the default\n");
-    }
+    let Some(sketches) = searched else {
+        return text + "`dietcode tune` tries those of the generators, by the strategy enumerate, and the default\n";
+    };
     let path = config.path.display();
     text += &format!(
-        "`dietcode tune {path}` searches all schedules of `{}` that rules make of its nest, by the strategy {}: {} sketches, \
+        "`dietcode tune {path}` searches all schedules of `{}` that rules make of its nest, by the strategy {}: {}, \
          whose sizes are drawn, as `dietcode explain {path} --sketches` shows them\n",
         def.name,
         config.search.strategy,
-        sketches::space(setup, Hardware::Cpu(target.clone()))?.sketches.len()
+        if sketches.len() == 1 { "1 sketch".to_owned() } else { format!("{} sketches", sketches.len()) }
     );
-    Ok(text)
+    text
 }
 
 /// How many schedules the generators list, and how many of them are valid.

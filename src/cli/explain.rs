@@ -288,7 +288,8 @@ fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
 fn text(explanation: &Explanation) -> String {
     let Explanation { wkl, shape, computes_nothing, cpu, cuda } = explanation;
     let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var} = {value}")).collect();
-    let mut lines = vec![format!("{}: {}", wkl_text(wkl), shape.join(", "))];
+    let shape = if shape.is_empty() { String::new() } else { format!(": {}", shape.join(", ")) };
+    let mut lines = vec![wkl_text(wkl) + &shape];
     if *computes_nothing {
         lines.push("a call computes nothing and returns at once".to_owned());
     }

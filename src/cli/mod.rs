@@ -27,7 +27,6 @@ mod sketches;
 mod table;
 mod target;
 mod tune;
-#[cfg(test)]
 mod usage;
 
 use std::io::Write;
@@ -100,7 +99,7 @@ enum Command {
 /// Runs the command that the arguments ask for.
 pub(crate) fn main() -> ExitCode {
     // Wrong usage ends here with status 2, `--help` with 0.
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| shown(error).exit());
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| shown(usage::renamed(error)).exit());
     let command = arguments.command;
     // A worker ends with the process that started it.
     if !matches!(command, Command::Worker | Command::GpuWorker { .. }) {
@@ -153,4 +152,9 @@ fn print(text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// `1 record`, `2 records`.
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -1,5 +1,6 @@
 //! What the subcommands have in common: from a config's path to a kernel, its instances and a bench.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dietcode::core::config::{Config, Model, Shapes, WklInst};
@@ -50,14 +51,14 @@ impl Setup {
     /// If one of them has an empty tensor: the config bounds shape variables, but not what a nest makes of them.
     pub(crate) fn points(&self) -> Result<Vec<Point>> {
         let weighted = self.config.wkl_insts.iter().zip(&self.config.weights);
-        let point = |(wkl, weight): (&WklInst, &f64)| match self.point(wkl, *weight)? {
-            Point { instance, .. } if instance.is_empty() => Err(Error::input(format!(
-                "{}: found the instance {}, where `{}` has an empty tensor or loop: expected one whose throughput can be measured",
-                self.config.path.display(),
-                wkl_text(wkl),
-                self.def.name
-            ))),
-            point => Ok(point),
+        let point = |(wkl, weight): (&WklInst, &f64)| {
+            let odd = |what: &dyn fmt::Display| {
+                Error::input(format!("{}: found the instance {}: {what}", self.config.path.display(), wkl_text(wkl)))
+            };
+            let point = self.point(wkl, *weight).map_err(|error| odd(&error))?;
+            let expected = "expected an instance whose throughput can be measured";
+            let empty = point.instance.empty_part(&self.def).map(|what| odd(&format!("{what}, {expected}")));
+            empty.map_or(Ok(point), Err)
         };
         weighted.map(point).collect()
     }
@@ -103,7 +104,8 @@ pub(crate) fn cost_model(model: Model, hardware: Hardware, seed: u64) -> Box<dyn
 
 /// An error about what `--wkl` says.
 pub(crate) fn at_wkl(shapes: &Shapes, error: &Error) -> Error {
-    Error::new(error.kind(), format!("--wkl {shapes}: {error}"))
+    let text = Some(shapes.to_string()).filter(|text| !text.is_empty()).unwrap_or_else(|| "\"\"".to_owned());
+    Error::new(error.kind(), format!("--wkl {text}: {error}"))
 }
 
 /// Which BLAS to compare with.
@@ -135,8 +137,11 @@ impl BlasArguments {
     }
 }
 
-/// `T=5`, or `B=2,T=5`.
+/// `T=5`, or `B=2,T=5`; in words where there are no variables.
 pub(crate) fn wkl_text(wkl: &WklInst) -> String {
+    if wkl.is_empty() {
+        return "its only shape".to_owned();
+    }
     wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
 }
 

@@ -12,10 +12,16 @@ use super::setup::Setup;
 use super::target::Target;
 
 /// The space of a config's instances on a target.
-pub(crate) fn space(setup: &Setup, hardware: Hardware) -> Result<Space> {
+fn space(setup: &Setup, hardware: Hardware) -> Result<Space> {
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
     Space::generate(&setup.def, hardware, &shapes, &custom)
+}
+
+/// The sketches of that space, each with the rules that made it.
+pub(crate) fn all(setup: &Setup, hardware: Hardware) -> Result<Vec<Draft>> {
+    let custom = setup.config.custom_rules(CustomRules::default())?;
+    drafts(&setup.def, space(setup, hardware)?.bounds, &custom)
 }
 
 /// Prints every sketch as a trace, with `_` for what is open, and the rules that made it.
@@ -24,9 +30,7 @@ pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
         Target::Cpu => Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
         Target::Cuda(capability) => Hardware::Cuda(*DeviceLimits::of(capability)?),
     };
-    let custom = setup.config.custom_rules(CustomRules::default())?;
-    let space = space(setup, hardware)?;
-    let drafts = drafts(&setup.def, space.bounds, &custom)?;
+    let drafts = all(setup, hardware)?;
     let count = drafts.len();
     let text = |(n, draft): (usize, Draft)| {
         let by =

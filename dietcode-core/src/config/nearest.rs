@@ -6,8 +6,11 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
     if name.len() > 64 {
         return None;
     }
-    let distances = candidates.map(|candidate| (distance(name, candidate), candidate));
-    distances.min().filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4).map(|(_, candidate)| candidate)
+    let name = name.to_lowercase();
+    let distances = candidates.map(|candidate| (distance(&name, &candidate.to_lowercase()), candidate));
+    // A name of which nothing stays the same is another one.
+    let is_near = |distance: usize, length: usize| distance <= 1 + length / 4 && distance < length;
+    distances.min().filter(|(distance, candidate)| is_near(*distance, candidate.len())).map(|(_, candidate)| candidate)
 }
 
 /// Levenshtein's distance.
@@ -43,6 +46,7 @@ mod tests {
         assert_eq!(nearest("second", keys()), Some("seconds"));
         assert_eq!(nearest("sede", keys()), Some("seed"));
         assert_eq!(nearest("march", keys()), None);
+        assert_eq!((nearest("t", ["B", "T"].into_iter()), nearest("X", ["T"].into_iter())), (Some("T"), None));
         assert_eq!(nearest(&"s".repeat(1 << 20), keys()), None);
     }
 }

@@ -45,6 +45,10 @@ impl Source {
     pub(super) fn read(path: &Path) -> Result<Source> {
         let error = |message: String| Error::input(format!("{}: {message}", path.display()));
         let unreadable = |e| error("cannot be read".to_string()).caused_by(e);
+        if let Some(kernel) = kernel_path(path) {
+            let how = format!("`dietcode tune --kernel {kernel} --wkl …` makes one for a kernel in it");
+            return Err(error(format!("found a Rust source, expected a config, which is a JSON file; {how}")));
+        }
         if !fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(error("is not a file".to_string()));
         }
@@ -103,6 +107,14 @@ impl Source {
     fn error_at(&self, line: usize, column: usize, message: &str) -> Error {
         Error::input(format!("{}:{line}:{column}: {message}", one_line(&self.path.to_string_lossy())))
     }
+}
+
+/// What `--kernel` takes, where that or a source stands in place of a config.
+fn kernel_path(path: &Path) -> Option<String> {
+    let text = path.to_string_lossy();
+    let is_source = |path: &str| path.ends_with(".rs");
+    let is_named = text.rsplit_once(':').is_some_and(|(source, _)| is_source(source));
+    if is_named { Some(text.into_owned()) } else { is_source(&text).then(|| format!("{text}:NAME")) }
 }
 
 const STRICT: ParseOptions = ParseOptions {

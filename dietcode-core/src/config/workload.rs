@@ -22,9 +22,13 @@ impl Config {
         let error = |message: String| Error::input(format!("{}: {message}", self.path.display()));
         let misfit = |message: String| Error::input(format!("{}: {message}", self.places.shape));
         if let Some((extra, _)) = self.shape.iter().find(|(name, _)| !shape_vars.contains(name)) {
-            let (function, known) = (&self.kernel.function, shape_vars.join(", "));
+            let function = &self.kernel.function;
+            let known = match shape_vars {
+                [] => "no shape variables".to_string(),
+                _ => format!("the shape variables {}", shape_vars.join(", ")),
+            };
             return Err(misfit(format!(
-                "found `{extra}`, but `{function}` has the shape variables {known}; an extent that is a number, or a constant that \
+                "found `{extra}`, but `{function}` has {known}; an extent that is a number, or a constant that \
                  the kernel declares by `consts(…)`, is none"
             )));
         }
@@ -115,18 +119,31 @@ pub(super) fn read_weights(node: &Node<'_>, instances: usize) -> Result<Vec<f64>
 /// The instance must have the variables of the shape expressions, and no others.
 fn check_variables(shape: &[(String, Affine)], wkl: &WklInst) -> Result<(), String> {
     let used: BTreeSet<&str> = shape.iter().flat_map(|(_, a)| &a.terms).map(|(name, _)| name.as_str()).collect();
-    if let Some(missing) = used.iter().find(|name| !wkl.contains_key(**name)) {
-        return Err(format!("the workload variable `{missing}` is missing, expected it beside {}", listed(wkl.keys())));
+    if let Some(unknown) = wkl.keys().find(|name| !used.contains(name.as_str())) {
+        let near = nearest(unknown, used.iter().copied());
+        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let expected = match used.len() {
+            0 => "none, since no extent depends on one".to_string(),
+            1 => listed(used.iter()),
+            _ => format!("one of {}", listed(used.iter())),
+        };
+        let unknown = unknown.escape_debug();
+        return Err(format!("found the unknown workload variable `{unknown}`, expected {expected}{hint}"));
     }
-    let Some(unknown) = wkl.keys().find(|name| !used.contains(name.as_str())) else { return Ok(()) };
-    let hint = nearest(unknown, used.iter().copied()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-    let unknown = unknown.escape_debug();
-    Err(format!("found the unknown workload variable `{unknown}`, expected one of {}{hint}", listed(used.iter())))
+    let missing: Vec<&str> = used.iter().copied().filter(|name| !wkl.contains_key(*name)).collect();
+    let (are_missing, them) = match missing.len() {
+        0 => return Ok(()),
+        1 => (format!("the workload variable {} is missing", listed(missing.iter())), "it"),
+        _ => (format!("the workload variables {} are missing", listed(missing.iter())), "them"),
+    };
+    if wkl.is_empty() {
+        return Err(are_missing);
+    }
+    Err(format!("{are_missing}, expected {them} beside {}", listed(wkl.keys())))
 }
 
 fn listed(names: impl Iterator<Item = impl AsRef<str>>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{}`", name.as_ref().escape_debug())).collect();
-    if names.is_empty() { "nothing".to_string() } else { names.join(", ") }
+    names.map(|name| format!("`{}`", name.as_ref().escape_debug())).collect::<Vec<_>>().join(", ")
 }
 
 /// The value of a shape variable, from `least` to the largest extent.

@@ -1,6 +1,6 @@
 //! A workload instance: a kernel at one shape, with every extent a number.
 
-use dietcode_syntax::{Affine, DType, Expr, KernelDef};
+use dietcode_syntax::{Affine, DType, Expr, KernelDef, Loop, Param, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::ir::holds;
@@ -35,18 +35,18 @@ impl Instance {
     ///
     /// If an extent is negative, or a tensor has more elements than can be addressed.
     pub fn of(def: &KernelDef, shape: &[i64]) -> Result<Instance> {
-        let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map(|at| shape[at]);
-        let extent = |what: &str, affine: &Affine| {
-            evaluate(affine, value).filter(|n| (0..=1 << 40).contains(n)).ok_or_else(|| {
-                Error::input(format!(
-                    "at shape {shape:?}, {what} of `{}` has extent {affine}: expected 0 or more",
-                    def.name
-                ))
+        let extent = |part: Part<'_>| {
+            let found = part.extent(def, shape);
+            found.filter(|n| (0..=1 << 40).contains(n)).ok_or_else(|| {
+                let expected = if found.is_some_and(|n| n < 0) { "0 or more" } else { "at most 2^40" };
+                Error::input(format!("{}, expected {expected}", part.text(def, shape)))
             })
         };
+        let extents: Vec<i64> = def.loops.iter().map(|l| extent(Part::Loop(l))).collect::<Result<_>>()?;
         let mut dims = Vec::new();
         for param in &def.params {
-            let of_param: Vec<i64> = param.dims.iter().map(|d| extent(&param.name, d)).collect::<Result<_>>()?;
+            let of_param: Vec<i64> =
+                (0..param.dims.len()).map(|dim| extent(Part::Dim(param, dim))).collect::<Result<_>>()?;
             let elements = of_param.iter().try_fold(1i64, |product, n| product.checked_mul(*n));
             if elements.is_none_or(|n| n > 1 << 40) {
                 return Err(Error::input(format!(
@@ -56,7 +56,6 @@ impl Instance {
             }
             dims.push(of_param);
         }
-        let extents: Vec<i64> = def.loops.iter().map(|l| extent(&l.name, &l.extent)).collect::<Result<_>>()?;
         Ok(Instance {
             shape: shape.to_vec(),
             dims,
@@ -94,6 +93,14 @@ impl Instance {
         self.computes_nothing() || self.dims.iter().flatten().any(|extent| *extent == 0)
     }
 
+    /// The loop or the tensor of the kernel for which the instance [is empty](Instance::is_empty), in words.
+    pub fn empty_part(&self, def: &KernelDef) -> Option<String> {
+        let loops = def.loops.iter().filter(|l| l.role == Role::Spatial).map(Part::Loop);
+        let dims = def.params.iter().flat_map(|param| (0..param.dims.len()).map(move |dim| Part::Dim(param, dim)));
+        let empty = loops.chain(dims).find(|part| part.extent(def, &self.shape) == Some(0));
+        empty.map(|part| part.text(def, &self.shape))
+    }
+
     /// The strides of all parameters, as [`crate::abi::Run`] takes them.
     pub fn strides(&self) -> Vec<i64> {
         self.dims.iter().flat_map(|dims| contiguous(dims)).collect()
@@ -103,6 +110,47 @@ impl Instance {
     pub fn elements(&self, param: usize) -> usize {
         self.dims[param].iter().product::<i64>() as usize
     }
+}
+
+/// What has an extent.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Loop(&'a Loop),
+    /// A dimension of a parameter.
+    Dim(&'a Param, usize),
+}
+
+impl Part<'_> {
+    fn affine(&self) -> &Affine {
+        match self {
+            Part::Loop(l) => &l.extent,
+            Part::Dim(param, dim) => &param.dims[*dim],
+        }
+    }
+
+    /// None if it overflows.
+    fn extent(&self, def: &KernelDef, shape: &[i64]) -> Option<i64> {
+        evaluate(self.affine(), |name| value(def, shape, name))
+    }
+
+    /// "the loop over `i` of `scale` has N - 2 = -1 iterations at N=1".
+    fn text(&self, def: &KernelDef, shape: &[i64]) -> String {
+        let affine = self.affine();
+        let found = self.extent(def, shape).map_or("more than fits 64 bits".to_owned(), |n| n.to_string());
+        let extent = if affine.terms.is_empty() { found } else { format!("{affine} = {found}") };
+        let vars = affine.terms.iter().filter_map(|(name, _)| Some(format!("{name}={}", value(def, shape, name)?)));
+        let vars: Vec<String> = vars.collect();
+        let at = if vars.is_empty() { String::new() } else { format!(" at {}", vars.join(",")) };
+        match self {
+            Part::Loop(l) => format!("the loop over `{}` of `{}` has {extent} iterations{at}", l.name, def.name),
+            Part::Dim(param, dim) => format!("dimension {dim} of `{}` of `{}` is {extent}{at}", param.name, def.name),
+        }
+    }
+}
+
+/// The value of a shape variable.
+fn value(def: &KernelDef, shape: &[i64], name: &str) -> Option<i64> {
+    def.shape_vars.iter().position(|var| var.name == name).map(|at| shape[at])
 }
 
 /// Element types as the names of the Rust types.
@@ -172,7 +220,7 @@ fn given(expr: &Expr, scalars: &[Option<f32>]) -> Option<f32> {
 /// Operations as they are counted for throughput: one per arithmetic operator, method or comparison.
 fn flops(def: &KernelDef, extents: &[i64]) -> f64 {
     let all: f64 = extents.iter().map(|n| *n as f64).product();
-    let spatial = |l: &&dietcode_syntax::Loop| l.role == dietcode_syntax::Role::Spatial;
+    let spatial = |l: &&Loop| l.role == Role::Spatial;
     let outputs: f64 = def.loops.iter().zip(extents).filter(|(l, _)| spatial(l)).map(|(_, n)| *n as f64).product();
     let sum = def.reduction.as_ref().map_or(0.0, |r| all * (operations(&r.update) + 1.0));
     // A copy counts one operation per element, so that its throughput is a number too.

@@ -97,12 +97,13 @@ impl Signature {
             }
         }
         for l in self.loops {
-            if l.extent.at(shape).is_none_or(|extent| extent < 0) {
+            let extent = l.extent.at(shape);
+            if extent.is_none_or(|extent| extent < 0) {
+                let must_be = if extent.is_some() { "; there must be 0 or more" } else { "" };
                 return Err(self.error(&format!(
-                    "the loop over `{}` would have {} iterations; there must be from 0 to {}",
+                    "the loop over `{}` would have {} iterations{must_be}",
                     l.name,
-                    self.valued(&l.extent, shape),
-                    i64::MAX
+                    self.valued(&l.extent, shape)
                 )));
             }
         }

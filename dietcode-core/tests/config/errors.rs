@@ -115,7 +115,7 @@ fn shapes_and_instances() {
     );
     assert_eq!(
         error("\"T\": 5, ", "\"t\": 5, \"T\": 5, "),
-        "c.json:6:17: key `wkl_insts[0]`: found the unknown workload variable `t`, expected one of `B`, `T`; did you mean `B`?"
+        "c.json:6:17: key `wkl_insts[0]`: found the unknown workload variable `t`, expected one of `B`, `T`; did you mean `T`?"
     );
     assert_eq!(
         error("\"T\": 5", "\"T\": 0"),

@@ -76,10 +76,13 @@ fn shapes_are_checked_against_the_kernel_and_the_instance() {
     );
     error("M K N Q", "T=3,B=1", "full.json:5:12: key `shape`: the shape variable `Q` is missing");
     error("M K N", "T=3", "full.json: the workload variable `B` is missing, expected it beside `T`");
+    error("M K N", "", "full.json: the workload variables `B`, `T` are missing");
+    // What is unknown comes first, whatever is missing.
+    error("M K N", "Q=3", "full.json: found the unknown workload variable `Q`, expected one of `B`, `T`");
     error(
         "M K N",
         "T=3,B=1,t=1",
-        "full.json: found the unknown workload variable `t`, expected one of `B`, `T`; did you mean `B`?",
+        "full.json: found the unknown workload variable `t`, expected one of `B`, `T`; did you mean `T`?",
     );
     error("M K N", "T=0,B=3", "full.json: `N` = -B + 2*T + 2 is -1 at B=3,T=0, expected from 0 to 2147483648");
     error(

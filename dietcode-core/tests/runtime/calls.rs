@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dietcode_core::runtime::{Kernel, Tensor, TensorMut, TensorRef, with_threads};
+use dietcode_core::runtime::{Affine, Kernel, Loop, Signature, Tensor, TensorMut, TensorRef, with_threads};
 use dietcode_core::{ErrorKind, f16};
 
 use crate::fake::{self, call, call_shapes, expected};
@@ -102,6 +102,15 @@ fn negative_extents_and_indices_out_of_bounds_are_errors() {
     assert_eq!(
         bind(1, 1, 0).unwrap_err().to_string(),
         "window: dimension 0 of `y` is 0, but must be H - 2 = -1; H = 1 is dimension 0 of `x`"
+    );
+    const FEW: Loop = Loop { name: "i", extent: Affine { terms: &[(0, 1)], constant: -9 }, reduce: false };
+    let shorter = Kernel { signature: Signature { loops: &[FEW], ..fake::WINDOW.signature }, ..fake::WINDOW };
+    let (x, f, mut y) = ([0.0; 8], [0.0; 2], [0.0; 6]);
+    let [x, f] = [TensorRef::new(&x, &[8]).unwrap(), TensorRef::new(&f, &[2]).unwrap()];
+    let refused = shorter.bind(&[x.into(), f.into(), TensorMut::new(&mut y, &[6]).unwrap().into()]);
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "window: the loop over `i` would have H - 9 = -1 iterations; there must be 0 or more"
     );
     // Without spatial iterations nothing is indexed, without reduction iterations the index may still be used.
     bind(2, 3, 0).unwrap();

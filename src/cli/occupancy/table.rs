@@ -13,8 +13,8 @@ const COLUMNS: [&str; 5] =
 /// A row, which knows where it stands.
 pub(super) struct Row<'a> {
     file: &'a Path,
-    line: usize,
-    device: &'static DeviceLimits,
+    pub(super) line: usize,
+    pub(super) device: &'static DeviceLimits,
     resources: Resources,
     /// What the table says.
     pub(super) blocks: u32,

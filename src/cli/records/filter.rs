@@ -1,5 +1,6 @@
 //! Which records are asked for, on the command line.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,6 +8,8 @@ use dietcode::core::config::{Config, Shapes};
 use dietcode::core::measure::Failure;
 use dietcode::core::search::{Filter, Record, Shape, TargetFilter};
 use dietcode::{Error, Result};
+
+use crate::cli::setup::at_wkl;
 
 /// What a record must have.
 #[derive(Debug, clap::Args)]
@@ -35,9 +38,17 @@ impl FilterArguments {
         Instances::of(&self.wkl, records)
     }
 
-    /// Whether only some instances are asked for.
-    pub(super) fn has_instances(&self) -> bool {
-        !self.wkl.is_empty()
+    /// Whether instances are asked for by variables that there are.
+    pub(super) fn check_variables(&self, known: &BTreeSet<String>) -> Result<()> {
+        for shapes in &self.wkl {
+            let Some(unknown) = shapes.vars().find(|name| !known.contains(*name)) else { continue };
+            let known: Vec<String> = known.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let expected = "workload variables of the config beside the file or shape variables of the kernel";
+            let found = format!("found the unknown variable `{unknown}`, expected {expected}: {known}");
+            return Err(at_wkl(shapes, &Error::input(found)));
+        }
+        Ok(())
     }
 
     /// The filter but for instances, from now on.
@@ -63,20 +74,22 @@ pub(super) struct Instances<'a> {
     asked: &'a [Shapes],
     /// The shapes of those that are named by workload variables of the config beside the file.
     of_config: Vec<Shape>,
+    /// The workload variables and shape variables of that config; none without one.
+    pub(super) variables: Option<Vec<String>>,
 }
 
 impl<'a> Instances<'a> {
     fn of(asked: &'a [Shapes], records: &Path) -> Instances<'a> {
         let config = config_beside(records).filter(|_| !asked.is_empty());
-        let of_config = config.map_or_else(Vec::new, |config| {
-            let vars: Vec<String> = config.shape.iter().map(|(var, _)| var.clone()).collect();
-            // Those that it has now, and those that it may have had when they were measured.
-            let has = config.wkl_insts.iter().filter(|wkl| asked.iter().any(|shapes| shapes.contains(wkl))).cloned();
-            let had = asked.iter().filter_map(|shapes| shapes.instances().ok()).flatten();
-            let extents = has.chain(had).filter_map(|wkl| config.shape_of(&vars, &wkl).ok());
-            extents.map(|extents| vars.iter().cloned().zip(extents).collect()).collect()
-        });
-        Instances { asked, of_config }
+        let Some(config) = config else { return Instances { asked, of_config: Vec::new(), variables: None } };
+        let vars: Vec<String> = config.shape.iter().map(|(var, _)| var.clone()).collect();
+        // Those that it has now, and those that it may have had when they were measured.
+        let has = config.wkl_insts.iter().filter(|wkl| asked.iter().any(|shapes| shapes.contains(wkl))).cloned();
+        let had = asked.iter().filter_map(|shapes| shapes.instances().ok()).flatten();
+        let extents = has.chain(had).filter_map(|wkl| config.shape_of(&vars, &wkl).ok());
+        let of_config = extents.map(|extents| vars.iter().cloned().zip(extents).collect()).collect();
+        let of_wkl = config.wkl_insts.first().into_iter().flat_map(|wkl| wkl.keys());
+        Instances { asked, of_config, variables: Some(of_wkl.chain(&vars).cloned().collect()) }
     }
 
     /// Whether a record is of one of them.

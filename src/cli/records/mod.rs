@@ -4,6 +4,7 @@ mod filter;
 mod progress;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use dietcode::core::search::{Record, prune, scan, unite};
@@ -11,7 +12,7 @@ use dietcode::{Error, Result};
 
 use self::filter::FilterArguments;
 use super::json::{JsonArgument, check_writable};
-use super::{plot, print, tell};
+use super::{counted, plot, print, tell};
 
 /// Prints, filters, joins and prunes files of tuning records.
 ///
@@ -98,10 +99,14 @@ fn show(arguments: &Arguments) -> Result<()> {
 
 /// The records of files that a filter asks for.
 fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
-    let (asked, mut records) = (filter.filter()?, Vec::new());
+    let (asked, mut records, mut known) = (filter.filter()?, Vec::new(), None::<BTreeSet<String>>);
     for path in files {
         let instances = filter.instances(path);
+        instances.variables.iter().for_each(|vars| known.get_or_insert_default().extend(vars.iter().cloned()));
         let scanned = scan(path, |record, _| {
+            if let Some(shape) = &record.workload.shape {
+                known.get_or_insert_default().extend(shape.keys().cloned());
+            }
             records.extend((asked.matches(&record) && instances.has(&record)).then_some(record));
             Ok(())
         })?;
@@ -111,9 +116,8 @@ fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
             return Err(Error::input(format!("{}: {what}, as `dietcode tune` writes them", path.display())));
         }
     }
-    if records.is_empty() && filter.has_instances() {
-        tell("--wkl: expected workload variables of the config beside a file, or else shape variables of the kernel");
-    }
+    // Of files without any, nothing can be told.
+    known.iter().try_for_each(|known| filter.check_variables(known))?;
     Ok(records)
 }
 
@@ -123,23 +127,19 @@ fn merge(files: &[PathBuf], output: &std::path::Path) -> Result<()> {
     print(&format!(
         "Written: {}, {}; {} were there more than once\n",
         output.display(),
-        table::counted(united.records, "record"),
+        counted(united.records, "record"),
         united.duplicates
     ))
 }
 
 fn prune_file(file: &std::path::Path, best: usize) -> Result<()> {
     let pruned = prune(file, best)?;
-    let mut text = format!(
-        "Written: {}, {} kept, {} dropped",
-        file.display(),
-        table::counted(pruned.kept, "record"),
-        pruned.dropped
-    );
+    let mut text =
+        format!("Written: {}, {} kept, {} dropped", file.display(), counted(pruned.kept, "record"), pruned.dropped);
     for (lines, what) in [(pruned.foreign, "that are no records kept"), (pruned.unreadable, "torn or too long dropped")]
     {
         if lines > 0 {
-            text += &format!("; {} {what}", table::counted(lines, "line"));
+            text += &format!("; {} {what}", counted(lines, "line"));
         }
     }
     print(&format!("{text}\n"))

@@ -7,6 +7,8 @@ use comfy_table::{Cell, CellAlignment, Table};
 use dietcode::core::message::one_line;
 use dietcode::core::search::{Outcome, Record, Target, Workload};
 
+use crate::cli::counted;
+use crate::cli::setup::wkl_text;
 use crate::cli::table::{Legend, gflops};
 
 type Point<'a> = (&'a Workload, &'a Target, usize);
@@ -94,7 +96,7 @@ fn tried(records: &[Record]) -> BTreeMap<Point<'_>, usize> {
 /// `M=64,N=768`.
 pub(super) fn instance(record: &Record) -> String {
     let Some(shape) = &record.workload.shape else { return "any".to_owned() };
-    one_line(&shape.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")).into_owned()
+    one_line(&wkl_text(shape)).into_owned()
 }
 
 /// `2,000 records, 3 of them failures: 2 crash, 1 timeout`, without the comma.
@@ -109,9 +111,4 @@ fn summary(records: &[Record]) -> String {
     let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let of_them = if failures == 0 { String::new() } else { format!(", {failures} failed: {}", kinds.join(", ")) };
     format!("{}{of_them}\n", counted(records.len(), "record"))
-}
-
-/// `1 record`, `2 records`.
-pub(super) fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

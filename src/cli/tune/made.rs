@@ -10,6 +10,7 @@ use dietcode::core::measure::Instance;
 use dietcode::core::syntax::KernelDef;
 use dietcode::{Error, ErrorKind, Result};
 
+use crate::cli::counted;
 use crate::cli::setup::{at_wkl, wkl_text};
 
 /// A kernel in a source.
@@ -51,10 +52,10 @@ pub(super) fn config(kernel: &KernelPath, shapes: &[Shapes]) -> Result<Made> {
     let shown = from_here(&path);
     let is_new = write(&path, &text(&def, &vars, &place.source, &instances), &shown)?;
     let done = format!(
-        "{} {}: {} instances of `{}`, {}\n",
+        "{} {}: {} of `{}`, {}\n",
         if is_new { "Written:" } else { "As it stands in" },
         shown.display(),
-        instances.len(),
+        counted(instances.len(), "instance"),
         def.name,
         instances.iter().map(wkl_text).collect::<Vec<_>>().join(" ")
     );
@@ -102,11 +103,9 @@ fn instances(def: &KernelDef, shapes: &[Shapes]) -> Result<Vec<WklInst>> {
 /// A config has no instances at which there is nothing to measure.
 fn check(def: &KernelDef, vars: &[String], wkl: &WklInst) -> Result<()> {
     let shape: Vec<i64> = vars.iter().map(|var| wkl[var]).collect();
-    if Instance::of(def, &shape)?.is_empty() {
-        let message = format!("found {}, where a tensor or a loop of `{}` is empty", wkl_text(wkl), def.name);
-        return Err(Error::input(format!("{message}: a call takes it, but there is nothing to tune for")));
-    }
-    Ok(())
+    let empty = Instance::of(def, &shape)?.empty_part(def);
+    let odd = |what| Error::input(format!("{what}: a call takes it, but there is nothing to tune for"));
+    empty.map_or(Ok(()), |what| Err(odd(what)))
 }
 
 /// The config as a person would write it.
