@@ -377,6 +377,13 @@ fn a_loop_of_negative_length_is_told_with_the_instance() {
     for command in ["explain", "bench"] {
         assert_eq!(refused(&[command, "inner.json", "--wkl", "T=1"]), format!("dietcode: --wkl T=1: {said}"));
     }
+    // More than can be addressed.
+    let large = "the loop over `i` of `large` has 65536*N = 140737488355328 iterations at N=2147483648, expected at most 2^40\n";
+    let source = "#[dynamic_kernel] fn large(z: &[f32; N], x: &[f32; 65536*N], y: &mut [f32; 65536*N]) {
+        for i in 0..65536*N { y[i] = x[i] + z[0]; } }";
+    fs::write(place.path("large.rs"), source).unwrap();
+    let refusal = refused(&["tune", "--kernel", "large.rs", "--wkl", "N=2147483648"]);
+    assert_eq!(refusal, format!("dietcode: --wkl N=2147483648: {large}"));
     let made = |wkl: &str| refused(&["tune", "--kernel", "inner.rs", "--wkl", wkl]);
     assert_eq!(made("N=1,5"), format!("dietcode: --wkl N=1,5: {said}"));
     let empty = "has N - 2 = 0 iterations at N=2: a call takes it, but there is nothing to tune for\n";

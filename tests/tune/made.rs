@@ -146,7 +146,7 @@ fn what_no_config_can_be_made_of_is_told() {
     refuse(&[], "expected --wkl with the shape variables of `dense`, such as --wkl M=16..2048,K=16..2048,N=16..2048");
     refuse(&["--wkl", "M=1,K=8"], "--wkl M=1,K=8: the shape variable `N` is missing; `dense` has M, K, N");
     refuse(&["--wkl", "T=1"], "--wkl T=1: found the unknown shape variable `T`; `dense` has M, K, N");
-    refuse(&["--wkl", "M=0..4,K=8,N=8"], "found K=8,M=0,N=8, where a tensor or a loop of `dense` is empty");
+    refuse(&["--wkl", "M=0..4,K=8,N=8"], "the loop over `i` of `dense` has 0 iterations at M=0: a call takes it");
     refuse(&["--wkl", "M=1..9999:1,K=8,N=8"], "found more than 1000 shapes");
     refuse(&["--wkl", "M=9..1,K=8,N=8"], "both ends included");
     refuse(&[SMALL[0], SMALL[1], "c.json"], "cannot be used with");

@@ -137,7 +137,8 @@ impl Part<'_> {
     fn text(&self, def: &KernelDef, shape: &[i64]) -> String {
         let affine = self.affine();
         let found = self.extent(def, shape).map_or("more than fits 64 bits".to_owned(), |n| n.to_string());
-        let extent = if affine.terms.is_empty() { found } else { format!("{affine} = {found}") };
+        let is_bare = affine.constant == 0 && matches!(&*affine.terms, [(_, 1)]);
+        let extent = if affine.terms.is_empty() || is_bare { found } else { format!("{affine} = {found}") };
         let vars = affine.terms.iter().filter_map(|(name, _)| Some(format!("{name}={}", value(def, shape, name)?)));
         let vars: Vec<String> = vars.collect();
         let at = if vars.is_empty() { String::new() } else { format!(" at {}", vars.join(",")) };
