@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use dietcode_core::Result;
 use dietcode_core::codegen::{c, cuda};
+use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Applied, Hardware, Space};
-use dietcode_core::target::CpuTarget;
-use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;

@@ -8,9 +8,9 @@ use std::path::Path;
 use dietcode_core::frontend;
 use dietcode_core::ir::Stmt;
 use dietcode_core::lower::{lower, lower_observed};
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::Schedule;
 use dietcode_core::sketch::Blocked;
-use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::KernelDef;
 
 fn kernel(source: &str) -> KernelDef {

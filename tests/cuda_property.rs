@@ -22,8 +22,8 @@ mod run;
 mod shapes;
 
 use dietcode_core::codegen::cuda;
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::sketch::Blocked;
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
 use dietcode_syntax::KernelDef;
 use instance::Instance;
 use rand::rngs::StdRng;

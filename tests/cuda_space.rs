@@ -25,9 +25,9 @@ mod sketches;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Combine, Instruction, Trace};
 use dietcode_core::sketch::{Space, Traced};
-use dietcode_core::target::cuda::HostCompiler;
 use dietcode_syntax::KernelDef;
 use instance::Instance;
 use rand::rngs::StdRng;

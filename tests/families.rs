@@ -26,9 +26,9 @@ use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::Family;
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_syntax::KernelDef;
 use shapes::{Tiles, instances};
 

@@ -7,9 +7,9 @@ use std::fs;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, c, reference};
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
+use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::evaluate;
 use dietcode_core::runtime::function::{clamp, erf};
-use dietcode_core::target::Toolchain;
 use dietcode_syntax::{Function, KernelDef};
 
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);

@@ -18,9 +18,9 @@ mod on_gpu;
 mod on_cpu;
 
 use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::{Blocked, Tiled};
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_syntax::KernelDef;
 use instance::Instance;
 

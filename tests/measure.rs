@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use dietcode::core::codegen::{TranslationUnit, c};
 use dietcode::core::dispatch::Winners;
+use dietcode::core::machine::Toolchain;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
     Baselines, Builder, Contestant, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
 };
 use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::syntax::{KernelDef, scan};
-use dietcode::core::target::Toolchain;
 
 const TIMING: Timing = Timing { rounds: 2, seconds: 0.0, slow_seconds: 1.0 };
 

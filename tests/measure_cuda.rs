@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
 use dietcode::core::ir::{Expr, Name};
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::measure::cuda::{
     CudaCompiler, CudaContestant, CudaDevice, CudaLab, CudaTiming, Expectation, Limits,
 };
@@ -12,7 +13,6 @@ use dietcode::core::measure::{Failure, Instance};
 use dietcode::core::reference::Arithmetic;
 use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::{KernelDef, scan};
-use dietcode::core::target::cuda::DeviceLimits;
 
 const NEST: &str = "#[dynamic_kernel]
     pub fn twice(x: &[f32; N], y: &mut [f32; N]) {

@@ -29,7 +29,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use compiled::Compiler;
 use dietcode_core::config::Config;
-use dietcode_core::target::cuda::{ComputeCapability, HostCompiler};
+use dietcode_core::machine::cuda::{ComputeCapability, HostCompiler};
 use instance::Instance;
 use oracle::Oracles;
 use run::{Case, Library};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use dietcode_core::target::cuda::{DEVICES, DeviceLimits, Limiter, Nvcc, Resources, blocks_per_sm, bounds};
+use dietcode_core::machine::cuda::{DEVICES, DeviceLimits, Limiter, Nvcc, Resources, blocks_per_sm, bounds};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

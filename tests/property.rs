@@ -20,7 +20,7 @@ mod shapes;
 
 use dietcode_core::codegen::{c, reference};
 use dietcode_core::frontend;
-use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use instance::Instance;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

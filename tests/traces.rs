@@ -14,11 +14,11 @@ use dietcode_core::codegen::c;
 use dietcode_core::dispatch::Named;
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
+use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Schedule, Trace};
 use dietcode_core::sketch::{Blocked, MicroKernel, Tiled, Traced};
 use dietcode_core::syntax::KernelDef;
-use dietcode_core::target::CpuTarget;
-use dietcode_core::target::cuda::DeviceLimits;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::{CPU, Winners};
-use dietcode_core::target::CpuTarget;
+use dietcode_core::machine::CpuTarget;
 use dietcode_core::{Error, Result};
 
 use crate::Kernels;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use dietcode_core::target::cuda::Nvcc;
+use dietcode_core::machine::cuda::Nvcc;
 use dietcode_core::{Error, Result};
 
 use crate::cargo::Manifest;

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dietcode_core::target::cuda::HostCompiler;
-use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::machine::cuda::HostCompiler;
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, ErrorKind, Result, parallel};
 
 use crate::progress::Progress;

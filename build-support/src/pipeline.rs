@@ -8,7 +8,7 @@ use dietcode_core::codegen::{TranslationUnit, c, registry};
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::Winners;
 use dietcode_core::dispatch::cuda::FOLDER;
-use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 use dietcode_syntax::mangle;
 

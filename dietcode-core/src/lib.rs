@@ -22,7 +22,7 @@ pub mod ir;
 #[cfg(feature = "compiler")]
 pub mod reference;
 #[cfg(feature = "compiler")]
-pub mod target;
+pub mod machine;
 #[cfg(feature = "compiler")]
 pub mod sketch;
 #[cfg(feature = "compiler")]

@@ -5,8 +5,8 @@
 use std::fmt::Write;
 use std::fs;
 
+use dietcode_core::machine::Toolchain;
 use dietcode_core::sketch::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
-use dietcode_core::target::Toolchain;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

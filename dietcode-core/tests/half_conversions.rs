@@ -5,7 +5,7 @@
 use std::fs;
 
 use dietcode_core::codegen::DIETCODE_H;
-use dietcode_core::target::Toolchain;
+use dietcode_core::machine::Toolchain;
 use dietcode_core::{bf16, f16};
 
 /// Vectors by which a table is converted; 1 is one by one.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use dietcode_core::Result;
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 use dietcode_core::measure::baselines::Gemm;
 use dietcode_core::measure::cuda::{
     CudaCode, CudaContestant, CudaDevice, CudaLab, CudaTiming, DeviceFacts, Expectation, Limits, arithmetic_of,
@@ -13,7 +14,6 @@ use dietcode_core::reference::Arithmetic;
 use dietcode_core::runtime::set::{Entry, Set};
 use dietcode_core::search::BATCH_SECONDS;
 use dietcode_core::sketch::Family;
-use dietcode_core::target::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 
 use super::bench::{Bench, Contestant, Repeats, reason};
 use super::problem::Problem;

@@ -3,7 +3,7 @@
 use dietcode::Result;
 use dietcode::core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode::core::dispatch::cuda::{Candidate, Choice, Selection};
-use dietcode::core::target::cuda::{ComputeCapability, Nvcc};
+use dietcode::core::machine::cuda::{ComputeCapability, Nvcc};
 
 use super::setup::Setup;
 use super::tell;

@@ -8,7 +8,7 @@ use dietcode::core::codegen::{self, registry};
 use dietcode::core::config::ConfigFile;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
-use dietcode::core::target::CpuTarget;
+use dietcode::core::machine::CpuTarget;
 use dietcode::{Error, ErrorKind, Result};
 
 use super::setup::Setup;

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use dietcode::Result;
 use dietcode::core::config::{ConfigFile, Refused, Strategy};
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Space;
 use dietcode::core::sketch::rules::Draft;
 use dietcode::core::sketch::{Hardware, Tiled};
 use dietcode::core::syntax::KernelDef;
-use dietcode::core::target::CpuTarget;
-use dietcode::core::target::cuda::ComputeCapability;
 use serde::Serialize;
 
 use super::json::JsonArgument;

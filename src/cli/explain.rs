@@ -10,10 +10,10 @@ use dietcode::core::cost_model::cuda::Prediction;
 use dietcode::core::cost_model::{self, Adaptation, Observation};
 use dietcode::core::dispatch::cuda::{Choice, DeviceAccount, LaunchAccount, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Point;
 use dietcode::core::sketch::{MicroKernel, Tiled};
-use dietcode::core::target::CpuTarget;
-use dietcode::core::target::cuda::ComputeCapability;
 use dietcode::{Error, Result};
 use serde::Serialize;
 

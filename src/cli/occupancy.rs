@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Table};
-use dietcode::core::target::cuda::{
+use dietcode::core::machine::cuda::{
     ComputeCapability, DeviceLimits, Limiter, Occupancy, Resources, blocks_per_sm, bounds,
 };
 use dietcode::{Error, ErrorKind, Result};

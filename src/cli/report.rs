@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
+use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::Comparison;
 use dietcode::core::search::Point;
-use dietcode::core::target::CpuTarget;
 use serde::Serialize;
 
 use super::json::{JsonArgument, check_writable};

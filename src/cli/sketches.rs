@@ -1,11 +1,11 @@
 //! `dietcode explain --sketches`: the space that a search draws from.
 
 use dietcode::Result;
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::schedule::Trace;
 use dietcode::core::sketch::rules::{CustomRules, Draft};
 use dietcode::core::sketch::{Hardware, Space, drafts};
-use dietcode::core::target::CpuTarget;
-use dietcode::core::target::cuda::DeviceLimits;
 
 use super::print;
 use super::setup::Setup;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dietcode::core::target::cuda::ComputeCapability;
+use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::{Error, Result};
 
 /// What a micro-kernel runs on.

@@ -2,8 +2,8 @@
 //! threads, as many, one more, primes, a long sum, a single row.
 
 use dietcode_core::codegen::cuda::CudaUnit;
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Pipeline, Staging};
-use dietcode_core::target::cuda::HostCompiler;
 use dietcode_syntax::KernelDef;
 
 use crate::instance::{GUARD, Instance};

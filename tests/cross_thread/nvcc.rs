@@ -1,7 +1,7 @@
 //! nvcc takes what the emulator runs, for old and new devices, without a spill.
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
-use dietcode_core::target::cuda::{ComputeCapability, Nvcc};
+use dietcode_core::machine::cuda::{ComputeCapability, Nvcc};
 
 use crate::schedules::{Parameters, shared, sizes};
 use crate::{COLUMN_SUMS, CONVOLUTION, DENSE, ROW_SUMS, SCALED, kernel};

@@ -6,8 +6,8 @@
 use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Block, Name};
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Pipeline, SharedTile, Staging};
-use dietcode_core::target::cuda::HostCompiler;
 use dietcode_syntax::{KernelDef, Role};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

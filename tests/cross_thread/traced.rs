@@ -2,9 +2,9 @@
 //! sum besides.
 
 use dietcode_core::codegen::cuda::{self, CudaUnit};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::Traced;
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
 use dietcode_syntax::KernelDef;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
-use dietcode_core::target::cuda::{ComputeCapability, Nvcc};
+use dietcode_core::machine::cuda::{ComputeCapability, Nvcc};
 
 use crate::emulator::file;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dietcode_core::frontend;
 use dietcode_core::ir::{Block, Name};
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::{Blocked, Count, Stage};
-use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::{KernelDef, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;

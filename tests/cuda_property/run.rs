@@ -6,8 +6,8 @@ use std::fs;
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
 use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
 use dietcode_core::ir::Expr;
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::reference::Approx;
-use dietcode_core::target::cuda::HostCompiler;
 
 use crate::instance::{GUARD, Instance};
 use crate::memory::Memory;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Level, Trace};
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Hardware, Space};
-use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

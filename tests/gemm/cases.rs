@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::{Blocked, Count, Stage, Tiled};
-use dietcode_core::target::CpuTarget;
-use dietcode_core::target::cuda::DeviceLimits;
 use dietcode_syntax::KernelDef;
 
 /// The shape variables, in the order of the table of shapes.

@@ -1,6 +1,6 @@
 //! A CPU with AVX-512, whatever this one is: what is printed must not depend on the machine.
 
-use dietcode_core::target::CpuTarget;
+use dietcode_core::machine::CpuTarget;
 
 pub(crate) fn target() -> CpuTarget {
     CpuTarget {

@@ -5,7 +5,7 @@ use std::path::Path;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
-use dietcode_core::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
 use dietcode_syntax::KernelDef;
 
 use crate::sets::MicroKernel;

@@ -6,9 +6,9 @@ use std::fs;
 
 use dietcode_core::codegen::reference::reference;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
 use dietcode_core::sketch::Unit;
-use dietcode_core::target::Toolchain;
 use dietcode_syntax::{KernelDef, Role};
 
 use crate::instance::{GUARD, Instance};

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode_core::config::KernelSet;
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode_core::sketch::{Blocked, Stage};
-use dietcode_core::target::cuda::{ComputeCapability, DeviceLimits};
 use dietcode_syntax::KernelDef;
 
 /// The sets, by the device that each is for.

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::fs;
 
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
-use dietcode_core::target::Toolchain;
 
 use crate::instance::{CANARY, GUARD, Instance};
 use crate::memory::Memory;

@@ -1,9 +1,9 @@
 //! Random schedules. A primitive that is refused is skipped: what remains is legal by construction of the primitives.
 
 use dietcode_core::ir::Program;
+use dietcode_core::machine::CpuTarget;
 use dietcode_core::schedule::{Pipeline, Schedule, Staging, Tail};
 use dietcode_core::sketch::Tiled;
-use dietcode_core::target::CpuTarget;
 use dietcode_syntax::{KernelDef, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;

@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{Hardware, Space};
-use dietcode_core::target::cuda::DeviceLimits;
-use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_syntax::KernelDef;
 use rand::RngExt;
 use rand::rngs::StdRng;

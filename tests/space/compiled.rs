@@ -3,10 +3,10 @@
 //! 60 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
 use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::{Hardware, Traced};
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::target::{CpuTarget, Toolchain};
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

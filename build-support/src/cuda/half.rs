@@ -3,7 +3,7 @@
 use dietcode_core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode_core::codegen::registry;
 use dietcode_core::dispatch::cuda::{Candidate, Choice};
-use dietcode_core::target::cuda::{Compiled, HostCompiler};
+use dietcode_core::machine::cuda::{Compiled, HostCompiler};
 
 use super::Request;
 use super::images::Images;

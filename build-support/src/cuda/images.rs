@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::dispatch::cuda::{Candidate, Selection};
-use dietcode_core::target::cuda::{Compiled, Nvcc, ObjectCache};
+use dietcode_core::machine::cuda::{Compiled, Nvcc, ObjectCache};
 use dietcode_core::{Error, parallel};
 
 use crate::environment::Environment;

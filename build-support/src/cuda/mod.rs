@@ -17,7 +17,7 @@ mod images;
 
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::Selection;
-use dietcode_core::target::cuda::{ComputeCapability, HostCompiler, Nvcc};
+use dietcode_core::machine::cuda::{ComputeCapability, HostCompiler, Nvcc};
 use dietcode_core::{Error, ErrorKind, Result};
 
 use crate::environment::Environment;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 
 use crate::environment::{CONFIG, Environment};

@@ -2,8 +2,8 @@
 
 use dietcode_core::Result;
 use dietcode_core::codegen::set::{Availability, Targets};
-use dietcode_core::target::cuda::{DeviceLimits, HostCompiler, Nvcc};
-use dietcode_core::target::{CpuTarget, Toolchain};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler, Nvcc};
+use dietcode_core::machine::{CpuTarget, Toolchain};
 
 use super::Chosen;
 use crate::cuda::{AGAIN, LEFT_OUT};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::codegen::set::{CudaSetUnit, GeneratedSet};
-use dietcode_core::target::cuda::{Nvcc, ObjectCache};
+use dietcode_core::machine::cuda::{Nvcc, ObjectCache};
 use dietcode_core::{Error, parallel};
 
 use crate::emit;

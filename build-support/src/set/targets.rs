@@ -2,7 +2,7 @@
 
 use dietcode_core::codegen::set::DEFAULT_CAPABILITIES;
 use dietcode_core::config::KernelSet;
-use dietcode_core::target::cuda::ComputeCapability;
+use dietcode_core::machine::cuda::ComputeCapability;
 use dietcode_core::{Error, Result};
 
 use crate::environment::{Environment, TARGETS};

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use dietcode_core::codegen::set::{Language, preamble};
+use dietcode_core::machine::cuda::Nvcc;
 use dietcode_core::sketch::Family;
-use dietcode_core::target::cuda::Nvcc;
 
 /// Configurations that no set file makes, each with the conditions that it breaks, and one that breaks none.
 const BROKEN: &[(&str, &[&str])] = &[

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use dietcode_core::config::Config;
 use dietcode_core::cpu_features;
 use dietcode_core::dispatch::{FORMAT, Instance, Named, Provenance, Tree, Tuned};
+use dietcode_core::machine::CpuTarget;
 use dietcode_core::sketch::Tiled;
-use dietcode_core::target::CpuTarget;
 use dietcode_syntax::scan;
 
 use crate::cargo::Manifest;

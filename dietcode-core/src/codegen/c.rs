@@ -11,9 +11,9 @@ use super::written_out;
 use crate::frontend;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::{LoopNest, lower};
+use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
 use crate::sketch::{MicroKernel, Traced};
-use crate::target::CpuTarget;
 use crate::{Error, Result};
 
 /// The translation unit of one micro-kernel.

@@ -7,8 +7,8 @@ use super::generator::Generator;
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
+use crate::machine::CpuTarget;
 use crate::sketch::Tiled;
-use crate::target::CpuTarget;
 
 /// `targets.cpu`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -7,8 +7,8 @@ use super::family::{FamilyGenerator, Refused, schedules};
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::Blocked;
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// `targets.cuda`.
 #[derive(Clone, Debug, PartialEq, Eq)]

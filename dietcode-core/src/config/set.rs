@@ -21,8 +21,8 @@ use super::values::read_names;
 use super::workload::read_shapes;
 use super::{Config, KernelSource, WklInst};
 use crate::Result;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::{Blocked, Family};
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// A set, checked.
 #[derive(Clone, Debug, PartialEq)]

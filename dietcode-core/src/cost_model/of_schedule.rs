@@ -65,8 +65,8 @@ mod tests {
 
     use super::*;
     use crate::cost_model::dense::DENSE;
+    use crate::machine::CpuTarget;
     use crate::sketch::{Blocked, Tiled};
-    use crate::target::CpuTarget;
 
     /// Shapes in the order of the kernel's variables, whichever that is.
     const SHAPES: [[i64; 3]; 6] = [[1, 1, 1], [97, 13, 5], [2048, 2304, 768], [7, 100, 1], [81, 80, 79], [33, 64, 129]];

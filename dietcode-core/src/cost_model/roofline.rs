@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::{CostModel, cpu, cuda};
 use crate::Result;
+use crate::machine::CpuTarget;
+use crate::machine::cuda::DeviceLimits;
 use crate::measure::Instance;
 use crate::sketch::{Applied, Hardware};
-use crate::target::CpuTarget;
-use crate::target::cuda::DeviceLimits;
 
 /// The roofline of a target: [`cpu`] or [`cuda`].
 #[derive(Clone, Debug, PartialEq)]

@@ -9,8 +9,8 @@ use dietcode_syntax::{KernelDef, Role};
 use super::Tree;
 use crate::cost_model::cpu::Profile;
 use crate::frontend;
+use crate::machine::CpuTarget;
 use crate::sketch::{MicroKernel, Tiled, Traced};
-use crate::target::CpuTarget;
 
 /// So many times faster the tile must be foreseen to be: the model's error where the two are close.
 const CLEARLY: f64 = 1.5;
@@ -137,7 +137,7 @@ fn best(samples: &[&Sample]) -> (usize, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::avx512;
+    use crate::machine::avx512;
 
     fn def(nest: &str) -> KernelDef {
         dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap()

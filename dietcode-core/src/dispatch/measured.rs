@@ -9,8 +9,8 @@ use super::{FORMAT, Instance, Label, Measurement, Named, Provenance, Tree, Tuned
 use crate::Result;
 use crate::config::Config;
 use crate::cost_model::cuda::Profile;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::search::{CudaCandidate, Point};
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// The micro-kernels of a kernel on a device, by what was measured.
 #[derive(Clone, Debug, PartialEq)]

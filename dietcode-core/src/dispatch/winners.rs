@@ -8,8 +8,8 @@ use super::{Expected, Gap, Miss, Named, Tree, Tuned, default};
 use crate::codegen::registry::Decision;
 use crate::config::Config;
 use crate::cpu_features;
+use crate::machine::CpuTarget;
 use crate::sketch::MicroKernel;
-use crate::target::CpuTarget;
 
 /// What tuned files for a CPU are called: `<config>.cpu.tuned.json`.
 pub const CPU: &str = "cpu";

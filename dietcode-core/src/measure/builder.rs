@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
+use crate::machine::{Toolchain, run_limited};
 use crate::scratch::Scratch;
-use crate::target::{Toolchain, run_limited};
 use crate::{Error, ErrorKind, Result};
 
 /// A compiled micro-kernel: where it is and how it is called.

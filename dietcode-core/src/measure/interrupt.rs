@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{scratch, target};
+use crate::{machine, scratch};
 
 /// Ends this process at once, with an exit status. Compilers and workers that run are killed, and their folders removed.
 pub fn leave(status: i32) -> ! {
-    target::end_all();
+    machine::end_all();
     scratch::remove_all();
     std::process::exit(status)
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
-use crate::target::{CpuTarget, Toolchain};
+use crate::machine::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
 
 /// A bench on which implementations of one kernel are checked and timed.

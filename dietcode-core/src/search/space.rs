@@ -8,8 +8,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::config::CpuConfig;
+use crate::machine::CpuTarget;
 use crate::sketch::Tiled;
-use crate::target::CpuTarget;
 
 /// Valid candidates in the order in which they are tried, and what was left out.
 #[derive(Clone, Debug, PartialEq)]

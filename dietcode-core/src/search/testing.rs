@@ -2,8 +2,8 @@
 
 use dietcode_syntax::KernelDef;
 
+use crate::machine::avx512;
 use crate::sketch::Hardware;
-use crate::target::avx512;
 
 /// Y[M, n] = X[M, k] · W[n, k]ᵀ.
 pub(super) fn dense(n: usize, k: usize) -> KernelDef {

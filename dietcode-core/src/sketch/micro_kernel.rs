@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Blocked, Hardware, Tiled, Traced};
 use crate::ir::Program;
+use crate::machine::CpuTarget;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Schedule;
-use crate::target::CpuTarget;
-use crate::target::cuda::DeviceLimits;
 use crate::{Error, Result};
 
 /// A schedule with its family.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use dietcode_core::config::{Config, Refused};
+use dietcode_core::machine::CpuTarget;
 use dietcode_core::sketch::Tiled;
-use dietcode_core::target::CpuTarget;
 
 use crate::FULL;
 

@@ -3,10 +3,10 @@
 use std::fs;
 
 use dietcode_core::config::Config;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
 use dietcode_core::sketch::{Hardware, Space};
-use dietcode_core::target::cuda::DeviceLimits;
 
 use crate::FULL;
 

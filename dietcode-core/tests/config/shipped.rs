@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dietcode_core::config::KernelSet;
+use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::Family;
 use dietcode_core::syntax::{KernelDef, scan};
-use dietcode_core::target::CpuTarget;
-use dietcode_core::target::cuda::DeviceLimits;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))

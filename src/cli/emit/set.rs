@@ -4,9 +4,9 @@ use dietcode::core::codegen::set::{
     Availability, CUDA_FOLDER, DEFAULT_CAPABILITIES, GeneratedSet, Targets, registry_rs,
 };
 use dietcode::core::config::KernelSet;
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::syntax::{KernelDef, scan};
-use dietcode::core::target::CpuTarget;
-use dietcode::core::target::cuda::DeviceLimits;
 use dietcode::{Error, Result};
 
 use super::Target;

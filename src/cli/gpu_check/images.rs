@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use dietcode::core::codegen::cuda;
+use dietcode::core::machine::cuda::{Compiled, ComputeCapability};
 use dietcode::core::measure::Failure;
 use dietcode::core::measure::cuda::{CudaCompiler, Images, Made};
-use dietcode::core::target::cuda::{Compiled, ComputeCapability};
 use dietcode::{Error, ErrorKind, Result};
 
 use super::plan::Plan;

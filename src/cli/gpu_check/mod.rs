@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::dispatch::today;
+use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
 use dietcode::core::measure::{Summary, fresh_seed};
 use dietcode::core::search::{Database, Target};
-use dietcode::core::target::cuda::ComputeCapability;
 use dietcode::heartbeat::Heartbeat;
 use dietcode::{Error, ErrorKind, Result};
 

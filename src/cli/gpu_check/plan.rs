@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use dietcode::core::config::{Config, KernelSet};
+use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::search::Point;
 use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::KernelDef;
-use dietcode::core::target::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::{Error, ErrorKind, Result};
 
 use super::embedded::{BERT, Embedded};

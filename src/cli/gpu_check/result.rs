@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use dietcode::core::config::WklInst;
+use dietcode::core::machine::cuda::KernelReport;
 use dietcode::core::measure::cuda::DeviceFacts;
 use dietcode::core::measure::{Failure, Summary};
 use dietcode::core::reference::Arithmetic;
-use dietcode::core::target::cuda::KernelReport;
 use serde::Serialize;
 
 use super::problems::Precision;

@@ -6,9 +6,9 @@ use dietcode::core::cpu_features;
 use dietcode::core::dispatch::{
     CPU, FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tree, Tuned, Winners, labels, taught, today,
 };
+use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::Summary;
 use dietcode::core::sketch::MicroKernel;
-use dietcode::core::target::CpuTarget;
 use dietcode::{Error, Result};
 
 use super::sources::Sources;

@@ -4,8 +4,8 @@ use dietcode::benchmark::results::{Gpu, Machine};
 use dietcode::core::codegen::cuda::translation_unit;
 use dietcode::core::cost_model::cuda::Profile;
 use dietcode::core::dispatch::{FORMAT, Instance, Measurement, Named, Provenance, Seen, Tuned, today};
+use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 use dietcode::core::sketch::Blocked;
-use dietcode::core::target::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 use dietcode::{Error, Result};
 
 use super::sources::Sources;

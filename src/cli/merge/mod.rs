@@ -8,7 +8,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use dietcode::core::dispatch::{CPU, Joined, Seen, Tuned, join};
-use dietcode::core::target::cuda::ComputeCapability;
+use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::{Error, Result};
 
 use self::sources::Sources;

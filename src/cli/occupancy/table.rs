@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use csv::{ErrorKind as CsvError, ReaderBuilder, StringRecord, Trim};
-use dietcode::core::target::cuda::{ComputeCapability, DeviceLimits, Limiter, Occupancy, Resources, blocks_per_sm};
+use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits, Limiter, Occupancy, Resources, blocks_per_sm};
 use dietcode::{Error, Result};
 
 const COLUMNS: [&str; 5] =

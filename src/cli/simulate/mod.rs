@@ -6,12 +6,12 @@ mod table;
 use std::path::PathBuf;
 
 use dietcode::core::config::Model;
+use dietcode::core::machine::CpuTarget;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
 };
 use dietcode::core::sketch::rules::CustomRules;
 use dietcode::core::sketch::{Hardware, Space};
-use dietcode::core::target::CpuTarget;
 use dietcode::{Error, Result};
 use serde::Serialize;
 

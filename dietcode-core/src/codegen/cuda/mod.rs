@@ -9,9 +9,9 @@ use dietcode_syntax::{KernelDef, mangle};
 use crate::frontend;
 use crate::ir::{Expr, ForKind, Stmt};
 use crate::lower::{LoopNest, lower};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Pipeline, Schedule};
 use crate::sketch::MicroKernel;
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 use crate::{Error, Result};
 
 /// One micro-kernel's source file and what launching it takes.

@@ -9,8 +9,8 @@ use super::preamble::{Language, preamble, title};
 use crate::Result;
 use crate::codegen::c;
 use crate::codegen::c_like::include;
+use crate::machine::CpuTarget;
 use crate::sketch::{Family, MicroKernel};
-use crate::target::CpuTarget;
 
 /// A configuration for the CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]

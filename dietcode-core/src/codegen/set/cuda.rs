@@ -6,8 +6,8 @@ use super::Served;
 use super::preamble::{Language, preamble, title};
 use crate::Result;
 use crate::codegen::cuda::{CudaUnit, INCLUDE, part};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::{Blocked, Family};
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// A configuration for CUDA devices.
 #[derive(Clone, Debug, PartialEq)]

@@ -27,10 +27,10 @@ use dietcode_syntax::KernelDef;
 
 use crate::Result;
 use crate::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
+use crate::machine::CpuTarget;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::parallel;
 use crate::sketch::Family;
-use crate::target::CpuTarget;
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// The folder of the `.cu` files, beside `registry.def`.
 pub const CUDA_FOLDER: &str = "cuda";

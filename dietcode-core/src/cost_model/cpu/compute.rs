@@ -9,7 +9,7 @@ use super::core::{
 use super::leaf::{Access, Around, Leaf, Motion};
 use super::trips::in_place;
 use crate::ir::{ForKind, Scope};
-use crate::target::CpuTarget;
+use crate::machine::CpuTarget;
 
 /// A statement at a shape.
 pub(super) struct Work<'a> {

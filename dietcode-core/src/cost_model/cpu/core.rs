@@ -4,7 +4,7 @@
 //! Manual (248966), Arm's optimization guide of Neoverse V1; sustained bandwidths of caches from the measurements of
 //! calibration runs, which stay below the figures of the manuals. The numbers rank micro-kernels; measurements replace them.
 
-use crate::target::CpuTarget;
+use crate::machine::CpuTarget;
 
 /// Throughputs of a core. A *vector* is as wide as the target's registers.
 #[derive(Clone, Copy, Debug, PartialEq)]

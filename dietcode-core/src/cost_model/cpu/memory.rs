@@ -11,7 +11,7 @@ use super::compute::Work;
 use super::core::{BANDWIDTH, FILLED};
 use super::leaf::{Access, Motion};
 use crate::ir::Scope;
-use crate::target::CpuTarget;
+use crate::machine::CpuTarget;
 
 /// Bytes of a line of a cache.
 const LINE: f64 = 64.0;

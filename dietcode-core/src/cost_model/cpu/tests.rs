@@ -3,8 +3,8 @@ use dietcode_syntax::KernelDef;
 use super::*;
 use crate::cost_model::dense::DENSE;
 use crate::frontend;
+use crate::machine::avx512;
 use crate::sketch::Tiled;
-use crate::target::avx512;
 
 const CONV: &str = "
 #[dynamic_kernel]

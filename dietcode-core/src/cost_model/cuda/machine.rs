@@ -4,7 +4,7 @@
 //! tensor throughput from the data sheets of the parts that [`DeviceLimits::part`] names. The matrix units of 9.0 and 10.0
 //! are counted at what `mma.sync` reaches, about half of what their own instructions do.
 
-use crate::target::cuda::DeviceLimits;
+use crate::machine::cuda::DeviceLimits;
 
 /// Throughputs of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -27,9 +27,9 @@ use crate::codegen::cuda::{CudaLaunch, CudaUnit};
 use crate::frontend;
 use crate::ir::{Expr, ForKind};
 use crate::lower::LoopNest;
+use crate::machine::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
-use crate::target::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::{Error, Result};
 use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
 

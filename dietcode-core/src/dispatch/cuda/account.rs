@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use serde::Serialize;
 
 use crate::cost_model::cuda::Prediction;
-use crate::target::cuda::{ComputeCapability, KernelReport};
+use crate::machine::cuda::{ComputeCapability, KernelReport};
 
 /// An account of a kernel's choice on all devices.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,8 +4,8 @@ use dietcode_syntax::KernelDef;
 
 use crate::codegen::cuda::{CudaUnit, translation_unit};
 use crate::cost_model::cuda::{Prediction, Profile};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Resources};
 use crate::sketch::MicroKernel;
-use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, Resources};
 use crate::{Error, Result};
 
 /// A micro-kernel, its translation unit, and what the compiler reported of it.

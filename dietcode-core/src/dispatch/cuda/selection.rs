@@ -12,8 +12,8 @@ use crate::config::{Config, CudaConfig};
 use crate::dispatch::foresee::{around, lessons};
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
-use crate::target::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::{Error, ErrorKind, Result};
 
 /// As many of a config's candidates are considered, from the first on: each is lowered, and a build shall not take minutes.
@@ -264,7 +264,7 @@ fn spilling_last(all: &[&Candidate], device: &DeviceLimits, mut scores: Vec<Vec<
 }
 
 fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchAccount> {
-    let of = |(launch, resources): (&crate::codegen::cuda::CudaLaunch, crate::target::cuda::Resources)| {
+    let of = |(launch, resources): (&crate::codegen::cuda::CudaLaunch, crate::machine::cuda::Resources)| {
         let occupancy = blocks_per_sm(device, &resources);
         let mut reports = candidate.reports.iter().flatten();
         LaunchAccount {

@@ -4,8 +4,8 @@ use dietcode_syntax::KernelDef;
 
 use crate::config::{Config, CudaConfig};
 use crate::dispatch::{Expected, Gap, Miss, Named, Tree, Tuned};
+use crate::machine::cuda::DeviceLimits;
 use crate::sketch::MicroKernel;
-use crate::target::cuda::DeviceLimits;
 
 /// The micro-kernels and the tree of `configs/<name>.<sm_XX>.tuned.json`, and what it was not made for; `compiler` is nvcc's version, if there is one.
 ///

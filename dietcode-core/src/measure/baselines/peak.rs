@@ -1,7 +1,7 @@
 //! The most fused multiply-adds that a core can carry out: the roof under which every figure stands.
 
 use crate::codegen::TranslationUnit;
-use crate::target::CpuTarget;
+use crate::machine::CpuTarget;
 
 /// Its unit's name.
 pub(in crate::measure) const NAME: &str = "peak";

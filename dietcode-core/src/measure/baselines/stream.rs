@@ -1,8 +1,8 @@
 //! How fast an instance's tensors can be read and written once: the roof for whoever computes little.
 
 use crate::codegen::TranslationUnit;
+use crate::machine::CpuTarget;
 use crate::measure::Instance;
-use crate::target::CpuTarget;
 
 /// A micro-kernel that reads all inputs of an instance and writes its output, in as many parts as its shape, one number,
 /// says. What it writes is nobody's result.

@@ -12,10 +12,10 @@ use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
 use crate::doing::doing;
+use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
+use crate::machine::run_limited;
 use crate::measure::Failure;
 use crate::scratch::Scratch;
-use crate::target::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
-use crate::target::run_limited;
 use crate::{Error, ErrorKind, Result};
 
 /// A compiler of micro-kernels for one device. What it makes lies in a folder that goes with it.

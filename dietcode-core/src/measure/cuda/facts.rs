@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CudaDevice;
 use super::cublas::CuBlas;
+use crate::machine::output_limited;
 use crate::runtime::cuda::Device;
-use crate::target::output_limited;
 
 /// A device on which measurements were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

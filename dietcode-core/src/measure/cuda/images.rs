@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::codegen::cuda::headers::DEVICE_HEADERS;
-use crate::target::cuda::{Compiled, ComputeCapability, ObjectCache};
+use crate::machine::cuda::{Compiled, ComputeCapability, ObjectCache};
 use crate::{Error, ErrorKind, Result};
 
 /// A folder of images.

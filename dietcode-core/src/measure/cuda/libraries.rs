@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
-use crate::target::cuda::python_folders;
+use crate::machine::cuda::python_folders;
 
 /// These folders of NVIDIA's wheels, wherever Python imports from. Python is asked when the first is taken, since it takes
 /// longer to start than it takes to look anywhere else.

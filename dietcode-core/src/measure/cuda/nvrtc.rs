@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use self::library::{Nvrtc, Program, Size, Text};
-use crate::target::cuda::ComputeCapability;
+use crate::machine::cuda::ComputeCapability;
 use crate::{Error, ErrorKind, Result};
 
 /// Whether NVRTC can be loaded on this machine.

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::machine::Group;
 use crate::measure::cores::affinity;
 use crate::measure::protocol::{Event, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
-use crate::target::Group;
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.

@@ -7,7 +7,7 @@ use dietcode_syntax::{KernelDef, Role};
 use super::{Blocked, Count, Stage};
 use crate::frontend;
 use crate::ir::{Block, Expr, Name, affine};
-use crate::target::cuda::DeviceLimits;
+use crate::machine::cuda::DeviceLimits;
 
 /// Threads along the output's contiguous loop where nothing is staged.
 const FLAT_THREADS: i64 = 128;

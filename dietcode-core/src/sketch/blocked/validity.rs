@@ -10,9 +10,9 @@ use super::operands::{COLUMNS, ROWS};
 use crate::frontend;
 use crate::ir::{ACC, Block, Buffer, DType, Expr, IterVar, Name, Program};
 use crate::lower::{guards_that_stay, lower};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{MOST_COPIES, Schedule};
 use crate::sketch::grid;
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// Registers that addresses and operands take beside the accumulators, at the least.
 const OTHER_REGISTERS: i64 = 24;

@@ -20,8 +20,8 @@ use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
 use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 use crate::frontend;
 use crate::ir::{Block, Name};
+use crate::machine::CpuTarget;
 use crate::sketch::Tiled;
-use crate::target::CpuTarget;
 
 /// Elements of 64 bytes, a cache line of every CPU here: how far micro-panels are set apart.
 const PAD: i64 = 16;

@@ -18,8 +18,8 @@ use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
 use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 use crate::frontend;
 use crate::ir::{Block, Name};
+use crate::machine::cuda::DeviceLimits;
 use crate::sketch::{Blocked, Count, Stage};
-use crate::target::cuda::DeviceLimits;
 
 /// The most neighbours that a thread stores at once.
 const MOST_STORED: i64 = 8;

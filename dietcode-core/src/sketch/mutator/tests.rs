@@ -7,12 +7,12 @@ use rand::rngs::StdRng;
 
 use super::{Move, compute_location, crossover, parallel, thread_binding, tile_size, unroll};
 use crate::ir::Name;
+use crate::machine::avx512;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Level;
 use crate::sketch::rules::CustomRules;
 use crate::sketch::sample::Bounded;
 use crate::sketch::{Hardware, Space};
-use crate::target::avx512;
-use crate::target::cuda::DeviceLimits;
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";

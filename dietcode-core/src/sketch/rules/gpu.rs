@@ -4,9 +4,9 @@ use dietcode_syntax::Role;
 
 use super::{Draft, DraftLoop, variable};
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Axis, Factor, Instruction, Level, Part, Pipeline, Place, SharedTile, Size, Staging, Tail};
 use crate::sketch::Hardware;
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// What a loop of an axis takes of it: a sampled factor, or what a matrix instruction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

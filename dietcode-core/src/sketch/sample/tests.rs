@@ -9,13 +9,13 @@ use rand::rngs::StdRng;
 use super::bounded::Bounded;
 use crate::frontend;
 use crate::ir::{ForKind, Name};
+use crate::machine::cuda::DeviceLimits;
+use crate::machine::{CpuTarget, avx512};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::rules::{
     AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
 };
 use crate::sketch::{Bounds, Hardware, Space};
-use crate::target::cuda::DeviceLimits;
-use crate::target::{CpuTarget, avx512};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";

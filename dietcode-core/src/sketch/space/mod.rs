@@ -18,9 +18,9 @@ use dietcode_syntax::KernelDef;
 
 use crate::ir::{Name, Program};
 use crate::lower::LoopNest;
+use crate::machine::CpuTarget;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Schedule, Trace};
-use crate::target::CpuTarget;
-use crate::target::cuda::DeviceLimits;
 
 /// What code is generated for.
 #[derive(Clone, Debug, PartialEq)]

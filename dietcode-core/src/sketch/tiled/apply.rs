@@ -5,9 +5,9 @@ use dietcode_syntax::Role;
 use super::Tiled;
 use crate::Result;
 use crate::ir::{IterVar, Name, Program};
+use crate::machine::CpuTarget;
 use crate::schedule::{Pipeline, Schedule, Staging, Tail};
 use crate::sketch::grid;
-use crate::target::CpuTarget;
 
 /// The loops that one iteration variable was split into, by level.
 #[derive(Default)]

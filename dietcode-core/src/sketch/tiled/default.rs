@@ -7,7 +7,7 @@ use dietcode_syntax::{KernelDef, Role};
 use super::Tiled;
 use crate::frontend;
 use crate::ir::{Affine, Block, Expr, Name, affine};
-use crate::target::CpuTarget;
+use crate::machine::CpuTarget;
 
 /// Steps of all reductions together in a cache block.
 const REDUCTION_BLOCK: i64 = 384;

@@ -6,9 +6,9 @@ use super::Tiled;
 use crate::frontend;
 use crate::ir;
 use crate::lower::{guards_that_stay, lower};
+use crate::machine::CpuTarget;
 use crate::schedule::MOST_COPIES;
 use crate::sketch::grid;
-use crate::target::CpuTarget;
 
 impl Tiled {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.

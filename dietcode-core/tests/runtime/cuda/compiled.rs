@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
+use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::runtime::cuda::{
     CudaTensor, Device, Extent, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch,
 };
 use dietcode_core::runtime::{Arg, Input, Output, Tensor};
-use dietcode_core::target::cuda::HostCompiler;
 use dietcode_core::{ErrorKind, Result};
 use libloading::Library;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use libloading::Library;
 
+use crate::machine::cuda::Nvcc;
 use crate::measure::cuda::libraries::{load_beside, of_wheels};
-use crate::target::cuda::Nvcc;
 use crate::{Error, ErrorKind, Result};
 
 /// Names of the library, newest first; the last is that of a toolkit for developers.

@@ -3,8 +3,8 @@
 use super::{Limit, registers};
 use crate::ir::{Expr, ForKind, Scope};
 use crate::lower::LoopNest;
+use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
-use crate::target::CpuTarget;
 
 /// Vector registers that operands take: one holds what is multiplied with all others, another the next of them.
 pub(in crate::sketch) const OPERANDS: i64 = 2;

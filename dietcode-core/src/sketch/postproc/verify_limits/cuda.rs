@@ -5,8 +5,8 @@ use dietcode_syntax::Role;
 use super::{Limit, registers};
 use crate::ir::{Buffer, ForKind, Scope};
 use crate::lower::LoopNest;
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Loop, Pipeline, Relation, Schedule};
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 use crate::{Error, Result};
 
 /// The most parts of a thread that lie apart.

@@ -9,8 +9,8 @@ use dietcode_syntax::Role;
 
 use super::Limit;
 use crate::ir::{ForKind, Name};
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Relation, Schedule};
-use crate::target::cuda::DeviceLimits;
 
 /// The limit, with the blocks that a kernel has where all axes are as long as they become.
 pub(super) fn limit(schedule: &Schedule, extents: &BTreeMap<Name, Vec<i64>>, device: &DeviceLimits) -> Limit {

@@ -22,9 +22,9 @@ use super::super::gpu::{self, Piece};
 use super::super::{Draft, Rule};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
+use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Instruction, Level, MatrixUnit, Pipeline, SharedTile};
 use crate::sketch::blocked::operands::{COLUMNS, Operands, ROWS};
-use crate::target::cuda::{ComputeCapability, DeviceLimits};
 
 /// Bytes of the widest access of a thread.
 const WIDEST: i64 = 16;

@@ -2,11 +2,11 @@
 
 use super::Limit;
 use crate::ir::ForKind;
+use crate::machine::CpuTarget;
 use crate::schedule::Staging;
 use crate::sketch::postproc::verify_limits::cpu::OPERANDS;
 use crate::sketch::sample::outline::{Outline, Read};
 use crate::sketch::sample::point::Point;
-use crate::target::CpuTarget;
 
 /// Copies of the innermost statement that are drawn. Lowering takes more, but beyond this a C compiler needs seconds for a
 /// micro-kernel, and the overhead of the loop around it is a few percent of nothing.

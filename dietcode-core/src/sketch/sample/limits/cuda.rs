@@ -2,11 +2,11 @@
 
 use super::Limit;
 use crate::ir::ForKind;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Level, MOST_COPIES, Pipeline, SharedTile, Staging};
 use crate::sketch::postproc::verify_limits::cuda::{MOST_INNERMOST, MOST_OVERHANG, MOST_VTHREADS, OTHER_REGISTERS};
 use crate::sketch::sample::outline::{Outline, Stage};
 use crate::sketch::sample::point::{Point, aligned};
-use crate::target::cuda::DeviceLimits;
 
 /// Registers that hold the larger operand of a matrix instruction.
 const FRAGMENT: i64 = 4;

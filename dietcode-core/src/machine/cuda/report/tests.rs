@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::KernelReport;
-use crate::target::cuda::{DEVICES, blocks_per_sm};
+use crate::machine::cuda::{DEVICES, blocks_per_sm};
 
 /// What nvcc 13.0 printed of four kernels for two devices: one spills, one calls a function that is not inlined.
 const PRINTED: &str = include_str!("ptxas-13.0.txt");
