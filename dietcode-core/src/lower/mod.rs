@@ -18,6 +18,7 @@ mod registers;
 mod shared;
 mod stage;
 mod storage;
+mod structure;
 mod tensorize;
 mod transpose;
 mod unit_loops;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 pub(crate) use local_padding::{can_be_padded, guards_that_stay};
 pub(crate) use shared::widest_fetch;
+pub use structure::structure_hash;
 pub(crate) use write_back::workspace;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};

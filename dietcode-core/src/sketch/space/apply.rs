@@ -2,7 +2,7 @@
 
 use super::{Applied, Space};
 use crate::Result;
-use crate::lower::LoopNest;
+use crate::lower::{LoopNest, structure_hash};
 use crate::schedule::{Schedule, Trace};
 use crate::sketch::Traced;
 use crate::sketch::postproc::verify_limits::verify_grid;
@@ -17,7 +17,7 @@ impl Space {
         let (schedules, nests): (Vec<Schedule>, Vec<LoopNest>) =
             traced.lowered(&self.program, &self.bounds.hardware)?.into_iter().unzip();
         schedules.iter().try_for_each(|schedule| verify_grid(schedule, &self.bounds))?;
-        let hash = super::structure::hash(&nests);
+        let hash = structure_hash(&nests);
         Ok(Applied { trace: traced.trace, schedules, nests, hash })
     }
 }

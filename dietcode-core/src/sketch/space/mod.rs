@@ -8,7 +8,6 @@
 
 mod apply;
 mod generate;
-mod structure;
 
 use std::collections::BTreeMap;
 

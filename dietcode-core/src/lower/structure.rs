@@ -11,11 +11,11 @@
 
 use std::sync::Arc;
 
+use super::LoopNest;
 use crate::ir::{Buffer, Expr, Intrinsic, Name, Region, Stmt};
-use crate::lower::LoopNest;
 
 /// The hash of the kernels of a micro-kernel, in the order of their launches.
-pub(super) fn hash(nests: &[LoopNest]) -> [u8; 32] {
+pub fn structure_hash(nests: &[LoopNest]) -> [u8; 32] {
     let mut encoder = Encoder::default();
     nests.iter().for_each(|nest| encoder.nest(nest));
     *blake3::hash(&encoder.bytes).as_bytes()
