@@ -9,12 +9,12 @@ use dietcode::core::dispatch::Winners;
 use dietcode::core::machine::Toolchain;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
-    Baselines, Builder, Contestant, Failure, Implementation, Instance, Lab, Limits, Sample, Timing, compare,
+    Baselines, Builder, Contestant, CpuHarness, Failure, Implementation, Instance, Limits, Sample, Timing, compare,
 };
 use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::syntax::{KernelDef, scan};
 
-const TIMING: Timing = Timing { rounds: 2, seconds: 0.0, slow_seconds: 1.0 };
+const TIMING: Timing = Timing::warm(2, 0.0, 1.0);
 
 const DENSE: &str = "
     #[dynamic_kernel]
@@ -38,14 +38,14 @@ fn instance(def: &KernelDef) -> Instance {
     Instance::of(def, &shape).unwrap()
 }
 
-fn lab(source: &str) -> Lab {
+fn lab(source: &str) -> CpuHarness {
     lab_of(def(source))
 }
 
-fn lab_of(def: KernelDef) -> Lab {
-    let limits = Limits { run: Duration::from_secs(3), reference: Duration::from_secs(60) };
+fn lab_of(def: KernelDef) -> CpuHarness {
+    let limits = Limits { run: Duration::from_secs(3), ..Limits::default() };
     let worker = vec![env!("CARGO_BIN_EXE_dietcode").into(), "worker".into()];
-    Lab::open(def, "native", worker, limits, None).unwrap()
+    CpuHarness::open(def, "native", worker, limits, None).unwrap()
 }
 
 /// A micro-kernel for `dense` with one tile; `body` sees x, w, y, M, N, K.

@@ -6,10 +6,8 @@ use std::time::Duration;
 use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
 use dietcode::core::ir::{Expr, Name};
 use dietcode::core::machine::cuda::DeviceLimits;
-use dietcode::core::measure::cuda::{
-    CudaCompiler, CudaContestant, CudaDevice, CudaLab, CudaTiming, Expectation, Limits,
-};
-use dietcode::core::measure::{Failure, Instance};
+use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness};
+use dietcode::core::measure::{Failure, Implementation, Instance, Limits, Timing};
 use dietcode::core::reference::Arithmetic;
 use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::{KernelDef, scan};
@@ -20,7 +18,14 @@ const NEST: &str = "#[dynamic_kernel]
     }";
 
 /// Long enough for all but the one that does not end.
-const LIMITS: Limits = Limits { start: Duration::from_secs(60), run: Duration::from_secs(4) };
+const LIMITS: Limits =
+    Limits { start: Duration::from_secs(60), run: Duration::from_secs(4), prepare: Duration::from_secs(60) };
+
+/// A measurement harness on a device, in workers of the command.
+fn harness(def: &KernelDef, device: CudaDevice) -> CudaHarness {
+    let worker = [env!("CARGO_BIN_EXE_dietcode").to_owned(), "worker".to_owned(), device.to_string()];
+    CudaHarness::new(def.clone(), device, None, worker.map(Into::into).to_vec(), LIMITS, 7)
+}
 
 fn def() -> KernelDef {
     scan(NEST).unwrap()[0].parse().unwrap()
@@ -40,18 +45,17 @@ DIETCODE_ENTRY({name})
     let blocks = Expr::Var(Name::from("N"));
     let launch = CudaLaunch { symbol: name.into(), threads: 32, shared_bytes: 0, blocks, persistent: false };
     let needs = "sm_80".parse().unwrap();
-    CudaUnit { name: name.into(), launches: vec![launch], workspace_bytes: None, needs, source }
+    let arithmetic = Arithmetic::F32;
+    CudaUnit { name: name.into(), launches: vec![launch], workspace_bytes: None, needs, arithmetic, source }
 }
 
 #[test]
 fn whatever_a_micro_kernel_does_the_others_are_measured() {
     let device = CudaDevice::Emulated;
     let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
-    let worker = [env!("CARGO_BIN_EXE_dietcode"), "gpu-worker", "cuda-host"].map(Into::into).to_vec();
-    let mut lab = CudaLab::new(device, worker, LIMITS, 7);
     let def = def();
+    let mut harness = harness(&def, device);
     let instance = Instance::of(&def, &[45]).unwrap();
-    let expected = Expectation::of(&def, &instance, &[Arithmetic::F32], lab.seed()).unwrap();
     let units = [
         unit("right", "if (i < N) y[i] = 2 * x[i];"),
         unit("wrong", "if (i < N) y[i] = i == 40 ? 3 * x[i] : 2 * x[i];"),
@@ -63,15 +67,14 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
         unit("misled", "if (threadIdx.x > 3) __syncthreads();"),
         unit("also_right", "if (i < N) y[i] = x[i] + x[i];"),
     ];
-    let contestants: Vec<CudaContestant> = units
+    let implementations: Vec<Implementation> = units
         .iter()
         .map(|unit| {
             let built = compiler.build_one(unit).unwrap_or_else(|failure| panic!("{}: {failure}", unit.name));
-            CudaContestant::of(&built, &Blocked::default(), &def, &instance.shape).unwrap()
+            Implementation::launched(&built, &def, &instance.shape).unwrap()
         })
         .collect();
-    let timing = CudaTiming { rounds: 3, batch_seconds: 1e-4, cold: false };
-    let outcomes = lab.measure(&instance, 0, &expected, contestants, Some(timing)).unwrap();
+    let outcomes = harness.measure(&instance, 0, implementations, Timing::warm(3, 0.0, 1.0)).unwrap().outcomes;
     let kinds: Vec<&str> =
         outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(Failure::kind, |_| "measured")).collect();
     assert_eq!(
@@ -96,25 +99,22 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
 fn a_kernel_with_scalars_is_measured() {
     let device = CudaDevice::Emulated;
     let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
-    let worker = [env!("CARGO_BIN_EXE_dietcode"), "gpu-worker", "cuda-host"].map(Into::into).to_vec();
-    let mut lab = CudaLab::new(device, worker, LIMITS, 7);
     let def: KernelDef = scan(include_str!("../src/ops/gemm.rs")).unwrap()[0].parse().unwrap();
+    let mut harness = harness(&def, device);
     let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
     let blocked = Blocked::default_for(&def, limits).unwrap();
     let built = compiler.build_one(&cuda::translation_unit(&def, &blocked, limits).unwrap()).unwrap();
     let shape = vec![2; def.shape_vars.len()];
     for values in [&[][..], &[("alpha", 1.0), ("beta", 0.0)], &[("beta", 1.0)]] {
         let instance = Instance::of(&def, &shape).unwrap().with_scalars(&def, values).unwrap();
-        let expected = Expectation::of(&def, &instance, &[Arithmetic::F32], lab.seed()).unwrap();
-        let contestant = CudaContestant::of(&built, &blocked, &def, &instance.shape).unwrap();
-        let outcomes = lab.measure(&instance, 3, &expected, vec![contestant], None).unwrap();
+        let implementation = Implementation::launched(&built, &def, &instance.shape).unwrap();
+        let outcomes = harness.measure(&instance, 3, vec![implementation], Timing::CHECK).unwrap().outcomes;
         assert!(outcomes[0].is_ok(), "{values:?}: {outcomes:?}");
     }
 }
 
 #[test]
 fn a_device_that_is_not_there_is_told() {
-    let worker = [env!("CARGO_BIN_EXE_dietcode"), "gpu-worker", "cuda:4711"].map(Into::into).to_vec();
-    let error = CudaLab::new(CudaDevice::Cuda(4711), worker, LIMITS, 7).describe().unwrap_err();
+    let error = harness(&def(), CudaDevice::Cuda(4711)).describe().unwrap_err();
     assert_eq!(error.kind(), dietcode::ErrorKind::Unavailable, "{error}");
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dietcode_core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode_core::measure::{
-    Baselines, Contestant as Baseline, Disturbance, Failure, Implementation, Interrupt, Lab, Limits, Sample, Timing,
-    physical_memory,
+    Baselines, Contestant as Baseline, CpuHarness, Disturbance, Failure, Implementation, Interrupt, Limits, Sample,
+    Timing, physical_memory,
 };
+use dietcode_core::reference::Arithmetic;
 use dietcode_core::runtime::set::{Entry, Set};
 use dietcode_core::sketch::Family;
 use dietcode_core::{Result, cpu_features};
@@ -21,7 +22,7 @@ use super::results::{Cpu, Machine};
 /// The processor with a product.
 pub(super) struct CpuBench<'a> {
     problem: &'a Problem,
-    lab: Lab,
+    lab: CpuHarness,
     library: Option<Baseline>,
     threads: usize,
     /// Those that the set's code uses.
@@ -49,9 +50,10 @@ impl<'a> CpuBench<'a> {
         let slowest = Duration::from_secs_f64(problem.instance.flops / SLOWEST);
         let limits = Limits {
             run: arguments.limit.map_or(slowest + BESIDE, Duration::from_secs_f64),
-            reference: slowest + Limits::default().reference,
+            prepare: slowest + Limits::default().prepare,
+            ..Limits::default()
         };
-        let mut lab = Lab::open(problem.def.clone(), "native", worker, limits, None)?;
+        let mut lab = CpuHarness::open(problem.def.clone(), "native", worker, limits, None)?;
         let blas = lab.find_blas(LIBRARY_NAMES.iter().map(PathBuf::from))?;
         let baselines = Baselines::new(&lab, blas)?.contestants(&lab, &problem.instance);
         // The fastest that there is: a BLAS, or else what a Rust program has without one. The nest itself is none.
@@ -101,11 +103,11 @@ impl Bench for CpuBench<'_> {
 
     fn measure(&mut self, contestants: &[Contestant], repeats: Repeats) -> Result<Vec<Result<Sample, Failure>>> {
         let implementation = |contestant: &Contestant| match contestant.linked(self.problem.kernel.name()) {
-            Some(name) => Some(Implementation::Linked(name)),
+            Some(name) => Some(Implementation::Linked { name, arithmetic: Arithmetic::F32 }),
             None => self.library.as_ref().map(|library| library.implementation.clone()),
         };
         let implementations = contestants.iter().filter_map(implementation).collect();
-        let timing = Timing { rounds: repeats.reps, seconds: 0.0, slow_seconds: repeats.slow_seconds };
+        let timing = Timing::warm(repeats.reps, 0.0, repeats.slow_seconds);
         let measured = self.lab.measure(&self.problem.instance, implementations, self.threads, timing)?;
         self.rounds += measured.rounds;
         Ok(measured.outcomes)

@@ -4,15 +4,13 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use dietcode_core::Result;
+use dietcode_core::codegen::cuda::translation_unit;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 use dietcode_core::measure::baselines::Gemm;
-use dietcode_core::measure::cuda::{
-    CudaCode, CudaContestant, CudaDevice, CudaLab, CudaTiming, DeviceFacts, Expectation, Limits, arithmetic_of,
-};
-use dietcode_core::measure::{Failure, Interrupt, Sample, fresh_seed};
+use dietcode_core::measure::cuda::{CudaDevice, CudaHarness, DeviceFacts};
+use dietcode_core::measure::{Failure, Implementation, Interrupt, Limits, Sample, Timing, fresh_seed};
 use dietcode_core::reference::Arithmetic;
 use dietcode_core::runtime::set::{Entry, Set};
-use dietcode_core::search::BATCH_SECONDS;
 use dietcode_core::sketch::Family;
 
 use super::bench::{Bench, Contestant, Repeats, reason};
@@ -23,15 +21,11 @@ use super::results::{Gpu, Machine};
 pub(super) struct DeviceBench<'a> {
     problem: &'a Problem,
     set: &'static Set,
-    lab: CudaLab,
+    harness: CudaHarness,
     facts: DeviceFacts,
     limits: &'static DeviceLimits,
     library: Option<Gemm>,
-    expected: Expectation,
 }
-
-/// All of them multiply by threads, or by what a configuration says: bounds are computed for each kind once.
-const ARITHMETIC: [Arithmetic; 2] = [Arithmetic::F32, Arithmetic::Tf32];
 
 /// The emulator carries out at least so many operations in a second.
 const SLOWEST_EMULATED: f64 = 1e6;
@@ -51,14 +45,14 @@ impl<'a> DeviceBench<'a> {
         let emulated = device == CudaDevice::Emulated;
         let beside = if emulated { problem.instance.flops / SLOWEST_EMULATED } else { 0.0 };
         let run = Duration::from_secs_f64(limit.unwrap_or(BESIDE_SECONDS + beside));
-        let mut lab = CudaLab::new(device, worker, Limits { run, ..Limits::default() }, fresh_seed());
-        let facts = lab.describe()?;
+        let limits = Limits { run, ..Limits::default() };
+        let mut harness = CudaHarness::new(problem.def.clone(), device, None, worker, limits, fresh_seed());
+        let facts = harness.describe()?;
         problem.check_memory(facts.memory_bytes, &facts.name)?;
         let capability = ComputeCapability { major: facts.capability.0, minor: facts.capability.1 };
-        let expected = Expectation::of(&problem.def, &problem.instance, &ARITHMETIC, lab.seed())?;
         let library = Gemm::of(&problem.def, &problem.instance).filter(|_| facts.cublas.is_some());
-        lab.heed(interrupt);
-        Ok(DeviceBench { problem, set, lab, facts, limits: DeviceLimits::of(capability)?, library, expected })
+        harness.heed(interrupt);
+        Ok(DeviceBench { problem, set, harness, facts, limits: DeviceLimits::of(capability)?, library })
     }
 
     /// How a configuration multiplies, which says how exact it has to be.
@@ -66,7 +60,8 @@ impl<'a> DeviceBench<'a> {
         let Contestant::Configuration(name) = contestant else { return Arithmetic::F32 };
         let family = self.set.configuration(name).and_then(|found| super::winner::family(found.parameters).ok());
         let blocked = family.and_then(|family| family.on_gpu(&self.problem.def, self.limits).ok());
-        blocked.map_or(Arithmetic::F32, |blocked| arithmetic_of(&blocked))
+        let unit = blocked.and_then(|blocked| translation_unit(&self.problem.def, &blocked, self.limits).ok());
+        unit.map_or(Arithmetic::F32, |unit| unit.arithmetic)
     }
 }
 
@@ -94,17 +89,15 @@ impl Bench for DeviceBench<'_> {
     }
 
     fn measure(&mut self, contestants: &[Contestant], repeats: Repeats) -> Result<Vec<Result<Sample, Failure>>> {
-        let contestant = |contestant: &Contestant| {
-            let code = match contestant.linked(self.problem.kernel.name()) {
-                Some(name) => CudaCode::Linked(name),
-                None => CudaCode::CuBlas { gemm: self.library.clone()?, tf32: false },
-            };
-            Some(CudaContestant { arithmetic: self.arithmetic(contestant), code })
+        let implementation = |contestant: &Contestant| {
+            let arithmetic = self.arithmetic(contestant);
+            Some(match contestant.linked(self.problem.kernel.name()) {
+                Some(name) => Implementation::Linked { name, arithmetic },
+                None => Implementation::CuBlas { gemm: self.library.clone()?, tf32: false, arithmetic },
+            })
         };
-        let contestants = contestants.iter().filter_map(contestant).collect();
-        // The emulator's times mean nothing: one launch is a sample.
-        let batch_seconds = if self.facts.emulated { 0.0 } else { BATCH_SECONDS };
-        let timing = CudaTiming { rounds: repeats.reps, batch_seconds, cold: false };
-        self.lab.measure(&self.problem.instance, 0, &self.expected, contestants, Some(timing))
+        let implementations = contestants.iter().filter_map(implementation).collect();
+        let timing = Timing::warm(repeats.reps, 0.0, f64::MAX);
+        Ok(self.harness.measure(&self.problem.instance, 0, implementations, timing)?.outcomes)
     }
 }

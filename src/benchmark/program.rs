@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory, FromArgMatches};
 use dietcode_core::dispatch::today;
-use dietcode_core::measure::cuda::{CudaDevice, serve_cuda_linked};
+use dietcode_core::measure::cuda::CudaDevice;
 use dietcode_core::measure::{Interrupt, leave, worker};
 use dietcode_core::message::printable;
 use dietcode_core::runtime::set::{Configuration, Set};
@@ -39,9 +39,8 @@ pub struct Program {
 /// Set by an interrupt.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// The first words by which a program starts itself as a worker.
+/// The first word by which a program starts itself as a worker; a device may follow.
 const WORKER: &str = "worker";
-const DEVICE_WORKER: &str = "device-worker";
 
 /// Runs a program.
 ///
@@ -54,8 +53,7 @@ const DEVICE_WORKER: &str = "device-worker";
 pub fn main(program: &Program) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let result = match words.first().and_then(|word| word.to_str()) {
-        Some(WORKER) => worker::serve_linked(program, std::io::stdin().lock(), std::io::stdout().lock()),
-        Some(DEVICE_WORKER) => serve_device(program, words.get(1)),
+        Some(WORKER) => serve(program, words.get(1)),
         _ => {
             // Wrong usage ends here with status 2, `--help` with 0.
             let matches = Arguments::command().name(program.name).try_get_matches();
@@ -77,9 +75,9 @@ pub fn main(program: &Program) -> ExitCode {
     }
 }
 
-fn serve_device(program: &Program, device: Option<&OsString>) -> Result<()> {
-    let device = device.and_then(|device| device.to_str()).unwrap_or_default().parse()?;
-    serve_cuda_linked(device, program, std::io::stdin().lock(), std::io::stdout().lock())
+fn serve(program: &Program, device: Option<&OsString>) -> Result<()> {
+    let device = device.map(|device| device.to_str().unwrap_or_default().parse()).transpose()?;
+    worker::serve_linked(device, program, std::io::stdin().lock(), std::io::stdout().lock())
 }
 
 fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
@@ -142,7 +140,7 @@ fn one(program: &Program, problem: &Problem, arguments: &Arguments, interrupt: I
     let own = std::env::current_exe()
         .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
     let on_device = |device: CudaDevice| {
-        let worker = vec![own.clone().into(), DEVICE_WORKER.into(), device.to_string().into()];
+        let worker = vec![own.clone().into(), WORKER.into(), device.to_string().into()];
         DeviceBench::open(problem, program.set, (device, worker), arguments.limit, interrupt)
     };
     match arguments.target {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use dietcode::core::codegen;
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
-use dietcode::core::measure::{Baselines, Comparison, Contestant, Implementation, Lab, Timing, compare};
+use dietcode::core::measure::{Baselines, Comparison, Contestant, CpuHarness, Implementation, Timing, compare};
 use dietcode::core::search::Point;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     files: ReportFiles,
 }
 
-const TIMING: Timing = Timing { rounds: 9, seconds: 0.2, slow_seconds: 0.5 };
+const TIMING: Timing = Timing::warm(9, 0.2, 0.5);
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Adds a comparison to `seen` for each number of threads and point.
 fn measure<'a>(
     arguments: &Arguments,
-    lab: &mut Lab,
+    lab: &mut CpuHarness,
     own: &[Contestant],
     baselines: &Baselines,
     points: &'a [Point],
@@ -135,7 +135,7 @@ fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
 }
 
 /// The kernel as a program runs it.
-fn dispatched(lab: &Lab, winners: &Winners, name: String) -> Result<Contestant> {
+fn dispatched(lab: &CpuHarness, winners: &Winners, name: String) -> Result<Contestant> {
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(lab.def(), tiled, lab.target()));
     let units = units.collect::<Result<Vec<_>>>()?;
     let built = lab.build(&units, &AtomicBool::new(false), |_| ());
@@ -167,7 +167,7 @@ fn complain(point: &Point, comparison: &Comparison, progress: &Progress) {
 
 fn show(
     arguments: &Arguments,
-    lab: &Lab,
+    lab: &CpuHarness,
     baselines: &Baselines,
     winners: &Winners,
     seen: &[(&Point, Comparison)],

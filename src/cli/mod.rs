@@ -34,9 +34,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dietcode::benchmark::shown;
+use dietcode::core::measure::cuda::CudaDevice;
+use dietcode::core::measure::worker;
 use dietcode::core::message::printable;
 use dietcode::heartbeat::tell;
-use dietcode::{Error, ErrorKind, Result, core};
+use dietcode::{Error, ErrorKind, Result};
 
 /// Tunes tensor kernels whose shapes change at run time, and shows what they are worth.
 ///
@@ -87,12 +89,9 @@ enum Command {
     GpuImages(gpu_check::ImagesArguments),
     /// Measures for a parent process, over standard input and output.
     #[command(hide = true)]
-    Worker,
-    /// The same with a CUDA device.
-    #[command(hide = true)]
-    GpuWorker {
-        /// The device.
-        device: String,
+    Worker {
+        /// The CUDA device that it has; none: the CPU.
+        device: Option<CudaDevice>,
     },
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn main() -> ExitCode {
     let arguments = Arguments::try_parse().unwrap_or_else(|error| shown(usage::renamed(error)).exit());
     let command = arguments.command;
     // A worker ends with the process that started it.
-    if !matches!(command, Command::Worker | Command::GpuWorker { .. }) {
+    if !matches!(command, Command::Worker { .. }) {
         interrupt::catch();
     }
     let result = match command {
@@ -118,8 +117,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
-        Command::GpuWorker { device } => serve_gpu(&device),
-        Command::Worker => core::measure::worker::serve(std::io::stdin().lock(), std::io::stdout().lock()),
+        Command::Worker { device } => worker::serve(device, std::io::stdin().lock(), std::io::stdout().lock()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -129,10 +127,6 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(status(&error))
         }
     }
-}
-
-fn serve_gpu(device: &str) -> Result<()> {
-    core::measure::cuda::serve_cuda(device.parse()?, std::io::stdin().lock(), std::io::stdout().lock())
 }
 
 fn status(error: &Error) -> u8 {

@@ -7,7 +7,7 @@ use dietcode::core::config::{Config, Model, Shapes, WklInst};
 use dietcode::core::cost_model::{Analytic, CostModel, Random};
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
-use dietcode::core::measure::{Instance, Lab, Limits};
+use dietcode::core::measure::{CpuHarness, Instance, Limits};
 use dietcode::core::search::Point;
 use dietcode::core::sketch::Hardware;
 use dietcode::core::syntax::KernelDef;
@@ -37,11 +37,11 @@ impl Setup {
     }
 
     /// A bench for the kernel, measuring in processes of this same binary.
-    pub(crate) fn lab(&self, seed: Option<u64>) -> Result<Lab> {
+    pub(crate) fn lab(&self, seed: Option<u64>) -> Result<CpuHarness> {
         let own = std::env::current_exe()
             .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
         let worker = vec![own.into(), "worker".into()];
-        Lab::open(self.def.clone(), &self.config.cpu.march, worker, Limits::default(), seed)
+        CpuHarness::open(self.def.clone(), &self.config.cpu.march, worker, Limits::default(), seed)
     }
 
     /// The config's instances with their weights.
@@ -125,7 +125,7 @@ impl BlasArguments {
     }
 
     /// Finds it. One that was named must be there; otherwise there may be none.
-    pub(crate) fn find(&self, lab: &mut Lab) -> Result<Option<BlasLibrary>> {
+    pub(crate) fn find(&self, lab: &mut CpuHarness) -> Result<Option<BlasLibrary>> {
         match &self.blas {
             Some(_) if self.is_declined() => Ok(None),
             Some(path) => lab.find_blas([path.clone()])?.map(Some).ok_or_else(|| {

@@ -11,7 +11,7 @@ use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Named, Provenance, Tree, Tuned};
 use crate::config::{Config, WklInst};
 use crate::cost_model::Adaptation;
-use crate::measure::{Baselines, Lab, Unit};
+use crate::measure::{Baselines, CpuHarness, Unit};
 use crate::search::{Budget, Candidate, Found, Point};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -44,7 +44,7 @@ pub struct Searched<'a> {
 /// If measuring is not possible at all, nothing was measured on any instance, or the default failed where the pick does
 /// not stand.
 pub fn conclude(
-    lab: &mut Lab,
+    lab: &mut CpuHarness,
     searched: Searched<'_>,
     baselines: &Baselines,
     budget: Budget<'_>,
@@ -80,7 +80,7 @@ pub fn conclude(
     Ok(Conclusion { tuned, verified })
 }
 
-fn unit(lab: &Lab, candidate: &Candidate) -> Result<Unit> {
+fn unit(lab: &CpuHarness, candidate: &Candidate) -> Result<Unit> {
     let what = || format!("`{}` of `{}`", candidate.micro_kernel.name(), lab.def().name);
     candidate.unit(lab).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
 }
@@ -94,7 +94,7 @@ fn picks(found: &Found, points: &[Point], tolerance: f64) -> Vec<usize> {
     selected.into_iter().zip(&found.default).map(|(pick, default)| pick.unwrap_or(*default)).collect()
 }
 
-fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<Verified>]) -> Result<Tuned> {
+fn tuned(lab: &CpuHarness, searched: Searched<'_>, picks: &[usize], verified: &[Option<Verified>]) -> Result<Tuned> {
     let Searched { config, points, found, .. } = searched;
     let def = lab.def();
     let vars = Config::shape_vars(def);
@@ -132,7 +132,7 @@ fn tuned(lab: &Lab, searched: Searched<'_>, picks: &[usize], verified: &[Option<
 }
 
 /// The tree of the measured shapes, taught what is foreseen of the winners at shapes around them.
-fn taught(tree: Tree, searched: Searched<'_>, lab: &Lab, picks: &[usize], labels: &[Label<'_>]) -> Result<Tree> {
+fn taught(tree: Tree, searched: Searched<'_>, lab: &CpuHarness, picks: &[usize], labels: &[Label<'_>]) -> Result<Tree> {
     let Searched { config, points, threads, found } = searched;
     let vars = Config::shape_vars(lab.def());
     let instances: Vec<WklInst> = points.iter().map(|point| point.wkl.clone()).collect();
@@ -175,7 +175,7 @@ fn rounded(gflops: f64) -> f64 {
     (gflops * 1000.0).round() / 1000.0
 }
 
-fn provenance(lab: &Lab, config: &Config) -> Provenance {
+fn provenance(lab: &CpuHarness, config: &Config) -> Provenance {
     let target = lab.target();
     Provenance {
         source_hash: format!("{:016x}", lab.def().source_hash()),

@@ -13,7 +13,7 @@ mod grow;
 #[cfg(feature = "tuner")]
 mod join;
 mod layout;
-#[cfg(all(feature = "tuner", feature = "cuda"))]
+#[cfg(feature = "tuner")]
 mod measured;
 mod miss;
 mod select;
@@ -33,7 +33,7 @@ pub use gap::Gap;
 pub use grow::{Label, grow};
 #[cfg(feature = "tuner")]
 pub use join::{Joined, Seen, join, labels};
-#[cfg(all(feature = "tuner", feature = "cuda"))]
+#[cfg(feature = "tuner")]
 pub use measured::{Measured, Picked, pick};
 pub use miss::Miss;
 pub use select::{Scores, select};

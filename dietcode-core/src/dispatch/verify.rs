@@ -1,7 +1,7 @@
 //! Measures each pick on its instance against the default, beside the baselines; where it loses, the default stands.
 
 use crate::Result;
-use crate::measure::{Baselines, Comparison, Contestant, Failure, Implementation, Lab, Timing, Unit, compare};
+use crate::measure::{Baselines, Comparison, Contestant, CpuHarness, Failure, Implementation, Timing, Unit, compare};
 use crate::search::Point;
 
 /// A contestant's name: the micro-kernel that the tree is to pick.
@@ -11,7 +11,7 @@ pub const PICK: &str = "dietcode";
 pub const DEFAULT: &str = "default";
 
 /// Enough rounds for a median with its spread.
-const CAREFUL: Timing = Timing { rounds: 5, seconds: 0.05, slow_seconds: 0.4 };
+const CAREFUL: Timing = Timing::warm(5, 0.05, 0.4);
 
 /// An instance with its pick beside everybody else, one comparison for each number of threads.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Verified {
 ///
 /// If measuring is not possible at all.
 pub fn verify(
-    lab: &mut Lab,
+    lab: &mut CpuHarness,
     point: &Point,
     pick: Option<&Unit>,
     default: &Unit,

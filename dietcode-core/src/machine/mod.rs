@@ -11,7 +11,7 @@ mod toolchain;
 #[cfg(test)]
 pub(crate) use avx512::avx512;
 pub use cpu::CpuTarget;
-#[cfg(all(feature = "tuner", feature = "cuda"))]
+#[cfg(feature = "tuner")]
 pub(crate) use process::output_limited;
 #[cfg(feature = "tuner")]
 pub(crate) use process::{Group, end_all, run_limited};

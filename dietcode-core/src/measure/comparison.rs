@@ -3,7 +3,7 @@
 use dietcode_syntax::DType;
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{Disturbance, Failure, Implementation, Instance, Lab, Sample, Timing, Unit};
+use super::{CpuHarness, Disturbance, Failure, Implementation, Instance, Sample, Timing, Unit};
 use crate::codegen;
 use crate::{Error, ErrorKind, Result};
 
@@ -46,12 +46,12 @@ pub struct Comparison {
 }
 
 impl Baselines {
-    /// Compiles the nest as it stands; `blas` is whichever was found, see [`Lab::find_blas`].
+    /// Compiles the nest as it stands; `blas` is whichever was found, see [`CpuHarness::find_blas`].
     ///
     /// # Errors
     ///
     /// If the nest as it stands does not compile.
-    pub fn new(lab: &Lab, blas: Option<BlasLibrary>) -> Result<Baselines> {
+    pub fn new(lab: &CpuHarness, blas: Option<BlasLibrary>) -> Result<Baselines> {
         let unit = codegen::c::naive(lab.def())?;
         let naive = lab.build_one(&unit).map_err(|failure| {
             Error::new(ErrorKind::Failed, format!("the nest of `{}` as it stands {failure}", lab.def().name))
@@ -71,7 +71,7 @@ impl Baselines {
     }
 
     /// Those who can carry out the kernel at this instance: the libraries only where the nest is a matrix product.
-    pub fn contestants(&self, lab: &Lab, instance: &Instance) -> Vec<Contestant> {
+    pub fn contestants(&self, lab: &CpuHarness, instance: &Instance) -> Vec<Contestant> {
         let contestant = |name: &str, implementation| Contestant { name: name.to_owned(), implementation };
         let mut contestants = vec![contestant("naive", Implementation::MicroKernel(self.naive.clone()))];
         // What is called of the libraries multiplies `f32`.
@@ -100,7 +100,7 @@ impl Baselines {
 ///
 /// If measuring is not possible at all.
 pub fn compare(
-    lab: &mut Lab,
+    lab: &mut CpuHarness,
     instance: &Instance,
     contestants: &[Contestant],
     threads: usize,

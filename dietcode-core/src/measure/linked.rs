@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "cuda")]
 use crate::runtime::cuda::CudaMicroKernel;
 use crate::{Error, ErrorKind, Result, abi};
 
@@ -30,7 +29,6 @@ pub trait Linked {
     ///
     /// # Errors
     /// Why there is none.
-    #[cfg(feature = "cuda")]
     fn cuda(&self, name: &LinkedName, shape: &[i64], capability: (u32, u32)) -> Result<&'static CudaMicroKernel>;
 }
 
@@ -43,7 +41,6 @@ impl Linked for NothingLinked {
         Err(name.missing())
     }
 
-    #[cfg(feature = "cuda")]
     fn cuda(&self, name: &LinkedName, _: &[i64], _: (u32, u32)) -> Result<&'static CudaMicroKernel> {
         Err(name.missing())
     }

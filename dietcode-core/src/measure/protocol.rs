@@ -1,23 +1,31 @@
 //! What runner and worker say to each other: one JSON value a line, a request down and events up until one of them ends it.
+//!
+//! A worker has the CPU or a CUDA device; what is said is the same.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::baselines::{BlasLibrary, Gemm};
+use super::cuda::{CudaCall, DeviceFacts, Expectation};
 use super::{Disturbance, Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
+use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this tells.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
+    /// What is the device? Ends with [`Event::Described`].
+    Describe,
+    /// How fast does the device copy? Ends with [`Event::Copied`].
+    Copy,
     /// Is there a BLAS in this library, and which? Ends with [`Event::Probed`].
     Probe(PathBuf),
-    /// Ends with [`Event::Measured`].
+    /// Ends with [`Event::Measured`] or [`Event::Lost`].
     Measure(Box<Job>),
 }
 
@@ -30,21 +38,22 @@ pub(super) enum Event {
         /// The protocol it speaks.
         version: u32,
     },
-    /// The reference is being computed, or its stored result read.
-    Reference,
-    /// An implementation is about to be loaded and run for the first time.
-    Checking(usize),
-    /// All implementations that passed are about to be timed; about how long that takes.
-    Timing(f64),
-    /// One outcome per implementation, and in how many rounds others used the cores.
-    Measured {
-        /// In the order of the job's implementations.
-        outcomes: Vec<Result<Sample, Failure>>,
-        /// The rounds.
-        rounds: Disturbance,
-    },
+    /// The device.
+    Described(Box<DeviceFacts>),
+    /// Bytes read and written per second, one entry per repeat.
+    Copied(Vec<f64>),
     /// The library holds a BLAS, or does not.
     Probed(Option<BlasLibrary>),
+    /// Tensors are being made, and the reference is being computed, or its stored result read.
+    Preparing,
+    /// An implementation is about to be loaded and run for the first time.
+    Checking(usize),
+    /// All implementations that passed are about to be timed; about how many seconds that takes.
+    Timing(f64),
+    /// One outcome per implementation.
+    Measured(Measured),
+    /// The driver lost its context, by the implementation of this position if it is known; the worker ends.
+    Lost(Option<usize>, Failure),
     /// The request itself cannot be carried out.
     Refused {
         /// In a sentence.
@@ -54,44 +63,93 @@ pub(super) enum Event {
     },
 }
 
+/// What a job came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// In the order of the job's implementations.
+    pub outcomes: Vec<Result<Sample, Failure>>,
+    /// In how many rounds others used the cores; none on a device.
+    pub rounds: Disturbance,
+}
+
 /// Implementations to be checked and measured against each other on one instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The kernel at a shape.
     pub instance: Instance,
-    /// The oracle, in the form that `codegen::c::reference` gives.
-    pub reference: Unit,
+    /// Unused elements between the rows of every tensor, on a device.
+    pub gap: usize,
     /// Inputs are made from this.
     pub seed: u64,
-    /// Where the reference's results for this instance and seed are, or are to be put.
-    pub expected: PathBuf,
+    /// What the output must be.
+    pub oracle: Oracle,
     /// What is measured.
     pub implementations: Vec<Implementation>,
-    /// On how many threads.
+    /// On how many threads; 0 on a device.
     pub threads: usize,
     /// How often.
     pub timing: Timing,
 }
 
+/// What says what an output must be.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Oracle {
+    /// Compiled code, in the form that `codegen::reference` gives: all elements.
+    Compiled {
+        /// The code.
+        unit: Unit,
+        /// Where its results for the instance and seed are, or are to be put.
+        results: PathBuf,
+    },
+    /// What was computed before of some of the elements.
+    Sampled(Expectation),
+}
+
 /// How often implementations are called. Each is called once to be checked, and then in rounds, all of them by turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// At least so many rounds.
+    /// At least so many rounds; 0: they are checked only.
     pub rounds: usize,
     /// More, until each implementation has been timed for so long.
     pub seconds: f64,
-    /// An implementation whose first two calls take longer than this is not called again: the shorter is its only sample.
+    /// An implementation whose first two calls take longer than this is not called again: the shorter is its only sample. A
+    /// device times each.
     pub slow_seconds: f64,
+    /// Whether a device's second-level cache is emptied before each launch.
+    pub cold: bool,
+}
+
+impl Timing {
+    /// With warm caches.
+    pub const fn warm(rounds: usize, seconds: f64, slow_seconds: f64) -> Timing {
+        Timing { rounds, seconds, slow_seconds, cold: false }
+    }
+
+    /// No figures.
+    pub const CHECK: Timing = Timing::warm(0, 0.0, f64::MAX);
 }
 
 /// Something that carries out the kernel.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Implementation {
-    /// One compiled micro-kernel.
+    /// One compiled micro-kernel for the CPU.
     MicroKernel(Unit),
+    /// One compiled micro-kernel for a device, at the job's instance.
+    Launched {
+        /// How it is launched.
+        call: CudaCall,
+        /// Within which bounds it has to be.
+        arithmetic: Arithmetic,
+    },
     /// A micro-kernel that is part of the worker's program.
-    Linked(LinkedName),
+    Linked {
+        /// Which.
+        name: LinkedName,
+        /// Within which bounds it has to be on a device.
+        arithmetic: Arithmetic,
+    },
     /// The micro-kernels of a tuned file behind its decision tree; walking the tree is inside the clock.
     Dispatched {
         /// The micro-kernels.
@@ -108,12 +166,33 @@ pub enum Implementation {
         /// What it is called for.
         gemm: Gemm,
     },
+    /// A product of cuBLAS.
+    CuBlas {
+        /// Which.
+        gemm: Gemm,
+        /// Whether it may round the factors to tf32.
+        tf32: bool,
+        /// Within which bounds it has to be.
+        arithmetic: Arithmetic,
+    },
     /// What no kernel can be faster than: as many independent fused multiply-adds as the core can start, or reading and
     /// writing the tensors once. Nothing is checked.
     Peak {
-        /// Of [`super::baselines::peak`], or of [`Lab::stream`](super::Lab::stream).
+        /// Of [`super::baselines::peak`], or of [`CpuHarness::stream`](super::CpuHarness::stream).
         unit: Unit,
         /// How many of its tiles.
         tiles: i64,
     },
+}
+
+impl Implementation {
+    /// Within which bounds it has to be, where that differs.
+    pub fn arithmetic(&self) -> Arithmetic {
+        match self {
+            Implementation::Launched { arithmetic, .. }
+            | Implementation::Linked { arithmetic, .. }
+            | Implementation::CuBlas { arithmetic, .. } => *arithmetic,
+            _ => Arithmetic::F32,
+        }
+    }
 }

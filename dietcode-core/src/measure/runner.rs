@@ -1,6 +1,6 @@
 //! The side that survives: starts workers, hands them jobs, and notes what became of each implementation.
 
-pub(super) mod worker_process;
+mod worker_process;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,33 +11,28 @@ use std::time::Duration;
 use worker_process::{Ended, WorkerProcess};
 
 use super::baselines::BlasLibrary;
+use super::cuda::DeviceFacts;
 use super::protocol::{Event, Request};
-use super::{Cores, Disturbance, Failure, Interrupt, Job, Sample};
+use super::{Cores, Disturbance, Failure, Interrupt, Job, Measured, Sample};
 use crate::doing::doing;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a worker may take before it is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
+    /// To start, with a driver if there is one.
+    pub start: Duration,
     /// The first call of an implementation, loading and checking included.
     pub run: Duration,
-    /// The reference on one instance, inputs included.
-    pub reference: Duration,
+    /// To make an instance's tensors, and to compute the reference there.
+    pub prepare: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { run: Duration::from_secs(30), reference: Duration::from_secs(120) }
+        let [start, run, prepare] = [90, 30, 120].map(Duration::from_secs);
+        Limits { start, run, prepare }
     }
-}
-
-/// What a job came to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
-    /// In the order of the job's implementations.
-    pub outcomes: Vec<Result<Sample, Failure>>,
-    /// In how many rounds others used the cores.
-    pub rounds: Disturbance,
 }
 
 /// Runs jobs in workers: one worker for each number of threads, since libraries read that at their start.
@@ -71,7 +66,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// If no worker can be started or the reference itself cannot be computed.
+    /// If no worker can be started, there is no memory for the tensors, or the reference itself cannot be computed.
     pub fn measure(&mut self, job: &Job) -> Result<Measured> {
         let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
         let mut rounds = Disturbance::default();
@@ -90,12 +85,11 @@ impl Runner {
                     left.into_iter().for_each(|at| outcomes[at] = Some(Err(Failure::Stopped)));
                 }
                 // It was dying before this job came: of what an earlier one left behind, or by a hand from outside.
-                Attempt::NotBegun(Failure::Crash { .. }) if !restarted => restarted = true,
+                Attempt::NotBegun(Failure::Crash { .. } | Failure::Launch { .. }) if !restarted => restarted = true,
                 Attempt::NotBegun(failure) => {
-                    return Err(Error::new(
-                        ErrorKind::Failed,
-                        format!("the reference cannot be computed at shape {:?}: it {failure}", job.instance.shape),
-                    ));
+                    let shape = &job.instance.shape;
+                    let why = format!("the reference and the tensors cannot be had at shape {shape:?}: it {failure}");
+                    return Err(Error::new(ErrorKind::Failed, why));
                 }
                 Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
                 // It passed its check and failed when it was called again. Among several it must be found out which.
@@ -115,55 +109,97 @@ impl Runner {
     ///
     /// If no worker can be started.
     pub fn probe(&mut self, library: &Path) -> Result<Option<BlasLibrary>> {
-        let limit = self.limits.run;
-        let worker = self.worker(1)?;
-        match worker.ask(&Request::Probe(library.to_owned())).and_then(|()| worker.next(limit)) {
+        match self.ask(1, &Request::Probe(library.to_owned()), self.limits.run)? {
             Ok(Event::Probed(found)) => Ok(found),
             Ok(other) => Err(out_of_turn(&other)),
-            Err(_) => {
-                self.workers.remove(&1);
-                Ok(None)
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What the device is at this moment.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unavailable`] if there is no such device or no worker starts.
+    pub fn describe(&mut self) -> Result<DeviceFacts> {
+        match self.ask_device(&Request::Describe)? {
+            Event::Described(facts) => Ok(*facts),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    /// Bytes that copies in device memory read and write per second, one entry per repeat; none on the emulated device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Runner::describe`].
+    pub fn copy_rates(&mut self) -> Result<Vec<f64>> {
+        match self.ask_device(&Request::Copy)? {
+            Event::Copied(rates) => Ok(rates),
+            other => Err(out_of_turn(&other)),
+        }
+    }
+
+    fn ask_device(&mut self, request: &Request) -> Result<Event> {
+        let _doing = doing("asking the device");
+        match self.ask(0, request, self.limits.start)? {
+            Ok(Event::Refused { why, unavailable }) => Err(refused(unavailable, why)),
+            Ok(event) => Ok(event),
+            Err(failure) => {
+                Err(Error::new(ErrorKind::Failed, format!("the device cannot be asked: the worker {failure}")))
             }
         }
+    }
+
+    /// Asks what is answered at once, or says how the worker ended.
+    fn ask(&mut self, threads: usize, request: &Request, limit: Duration) -> Result<Result<Event, Failure>> {
+        let worker = self.worker(threads)?;
+        Ok(worker.ask(request).and_then(|()| worker.next(limit)).map_err(|ended| {
+            self.workers.remove(&threads);
+            ended.into_failure()
+        }))
     }
 
     fn attempt(&mut self, job: &Job) -> Result<Attempt> {
         let (limits, interrupt) = (self.limits, self.interrupt);
         let worker = self.worker(job.threads)?;
         let request = Request::Measure(Box::new(job.clone()));
-        let (mut at, mut limit) = (At::Start, limits.reference);
+        let (mut at, mut limit) = (At::Start, limits.prepare);
         let mut event = worker.ask(&request).and_then(|()| worker.next_before(limit, interrupt));
         let mut _doing = doing("starting a measurement");
         loop {
             let (shape, count) = (&job.instance.shape, job.implementations.len());
-            let on = format!("at shape {shape:?} on {} threads", job.threads);
+            let on = if job.threads == 0 { "the device".to_owned() } else { format!("{} threads", job.threads) };
             (at, limit) = match event {
-                Ok(Event::Reference) => {
+                Ok(Event::Preparing) => {
                     _doing = doing(format!("computing the reference at shape {shape:?}"));
-                    (At::Start, limits.reference)
+                    (At::Start, limits.prepare)
                 }
                 Ok(Event::Checking(index)) => {
-                    _doing = doing(format!("checking implementation {} of {count} {on}", index + 1));
+                    _doing =
+                        doing(format!("checking implementation {} of {count} at shape {shape:?} on {on}", index + 1));
                     (At::Checking(index), limits.run)
                 }
                 Ok(Event::Timing(seconds)) => {
-                    _doing = doing(format!("timing {count} implementations {on}"));
+                    _doing = doing(format!("timing {count} implementations at shape {shape:?} on {on}"));
                     (At::Timing, limits.run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
                 }
-                Ok(Event::Measured { outcomes, rounds }) => {
-                    if outcomes.iter().any(Result::is_err) {
+                Ok(Event::Measured(measured)) => {
+                    if measured.outcomes.iter().any(Result::is_err) {
                         // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
                         self.workers.remove(&job.threads);
                     }
-                    return Ok(Attempt::Done(Measured { outcomes, rounds }));
+                    return Ok(Attempt::Done(measured));
+                }
+                Ok(Event::Lost(index, failure)) => {
+                    self.workers.remove(&job.threads);
+                    let begun = index.is_some() || !matches!(at, At::Start);
+                    return Ok(if begun { Attempt::Lost(index, failure) } else { Attempt::NotBegun(failure) });
                 }
                 Ok(Event::Refused { why, unavailable }) => {
-                    return Err(Error::new(
-                        if unavailable { ErrorKind::Unavailable } else { ErrorKind::Failed },
-                        format!("cannot measure at shape {:?}: {why}", job.instance.shape),
-                    ));
+                    return Err(refused(unavailable, format!("cannot measure at shape {shape:?}: {why}")));
                 }
-                Ok(other @ (Event::Ready { .. } | Event::Probed(_))) => return Err(out_of_turn(&other)),
+                Ok(other) => return Err(out_of_turn(&other)),
                 Err(ended) => return Ok(self.lost(job, at, ended)),
             };
             event = self.worker(job.threads)?.next_before(limit, interrupt);
@@ -184,7 +220,7 @@ impl Runner {
     fn worker(&mut self, threads: usize) -> Result<&mut WorkerProcess> {
         if !self.workers.contains_key(&threads) {
             let _doing = doing("starting a measuring process");
-            let started = WorkerProcess::start(&self.command, threads, self.limits.run, self.cores.as_deref())?;
+            let started = WorkerProcess::start(&self.command, threads, self.limits.start, self.cores.as_deref())?;
             self.workers.insert(threads, started);
         }
         Ok(self.workers.get_mut(&threads).expect("it was inserted above"))
@@ -210,6 +246,10 @@ enum Attempt {
     Lost(Option<usize>, Failure),
     /// The worker died before it called any of them.
     NotBegun(Failure),
+}
+
+fn refused(unavailable: bool, why: String) -> Error {
+    Error::new(if unavailable { ErrorKind::Unavailable } else { ErrorKind::Failed }, why)
 }
 
 fn out_of_turn(event: &Event) -> Error {

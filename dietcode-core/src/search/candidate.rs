@@ -6,7 +6,7 @@ use super::database::Structure;
 use super::proposal::Proposal;
 use crate::codegen;
 use crate::cost_model::{self, Adaptation, Observation};
-use crate::measure::{Failure, Lab, Unit};
+use crate::measure::{CpuHarness, Failure, Unit};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
 
@@ -44,7 +44,7 @@ impl Candidate {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn unit(&self, lab: &Lab) -> Result<Unit, Failure> {
+    pub fn unit(&self, lab: &CpuHarness) -> Result<Unit, Failure> {
         if let Some(unit) = self.unit.get() {
             return Ok(unit.clone());
         }

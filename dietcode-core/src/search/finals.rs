@@ -4,7 +4,7 @@ use super::{Phase, Tuning};
 use crate::Result;
 use crate::measure::Timing;
 
-const CLOSE: Timing = Timing { rounds: 5, seconds: 0.05, slow_seconds: 1.0 };
+const CLOSE: Timing = Timing::warm(5, 0.05, 1.0);
 
 /// Who is within this of the best is a contender: the spread of separate measurements.
 const CONTENDS: f64 = 0.95;

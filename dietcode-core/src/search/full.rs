@@ -8,7 +8,7 @@ use crate::Result;
 use crate::measure::Timing;
 
 /// Little: whoever comes near the best anywhere is measured again in the finals.
-const THOROUGH: Timing = Timing { rounds: 2, seconds: 0.01, slow_seconds: 1.0 };
+const THOROUGH: Timing = Timing::warm(2, 0.01, 1.0);
 
 /// A candidate is measured where its rate and the fit come within this of the best: the cost model's error, and more than
 /// two figures of one candidate differ.

@@ -12,7 +12,7 @@ use super::database::{
     Database, FORMAT, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked,
 };
 use crate::Result;
-use crate::measure::Lab;
+use crate::measure::CpuHarness;
 use crate::sketch::MicroKernel;
 
 /// The records of one run, and those from before it.
@@ -49,7 +49,7 @@ impl Identity {
 
 impl Journal {
     /// Begins a run.
-    pub fn begin(database: Database, lab: &Lab, identity: Identity) -> Journal {
+    pub fn begin(database: Database, lab: &CpuHarness, identity: Identity) -> Journal {
         let def = lab.def();
         let source_hash = format!("{:016x}", def.source_hash());
         let target = lab.target();
@@ -71,7 +71,7 @@ impl Journal {
     }
 
     /// Continues the last run that was the same; begins one where there is none.
-    pub fn resume(database: Database, lab: &Lab, identity: Identity) -> Journal {
+    pub fn resume(database: Database, lab: &CpuHarness, identity: Identity) -> Journal {
         let mut journal = Journal::begin(database, lab, identity);
         let last = journal.database.last_run(&journal.of_workload(), journal.seed, &journal.space_hash);
         let Some(run) = last.map(str::to_owned) else { return journal };

@@ -13,7 +13,6 @@
 //! continued. The first candidates of all are the micro-kernels that run where nothing was tuned.
 mod budget;
 mod candidate;
-#[cfg(feature = "cuda")]
 mod cuda;
 mod database;
 mod defaults;
@@ -38,8 +37,7 @@ mod tuning;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
-#[cfg(feature = "cuda")]
-pub use cuda::{BATCH_SECONDS, CudaCandidate, CudaTuning};
+pub use cuda::{CudaCandidate, CudaTuning};
 pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
     Workload, prune, scan, unite,

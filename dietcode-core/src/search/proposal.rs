@@ -2,7 +2,7 @@
 
 use super::database::Structure;
 use crate::frontend;
-use crate::measure::Lab;
+use crate::measure::CpuHarness;
 use crate::schedule::Schedule;
 use crate::sketch::{Applied, MicroKernel, Traced};
 use crate::{Error, Result};
@@ -22,7 +22,7 @@ impl Proposal {
     ///
     /// # Errors
     /// If it is not valid for the kernel or the CPU.
-    pub(super) fn of_family(micro_kernel: MicroKernel, lab: &Lab) -> Result<Proposal> {
+    pub(super) fn of_family(micro_kernel: MicroKernel, lab: &CpuHarness) -> Result<Proposal> {
         let schedule = micro_kernel.schedule_on_cpu(&frontend::program(lab.def()), lab.target())?;
         Ok(Proposal { micro_kernel, schedule, structure: None })
     }

@@ -1,7 +1,7 @@
 //! What an instance can reach at most: the peak of fused multiply-adds, or what memory allows.
 
 use crate::Result;
-use crate::measure::{Implementation, Lab, Timing};
+use crate::measure::{CpuHarness, Implementation, Timing};
 
 use super::Point;
 
@@ -12,7 +12,7 @@ pub struct Roofline {
     pub gflops: Vec<Vec<f64>>,
 }
 
-const TIMING: Timing = Timing { rounds: 5, seconds: 0.02, slow_seconds: 1.0 };
+const TIMING: Timing = Timing::warm(5, 0.02, 1.0);
 
 impl Roofline {
     /// Measures, at each number of threads, the peak of fused multiply-adds and, for each instance, how long it takes to read
@@ -20,7 +20,7 @@ impl Roofline {
     ///
     /// # Errors
     /// If measuring is not possible at all.
-    pub fn measure(lab: &mut Lab, points: &[Point], threads: &[usize]) -> Result<Roofline> {
+    pub fn measure(lab: &mut CpuHarness, points: &[Point], threads: &[usize]) -> Result<Roofline> {
         let mut gflops = Vec::new();
         for threads in threads {
             let mut row = Vec::new();
@@ -46,7 +46,7 @@ impl Roofline {
     }
 }
 
-fn bound(lab: &mut Lab, point: &Point, threads: usize) -> Result<f64> {
+fn bound(lab: &mut CpuHarness, point: &Point, threads: usize) -> Result<f64> {
     let stream = lab.stream(&point.instance)?;
     let implementations: Vec<Implementation> = vec![lab.peak(threads), stream];
     let peak_flops = lab.peak_flops(threads);

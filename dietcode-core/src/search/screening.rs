@@ -8,7 +8,7 @@ use crate::Result;
 use crate::measure::Timing;
 
 /// Enough to tell a candidate that is much slower.
-const BRIEF: Timing = Timing { rounds: 2, seconds: 0.005, slow_seconds: 0.5 };
+const BRIEF: Timing = Timing::warm(2, 0.005, 0.5);
 
 /// A call that takes so many times as long as the best's is the last.
 const GIVEN_UP: f64 = 3.0;

@@ -6,13 +6,13 @@ use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
 use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Point, Roofline, Status};
 use crate::cost_model::Adaptation;
-use crate::measure::{Failure, Implementation, Lab, Sample, Timing};
+use crate::measure::{CpuHarness, Failure, Implementation, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
     /// The bench.
-    pub lab: Lab,
+    pub lab: CpuHarness,
     /// The instances.
     pub points: Vec<Point>,
     /// The numbers of threads.
@@ -41,7 +41,7 @@ pub struct Tuning<'a> {
 impl<'a> Tuning<'a> {
     /// Before the first round. Measurements have the first cores from now on, and compilers those that are left.
     pub fn new(
-        mut lab: Lab,
+        mut lab: CpuHarness,
         points: Vec<Point>,
         threads: Vec<usize>,
         defaults: Defaults,

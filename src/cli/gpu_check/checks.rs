@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use dietcode::Result;
 use dietcode::core::codegen::cuda;
 use dietcode::core::config::Config;
-use dietcode::core::measure::Instance;
-use dietcode::core::measure::cuda::{Built, CudaContestant, Expectation, arithmetic_of};
-use dietcode::core::sketch::Blocked;
+use dietcode::core::measure::cuda::{Built, CudaHarness};
+use dietcode::core::measure::{Implementation, Instance, Timing};
 use dietcode::core::syntax::KernelDef;
 
 use super::Run;
@@ -22,15 +21,21 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
     let units = units.collect::<Result<Vec<_>>>()?;
     let progress = &run.progress;
     let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
+    let mut harness: Option<CudaHarness> = None;
     for (n, ((def, blocked), built)) in plan.checks.iter().zip(built).enumerate() {
         if run.is_stopped() {
             break;
         }
         let def = &plan.defs[*def];
+        // One after the other: each has the device.
+        let harness = match harness.take().filter(|harness| harness.def() == def) {
+            Some(same) => harness.insert(same),
+            None => harness.insert(run.harness(def)?),
+        };
         let mut checked = Checked {
             kernel: def.name.clone(),
             name: blocked.name(),
-            arithmetic: arithmetic_of(blocked),
+            arithmetic: units[n].arithmetic,
             toolchain: None,
             report: Vec::new(),
             compile_failure: None,
@@ -39,7 +44,7 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
         match built {
             Ok(built) => {
                 for shape in shapes(def, blocked, which) {
-                    checked.checks.push(check(run, def, blocked, &built, &shape)?);
+                    checked.checks.push(check(harness, &built, &shape)?);
                 }
                 (checked.toolchain, checked.report) = (Some(built.toolchain), built.report);
             }
@@ -51,17 +56,17 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
     Ok(())
 }
 
-fn check(run: &mut Run<'_>, def: &KernelDef, blocked: &Blocked, built: &Built, shape: &Shape) -> Result<Check> {
-    let instance = Instance::of(def, &shape.extents)?;
-    let expected = Expectation::of(def, &instance, &[arithmetic_of(blocked)], run.lab.seed())?;
-    let contestant = CudaContestant::of(built, blocked, def, &instance.shape)?;
-    let outcome = run.lab.measure(&instance, shape.gap, &expected, vec![contestant], None)?.pop();
+fn check(harness: &mut CudaHarness, built: &Built, shape: &Shape) -> Result<Check> {
+    let def = harness.def().clone();
+    let instance = Instance::of(&def, &shape.extents)?;
+    let implementation = Implementation::launched(built, &def, &instance.shape)?;
+    let outcome = harness.measure(&instance, shape.gap, vec![implementation], Timing::CHECK)?.outcomes.pop();
     let (rel_err, failure) = match outcome {
         Some(Ok(sample)) => (Some(sample.rel_err), None),
         Some(Err(failure)) => (None, Some(failure)),
-        None => unreachable!("each contestant has its outcome"),
+        None => unreachable!("each implementation has its outcome"),
     };
-    Ok(Check { label: shape.label, shape: named(def, &shape.extents), gap: shape.gap, rel_err, failure })
+    Ok(Check { label: shape.label, shape: named(&def, &shape.extents), gap: shape.gap, rel_err, failure })
 }
 
 /// Extents by their names.

@@ -12,14 +12,16 @@ mod tuning;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::dispatch::today;
 use dietcode::core::machine::cuda::ComputeCapability;
-use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaLab, DeviceFacts, Images, Limits};
-use dietcode::core::measure::{Summary, fresh_seed};
+use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness, DeviceFacts, Images};
+use dietcode::core::measure::{Limits, Runner, Summary, fresh_seed};
 use dietcode::core::search::{Database, Target};
+use dietcode::core::syntax::KernelDef;
 use dietcode::heartbeat::Heartbeat;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -91,8 +93,9 @@ impl Arguments {
 
 /// What every part of a run works with.
 struct Run<'a> {
-    lab: CudaLab,
-    compiler: &'a CudaCompiler,
+    device: CudaDevice,
+    seed: u64,
+    compiler: Arc<CudaCompiler>,
     plan: &'a Plan,
     records: Option<Database>,
     target: Target,
@@ -107,6 +110,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// The measurement harness of a kernel.
+    fn harness(&self, def: &KernelDef) -> Result<CudaHarness> {
+        let (compiler, worker) = (Some(Arc::clone(&self.compiler)), worker(self.device)?);
+        Ok(CudaHarness::new(def.clone(), self.device, compiler, worker, Limits::default(), self.seed))
+    }
+
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -135,17 +144,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let _heartbeat = Heartbeat::start();
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
-    let mut lab = CudaLab::new(device, worker(device)?, Limits::default(), seed);
-    let facts = lab.describe()?;
+    let facts = describe(device)?;
     let size = if facts.emulated { Size::Rehearsal } else { Size::Whole };
     let (major, minor) = facts.capability;
     let capability = ComputeCapability { major, minor };
     let plan = Plan::read(&arguments.config, capability, size)?;
-    let compiler = CudaCompiler::find(device, capability, images)?;
+    let compiler = Arc::new(CudaCompiler::find(device, capability, images)?);
     finish_first();
     let mut run = Run {
-        lab,
-        compiler: &compiler,
+        device,
+        seed,
+        compiler: Arc::clone(&compiler),
         plan: &plan,
         records: records.as_ref().map(|path| Database::create(path)).transpose()?,
         target: target(&facts, capability, &compiler),
@@ -176,7 +185,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> Result<()> {
-    let rates = run.lab.copy_rates().unwrap_or_else(|error| {
+    let rates = Runner::new(worker(run.device)?, Limits::default()).copy_rates().unwrap_or_else(|error| {
         run.progress.say(&format!("device memory was not measured: {error}"));
         Vec::new()
     });
@@ -184,7 +193,7 @@ fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> R
     checks::check_all(run, arguments.shapes, &mut outcome.micro_kernels)?;
     run.save(outcome)?;
     tuning::tune_all(run, arguments.seconds, outcome)?;
-    outcome.device_after = run.lab.describe().ok();
+    outcome.device_after = describe(run.device).ok();
     Ok(())
 }
 
@@ -230,11 +239,16 @@ fn target(facts: &DeviceFacts, capability: ComputeCapability, compiler: &CudaCom
     }
 }
 
+/// What a device is at this moment.
+fn describe(device: CudaDevice) -> Result<DeviceFacts> {
+    Runner::new(worker(device)?, Limits::default()).describe()
+}
+
 /// The command of a worker: this same binary.
 fn worker(device: CudaDevice) -> Result<Vec<OsString>> {
     let own = std::env::current_exe()
         .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
-    Ok(vec![own.into(), "gpu-worker".into(), device.to_string().into()])
+    Ok(vec![own.into(), "worker".into(), device.to_string().into()])
 }
 
 fn make_folder(folder: &Path) -> Result<()> {

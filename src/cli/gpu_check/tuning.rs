@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use dietcode::core::dispatch::{Measured, Picked, pick};
 use dietcode::core::measure::baselines::Gemm;
-use dietcode::core::measure::cuda::{CudaCode, CudaContestant, CudaTiming, Expectation};
-use dietcode::core::measure::{Failure, Sample, Summary};
+use dietcode::core::measure::cuda::CudaHarness;
+use dietcode::core::measure::{Failure, Implementation, Sample, Summary, Timing};
 use dietcode::core::reference::Arithmetic;
-use dietcode::core::search::{BATCH_SECONDS, Budget, CudaCandidate, CudaTuning, Point};
+use dietcode::core::search::{Budget, CudaCandidate, CudaTuning, Point};
 use dietcode::core::syntax::KernelDef;
 use dietcode::{ErrorKind, Result};
 
@@ -38,18 +38,19 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
         let left = (seconds + beside - start.elapsed().as_secs_f64()).max(1.0);
         let share = left / (problems.len() - n) as f64;
         run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision.name()));
-        let (seen, found) = tune(run, problem, share, &mut beside)?;
+        let mut harness = run.harness(&run.plan.defs[problem.def])?;
+        let (seen, found) = tune(run, &mut harness, problem, share, &mut beside)?;
         outcome.tuned.push(seen);
         let Some((candidates, picked)) = found else { continue };
         let begun = Instant::now();
         if outcome.measurer.is_none() {
-            outcome.measurer = measure_twice(run, problem, &candidates, &picked)?;
+            outcome.measurer = measure_twice(run, &mut harness, problem, &candidates, &picked)?;
         }
         for point in 0..problem.points.len() {
             if run.is_stopped() {
                 break;
             }
-            outcome.comparisons.push(compare(run, problem, point, &candidates, &picked)?);
+            outcome.comparisons.push(compare(run, &mut harness, problem, point, &candidates, &picked)?);
         }
         run.save(outcome)?;
         beside += begun.elapsed().as_secs_f64();
@@ -60,7 +61,13 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
 type Found = Option<(Vec<CudaCandidate>, Picked)>;
 
 /// Tunes a product; what is not measuring is added to `beside`.
-fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, beside: &mut f64) -> Result<(Tuned, Found)> {
+fn tune(
+    run: &mut Run<'_>,
+    harness: &mut CudaHarness,
+    problem: &Problem,
+    seconds: f64,
+    beside: &mut f64,
+) -> Result<(Tuned, Found)> {
     let def = &run.plan.defs[problem.def];
     let mut tuned = Tuned {
         problem: problem.name,
@@ -78,11 +85,11 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, beside: &mut f64) ->
     let budget = Budget::start(seconds, run.stop);
     let progress = &mut run.progress;
     let mut watch = |event| progress.show(&event);
-    let mut tuning = CudaTuning::new(&mut run.lab, def, &problem.points, budget, &mut watch);
+    let mut tuning = CudaTuning::new(harness, def, &problem.points, budget, &mut watch);
     tuning.cold = run.cold;
     tuning.records = run.records.as_mut().map(|records| (records, &run.target));
     let begun = Instant::now();
-    let compiled = tuning.compile(run.compiler, &problem.candidates, &mut failed);
+    let compiled = tuning.compile(&run.compiler, &problem.candidates, &mut failed);
     *beside += begun.elapsed().as_secs_f64();
     let searched = compiled.and_then(|mut tuning| {
         tuning.budget = Budget::start(seconds, tuning.budget.stop());
@@ -120,7 +127,8 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, beside: &mut f64) ->
 
 /// Times the pick of the largest instance against itself.
 fn measure_twice(
-    run: &mut Run<'_>,
+    run: &Run<'_>,
+    harness: &mut CudaHarness,
     problem: &Problem,
     candidates: &[CudaCandidate],
     picked: &Picked,
@@ -132,8 +140,8 @@ fn measure_twice(
         return Ok(None);
     };
     let candidate = &candidates[picked.picks[at]];
-    let contestant = own(def, candidate, point)?;
-    let outcomes = measure(run, def, point, vec![contestant.clone(), contestant])?;
+    let own = own(def, candidate, point)?;
+    let outcomes = measure(run, harness, point, vec![own.clone(), own])?;
     let seconds: Vec<Summary> = outcomes.iter().flatten().map(Sample::seconds).collect();
     let [first, second] = seconds[..] else { return Ok(None) };
     let (fast, slow) = (first.median.min(second.median), first.median.max(second.median));
@@ -148,7 +156,8 @@ fn measure_twice(
 
 /// Times the dispatched micro-kernel, the default and cuBLAS by turns at an instance.
 fn compare(
-    run: &mut Run<'_>,
+    run: &Run<'_>,
+    harness: &mut CudaHarness,
     problem: &Problem,
     at: usize,
     candidates: &[CudaCandidate],
@@ -158,15 +167,15 @@ fn compare(
     let instance = &point.instance;
     let name = picked.tree.pick(&dietcode::core::config::Config::shape_vars(def), &instance.shape);
     let dispatched = candidates.iter().find(|c| c.blocked.name() == name).unwrap_or(&candidates[picked.picks[at]]);
-    let mut contestants = vec![("dietcode", Some(dispatched), own(def, dispatched, point)?)];
+    let mut finalists = vec![("dietcode", Some(dispatched), own(def, dispatched, point)?)];
     let default = &candidates[0];
     if default.blocked != dispatched.blocked && default.failure.is_none() {
-        contestants.push(("default", Some(default), own(def, default, point)?));
+        finalists.push(("default", Some(default), own(def, default, point)?));
     }
     let gemm = Gemm::of(def, instance).filter(|_| run.has_cublas);
-    contestants.extend(gemm.map(|gemm| ("cublas", None, cublas(gemm, problem.precision))));
-    let outcomes = measure(run, def, point, contestants.iter().map(|(_, _, c)| c.clone()).collect())?;
-    let entries = contestants.iter().zip(outcomes).map(|((implementation, candidate, _), outcome)| {
+    finalists.extend(gemm.map(|gemm| ("cublas", None, cublas(gemm, problem.precision))));
+    let outcomes = measure(run, harness, point, finalists.iter().map(|(_, _, c)| c.clone()).collect())?;
+    let entries = finalists.iter().zip(outcomes).map(|((implementation, candidate, _), outcome)| {
         let (sample, failure) = outcome.map_or_else(|failure| (None, Some(failure)), |sample| (Some(sample), None));
         Entry {
             implementation,
@@ -188,32 +197,28 @@ fn compare(
     })
 }
 
-fn own(def: &KernelDef, candidate: &CudaCandidate, point: &Point) -> Result<CudaContestant> {
-    CudaContestant::of(&candidate.built, &candidate.blocked, def, &point.instance.shape)
+fn own(def: &KernelDef, candidate: &CudaCandidate, point: &Point) -> Result<Implementation> {
+    Implementation::launched(&candidate.built, def, &point.instance.shape)
 }
 
 /// The same product by cuBLAS: f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need
 /// not round as we do.
-fn cublas(gemm: Gemm, precision: Precision) -> CudaContestant {
+fn cublas(gemm: Gemm, precision: Precision) -> Implementation {
     let arithmetic = match precision {
         Precision::F32 => Arithmetic::F32,
         Precision::Tf32 => Arithmetic::TruncatedTf32,
         Precision::F16 | Precision::Bf16 => Arithmetic::MatrixUnit,
     };
-    CudaContestant { arithmetic, code: CudaCode::CuBlas { gemm, tf32: precision == Precision::Tf32 } }
+    Implementation::CuBlas { gemm, tf32: precision == Precision::Tf32, arithmetic }
 }
 
 fn measure(
-    run: &mut Run<'_>,
-    def: &KernelDef,
+    run: &Run<'_>,
+    harness: &mut CudaHarness,
     point: &Point,
-    contestants: Vec<CudaContestant>,
+    implementations: Vec<Implementation>,
 ) -> Result<Vec<Result<Sample, Failure>>> {
-    let mut arithmetic: Vec<Arithmetic> = contestants.iter().map(|contestant| contestant.arithmetic).collect();
-    arithmetic.sort_unstable();
-    arithmetic.dedup();
-    let expected = Expectation::of(def, &point.instance, &arithmetic, run.lab.seed())?;
     let rounds = if run.emulated { FEW_ROUNDS } else { ROUNDS };
-    let timing = CudaTiming { rounds, batch_seconds: BATCH_SECONDS, cold: run.cold };
-    run.lab.measure(&point.instance, 0, &expected, contestants, Some(timing))
+    let timing = Timing { cold: run.cold, ..Timing::warm(rounds, 0.0, f64::MAX) };
+    Ok(harness.measure(&point.instance, 0, implementations, timing)?.outcomes)
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use dietcode::core::config::{Config, Search, Shapes, Strategy};
 use dietcode::core::dispatch::{CPU, Searched, Winners, conclude};
 use dietcode::core::doing::doing;
-use dietcode::core::measure::{Baselines, Lab, Timing, compare};
+use dietcode::core::measure::{Baselines, CpuHarness, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode::core::search::{
     self, Budget, Database, Defaults, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning,
@@ -28,7 +28,7 @@ pub(super) struct Kernel<'a> {
 }
 
 /// The BLAS is only shown beside the best: no finer than that.
-const ROUGH: Timing = Timing { rounds: 3, seconds: 0.01, slow_seconds: 1.0 };
+const ROUGH: Timing = Timing::warm(3, 0.01, 1.0);
 
 impl<'a> Kernel<'a> {
     /// Opens the bench and the records, and says what there is.
@@ -112,7 +112,7 @@ pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>>
     }
 }
 
-fn threads(setup: &Setup, lab: &Lab) -> Vec<usize> {
+fn threads(setup: &Setup, lab: &CpuHarness) -> Vec<usize> {
     let asked: Vec<usize> = setup.config.search.threads.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
     resolve_threads(&asked, lab.target().cores)
 }
@@ -124,7 +124,7 @@ fn open_database(arguments: &Arguments, setup: &Setup, progress: &RefCell<Progre
     Ok(database)
 }
 
-fn baselines(arguments: &Arguments, lab: &mut Lab, progress: &RefCell<Progress>) -> Result<Baselines> {
+fn baselines(arguments: &Arguments, lab: &mut CpuHarness, progress: &RefCell<Progress>) -> Result<Baselines> {
     let blas = arguments.blas.find(lab)?;
     let baselines = Baselines::new(lab, blas)?;
     match baselines.blas() {
@@ -136,7 +136,7 @@ fn baselines(arguments: &Arguments, lab: &mut Lab, progress: &RefCell<Progress>)
 }
 
 /// The BLAS's GFLOP/s on each instance, if there is one and it can.
-fn rivals(lab: &mut Lab, baselines: &Baselines, points: &[Point], threads: usize) -> Result<Vec<Option<f64>>> {
+fn rivals(lab: &mut CpuHarness, baselines: &Baselines, points: &[Point], threads: usize) -> Result<Vec<Option<f64>>> {
     let mut rivals = Vec::new();
     for Point { instance, .. } in points {
         let mut contestants = baselines.contestants(lab, instance);
@@ -148,7 +148,7 @@ fn rivals(lab: &mut Lab, baselines: &Baselines, points: &[Point], threads: usize
     Ok(rivals)
 }
 
-fn proposer(setup: &Setup, lab: &Lab, points: &[Point], progress: &Progress) -> Result<Box<dyn Propose>> {
+fn proposer(setup: &Setup, lab: &CpuHarness, points: &[Point], progress: &Progress) -> Result<Box<dyn Propose>> {
     let (target, settings) = (lab.target(), &setup.config.search);
     progress.say(&format!("{}, {} cores, -march={}, {}", target.model, target.cores, target.march, target.compiler));
     if settings.strategy == Strategy::Enumerate {
@@ -187,7 +187,13 @@ fn space_hash(config: &Config, points: &[Point], threads: &[usize]) -> String {
     Identity::hash(&(config.space_hash(), strategy, model, evolution, rules, threads, instances))
 }
 
-fn journal(arguments: &Arguments, database: Database, lab: &Lab, identity: Identity, progress: &Progress) -> Journal {
+fn journal(
+    arguments: &Arguments,
+    database: Database,
+    lab: &CpuHarness,
+    identity: Identity,
+    progress: &Progress,
+) -> Journal {
     if !arguments.resume {
         return Journal::begin(database, lab, identity);
     }

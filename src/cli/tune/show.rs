@@ -2,7 +2,7 @@
 
 use dietcode::Result;
 use dietcode::core::dispatch::{Conclusion, DEFAULT, PICK, Verified};
-use dietcode::core::measure::{Baselines, Lab};
+use dietcode::core::measure::{Baselines, CpuHarness};
 use dietcode::core::search::Point;
 
 use crate::cli::report::{Effort, Report, ReportFiles};
@@ -13,7 +13,7 @@ use crate::cli::table::{Legend, Line, table};
 pub(super) fn show(
     conclusion: &Conclusion,
     points: &[Point],
-    lab: &Lab,
+    lab: &CpuHarness,
     baselines: &Baselines,
     effort: Effort,
     files: &ReportFiles,

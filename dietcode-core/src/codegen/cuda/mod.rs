@@ -10,7 +10,8 @@ use crate::frontend;
 use crate::ir::{Expr, ForKind, Stmt};
 use crate::lower::{LoopNest, lower};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
-use crate::schedule::{Pipeline, Schedule};
+use crate::reference::Arithmetic;
+use crate::schedule::{MatrixUnit, Pipeline, Schedule};
 use crate::sketch::MicroKernel;
 use crate::{Error, Result};
 
@@ -25,6 +26,8 @@ pub struct CudaUnit {
     pub workspace_bytes: Option<Expr>,
     /// The oldest device that has the instructions.
     pub needs: ComputeCapability,
+    /// With which arithmetic it sums.
+    pub arithmetic: Arithmetic,
     /// The source text; it includes `dietcode.cuh`.
     pub source: String,
 }
@@ -153,7 +156,8 @@ fn kernels(
         elements * Expr::Int(buffer.dtype.bytes())
     });
     let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
-    let unit = CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, source };
+    let unit =
+        CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, arithmetic: arithmetic(schedules), source };
     (comment(def, name, schedules), unit)
 }
 
@@ -163,6 +167,15 @@ fn needs(schedule: &Schedule) -> ComputeCapability {
     match asynchronous || schedule.matrix_unit.is_some() {
         true => ComputeCapability { major: 8, minor: 0 },
         false => ComputeCapability::OLDEST,
+    }
+}
+
+/// A sum in a matrix unit has that unit's arithmetic.
+fn arithmetic(schedules: &[Schedule]) -> Arithmetic {
+    match schedules.iter().find_map(|schedule| schedule.matrix_unit) {
+        None => Arithmetic::F32,
+        Some(MatrixUnit::Half) => Arithmetic::MatrixUnit,
+        Some(MatrixUnit::Tf32) => Arithmetic::Tf32,
     }
 }
 

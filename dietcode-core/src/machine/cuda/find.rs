@@ -72,7 +72,7 @@ fn wheels(path: &OsString) -> Vec<PathBuf> {
 }
 
 /// The folders from which the `python3` of this program's environment imports; wheels put NVIDIA's libraries there.
-#[cfg(all(feature = "tuner", feature = "cuda"))]
+#[cfg(feature = "tuner")]
 pub(crate) fn python_folders() -> Vec<PathBuf> {
     imports(&std::env::var_os("PATH").unwrap_or_default())
 }

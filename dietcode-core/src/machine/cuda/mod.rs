@@ -13,7 +13,7 @@ mod report;
 
 pub use cache::ObjectCache;
 pub use capability::ComputeCapability;
-#[cfg(all(feature = "tuner", feature = "cuda"))]
+#[cfg(feature = "tuner")]
 pub(crate) use find::python_folders;
 pub use host::HostCompiler;
 pub use limits::{DEVICES, DeviceLimits};

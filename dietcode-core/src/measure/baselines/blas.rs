@@ -169,7 +169,6 @@ pub(in crate::measure) struct Factor {
     pub(in crate::measure) leading: i64,
 }
 
-#[cfg(feature = "cuda")]
 impl Factor {
     /// Whether it is multiplied as its transpose.
     pub(in crate::measure) fn is_transposed(&self) -> bool {

@@ -1,30 +1,50 @@
 //! From a compiled micro-kernel to a call of it at a shape: every expression becomes a number.
 
+use std::path::PathBuf;
+
 use dietcode_syntax::KernelDef;
+use serde::{Deserialize, Serialize};
 
 use super::compile::Built;
 use super::expected::names;
-use super::{CudaCall, CudaCallLaunch, CudaCode, CudaContestant};
 use crate::ir::Expr;
-use crate::reference::Arithmetic;
-use crate::sketch::{Blocked, Unit};
+use crate::measure::Implementation;
 use crate::{Error, Result};
 
-/// The arithmetic of a micro-kernel.
-pub fn arithmetic_of(blocked: &Blocked) -> Arithmetic {
-    match blocked.matrix_unit {
-        None => Arithmetic::F32,
-        Some(Unit::Half) => Arithmetic::MatrixUnit,
-        Some(Unit::Tf32) => Arithmetic::Tf32,
-    }
+/// A micro-kernel at a shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CudaCall {
+    /// Its name, for messages.
+    pub name: String,
+    /// The image, or, for the emulated device, the shared library.
+    pub image: PathBuf,
+    /// Its launches, in order.
+    pub launches: Vec<CudaCallLaunch>,
+    /// Bytes of workspace; none: the launches take no such parameter.
+    pub workspace_bytes: Option<i64>,
 }
 
-impl CudaContestant {
+/// One launch of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CudaCallLaunch {
+    /// The kernel's `extern "C"` name.
+    pub symbol: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+    /// Blocks that cover the output.
+    pub blocks: i64,
+    /// Whether a smaller grid will do.
+    pub persistent: bool,
+}
+
+impl Implementation {
     /// A compiled micro-kernel at a shape (the shape variables in declaration order).
     ///
     /// # Errors
     /// If its grid cannot be computed there.
-    pub fn of(built: &Built, blocked: &Blocked, def: &KernelDef, shape: &[i64]) -> Result<CudaContestant> {
+    pub fn launched(built: &Built, def: &KernelDef, shape: &[i64]) -> Result<Implementation> {
         let count = |e: &Expr| {
             let vars = names(def).zip(shape);
             let e = vars.fold(e.clone(), |e, (name, value)| e.substitute(&name, &Expr::Int(*value)));
@@ -50,6 +70,6 @@ impl CudaContestant {
             launches: launches.collect::<Result<_>>()?,
             workspace_bytes: built.unit.workspace_bytes.as_ref().map(count).transpose()?,
         };
-        Ok(CudaContestant { arithmetic: arithmetic_of(blocked), code: CudaCode::MicroKernel(call) })
+        Ok(Implementation::Launched { call, arithmetic: built.unit.arithmetic })
     }
 }

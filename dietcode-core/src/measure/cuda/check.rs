@@ -1,32 +1,38 @@
-//! Whether a contestant computes what it should: every element written, nothing beside the output, a sample of elements
+//! Whether an implementation computes what it should: every element written, nothing beside the output, a sample of elements
 //! within their bounds.
 
-use super::contestant::Loaded;
+use super::loaded::Loaded;
 use super::tensors::Tensors;
-use super::trouble::Trouble;
-use super::{CudaJob, Expectation};
-use crate::measure::Failure;
+use super::{Expectation, trouble_of_launch};
 use crate::measure::instance::unflatten;
+use crate::measure::worker::Trouble;
+use crate::measure::{Failure, Job, Oracle};
 use crate::reference::{Arithmetic, comparable, same_special};
 use crate::runtime::cuda::Device;
+use crate::{Error, ErrorKind};
 
 /// Launches once and looks at the output; gives the largest deviation relative to the largest expected value.
 pub(super) fn run(
     device: &Device,
     loaded: &Loaded<'_>,
     tensors: &mut Tensors,
-    job: &CudaJob,
+    job: &Job,
     arithmetic: Arithmetic,
 ) -> Result<f64, Trouble> {
-    tensors.poison().map_err(|error| Trouble::of_launch(device, &error))?;
-    loaded.launch(device, &mut tensors.args().map_err(Trouble::Machine)?)?;
-    device.synchronize().map_err(|error| Trouble::of_launch(device, &error))?;
-    let output = tensors.read_output().map_err(|error| Trouble::of_launch(device, &error))?;
+    tensors.poison().map_err(|error| trouble_of_launch(device, &error))?;
+    loaded.launch(device, &mut tensors.args()?)?;
+    device.synchronize().map_err(|error| trouble_of_launch(device, &error))?;
+    let output = tensors.read_output().map_err(|error| trouble_of_launch(device, &error))?;
     let (mut found, poison) = output?;
     let dtype = job.instance.dtypes[job.instance.output];
     found.iter_mut().for_each(|element| *element = comparable(dtype, *element));
     let dims = &job.instance.dims[job.instance.output];
-    Ok(job.expected.compare(&found, poison, arithmetic, dims)?)
+    let Oracle::Sampled(expected) = &job.oracle else {
+        return Err(
+            Error::new(ErrorKind::Failed, "no part of the output is known, and no code computes it here").into()
+        );
+    };
+    Ok(expected.compare(&found, poison, arithmetic, dims)?)
 }
 
 impl Expectation {

@@ -7,8 +7,8 @@ use half::{bf16, f16};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::Expectation;
 use crate::doing::doing;
 use crate::ir::Name;
 use crate::measure::Instance;
@@ -20,8 +20,21 @@ use crate::{Result, frontend};
 /// So many elements are computed, at most; each takes as many steps as there are terms in its sum.
 const SAMPLE: usize = 1024;
 
+/// Elements of an output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// How many elements the nest writes; each once.
+    pub written: usize,
+    /// Which are known, by their number in row-major order.
+    pub at: Vec<usize>,
+    /// Their values.
+    pub values: Vec<f64>,
+    /// How far they may be off, for each arithmetic that was asked for.
+    pub bounds: Vec<(Arithmetic, Vec<f64>)>,
+}
+
 impl Expectation {
-    /// What a kernel is expected to compute at an instance of inputs that are made from a seed, for contestants of these
+    /// What a kernel is expected to compute at an instance of inputs that are made from a seed, for implementations of these
     /// kinds of arithmetic.
     ///
     /// # Errors

@@ -1,42 +1,42 @@
 //! Checks and times micro-kernels on CUDA devices, and on the emulated one.
 //!
 //! ```text
-//! CudaUnit ── compile ──► image ── lab ══ JSON lines ══► worker ──► Sample or Failure
-//!              nvcc, NVRTC,     reference of a            ├─ tensors     guarded, poisoned, several sets in turn
-//!              an image made    sample of elements,       ├─ contestant  micro-kernels, cuBLAS
-//!              elsewhere        time limits               ├─ check       every element written, the sample within bounds
-//!                                                         └─ timer       events around batches of launches
+//! CudaUnit ── compile ──► image ── harness ══ JSON lines ══► worker ──► Sample or Failure
+//!              nvcc, NVRTC,        reference of a             ├─ tensors   guarded, poisoned, several sets in turn
+//!              an image made       sample of elements         ├─ loaded    micro-kernels, cuBLAS
+//!              elsewhere                                      ├─ check     every element written, the sample within bounds
+//!                                                             └─ timer     events around batches of launches
 //! ```
 //!
 //! The worker alone has the device: a kernel that brings down the driver's context, or does not end, takes a worker with it
-//! and becomes a [`Failure`](super::Failure).
+//! and becomes a [`Failure`].
 mod call;
 mod check;
 mod compile;
-mod contestant;
 mod cublas;
 mod expected;
 mod facts;
+mod harness;
 mod images;
-mod lab;
 mod libraries;
+mod loaded;
 pub mod nvrtc;
-mod protocol;
 mod tensors;
 mod timer;
-mod trouble;
 mod worker;
 
-use crate::Result;
+use super::Failure;
+use super::worker::Trouble;
 use crate::runtime::cuda::{Device, DeviceName};
+use crate::{Error, ErrorKind, Result};
 
-pub use call::arithmetic_of;
+pub use call::{CudaCall, CudaCallLaunch};
 pub use compile::{Built, CudaCompiler};
+pub use expected::Expectation;
 pub use facts::DeviceFacts;
+pub use harness::CudaHarness;
 pub use images::{Images, Made};
-pub use lab::{CudaLab, Limits};
-pub use protocol::{CudaCall, CudaCallLaunch, CudaCode, CudaContestant, CudaJob, CudaTiming, Expectation};
-pub use worker::{serve_cuda, serve_cuda_linked};
+pub(super) use worker::DeviceWorker;
 
 /// A device on which CUDA kernels are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,14 +65,14 @@ impl CudaDevice {
 }
 
 impl std::str::FromStr for CudaDevice {
-    type Err = crate::Error;
+    type Err = Error;
 
     /// Reads `cuda`, `cuda:1` or `cuda-host`.
     fn from_str(text: &str) -> Result<CudaDevice> {
         match text.parse()? {
             DeviceName::Cuda(ordinal) => Ok(CudaDevice::Cuda(ordinal)),
             DeviceName::CudaHost => Ok(CudaDevice::Emulated),
-            DeviceName::Cpu => Err(crate::Error::input(
+            DeviceName::Cpu => Err(Error::input(
                 "found the device `cpu`, expected one that runs CUDA: `cuda:0`, or the emulated one, `cuda-host`",
             )),
         }
@@ -86,4 +86,11 @@ impl std::fmt::Display for CudaDevice {
             CudaDevice::Emulated => DeviceName::CudaHost.fmt(f),
         }
     }
+}
+
+/// An error of a launch. After one that a driver tells of, nothing else runs in its context.
+fn trouble_of_launch(device: &Device, error: &Error) -> Trouble {
+    let failure = Failure::Launch { message: error.to_string() };
+    let emulated = CudaDevice::of(device) == CudaDevice::Emulated;
+    if error.kind() == ErrorKind::Failed && !emulated { Trouble::Lost(failure) } else { Trouble::Failed(failure) }
 }

@@ -9,12 +9,15 @@ use std::time::Instant;
 use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaEvent, CudaSlice, DriverError};
 
-use super::trouble::Trouble;
 use crate::measure::Failure;
+use crate::measure::worker::Trouble;
 use crate::runtime::cuda::Device;
 
 /// No batch has more launches.
 const MOST_LAUNCHES: usize = 2000;
+
+/// A sample takes at least so long: an event is a thousandth of it.
+const SAMPLE_SECONDS: f64 = 200e-6;
 
 /// So many launches make a sample with a cold cache.
 const COLD_LAUNCHES: usize = 10;
@@ -41,10 +44,10 @@ impl Timer {
         Ok(Timer { device: device.clone(), events, flush: None, l2_bytes })
     }
 
-    /// How many launches make a sample of at least so long; what is returned with it is the time of one.
+    /// How many launches make a sample; what is returned with it is the time of one. The emulator's times mean nothing: there
+    /// one launch is a sample.
     pub(super) fn calibrate(
         &mut self,
-        seconds: f64,
         launch: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(usize, f64), Trouble> {
         let mut launches = 1;
@@ -52,10 +55,12 @@ impl Timer {
         launch()?;
         loop {
             let one = self.warm(launches, launch)?;
-            let wanted = (seconds / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
+            let wanted = (SAMPLE_SECONDS / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
             // A single launch is mostly the cost of starting it: what it promises is asked again of a batch.
-            if wanted <= 2 * launches || self.events.is_none() {
-                return Ok((wanted, one));
+            match self.events.is_some() {
+                false => return Ok((1, one)),
+                true if wanted <= 2 * launches => return Ok((wanted, one)),
+                true => {}
             }
             launches = wanted.min(8 * launches);
         }

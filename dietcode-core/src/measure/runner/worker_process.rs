@@ -8,18 +8,15 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 use crate::machine::Group;
 use crate::measure::cores::affinity;
-use crate::measure::protocol::{Event, VERSION};
+use crate::measure::protocol::{Event, Request, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
 #[derive(Debug)]
-pub(in crate::measure) struct WorkerProcess {
+pub(super) struct WorkerProcess {
     process: Group,
     requests: ChildStdin,
     events: Receiver<String>,
@@ -28,7 +25,7 @@ pub(in crate::measure) struct WorkerProcess {
 
 /// Why no event comes any more.
 #[derive(Debug)]
-pub(in crate::measure) enum Ended {
+pub(super) enum Ended {
     /// The process ended, with the last line it wrote to its standard error.
     Exited(ExitStatus, String),
     /// It said nothing for so long, and was killed.
@@ -53,16 +50,18 @@ const THREAD_VARIABLES: &[&str] = &[
 ];
 
 impl WorkerProcess {
-    /// Starts one, on the first `threads` of `cores` if there are any, and waits for its first line.
+    /// Starts one, on the first `threads` of `cores` if there are any, and waits for its first line. Without threads it has a
+    /// device, and whatever it wants of the CPU.
     pub(super) fn start(
         command: &[OsString],
         threads: usize,
         limit: Duration,
         cores: Option<&Cores>,
     ) -> Result<WorkerProcess> {
-        let text = threads.to_string();
-        let variables = THREAD_VARIABLES.iter().map(|name| (*name, text.as_str()));
-        let mut worker = WorkerProcess::spawn(command, variables, cores.map(|cores| cores.first(threads)))?;
+        let (text, on_cpu) = (threads.to_string(), threads > 0);
+        let variables = THREAD_VARIABLES.iter().filter(|_| on_cpu).map(|name| (*name, text.as_str()));
+        let cores = cores.filter(|_| on_cpu).map(|cores| cores.first(threads));
+        let mut worker = WorkerProcess::spawn(command, variables, cores)?;
         match worker.next(limit) {
             Ok(Event::Ready { version: VERSION }) => Ok(worker),
             Ok(other) => {
@@ -73,7 +72,7 @@ impl WorkerProcess {
     }
 
     /// Starts a program, with variables added to its environment, on some of the cores or on all that there are.
-    pub(in crate::measure) fn spawn<'a>(
+    fn spawn<'a>(
         command: &[OsString],
         variables: impl IntoIterator<Item = (&'a str, &'a str)>,
         cores: Option<&[usize]>,
@@ -106,23 +105,19 @@ impl WorkerProcess {
     }
 
     /// Sends a request.
-    pub(in crate::measure) fn ask(&mut self, request: &impl Serialize) -> Result<(), Ended> {
+    pub(super) fn ask(&mut self, request: &Request) -> Result<(), Ended> {
         let mut line = serde_json::to_string(request).map_err(|e| Ended::Babbled(e.to_string()))?;
         line.push('\n');
         self.requests.write_all(line.as_bytes()).map_err(|_| self.end())
     }
 
     /// Waits for the next event.
-    pub(in crate::measure) fn next<E: DeserializeOwned>(&mut self, limit: Duration) -> Result<E, Ended> {
+    pub(super) fn next(&mut self, limit: Duration) -> Result<Event, Ended> {
         self.next_before(limit, None)
     }
 
     /// The same, unless the measurement has to end before.
-    pub(in crate::measure) fn next_before<E: DeserializeOwned>(
-        &mut self,
-        limit: Duration,
-        interrupt: Option<Interrupt>,
-    ) -> Result<E, Ended> {
+    pub(super) fn next_before(&mut self, limit: Duration, interrupt: Option<Interrupt>) -> Result<Event, Ended> {
         let start = Instant::now();
         loop {
             let left = limit.saturating_sub(start.elapsed());
@@ -152,7 +147,7 @@ impl WorkerProcess {
 }
 
 /// The error of a worker that is not there.
-pub(in crate::measure) fn does_not_start(command: &[OsString], why: &str) -> Error {
+fn does_not_start(command: &[OsString], why: &str) -> Error {
     let shown = command.join(" ".as_ref()).to_string_lossy().into_owned();
     Error::new(ErrorKind::Unavailable, format!("the measuring process `{shown}` does not start: {why}"))
 }
@@ -181,7 +176,7 @@ fn listen(
 
 impl Ended {
     /// As it stands in a record.
-    pub(in crate::measure) fn into_failure(self) -> Failure {
+    pub(super) fn into_failure(self) -> Failure {
         match self {
             Ended::Interrupted => Failure::Stopped,
             Ended::Silent(limit) => Failure::Timeout { seconds: limit.as_secs_f64() },

@@ -38,7 +38,9 @@ impl Callable {
     ) -> Result<Callable, Failure> {
         Ok(match implementation {
             Implementation::MicroKernel(unit) => Callable::MicroKernel(Library::load(unit)?),
-            Implementation::Linked(name) => Callable::Linked(linked.cpu(name, shape).map_err(|e| unloadable(&e))?),
+            Implementation::Linked { name, .. } => {
+                Callable::Linked(linked.cpu(name, shape).map_err(|e| unloadable(&e))?)
+            }
             Implementation::Dispatched { units, decision } => {
                 Callable::Dispatched(units.iter().map(Library::load).collect::<Result<_, _>>()?, decision.clone())
             }
@@ -46,6 +48,9 @@ impl Callable {
             Implementation::Blas { library, gemm } => Callable::Blas(Blas::load(library, threads)?, gemm.clone()),
             Implementation::Peak { unit, tiles } => {
                 Callable::Peak(Library::load(unit)?, *tiles, unit.name == peak::NAME)
+            }
+            Implementation::Launched { .. } | Implementation::CuBlas { .. } => {
+                return Err(Failure::Load { message: "it is code for a GPU".into() });
             }
         })
     }

@@ -10,7 +10,7 @@ use dietcode_syntax::DType;
 use super::library::Library;
 use super::tensors::Tensors;
 use crate::measure::instance::unflatten;
-use crate::measure::{Failure, Job};
+use crate::measure::{Failure, Job, Oracle, Unit};
 use crate::reference::{comparable, same_special};
 use crate::{Error, ErrorKind, Result};
 
@@ -28,12 +28,18 @@ impl Expected {
     pub(super) fn of(job: &Job, tensors: &Tensors) -> Result<Expected> {
         let dims = job.instance.dims[job.instance.output].clone();
         let elements = job.instance.elements(job.instance.output);
-        let numbers = match read(&job.expected, 2 * elements) {
+        let Oracle::Compiled { unit, results } = &job.oracle else {
+            return Err(Error::new(
+                ErrorKind::Failed,
+                "a sample of the output is expected, and no code computes the rest",
+            ));
+        };
+        let numbers = match read(results, 2 * elements) {
             Some(numbers) => numbers,
             None => {
-                let numbers = compute(job, tensors, elements)?;
+                let numbers = compute(unit, job, tensors, elements)?;
                 // The next worker computes it again if it cannot be stored.
-                let _ = write(&job.expected, &numbers);
+                let _ = write(results, &numbers);
                 numbers
             }
         };
@@ -77,10 +83,10 @@ impl Expected {
     }
 }
 
-fn compute(job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
-    let Job { instance, reference, threads, .. } = job;
-    let library = Library::load(reference)
-        .map_err(|failure| Error::new(ErrorKind::Failed, format!("the reference {failure}")))?;
+fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
+    let Job { instance, threads, .. } = job;
+    let library =
+        Library::load(oracle).map_err(|failure| Error::new(ErrorKind::Failed, format!("the reference {failure}")))?;
     let mut numbers = vec![f64::NAN; 2 * elements];
     let (values, bounds) = numbers.split_at_mut(elements);
     if let Some(initial) = &tensors.initial {

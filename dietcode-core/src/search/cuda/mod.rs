@@ -19,16 +19,15 @@ use std::sync::atomic::AtomicBool;
 use dietcode_syntax::KernelDef;
 
 use super::{Budget, Database, Event, Outcome, Phase, Point, Record, Status, Target, Workload};
-use crate::measure::cuda::{Built, CudaCompiler, CudaContestant, CudaLab, CudaTiming, Expectation, arithmetic_of};
-use crate::measure::{Failure, Sample, Summary};
-use crate::reference::Arithmetic;
+use crate::measure::cuda::{Built, CudaCompiler, CudaHarness};
+use crate::measure::{Failure, Implementation, Sample, Summary, Timing};
 use crate::sketch::Blocked;
 use crate::{Error, ErrorKind, Result};
 
 /// A search in progress.
 pub struct CudaTuning<'a> {
-    /// The bench.
-    pub lab: &'a mut CudaLab,
+    /// The measurement harness.
+    pub lab: &'a mut CudaHarness,
     /// The kernel.
     pub def: &'a KernelDef,
     /// The instances.
@@ -43,8 +42,6 @@ pub struct CudaTuning<'a> {
     pub candidates: Vec<CudaCandidate>,
     /// Whether the second-level cache is emptied before each launch.
     pub cold: bool,
-    /// What is expected at each instance, once it was computed.
-    expected: Vec<Option<Expectation>>,
 }
 
 /// A compiled micro-kernel with its figures.
@@ -66,9 +63,6 @@ const FULL_ENDS: f64 = 0.8;
 
 /// So many candidates are timed against each other at once.
 const TOGETHER: usize = 6;
-
-/// A sample takes at least so long: an event is a thousandth of it.
-pub const BATCH_SECONDS: f64 = 200e-6;
 
 impl<'a> CudaTuning<'a> {
     /// Compiles candidates, of which the first is the default; those that do not compile are recorded, left out, and added to
@@ -112,14 +106,13 @@ impl<'a> CudaTuning<'a> {
 
     /// A search of which nothing is known.
     pub fn new(
-        lab: &'a mut CudaLab,
+        lab: &'a mut CudaHarness,
         def: &'a KernelDef,
         points: &'a [Point],
         budget: Budget<'a>,
         watch: &'a mut dyn FnMut(Event),
     ) -> CudaTuning<'a> {
-        let expected = vec![None; points.len()];
-        CudaTuning { lab, def, points, budget, records: None, watch, candidates: vec![], cold: false, expected }
+        CudaTuning { lab, def, points, budget, records: None, watch, candidates: vec![], cold: false }
     }
 
     /// Adds a compiled candidate.
@@ -156,26 +149,12 @@ impl<'a> CudaTuning<'a> {
             return Ok(());
         }
         let instance = &self.points[point].instance;
-        let expected = self.expect(point)?;
-        let contestant = |at: &usize| {
-            let candidate = &self.candidates[*at];
-            CudaContestant::of(&candidate.built, &candidate.blocked, self.def, &instance.shape)
-        };
-        let contestants = which.iter().map(contestant).collect::<Result<Vec<_>>>()?;
-        let timing = CudaTiming { rounds, batch_seconds: BATCH_SECONDS, cold: self.cold };
-        let outcomes = self.lab.measure(instance, 0, &expected, contestants, Some(timing))?;
+        let implementation =
+            |at: &usize| Implementation::launched(&self.candidates[*at].built, self.def, &instance.shape);
+        let implementations = which.iter().map(implementation).collect::<Result<Vec<_>>>()?;
+        let timing = Timing { cold: self.cold, ..Timing::warm(rounds, 0.0, f64::MAX) };
+        let outcomes = self.lab.measure(instance, 0, implementations, timing)?.outcomes;
         which.iter().zip(outcomes).try_for_each(|(at, outcome)| self.note(*at, point, outcome))
-    }
-
-    fn expect(&mut self, point: usize) -> Result<Expectation> {
-        if self.expected[point].is_none() {
-            let mut arithmetic: Vec<Arithmetic> = self.candidates.iter().map(|c| arithmetic_of(&c.blocked)).collect();
-            arithmetic.sort_unstable();
-            arithmetic.dedup();
-            self.expected[point] =
-                Some(Expectation::of(self.def, &self.points[point].instance, &arithmetic, self.lab.seed())?);
-        }
-        Ok(self.expected[point].clone().expect("it was just computed"))
     }
 
     fn note(&mut self, at: usize, point: usize, outcome: Result<Sample, Failure>) -> Result<()> {

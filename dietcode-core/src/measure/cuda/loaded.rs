@@ -1,4 +1,4 @@
-//! A contestant, loaded and ready to be launched.
+//! An implementation, loaded and ready to be launched.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use libloading::Library;
 
 use super::cublas::{CuBlas, Product};
-use super::trouble::Trouble;
-use super::{CudaCall, CudaCode, CudaDevice};
+use super::{CudaCall, CudaDevice, trouble_of_launch};
 use crate::Error;
-use crate::measure::{Failure, Instance, Linked, LinkedName};
+use crate::measure::worker::Trouble;
+use crate::measure::{Failure, Implementation, Instance, Linked, LinkedName};
 use crate::runtime::Arg;
 use crate::runtime::cuda::{CudaImage, Device, Extent, HostEntry, KernelParts, LaunchParts, LoadedKernel, launch};
 
-/// A contestant at an instance.
+/// An implementation at an instance.
 pub(super) enum Loaded<'a> {
     MicroKernel { module: Rc<Module>, extent: Grid<'a> },
     Linked { kernel: Arc<LoadedKernel>, extent: Grid<'a> },
@@ -42,17 +42,17 @@ pub(super) struct Module {
 pub(super) struct Modules(HashMap<PathBuf, Rc<Module>>);
 
 impl Modules {
-    /// Loads a contestant.
+    /// Loads an implementation.
     pub(super) fn load<'a>(
         &mut self,
         device: &Device,
         cublas: &'a Result<CuBlas, String>,
         linked: &dyn Linked,
-        code: &CudaCode,
+        implementation: &Implementation,
         instance: &'a Instance,
     ) -> Result<Loaded<'a>, Trouble> {
-        match code {
-            CudaCode::MicroKernel(call) => Ok(Loaded::MicroKernel {
+        match implementation {
+            Implementation::Launched { call, .. } => Ok(Loaded::MicroKernel {
                 module: self.module(device, call)?,
                 extent: Grid {
                     shape: &instance.shape,
@@ -60,13 +60,14 @@ impl Modules {
                     workspace_bytes: call.workspace_bytes.unwrap_or(0),
                 },
             }),
-            CudaCode::Linked(name) => Ok(of_program(device, linked, name, &instance.shape)?),
-            CudaCode::CuBlas { gemm, tf32 } => {
+            Implementation::Linked { name, .. } => Ok(of_program(device, linked, name, &instance.shape)?),
+            Implementation::CuBlas { gemm, tf32, .. } => {
                 let library = cublas.as_ref().map_err(|why| Failure::Load { message: why.clone() })?;
                 let product = Product::of(gemm, instance.dtypes[instance.output], *tf32);
                 let refused = || Failure::Load { message: "cuBLAS does not take matrices with such strides".into() };
                 Ok(Loaded::CuBlas { product: product.ok_or_else(refused)?, library })
             }
+            _ => Err(Failure::Load { message: "it is code for a CPU".into() }.into()),
         }
     }
 
@@ -167,6 +168,6 @@ impl Grid<'_> {
         let extent = Extent { shape, blocks, workspace_bytes: *workspace_bytes };
         // SAFETY: the tensors are the instance's, with guards around them. What the code does with them is what the worker is
         // there to find out.
-        unsafe { launch(device, kernel, extent, args) }.map_err(|error| Trouble::of_launch(device, &error))
+        unsafe { launch(device, kernel, extent, args) }.map_err(|error| trouble_of_launch(device, &error))
     }
 }

@@ -1,4 +1,4 @@
-//! A kernel with everything that measuring it takes: target, compiler, workers, reference, peak.
+//! A kernel with everything that measuring it on the CPU takes: target, compiler, workers, reference, peak.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,17 +10,17 @@ use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak, stream};
 use super::{
-    Builder, Compiling, Cores, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Runner, Timing,
-    Unit,
+    Builder, Compiling, Cores, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Oracle, Runner,
+    Timing, Unit,
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
 
-/// A bench on which implementations of one kernel are checked and timed.
+/// A measurement harness: implementations of one kernel are checked and timed on the CPU.
 #[derive(Debug)]
-pub struct Lab {
+pub struct CpuHarness {
     def: KernelDef,
     target: CpuTarget,
     builder: Arc<Builder>,
@@ -40,7 +40,7 @@ const PEAK_TILES: i64 = 32;
 /// Into so many parts the tensors are divided, for threads to share.
 const STREAM_PARTS: i64 = 64;
 
-impl Lab {
+impl CpuHarness {
     /// Detects the target, compiles the reference. `worker` is the command of a measuring process, see [`Runner::new`];
     /// inputs are made from
     /// `seed`, or else from what the operating system offers.
@@ -48,7 +48,13 @@ impl Lab {
     /// # Errors
     ///
     /// Without a C compiler, or if the reference does not compile.
-    pub fn open(def: KernelDef, march: &str, worker: Vec<OsString>, limits: Limits, seed: Option<u64>) -> Result<Lab> {
+    pub fn open(
+        def: KernelDef,
+        march: &str,
+        worker: Vec<OsString>,
+        limits: Limits,
+        seed: Option<u64>,
+    ) -> Result<CpuHarness> {
         let opening = doing(format!("compiling the reference of `{}`", def.name));
         let toolchain = Toolchain::find(march)?;
         let target = CpuTarget::of(&toolchain);
@@ -66,7 +72,7 @@ impl Lab {
         drop(opening);
         let seed = seed.unwrap_or_else(fresh_seed);
         let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
-        Ok(Lab { def, target, builder, cores, runner, reference, peak, seed })
+        Ok(CpuHarness { def, target, builder, cores, runner, reference, peak, seed })
     }
 
     /// As [`Runner::heed`].
@@ -95,7 +101,7 @@ impl Lab {
         self.builder.build(units, stop, done)
     }
 
-    /// Starts compiling candidates, to be taken one after the other; meanwhile [`Lab::cores`] says who has which core.
+    /// Starts compiling candidates, to be taken one after the other; meanwhile [`CpuHarness::cores`] says who has which core.
     pub fn compile_ahead(&self, units: Vec<TranslationUnit>) -> Compiling {
         Compiling::start(&self.builder, &self.cores, units)
     }
@@ -137,9 +143,12 @@ impl Lab {
         (&instance.shape, scalars, self.seed).hash(&mut hasher);
         self.runner.measure(&Job {
             instance: instance.clone(),
-            reference: self.reference.clone(),
+            gap: 0,
             seed: self.seed,
-            expected: self.builder.folder().join(format!("expected-{:016x}", hasher.finish())),
+            oracle: Oracle::Compiled {
+                unit: self.reference.clone(),
+                results: self.builder.folder().join(format!("expected-{:016x}", hasher.finish())),
+            },
             implementations,
             threads,
             timing,
@@ -164,7 +173,7 @@ impl Lab {
         Ok(Implementation::Peak { unit, tiles: STREAM_PARTS })
     }
 
-    /// Operations of one call of [`Lab::peak`].
+    /// Operations of one call of [`CpuHarness::peak`].
     pub fn peak_flops(&self, threads: usize) -> f64 {
         peak::tile_flops(&self.target) * (PEAK_TILES * threads as i64) as f64
     }

@@ -1,0 +1,131 @@
+//! Checks and times implementations on the CPU.
+
+use std::time::Instant;
+
+use super::callable::{Arguments, Callable};
+use super::expected::Expected;
+use super::prepared::{Keep, Kept};
+use super::rounds::{self, Entry};
+use super::tensors::Tensors;
+use super::{Tell, Trouble, Worker, misdirected};
+use crate::measure::baselines::BlasLibrary;
+use crate::measure::protocol::{Event, Request};
+use crate::measure::{Failure, Job, Linked, Measured, Sample, physical_memory};
+use crate::{Error, ErrorKind, Result};
+
+/// Instances stay prepared up to this much memory.
+const PREPARED_BYTES: u64 = 1 << 30;
+
+/// Has the CPU.
+pub(super) struct CpuWorker<'a> {
+    linked: &'a dyn Linked,
+    prepared: Kept<Prepared>,
+}
+
+/// An instance's inputs and what its output must be.
+struct Prepared {
+    tensors: Tensors,
+    expected: Expected,
+}
+
+impl<'a> CpuWorker<'a> {
+    /// A candidate that allocates without end fails alone.
+    pub(super) fn new(linked: &'a dyn Linked) -> CpuWorker<'a> {
+        let memory = physical_memory();
+        let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
+        // SAFETY: the pointer is to an rlimit.
+        unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+        CpuWorker { linked, prepared: Kept::new(PREPARED_BYTES) }
+    }
+
+    fn measure(&mut self, job: &Job, tell: Tell<'_>) -> Result<Event> {
+        let mut prepared = match self.prepared.take(job) {
+            Some(prepared) => prepared,
+            None => {
+                tell(&Event::Preparing)?;
+                let tensors = Tensors::new(&job.instance, job.seed)?;
+                let expected = Expected::of(job, &tensors)?;
+                Prepared { tensors, expected }
+            }
+        };
+        let mut checked = Vec::new();
+        for (index, implementation) in job.implementations.iter().enumerate() {
+            tell(&Event::Checking(index))?;
+            let loaded = Callable::load(implementation, self.linked, &job.instance.shape, job.threads);
+            let mut outcome = loaded.and_then(|callable| check(callable, job, &mut prepared));
+            if outcome.as_ref().is_ok_and(|checked| checked.first > job.timing.slow_seconds) {
+                // Perhaps something else ran meanwhile: only what is slow twice is slow.
+                tell(&Event::Checking(index))?;
+                outcome = outcome.and_then(|checked| checked.again(job, &mut prepared));
+            }
+            checked.push(outcome);
+        }
+        let measured = time(job, &prepared, &checked, tell)?;
+        self.prepared.put(job, prepared);
+        Ok(Event::Measured(measured))
+    }
+}
+
+impl Worker for CpuWorker<'_> {
+    fn answer(&mut self, request: &Request, tell: Tell<'_>) -> Result<Event, Trouble> {
+        match request {
+            Request::Probe(library) => Ok(Event::Probed(BlasLibrary::probe(library))),
+            Request::Measure(job) => Ok(self.measure(job, tell)?),
+            Request::Describe | Request::Copy => Err(misdirected(request)),
+        }
+    }
+}
+
+impl Keep for Prepared {
+    fn footprint(&self) -> usize {
+        self.tensors.footprint() + self.expected.footprint()
+    }
+}
+
+/// Rounds of all that passed; those that were slow are measured already.
+fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], tell: Tell<'_>) -> Result<Measured> {
+    let fast = |c: &&Checked| c.first <= job.timing.slow_seconds;
+    let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
+    tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, job.threads, &job.timing)).sum()))?;
+    let buffers = prepared.tensors.pointers();
+    let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
+    let mut entries: Vec<Entry<'_>> =
+        passed.iter().map(|c| Entry { callable: &c.callable, first: c.first, seconds: Vec::new() }).collect();
+    let rounds = rounds::run(&mut entries, &arguments, &job.timing)
+        .map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
+    let mut timed = entries.into_iter().map(|e| e.seconds);
+    let outcome = |checked: &Result<Checked, Failure>| {
+        let checked = checked.as_ref().map_err(Clone::clone)?;
+        let seconds = if fast(&checked) { timed.next().unwrap_or_default() } else { vec![checked.first] };
+        Ok(Sample { seconds, rel_err: checked.rel_err })
+    };
+    Ok(Measured { outcomes: checked.iter().map(outcome).collect(), rounds })
+}
+
+/// An implementation whose first call computed the right thing.
+struct Checked {
+    callable: Callable,
+    first: f64,
+    rel_err: f64,
+}
+
+impl Checked {
+    /// Checks it once more; the shorter call counts.
+    fn again(self, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
+        let second = check(self.callable, job, prepared)?;
+        Ok(Checked { first: second.first.min(self.first), ..second })
+    }
+}
+
+fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
+    prepared.tensors.poison();
+    let buffers = prepared.tensors.pointers();
+    let start = Instant::now();
+    callable.call(&Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads))?;
+    let first = start.elapsed().as_secs_f64();
+    if let Some(damage) = prepared.tensors.damage() {
+        return Err(damage);
+    }
+    let rel_err = if callable.has_output() { prepared.expected.compare(&prepared.tensors.output())? } else { 0.0 };
+    Ok(Checked { callable, first, rel_err })
+}
