@@ -1,0 +1,176 @@
+//! `dietcode gpu-check`: a rehearsal on the emulated device, the files that it leaves, and the results that are kept.
+
+mod result;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use result::{Kind, check};
+use serde_json::Value;
+
+/// A handful of micro-kernels: of `f32`, of two kinds of matrix instructions, batched.
+const SET: &str = r#"{
+  "kernels": [
+    { "source": "ops.rs", "function": "dense" },
+    { "source": "ops/batched.rs", "function": "batch_matmul_nn_f16" }
+  ],
+  "targets": { "cuda": { "capabilities": ["sm_80"], "generators": [
+    { "family": "blocked", "kernels": ["dense"], "thread": [{ "i": 8, "j": 8 }], "inner": [{ "i": 2, "j": 2 }],
+      "reduce": [{ "k": 8 }], "stage": [{ "x": { "reduce_outside": true }, "w": { "reduce_outside": true } }] },
+    { "family": "blocked", "kernels": ["dense"], "thread": [{ "i": 1, "j": 2 }], "inner": [{ "i": 1, "j": 2 }],
+      "reduce": [{ "k": 16 }], "stage": [{ "x": { "vector": 4, "pad": 4 }, "w": { "vector": 4, "pad": 4 } }],
+      "matrix_unit": ["tf32"] },
+    { "family": "blocked", "kernels": ["batch_matmul_nn_f16"], "thread": [{ "i": 1, "j": 2 }],
+      "inner": [{ "i": 1, "j": 2 }], "reduce": [{ "k": 16 }],
+      "stage": [{ "x": { "vector": 8, "pad": 8 }, "w": { "vector": 8, "pad": 8, "reduce_outside": true } }],
+      "matrix_unit": ["half"] }
+  ] } }
+}"#;
+
+/// A folder with that set and the sources it names.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        fs::create_dir(place.path("ops")).unwrap();
+        fs::write(place.path("ops.rs"), include_str!("../../src/ops.rs")).unwrap();
+        fs::write(place.path("ops/batched.rs"), include_str!("../../src/ops/batched.rs")).unwrap();
+        fs::write(place.path("set.json"), SET).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        command.arg("gpu-check").args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+        told(&self.command(arguments).output().unwrap())
+    }
+
+    /// The whole run, with a C++ compiler.
+    fn rehearse(&self, compiler: Option<&Path>) -> (i32, String, String) {
+        let seconds = ["--device", "cuda-host", "--config", "set.json", "--seconds", "4", "--json", "result.json"];
+        let mut command = self.command(&seconds);
+        compiler.into_iter().for_each(|compiler| {
+            command.env("CXX", compiler);
+        });
+        told(&command.output().unwrap())
+    }
+
+    fn result(&self) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.path("result.json")).unwrap()).unwrap()
+    }
+}
+
+fn told(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_rehearsal_leaves_a_result_with_its_provenance() {
+    let place = Place::new();
+    let (status, table, said) = place.rehearse(None);
+    assert_eq!(status, 0, "{said}\n{table}");
+    assert!(table.contains("9 of 9 checks passed") && table.contains("times mean nothing"), "{table}");
+    let result = place.result();
+    check(&result, Kind::Rehearsal).unwrap();
+    assert!(result["complete"] == true && result["failures"] == 0, "{result}");
+    let precisions: Vec<&str> =
+        result["tuned"].as_array().unwrap().iter().map(|t| t["precision"].as_str().unwrap()).collect();
+    assert_eq!(precisions, ["f32", "tf32", "f16"]);
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 6, "two shapes each");
+    let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
+    assert!(records.lines().count() >= 6, "{records}");
+    for record in records.lines() {
+        let record: Value = serde_json::from_str(record).unwrap();
+        assert!(record["outcome"]["measured"]["rel_err"].as_f64().unwrap() < 1e-2, "{record}");
+    }
+    // A rehearsal is no result of a GPU, and what lacks its provenance is none of either.
+    assert!(check(&result, Kind::Measured).is_err());
+    for part in ["format", "date", "device", "toolchain", "settings", "micro_kernels", "tuned", "comparisons"] {
+        let mut torn = result.clone();
+        torn.as_object_mut().unwrap().remove(part);
+        assert!(check(&torn, Kind::Rehearsal).unwrap_err().contains(part));
+    }
+}
+
+#[test]
+fn wrong_micro_kernels_are_told_and_the_run_goes_on() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    // A compiler that breaks sums of f32 in the set's own micro-kernel, which is named after its threads.
+    let compiler = place.path("broken-c++");
+    let script = "#!/bin/sh\nfor a in \"$@\"; do case \"$a\" in *_t_i8_j8_*.cu) sed -i 's/ + x_shared/ - x_shared/g' \"$a\";; esac; done\nexec c++ \"$@\"\n";
+    fs::write(&compiler, script).unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    let (status, table, said) = place.rehearse(Some(&compiler));
+    assert_eq!(status, 1, "{said}\n{table}");
+    assert!(table.contains("6 of 9 checks passed") && table.contains("is wrong in"), "{table}");
+    let result = place.result();
+    check(&result, Kind::Rehearsal).unwrap();
+    assert_eq!(result["complete"], true);
+    let wrong = &result["micro_kernels"][0]["checks"][0]["failure"];
+    assert_eq!(wrong["kind"], "wrong", "{wrong}");
+    let dispatched = &result["comparisons"][0]["entries"][0];
+    assert!(dispatched["failure"].is_null(), "the default stands: {dispatched}");
+}
+
+#[test]
+fn a_run_that_is_stopped_is_not_passed_and_leaves_what_it_saw() {
+    use std::io::{BufRead, BufReader, Read};
+    let place = Place::new();
+    let mut command = place.command(&["--device", "cuda-host", "--config", "set.json", "--json", "result.json"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    // Its first line says what it compiles with; interrupts are caught by then.
+    said.read_line(&mut String::new()).unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{rest}");
+    assert!(rest.contains("the run was stopped"), "{rest}");
+    let result = place.result();
+    check(&result, Kind::Rehearsal).unwrap();
+    assert!(result["complete"] == false && result["failures"] == 0, "{result}");
+}
+
+#[test]
+fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
+    let place = Place::new();
+    for (arguments, status, sentence) in [
+        (&["--device", "cuda:one"][..], 2, "cuda:one"),
+        (&["--device", "cpu"], 2, "cuda-host"),
+        (&["--seconds", "0"], 2, "seconds"),
+        (&["--device", "cuda-host", "--config", "missing.json"], 2, "missing.json"),
+        (&["--device", "cuda-host", "--images", "set.json"], 2, "machine code"),
+        (&["--images", "nowhere"], 2, "gpu-images"),
+        (&["--device", "cuda-host", "--tuned", "tuned"], 2, "mean nothing"),
+        (&["--device", "cuda-host", "--json", "no/such/folder.json"], 3, "no/such/folder.json"),
+        (&["--device", "cuda:4711"], 3, "there is no"),
+    ] {
+        let (code, _, said) = place.run(arguments);
+        assert_eq!(code, status, "{arguments:?}: {said}");
+        assert!(said.contains(sentence), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn every_result_that_is_kept_has_its_provenance() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/results");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            check(&value, Kind::Measured).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What a candidate can do to its worker, and what is recorded of it: hand-written C through the real builder, runner and
+//! worker.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dietcode::core::codegen::{TranslationUnit, c};
+use dietcode::core::dispatch::Winners;
+use dietcode::core::machine::Toolchain;
+use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
+use dietcode::core::measure::{
+    Baselines, Builder, Contestant, CpuHarness, Failure, Implementation, Instance, Limits, Sample, Timing, compare,
+};
+use dietcode::core::sketch::{MicroKernel, Tiled};
+use dietcode::core::syntax::{KernelDef, scan};
+
+const TIMING: Timing = Timing::warm(2, 0.0, 1.0);
+
+const DENSE: &str = "
+    #[dynamic_kernel]
+    pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+        for i in 0..M { for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K { acc += x[i][k] * w[j][k]; }
+            y[i][j] = acc;
+        } }
+    }";
+
+/// M, N, K.
+const SHAPE: [i64; 3] = [5, 7, 11];
+
+fn def(source: &str) -> KernelDef {
+    scan(source).unwrap()[0].parse().unwrap()
+}
+
+fn instance(def: &KernelDef) -> Instance {
+    let shape: Vec<i64> = def.shape_vars.iter().map(|v| SHAPE["MNK".find(&v.name).unwrap()]).collect();
+    Instance::of(def, &shape).unwrap()
+}
+
+fn lab(source: &str) -> CpuHarness {
+    lab_of(def(source))
+}
+
+fn lab_of(def: KernelDef) -> CpuHarness {
+    let limits = Limits { run: Duration::from_secs(3), ..Limits::default() };
+    let worker = vec![env!("CARGO_BIN_EXE_dietcode").into(), "worker".into()];
+    CpuHarness::open(def, "native", worker, limits, None).unwrap()
+}
+
+/// A micro-kernel for `dense` with one tile; `body` sees x, w, y, M, N, K.
+fn candidate(name: &str, body: &str) -> TranslationUnit {
+    candidate_of("float", name, body)
+}
+
+/// The same for tensors of another element type, named as in C.
+fn candidate_of(element: &str, name: &str, body: &str) -> TranslationUnit {
+    let order: Vec<String> = def(DENSE).shape_vars.iter().map(|v| v.name.clone()).collect();
+    let at = |var: &str| order.iter().position(|v| v == var).unwrap();
+    let source = format!(
+        "#define DIETCODE_HALF\n#include <stdlib.h>\n#include <stdio.h>\n#include \"dietcode.h\"\n\
+         int64_t grid(const int64_t *shape) {{ return 1; }}\n\
+         void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
+                  int64_t end) {{\n\
+           const {element} *x = buffers[0], *w = buffers[1]; {element} *y = buffers[2];\n\
+           const int64_t M = shape[{}], N = shape[{}], K = shape[{}];\n\
+           {body}\n}}\n",
+        at("M"),
+        at("N"),
+        at("K"),
+    );
+    TranslationUnit {
+        name: name.into(),
+        grid_symbol: "grid".into(),
+        run_symbol: "run".into(),
+        scratch_bytes: 0,
+        source,
+    }
+}
+
+const RIGHT: &str = "for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
+    float acc = 0; for (int k = 0; k < K; k++) acc += x[i * K + k] * w[j * K + k]; y[i * N + j] = acc; }";
+
+/// Measures candidates in one job; a second right one behind them shows that the run goes on.
+fn outcomes(bodies: &[&str]) -> Vec<Result<Sample, Failure>> {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    let mut units = vec![candidate("first", RIGHT)];
+    units.extend(bodies.iter().map(|body| candidate("odd", body)));
+    units.push(candidate("last", RIGHT));
+    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let implementations = built.into_iter().map(|unit| Implementation::MicroKernel(unit.unwrap())).collect();
+    let mut outcomes = lab.measure(&instance, implementations, 1, TIMING).unwrap().outcomes;
+    assert_eq!(outcomes.len(), bodies.len() + 2);
+    let (first, last) = (outcomes.remove(0), outcomes.pop().unwrap());
+    for right in [first, last] {
+        assert!(right.unwrap().seconds.iter().all(|s| *s > 0.0));
+    }
+    outcomes
+}
+
+fn failure(body: &str) -> Failure {
+    outcomes(&[body]).remove(0).unwrap_err()
+}
+
+#[test]
+fn a_wrong_element_is_reported_with_its_place_and_bound() {
+    let wrong = failure(&format!("{RIGHT} y[2 * N + 3] += 0.001f;"));
+    let Failure::Wrong { index, expected, bound, elements, .. } = wrong else { panic!("{wrong:?}") };
+    assert_eq!((index, elements), (vec![2, 3], 1));
+    assert!(bound > 0.0 && bound < 1e-4 && expected.abs() < 11.0, "{expected} ± {bound}");
+}
+
+#[test]
+fn an_output_that_was_not_written_is_wrong() {
+    let Failure::Wrong { index, found, elements, .. } = failure("") else { panic!() };
+    assert_eq!((index, found.as_str(), elements), (vec![0, 0], "NaN", 35));
+}
+
+#[test]
+fn crashes_are_told_apart_and_the_others_are_measured() {
+    let outcomes = outcomes(&[
+        "*(volatile int *)0 = 1;",
+        "abort();",
+        "fputs(\"out of patience\\n\", stderr); exit(7);",
+        "((float *)x)[0] = 1.0f;",
+        "y[0] = ((volatile const float *)x)[M * K];",
+    ]);
+    let said: Vec<String> = outcomes.iter().map(|o| o.as_ref().unwrap_err().to_string()).collect();
+    assert_eq!(said[0], "crashed: SIGSEGV", "a null pointer");
+    assert!(said[1].starts_with("crashed: SIGABRT"), "{}", said[1]);
+    assert_eq!(said[2], "crashed: exit status 7: out of patience");
+    assert_eq!(said[3], "crashed: SIGSEGV", "a write to an input");
+    assert_eq!(said[4], "crashed: SIGSEGV", "a read behind an input");
+}
+
+#[test]
+fn a_candidate_that_hangs_is_ended() {
+    assert_eq!(failure("for (;;) __asm__ volatile(\"\");"), Failure::Timeout { seconds: 3.0 });
+}
+
+#[test]
+fn a_worker_that_died_between_two_jobs_is_replaced() {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    // It ends the process a second after it was called, when it is nobody's turn.
+    let late = format!("extern unsigned alarm(unsigned); alarm(1); {RIGHT}");
+    let units = [candidate("late", &late), candidate("right", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let [late, right] = units.map(|unit| vec![Implementation::MicroKernel(unit)]);
+    lab.measure(&instance, late, 1, TIMING).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let measured = lab.measure(&instance, right, 1, TIMING).unwrap();
+    assert!(measured.outcomes[0].is_ok(), "{measured:?}");
+}
+
+#[test]
+fn a_candidate_that_hangs_only_when_called_again_is_found_out() {
+    let again = format!("static int calls; if (calls++) for (;;) __asm__ volatile(\"\"); {RIGHT}");
+    assert!(matches!(failure(&again), Failure::Timeout { .. }));
+}
+
+#[test]
+fn writes_beside_the_output_are_found() {
+    let behind = failure(&format!("{RIGHT} y[M * N] = 1.0f;"));
+    assert_eq!(behind, Failure::OutOfBounds { param: 2, byte: 140, bytes: 140 });
+    let before = failure(&format!("{RIGHT} y[-1] = 1.0f;"));
+    assert_eq!(before, Failure::OutOfBounds { param: 2, byte: -4, bytes: 140 });
+}
+
+#[test]
+fn what_does_not_compile_says_why_and_the_others_are_built() {
+    let lab = lab(DENSE);
+    let units = [candidate("right", RIGHT), candidate("odd", "this is no C;"), candidate("last", RIGHT)];
+    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    assert!(built[0].is_ok() && built[2].is_ok());
+    let Err(Failure::Compile { message }) = &built[1] else { panic!("{built:?}") };
+    assert!(message.contains("error"), "{message}");
+}
+
+#[test]
+fn compiling_has_a_limit() {
+    let builder = Builder::new(Toolchain::find("native").unwrap(), Duration::from_millis(1)).unwrap();
+    let failure = builder.build_one(&candidate("slow", RIGHT)).unwrap_err();
+    assert!(matches!(failure, Failure::CompileTimeout { .. }), "{failure}");
+}
+
+#[test]
+fn a_library_without_the_symbols_is_reported() {
+    let lab = lab(DENSE);
+    let mut unit = lab.build_one(&candidate("odd", RIGHT)).unwrap();
+    unit.run_symbol = "walk".into();
+    let mut lab = lab;
+    let instance = instance(lab.def());
+    let measured = lab.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap();
+    assert!(matches!(measured.outcomes[0], Err(Failure::Load { .. })), "{measured:?}");
+}
+
+#[test]
+fn an_output_that_is_added_to_is_checked_against_its_random_contents() {
+    let source = DENSE.replace("y[i][j] = acc;", "").replace("let mut acc = 0.0;", "").replace("acc +=", "y[i][j] +=");
+    let mut lab = lab(&source);
+    let instance = instance(lab.def());
+    assert!(instance.reads_output);
+    let adds = candidate("adds", &RIGHT.replace("y[i * N + j] = acc", "y[i * N + j] += acc"));
+    let units = [adds, candidate("overwrites", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let implementations = units.map(Implementation::MicroKernel).to_vec();
+    let measured = lab.measure(&instance, implementations, 1, TIMING).unwrap();
+    assert!(measured.outcomes[0].is_ok(), "{measured:?}");
+    assert!(matches!(measured.outcomes[1], Err(Failure::Wrong { .. })), "{measured:?}");
+}
+
+#[test]
+fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
+    for (dtype, off) in [("f16", "0.01f"), ("bf16", "0.1f")] {
+        let source = DENSE
+            .replace("[[f32", &format!("[[{dtype}"))
+            .replace("x[i][k] * w[j][k]", "f32::from(x[i][k]) * f32::from(w[j][k])")
+            .replace("= acc;", &format!("= {dtype}::from_f32(acc);"));
+        let mut lab = lab(&source);
+        let instance = instance(lab.def());
+        let body = |stored: &str| {
+            RIGHT
+                .replace("x[i * K + k] * w[j * K + k]", "dietcode_load(x[i * K + k]) * dietcode_load(w[j * K + k])")
+                .replace("= acc;", &format!("= dietcode_round_{dtype}({stored});"))
+        };
+        let odd = format!("i == 3 && j == 2 ? acc + {off} : acc");
+        let units = [("right", body("acc")), ("odd", body(&odd)), ("lazy", "y[0] = x[0];".to_owned())];
+        let units = units.map(|(name, body)| candidate_of(&format!("dietcode_{dtype}"), name, &body));
+        let built = units.map(|unit| Implementation::MicroKernel(lab.build_one(&unit).unwrap())).to_vec();
+        let outcomes = lab.measure(&instance, built, 1, TIMING).unwrap().outcomes;
+        assert!(outcomes[0].is_ok(), "{outcomes:?}");
+        let wrong = |at: usize| match &outcomes[at] {
+            Err(Failure::Wrong { index, elements, .. }) => (index.clone(), *elements),
+            other => panic!("{dtype}: {other:?}"),
+        };
+        assert_eq!(wrong(1), (vec![3, 2], 1));
+        assert!(wrong(2).1 >= 34, "what was not written is poison");
+        let contestants = Baselines::new(&lab, None).unwrap().contestants(&lab, &instance);
+        let names: Vec<&str> = contestants.iter().map(|contestant| &*contestant.name).collect();
+        assert_eq!(names, ["naive"], "the libraries' products are of f32");
+    }
+}
+
+#[test]
+fn the_baselines_compute_what_the_nest_says() {
+    let mut lab = lab(DENSE);
+    let instance = instance(lab.def());
+    let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+    let baselines = Baselines::new(&lab, blas).unwrap();
+    let contestants = baselines.contestants(&lab, &instance);
+    assert!(contestants.iter().any(|c| c.name == "matrixmultiply"));
+    assert_eq!(contestants.len(), if baselines.blas().is_some() { 3 } else { 2 });
+    for threads in [1, 2] {
+        let comparison = compare(&mut lab, &instance, &contestants, threads, TIMING).unwrap();
+        assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{comparison:?}");
+        assert!(comparison.peak.unwrap() > 0.1);
+    }
+}
+
+/// The libraries get α and β, a BLAS the matrices of an interleaved batch on copies; and what a given β does not read is poison.
+#[test]
+fn general_products_are_measured_at_given_and_at_random_factors() {
+    let shipped = include_str!("../../src/ops/gemm.rs");
+    for (name, how) in [("gemm_nt", ""), ("gemm_tn_interleaved", " on copies")] {
+        let at =
+            scan(shipped).unwrap().iter().position(|found| found.parse().is_ok_and(|def: KernelDef| def.name == name));
+        let def: KernelDef = scan(shipped).unwrap()[at.unwrap()].parse().unwrap();
+        let mut lab = lab_of(def.clone());
+        let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+        let baselines = Baselines::new(&lab, blas).unwrap();
+        let tiled = Tiled::default_for(&def, lab.target());
+        let unit = lab.build_one(&c::translation_unit(&def, &tiled, lab.target()).unwrap()).unwrap();
+        let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
+        let random = Instance::of(&def, &shape).unwrap();
+        assert!(random.reads_output);
+        let given = |values: &[(&str, f32)]| random.clone().with_scalars(&def, values).unwrap();
+        for (instance, reads) in [
+            (random.clone(), true),
+            (given(&[("alpha", 1.0), ("beta", 0.0)]), false),
+            (given(&[("beta", -0.5)]), true),
+            (given(&[("alpha", 0.0)]), true),
+        ] {
+            assert_eq!(instance.reads_output, reads);
+            let mut contestants = baselines.contestants(&lab, &instance);
+            if let Some(blas) = baselines.blas() {
+                assert_eq!(contestants.last().unwrap().name, format!("blas:{}{how}", blas.name));
+            }
+            contestants
+                .push(Contestant { name: "own".into(), implementation: Implementation::MicroKernel(unit.clone()) });
+            let comparison = compare(&mut lab, &instance, &contestants, 1, TIMING).unwrap();
+            assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{instance:?}: {comparison:?}");
+        }
+        let unknown = random.with_scalars(&def, &[("gamma", 1.0)]).unwrap_err();
+        assert_eq!(unknown.to_string(), format!("`{name}` has no scalar `gamma`"));
+    }
+}
+
+/// Windows that lie side by side: at the edge, a compiler that reads them as vectors must not read behind the tensor, where
+/// there is no memory.
+#[test]
+fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
+    let pool = "#[dynamic_kernel]
+        fn pool(x: &[[[f32; 2 * Q]; 2 * P]; C], y: &mut [[[f32; Q]; P]; C]) {
+            for c in 0..C { for p in 0..P { for q in 0..Q {
+                let mut acc = 0.0;
+                for r in 0..2 { for s in 0..2 { acc += x[c][2 * p + r][2 * q + s]; } }
+                y[c][p][q] = 0.25 * acc;
+            } } }
+        }";
+    let pairs = "#[dynamic_kernel]
+        fn pairs(x: &[[f32; 2 * N]; M], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N { y[i][j] = x[i][2 * j] + x[i][2 * j + 1]; } }
+        }";
+    for (nest, shapes) in [(pool, &[&[64, 7, 7][..], &[64, 1, 1], &[3, 5, 63]][..]), (pairs, &[&[64, 1], &[7, 9]])] {
+        let mut lab = lab(nest);
+        let tiled = MicroKernel::from(Tiled::default_for(&def(nest), lab.target()));
+        let defaults = Winners::default_for(&def(nest), lab.target()).schedules;
+        for micro_kernel in [tiled].iter().chain(&defaults) {
+            let unit = lab.build_one(&c::translation_unit(&def(nest), micro_kernel, lab.target()).unwrap()).unwrap();
+            for shape in shapes {
+                let instance = Instance::of(&def(nest), shape).unwrap();
+                let measured =
+                    lab.measure(&instance, vec![Implementation::MicroKernel(unit.clone())], 1, TIMING).unwrap();
+                let name = micro_kernel.name();
+                assert!(measured.outcomes[0].is_ok(), "{name} at {shape:?}: {:?}", measured.outcomes);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_blas_is_none() {
+    let mut lab = lab(DENSE);
+    assert_eq!(lab.find_blas(["libm.so.6".into(), "no/such/library.so".into()]).unwrap(), None);
+}

@@ -1,0 +1,120 @@
+//! The measuring process of a device, with hand-written CUDA on the emulated one: each thing that a micro-kernel may do wrong
+//! has its own reason, and those before and behind it are measured.
+
+use std::time::Duration;
+
+use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
+use dietcode::core::ir::{Expr, Name};
+use dietcode::core::machine::cuda::DeviceLimits;
+use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness};
+use dietcode::core::measure::{Failure, Implementation, Instance, Limits, Timing};
+use dietcode::core::reference::Arithmetic;
+use dietcode::core::sketch::Blocked;
+use dietcode::core::syntax::{KernelDef, scan};
+
+const NEST: &str = "#[dynamic_kernel]
+    pub fn twice(x: &[f32; N], y: &mut [f32; N]) {
+        for i in 0..N { y[i] = x[i] + x[i]; }
+    }";
+
+/// Long enough for all but the one that does not end.
+const LIMITS: Limits =
+    Limits { start: Duration::from_secs(60), run: Duration::from_secs(4), prepare: Duration::from_secs(60) };
+
+/// A measurement harness on a device, in workers of the command.
+fn harness(def: &KernelDef, device: CudaDevice) -> CudaHarness {
+    let worker = [env!("CARGO_BIN_EXE_dietcode").to_owned(), "worker".to_owned(), device.to_string()];
+    CudaHarness::new(def.clone(), device, None, worker.map(Into::into).to_vec(), LIMITS, 7)
+}
+
+fn def() -> KernelDef {
+    scan(NEST).unwrap()[0].parse().unwrap()
+}
+
+/// A micro-kernel with this body: `i` is the element of a thread.
+fn unit(name: &str, body: &str) -> CudaUnit {
+    let source = format!(
+        "#include \"dietcode.cuh\"
+extern \"C\" __global__ void {name}(const float *x, float *y, int N) {{
+    const int i = static_cast<int>(blockIdx.x * 32 + threadIdx.x);
+    {body}
+}}
+DIETCODE_ENTRY({name})
+"
+    );
+    let blocks = Expr::Var(Name::from("N"));
+    let launch = CudaLaunch { symbol: name.into(), threads: 32, shared_bytes: 0, blocks, persistent: false };
+    let needs = "sm_80".parse().unwrap();
+    let arithmetic = Arithmetic::F32;
+    CudaUnit { name: name.into(), launches: vec![launch], workspace_bytes: None, needs, arithmetic, source }
+}
+
+#[test]
+fn whatever_a_micro_kernel_does_the_others_are_measured() {
+    let device = CudaDevice::Emulated;
+    let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
+    let def = def();
+    let mut harness = harness(&def, device);
+    let instance = Instance::of(&def, &[45]).unwrap();
+    let units = [
+        unit("right", "if (i < N) y[i] = 2 * x[i];"),
+        unit("wrong", "if (i < N) y[i] = i == 40 ? 3 * x[i] : 2 * x[i];"),
+        unit("lazy", "if (i + 1 < N) y[i] = 2 * x[i];"),
+        unit("beside", "if (i <= N) y[i] = i < N ? 2 * x[i] : 0;"),
+        unit("greedy", "if (i < N) y[i] = 2 * x[i] + 0 * x[i + 1];"),
+        unit("crash", "if (i == 3) *static_cast<volatile float *>(nullptr) = 1;"),
+        unit("endless", "for (volatile int spin = 0;; spin = spin + 1) {}"),
+        unit("misled", "if (threadIdx.x > 3) __syncthreads();"),
+        unit("also_right", "if (i < N) y[i] = x[i] + x[i];"),
+    ];
+    let implementations: Vec<Implementation> = units
+        .iter()
+        .map(|unit| {
+            let built = compiler.build_one(unit).unwrap_or_else(|failure| panic!("{}: {failure}", unit.name));
+            Implementation::launched(&built, &def, &instance.shape).unwrap()
+        })
+        .collect();
+    let outcomes = harness.measure(&instance, 0, implementations, Timing::warm(3, 0.0, 1.0)).unwrap().outcomes;
+    let kinds: Vec<&str> =
+        outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(Failure::kind, |_| "measured")).collect();
+    assert_eq!(
+        kinds,
+        ["measured", "wrong", "wrong", "out_of_bounds", "wrong", "crash", "timeout", "launch", "measured"],
+        "{outcomes:#?}"
+    );
+    assert!(matches!(&outcomes[1], Err(Failure::Wrong { index, elements: 1, .. }) if *index == [40]), "{outcomes:?}");
+    assert!(matches!(&outcomes[3], Err(Failure::OutOfBounds { param: 1, byte: 180, .. })), "{outcomes:?}");
+    assert!(matches!(&outcomes[5], Err(Failure::Crash { signal, .. }) if signal == "SIGSEGV"), "{outcomes:?}");
+    for outcome in [&outcomes[0], &outcomes[8]] {
+        let sample = outcome.as_ref().unwrap();
+        assert!(
+            sample.seconds.len() == 3 && sample.seconds.iter().all(|s| *s > 0.0) && sample.rel_err == 0.0,
+            "{sample:?}"
+        );
+    }
+}
+
+/// Scalars reach a kernel by their value, and the output holds what is read of it before each check.
+#[test]
+fn a_kernel_with_scalars_is_measured() {
+    let device = CudaDevice::Emulated;
+    let compiler = CudaCompiler::find(device, "sm_90".parse().unwrap(), None).unwrap();
+    let def: KernelDef = scan(include_str!("../../src/ops/gemm.rs")).unwrap()[0].parse().unwrap();
+    let mut harness = harness(&def, device);
+    let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
+    let blocked = Blocked::default_for(&def, limits).unwrap();
+    let built = compiler.build_one(&cuda::translation_unit(&def, &blocked, limits).unwrap()).unwrap();
+    let shape = vec![2; def.shape_vars.len()];
+    for values in [&[][..], &[("alpha", 1.0), ("beta", 0.0)], &[("beta", 1.0)]] {
+        let instance = Instance::of(&def, &shape).unwrap().with_scalars(&def, values).unwrap();
+        let implementation = Implementation::launched(&built, &def, &instance.shape).unwrap();
+        let outcomes = harness.measure(&instance, 3, vec![implementation], Timing::CHECK).unwrap().outcomes;
+        assert!(outcomes[0].is_ok(), "{values:?}: {outcomes:?}");
+    }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_told() {
+    let error = harness(&def(), CudaDevice::Cuda(4711)).describe().unwrap_err();
+    assert_eq!(error.kind(), dietcode::ErrorKind::Unavailable, "{error}");
+}

@@ -1,0 +1,104 @@
+//! Compiling and running cases: in this process, since what is tested is meant to be right.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs;
+
+use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
+use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
+use dietcode_core::ir::Expr;
+use dietcode_core::machine::cuda::HostCompiler;
+use dietcode_core::reference::Approx;
+
+use crate::common::instance::{GUARD, Instance};
+use crate::common::memory::Memory;
+
+type Entry = unsafe extern "C" fn(u32, u32, u64, *mut *mut c_void, *mut c_char, u64) -> c_int;
+
+/// One case.
+pub(crate) struct Case {
+    pub(crate) instance: Instance,
+    pub(crate) unit: CudaUnit,
+}
+
+impl Case {
+    /// The value of an expression over the shape variables.
+    fn count(&self, e: &Expr) -> i64 {
+        let vars = self.instance.def.shape_vars.iter().map(|var| &*var.name);
+        let e = vars.fold(e.clone(), |e, var| e.substitute(var, &Expr::Int(self.instance.shape_var(var))));
+        e.as_int().unwrap_or_else(|| panic!("`{e}` is no number: {}", describe(self)))
+    }
+}
+
+/// The shared library of a batch.
+pub(crate) struct Library(libloading::Library);
+
+impl Library {
+    /// Compiles translation units as one file.
+    pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
+        let source: String = units.map(|unit| &*unit.source).collect();
+        let [cu, so] = ["cases.cu", "cases.so"].map(|name| folder.path().join(name));
+        fs::write(&cu, &source).expect("the folder can be written");
+        let built = compiler.shared_library(&cu, &so, folder.path()).output().expect("the compiler starts");
+        assert!(built.status.success(), "{}\n{source}", String::from_utf8_lossy(&built.stderr));
+        // SAFETY: the library has no initialisers.
+        Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
+    }
+
+    fn launch(&self, case: &Case, launch: &CudaLaunch, args: &mut [*mut c_void]) {
+        let blocks = case.count(&launch.blocks);
+        let grid = if launch.persistent { blocks.min(3) } else { blocks } as u32;
+        if grid == 0 {
+            return;
+        }
+        let mut error = [0u8; 1024];
+        // SAFETY: the entry has this type, and the tensors are as large as the nest says.
+        let status = unsafe {
+            let entry = self.0.get::<Entry>(format!("{}_host", launch.symbol).as_bytes()).expect("the unit's entry");
+            let (threads, shared) = (launch.threads as u32, launch.shared_bytes as u64);
+            entry(grid, threads, shared, args.as_mut_ptr(), error.as_mut_ptr().cast(), error.len() as u64)
+        };
+        let sentence = CStr::from_bytes_until_nul(&error).expect("the sentence ends").to_string_lossy();
+        assert_eq!(status, 0, "{sentence}: {}", describe(case));
+    }
+
+    /// Runs a case on tensors and compares every element of the output.
+    pub(crate) fn check(&self, case: &Case, tensors: &[Vec<f32>], expected: &[Approx]) {
+        let instance = &case.instance;
+        let mut memory = instance.memory(tensors);
+        memory[instance.def.output] = instance.output(tensors);
+        self.run(case, &mut memory);
+        instance.check(&mut memory[instance.def.output], expected, || describe(case));
+    }
+
+    /// Runs a case on tensors in memory.
+    pub(crate) fn run(&self, case: &Case, memory: &mut [Memory]) {
+        let bytes = case.unit.workspace_bytes.as_ref().map(|bytes| case.count(bytes).max(0) as usize);
+        let mut workspace = vec![f32::NAN; bytes.unwrap_or(0) / 4 + GUARD];
+        let mut pointers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
+        pointers.extend(bytes.map(|_| workspace.as_mut_ptr().cast::<c_void>()));
+        let all = (0..case.instance.def.params.len()).flat_map(|param| {
+            let mut strides = case.instance.strides(param);
+            strides.pop();
+            strides
+        });
+        let mut strides: Vec<i64> = all.map(|stride| stride as i64).collect();
+        let mut shape: Vec<i32> = case.instance.shape.iter().map(|value| *value as i32).collect();
+        // Tensors are passed by a pointer, scalars by their value.
+        let params = &case.instance.def.params;
+        let is_scalar = |n: usize| params.get(n).is_some_and(|param| param.dims.is_empty());
+        let arg = |(n, pointer): (usize, &mut *mut c_void)| -> *mut c_void {
+            if is_scalar(n) { *pointer } else { std::ptr::from_mut(pointer).cast() }
+        };
+        let mut args: Vec<*mut c_void> = pointers.iter_mut().enumerate().map(arg).collect();
+        args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
+        args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
+        case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &mut args));
+    }
+}
+
+fn describe(case: &Case) -> String {
+    let Instance { seed, def, shape, gap, .. } = &case.instance;
+    format!("seed {seed}, shape {shape:?}, gap {gap}\n{def}\n{}", case.unit.source)
+}

@@ -1,0 +1,223 @@
+//! The passes on their way to a GPU, by the IR they print.
+//!
+//! The expected prints are the files in `tests/compiler/cuda_lowering`; `DIETCODE_BLESS=1` writes them anew, to be read before they
+//! are committed.
+
+use std::path::Path;
+
+use dietcode_core::frontend;
+use dietcode_core::ir::Stmt;
+use dietcode_core::lower::{lower, lower_observed};
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::schedule::Schedule;
+use dietcode_core::sketch::Blocked;
+use dietcode_syntax::KernelDef;
+
+fn kernel(source: &str) -> KernelDef {
+    let found = dietcode_syntax::scan(source).expect("the source parses");
+    found[0].parse().unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const DENSE: &str =
+    "#[dynamic_kernel] fn dense(x: &[[f32; 770]; 960], w: &[[f32; 770]; 2304], y: &mut [[f32; 2304]; 960]) {
+    for i in 0..960 { for j in 0..2304 {
+        let mut acc = 0.0;
+        for k in 0..770 { acc += x[i][k] * w[j][k]; }
+        y[i][j] = acc;
+    } }
+}";
+
+const DENSE_F16: &str = "#[dynamic_kernel] fn dense(x: &[[f16; K]; M], w: &[[f16; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N {
+        let mut acc = 0.0;
+        for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); }
+        y[i][j] = acc;
+    } }
+}";
+
+fn device() -> &'static DeviceLimits {
+    DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known")
+}
+
+/// The schedule of a valid micro-kernel.
+fn schedule(def: &KernelDef, parameters: &str) -> Schedule {
+    let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
+    assert_eq!(blocked.violations(def, device()), Vec::<String>::new());
+    blocked.schedule(&frontend::program(def)).expect("a valid schedule")
+}
+
+/// The statements before and after a pass.
+fn around(schedule: &Schedule, pass: &str) -> [String; 2] {
+    let mut seen = Vec::new();
+    lower_observed(schedule, &mut |name, body: &Stmt| seen.push((name, body.to_string())))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let after = seen.iter().position(|(name, _)| *name == pass).expect("the pipeline has the pass");
+    [seen[after - 1].1.clone(), seen[after].1.clone()]
+}
+
+/// Compares prints with the file of that name.
+fn expect(name: &str, pass: &str, [before, after]: &[String; 2]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compiler/cuda_lowering").join(name);
+    let found = format!("before {pass}\n\n{before}\nafter {pass}\n\n{after}");
+    if std::env::var_os("DIETCODE_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the expected print can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(found, expected, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
+}
+
+/// What stands between the two barriers of the only loop that has some.
+fn between_barriers(print: &str) -> &str {
+    let parts: Vec<&str> = print.split("sync\n").collect();
+    assert_eq!(parts.len(), 3, "{print}");
+    parts[1]
+}
+
+/// 770 = 4 · 192 + 2: the last tile of the reduction hangs over, and so may every tile if the compiler did not know better.
+#[test]
+fn local_padding_leaves_no_condition_between_the_barriers() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 16, "j": 16}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 4},
+        "stage": {"x": {"vector": 1, "reduce_outside": true}, "w": {"vector": 1, "reduce_outside": true}}}"#;
+    let prints = around(&schedule(&dense, parameters), "local_padding");
+    expect("dense_960_2304_770.txt", "local_padding", &prints);
+    let [before, after] = prints.each_ref().map(|print| between_barriers(print));
+    let conditional =
+        |text: &str| text.lines().any(|line| line.trim_start().starts_with("if") || line.contains("= if"));
+    assert!(conditional(before), "{before}");
+    assert!(!conditional(after), "{after}");
+    assert!(before.contains("+=") == after.contains("+=") && after.contains("y_tile"), "{after}");
+}
+
+#[test]
+fn vectors_are_copied_with_the_number_of_elements_that_exist() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 16, "j": 16}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8},
+        "stage": {"x": {"vector": 2, "reduce_outside": true}, "w": {"vector": 4, "pad": 4}}, "store": 4}"#;
+    let [_, after] = around(&schedule(&dense, parameters), "vector_copy");
+    for copy in [
+        "x_shared[x_shared_k][x_shared_i] = copy x[i_b * 64 + x_shared_i][k_0 * 8 + x_shared_k], 770 - (k_0 * 8 + x_shared_k) of 2 lanes, 64 apart",
+        "w_shared[w_shared_j][w_shared_k] = copy w[j_b * 64 + w_shared_j][k_0 * 8 + w_shared_k], 770 - (k_0 * 8 + w_shared_k) of 4 lanes\n",
+        "copy y_out[0]",
+    ] {
+        assert!(after.contains(copy), "{copy} is not in\n{after}");
+    }
+}
+
+/// Each thread its own, without a barrier; what hangs over the edge is zero.
+#[test]
+fn operands_are_held_in_registers() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 4}, "load": {"x": 4, "w": 1},
+        "raster": {"i": 4, "j": 2}}"#;
+    let [before, after] = around(&schedule(&dense, parameters), "vector_copy");
+    for text in ["allocate local x_held[4][4]", "allocate local w_held[4][4]", "let i_b_band = block / "] {
+        assert!(before.contains(text), "{text} is not in\n{before}");
+    }
+    let copy = "x_held[i_i2][k_i_step * 4] = copy x[i_b * 32 + (i_t * 4 + i_i2)][k_0 * 4 + k_i_step * 4], 770 - (k_0 * 4 + k_i_step * 4) of 4 lanes";
+    assert!(after.contains(copy) && !after.contains("sync"), "{after}");
+}
+
+#[test]
+fn matrix_instructions_replace_the_innermost_loops() {
+    let dense = kernel(DENSE_F16);
+    let parameters = r#"{"thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 32}, "matrix_unit": "half",
+        "stage": {"x": {"vector": 8, "pad": 8}, "w": {"vector": 8, "pad": 8}}, "stages": 3, "async": true}"#;
+    let schedule = schedule(&dense, parameters);
+    let prints = around(&schedule, "tensorize");
+    expect("dense_f16_tensorize.txt", "tensorize", &prints);
+    let [_, after] = around(&schedule, "pipeline");
+    let at = |text: &str| after.find(text).unwrap_or_else(|| panic!("{text} is not in\n{after}"));
+    assert!(at("async copy") < at("commit") && at("commit") < at("wait for all but 1"), "{after}");
+    assert!(at("wait for all but 1") < at(" sync\n") && at(" sync\n") < at("mma"), "{after}");
+    assert_eq!(after.matches("sync\n").count(), 2, "one barrier for each step, and one behind them:\n{after}");
+}
+
+#[test]
+fn registers_carry_the_next_tile_over_the_computation() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 16, "j": 16}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8}, "stages": 2,
+        "stage": {"x": {"vector": 2, "reduce_outside": true}, "w": {"vector": 2, "reduce_outside": true}}}"#;
+    let [_, after] = around(&schedule(&dense, parameters), "pipeline");
+    let (_, steady) = after.split_once("for k_0").expect("the main loop");
+    let load = steady.find("x_shared_next[0][0] = copy x[").expect(steady);
+    let sum = steady.find("y_tile[").expect(steady);
+    let store = steady.find("copy x_shared_next[0][0]").expect(steady);
+    assert!(load < sum && sum < store && store < steady.find("sync").expect(steady), "{steady}");
+    assert!(after.contains("allocate shared x_shared[2][8][64]"), "{after}");
+}
+
+/// Split sums: parts go to a workspace without an epilogue, and a second kernel adds them; or to the output, atomically.
+#[test]
+fn parts_of_sums_meet_in_a_workspace_or_atomically() {
+    let dense = kernel(
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += x[i][k] * w[j][k]; }
+                 y[i][j] = (acc + b[j]).max(0.0);
+             } }
+         }",
+    );
+    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "split": {"k": 4},
+        "stage": {"x": {}, "w": {}}}"#;
+    let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
+    let kernels = blocked.schedules(&frontend::program(&dense)).expect("a valid schedule");
+    let [main, second] = kernels.as_slice() else { panic!("{} kernels, expected two", kernels.len()) };
+    let [main, second] = [main, second].map(|schedule| lower(schedule).unwrap().body.to_string());
+    assert!(main.contains("y_parts[k_s][") && !main.contains("b["), "{main}");
+    assert!(second.contains("max(y_tile + b[") && second.contains("for k_s in 0..4"), "{second}");
+    let atomic = Blocked { atomic: true, ..blocked };
+    assert_eq!(atomic.violations(&dense, device()), ["atomic: the output must be f32 and hold the sum as it is"]);
+}
+
+/// Every refusal names the key and the numbers.
+#[test]
+fn what_is_not_valid_is_told() {
+    let dense = kernel(DENSE);
+    let half = kernel(DENSE_F16);
+    let cases = [
+        (&dense, r#"{"thread": {"q": 2}}"#, "thread: `q` is not a spatial loop of `dense`"),
+        (&dense, r#"{"thread": {"i": 0}}"#, "thread: `i` is 0, expected 1 to 65536"),
+        (&dense, r#"{"thread": {"i": 64, "j": 32}}"#, "thread: a block has 2048 threads, the device allows 1024"),
+        (&dense, r#"{"thread": {"i": 8}, "inner": {"i": 16, "j": 16}}"#, "inner: a thread has 256 accumulators"),
+        (&dense, r#"{"thread": {"i": 8}, "stages": 3}"#, "more than 2 need `async`"),
+        (&dense, r#"{"thread": {"i": 8}, "stage": {"y": {}}}"#, "stage: `y` is not an input"),
+        (&dense, r#"{"thread": {"i": 512}, "min_blocks": 5}"#, "min_blocks: 5 blocks of 512 threads"),
+        (&dense, r#"{"inner": {"i": 8}}"#, "thread: a block has a single thread"),
+        (&dense, r#"{"thread": {"i": 8}, "matrix_unit": "half"}"#, "`x` is f32, which Half does not multiply"),
+        (
+            &half,
+            r#"{"thread": {"i": 1}, "matrix_unit": "half"}"#,
+            "reduce: no loop's tile is a multiple of the 16 steps",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "inner": {"j": 8}, "reduce": {"k": 8}, "stage": {"x": {"vector": 4}}}"#,
+            "stage: `w` moves along `k` and is not staged",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8, "j": 8}, "reduce": {"k": 6}, "stage": {"x": {"vector": 4}, "w": {}}}"#,
+            "vectors of 4 do not divide its 6 elements along `k`",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 32, "j": 32}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 256}, "stage": {"x": {}, "w": {}}}"#,
+            "bytes of shared memory, a block has",
+        ),
+    ];
+    for (def, parameters, expected) in cases {
+        let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
+        let found = blocked.violations(def, device());
+        assert!(found.iter().any(|why| why.contains(expected)), "{parameters}: {found:?}, expected {expected}");
+    }
+    let turing = DeviceLimits::of("sm_75".parse().unwrap()).unwrap();
+    let asynchronous =
+        r#"{"thread": {"i": 8, "j": 8}, "reduce": {"k": 8}, "stage": {"x": {}, "w": {}}, "stages": 2, "async": true}"#;
+    let asynchronous: Blocked = serde_json::from_str(asynchronous).unwrap();
+    assert_eq!(
+        asynchronous.violations(&dense, turing),
+        ["async: it needs compute capability 8.0, the device has sm_75"]
+    );
+}

@@ -1,0 +1,88 @@
+//! Property: for random programs and random micro-kernels for a GPU, the generated CUDA, carried out on the CPU, equals the
+//! reference within the bound.
+//!
+//! `DIETCODE_CASES` sets how many cases are tried (200), `DIETCODE_SEED` where the random numbers start. A failure prints
+//! the seed of its case, the nest, the schedule and the first wrong element.
+
+mod blocked;
+mod products;
+
+use dietcode_core::codegen::cuda;
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::sketch::Blocked;
+use dietcode_syntax::KernelDef;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::common::instance::Instance;
+use crate::common::on_gpu::{Case, Library};
+use crate::common::{nests, shapes};
+
+/// How many cases go into one shared library.
+const BATCH: usize = 10;
+
+fn setting(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
+        Err(_) => default,
+    }
+}
+
+/// Draws a nest and a micro-kernel; none: these do not fit, draw again.
+type Draw = fn(&mut StdRng, usize, &DeviceLimits) -> Option<(KernelDef, Blocked)>;
+
+fn any_nest(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
+    let def = nests::random(rng, &format!("case{number}"));
+    blocked::random(rng, &def, device).map(|blocked| (def, blocked))
+}
+
+fn matrix_product(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
+    let def = products::random(rng, &format!("case{number}"));
+    let blocked = products::blocked(rng, &def);
+    blocked.violations(&def, device).is_empty().then_some((def, blocked))
+}
+
+/// The case of a seed: a nest, a micro-kernel, and the values of the shape variables.
+fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw) -> Case {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let (def, blocked) = std::iter::repeat_with(|| draw(&mut rng, number, device)).flatten().next().expect("endless");
+    let unit = cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    let shape = shapes::random(&mut rng, &def);
+    let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
+    Case { instance: Instance { seed, def, shape, gap, coarse: blocked.matrix_unit.is_some() }, unit }
+}
+
+fn check(cases: usize, draw: Draw) {
+    let seed = setting("DIETCODE_SEED", 20_261_121);
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
+    let numbers: Vec<usize> = (0..cases).collect();
+    let batches: Vec<&[usize]> = numbers.chunks(BATCH).collect();
+    std::thread::scope(|scope| {
+        let (compiler, batches) = (&compiler, &batches);
+        let workers = (0..2).map(|worker| {
+            scope.spawn(move || {
+                for batch in batches.iter().skip(worker).step_by(2) {
+                    let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n, device, draw)).collect();
+                    let library = Library::compile(compiler, cases.iter().map(|case| &case.unit));
+                    for case in &cases {
+                        let tensors = case.instance.tensors();
+                        library.check(case, &tensors, &case.instance.expected(&tensors));
+                    }
+                }
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("every case of the batch holds"));
+    });
+}
+
+#[test]
+fn generated_cuda_equals_the_reference() {
+    check(setting("DIETCODE_CASES", 200) as usize, any_nest);
+}
+
+#[test]
+fn matrix_instructions_equal_the_reference() {
+    check(setting("DIETCODE_CASES", 200) as usize / 4, matrix_product);
+}

@@ -1,0 +1,152 @@
+//! The sketches for GPUs of every kernel in `src/ops`: with the smallest decisions they lower for every device, with others the
+//! emulator carries them out and they equal the reference; what is over a limit is refused before anything is compiled.
+//!
+//! A quarter of the sketches of some kernels is carried out, by the day or by `DIETCODE_SEED`; all with `DIETCODE_ALL=1`.
+
+mod limits;
+mod rewrites;
+mod sketches;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
+use dietcode_core::machine::cuda::HostCompiler;
+use dietcode_core::schedule::{Combine, Instruction, Trace};
+use dietcode_core::sketch::{Space, Traced};
+use dietcode_syntax::KernelDef;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::common::instance::Instance;
+use crate::common::on_gpu::{Case, Library};
+use crate::common::shipped::{kernel, kernels};
+use sketches::{DEVICES, device, small, smallest, space, space_of_tf32};
+
+/// The kernels that are carried out.
+const CARRIED_OUT: [&str; 10] = [
+    "dense",
+    "dense_bias_relu",
+    "conv2d",
+    "row_sum",
+    "outer",
+    "gelu",
+    "gemm_nn",
+    "batch_matmul_tt",
+    "matmul_tn_f16",
+    "matmul_nt_bf16",
+];
+/// Their sketches are shared out over so many seeds.
+const TURNS: usize = 4;
+/// How many micro-kernels go into one shared library.
+const BATCH: usize = 8;
+/// Extents: one element, less than a tile, more than one, with a rest.
+const EXTENTS: [i64; 5] = [1, 7, 16, 33, 40];
+/// The same where there are many loops.
+const FEW: [i64; 4] = [1, 3, 5, 9];
+
+/// `DIETCODE_SEED`, or the number of the day.
+fn seed() -> u64 {
+    match std::env::var("DIETCODE_SEED") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
+        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
+    }
+}
+
+#[test]
+fn every_sketch_lowers_for_every_device() {
+    for def in kernels() {
+        for name in DEVICES {
+            let space = space(&def, device(name));
+            let count = space.sketches.len();
+            assert!((1..=24).contains(&count), "{count} sketches of {}", def.name);
+            for sketch in &space.sketches {
+                space.apply(&smallest(sketch)).unwrap_or_else(|e| panic!("{} on {name}: {e}\n{sketch}", def.name));
+            }
+        }
+    }
+}
+
+/// A micro-kernel of a kernel on `sm_80`.
+struct Drawn {
+    def: KernelDef,
+    trace: Trace,
+    unit: CudaUnit,
+}
+
+fn drawn(space: &Space, rng: &mut StdRng, wanted: impl Fn(usize, &Trace) -> bool) -> Vec<Drawn> {
+    let (def, device) = (&space.def, device("sm_80"));
+    let sketches = space.sketches.iter().enumerate().filter(|(at, sketch)| wanted(*at, sketch));
+    let draw = |(_, sketch)| {
+        let trace = small(space, sketch, rng);
+        let unit = translation_unit(def, Traced { trace: trace.clone() }, &device).unwrap_or_else(|e| panic!("{e}"));
+        Drawn { def: def.clone(), trace, unit }
+    };
+    sketches.map(draw).collect()
+}
+
+fn of(name: &str) -> Space {
+    space(&kernel(name), device("sm_80"))
+}
+
+/// Carries micro-kernels out at three shapes each.
+fn check(drawn: &[Drawn], seed: u64) {
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let workers = |batches: &[&[Drawn]]| batches.iter().for_each(|batch| check_batch(&compiler, batch, seed));
+    let batches: Vec<&[Drawn]> = drawn.chunks(BATCH).collect();
+    let (one, other) = batches.split_at(batches.len().div_ceil(2));
+    std::thread::scope(|scope| {
+        [one, other].map(|half| scope.spawn(|| workers(half))).map(|worker| {
+            worker.join().expect("every case holds");
+        })
+    });
+}
+
+fn check_batch(compiler: &HostCompiler, batch: &[Drawn], seed: u64) {
+    let library = Library::compile(compiler, batch.iter().map(|drawn| &drawn.unit));
+    for (n, Drawn { def, trace, unit }) in batch.iter().enumerate() {
+        let mut rng = StdRng::seed_from_u64(seed + n as u64);
+        for gap in [0, 0, 3] {
+            let extents = if def.shape_vars.len() > 3 { FEW.as_slice() } else { &EXTENTS };
+            let shape = def.shape_vars.iter().map(|_| *extents.choose(&mut rng).expect("there are some")).collect();
+            let coarse = unit.source.contains("mma");
+            let instance = Instance { seed: rng.random(), def: def.clone(), shape, gap, coarse };
+            let case = Case { instance, unit: unit.clone() };
+            let tensors = case.instance.tensors();
+            println!("{} {:?} {:?}", def.name, case.instance.shape, trace.decisions);
+            library.check(&case, &tensors, &case.instance.expected(&tensors));
+        }
+    }
+}
+
+#[test]
+fn sketches_carried_out_equal_the_reference() {
+    let (seed, every) = (seed(), std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1"));
+    println!("DIETCODE_SEED={seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let turn = |at: usize, _: &Trace| every || at % TURNS == seed as usize % TURNS;
+    let all: Vec<Drawn> = CARRIED_OUT.into_iter().flat_map(|name| drawn(&of(name), &mut rng, turn)).collect();
+    check(&all, seed);
+}
+
+/// Whatever the day: sums that blocks share, in both ways, and matrix instructions.
+#[test]
+fn shared_sums_and_matrix_units_equal_the_reference() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let first = |what: fn(&Instruction) -> bool| {
+        move |at: usize, sketch: &Trace| at.is_multiple_of(3) && sketch.instructions.iter().any(what)
+    };
+    let shared = |way: &Instruction| matches!(way, Instruction::Rfactor(Combine::Workspace));
+    let atomic = |way: &Instruction| matches!(way, Instruction::Rfactor(Combine::Atomic));
+    let warps = |tiles: &Instruction| tiles.variables().iter().any(|var| var.ends_with("_warp"));
+    let mut all = drawn(&of("dense"), &mut rng, first(shared));
+    all.extend(drawn(&of("dense"), &mut rng, first(atomic)));
+    let mut matrices = drawn(&of("matmul_nt_f16"), &mut rng, first(warps));
+    for name in ["matmul_nt", "matmul_tn"] {
+        matrices.extend(drawn(&space_of_tf32(&kernel(name), device("sm_80")), &mut rng, first(warps)));
+    }
+    assert!(!matrices.is_empty() && matrices.iter().all(|drawn| drawn.unit.source.contains("mma")));
+    all.extend(matrices);
+    assert!(all.iter().any(|drawn| drawn.unit.workspace_bytes.is_some()));
+    check(&all, 5);
+}

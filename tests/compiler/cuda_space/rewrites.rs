@@ -1,0 +1,118 @@
+//! What follows from decisions: the schedules that traces come to, and when two of them are the same code.
+
+use dietcode_core::schedule::{Instruction, Pipeline, Trace};
+use dietcode_core::sketch::{Space, Traced};
+use dietcode_syntax::KernelDef;
+
+use super::sketches::{device, smallest, space, space_of_tf32};
+use crate::common::shipped::kernel;
+
+/// The first sketch of a kernel with a variable, which neither shares sums nor overlaps copies.
+fn sketch(space: &Space, variable: &str) -> Trace {
+    let plain = |sketch: &&Trace| !sketch.to_string().contains("rfactor") && !sketch.to_string().contains("pipeline");
+    let own = |sketch: &&Trace| sketch.variables().any(|var| &**var == variable);
+    space.sketches.iter().filter(plain).find(own).unwrap_or_else(|| panic!("no sketch with {variable}")).clone()
+}
+
+/// The trace with decisions, the least of all others.
+fn with(sketch: &Trace, decisions: &[(&str, i64)]) -> Trace {
+    let mut all = smallest(sketch).decisions;
+    all.extend(decisions.iter().map(|(var, value)| ((*var).into(), *value)));
+    sketch.with(all)
+}
+
+/// The primitives of the kernels that a trace comes to.
+fn primitives(space: &Space, trace: &Trace) -> String {
+    let traced = Traced { trace: trace.clone() };
+    let schedules = traced.schedules(&space.program, &space.bounds.hardware).unwrap_or_else(|e| panic!("{e}"));
+    let lines = schedules.iter().flat_map(|schedule| schedule.trace().iter().map(ToString::to_string));
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+/// Rows of 16, 6 and 5 elements; and so few that threads would be left without a vector.
+#[test]
+fn tiles_are_filled_by_the_widest_vectors_that_their_rows_allow() {
+    let space = space(&kernel("dense"), device("sm_80"));
+    let sketch = sketch(&space, "i_vthread");
+    let tile = [("i_thread", 8), ("j_thread", 8), ("i_inner", 4), ("j_inner", 4)];
+    for (steps, vector) in [(16, 4), (6, 2), (5, 1), (4, 2)] {
+        let text = primitives(&space, &with(&sketch, &[&tile[..], &[("k_steps", steps)]].concat()));
+        let line = format!("x_shared = cache_read(x, shared, vector {vector}, ");
+        assert!(text.contains(&line), "{steps} steps, expected vectors of {vector}:\n{text}");
+    }
+}
+
+#[test]
+fn a_thread_stores_the_widest_vectors_of_its_run() {
+    let space = space(&kernel("dense"), device("sm_80"));
+    let sketch = sketch(&space, "i_vthread");
+    for (run, lanes) in [(8, 4), (6, 2), (3, 1)] {
+        let text = primitives(&space, &with(&sketch, &[("j_thread", 32), ("j_inner", run)]));
+        assert!(text.contains(&format!("vectorize_store({lanes})")), "{run} neighbours:\n{text}");
+    }
+    // Where the inner part has one element, those of the outer part are neighbours; those of virtual threads are not.
+    for (part, lanes) in [("j_outer", 4), ("j_vthread", 1)] {
+        let text = primitives(&space, &with(&sketch, &[("j_thread", 32), (part, 8)]));
+        assert!(text.contains(&format!("vectorize_store({lanes})")), "{part}:\n{text}");
+    }
+}
+
+#[test]
+fn lanes_of_a_warp_become_matrix_instructions_on_half_types_only() {
+    let half = space(&kernel("matmul_nt_f16"), device("sm_80"));
+    let text = primitives(&half, &smallest(&sketch(&half, "i_warp")));
+    assert!(text.contains("tensorize(m16n8k16)"), "{text}");
+    let single = space(&kernel("matmul_nt"), device("sm_80"));
+    assert!(single.sketches.iter().all(|sketch| sketch.variables().all(|var| &**var != "i_warp")));
+    assert!(single.sketches.iter().all(|sketch| !primitives(&single, &smallest(sketch)).contains("tensorize")));
+}
+
+#[test]
+fn tensors_of_f32_are_rounded_with_leave_only() {
+    let tf32 = space_of_tf32(&kernel("matmul_nt"), device("sm_80"));
+    let text = primitives(&tf32, &smallest(&sketch(&tf32, "i_warp")));
+    assert!(text.contains("tensorize(m16n8k8, tf32)") && text.contains("shared, vector 4, pad 4"), "{text}");
+    let half = kernel("matmul_nt_f16");
+    assert_eq!(space_of_tf32(&half, device("sm_80")).sketches, space(&half, device("sm_80")).sketches);
+    let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"));
+    assert_eq!(old.sketches, space(&kernel("matmul_nt"), device("sm_75")).sketches);
+}
+
+#[test]
+fn what_nothing_binds_gets_a_grid_and_threads() {
+    let space = space(&kernel("row_sum"), device("sm_75"));
+    let text = primitives(&space, &Trace::new([]));
+    assert!(text.contains("i_b, i_t = split(i, 128, pad)") && text.contains("bind(i_t, threadIdx.x)"), "{text}");
+    assert!(text.contains("compute_at(y_tile, i_t)") && text.ends_with("decompose_reduction()"), "{text}");
+}
+
+#[test]
+fn what_has_no_loop_to_share_out_is_one_thread_of_one_block() {
+    let source = "#[dynamic_kernel] fn one(x: &[f32; 1], y: &mut [f32; 1]) { y[0] = x[0] + 1.0; }";
+    let def: KernelDef = dietcode_syntax::scan(source).expect("the source parses")[0].parse().expect("it is a nest");
+    let space = space(&def, device("sm_75"));
+    let sketch = &space.sketches[0];
+    assert_eq!(space.sketches.len(), 1);
+    assert_eq!(primitives(&space, sketch), "thread = add_unit_loop()\nbind(thread, threadIdx.x)");
+    let nests = space.apply(sketch).unwrap_or_else(|e| panic!("{e}")).nests;
+    assert_eq!((nests.len(), nests[0].threads(), nests[0].grid.is_none()), (1, 1, true));
+}
+
+/// A loop by another name is the same code; another size, or copies that overlap, are not.
+#[test]
+fn equal_hashes_are_equal_code() {
+    let space = space(&kernel("dense"), device("sm_80"));
+    let sketch = sketch(&space, "i_vthread");
+    let decisions = [("i_thread", 8), ("j_thread", 8), ("i_inner", 4), ("k_steps", 8)];
+    let trace = with(&sketch, &decisions);
+    let hash = |trace: &Trace| space.apply(trace).unwrap_or_else(|e| panic!("{e}")).hash;
+    let json = serde_json::to_string(&trace).expect("a trace is JSON");
+    let renamed = json.replace("\"i_2\"", "\"rows\"");
+    let renamed: Trace = serde_json::from_str(&renamed).expect("a trace");
+    assert_ne!(renamed, trace);
+    assert_eq!(hash(&renamed), hash(&trace));
+    assert_ne!(hash(&with(&sketch, &[&decisions[..], &[("j_inner", 2)]].concat())), hash(&trace));
+    let piped = Instruction::Pipeline(Pipeline::Registers);
+    let piped = Trace::new([trace.instructions.to_vec(), vec![piped]].concat()).with(trace.decisions.clone());
+    assert_ne!(hash(&piped), hash(&trace));
+}

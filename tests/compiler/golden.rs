@@ -1,0 +1,248 @@
+//! What is emitted for targets that are described here: for each unit the hashes of its lowered kernels' structure and of its
+//! text's normal form, in `golden/units.txt`.
+//!
+//! A unit is a line: the config or set, the target, the unit's name, each kernel that it serves with the hash of its structure
+//! ([`structure_hash`]), and the hash of the text ([`normal_form`]). Names, comments and layout are in neither hash. What is
+//! intended to change is written anew by `DIETCODE_BLESS=1`, and named in the message of the commit.
+
+mod normal;
+mod targets;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use dietcode_core::codegen::registry::Decision;
+use dietcode_core::codegen::set::{GeneratedSet, Targets};
+use dietcode_core::codegen::{c, cuda};
+use dietcode_core::config::{Config, ConfigFile, KernelSet};
+use dietcode_core::dispatch::{Tuned, Winners};
+use dietcode_core::lower::{lower, structure_hash};
+use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
+use dietcode_core::sketch::{Blocked, Family, MicroKernel, Traced};
+use dietcode_core::{frontend, parallel};
+use dietcode_syntax::KernelDef;
+use normal::normal_form;
+use targets::{avx2, avx512};
+
+/// A target with its name in the list.
+#[derive(Clone)]
+enum Target {
+    Cpu(&'static str, CpuTarget),
+    Cuda(&'static DeviceLimits),
+}
+
+impl Target {
+    fn cpus() -> Vec<Target> {
+        vec![Target::Cpu("avx2", avx2()), Target::Cpu("avx512", avx512())]
+    }
+
+    fn gpu(capability: ComputeCapability) -> Target {
+        Target::Cuda(DeviceLimits::of(capability).expect("it is in the table"))
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Target::Cpu(name, _) => (*name).to_owned(),
+            Target::Cuda(device) => device.capability.to_string(),
+        }
+    }
+}
+
+/// As much of a hash as tells units apart.
+fn short(hash: &[u8; 32]) -> String {
+    hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(source: &str) -> String {
+    format!("text={}", short(blake3::hash(normal_form(source).as_bytes()).as_bytes()))
+}
+
+/// The structure of a micro-kernel, or `refused`.
+fn structure(def: &KernelDef, micro_kernel: &MicroKernel, target: &Target) -> String {
+    let program = frontend::program(def);
+    let schedules = match target {
+        Target::Cpu(_, cpu) => micro_kernel.schedule_on_cpu(&program, cpu).map(|schedule| vec![schedule]),
+        Target::Cuda(device) => micro_kernel.schedules_on_gpu(&program, device),
+    };
+    let nests = schedules.and_then(|schedules| schedules.iter().map(lower).collect::<Result<Vec<_>, _>>());
+    format!("{}={}", def.name, nests.map_or_else(|_| "refused".to_owned(), |nests| short(&structure_hash(&nests))))
+}
+
+/// The hashes of a micro-kernel in a unit of its own, or that it is refused.
+fn own_unit(def: &KernelDef, micro_kernel: &MicroKernel, target: &Target) -> String {
+    let source = match target {
+        Target::Cpu(_, cpu) => c::translation_unit(def, micro_kernel, cpu).map(|unit| unit.source),
+        Target::Cuda(device) => cuda::translation_unit(def, micro_kernel, device).map(|unit| unit.source),
+    };
+    match source {
+        Ok(source) => format!("{} {}", structure(def, micro_kernel, target), text(&source)),
+        Err(_) => format!("{}=refused", def.name),
+    }
+}
+
+/// The hashes of a set's configuration with all kernels that it serves.
+fn set_unit(family: &Family, defs: &[KernelDef], target: &Target) -> String {
+    let mut of = Targets::default();
+    match target {
+        Target::Cpu(_, cpu) => of.cpu = Some(cpu),
+        Target::Cuda(device) => of.devices = vec![device],
+    }
+    let set = GeneratedSet::new("set", std::slice::from_ref(family), defs, &of, 1).unwrap_or_else(|e| panic!("{e}"));
+    let micro_kernel = |def: &KernelDef| match target {
+        Target::Cpu(_, cpu) => family.on_cpu(def, cpu).map(MicroKernel::from),
+        Target::Cuda(device) => family.on_gpu(def, device).map(MicroKernel::from),
+    };
+    let structures = defs.iter().filter_map(|def| Some(structure(def, &micro_kernel(def).ok()?, target)));
+    let sources = set.cpu_units().map(|unit| &unit.source).chain(set.cuda_units().map(|unit| &unit.source));
+    structures.chain(sources.map(|source| text(source))).collect::<Vec<_>>().join(" ")
+}
+
+/// Makes a line, of the general products if it is a set's.
+type Line = Box<dyn FnOnce(&[KernelDef]) -> String + Send>;
+
+/// The line of a micro-kernel in a unit of its own.
+fn own(of: &str, def: &KernelDef, micro_kernel: MicroKernel, target: &Target) -> Line {
+    let (of, def, target) = (of.to_owned(), def.clone(), target.clone());
+    let line = move |_: &[KernelDef]| {
+        format!("{of} {} {} {}", target.name(), micro_kernel.name(), own_unit(&def, &micro_kernel, &target))
+    };
+    Box::new(line)
+}
+
+/// The line of the tree between a nest's defaults, by their places.
+fn tree(def: &KernelDef, decision: &Decision, target: &Target) -> Line {
+    let hash = blake3::hash(format!("{decision:?}").as_bytes());
+    let line = format!("default {} tree {}={}", target.name(), def.name, short(hash.as_bytes()));
+    Box::new(move |_| line)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The annotated functions of a source.
+fn kernels(path: &str) -> Vec<KernelDef> {
+    let source = std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    let found = dietcode_syntax::scan(&source).expect("the source parses");
+    found.iter().map(|found| found.parse().unwrap_or_else(|errors| panic!("{errors}"))).collect()
+}
+
+/// The defaults of every shipped nest on every target, with the nest as it stands.
+fn defaults() -> Vec<Line> {
+    const OF: &str = "default";
+    let defs =
+        ["src/ops.rs", "src/ops/batched.rs", "src/ops/gemm.rs", "src/ops/matmul.rs"].into_iter().flat_map(kernels);
+    let mut units = Vec::new();
+    for def in defs {
+        for target in Target::cpus() {
+            let Target::Cpu(_, cpu) = &target else { continue };
+            let nest = MicroKernel::from(Traced::nest(&def));
+            let Winners { mut schedules, decision, .. } = Winners::default_for(&def, cpu);
+            if !schedules.contains(&nest) {
+                schedules.push(nest);
+            }
+            units.push(tree(&def, &decision, &target));
+            units.extend(schedules.into_iter().map(|micro_kernel| own(OF, &def, micro_kernel, &target)));
+        }
+        for (major, minor) in [(7, 5), (8, 0), (9, 0)] {
+            let target = Target::gpu(ComputeCapability { major, minor });
+            let Target::Cuda(device) = &target else { continue };
+            units.extend(Blocked::default_for(&def, device).map(|blocked| own(OF, &def, blocked.into(), &target)));
+        }
+    }
+    units
+}
+
+/// All candidates of a config, and the winners beside it.
+fn of_config(of: &str, config: &Config) -> Vec<Line> {
+    let def = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
+    let mut units = Vec::new();
+    for target in Target::cpus() {
+        let Target::Cpu(_, cpu) = &target else { continue };
+        let candidates = config.cpu.candidates_on(&def, cpu).flatten();
+        units.extend(candidates.map(|tiled| own(of, &def, tiled.into(), &target)));
+    }
+    if let Some(cuda) = &config.cuda {
+        for target in cuda.capabilities.iter().map(|capability| Target::gpu(*capability)) {
+            let Target::Cuda(device) = &target else { continue };
+            let candidates = cuda.candidates_on(&def, device).flatten();
+            units.extend(candidates.map(|blocked| own(of, &def, blocked.into(), &target)));
+        }
+    }
+    if let Ok(text) = std::fs::read_to_string(config.tuned_path("cpu")) {
+        let tuned: Tuned = serde_json::from_str(&text).expect("the tuned file that is shipped can be read");
+        let (of, target) = (format!("{of}.tuned"), Target::Cpu("avx512", avx512()));
+        units.extend(tuned.micro_kernels.into_iter().map(|named| own(&of, &def, named.schedule, &target)));
+    }
+    units
+}
+
+/// All configurations of a set, and the micro-kernels of its own kernels.
+fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
+    let targets = match of {
+        "cpu_avx2" => vec![Target::Cpu("avx2", avx2())],
+        "cpu_avx512" => vec![Target::Cpu("avx512", avx512())],
+        _ => set.capabilities.iter().map(|capability| Target::gpu(*capability)).collect(),
+    };
+    assert!(!targets.is_empty(), "{of} is for no target");
+    let (families, defs) = (set.families(), set.kernel_defs());
+    let (families, defs) = (families.unwrap_or_else(|e| panic!("{e}")), defs.unwrap_or_else(|e| panic!("{e}")));
+    let kernels = set.micro_kernels(&defs).unwrap_or_else(|e| panic!("{e}"));
+    let mut units: Vec<Line> = Vec::new();
+    for target in targets {
+        for family in &families {
+            let (of, family, target) = (of.to_owned(), family.clone(), target.clone());
+            let line = move |products: &[KernelDef]| {
+                format!("{of} {} {} {}", target.name(), family.name(), set_unit(&family, products, &target))
+            };
+            units.push(Box::new(line));
+        }
+        units.extend(kernels.iter().map(|(def, blocked)| own(of, def, blocked.into(), &target)));
+    }
+    units
+}
+
+/// The units of all files in `configs`, in the order of their names.
+fn shipped() -> Vec<Line> {
+    let files = std::fs::read_dir(root().join("configs")).expect("the folder is there");
+    let files: BTreeSet<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
+    let mut units = Vec::new();
+    for path in files {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("their names are ASCII");
+        match name.strip_suffix(".json").filter(|stem| !stem.contains('.') && *stem != "schema") {
+            None => continue,
+            Some(stem) => match ConfigFile::read(&path).unwrap_or_else(|e| panic!("{e}")) {
+                ConfigFile::Kernel(config) => units.extend(of_config(stem, &config)),
+                ConfigFile::Set(set) => units.extend(of_set(stem, &set)),
+            },
+        }
+    }
+    units
+}
+
+#[test]
+fn units_are_what_they_were() {
+    let products = kernels("src/ops/gemm.rs");
+    let units: Vec<Line> = defaults().into_iter().chain(shipped()).collect();
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    let lines = parallel::each(units, at_once, |line| line(&products));
+    let path = root().join("tests/compiler/golden/units.txt");
+    if std::env::var_os("DIETCODE_BLESS").is_some() {
+        std::fs::write(&path, lines.join("\n") + "\n").expect("the list can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let expected: Vec<&str> = expected.lines().collect();
+    let gone: Vec<String> =
+        expected.iter().filter(|line| !lines.iter().any(|l| l == *line)).map(|line| format!("- {line}")).collect();
+    let new: Vec<String> =
+        lines.iter().filter(|line| !expected.contains(&line.as_str())).map(|line| format!("+ {line}")).collect();
+    assert!(
+        lines == expected,
+        "{} lines of {} differ from what is emitted ({} lines); DIETCODE_BLESS=1 writes it anew\n{}",
+        gone.len().max(new.len()),
+        path.display(),
+        lines.len(),
+        gone.iter().chain(&new).take(40).cloned().collect::<Vec<_>>().join("\n")
+    );
+}

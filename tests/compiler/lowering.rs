@@ -1,0 +1,414 @@
+//! The passes, by the IR they print.
+//!
+//! The expected prints are the files in `tests/compiler/lowering`; `DIETCODE_BLESS=1` writes them anew, to be read before they
+//! are committed.
+
+use std::path::Path;
+
+use dietcode_core::codegen::c;
+use dietcode_core::frontend;
+use dietcode_core::ir::{DType, Expr, ForKind, Scope, Stmt};
+use dietcode_core::lower::{lower, lower_observed};
+use dietcode_core::schedule::{Schedule, Staging, Tail};
+use dietcode_core::sketch::Tiled;
+use dietcode_syntax::KernelDef;
+
+use crate::common::avx512::target;
+
+fn kernel(source: &str) -> KernelDef {
+    let found = dietcode_syntax::scan(source).expect("the source parses");
+    found[0].parse().unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// The statements before and after a pass.
+fn around(schedule: &Schedule, pass: &str) -> [Stmt; 2] {
+    let mut seen = Vec::new();
+    let observe = &mut |name: &'static str, body: &Stmt| seen.push((name, body.clone()));
+    lower_observed(schedule, observe).unwrap_or_else(|e| panic!("{e}"));
+    let after = seen.iter().position(|(name, _)| *name == pass).expect("the pipeline has the pass");
+    [seen[after - 1].1.clone(), seen[after].1.clone()]
+}
+
+/// Whether a sum into the tile stands under a condition.
+fn compute_is_guarded(stmt: &Stmt, guarded: bool) -> bool {
+    match stmt {
+        Stmt::Store { buffer, value: Expr::Binary(_, sum, _), .. } => {
+            let accumulates = matches!(&**sum, Expr::Load(from, _) if from == buffer);
+            guarded && accumulates && matches!(buffer.scope, Scope::Local | Scope::Register)
+        }
+        Stmt::IfThenElse { then, otherwise, .. } => {
+            compute_is_guarded(then, true) || otherwise.iter().any(|stmt| compute_is_guarded(stmt, true))
+        }
+        Stmt::For { body, .. } | Stmt::Let { body, .. } | Stmt::Allocate { body, .. } | Stmt::View { body, .. } => {
+            compute_is_guarded(body, guarded)
+        }
+        Stmt::Seq(stmts) => stmts.iter().any(|stmt| compute_is_guarded(stmt, guarded)),
+        Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync => false,
+    }
+}
+
+/// Compares prints with the file of that name.
+fn expect(name: &str, [before, after]: &[Stmt; 2]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compiler/lowering").join(name);
+    let found = format!("before local_padding\n\n{before}\nafter local_padding\n\n{after}");
+    if std::env::var_os("DIETCODE_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the expected print can be written");
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!(found, expected, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
+}
+
+/// An extent of 80 in a loop of 100, the example of the DietCode paper (MLSys 2022, section 4.3).
+#[test]
+fn an_extent_of_80_in_a_loop_of_100() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; K]; 80], y: &mut [f32; 80]) {
+             for i in 0..80 { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("i", 100, Tail::Pad, ["i_0", "i_1"]).unwrap();
+    schedule.reorder(&["i_0", "k", "i_1"]).unwrap();
+    let tile = schedule.cache_write().unwrap();
+    let panel = schedule.cache_read("x", Staging::Always).unwrap().remove(0);
+    schedule.compute_at(&tile, Some("i_0")).unwrap();
+    schedule.compute_at(&panel, Some("k")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let prints = around(&schedule, "local_padding");
+    expect("extent_80_in_100.txt", &prints);
+    assert!(compute_is_guarded(&prints[0], false));
+    assert!(!compute_is_guarded(&prints[1], false));
+}
+
+#[test]
+fn dense_of_prime_extents() {
+    let def = kernel(
+        "#[dynamic_kernel] fn dense(x: &[[f32; 769]; 37], w: &[[f32; 769]; 101], y: &mut [[f32; 101]; 37]) {
+             for i in 0..37 { for j in 0..101 {
+                 let mut acc = 0.0;
+                 for k in 0..769 { acc += x[i][k] * w[j][k]; }
+                 y[i][j] = acc;
+             } }
+         }",
+    );
+    let sizes = |sizes: &[(&str, i64)]| sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+    let tiled = Tiled {
+        vector: Some("j".into()),
+        register_tile: sizes(&[("i", 4), ("j", 32), ("k", 2)]),
+        block_tile: sizes(&[("i", 8), ("j", 64), ("k", 256)]),
+        pack: vec!["w".into()],
+        ..Tiled::default()
+    };
+    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    let prints = around(&tiled.schedule(&frontend::program(&def), &target()).unwrap(), "local_padding");
+    expect("dense_prime.txt", &prints);
+    assert!(compute_is_guarded(&prints[0], false));
+    assert!(!compute_is_guarded(&prints[1], false));
+}
+
+const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N {
+        let mut acc = 0.0;
+        for k in 0..K { acc += x[i][k] * w[j][k]; }
+        y[i][j] = acc;
+    } }
+}";
+
+/// The schedule of a valid micro-kernel for it.
+fn dense(parameters: &str) -> Schedule {
+    let (def, tiled): (_, Tiled) = (kernel(DENSE), serde_json::from_str(parameters).expect("parameters"));
+    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    tiled.schedule(&frontend::program(&def), &target()).unwrap()
+}
+
+/// The first panels are packed before the loop, the next ones in it, into the other half; and what is packed there is still
+/// transposed in registers.
+#[test]
+fn the_next_panel_is_packed_before_the_current_is_used() {
+    let doubled = dense(
+        r#"{"vector": "j", "register_tile": {"i": 4, "j": 16}, "block_tile": {"i": 8, "j": 32, "k": 64}, "pack": ["x", "w"],
+            "pad": {"w": 16}, "double_buffer": true}"#,
+    );
+    let [before, after] = around(&doubled, "double_buffer").map(|stmt| stmt.to_string());
+    assert!(before.contains("allocate panel w_panel[2][65][16]") && !before.contains("k_0_half"), "{before}");
+    let place = |text: &str| after.find(text).unwrap_or_else(|| panic!("{text} is not in\n{after}"));
+    let first = place("allocate panel w_panel[2][2][65][16]");
+    let filled = place("w_panel[0][j_1][k_1][j_v] = ");
+    let steps = place("let k_0_half = k_0 % 2");
+    let next = place("w_panel[1 - k_0_half][j_1][k_1][j_v] = ");
+    let used = place("* w_panel[k_0_half][j_1][k_1][j_v]");
+    assert!(first < filled && filled < steps && steps < next && next < used, "{after}");
+    let nest = lower(&doubled).unwrap().body.to_string();
+    assert!(nest.contains("w_panel[1 - k_0_half][j_1][0][0] = transpose w"), "{nest}");
+}
+
+/// What is contiguous along the sum is transposed for a few steps at a time.
+#[test]
+fn a_loaded_operand_is_transposed_for_each_step() {
+    let loaded = dense(
+        r#"{"vector": "j", "lanes": 8, "register_tile": {"i": 4, "j": 8, "k": 8}, "block_tile": {"k": 256}, "load": ["w"]}"#,
+    );
+    let nest = lower(&loaded).unwrap().body.to_string();
+    assert!(nest.contains("w_panel[0][0] = transpose w") && nest.contains("of 8 lanes, 8 columns"), "{nest}");
+}
+
+/// What local padding makes of a nest whose `k` goes in padded steps of 4 over a panel of `x`.
+fn with_padded_steps(def: &KernelDef) -> Stmt {
+    let program = frontend::program(def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
+    schedule.cache_read("x", Staging::Always).unwrap();
+    schedule.compute_at("x_panel", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let [_, after] = around(&schedule, "local_padding");
+    after
+}
+
+/// `exp(0)` is not 0: a sum over padding would be wrong, so the predicate must stay.
+#[test]
+fn a_guard_stays_where_padding_would_be_summed() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum_exp(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k].exp(); } y[i] = acc; }
+         }",
+    );
+    let after = with_padded_steps(&def);
+    assert!(compute_is_guarded(&after, false), "{after}");
+    let sizes = |size| [("k".to_owned(), size)].into();
+    let padded = Tiled { register_tile: sizes(4), block_tile: sizes(64), ..Tiled::default() };
+    assert!(
+        padded.violations(&def, &target())[0].contains("cannot be padded"),
+        "{:?}",
+        padded.violations(&def, &target())
+    );
+}
+
+/// `0 · ∞` is NaN: padding one factor is not enough if the other is read from memory that is not padded.
+#[test]
+fn a_guard_stays_where_only_one_factor_is_padded() {
+    let def = kernel(
+        "#[dynamic_kernel] fn scaled(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * b[i]; } y[i] = acc; }
+         }",
+    );
+    let after = with_padded_steps(&def);
+    assert!(compute_is_guarded(&after, false), "{after}");
+}
+
+/// Whatever the nest is, its default micro-kernel computes without a predicate.
+#[test]
+fn defaults_compute_without_predicates() {
+    let nests = [
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N { for k in 0..K { y[i][j] += x[i][k] * w[j][k]; } } } }",
+        "#[dynamic_kernel] fn f(x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]) {
+            for b in 0..B { for i in 0..M { for j in 0..N { for k in 0..K { y[b][i][j] += x[b][i][k] * w[b][k][j]; } } } } }",
+        "#[dynamic_kernel] fn f(x: &[[[f32; W + S - 1]; H + R - 1]; C], k: &[[[[f32; S]; R]; C]; O], y: &mut [[[f32; W]; H]; O]) {
+            for o in 0..O { for h in 0..H { for w in 0..W { for c in 0..C { for r in 0..R { for s in 0..S {
+                y[o][h][w] += x[c][h + r][w + s] * k[o][c][r][s];
+            } } } } } } }",
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], y: &mut [f32; M]) {
+            for i in 0..M { for k in 0..K { y[i] += x[i][k]; } } }",
+    ];
+    for nest in nests {
+        let def = kernel(nest);
+        let tiled = Tiled::default_for(&def, &target());
+        assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+        let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
+        assert!(!compute_is_guarded(&nest.body, false), "{}", nest.body);
+        assert!(tiled.vector.is_some() && !tiled.register_tile.is_empty(), "{tiled:?} is no real tile for\n{def}");
+    }
+}
+
+/// The copy of a row at the edge would be as long as the row.
+#[test]
+fn a_missing_block_of_a_reduction_is_told() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { y[i] += x[i][k]; } }
+         }",
+    );
+    let sizes = |name: &str, size| [(name.to_owned(), size)].into();
+    let rows = Tiled { register_tile: sizes("i", 2), ..Tiled::default() };
+    let found = rows.violations(&def, &target());
+    assert!(found.len() == 1 && found[0].starts_with("block_tile: `k` is missing"), "{found:?}");
+    assert!(found[0].contains("`x` is padded along `i`"), "{found:?}");
+    let blocked = Tiled { block_tile: sizes("k", 64), ..rows };
+    assert_eq!(blocked.violations(&def, &target()), Vec::<String>::new());
+}
+
+/// Where a clipped loop is padded, the bound moves with the loop outside: its last iteration says nothing of the others.
+#[test]
+fn a_view_of_a_padded_split_of_a_clipped_loop_is_never_inside() {
+    let def = kernel(
+        "#[dynamic_kernel] fn dot(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { y[i] += x[i][k]; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 64, Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.split("k_0", 4, Tail::Clip, ["k_2", "k_3"]).unwrap();
+    schedule.split("k_1", 3, Tail::Pad, ["k_4", "k_5"]).unwrap();
+    schedule.cache_read("x", Staging::Edge).unwrap();
+    schedule.compute_at("x_view", Some("k_2")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let nest = lower(&schedule).unwrap();
+    let mut views = Vec::new();
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::View { inside, .. } = stmt {
+            views.push(inside.clone());
+        }
+    });
+    assert_eq!(views, [Expr::Int(0)], "{}", nest.body);
+}
+
+/// Two extents below zero have a positive product.
+#[test]
+fn a_loop_to_less_than_zero_has_no_iterations() {
+    let def = kernel(
+        "#[dynamic_kernel] fn inner(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
+             for i in 0..M - 2 { for j in 0..N - 2 { y[i][j] = x[i + 2][j + 2]; } }
+         }",
+    );
+    let tiled = Tiled::default().schedule(&frontend::program(&def), &target()).unwrap();
+    let (_, tiles) = lower(&tiled).unwrap().grid.expect("the loops over tiles are parallel");
+    assert_eq!(tiles.to_string(), "max(M - 2, 0) * max(N - 2, 0)");
+}
+
+/// Nothing is divided by the extent of an empty reduction, although its loop runs to initialise the tile.
+#[test]
+fn fused_reductions_may_be_empty() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum(x: &[[[f32; K]; C]; M], y: &mut [f32; M]) {
+             for i in 0..M { for c in 0..C { for k in 0..K { y[i] += x[i][c][k]; } } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("c", "k", "ck").unwrap();
+    let text = lower(&schedule).unwrap().body.to_string();
+    assert!(text.contains("max(K, 1)") && text.contains("k < K") && text.contains("c < C"), "{text}");
+}
+
+/// The `let`s of a fused loop stand in every copy of an unrolled one: each copy is a scope.
+#[test]
+fn copies_of_a_fused_loop_declare_names_of_their_own() {
+    let def = kernel(
+        "#[dynamic_kernel] fn twice(x: &[[f32; 4]; 2], y: &mut [[f32; 4]; 2]) {
+             for i in 0..2 { for j in 0..4 { y[i][j] = x[i][j] * 2.0; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("i", "j", "ij").unwrap();
+    schedule.unroll("ij").unwrap();
+    let source = c::unit(&def, "unrolled", &schedule).unwrap().source;
+    let mut declared = vec![0];
+    for line in source.lines() {
+        let line = line.trim();
+        match line {
+            _ if line.ends_with('{') => declared.push(0),
+            "}" => _ = declared.pop(),
+            _ if line.starts_with("const dietcode_int i =") => *declared.last_mut().unwrap() += 1,
+            _ => {}
+        }
+        assert!(declared.last().is_none_or(|names| *names < 2), "{source}");
+    }
+}
+
+fn half_dense() -> KernelDef {
+    kernel(
+        "#[dynamic_kernel] fn dense(x: &[[f16; K]; M], w: &[[bf16; K]; N], y: &mut [[f16; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); }
+                 y[i][j] = f16::from_f32(acc);
+             } }
+         }",
+    )
+}
+
+/// Partial sums wait as `f32`, so that every element of an output of 16 bits is rounded once; and panels are converted
+/// when they are filled, views are not.
+#[test]
+fn partial_sums_of_a_half_output_wait_in_a_panel() {
+    let def = half_dense();
+    let tiled = Tiled::default_for(&def, &target());
+    let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
+    let dtype = |name: &str| {
+        let panel = nest.panels.iter().find(|(panel, _)| panel.name.starts_with(name));
+        panel.unwrap_or_else(|| panic!("a panel {name} in {}", nest.body)).0.dtype
+    };
+    assert_eq!([dtype("y_sums"), dtype("w_panel"), dtype("x_view_edge")], [DType::F32, DType::F32, DType::F16]);
+    let mut read_back = false;
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::Store { value, .. } = stmt {
+            value.visit(&mut |e| read_back |= matches!(e, Expr::Load(from, _) if *from == nest.output));
+        }
+    });
+    assert!(!read_back, "{}", nest.body);
+}
+
+#[test]
+fn partial_sums_without_a_constant_extent_are_refused_for_a_half_output() {
+    let def = half_dense();
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 64, Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.reorder(&["k_0", "i", "j", "k_1"]).unwrap();
+    let tile = schedule.cache_write().unwrap();
+    schedule.compute_at(&tile, Some("j")).unwrap();
+    let error = lower(&schedule).unwrap_err().to_string();
+    assert!(error.contains("`y`") && error.contains("extent along `i` is not constant"), "{error}");
+}
+
+fn gemm() -> KernelDef {
+    kernel(
+        "#[dynamic_kernel] fn gemm(alpha: f32, a: &[[f32; K]; M], b: &[[f32; K]; N], beta: f32, c: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 if alpha != 0.0 { for k in 0..K { acc += a[i][k] * b[j][k]; } }
+                 c[i][j] = if beta == 0.0 { alpha * acc } else { alpha * acc + beta * c[i][j] };
+             } }
+         }",
+    )
+}
+
+/// The condition is the number of terms, computed once; the reduction's loops know nothing of it.
+#[test]
+fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
+    let program = frontend::program(&gemm());
+    let print = program.to_string();
+    assert!(print.contains("let k_taken = if alpha != 0.0 { K } else { 0 }\n"), "{print}");
+    assert!(print.contains("for k in 0..k_taken\n"), "{print}");
+    let unit = c::translation_unit(&gemm(), Tiled::default_for(&gemm(), &target()), &target()).unwrap();
+    let derived = "const dietcode_int k_taken = alpha != 0.0f ? K : 0;";
+    assert_eq!(unit.source.matches(derived).count(), 1, "{}", unit.source);
+}
+
+/// Sums wait in a panel, since the output must still hold what the epilogue reads; and whether it reads it is decided around
+/// the loops, whose stores are vectors on both sides.
+#[test]
+fn an_output_that_is_read_is_read_once_and_by_vectors() {
+    let tiled = Tiled::default_for(&gemm(), &target());
+    let nest = lower(&tiled.schedule(&frontend::program(&gemm()), &target()).unwrap()).unwrap();
+    assert!(nest.panels.iter().any(|(panel, _)| &*panel.name == "c_sums"), "{}", nest.body);
+    let (mut reading, mut writing) = (0, 0);
+    nest.body.visit(&mut |stmt| {
+        if let Stmt::For { kind: ForKind::Vectorized, body, .. } = stmt
+            && let Stmt::Store { buffer, value, .. } = &**body
+            && *buffer == nest.output
+        {
+            let mut reads = false;
+            value.visit(&mut |e| {
+                reads |= matches!(e, Expr::Load(from, _) if *from == nest.output);
+                assert!(!matches!(e, Expr::Select(..)), "a choice in {stmt}");
+            });
+            *(if reads { &mut reading } else { &mut writing }) += 1;
+        }
+    });
+    // By the first block of the reduction, where it is the last, and by the last.
+    assert_eq!([reading, writing], [2, 2], "{}", nest.body);
+}

@@ -1,0 +1,24 @@
+//! The tests of the compiler, from a nest to what its micro-kernels compute, in one program: one module, one kind of test.
+//! `tests/README.md` says what each holds. `cargo test -p dietcode-core --all-features --test compiler lowering::` runs one.
+
+mod common;
+mod config;
+mod cross_thread;
+mod cuda_directed;
+mod cuda_host;
+mod cuda_lowering;
+mod cuda_property;
+mod cuda_space;
+mod families;
+mod family_conditions;
+mod functions;
+mod gemm;
+mod golden;
+mod half_conversions;
+mod lowering;
+mod micro_kernels;
+mod occupancy;
+mod property;
+mod space;
+mod traces;
+mod tuned_file;

@@ -1,0 +1,74 @@
+//! What nvcc makes of a micro-kernel, kept under `target/` by content.
+
+use std::path::Path;
+
+use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
+use dietcode_core::config::Config;
+use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
+use dietcode_syntax::KernelDef;
+
+use super::sets::MicroKernel;
+
+/// A kernel, compiled.
+pub(crate) struct Built {
+    pub(crate) report: KernelReport,
+    /// How many of its blocks a multiprocessor holds.
+    pub(crate) blocks: u32,
+}
+
+/// nvcc and what it compiled before.
+pub(crate) struct Compiler {
+    nvcc: Nvcc,
+    cache: ObjectCache,
+}
+
+impl Compiler {
+    /// Without nvcc the test fails, and says how to get it.
+    pub(crate) fn find() -> Compiler {
+        let nvcc = Nvcc::find().unwrap_or_else(|e| panic!("{e}; `cargo xtask test` installs it for its tests"));
+        let cache = ObjectCache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("micro-kernels"));
+        Compiler { nvcc, cache }
+    }
+
+    /// What a build chooses that measures nothing: it is compiled, and chosen again with what nvcc reports.
+    pub(crate) fn choice(&self, def: &KernelDef, config: Option<&Config>, devices: &[ComputeCapability]) -> Choice {
+        let selection = Selection::new(def, config, devices, Some(self.nvcc.version()));
+        let mut selection = selection.unwrap_or_else(|e| panic!("`{}`: {e}", def.name));
+        loop {
+            let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
+            if wanted.is_empty() {
+                return selection.conclude();
+            }
+            for candidate in wanted {
+                let (source, devices) = (&candidate.unit.source, candidate.capabilities());
+                let compiled = self.cache.compile(&self.nvcc, source, &devices, DEVICE_HEADERS);
+                let compiled = compiled.unwrap_or_else(|e| panic!("`{}` of `{}`: {e}", candidate.name(), def.name));
+                selection.learn(candidate.name(), compiled.report);
+            }
+        }
+    }
+
+    /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, and a
+    /// multiprocessor holds as many blocks as the schedule asks for.
+    pub(crate) fn kernels(&self, kernel: &MicroKernel) -> Vec<Built> {
+        let name = format!("`{}` of `{}`", kernel.unit.name, kernel.def.name);
+        let mut built = Vec::new();
+        for device in &kernel.capabilities {
+            let compiled = self.cache.compile(&self.nvcc, &kernel.unit.source, &[*device], DEVICE_HEADERS);
+            let compiled = compiled.unwrap_or_else(|e| panic!("{name}: {e}"));
+            for launch in &kernel.unit.launches {
+                let report = compiled.report.iter().find(|report| report.symbol == launch.symbol);
+                let report =
+                    report.unwrap_or_else(|| panic!("{name}: nothing is reported of {}", launch.symbol)).clone();
+                let resources = report.resources(launch.threads as u32, launch.shared_bytes as u32);
+                let limits = DeviceLimits::of(*device).expect("a set is of known devices");
+                let blocks = blocks_per_sm(limits, &resources).blocks;
+                assert!(!report.spills(), "{name} spills: {report:?}");
+                assert!(i64::from(blocks) >= kernel.blocked.min_blocks.0, "{name}: {blocks} blocks of {resources:?}");
+                built.push(Built { report, blocks });
+            }
+        }
+        built
+    }
+}

@@ -1,0 +1,88 @@
+//! What the output must be: the oracle in C, and beside its bound what a matrix unit may add to it.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fs;
+
+use dietcode_core::codegen::reference::reference;
+use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::machine::Toolchain;
+use dietcode_core::reference::Approx;
+use dietcode_core::sketch::Unit;
+use dietcode_syntax::{KernelDef, Role};
+
+use crate::common::instance::{GUARD, Instance};
+
+type Grid = unsafe extern "C" fn(*const i64) -> i64;
+type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
+
+/// Unit roundoff of binary32.
+const U: f64 = 1.0 / (1 << 24) as f64;
+
+/// The oracles of some kernels.
+pub(crate) struct Oracles {
+    library: libloading::Library,
+    units: BTreeMap<String, TranslationUnit>,
+}
+
+impl Oracles {
+    /// Compiles them as one file.
+    pub(crate) fn compile<'d>(defs: impl Iterator<Item = &'d KernelDef>) -> Oracles {
+        let units: BTreeMap<String, TranslationUnit> = defs.map(|def| (def.name.clone(), reference(def))).collect();
+        let toolchain = Toolchain::find("native").expect("a C compiler");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [c, so] = ["oracles.c", "oracles.so"].map(|name| folder.path().join(name));
+        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
+        fs::write(&c, units.values().map(|unit| &*unit.source).collect::<String>()).expect("the folder can be written");
+        let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        // SAFETY: the library has no initialisers.
+        Oracles { library: unsafe { libloading::Library::new(&so) }.expect("the library loads"), units }
+    }
+
+    /// The output for these tensors, each element with how far a kernel may be off.
+    ///
+    /// A matrix unit may truncate where it adds (u becomes 2·u in γₙ), and tf32 rounds both operands by 2⁻¹¹ before. Both
+    /// are in proportion to the sum of the terms' sizes, which is the output for the tensors' absolute values; the
+    /// rounding of an output of 16 bits makes them at most 2⁻⁸ larger.
+    pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f32>], unit: Option<Unit>) -> Vec<Approx> {
+        let mut expected = self.evaluate(instance, tensors);
+        let Some(unit) = unit else { return expected };
+        let absolute: Vec<Vec<f32>> = tensors.iter().map(|t| t.iter().map(|x| x.abs()).collect()).collect();
+        let operand = if unit == Unit::Tf32 { 2f64.powi(-11) } else { 0.0 };
+        let nu = (terms(instance) + 2.0) * 2.0 * U;
+        let relative = (1.0 + operand).powi(2) * (1.0 + nu / (1.0 - nu)) - 1.0;
+        for (expected, size) in expected.iter_mut().zip(self.evaluate(instance, &absolute)) {
+            expected.error += (1.0 + 2f64.powi(-8)) * relative * size.value;
+        }
+        expected
+    }
+
+    fn evaluate(&self, instance: &Instance, tensors: &[Vec<f32>]) -> Vec<Approx> {
+        let unit = &self.units[&instance.def.name];
+        let before = &tensors[instance.def.output];
+        let [mut value, mut bound] = [vec![f64::NAN; before.len()], vec![f64::NAN; before.len()]];
+        let mut memory = instance.memory(tensors);
+        let mut buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
+        buffers[instance.def.output] = value.as_mut_ptr().cast();
+        buffers.push(bound.as_mut_ptr().cast());
+        buffers.push(before.as_ptr().cast_mut().cast());
+        let strides = (0..instance.def.params.len()).flat_map(|param| instance.strides(param));
+        let strides: Vec<i64> = strides.map(|stride| stride as i64).collect();
+        // SAFETY: the symbols are those of the unit, and the buffers are as large as its nest says.
+        unsafe {
+            let grid = self.library.get::<Grid>(unit.grid_symbol.as_bytes()).expect("the unit exports its grid");
+            let run = self.library.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
+            let (shape, tiles) = (instance.shape.as_ptr(), grid(instance.shape.as_ptr()));
+            run(buffers.as_ptr(), strides.as_ptr(), shape, std::ptr::null_mut(), 0, tiles);
+        }
+        value.into_iter().zip(bound).map(|(value, error)| Approx { value, error }).collect()
+    }
+}
+
+/// The length of the sums.
+fn terms(instance: &Instance) -> f64 {
+    let sums = instance.def.loops.iter().filter(|l| l.role == Role::Reduce);
+    let extents = sums.flat_map(|l| &l.extent.terms).map(|(name, _)| instance.shape_var(name) as f64);
+    extents.product()
+}

@@ -1,0 +1,74 @@
+//! What was done, as a table.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use dietcode_core::sketch::Unit;
+use dietcode_syntax::DType;
+
+use super::compiled::Built;
+use super::sets::MicroKernel;
+use super::shapes;
+
+/// Rows by device, kind and element type.
+#[derive(Default)]
+pub(crate) struct Table(BTreeMap<(String, &'static str, &'static str), Row>);
+
+/// The kernels of the micro-kernels, the few that only finish sums among them.
+#[derive(Default)]
+struct Row {
+    micro_kernels: usize,
+    registers: Vec<u32>,
+    blocks: Vec<u32>,
+    spill_bytes: u32,
+}
+
+impl Table {
+    /// Adds a micro-kernel that was compiled and emulated.
+    pub(crate) fn add(&mut self, kernel: &MicroKernel, kernels: &[Built]) {
+        let kind = match kernel.blocked.matrix_unit {
+            None => "SIMT",
+            Some(Unit::Half) => "tensor core",
+            Some(Unit::Tf32) => "tensor core, tf32",
+        };
+        let dtype = match kernel.def.params[kernel.def.output].dtype {
+            DType::F32 => "f32",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+        };
+        for device in &kernel.capabilities {
+            let row = self.0.entry((device.to_string(), kind, dtype)).or_default();
+            row.micro_kernels += 1;
+            for Built { report, blocks } in kernels.iter().filter(|built| built.report.capability == *device) {
+                row.registers.push(report.registers);
+                row.blocks.push(*blocks);
+                row.spill_bytes += report.spill_stores + report.spill_loads;
+            }
+        }
+    }
+}
+
+/// The least, the middle one and the greatest.
+fn spread(numbers: &[u32]) -> String {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+    format!("{}, {}, {}", at(0), at(numbers.len() / 2), at(numbers.len().saturating_sub(1)))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "min, median, max of registers and of blocks a multiprocessor holds; emulated at {} shapes",
+            shapes::COUNT
+        )?;
+        writeln!(f, "device  kind               type  compiled and emulated      registers      blocks  spill bytes")?;
+        for ((device, kind, dtype), row) in &self.0 {
+            let (count, registers, blocks) = (row.micro_kernels, spread(&row.registers), spread(&row.blocks));
+            let spills = row.spill_bytes;
+            writeln!(f, "{device:7} {kind:18} {dtype:5} {count:>21}  {registers:>13}  {blocks:>10}  {spills:>11}")?;
+        }
+        Ok(())
+    }
+}

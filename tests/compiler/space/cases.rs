@@ -1,0 +1,88 @@
+//! Kernels, targets and workload instances at random: what spaces are generated of.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::sketch::rules::CustomRules;
+use dietcode_core::sketch::{Hardware, Space};
+use dietcode_syntax::KernelDef;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+
+use crate::common::shipped;
+
+/// Dense layers and batched products, a convolution, sums of rows, elementwise kernels, and a product for matrix units.
+const KERNELS: [&str; 9] = [
+    "dense",
+    "dense_bias_relu",
+    "batch_matmul",
+    "conv2d",
+    "row_sum",
+    "outer",
+    "gelu",
+    "matmul_nt_f16",
+    "matmul_nn_bf16",
+];
+
+/// The names of the targets: this CPU, one with 16 vector registers of 32 bytes, and three devices.
+pub(crate) const TARGETS: [&str; 5] = ["cpu", "avx2", "sm_75", "sm_80", "sm_90"];
+
+/// `DIETCODE_SEED`, or the number of the day; printed, so that a failure can be repeated.
+pub(crate) fn seed() -> u64 {
+    let seed = match std::env::var("DIETCODE_SEED") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
+        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
+    };
+    println!("DIETCODE_SEED={seed}");
+    seed
+}
+
+/// So many, or all with `DIETCODE_ALL=1`.
+pub(crate) fn count(some: usize, all: usize) -> usize {
+    if std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1") { all } else { some }
+}
+
+/// The kernels that are drawn from.
+pub(crate) fn kernels() -> Vec<KernelDef> {
+    shipped::kernels().into_iter().filter(|def| KERNELS.contains(&&*def.name)).collect()
+}
+
+/// A target by its name.
+pub(crate) fn hardware(name: &str) -> Hardware {
+    let native = || CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
+    match name {
+        "cpu" => Hardware::Cpu(native()),
+        "avx2" => Hardware::Cpu(CpuTarget {
+            vector_bytes: 32,
+            vector_registers: 16,
+            l1_bytes: 32 << 10,
+            l2_bytes: 256 << 10,
+            ..native()
+        }),
+        device => {
+            let capability = device.parse().expect("a capability");
+            Hardware::Cuda(*DeviceLimits::of(capability).expect("it is known"))
+        }
+    }
+}
+
+/// A space of a kernel for one to four instances, whose shape variables are from 1 to `most`, every other one a prime.
+pub(crate) fn space(rng: &mut StdRng, def: &KernelDef, hardware: Hardware, most: i64) -> Space {
+    let count = rng.random_range(1..=4);
+    let instances: Vec<Vec<i64>> = (0..count).map(|_| shape(rng, def, most)).collect();
+    Space::generate(def, hardware, &instances, &CustomRules::default())
+        .unwrap_or_else(|e| panic!("{} at {instances:?}: {e}", def.name))
+}
+
+/// Values of the shape variables.
+pub(crate) fn shape(rng: &mut StdRng, def: &KernelDef, most: i64) -> Vec<i64> {
+    let is_prime = |n: &i64| *n > 1 && (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let primes: Vec<i64> = (1..=most).filter(is_prime).collect();
+    let value = |rng: &mut StdRng| match rng.random_bool(0.5) {
+        true => *primes.choose(rng).expect("2 is a prime"),
+        false => rng.random_range(1..=most),
+    };
+    def.shape_vars.iter().map(|_| value(rng)).collect()
+}

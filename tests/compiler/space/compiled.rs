@@ -1,0 +1,136 @@
+//! A sample of draws is compiled and run at ragged shapes, on the CPU and by the emulator, and equals the reference.
+//!
+//! 60 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
+
+use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::schedule::Trace;
+use dietcode_core::sketch::{Hardware, Traced};
+use dietcode_syntax::KernelDef;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::cases;
+use crate::common::instance::Instance;
+use crate::common::{on_cpu, on_gpu};
+
+/// How many cases go into one shared library.
+const BATCH: usize = 10;
+/// The largest value of a shape variable, and the most iterations of a nest: the reference is slow.
+const MOST: i64 = 70;
+const ITERATIONS: i64 = 1 << 17;
+
+/// A kernel with a draw and a shape.
+pub(crate) struct Draw {
+    instance: Instance,
+    traced: Traced,
+    trace: String,
+}
+
+impl Draw {
+    pub(crate) fn new(instance: Instance, trace: Trace) -> Draw {
+        let text = trace.to_string();
+        Draw { instance, traced: Traced { trace }, trace: text }
+    }
+}
+
+fn draw(seed: u64, number: usize, kernels: &[KernelDef], hardware: &Hardware) -> Draw {
+    let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(number as u64));
+    let mut def = kernels.choose(&mut rng).expect("there are kernels").clone();
+    def.name = format!("case{number}");
+    let space = cases::space(&mut rng, &def, hardware.clone(), MOST);
+    let trace: Trace = space.sample(&mut rng).expect("a sketch has a draw");
+    space.apply(&trace).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+    let mut most = MOST;
+    let shape = loop {
+        let shape = cases::shape(&mut rng, &def, most.max(2));
+        // At most seven loops: a product of so small numbers is no overflow.
+        if shape.iter().product::<i64>() <= ITERATIONS {
+            break shape;
+        }
+        most -= 1;
+    };
+    let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
+    Draw::new(Instance { seed, def, shape, gap, coarse: true }, trace)
+}
+
+/// Compiles and runs draws in batches, on two threads.
+fn check(target: &str) {
+    let (seed, kernels, hardware) = (cases::seed(), cases::kernels(), cases::hardware(target));
+    let count = cases::count(60, 300);
+    let numbers: Vec<usize> = (0..count).collect();
+    std::thread::scope(|scope| {
+        for worker in 0..2 {
+            let (kernels, hardware, numbers) = (&kernels, &hardware, &numbers);
+            scope.spawn(move || {
+                for batch in numbers.chunks(BATCH).skip(worker).step_by(2) {
+                    carry_out(hardware, batch.iter().map(|n| draw(seed, *n, kernels, hardware)).collect());
+                }
+            });
+        }
+    });
+    println!("{count} of {count} draws for {target} compile and equal the reference");
+}
+
+/// Compiles draws as one file, runs them, and compares them with the reference.
+pub(crate) fn carry_out(hardware: &Hardware, draws: Vec<Draw>) {
+    match hardware {
+        Hardware::Cpu(target) => by_cc(target, draws),
+        Hardware::Cuda(device) => by_emulator(device, draws),
+    }
+}
+
+fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let case = |Draw { instance, traced, trace }: Draw| {
+        let unit = c::translation_unit(&instance.def, traced, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+        on_cpu::Case { reference: reference::reference(&instance.def), instance, unit, trace }
+    };
+    let cases: Vec<on_cpu::Case> = draws.into_iter().map(case).collect();
+    let library = on_cpu::Library::compile(&toolchain, &cases);
+    for case in &cases {
+        let tensors = case.instance.tensors();
+        library.check(case, &tensors, &case.instance.expected(&tensors));
+    }
+}
+
+fn by_emulator(device: &DeviceLimits, draws: Vec<Draw>) {
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let case = |Draw { instance, traced, trace }: Draw| {
+        let unit = cuda::translation_unit(&instance.def, traced, device).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+        on_gpu::Case { instance, unit }
+    };
+    let cases: Vec<on_gpu::Case> = draws.into_iter().map(case).collect();
+    let library = on_gpu::Library::compile(&compiler, cases.iter().map(|case| &case.unit));
+    for case in &cases {
+        let tensors = case.instance.tensors();
+        library.check(case, &tensors, &case.instance.expected(&tensors));
+    }
+}
+
+#[test]
+fn draws_for_this_cpu_equal_the_reference() {
+    check("cpu");
+}
+
+#[test]
+fn draws_for_16_vector_registers_equal_the_reference() {
+    check("avx2");
+}
+
+#[test]
+fn draws_for_sm_75_equal_the_reference() {
+    check("sm_75");
+}
+
+#[test]
+fn draws_for_sm_80_equal_the_reference() {
+    check("sm_80");
+}
+
+#[test]
+fn draws_for_sm_90_equal_the_reference() {
+    check("sm_90");
+}

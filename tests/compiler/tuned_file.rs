@@ -1,0 +1,317 @@
+//! The file of winners: written readable, read back, and never trusted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dietcode_core::ErrorKind;
+use dietcode_core::config::Config;
+use dietcode_core::dispatch::{Expected, FORMAT, Instance, Measurement, Miss, Named, Provenance, Tree, Tuned};
+use dietcode_core::sketch::Tiled;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn small() -> Tiled {
+    let tile = BTreeMap::from([("i".to_string(), 80), ("j".to_string(), 5)]);
+    Tiled { vector: Some("i".to_string()), register_tile: tile, ..Tiled::default() }
+}
+
+fn large() -> Tiled {
+    Tiled { pack: vec!["w".to_string()], ..small() }
+}
+
+fn tuned() -> Tuned {
+    let measurement = Measurement { threads: 1, gflops_predicted: 101.5, gflops_measured: 99.25, gflops_iqr: 0.5 };
+    Tuned {
+        format: FORMAT,
+        kernel: "dense".to_string(),
+        target: "cpu".to_string(),
+        provenance: Provenance {
+            source_hash: "00000000000000ab".to_string(),
+            space_hash: "ffff".to_string(),
+            cpu: "AMD EPYC, family 26".to_string(),
+            device: String::new(),
+            features: vec!["avx2".to_string(), "fma".to_string()],
+            compiler: "gcc 12.2.0".to_string(),
+            date: "2026-11-21".to_string(),
+        },
+        micro_kernels: vec![Named::new(small()), Named::new(large())],
+        tree: Tree::split("M", 488, Tree::Leaf(small().name()), Tree::Leaf(large().name())),
+        instances: vec![Instance {
+            wkl: BTreeMap::from([("T".to_string(), 5)]),
+            shape: BTreeMap::from([("M".to_string(), 80)]),
+            micro_kernel: small().name(),
+            measurements: vec![measurement],
+        }],
+    }
+}
+
+fn load(path: &Path) -> Result<Tuned, Miss> {
+    let expected = Expected {
+        kernel: "dense",
+        target: "cpu",
+        shape_vars: &["M".to_string(), "K".to_string()],
+        source_hash: 0xab,
+        space_hash: "ffff",
+        cpu: "AMD EPYC, family 26",
+        features: &["avx2", "fma"],
+        compiler: Some("gcc 12.2.0"),
+    };
+    Tuned::load(path, &expected)
+}
+
+fn saved() -> (TempDir, PathBuf, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dense.cpu.tuned.json");
+    tuned().save(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    (folder, path, text)
+}
+
+/// The message of a miss, which is one line and says what to do.
+fn message(path: &Path) -> String {
+    let message = load(path).unwrap_err().to_string();
+    assert!(!message.contains(char::is_control), "{message}");
+    let config = path.with_file_name("dense.json");
+    let rest = message.strip_prefix(&format!("{}: ", path.display())).unwrap();
+    let why = rest.strip_suffix(&format!("; run `dietcode tune {}`", config.display()));
+    why.unwrap_or_else(|| panic!("{message}")).to_string()
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let (folder, path, text) = saved();
+    assert_eq!(load(&path).unwrap(), tuned());
+    assert!(text.ends_with("}\n"));
+    let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let tree = r#""if": "M <= 488", "then": "tiled_vi_r_i80_j5", "else": "tiled_vi_r_i80_j5_p_w""#;
+    assert!(words.contains(tree) && words.contains(r#""family": "tiled", "vector": "i""#), "{text}");
+    // Only the file is left, and it can be replaced.
+    tuned().save(&path).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_saved_file_may_be_read_by_all() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, path, _) = saved();
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&path), mode(&plain));
+}
+
+#[test]
+fn no_file_is_a_miss_of_its_own() {
+    let (folder, path, _) = saved();
+    let missing = folder.path().join("other.cpu.tuned.json");
+    let miss = load(&missing).unwrap_err();
+    assert!(miss.is_absent());
+    assert!(miss.to_string().ends_with("other.json`"), "{miss}");
+    fs::write(&path, "").unwrap();
+    assert!(!load(&path).unwrap_err().is_absent());
+}
+
+#[test]
+fn every_mismatch_is_a_miss() {
+    let (_folder, path, text) = saved();
+    let cases = [
+        ("\"format\": 1", "\"format\": 2", "its format version is 2, expected 1"),
+        ("\"dense\"", "\"conv\"", "its kernel is \"conv\", expected \"dense\""),
+        ("\"cpu\",", "\"cuda\",", "its target is \"cuda\", expected \"cpu\""),
+        ("00ab", "00ac", "its hash of the nest is \"00000000000000ac\", expected \"00000000000000ab\""),
+        ("ffff", "fff", "its hash of the config's generators and march is \"fff\", expected \"ffff\""),
+        ("family 26", "family 25", "its CPU is \"AMD EPYC, family 25\", expected \"AMD EPYC, family 26\""),
+        ("\"fma\"", "\"avx512f\"", "its list of CPU features is \"avx2 avx512f\", expected \"avx2 fma\""),
+        ("gcc 12.2.0", "gcc 13\\n", "its compiler is \"gcc 13\\n\", expected \"gcc 12.2.0\""),
+        (
+            "\"name\": \"tiled_vi_r_i80_j5\"",
+            "\"name\": \"x\"",
+            "a micro-kernel is called \"x\", but its schedule is \"tiled_vi_r_i80_j5\"",
+        ),
+        (
+            "\"i\": 80",
+            "\"i\": 81",
+            "a micro-kernel is called \"tiled_vi_r_i80_j5\", but its schedule is \"tiled_vi_r_i81_j5\"",
+        ),
+        ("\"i\": 80", "\"i\": 0", "a schedule has a tile of 0, expected from 1 to 2147483648"),
+        ("\"w\"", "\"w; int x\"", "a schedule names \"w; int x\", which is no identifier"),
+        ("M <= 488", "Q <= 488", "its tree asks for \"Q\", which is no shape variable"),
+        (
+            "\"then\": \"tiled_vi_r_i80_j5\"",
+            "\"then\": \"y\"",
+            "its tree leads to \"y\", which is not among its micro-kernels",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        assert_eq!(message(&path), expected, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_a_miss() {
+    let (folder, path, text) = saved();
+    let cases = [
+        (
+            "M <= 488",
+            "M < 488",
+            "it cannot be read: found the condition \"M < 488\", expected one such as \"M <= 488\"",
+        ),
+        ("M <= 488", "M <= 9999999999999999999", "it cannot be read: found the condition"),
+        ("\"if\"", "\"if\\n\"", "it cannot be read: unknown field `if\\n`, expected one of `if`, `then`, `else`"),
+        (
+            "\"then\": \"tiled_vi_r_i80_j5\"",
+            "\"then\": 1",
+            "it cannot be read: invalid type: integer `1`, expected a micro-kernel's name",
+        ),
+        ("\"family\": \"tiled\"", "\"family\": \"local\"", "it cannot be read: unknown variant `local`"),
+        ("\"threads\"", "\"thread\"", "it cannot be read: unknown field `thread`"),
+        ("99.25", "null", "it cannot be read: invalid type: null, expected f64"),
+    ];
+    for (from, to, expected) in cases {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        assert!(message(&path).starts_with(expected), "{}", message(&path));
+    }
+    fs::write(&path, [0xff, 0xfe]).unwrap();
+    assert!(message(&path).starts_with("it cannot be read: "));
+    fs::write(&path, vec![b' '; (16 << 20) + 1]).unwrap();
+    assert_eq!(message(&path), "it is larger than 16 MiB");
+    let directory = folder.path().join("d");
+    fs::create_dir(&directory).unwrap();
+    assert!(load(&directory).unwrap_err().to_string().contains("it is not a file"));
+}
+
+/// Opening a pipe would wait for somebody who writes.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(load(&pipe).unwrap_err().to_string().contains("it is not a file"));
+}
+
+#[test]
+fn micro_kernels_must_be_there_once() {
+    let (_folder, path, _) = saved();
+    let twice = Tuned { micro_kernels: vec![Named::new(small()), Named::new(small())], ..tuned() };
+    twice.save(&path).unwrap();
+    assert_eq!(message(&path), "the micro-kernel \"tiled_vi_r_i80_j5\" is there twice");
+    Tuned { micro_kernels: Vec::new(), ..tuned() }.save(&path).unwrap();
+    assert_eq!(message(&path), "it has no micro-kernels");
+}
+
+#[test]
+fn depth_is_limited() {
+    let (_folder, path, text) = saved();
+    let deep = |depth: usize| {
+        (0..depth)
+            .fold(Tree::Leaf(small().name()), |tree, at| Tree::split("M", at as i64, tree, Tree::Leaf(large().name())))
+    };
+    let with = |tree: Tree| Tuned { tree, ..tuned() };
+    assert_eq!(deep(3).depth(), 3);
+    with(deep(48)).save(&path).unwrap();
+    assert_eq!(load(&path).unwrap().tree, deep(48));
+    assert_eq!(with(deep(49)).save(&path).unwrap_err().kind(), ErrorKind::Failed);
+    // What was saved before is still there.
+    load(&path).unwrap();
+    for depth in [49, 100, 10_000] {
+        let open = "{\"if\": \"M <= 1\", \"then\": ".repeat(depth);
+        let close = ", \"else\": \"tiled_vi_r_i80_j5\"}".repeat(depth);
+        let nested = format!("\"then\": {open}\"tiled_vi_r_i80_j5\"{close}");
+        fs::write(&path, text.replacen("\"then\": \"tiled_vi_r_i80_j5\"", &nested, 1)).unwrap();
+        let message = message(&path);
+        assert!(message == "its tree is more than 48 deep" || message.contains("recursion limit"), "{message}");
+    }
+}
+
+#[test]
+fn what_could_not_be_read_back_is_not_saved() {
+    let (_folder, path, _) = saved();
+    let mut odd = tuned();
+    odd.instances[0].measurements[0].gflops_measured = f64::NAN;
+    assert_eq!(odd.save(&path).unwrap_err().kind(), ErrorKind::Failed);
+    assert_eq!(load(&path).unwrap(), tuned());
+    assert!(tuned().save(&path.join("no/folder")).is_err());
+}
+
+#[test]
+fn trees_pick() {
+    let leaf = |name: &str| Tree::Leaf(name.to_string());
+    let tree = Tree::split("M", 488, Tree::split("K", -1, leaf("a"), leaf("b")), leaf("c"));
+    let vars = ["M".to_string(), "K".to_string()];
+    assert_eq!(tree.pick(&vars, &[488, -1]), "a");
+    assert_eq!(tree.pick(&vars, &[0, 0]), "b");
+    assert_eq!(tree.pick(&vars, &[489, 0]), "c");
+    assert_eq!(tree.pick(&[], &[]), "c");
+    assert_eq!(tree.leaves().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+proptest! {
+    #[test]
+    fn truncated_and_changed_files_never_panic(
+        cut in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dense.cpu.tuned.json");
+        let mut bytes = serde_json::to_vec(&tuned()).unwrap();
+        let whole = bytes.len();
+        fs::write(&path, &bytes[..cut.index(whole)]).unwrap();
+        prop_assert!(!load(&path).unwrap_err().is_absent());
+        bytes[at.index(whole)] = byte;
+        fs::write(&path, &bytes).unwrap();
+        if let Err(miss) = load(&path) {
+            prop_assert!(!miss.to_string().contains(char::is_control));
+        }
+    }
+}
+
+/// A config of the tuned file's kernel.
+fn config(shape: &str, instances: &str) -> Config {
+    let text = format!(
+        r#"{{ "kernel": {{ "source": "ops.rs", "function": "dense" }}, "shape": {{ {shape} }}, "wkl_insts": [{instances}] }}"#
+    );
+    Config::parse("configs/dense.json", text).unwrap()
+}
+
+#[test]
+fn what_a_file_was_not_tuned_for_is_said_in_one_line() {
+    let vars = ["M".to_string(), "K".to_string()];
+    let mut tuned = tuned();
+    tuned.instances[0].shape.insert("K".to_string(), 768);
+    let gap = |tuned: &Tuned, shape: &str, instances: &str| {
+        let gap = tuned.gap(&config(shape, instances), &vars).unwrap();
+        gap.map(|gap| (gap.to_string(), gap.instances))
+    };
+    let said = |line: &str| {
+        line.strip_prefix("`dense` was tuned for 1 instance; ")
+            .and_then(|line| line.strip_suffix("; run `dietcode tune configs/dense.json`"))
+            .unwrap_or_else(|| panic!("{line}"))
+            .to_owned()
+    };
+    let (plain, wider) = (r#""M": "16*T", "K": 768"#, r#""M": "32*T", "K": 1024"#);
+    assert_eq!(gap(&tuned, plain, r#"{ "T": 5 }"#), None);
+    // Shapes count, not what they are called.
+    assert_eq!(gap(&tuned, r#""M": "8*B", "K": 768"#, r#"{ "B": 10 }"#), None);
+    assert_eq!(gap(&tuned, r#""M": 80, "K": 768"#, "{}"), None);
+
+    let (line, new) = gap(&tuned, plain, r#"{ "T": 200 }, { "T": 5 }"#).unwrap();
+    assert_eq!((said(&line).as_str(), new), ("T=200 of configs/dense.json is not among them", vec![0]));
+    let (line, new) = gap(&tuned, plain, r#"{ "T": 5 }, { "T": 6 }, { "T": 7 }, { "T": 8 }"#).unwrap();
+    let three = "T=6 and 2 more of configs/dense.json are not among them";
+    assert_eq!((said(&line).as_str(), new), (three, vec![1, 2, 3]));
+    let (line, _) = gap(&tuned, wider, r#"{ "T": 5 }, { "T": 6 }"#).unwrap();
+    assert_eq!(said(&line), "T=5 with K=1024,M=160 and 1 more of configs/dense.json are not among them");
+    let (line, _) = gap(&tuned, r#""M": 80, "K": 769"#, "{}").unwrap();
+    assert_eq!(said(&line), "K=769,M=80 of configs/dense.json is not among them");
+
+    let of_device = Tuned { target: "sm_80".to_string(), instances: Vec::new(), ..tuned };
+    let (line, _) = gap(&of_device, plain, r#"{ "T": 5 }"#).unwrap();
+    assert_eq!(line, "`dense` was tuned for 0 instances on sm_80; T=5 of configs/dense.json is not among them");
+}
