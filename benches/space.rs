@@ -8,9 +8,10 @@ use std::time::Duration;
 use dietcode_core::Result;
 use dietcode_core::codegen::{c, cuda};
 use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Applied, Hardware, Space};
+use dietcode_core::sketch::{Applied, Space};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -45,13 +46,13 @@ impl Taken {
     }
 }
 
-fn measure(name: &str, hardware: Hardware) -> Result<()> {
+fn measure(name: &str, target: Target) -> Result<()> {
     let source = include_str!("../src/ops.rs");
     let kernels = dietcode_syntax::scan(source).expect("the source parses");
     let mut defs = kernels.iter().map(|kernel| kernel.parse().expect("it is a nest"));
     let def = defs.find(|def: &KernelDef| def.name == "dense").expect("it is there");
     let instances: Vec<Vec<i64>> = LENGTHS.iter().map(|length| vec![16 * length, 768, 2304]).collect();
-    let space = Space::generate(&def, hardware, &instances, &CustomRules::default())?;
+    let space = Space::generate(&def, target, &instances, &CustomRules::default())?;
     let sampler = space.sampler()?;
     let mut rng = StdRng::seed_from_u64(1);
     let [mut drawing, mut lowering, mut printing] = [Taken::default(); 3];
@@ -74,13 +75,13 @@ fn measure(name: &str, hardware: Hardware) -> Result<()> {
 /// The translation unit.
 fn source_of(space: &Space, applied: &Applied) -> Result<String> {
     let Applied { schedules, nests, .. } = applied;
-    match space.bounds.hardware {
-        Hardware::Cpu(_) => Ok(c::printed(&space.def, "drawn", &schedules[0], &nests[0])?.source),
-        Hardware::Cuda(_) => Ok(cuda::printed(&space.def, "drawn", schedules, nests, (false, 1))?.source),
+    match space.bounds.target {
+        Target::Cpu(_) => Ok(c::printed(&space.def, "drawn", &schedules[0], &nests[0])?.source),
+        Target::Cuda(_) => Ok(cuda::printed(&space.def, "drawn", schedules, nests, (false, 1))?.source),
     }
 }
 
 fn main() -> Result<()> {
-    measure("cpu", Hardware::Cpu(CpuTarget::detect("native")?))?;
-    measure("sm_80", Hardware::Cuda(*DeviceLimits::of("sm_80".parse()?)?))
+    measure("cpu", Target::Cpu(CpuTarget::detect("native")?))?;
+    measure("sm_80", Target::Cuda(*DeviceLimits::of("sm_80".parse()?)?))
 }

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use dietcode::Result;
 use dietcode::core::config::{ConfigFile, Refused, Strategy};
 use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Space;
+use dietcode::core::sketch::Tiled;
 use dietcode::core::sketch::rules::Draft;
-use dietcode::core::sketch::{Hardware, Tiled};
 use dietcode::core::syntax::KernelDef;
 use serde::Serialize;
 
@@ -114,7 +115,7 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
 /// The sketches of the space that a search draws from, if the strategy searches one.
 fn searched(setup: &Setup, target: &CpuTarget) -> Result<Option<Vec<Draft>>> {
     let is_searched = setup.config.search.strategy != Strategy::Enumerate;
-    is_searched.then(|| sketches::all(setup, Hardware::Cpu(target.clone()))).transpose()
+    is_searched.then(|| sketches::all(setup, Target::Cpu(target.clone()))).transpose()
 }
 
 impl<'a> Summary<'a> {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use dietcode::core::config::{Config, Model, Shapes, WklInst};
 use dietcode::core::cost_model::{Analytic, CostModel, Random};
+use dietcode::core::machine::Target;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
 use dietcode::core::search::Point;
-use dietcode::core::sketch::Hardware;
 use dietcode::core::syntax::KernelDef;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -95,9 +95,9 @@ pub(crate) fn resolve_threads(asked: &[usize], cores: i64) -> Vec<usize> {
 }
 
 /// What guides an evolution on a target; random numbers start at `seed`.
-pub(crate) fn cost_model(model: Model, hardware: Hardware, seed: u64) -> Box<dyn CostModel> {
+pub(crate) fn cost_model(model: Model, target: Target, seed: u64) -> Box<dyn CostModel> {
     match model {
-        Model::Analytic => Box::new(Analytic { hardware }),
+        Model::Analytic => Box::new(Analytic { target }),
         Model::Random => Box::new(Random { seed }),
     }
 }

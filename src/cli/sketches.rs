@@ -1,36 +1,36 @@
 //! `dietcode explain --sketches`: the space that a search draws from.
 
 use dietcode::Result;
-use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::DeviceLimits;
+use dietcode::core::machine::{self, CpuTarget};
 use dietcode::core::schedule::Trace;
 use dietcode::core::sketch::rules::{CustomRules, Draft};
-use dietcode::core::sketch::{Hardware, Space, drafts};
+use dietcode::core::sketch::{Space, drafts};
 
 use super::print;
 use super::setup::Setup;
 use super::target::Target;
 
 /// The space of a config's instances on a target.
-fn space(setup: &Setup, hardware: Hardware) -> Result<Space> {
+fn space(setup: &Setup, target: machine::Target) -> Result<Space> {
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
-    Space::generate(&setup.def, hardware, &shapes, &custom)
+    Space::generate(&setup.def, target, &shapes, &custom)
 }
 
 /// The sketches of that space, each with the rules that made it.
-pub(crate) fn all(setup: &Setup, hardware: Hardware) -> Result<Vec<Draft>> {
+pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<Draft>> {
     let custom = setup.config.custom_rules(CustomRules::default())?;
-    drafts(&setup.def, space(setup, hardware)?.bounds, &custom)
+    drafts(&setup.def, space(setup, target)?.bounds, &custom)
 }
 
 /// Prints every sketch as a trace, with `_` for what is open, and the rules that made it.
 pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
-    let hardware = match target {
-        Target::Cpu => Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
-        Target::Cuda(capability) => Hardware::Cuda(*DeviceLimits::of(capability)?),
+    let target = match target {
+        Target::Cpu => machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
+        Target::Cuda(capability) => machine::Target::Cuda(*DeviceLimits::of(capability)?),
     };
-    let drafts = all(setup, hardware)?;
+    let drafts = all(setup, target)?;
     let count = drafts.len();
     let text = |(n, draft): (usize, Draft)| {
         let by =

@@ -6,15 +6,16 @@ use rayon::prelude::*;
 use super::{CostModel, cpu, cuda};
 use crate::Result;
 use crate::machine::CpuTarget;
+use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::Instance;
-use crate::sketch::{Applied, Hardware};
+use crate::sketch::Applied;
 
 /// The roofline of a target: [`cpu`] or [`cuda`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analytic {
     /// The target.
-    pub hardware: Hardware,
+    pub target: Target,
 }
 
 impl CostModel for Analytic {
@@ -25,9 +26,9 @@ impl CostModel for Analytic {
     fn predict(&self, def: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
         let flops: Vec<f64> = instances.iter().map(|shape| Instance::of(def, shape).map_or(0.0, |i| i.flops)).collect();
         let row = |candidate: &&Applied| {
-            let seconds = match &self.hardware {
-                Hardware::Cpu(target) => on_cpu(candidate, target, instances, units),
-                Hardware::Cuda(device) => on_device(def, candidate, device, instances),
+            let seconds = match &self.target {
+                Target::Cpu(target) => on_cpu(candidate, target, instances, units),
+                Target::Cuda(device) => on_device(def, candidate, device, instances),
             };
             let seconds = seconds.unwrap_or_else(|_| vec![f64::INFINITY; instances.len()]);
             seconds.iter().zip(&flops).map(|(seconds, flops)| flops * 1e-9 / seconds).collect()

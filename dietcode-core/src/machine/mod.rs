@@ -6,6 +6,7 @@ mod cpu;
 pub mod cuda;
 mod detect;
 mod process;
+mod target;
 mod toolchain;
 
 #[cfg(test)]
@@ -15,4 +16,5 @@ pub use cpu::CpuTarget;
 pub(crate) use process::output_limited;
 #[cfg(feature = "tuner")]
 pub(crate) use process::{Group, end_all, run_limited};
+pub use target::Target;
 pub use toolchain::{CompilerKind, Macros, Toolchain};

@@ -2,8 +2,8 @@
 
 use dietcode_syntax::KernelDef;
 
+use crate::machine::Target;
 use crate::machine::avx512;
-use crate::sketch::Hardware;
 
 /// Y[M, n] = X[M, k] · W[n, k]ᵀ.
 pub(super) fn dense(n: usize, k: usize) -> KernelDef {
@@ -24,6 +24,6 @@ pub(super) fn dense(n: usize, k: usize) -> KernelDef {
     dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap()
 }
 
-pub(super) fn hardware() -> Hardware {
-    Hardware::Cpu(avx512())
+pub(super) fn target() -> Target {
+    Target::Cpu(avx512())
 }

@@ -3,9 +3,10 @@
 use dietcode_syntax::KernelDef;
 use serde::{Deserialize, Serialize};
 
-use super::{Blocked, Hardware, Tiled, Traced};
+use super::{Blocked, Tiled, Traced};
 use crate::ir::Program;
 use crate::machine::CpuTarget;
+use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Schedule;
 use crate::{Error, Result};
@@ -37,7 +38,7 @@ impl MicroKernel {
         match self {
             MicroKernel::Tiled(tiled) => tiled.violations(def, target),
             MicroKernel::Blocked(_) => vec![OF_GPU.to_owned()],
-            MicroKernel::Traced(traced) => traced.violations(def, &Hardware::Cpu(target.clone())),
+            MicroKernel::Traced(traced) => traced.violations(def, &Target::Cpu(target.clone())),
         }
     }
 
@@ -50,7 +51,7 @@ impl MicroKernel {
             MicroKernel::Tiled(tiled) => tiled.schedule(program, target),
             MicroKernel::Blocked(_) => Err(Error::input(OF_GPU)),
             MicroKernel::Traced(traced) => {
-                let mut kernels = traced.schedules(program, &Hardware::Cpu(target.clone()))?;
+                let mut kernels = traced.schedules(program, &Target::Cpu(target.clone()))?;
                 if kernels.len() == 1 { Ok(kernels.remove(0)) } else { Err(Error::input(OF_GPU)) }
             }
         }
@@ -61,7 +62,7 @@ impl MicroKernel {
         match self {
             MicroKernel::Tiled(_) => vec![OF_CPU.to_owned()],
             MicroKernel::Blocked(blocked) => blocked.violations(def, device),
-            MicroKernel::Traced(traced) => traced.violations(def, &Hardware::Cuda(*device)),
+            MicroKernel::Traced(traced) => traced.violations(def, &Target::Cuda(*device)),
         }
     }
 
@@ -73,7 +74,7 @@ impl MicroKernel {
         match self {
             MicroKernel::Tiled(_) => Err(Error::input(OF_CPU)),
             MicroKernel::Blocked(blocked) => blocked.schedules(program),
-            MicroKernel::Traced(traced) => traced.schedules(program, &Hardware::Cuda(*device)),
+            MicroKernel::Traced(traced) => traced.schedules(program, &Target::Cuda(*device)),
         }
     }
 }

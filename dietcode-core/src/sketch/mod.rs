@@ -23,6 +23,6 @@ pub use micro_kernel::MicroKernel;
 pub use postproc::{Limit, verify_limits};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
-pub use space::{Applied, Bounds, Hardware, Space, drafts};
+pub use space::{Applied, Bounds, Space, drafts};
 pub use tiled::Tiled;
 pub use traced::Traced;

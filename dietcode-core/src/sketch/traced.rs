@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use dietcode_syntax::KernelDef;
 
-use super::Hardware;
 use super::name::identifier;
 use crate::frontend;
+use crate::machine::Target;
 use crate::schedule::Trace;
 
 /// A trace that replays.
@@ -28,7 +28,7 @@ impl Traced {
     }
 
     /// Everything that speaks against it on a nest and a target: an instruction that does not hold, or a limit.
-    pub fn violations(&self, def: &KernelDef, hardware: &Hardware) -> Vec<String> {
-        self.lowered(&frontend::program(def), hardware).err().map(|e| e.to_string()).into_iter().collect()
+    pub fn violations(&self, def: &KernelDef, target: &Target) -> Vec<String> {
+        self.lowered(&frontend::program(def), target).err().map(|e| e.to_string()).into_iter().collect()
     }
 }

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use dietcode::core::config::Model;
 use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::Target;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
 };
+use dietcode::core::sketch::Space;
 use dietcode::core::sketch::rules::CustomRules;
-use dietcode::core::sketch::{Hardware, Space};
 use dietcode::{Error, Result};
 use serde::Serialize;
 
@@ -101,14 +102,14 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
         }
         return Ok(vec![run("random", &|seed| Box::new(Random::new(seed)))?]);
     }
-    let hardware = Hardware::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
+    let target = Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
     let custom = setup.config.custom_rules(CustomRules::default())?;
-    let space = Space::generate(&setup.def, hardware.clone(), &shapes, &custom)?;
+    let space = Space::generate(&setup.def, target.clone(), &shapes, &custom)?;
     let model = arguments.model.unwrap_or(setup.config.search.model);
     // Only random numbers depend on the seed.
     let count = if model == Model::Random { arguments.seeds } else { 1 };
-    let models: Vec<_> = (0..count).map(|seed| cost_model(model, hardware.clone(), seed)).collect();
+    let models: Vec<_> = (0..count).map(|seed| cost_model(model, target.clone(), seed)).collect();
     let guides = models.iter().map(|model| Guide::of(pool, &space, &**model, settings)).collect::<Result<Vec<_>>>()?;
     let guide = |seed: u64| &guides[(seed % count) as usize];
     let strategies = arguments.strategies.iter().map(|name| match &**name {

@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use dietcode::core::config::{Config, Search, Shapes, Strategy};
 use dietcode::core::dispatch::{CPU, Searched, Winners, conclude};
 use dietcode::core::doing::doing;
+use dietcode::core::machine::Target;
 use dietcode::core::measure::{Baselines, CpuHarness, Timing, compare};
 use dietcode::core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode::core::search::{
     self, Budget, Database, Defaults, Event, Found, Identity, Journal, Point, Roofline, Task, Tuning,
 };
+use dietcode::core::sketch::Space;
 use dietcode::core::sketch::rules::{CustomRules, CustomSketch};
-use dietcode::core::sketch::{Hardware, Space};
 use dietcode::{Error, Result};
 
 use super::Arguments;
@@ -157,17 +158,17 @@ fn proposer(setup: &Setup, lab: &CpuHarness, points: &[Point], progress: &Progre
         return Ok(enumerated(&listed));
     }
     let instances: Vec<Vec<i64>> = points.iter().map(|point| point.instance.shape.clone()).collect();
-    let hardware = Hardware::Cpu(target.clone());
+    let target = Target::Cpu(target.clone());
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let _doing = doing(format!("making the sketches of `{}`", setup.def.name));
-    let space = Space::generate(&setup.def, hardware.clone(), &instances, &custom)?;
+    let space = Space::generate(&setup.def, target.clone(), &instances, &custom)?;
     let from = format!("{} of {} sketches", settings.strategy, space.sketches.len());
     let evolution = settings.evolution.clone();
     if settings.strategy == Strategy::Random {
         progress.say(&from);
         return Ok(drawn(space, evolution, settings.seed));
     }
-    let model = cost_model(settings.model, hardware, settings.seed);
+    let model = cost_model(settings.model, target, settings.seed);
     progress.say(&format!("{from}, guided by the model \"{}\"", model.name()));
     Ok(evolved(space, model, evolution, settings.seed))
 }

@@ -3,10 +3,11 @@
 use std::fs;
 
 use dietcode_core::config::Config;
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Trace};
+use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
-use dietcode_core::sketch::{Hardware, Space};
 
 use super::FULL;
 
@@ -55,7 +56,7 @@ fn a_sketch_that_does_not_hold_is_told_with_its_file() {
     let custom = config.custom_rules(CustomRules::default()).unwrap();
     let source = "#[dynamic_kernel] fn dense(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }";
     let def = dietcode_core::syntax::scan(source).unwrap()[0].parse().unwrap();
-    let device = Hardware::Cuda(*DeviceLimits::of("sm_80".parse().unwrap()).unwrap());
+    let device = Target::Cuda(*DeviceLimits::of("sm_80".parse().unwrap()).unwrap());
     let error = Space::generate(&def, device, &[vec![64]], &custom).unwrap_err().to_string();
     let place =
         "c.json:27:25: key `search.rules.dense`: sketch.json: the rule for block `dense`: instruction 1 of the trace";

@@ -1,8 +1,9 @@
 //! Decisions that are over a limit are refused, each with a sentence that says which.
 
+use dietcode_core::machine::Target;
 use dietcode_core::schedule::{Instruction, Pipeline, Trace};
+use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Hardware, Space};
 
 use super::sketches::{device, smallest, space};
 use crate::common::avx512::target;
@@ -76,7 +77,7 @@ fn a_device_without_the_instructions_refuses_them() {
 #[test]
 fn each_limit_of_a_cpu_has_its_sentence() {
     let instances = [vec![2048; 3]];
-    let space = Space::generate(&kernel("dense"), Hardware::Cpu(target()), &instances, &CustomRules::default())
+    let space = Space::generate(&kernel("dense"), Target::Cpu(target()), &instances, &CustomRules::default())
         .unwrap_or_else(|e| panic!("{e}"));
     let along = |sketch: &&Trace| {
         let reads = |what: &Instruction| matches!(what, Instruction::CacheRead { into, .. } if &*into[0] == "w_panel");

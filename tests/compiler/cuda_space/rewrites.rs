@@ -24,7 +24,7 @@ fn with(sketch: &Trace, decisions: &[(&str, i64)]) -> Trace {
 /// The primitives of the kernels that a trace comes to.
 fn primitives(space: &Space, trace: &Trace) -> String {
     let traced = Traced { trace: trace.clone() };
-    let schedules = traced.schedules(&space.program, &space.bounds.hardware).unwrap_or_else(|e| panic!("{e}"));
+    let schedules = traced.schedules(&space.program, &space.bounds.target).unwrap_or_else(|e| panic!("{e}"));
     let lines = schedules.iter().flat_map(|schedule| schedule.trace().iter().map(ToString::to_string));
     lines.collect::<Vec<String>>().join("\n")
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Level, Trace};
+use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Hardware, Space};
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -31,7 +32,7 @@ pub(crate) fn space_of_tf32(def: &KernelDef, device: DeviceLimits) -> Space {
 
 fn space_by(def: &KernelDef, device: DeviceLimits, custom: &CustomRules) -> Space {
     let instances = [8, 256].map(|extent| vec![extent; def.shape_vars.len()]);
-    Space::generate(def, Hardware::Cuda(device), &instances, custom).expect("it has sketches")
+    Space::generate(def, Target::Cuda(device), &instances, custom).expect("it has sketches")
 }
 
 /// A sketch with a value for each variable: of a factor's level, or one of the candidates.

@@ -2,10 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Hardware, Space};
 use dietcode_syntax::KernelDef;
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -50,11 +51,11 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
 }
 
 /// A target by its name.
-pub(crate) fn hardware(name: &str) -> Hardware {
+pub(crate) fn target(name: &str) -> Target {
     let native = || CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
     match name {
-        "cpu" => Hardware::Cpu(native()),
-        "avx2" => Hardware::Cpu(CpuTarget {
+        "cpu" => Target::Cpu(native()),
+        "avx2" => Target::Cpu(CpuTarget {
             vector_bytes: 32,
             vector_registers: 16,
             l1_bytes: 32 << 10,
@@ -63,16 +64,16 @@ pub(crate) fn hardware(name: &str) -> Hardware {
         }),
         device => {
             let capability = device.parse().expect("a capability");
-            Hardware::Cuda(*DeviceLimits::of(capability).expect("it is known"))
+            Target::Cuda(*DeviceLimits::of(capability).expect("it is known"))
         }
     }
 }
 
 /// A space of a kernel for one to four instances, whose shape variables are from 1 to `most`, every other one a prime.
-pub(crate) fn space(rng: &mut StdRng, def: &KernelDef, hardware: Hardware, most: i64) -> Space {
+pub(crate) fn space(rng: &mut StdRng, def: &KernelDef, target: Target, most: i64) -> Space {
     let count = rng.random_range(1..=4);
     let instances: Vec<Vec<i64>> = (0..count).map(|_| shape(rng, def, most)).collect();
-    Space::generate(def, hardware, &instances, &CustomRules::default())
+    Space::generate(def, target, &instances, &CustomRules::default())
         .unwrap_or_else(|e| panic!("{} at {instances:?}: {e}", def.name))
 }
 

@@ -3,10 +3,11 @@
 //! 60 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
 use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::schedule::Trace;
-use dietcode_core::sketch::{Hardware, Traced};
+use dietcode_core::sketch::Traced;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -36,11 +37,11 @@ impl Draw {
     }
 }
 
-fn draw(seed: u64, number: usize, kernels: &[KernelDef], hardware: &Hardware) -> Draw {
+fn draw(seed: u64, number: usize, kernels: &[KernelDef], target: &Target) -> Draw {
     let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(number as u64));
     let mut def = kernels.choose(&mut rng).expect("there are kernels").clone();
     def.name = format!("case{number}");
-    let space = cases::space(&mut rng, &def, hardware.clone(), MOST);
+    let space = cases::space(&mut rng, &def, target.clone(), MOST);
     let trace: Trace = space.sample(&mut rng).expect("a sketch has a draw");
     space.apply(&trace).unwrap_or_else(|e| panic!("{e}\n{trace}"));
     let mut most = MOST;
@@ -57,28 +58,28 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], hardware: &Hardware) ->
 }
 
 /// Compiles and runs draws in batches, on two threads.
-fn check(target: &str) {
-    let (seed, kernels, hardware) = (cases::seed(), cases::kernels(), cases::hardware(target));
+fn check(name: &str) {
+    let (seed, kernels, target) = (cases::seed(), cases::kernels(), cases::target(name));
     let count = cases::count(60, 300);
     let numbers: Vec<usize> = (0..count).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {
-            let (kernels, hardware, numbers) = (&kernels, &hardware, &numbers);
+            let (kernels, target, numbers) = (&kernels, &target, &numbers);
             scope.spawn(move || {
                 for batch in numbers.chunks(BATCH).skip(worker).step_by(2) {
-                    carry_out(hardware, batch.iter().map(|n| draw(seed, *n, kernels, hardware)).collect());
+                    carry_out(target, batch.iter().map(|n| draw(seed, *n, kernels, target)).collect());
                 }
             });
         }
     });
-    println!("{count} of {count} draws for {target} compile and equal the reference");
+    println!("{count} of {count} draws for {name} compile and equal the reference");
 }
 
 /// Compiles draws as one file, runs them, and compares them with the reference.
-pub(crate) fn carry_out(hardware: &Hardware, draws: Vec<Draw>) {
-    match hardware {
-        Hardware::Cpu(target) => by_cc(target, draws),
-        Hardware::Cuda(device) => by_emulator(device, draws),
+pub(crate) fn carry_out(target: &Target, draws: Vec<Draw>) {
+    match target {
+        Target::Cpu(target) => by_cc(target, draws),
+        Target::Cuda(device) => by_emulator(device, draws),
     }
 }
 

@@ -20,7 +20,7 @@ const DRAWS: usize = 10;
 /// Calls `check` with random spaces, on two threads.
 fn each_space(count: usize, check: impl Fn(&Space, &mut StdRng) + Sync) {
     let (seed, kernels) = (cases::seed(), cases::kernels());
-    let targets: Vec<_> = TARGETS.iter().map(|name| (*name, cases::hardware(name))).collect();
+    let targets: Vec<_> = TARGETS.iter().map(|name| (*name, cases::target(name))).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {
             let (kernels, targets, check) = (&kernels, &targets, &check);
@@ -28,8 +28,8 @@ fn each_space(count: usize, check: impl Fn(&Space, &mut StdRng) + Sync) {
                 for n in (worker..count).step_by(2) {
                     let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(n as u64));
                     let def = kernels.choose(&mut rng).expect("there are kernels");
-                    let (_, hardware) = &targets[n % targets.len()];
-                    check(&cases::space(&mut rng, def, hardware.clone(), 200), &mut rng);
+                    let (_, target) = &targets[n % targets.len()];
+                    check(&cases::space(&mut rng, def, target.clone(), 200), &mut rng);
                 }
             });
         }

@@ -75,7 +75,7 @@ fn nests() -> Vec<KernelDef> {
 fn space(def: &KernelDef, target: &str) -> Space {
     let most = if is_deep(def) { 6 } else { 100 };
     let instances = [1, most].map(|extent| vec![extent; def.shape_vars.len()]);
-    Space::generate(def, cases::hardware(target), &instances, &CustomRules::default())
+    Space::generate(def, cases::target(target), &instances, &CustomRules::default())
         .unwrap_or_else(|e| panic!("{} on {target}: {e}", def.name))
 }
 
@@ -116,7 +116,7 @@ fn check(target: &str) {
     let shapes = [1, 4, 67].into_iter().enumerate();
     let draws = nests().into_iter().flat_map(|def| shapes.clone().map(move |(n, extent)| (n, extent, def.clone())));
     let draws = draws.map(|(n, extent, def)| draw(n, extent, &def, target, &mut rng)).collect();
-    carry_out(&cases::hardware(target), draws);
+    carry_out(&cases::target(target), draws);
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::path::Path;
 use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
+use dietcode_core::machine::Target;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Hardware, Space, Tiled, Traced, drafts};
+use dietcode_core::sketch::{Space, Tiled, Traced, drafts};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -18,7 +19,7 @@ use crate::common::shipped::{kernel, kernels};
 
 pub(crate) fn space(def: &KernelDef, custom: &CustomRules) -> dietcode_core::Result<Space> {
     let instances = [40, 96].map(|size| vec![size; def.shape_vars.len()]);
-    Space::generate(def, Hardware::Cpu(target()), &instances, custom)
+    Space::generate(def, Target::Cpu(target()), &instances, custom)
 }
 
 /// Carries every sketch out with the least of everything.
@@ -127,7 +128,7 @@ fn instances_that_make_no_sense_are_refused() {
     let def = kernel("conv2d");
     let refused = |instances: &[Vec<i64>]| {
         let custom = CustomRules::default();
-        Space::generate(&def, Hardware::Cpu(target()), instances, &custom).expect_err("it makes no sense").to_string()
+        Space::generate(&def, Target::Cpu(target()), instances, &custom).expect_err("it makes no sense").to_string()
     };
     assert!(refused(&[]).contains("no workload instance"));
     assert!(refused(&[vec![1, 2]]).contains("has 2 values, expected"));

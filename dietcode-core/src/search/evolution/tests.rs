@@ -4,11 +4,11 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::cost_model::{Analytic, Random};
-use crate::search::testing::{dense, hardware};
+use crate::search::testing::{dense, target};
 use crate::sketch::rules::CustomRules;
 
 fn space() -> Space {
-    Space::generate(&dense(2304, 768), hardware(), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
+    Space::generate(&dense(2304, 768), target(), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
 }
 
 fn objective() -> Objective {
@@ -75,7 +75,7 @@ fn a_small_space_is_proposed_whole_and_then_ends() {
 
 #[test]
 fn children_are_better_than_the_draws_that_they_descend_from() {
-    let (space, model) = (space(), Analytic { hardware: hardware() });
+    let (space, model) = (space(), Analytic { target: target() });
     let objective = objective();
     let best = |generations: usize, seed: u64| {
         let evolution = Evolution { population: 16, generations, ..small() };

@@ -11,7 +11,7 @@ use crate::cost_model::{Analytic, CostModel};
 use crate::ir::ForKind;
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
-use crate::search::testing::{dense, hardware};
+use crate::search::testing::{dense, target};
 use crate::search::{Outcome, Record, Shape, Target, Workload};
 use crate::sketch::rules::CustomRules;
 use crate::sketch::{Space, Tiled, Traced};
@@ -135,8 +135,8 @@ fn drawn(space: &Space, model: &Analytic, count: usize) -> Pool {
 
 #[test]
 fn who_is_guided_by_a_good_model_is_sooner_there() {
-    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
-    let model = Analytic { hardware: hardware() };
+    let space = Space::generate(&dense(96, 64), target(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let model = Analytic { target: target() };
     let pool = drawn(&space, &model, 80);
     let settings = Evolution { population: 16, generations: 1, ..Evolution::default() };
     let guide = Guide::of(&pool, &space, &model, &settings).unwrap();
@@ -151,8 +151,8 @@ fn who_is_guided_by_a_good_model_is_sooner_there() {
 
 #[test]
 fn guided_strategies_go_through_the_whole_pool_and_end() {
-    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
-    let model = Analytic { hardware: hardware() };
+    let space = Space::generate(&dense(96, 64), target(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let model = Analytic { target: target() };
     let pool = drawn(&space, &model, 20);
     let settings = Evolution { population: 8, generations: 1, ..Evolution::default() };
     let guide = Guide::of(&pool, &space, &model, &settings).unwrap();
@@ -165,8 +165,8 @@ fn guided_strategies_go_through_the_whole_pool_and_end() {
 
 #[test]
 fn a_trace_of_another_space_is_told() {
-    let space = Space::generate(&dense(96, 64), hardware(), &[vec![64]], &CustomRules::default()).unwrap();
-    let (model, settings) = (Analytic { hardware: hardware() }, Evolution::default());
+    let space = Space::generate(&dense(96, 64), target(), &[vec![64]], &CustomRules::default()).unwrap();
+    let (model, settings) = (Analytic { target: target() }, Evolution::default());
     let mut records = records();
     records.iter_mut().for_each(|record| record.workload.shape = Some(shape(64)));
     let strange = Trace::new([Instruction::Kind(ForKind::Parallel, "no_loop".into())]);

@@ -7,12 +7,13 @@ use rand::rngs::StdRng;
 
 use super::{Move, compute_location, crossover, parallel, thread_binding, tile_size, unroll};
 use crate::ir::Name;
+use crate::machine::Target;
 use crate::machine::avx512;
 use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Level;
+use crate::sketch::Space;
 use crate::sketch::rules::CustomRules;
 use crate::sketch::sample::Bounded;
-use crate::sketch::{Hardware, Space};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -20,19 +21,19 @@ const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]
 const SCALED: &str = "#[dynamic_kernel] fn scaled(x: &[f32; N], y: &mut [f32; N]) {
     for j in 0..N { y[j] = x[j] * 0.5; } }";
 
-fn space(text: &str, hardware: Hardware) -> Space {
+fn space(text: &str, target: Target) -> Space {
     let def: dietcode_syntax::KernelDef =
         dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
     let instance = vec![768; def.shape_vars.len()];
-    Space::generate(&def, hardware, &[instance], &CustomRules::default()).expect("there are sketches")
+    Space::generate(&def, target, &[instance], &CustomRules::default()).expect("there are sketches")
 }
 
-fn gpu() -> Hardware {
-    Hardware::Cuda(*DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"))
+fn gpu() -> Target {
+    Target::Cuda(*DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"))
 }
 
-fn cpu() -> Hardware {
-    Hardware::Cpu(avx512())
+fn cpu() -> Target {
+    Target::Cpu(avx512())
 }
 
 /// A sketch with a variable of this name, and a draw of it.

@@ -15,10 +15,11 @@ pub(super) use rewrite_reduction::rewrite_reduction;
 pub(super) use rewrite_unbound_block::rewrite_unbound_block;
 pub use verify_limits::{Limit, verify_limits};
 
-use super::{Hardware, Traced, finish};
+use super::{Traced, finish};
 use crate::Result;
 use crate::ir::Program;
 use crate::lower::{LoopNest, lower};
+use crate::machine::Target;
 use crate::schedule::Schedule;
 
 impl Traced {
@@ -26,9 +27,9 @@ impl Traced {
     ///
     /// # Errors
     /// An instruction that does not hold, or a nest that the target cannot share out.
-    pub fn schedules(&self, program: &Program, hardware: &Hardware) -> Result<Vec<Schedule>> {
+    pub fn schedules(&self, program: &Program, target: &Target) -> Result<Vec<Schedule>> {
         let mut schedule = self.trace.replay(program, &program.blocks[0])?;
-        if matches!(hardware, Hardware::Cuda(_)) {
+        if matches!(target, Target::Cuda(_)) {
             rewrite_unbound_block::rewrite_unbound_block(&mut schedule)?;
             rewrite_tensorize::rewrite_tensorize(&mut schedule)?;
             rewrite_cooperative_fetch::rewrite_cooperative_fetch(&mut schedule)?;
@@ -42,12 +43,12 @@ impl Traced {
     ///
     /// # Errors
     /// As [`Traced::schedules`]; what lowering refuses; a limit of the target, with what was found and what is allowed.
-    pub fn lowered(&self, program: &Program, hardware: &Hardware) -> Result<Vec<(Schedule, LoopNest)>> {
+    pub fn lowered(&self, program: &Program, target: &Target) -> Result<Vec<(Schedule, LoopNest)>> {
         let lowered = |schedule: Schedule| {
             let nest = lower(&schedule)?;
-            verify_limits(&schedule, &nest, hardware)?;
+            verify_limits(&schedule, &nest, target)?;
             Ok((schedule, nest))
         };
-        self.schedules(program, hardware)?.into_iter().map(lowered).collect()
+        self.schedules(program, target)?.into_iter().map(lowered).collect()
     }
 }

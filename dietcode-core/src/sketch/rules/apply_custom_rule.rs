@@ -11,9 +11,10 @@
 use super::{CustomRules, Draft, Rule};
 use crate::ir::Program;
 use crate::lower::lower;
+use crate::machine::Target;
 use crate::message::one_line;
 use crate::schedule::Trace;
-use crate::sketch::{Hardware, Traced};
+use crate::sketch::Traced;
 use crate::{Error, Result};
 
 /// The rule.
@@ -39,7 +40,7 @@ impl Rule for ApplyCustomRule<'_> {
             return Err(refused(Error::input("it makes no sketch, expected at least one")));
         }
         let custom = |sketch: &Trace| {
-            check(sketch, &program, &draft.bounds.hardware).map_err(refused)?;
+            check(sketch, &program, &draft.bounds.target).map_err(refused)?;
             Ok(Draft {
                 instructions: sketch.instructions.to_vec(),
                 decisions: sketch.decisions.clone(),
@@ -52,10 +53,10 @@ impl Rule for ApplyCustomRule<'_> {
 }
 
 /// Carries a sketch out with the least of everything. Limits are the sampler's matter, which knows what least asks least.
-fn check(sketch: &Trace, program: &Program, hardware: &Hardware) -> Result<()> {
+fn check(sketch: &Trace, program: &Program, target: &Target) -> Result<()> {
     if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
         return Err(Error::input(format!("it decides `{odd}`, which it does not sample")));
     }
-    let schedules = Traced { trace: sketch.least() }.schedules(program, hardware)?;
+    let schedules = Traced { trace: sketch.least() }.schedules(program, target)?;
     schedules.iter().try_for_each(|schedule| lower(schedule).map(drop))
 }

@@ -4,9 +4,9 @@ use dietcode_syntax::Role;
 
 use super::{Draft, DraftLoop, variable};
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
+use crate::machine::Target;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Axis, Factor, Instruction, Level, Part, Pipeline, Place, SharedTile, Size, Staging, Tail};
-use crate::sketch::Hardware;
 
 /// What a loop of an axis takes of it: a sampled factor, or what a matrix instruction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +73,9 @@ impl Splits {
 
 /// The device that a draft is for.
 pub(super) fn device(draft: &Draft) -> Option<&DeviceLimits> {
-    match &draft.bounds.hardware {
-        Hardware::Cuda(device) => Some(device),
-        Hardware::Cpu(_) => None,
+    match &draft.bounds.target {
+        Target::Cuda(device) => Some(device),
+        Target::Cpu(_) => None,
     }
 }
 

@@ -32,8 +32,8 @@ pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLev
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
 pub use random_compute_location::RandomComputeLocation;
 
-use super::Hardware;
 use crate::Result;
+use crate::machine::Target;
 
 /// A rule of space generation.
 pub trait Rule {
@@ -50,16 +50,16 @@ pub trait Rule {
 
 /// The rules of a target, in the order in which they are applied. The reductions that threads share stand before the tiles, which
 /// are made of what they leave.
-pub fn all<'c>(hardware: &Hardware, custom: &'c CustomRules) -> Vec<Box<dyn Rule + 'c>> {
+pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + 'c>> {
     let mut rules: Vec<Box<dyn Rule + 'c>> =
         vec![Box::new(ApplyCustomRule(custom)), Box::new(InlineConstantScalars), Box::new(AutoInline)];
-    match hardware {
-        Hardware::Cpu(_) => {
+    match target {
+        Target::Cpu(_) => {
             rules.push(Box::new(MultiLevelTilingCpu));
             rules.push(Box::new(ParallelizeVectorizeUnroll));
             rules.push(Box::new(RandomComputeLocation));
         }
-        Hardware::Cuda(_) => {
+        Target::Cuda(_) => {
             rules.push(Box::new(AddRFactor));
             rules.push(Box::new(CrossThreadReduction));
             rules.push(Box::new(MultiLevelTilingTensorCore { tf32: custom.allows_tf32() }));

@@ -17,8 +17,8 @@ use super::cpu::{axis, is_of_tile, split};
 use super::{Draft, DraftLoop, Rule, variable};
 use crate::Result;
 use crate::ir::{Block, ForKind, Name};
+use crate::machine::Target;
 use crate::schedule::{Axis, Instruction, Level};
-use crate::sketch::Hardware;
 
 /// How many vectors of an elementwise block may be written out.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
@@ -33,7 +33,7 @@ impl Rule for ParallelizeVectorizeUnroll {
     }
 
     fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        if !matches!(draft.bounds.hardware, Hardware::Cpu(_)) || draft.custom {
+        if !matches!(draft.bounds.target, Target::Cpu(_)) || draft.custom {
             return Ok(vec![draft]);
         }
         if !draft.is_tiled() {

@@ -9,13 +9,14 @@ use rand::rngs::StdRng;
 use super::bounded::Bounded;
 use crate::frontend;
 use crate::ir::{ForKind, Name};
+use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, avx512};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::rules::{
     AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
 };
-use crate::sketch::{Bounds, Hardware, Space};
+use crate::sketch::{Bounds, Space};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -34,17 +35,17 @@ fn avx2() -> CpuTarget {
     CpuTarget { vector_bytes: 32, vector_registers: 16, l2_bytes: 256 << 10, ..avx512() }
 }
 
-fn device(name: &str) -> Hardware {
-    Hardware::Cuda(*DeviceLimits::of(name.parse().expect("a capability")).expect("it is known"))
+fn device(name: &str) -> Target {
+    Target::Cuda(*DeviceLimits::of(name.parse().expect("a capability")).expect("it is known"))
 }
 
 /// A space without sketches; the axes in the order of the nest.
-fn space(text: &str, hardware: Hardware, extents: &[&[i64]]) -> Space {
+fn space(text: &str, target: Target, extents: &[&[i64]]) -> Space {
     let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
     let program = frontend::program(&def);
     let iters = program.blocks[0].iters.iter().map(|iter| iter.name.clone());
     let extents = iters.zip(extents.iter().map(|extents| extents.to_vec())).collect();
-    Space { def, program, bounds: Bounds { hardware, extents }, sketches: Vec::new(), rule: None }
+    Space { def, program, bounds: Bounds { target, extents }, sketches: Vec::new(), rule: None }
 }
 
 fn axis(name: &str, levels: &[Level]) -> Axis {
@@ -106,7 +107,7 @@ fn tiled(pipeline: Option<Pipeline>) -> Trace {
 }
 
 fn on_cpu(target: CpuTarget, extents: &[&[i64]]) -> Space {
-    Space { sketches: vec![tiled(None), tiled(Some(Pipeline::Panels))], ..space(DENSE, Hardware::Cpu(target), extents) }
+    Space { sketches: vec![tiled(None), tiled(Some(Pipeline::Panels))], ..space(DENSE, Target::Cpu(target), extents) }
 }
 
 fn on_gpu(text: &str, name: &str, extents: &[&[i64]]) -> Space {

@@ -15,7 +15,7 @@ impl Space {
     pub fn apply(&self, trace: &Trace) -> Result<Applied> {
         let traced = Traced { trace: trace.clone() };
         let (schedules, nests): (Vec<Schedule>, Vec<LoopNest>) =
-            traced.lowered(&self.program, &self.bounds.hardware)?.into_iter().unzip();
+            traced.lowered(&self.program, &self.bounds.target)?.into_iter().unzip();
         schedules.iter().try_for_each(|schedule| verify_grid(schedule, &self.bounds))?;
         let hash = structure_hash(&nests);
         Ok(Applied { trace: traced.trace, schedules, nests, hash })

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use dietcode_syntax::{Affine, KernelDef};
 
-use super::{Bounds, Hardware, Space};
+use super::{Bounds, Space};
 use crate::ir::Name;
+use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::rules::{self, CustomRules, Draft, Rule};
 use crate::{Error, Result, frontend};
@@ -23,13 +24,8 @@ impl Space {
     /// # Errors
     /// No instance, one of another number of values, or one at which a loop has no iteration; a rule for a block that there is
     /// not; what is wrong with a custom rule.
-    pub fn generate(
-        def: &KernelDef,
-        hardware: Hardware,
-        instances: &[Vec<i64>],
-        custom: &CustomRules,
-    ) -> Result<Space> {
-        let bounds = Bounds { hardware, extents: extents(def, instances)? };
+    pub fn generate(def: &KernelDef, target: Target, instances: &[Vec<i64>], custom: &CustomRules) -> Result<Space> {
+        let bounds = Bounds { target, extents: extents(def, instances)? };
         let drafts = drafts(def, bounds.clone(), custom)?;
         let sketches = drafts.into_iter().map(|draft| Trace::new(draft.instructions).with(draft.decisions)).collect();
         let program = frontend::program(def);
@@ -43,7 +39,7 @@ impl Space {
 /// # Errors
 /// As [`Space::generate`], but for instances.
 pub fn drafts(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<Draft>> {
-    let rules = rules::all(&bounds.hardware, custom);
+    let rules = rules::all(&bounds.target, custom);
     let mut drafts = vec![Draft::new(frontend::blocks(def), Arc::new(bounds))];
     let blocks: Vec<Name> = drafts[0].program.blocks.iter().map(|block| block.name.clone()).collect();
     for rule in &rules {

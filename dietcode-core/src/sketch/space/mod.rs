@@ -17,24 +17,14 @@ use dietcode_syntax::KernelDef;
 
 use crate::ir::{Name, Program};
 use crate::lower::LoopNest;
-use crate::machine::CpuTarget;
-use crate::machine::cuda::DeviceLimits;
+use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
-
-/// What code is generated for.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Hardware {
-    /// A CPU.
-    Cpu(CpuTarget),
-    /// A GPU.
-    Cuda(DeviceLimits),
-}
 
 /// What limits a space: the target, and how large the axes become.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds {
     /// The target.
-    pub hardware: Hardware,
+    pub target: Target,
     /// The extents of each iteration variable of the block at the workload instances, each once, ascending.
     pub extents: BTreeMap<Name, Vec<i64>>,
 }

@@ -28,8 +28,9 @@ mod registers;
 use std::fmt::{self, Display, Formatter};
 
 use crate::lower::LoopNest;
+use crate::machine::Target;
 use crate::schedule::Schedule;
-use crate::sketch::{Bounds, Hardware};
+use crate::sketch::Bounds;
 use crate::{Error, Result};
 
 /// A limit that a kernel is over.
@@ -56,10 +57,10 @@ impl Display for Limit {
 ///
 /// # Errors
 /// Each limit that it is over, with what was found and what is allowed.
-pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, hardware: &Hardware) -> Result<()> {
-    let limits = match hardware {
-        Hardware::Cpu(target) => cpu::limits(schedule, nest, target),
-        Hardware::Cuda(device) => {
+pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, target: &Target) -> Result<()> {
+    let limits = match target {
+        Target::Cpu(target) => cpu::limits(schedule, nest, target),
+        Target::Cuda(device) => {
             cuda::instructions(schedule, device)?;
             cuda::limits(schedule, nest, device)
         }
@@ -72,9 +73,9 @@ pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, hardware: &Hardware) 
 /// # Errors
 /// The limit, with what was found and what is allowed.
 pub(in crate::sketch) fn verify_grid(schedule: &Schedule, bounds: &Bounds) -> Result<()> {
-    match &bounds.hardware {
-        Hardware::Cpu(_) => Ok(()),
-        Hardware::Cuda(device) => refuse(schedule, vec![grid::limit(schedule, &bounds.extents, device)]),
+    match &bounds.target {
+        Target::Cpu(_) => Ok(()),
+        Target::Cuda(device) => refuse(schedule, vec![grid::limit(schedule, &bounds.extents, device)]),
     }
 }
 

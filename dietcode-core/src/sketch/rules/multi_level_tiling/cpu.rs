@@ -29,8 +29,8 @@ use super::variants::{Reads, Variant};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::lower::can_be_padded;
+use crate::machine::Target;
 use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
-use crate::sketch::Hardware;
 
 /// Elements between the runs of a panel: none, or as many as move them to another set of a cache.
 const PADS: [i64; 2] = [0, 16];
@@ -48,7 +48,7 @@ impl Rule for MultiLevelTilingCpu {
 
     fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
         let own = draft.block(block).clone();
-        if !matches!(draft.bounds.hardware, Hardware::Cpu(_)) || draft.is_tiled() || own.reduction.is_none() {
+        if !matches!(draft.bounds.target, Target::Cpu(_)) || draft.is_tiled() || own.reduction.is_none() {
             return Ok(vec![draft]);
         }
         let reads = Reads::of(&own);

@@ -10,8 +10,9 @@ mod cuda;
 use super::outline::Outline;
 use super::point::Point;
 use super::variable::Axis;
+use crate::machine::Target;
 use crate::schedule::Level;
-use crate::sketch::{Bounds, Hardware};
+use crate::sketch::Bounds;
 
 type Measure = Box<dyn Fn(&Point<'_>) -> i64 + Send + Sync>;
 
@@ -38,9 +39,9 @@ impl Limit {
 /// The limits of a sketch: those of its extents and of the target.
 pub(crate) fn limits(outline: &Outline, bounds: &Bounds) -> Vec<Limit> {
     let extents = outline.axes.iter().map(|axis| extent(outline, axis));
-    let target = match &bounds.hardware {
-        Hardware::Cpu(target) => cpu::limits(outline, target),
-        Hardware::Cuda(device) => cuda::limits(outline, device),
+    let target = match &bounds.target {
+        Target::Cpu(target) => cpu::limits(outline, target),
+        Target::Cuda(device) => cuda::limits(outline, device),
     };
     extents.chain(target).collect()
 }
