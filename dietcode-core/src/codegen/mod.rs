@@ -1,11 +1,10 @@
 //! From scheduled programs to source text.
 pub mod c;
-mod c_like;
 pub mod cuda;
+mod printer;
 pub mod reference;
 pub mod registry;
 pub mod set;
-mod written_out;
 
 /// One micro-kernel's source file and what the registry says about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,9 +18,10 @@ use std::ops::Mul;
 use dietcode_syntax::{KernelDef, Role, mangle};
 
 use super::TranslationUnit;
-use super::c_like::{Addresses, Dialect, double_name, element_type, include};
+use super::c::{C, include};
+use super::printer::{Expressions, element_type};
 use crate::frontend;
-use crate::ir::function::{Row, Spread, row};
+use crate::ir::function::{self, Row, Spread, row};
 use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program};
 use crate::reference::{Rounding, rounding};
 
@@ -58,7 +59,7 @@ impl Pair {
 struct Printer<'a> {
     program: &'a Program,
     block: &'a Block,
-    addresses: Addresses,
+    exprs: Expressions,
     text: String,
     depth: usize,
     temporaries: usize,
@@ -70,8 +71,8 @@ impl<'a> Printer<'a> {
         let mut taken = program.variables();
         taken.extend(program.params.iter().map(|param| param.name.clone()));
         taken.extend(block.iters.iter().map(|iter| iter.name.clone()));
-        let addresses = Addresses::new(taken, Dialect::C);
-        Printer { program, block, addresses, text: String::new(), depth: 1, temporaries: 0 }
+        let exprs = Expressions::new(&C, taken);
+        Printer { program, block, exprs, text: String::new(), depth: 1, temporaries: 0 }
     }
 
     fn line(&mut self, text: impl Display) {
@@ -90,7 +91,7 @@ impl<'a> Printer<'a> {
         self.text += &format!("int64_t {symbol}(const int64_t *dietcode_shape) {{\n");
         self.shape_variables();
         let extent = self.block.iters_of(Role::Spatial).next().map_or(Expr::Int(1), |iter| iter.extent.clone());
-        let extent = self.addresses.text(&extent);
+        let extent = self.exprs.text(&extent);
         self.line(format_args!("return {extent};"));
         self.text += "}\n\n";
     }
@@ -103,7 +104,7 @@ impl<'a> Printer<'a> {
         self.shape_variables();
         self.buffers();
         for (name, value) in &self.program.derived {
-            let value = self.addresses.text(value);
+            let value = self.exprs.text(value);
             self.line(format_args!("const dietcode_int {name} = {value};"));
         }
         let spatial: Vec<IterVar> = self.block.iters_of(Role::Spatial).cloned().collect();
@@ -141,7 +142,7 @@ impl<'a> Printer<'a> {
             } else {
                 let element = element_type(param.dtype);
                 self.line(format_args!("const {element} *restrict {} = dietcode_buffers[{n}];", param.name));
-                for (dim, name) in self.addresses.declare(param, |dim| dim + 1 == rank) {
+                for (dim, name) in self.exprs.declare(param, |dim| dim + 1 == rank) {
                     self.line(format_args!("const dietcode_int {name} = dietcode_strides[{}];", at + dim));
                 }
             }
@@ -151,9 +152,9 @@ impl<'a> Printer<'a> {
 
     fn contiguous(&mut self, output: &Buffer) {
         let rank = output.shape.len();
-        for (dim, name) in self.addresses.declare(output, |dim| dim + 1 == rank) {
+        for (dim, name) in self.exprs.declare(output, |dim| dim + 1 == rank) {
             let stride = output.shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Expr::mul);
-            let stride = self.addresses.text(&stride);
+            let stride = self.exprs.text(&stride);
             self.line(format_args!("const dietcode_int {name} = {stride};"));
         }
     }
@@ -164,7 +165,7 @@ impl<'a> Printer<'a> {
     }
 
     fn open_loop(&mut self, iter: &IterVar) {
-        let extent = self.addresses.text(&iter.extent);
+        let extent = self.exprs.text(&iter.extent);
         let var = &iter.name;
         self.open(format_args!("for (dietcode_int {var} = 0; {var} < {extent}; ++{var})"));
     }
@@ -178,8 +179,8 @@ impl<'a> Printer<'a> {
     fn element(&mut self) {
         let acc = self.sum();
         let result = self.pair(&self.block.epilogue.clone(), &acc);
-        let offset = self.addresses.offset(&self.block.output, &self.block.output_index);
-        let offset = self.addresses.text(&offset);
+        let offset = self.exprs.offset(&self.block.output, &self.block.output_index);
+        let offset = self.exprs.text(&offset);
         let result = self.stored(result);
         self.line(format_args!("dietcode_value[{offset}] = {};", result.value));
         self.line(format_args!("dietcode_bound[{offset}] = {} + 0x1p-140;", result.error()));
@@ -222,7 +223,7 @@ impl<'a> Printer<'a> {
         }
         reduce.iter().for_each(|_| self.close());
         let terms = reduce.iter().map(|iter| iter.extent.clone()).fold(Expr::Int(1), Expr::mul);
-        let terms = self.addresses.text(&terms);
+        let terms = self.exprs.text(&terms);
         self.line(format_args!("const double dietcode_nu = ({terms} + 2) * 0x1p-24;"));
         let init_error = init.error().to_owned();
         Pair {
@@ -252,11 +253,11 @@ impl<'a> Printer<'a> {
             Expr::Load(buffer, index) => {
                 // The output's initial contents are floats, whatever its type.
                 let is_output = *buffer == self.block.output;
-                let element = if is_output { self.addresses.element(buffer, index) } else { self.addresses.text(e) };
+                let element = if is_output { self.exprs.element(buffer, index) } else { self.exprs.text(e) };
                 Pair::exact(self.temporary(element))
             }
             Expr::Cast(_, index) => {
-                let index = self.addresses.text(index);
+                let index = self.exprs.text(index);
                 let value = self.temporary(index);
                 let error = self.temporary(format_args!("0x1p-24 * __builtin_fabs({value})"));
                 Pair { value, error: Some(error) }
@@ -398,6 +399,15 @@ impl<'a> Printer<'a> {
         };
         let error = Some(self.temporary(error));
         Pair { value, error }
+    }
+}
+
+/// What generated C calls a function of `double`.
+fn double_name(name: function::Name) -> String {
+    match name {
+        function::Name::Sign(sign) => sign.into(),
+        function::Name::Own(name) => format!("dietcode_{name}"),
+        function::Name::Libm(name) => format!("__builtin_{name}"),
     }
 }
 

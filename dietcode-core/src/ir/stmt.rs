@@ -96,14 +96,14 @@ pub enum ForKind {
     Parallel,
     /// All at once, as the lanes of a vector.
     Vectorized,
-    /// One after the other, written out.
+    /// One after the other, unrolled.
     Unrolled,
     /// Each iteration is a block of a GPU's grid. Nested ones make one grid.
     BlockIdx,
     /// Each iteration is a thread of a block. Nested ones make one block, in which the innermost counts fastest.
     ThreadIdx,
     /// A part of what a thread does that lies apart from the rest, so that neighbouring threads keep neighbouring
-    /// elements; carried out by the thread itself, written out.
+    /// elements; carried out by the thread itself, unrolled.
     VThread,
 }
 

@@ -55,7 +55,7 @@ pub struct LoopNest {
     pub workspace: Option<Arc<Buffer>>,
     /// The parallel loop's variable and extent; the extent names shape variables only.
     pub grid: Option<(Name, Expr)>,
-    /// What stands in the parallel loop. Loops that are written out are still loops: the printers write them out.
+    /// What stands in the parallel loop. Unrolled loops are still loops: the printer unrolls them.
     pub body: Stmt,
     /// Offsets of the panels in a thread's scratch memory, or of the tiles in a block's shared memory, in bytes.
     pub panels: Vec<(Arc<Buffer>, i64)>,

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Mul;
 use std::sync::Arc;
 
-use super::grid;
-use super::statements::Printer;
-use crate::codegen::c_like::element_type;
+use super::{Cuda, grid, intrinsic};
+use crate::codegen::printer::{Printer, element_type};
 use crate::ir::{Buffer, Expr, Intrinsic, Scope, Stmt};
 use crate::lower::LoopNest;
 
@@ -24,7 +23,7 @@ pub(super) struct Form<'a> {
 
 /// The text of a kernel.
 pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
-    let mut printer = Printer::new(nest, form);
+    let mut printer = Printer::new(&Cuda, nest, form.params.iter().chain(form.workspace));
     let parameters = parameters(nest, form, &mut printer);
     let bounds = match form.min_blocks {
         1 => nest.threads().to_string(),
@@ -39,15 +38,12 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
         printer.line("DIETCODE_DYNAMIC_SHARED(dietcode_shared)");
     }
     if let Some(workspace) = form.workspace.filter(|workspace| uses(nest, workspace)) {
-        printer.workspace(workspace);
+        workspace_strides(workspace, &mut printer);
     }
-    for (name, value) in &nest.derived {
-        let value = printer.addresses.text(value);
-        printer.line(format_args!("const int {name} = {value};"));
-    }
+    printer.derived();
     alignment(nest, &mut printer);
     if uses_matrix_unit(nest) {
-        printer.line("const int dietcode_warp_lane = static_cast<int>(threadIdx.x) % 32;");
+        printer.constant("dietcode_warp_lane", "static_cast<int>(threadIdx.x) % 32");
     }
     open_grid(nest, form, &mut printer);
     printer.stmt(&nest.body);
@@ -58,7 +54,7 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
 }
 
 /// The parameters, each with its type: scalars by their value. Only what a kernel writes is not constant.
-fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer) -> Vec<String> {
+fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer<'_>) -> Vec<String> {
     let mut list = Vec::new();
     let mut strides = Vec::new();
     for param in form.params {
@@ -69,7 +65,7 @@ fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer) -> Vec<St
         let constant = if param == form.output { "" } else { "const " };
         list.push(format!("{constant}{} *__restrict__ {}", element_type(param.dtype), param.name));
         let rank = param.shape.len();
-        let declared = printer.addresses.declare(param, |dim| dim + 1 == rank);
+        let declared = printer.exprs.declare(param, |dim| dim + 1 == rank);
         strides.extend(declared.into_iter().map(|(_, name)| format!("long long {name}")));
     }
     if let Some(workspace) = form.workspace {
@@ -80,15 +76,26 @@ fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer) -> Vec<St
     list
 }
 
+/// The strides of the parts of split sums: they lie densely.
+fn workspace_strides(parts: &Arc<Buffer>, printer: &mut Printer<'_>) {
+    let rank = parts.shape.len();
+    let variables = printer.exprs.declare(parts, |dim| dim + 1 == rank);
+    for (dim, name) in variables.iter().rev() {
+        let extent = printer.exprs.operand(&parts.shape[dim + 1]);
+        let inner = variables.iter().find(|(other, _)| *other == dim + 1);
+        let inner = inner.map_or(String::new(), |(_, inner)| format!(" * {inner}"));
+        printer.line(format_args!("const long long {name} = static_cast<long long>({extent}){inner};"));
+    }
+}
+
 /// Whether vector accesses are possible, for each tensor and width that the kernel has.
-fn alignment(nest: &LoopNest, printer: &mut Printer) {
+fn alignment(nest: &LoopNest, printer: &mut Printer<'_>) {
     for (buffer, lanes) in vector_accesses(nest) {
         let bytes = lanes * buffer.dtype.bytes();
-        let rows = printer.addresses.strides(&buffer);
+        let rows = printer.exprs.strides(&buffer);
         let rows = rows.split_last().map_or(&[][..], |(_, rows)| rows).iter();
-        let rows: String =
-            rows.map(|stride| format!(" && {} % {lanes} == 0", printer.addresses.operand(stride))).collect();
-        let name = printer.aligned(&buffer, lanes);
+        let rows: String = rows.map(|stride| format!(" && {} % {lanes} == 0", printer.exprs.operand(stride))).collect();
+        let name = intrinsic::aligned(&buffer, lanes);
         printer.line(format_args!("const bool {name} = dietcode_is_aligned({}, {bytes}){rows};", buffer.name));
     }
 }
@@ -117,28 +124,28 @@ fn uses(nest: &LoopNest, workspace: &Arc<Buffer>) -> bool {
 }
 
 /// Binds the loops of the grid to the block's number, or, in a persistent kernel, to each number that falls to it.
-fn open_grid(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer) {
+fn open_grid(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer<'_>) {
     let loops = grid(&nest.body);
     let mut number = "static_cast<int>(blockIdx.x)".to_owned();
     if form.persistent {
         let total = loops.iter().map(|(_, extent)| extent.clone()).fold(Expr::Int(1), Mul::mul);
-        let total = printer.addresses.text(&total);
+        let total = printer.exprs.text(&total);
         printer.open(format_args!(
             "for (long long dietcode_tile = blockIdx.x; dietcode_tile < {total}; dietcode_tile += gridDim.x)"
         ));
         number = "static_cast<int>(dietcode_tile)".to_owned();
     } else if loops.len() > 1 {
-        printer.line(format_args!("const int dietcode_tile = {number};"));
+        printer.constant("dietcode_tile", number);
         number = "dietcode_tile".to_owned();
     }
     let mut after = Expr::Int(1);
     for (at, (name, extent)) in loops.iter().enumerate().rev() {
         let quotient = match &after {
             Expr::Int(1) => number.clone(),
-            after => format!("{number} / ({})", printer.addresses.text(after)),
+            after => format!("{number} / ({})", printer.exprs.text(after)),
         };
-        let own = if at == 0 { quotient } else { format!("{quotient} % ({})", printer.addresses.text(extent)) };
-        printer.line(format_args!("const int {name} = {own};"));
+        let own = if at == 0 { quotient } else { format!("{quotient} % ({})", printer.exprs.text(extent)) };
+        printer.constant(name, own);
         after = after.mul(extent.clone());
     }
 }

@@ -8,7 +8,7 @@ use super::Served;
 use super::preamble::{Language, preamble, title};
 use crate::Result;
 use crate::codegen::c;
-use crate::codegen::c_like::include;
+use crate::codegen::c::include;
 use crate::machine::CpuTarget;
 use crate::sketch::{Family, MicroKernel};
 

@@ -1,16 +1,14 @@
-//! Expressions as text of the C family.
+//! Expressions as text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::{Arguments, Write};
 use std::ops::{Add, Mul};
 use std::sync::Arc;
 
-use dietcode_syntax::KernelDef;
-
-use super::written_out::Values;
+use super::unrolled::Values;
+use super::{Dialect, LINE, write};
 use crate::ir::function::{self, row};
-use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Name, Region, Scope};
+use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -20,37 +18,28 @@ const SUM: u8 = 4;
 const PRODUCT: u8 = 5;
 const PRIMARY: u8 = 7;
 
-/// Bytes that most lines have room in.
-pub(super) const LINE: usize = 128;
-
-/// Which language of the family.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// GNU C.
-    #[default]
-    C,
-    /// CUDA C++ with what `dietcode.cuh` has.
-    Cuda,
-}
-
-/// The names that hold what an address is made of, and the iteration of the loops around that are written out: expressions are
-/// printed as they are there.
-#[derive(Default)]
-pub(super) struct Addresses {
-    dialect: Dialect,
+/// Prints expressions as they are at a place: with the names that hold what an address is made of, and in the iteration of the
+/// unrolled loops around.
+pub(crate) struct Expressions {
+    dialect: &'static dyn Dialect,
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
     pub(super) values: Values,
 }
 
-impl Addresses {
+impl Expressions {
     /// Starts with the names that the kernel uses itself.
-    pub(super) fn new(taken: Vec<Name>, dialect: Dialect) -> Addresses {
-        Addresses { dialect, taken, ..Addresses::default() }
+    pub(crate) fn new(dialect: &'static dyn Dialect, taken: Vec<Name>) -> Expressions {
+        Expressions { dialect, strides: BTreeMap::new(), taken, values: Values::default() }
+    }
+
+    /// An expression as it is in the iterations of the unrolled loops around.
+    pub(crate) fn here<'a>(&self, e: &'a Expr) -> Cow<'a, Expr> {
+        self.values.of(e)
     }
 
     /// A name like `wish` that nothing else has.
-    pub(super) fn fresh(&mut self, wish: &str) -> Name {
+    fn fresh(&mut self, wish: &str) -> Name {
         let mut name: Name = wish.into();
         while self.taken.contains(&name) {
             name = format!("{name}_").into();
@@ -60,7 +49,7 @@ impl Addresses {
     }
 
     /// Gives a buffer strides that are known at run time only; returns the variables that hold those that are not 1.
-    pub(super) fn declare(&mut self, buffer: &Buffer, unit: impl Fn(usize) -> bool) -> Vec<(usize, Name)> {
+    pub(crate) fn declare(&mut self, buffer: &Buffer, unit: impl Fn(usize) -> bool) -> Vec<(usize, Name)> {
         let mut variables = Vec::new();
         let mut strides = Vec::new();
         for dim in 0..buffer.shape.len() {
@@ -77,14 +66,14 @@ impl Addresses {
     }
 
     /// The distance in elements between neighbours along each dimension.
-    pub(super) fn strides(&self, buffer: &Buffer) -> Vec<Expr> {
+    pub(crate) fn strides(&self, buffer: &Buffer) -> Vec<Expr> {
         let rank = buffer.shape.len();
         let dense = || (0..rank).map(|dim| row_major(&buffer.shape, dim)).collect();
         self.strides.get(&buffer.name).cloned().unwrap_or_else(dense)
     }
 
     /// The distance from the first element to the one at an index.
-    pub(super) fn offset(&self, buffer: &Buffer, index: &[Expr]) -> Expr {
+    pub(crate) fn offset(&self, buffer: &Buffer, index: &[Expr]) -> Expr {
         self.terms(buffer, index).fold(Expr::Int(0), Expr::add)
     }
 
@@ -92,11 +81,11 @@ impl Addresses {
     fn terms<'a>(&'a self, buffer: &'a Buffer, index: &'a [Expr]) -> impl Iterator<Item = Expr> + 'a {
         let declared = self.strides.get(&buffer.name);
         let stride = move |dim: usize| declared.map_or_else(|| row_major(&buffer.shape, dim), |all| all[dim].clone());
-        index.iter().enumerate().map(move |(dim, i)| self.values.of(i).into_owned().mul(stride(dim)))
+        index.iter().enumerate().map(move |(dim, i)| self.here(i).into_owned().mul(stride(dim)))
     }
 
     /// The strides of a view of a region.
-    pub(super) fn view_strides(&self, region: &Region) -> Vec<Expr> {
+    pub(crate) fn view_strides(&self, region: &Region) -> Vec<Expr> {
         let strides = self.strides(&region.buffer);
         let sum = |steps: &Vec<i64>| {
             steps.iter().zip(&strides).fold(Expr::Int(0), |sum, (c, s)| sum.add(s.clone().mul(Expr::Int(*c))))
@@ -105,26 +94,26 @@ impl Addresses {
     }
 
     /// The text of an expression.
-    pub(super) fn text(&self, e: &Expr) -> String {
+    pub(crate) fn text(&self, e: &Expr) -> String {
         let mut text = String::with_capacity(LINE);
         self.write(e, TERNARY, &mut text);
         text
     }
 
     /// The text of an expression as an operand of anything.
-    pub(super) fn operand(&self, e: &Expr) -> String {
+    pub(crate) fn operand(&self, e: &Expr) -> String {
         let mut text = String::with_capacity(LINE);
         self.write_operand(e, &mut text);
         text
     }
 
     /// Writes an expression as an operand of anything.
-    pub(super) fn write_operand(&self, e: &Expr, text: &mut String) {
+    pub(crate) fn write_operand(&self, e: &Expr, text: &mut String) {
         self.write(e, PRIMARY, text);
     }
 
     /// An element of a buffer in memory: what is assigned to, or converted when it is read.
-    pub(super) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
+    pub(crate) fn element(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> String {
         let mut text = String::with_capacity(LINE);
         self.write_element(buffer, index, &mut text);
         text
@@ -132,7 +121,7 @@ impl Addresses {
 
     /// Writes an expression, in parentheses if it binds less tightly than `at_least`.
     fn write(&self, e: &Expr, at_least: u8, text: &mut String) {
-        let e = &*if is_element(e) { Cow::Borrowed(e) } else { self.values.of(e) };
+        let e = &*if is_element(e) { Cow::Borrowed(e) } else { self.here(e) };
         let open = tightness(e) < at_least;
         text.push_str(if open { "(" } else { "" });
         match e {
@@ -162,7 +151,7 @@ impl Addresses {
             Expr::Cast(_, a) => self.write_call("(float)", &[a], text),
             Expr::Call(function, args) => {
                 let args: Vec<&Expr> = args.iter().collect();
-                self.write_call(&float_name(row(*function).name, self.dialect), &args, text);
+                self.write_call(&self.float_name(row(*function).name), &args, text);
             }
         }
         text.push_str(if open { ")" } else { "" });
@@ -193,29 +182,31 @@ impl Addresses {
         text.push(')');
     }
 
-    /// Writes an element of a buffer in memory.
-    pub(super) fn write_element(&self, buffer: &Arc<Buffer>, index: &[Expr], text: &mut String) {
-        match buffer.scope {
-            // A scalar is passed, or loaded once, by its value.
-            Scope::Global if buffer.is_scalar() => text.push_str(&buffer.name),
-            // On a GPU the compiler finds the constant indices of an array, and keeps it in registers.
-            Scope::Register if self.dialect == Dialect::C => self.write_register(&buffer.name, index, text),
-            _ => {
-                text.push_str(&buffer.name);
-                text.push('[');
-                self.write_offset(buffer, index, text);
-                text.push(']');
-            }
+    /// What a function of `float` is called.
+    fn float_name(&self, name: function::Name) -> String {
+        match name {
+            function::Name::Sign(sign) => sign.into(),
+            function::Name::Own(name) => format!("dietcode_{name}f"),
+            function::Name::Libm(name) => self.dialect.library_function(name),
         }
     }
 
-    /// Writes the variable that holds a register: the constants of its index, without the lane.
-    fn write_register(&self, name: &str, index: &[Expr], text: &mut String) {
-        text.push_str(name);
-        text.push_str("_r");
-        for place in index.iter().filter_map(|e| self.values.of(e).as_int()) {
-            write(text, format_args!("_{place}"));
+    /// Writes an element of a buffer in memory.
+    pub(crate) fn write_element(&self, buffer: &Arc<Buffer>, index: &[Expr], text: &mut String) {
+        match buffer.scope {
+            // A scalar is passed, or loaded once, by its value.
+            Scope::Global if buffer.is_scalar() => text.push_str(&buffer.name),
+            Scope::Register => self.dialect.write_register(self, buffer, index, text),
+            _ => self.write_indexed(buffer, index, text),
         }
+    }
+
+    /// Writes an element by its offset.
+    pub(crate) fn write_indexed(&self, buffer: &Buffer, index: &[Expr], text: &mut String) {
+        text.push_str(&buffer.name);
+        text.push('[');
+        self.write_offset(buffer, index, text);
+        text.push(']');
     }
 
     /// Writes the offset term by term: most of a kernel's text are offsets.
@@ -270,63 +261,13 @@ fn operator(op: BinaryOp) -> u8 {
     }
 }
 
-/// Appends a line, indented.
-pub(super) fn write_line(text: &mut String, depth: usize, line: Arguments<'_>) {
-    text.extend(std::iter::repeat_n("  ", depth));
-    match line.as_str() {
-        Some(line) => text.push_str(line),
-        None => write(text, line),
-    }
-    text.push('\n');
-}
-
-/// Writing to a string cannot fail.
-pub(super) fn write(text: &mut String, what: Arguments<'_>) {
-    let _ = text.write_fmt(what);
-}
-
-/// The type of an element in memory.
-pub(in crate::codegen) fn element_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float",
-        DType::F16 => "dietcode_f16",
-        DType::BF16 => "dietcode_bf16",
-    }
-}
-
-/// What makes the types and functions known that the C file of some kernels uses.
-pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> String {
-    let half = defs.into_iter().any(|def| def.params.iter().any(|param| param.dtype.is_half()));
-    format!("{}#include \"dietcode.h\"", if half { "#define DIETCODE_HALF\n" } else { "" })
-}
-
 /// The row-major stride of a dimension, all extents inside of it constant.
 fn row_major(shape: &[Expr], dim: usize) -> Expr {
     shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Expr::mul)
 }
 
-/// A literal of the element type that reads back as the same bits.
-pub(super) fn float(value: f64) -> String {
+/// A literal of `float` that reads back as the same bits.
+fn float(value: f64) -> String {
     let text = format!("{:?}f", value as f32);
     if value.is_sign_negative() { format!("({text})") } else { text }
-}
-
-/// What generated code calls a function of `float`.
-fn float_name(name: function::Name, dialect: Dialect) -> String {
-    match (name, dialect) {
-        (function::Name::Sign(sign), _) => sign.into(),
-        (function::Name::Own(name), _) => format!("dietcode_{name}f"),
-        (function::Name::Libm(name), Dialect::C) => format!("__builtin_{name}f"),
-        // That of the global scope: a tensor may be called `expf`.
-        (function::Name::Libm(name), Dialect::Cuda) => format!("::{name}f"),
-    }
-}
-
-/// What generated C calls a function of `double`.
-pub(super) fn double_name(name: function::Name) -> String {
-    match name {
-        function::Name::Sign(sign) => sign.into(),
-        function::Name::Own(name) => format!("dietcode_{name}"),
-        function::Name::Libm(name) => format!("__builtin_{name}"),
-    }
 }

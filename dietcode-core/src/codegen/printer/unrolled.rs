@@ -1,4 +1,4 @@
-//! Loops that are written out: their body is printed once for each value of their variable, with the value in its place.
+//! Loops that are unrolled: their body is printed once for each value of their variable, with the value in its place.
 //!
 //! ```text
 //! unrolled for i in 0..2                 acc_r_0 += x[0] * w[k];
@@ -12,11 +12,11 @@ use std::borrow::Cow;
 
 use crate::ir::{Expr, ForKind, Name, Stmt};
 
-/// The variables of the loops around that are written out, with their values.
+/// The variables of the loops around that are unrolled, with their values.
 #[derive(Default)]
 pub(super) struct Values(Vec<(Name, Expr)>);
 
-/// The variable, iterations and body of a loop, if it is written out.
+/// The variable, iterations and body of a loop, if it is unrolled.
 pub(super) fn loop_of(stmt: &Stmt) -> Option<(&Name, i64, &Stmt)> {
     match stmt {
         Stmt::For { var, extent, kind: ForKind::Unrolled | ForKind::VThread, body } => {

@@ -1,0 +1,155 @@
+//! Loops over lanes as operations on vectors of GNU C.
+
+use std::sync::Arc;
+
+use crate::codegen::printer::{Expressions, LINE, write};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Name, Scope, Stmt, affine};
+
+/// How many lanes the vectors of a tile in registers have; none: scalars.
+pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
+    let mut lanes = None;
+    body.visit(&mut |stmt| {
+        if let Stmt::For { var, extent, kind: ForKind::Vectorized, body } = stmt
+            && let Stmt::Store { buffer: to, index, value } = &**body
+        {
+            let mut touches = to == buffer && index.iter().any(|e| e.uses(var));
+            value.visit(&mut |e| {
+                touches |= matches!(e, Expr::Load(from, i) if from == buffer && i.iter().any(|e| e.uses(var)));
+            });
+            if touches {
+                lanes = extent.as_int();
+            }
+        }
+    });
+    lanes
+}
+
+/// A store of all lanes at once.
+pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> String {
+    let (Stmt::Store { buffer, index, value }, Some(lanes)) = (body, extent.as_int()) else {
+        unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
+    };
+    let mut line = String::with_capacity(LINE);
+    let mut vector = Vector { exprs, lane, lanes, text: &mut line };
+    if buffer.dtype.is_half() {
+        vector.write(format_args!("dietcode_store_{}x{lanes}(&", buffer.dtype));
+        vector.first_lane(buffer, index);
+        vector.push(", ");
+        vector.all_lanes(value);
+        vector.push(");");
+        return line;
+    }
+    vector.lanes(buffer, index, true);
+    match value {
+        Expr::Binary(BinaryOp::Add, sum, term) if matches!(&**sum, Expr::Load(b, i) if b == buffer && i == index) => {
+            vector.push(" += ");
+            vector.lanewise(term);
+        }
+        value => {
+            vector.push(" = ");
+            vector.all_lanes(value);
+        }
+    }
+    vector.push(";");
+    line
+}
+
+/// Writes expressions for all values of a loop variable at once.
+struct Vector<'a> {
+    exprs: &'a Expressions,
+    lane: &'a Name,
+    lanes: i64,
+    text: &'a mut String,
+}
+
+impl Vector<'_> {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn write(&mut self, what: std::fmt::Arguments<'_>) {
+        write(self.text, what);
+    }
+
+    /// An expression as a vector, also where it does not depend on the lane: a scalar is not assigned to a vector, but
+    /// broadcast by an operation; `x - 0` is `x` also for `x = -0`.
+    fn all_lanes(&mut self, e: &Expr) {
+        self.lanewise(e);
+        if !e.uses(self.lane) {
+            let lanes = self.lanes;
+            self.write(format_args!(" - (dietcode_f32x{lanes}){{0}}"));
+        }
+    }
+
+    /// The vector of neighbours along the lane.
+    fn lanes(&mut self, buffer: &Arc<Buffer>, index: &[Expr], store: bool) {
+        let lanes = self.lanes;
+        if buffer.scope == Scope::Register {
+            return self.exprs.write_element(buffer, index, self.text);
+        }
+        match (store, buffer.dtype) {
+            (true, _) => self.write(format_args!("*(dietcode_f32x{lanes}u *)&")),
+            (false, DType::F32) => self.write(format_args!("*(const dietcode_f32x{lanes}u *)&")),
+            (false, half) => self.write(format_args!("dietcode_load_{half}x{lanes}(&")),
+        }
+        self.first_lane(buffer, index);
+        self.push(if !store && buffer.dtype.is_half() { ")" } else { "" });
+    }
+
+    /// The element in memory that is the first of a vector along the lane.
+    fn first_lane(&mut self, buffer: &Arc<Buffer>, index: &[Expr]) {
+        self.exprs.write_element(buffer, &self.at(index, 0), self.text);
+    }
+
+    /// An expression for all lanes; what does not depend on the lane stays a scalar, which C broadcasts.
+    fn lanewise(&mut self, e: &Expr) {
+        match e {
+            uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
+            Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),
+            Expr::Load(buffer, index) => {
+                let lanes = self.lanes;
+                self.write(format_args!("(dietcode_f32x{lanes}){{"));
+                for n in 0..lanes {
+                    self.push(if n == 0 { "" } else { ", " });
+                    self.exprs.write_operand(&Expr::Load(buffer.clone(), self.at(index, n)), self.text);
+                }
+                self.push("}");
+            }
+            Expr::Call(Function::Neg, args) => {
+                self.push("(-");
+                self.lanewise(&args[0]);
+                self.push(")");
+            }
+            Expr::Binary(op, a, b) => {
+                self.lanewise_operand(a);
+                self.write(format_args!(" {op} "));
+                self.lanewise_operand(b);
+            }
+            other => unreachable!("the vectorize pass leaves only lane-wise arithmetic in vectorized loops: {other}"),
+        }
+    }
+
+    fn lanewise_operand(&mut self, e: &Expr) {
+        let open = matches!(e, Expr::Binary(..)) && e.uses(self.lane);
+        self.push(if open { "(" } else { "" });
+        self.lanewise(e);
+        self.push(if open { ")" } else { "" });
+    }
+
+    fn is_contiguous(&self, buffer: &Arc<Buffer>, index: &[Expr]) -> bool {
+        if buffer.scope == Scope::Register {
+            return true;
+        }
+        let strides = self.exprs.strides(buffer);
+        index.iter().zip(&strides).all(|(e, stride)| match affine(e).map(|form| form.coefficient(self.lane)) {
+            Some(0) => true,
+            Some(1) => *stride == Expr::Int(1),
+            _ => false,
+        })
+    }
+
+    /// An index where the lane is this one.
+    fn at(&self, index: &[Expr], lane: i64) -> Vec<Expr> {
+        index.iter().map(|e| e.substitute(self.lane, &Expr::Int(lane))).collect()
+    }
+}

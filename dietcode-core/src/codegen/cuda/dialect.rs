@@ -1,0 +1,99 @@
+//! What CUDA C++ has of its own: loops that are blocks and threads, shared memory, matrix units.
+
+use std::sync::Arc;
+
+use super::intrinsic;
+use crate::codegen::printer::{Dialect, Expressions, Printer, element_type};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
+
+/// CUDA C++ with what `dietcode.cuh` has.
+pub(super) struct Cuda;
+
+impl Dialect for Cuda {
+    fn index_type(&self) -> &'static str {
+        "int"
+    }
+
+    /// That of the global scope: a tensor may be called `expf`.
+    fn library_function(&self, name: &str) -> String {
+        format!("::{name}f")
+    }
+
+    /// The compiler finds the constant indices of an array, and keeps it in registers.
+    fn write_register(&self, exprs: &Expressions, tile: &Buffer, index: &[Expr], text: &mut String) {
+        exprs.write_indexed(tile, index, text);
+    }
+
+    fn for_loop(&self, printer: &mut Printer<'_>, kind: ForKind, (var, extent): (&Name, &Expr), body: &Stmt) {
+        match kind {
+            ForKind::BlockIdx => printer.stmt(body),
+            ForKind::ThreadIdx => {
+                printer.constant(var, thread(printer, var));
+                printer.stmt(body);
+            }
+            _ => {
+                if extent.as_int().is_some() {
+                    printer.line("DIETCODE_UNROLL");
+                }
+                printer.serial((var, extent), body);
+            }
+        }
+    }
+
+    /// An element of the same type stays as it is, everything else is rounded.
+    fn stored(&self, printer: &mut Printer<'_>, dtype: DType, value: &Expr) -> String {
+        let exprs = &printer.exprs;
+        let same = |e: &Expr| match e {
+            Expr::Load(buffer, index) if buffer.dtype == dtype => Some(exprs.element(buffer, index)),
+            _ => None,
+        };
+        let element = element_type(dtype);
+        let kept = match value {
+            _ if dtype == DType::F32 => Some(exprs.text(value)),
+            Expr::Select(condition, then, otherwise) if **otherwise == Expr::Float(0.0) => {
+                same(then).map(|then| format!("{} ? {then} : {element}{{}}", exprs.operand(condition)))
+            }
+            value => same(value),
+        };
+        kept.unwrap_or_else(|| format!("dietcode_round<{element}>({})", exprs.text(value)))
+    }
+
+    fn declare(&self, printer: &mut Printer<'_>, buffer: &Arc<Buffer>, _: &Stmt) {
+        let (name, element) = (&buffer.name, element_type(buffer.dtype));
+        let elements: i64 = buffer.shape.iter().filter_map(Expr::as_int).product();
+        match buffer.scope {
+            Scope::Shared => {
+                let offset = printer.place(buffer);
+                printer.line(format_args!(
+                    "{element} *const {name} = reinterpret_cast<{element} *>(dietcode_shared + {offset});"
+                ));
+            }
+            Scope::Fragment => printer.line(format_args!("unsigned {name}[{elements}];")),
+            _ => printer.line(format_args!("alignas(16) {element} {name}[{elements}];")),
+        }
+    }
+
+    fn barrier(&self) -> &'static str {
+        "__syncthreads();"
+    }
+
+    fn intrinsic(&self, printer: &mut Printer<'_>, intrinsic: &Intrinsic) {
+        let line = intrinsic::text(&printer.exprs, intrinsic);
+        printer.line(line);
+    }
+}
+
+/// The part of a thread's number that one of the loops over threads counts.
+fn thread(printer: &Printer<'_>, var: &Name) -> String {
+    let threads = printer.nest.thread_loops();
+    let at = threads.iter().position(|(name, _)| name == var).unwrap_or(0);
+    let after: i64 = threads[at + 1..].iter().map(|(_, extent)| extent).product();
+    let mut number = "static_cast<int>(threadIdx.x)".to_owned();
+    if after > 1 {
+        number += &format!(" / {after}");
+    }
+    if at > 0 {
+        number += &format!(" % {}", threads[at].1);
+    }
+    number
+}

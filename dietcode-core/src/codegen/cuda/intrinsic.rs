@@ -1,0 +1,69 @@
+//! Calls of the functions of `dietcode.cuh`, where it stands how fragments lie in registers and in shared memory.
+
+use crate::codegen::printer::{Expressions, element_type};
+use crate::ir::{Buffer, Expr, Intrinsic, Operand, Scope};
+
+/// The statement that carries out an intrinsic.
+pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
+    match intrinsic {
+        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous } => {
+            let (to_text, from_text) = (exprs.element(to, to_index), exprs.element(from, from_index));
+            let valid = exprs.text(valid);
+            let tensor = [from, to].into_iter().find(|buffer| buffer.scope == Scope::Global && *lanes > 1);
+            let aligned = tensor.map_or("true".to_owned(), |buffer| aligned(buffer, *lanes));
+            let element = element_type(to.dtype);
+            match (&to.scope, asynchronous) {
+                // The tile's sums are written by the vector that they were collected in.
+                (Scope::Global, _) => {
+                    format!("dietcode_store<{element}, {lanes}>(&{to_text}, {}, {valid}, {aligned});", from.name)
+                }
+                (_, true) => {
+                    format!("dietcode_copy_async<{element}, {lanes}>(&{to_text}, &{from_text}, {valid}, {aligned});")
+                }
+                (_, false) => {
+                    format!(
+                        "dietcode_copy<{element}, {lanes}>(&{to_text}, {to_step}, &{from_text}, {valid}, {aligned});"
+                    )
+                }
+            }
+        }
+        Intrinsic::Commit => "dietcode_commit();".to_owned(),
+        Intrinsic::Wait(groups) => format!("dietcode_wait<{groups}>();"),
+        Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, spatial_stride, fragments } => {
+            let function = match (operand, fragments) {
+                (Operand::A, _) => "dietcode_load_a",
+                (Operand::B, 1) => "dietcode_load_b",
+                (Operand::B, _) => "dietcode_load_b_pair",
+            };
+            // As it lies: whether rows of shared memory run along the summed loop, and how far they are apart.
+            let (transposed, stride) = match reduce_stride {
+                1 => (false, spatial_stride),
+                _ => (true, reduce_stride),
+            };
+            let (to, corner) = (registers(exprs, to, to_index), exprs.element(from, from_index));
+            format!("{function}<{transposed}>({to}, &{corner}, {stride}, dietcode_warp_lane);")
+        }
+        Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+            let [d, a_text, b_text] =
+                [(to, to_index), (a, a_index), (b, b_index)].map(|(buffer, index)| registers(exprs, buffer, index));
+            format!("dietcode_mma({d}, {a_text}, {b_text}, {}{{}});", element_type(a.dtype))
+        }
+        Intrinsic::AtomicAdd { to, index, value } => {
+            format!("dietcode_atomic_add(&{}, {});", exprs.element(to, index), exprs.text(value))
+        }
+        Intrinsic::TransposeCopy { .. } => unreachable!("lowering for a GPU makes no transposing copies"),
+    }
+}
+
+/// The variable that says whether a tensor can be accessed by vectors.
+pub(super) fn aligned(buffer: &Buffer, lanes: i64) -> String {
+    format!("dietcode_{}_by_{lanes}", buffer.name)
+}
+
+/// The first of a thread's registers that an operand takes.
+fn registers(exprs: &Expressions, buffer: &Buffer, index: &[Expr]) -> String {
+    match exprs.offset(buffer, index) {
+        Expr::Int(0) => buffer.name.to_string(),
+        offset => format!("{} + {}", buffer.name, exprs.operand(&offset)),
+    }
+}
