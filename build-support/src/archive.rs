@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
 use crate::emit;
 use crate::environment::Environment;
@@ -28,9 +28,9 @@ pub(crate) fn join(environment: &Environment, folder: &Path, library: &str, stem
     for stem in stems {
         build.object(folder.join(format!("{stem}.o")));
     }
-    build.try_compile(library).map_err(|error| {
-        Error::new(ErrorKind::Failed, format!("the objects of {} cannot be joined: {error}", folder.display()))
-    })?;
+    build
+        .try_compile(library)
+        .map_err(|error| Error::failed(format!("the objects of {} cannot be joined: {error}", folder.display())))?;
     emit::write(&key_file, key)
 }
 

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::machine::{CpuTarget, Toolchain};
-use dietcode_core::{Error, ErrorKind, Result, parallel};
+use dietcode_core::{Error, Result, parallel};
 
 use crate::progress::Progress;
 
@@ -104,12 +104,12 @@ impl Job {
         drop(fs::remove_file(&self.key_file));
         let name = self.source.display();
         let output = self.command.output().map_err(|error| {
-            Error::new(ErrorKind::Unavailable, format!("the compiler could not be started for {name}")).caused_by(error)
+            Error::unavailable(format!("the compiler could not be started for {name}")).caused_by(error)
         })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let message = format!("the compiler failed on {name} ({}):\n{}", output.status, said.trim_end());
-            return Err(Error::new(ErrorKind::Failed, message));
+            return Err(Error::failed(message));
         }
         fs::write(&self.key_file, &self.key)
             .map_err(|error| Error::input(format!("{} cannot be written", self.key_file.display())).caused_by(error))

@@ -1,6 +1,8 @@
 //! The one public error: opaque, with a sentence that says where, what was found, what was expected, what to do.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 
 use crate::message::printable;
 
@@ -37,6 +39,21 @@ impl Error {
     /// Shorthand for [`ErrorKind::Input`].
     pub fn input(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Input, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unavailable`].
+    pub fn unavailable(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unavailable, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Failed`].
+    pub fn failed(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Failed, message)
+    }
+
+    /// [`ErrorKind::Unavailable`]: what is wrong with a file or a folder, such as "cannot be written".
+    pub fn of_file(path: &Path, what: &str, cause: io::Error) -> Error {
+        Error::unavailable(format!("{}: {what}", path.display())).caused_by(cause)
     }
 
     /// Keeps the error that caused this one.

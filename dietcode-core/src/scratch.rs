@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 const PREFIX: &str = "dietcode-";
 
@@ -35,7 +35,7 @@ impl Scratch {
     /// any more are gone.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if none can be made there. A folder that `TMPDIR` names and that is not there is not made.
+    /// [`crate::ErrorKind::Unavailable`] if none can be made there. A folder that `TMPDIR` names and that is not there is not made.
     pub fn new() -> Result<Scratch> {
         let named = std::env::var_os(PLACE).filter(|value| !value.is_empty());
         let place = named.as_ref().map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
@@ -46,7 +46,7 @@ impl Scratch {
                 None => format!("no folder can be made in {}", place.display()),
             };
             let what = format!("create it, or name a folder that can be written to in {PLACE}");
-            Error::new(ErrorKind::Unavailable, format!("{why} ({}): {what}", cause.kind()))
+            Error::unavailable(format!("{why} ({}): {what}", cause.kind()))
         })
     }
 

@@ -9,7 +9,7 @@ use dietcode::core::config::ConfigFile;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
 use dietcode::core::machine::CpuTarget;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use super::setup::Setup;
 use super::{cuda, print, tell};
@@ -62,9 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let names: String = files.iter().map(|(name, _)| format!("{name}\n")).collect();
     let Some(folder) = arguments.output.as_ref().filter(|_| !arguments.list_files) else { return print(&names) };
-    let failed = |path: &PathBuf, e| {
-        Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e)
-    };
+    let failed = |path: &PathBuf, e| Error::of_file(path, "cannot be written", e);
     std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
     for (name, text) in &files {
         let path = folder.join(name);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::{print, tell};
@@ -45,7 +45,7 @@ impl JsonArgument {
     /// Writes a value, if JSON was asked for, for people to read too.
     pub(crate) fn write(&self, value: &impl Serialize) -> Result<()> {
         let Some(path) = &self.json else { return Ok(()) };
-        let failed = |e: io::Error| unwritable(path, e);
+        let failed = |e: io::Error| Error::of_file(path, UNWRITABLE, e);
         let mut text = serde_json::to_string_pretty(value).map_err(|e| failed(e.into()))?;
         text.push('\n');
         if is_standard_output(path) { print(&text) } else { std::fs::write(path, text).map_err(failed) }
@@ -54,7 +54,7 @@ impl JsonArgument {
     /// Writes values as they come, a line each, if JSON was asked for.
     pub(crate) fn write_lines<T: Serialize>(&self, mut values: impl Iterator<Item = T>) -> Result<()> {
         let Some(path) = &self.json else { return Ok(()) };
-        let failed = |e: io::Error| unwritable(path, e);
+        let failed = |e: io::Error| Error::of_file(path, UNWRITABLE, e);
         let line = |value: T| serde_json::to_string(&value).map(|line| line + "\n").map_err(|e| failed(e.into()));
         if is_standard_output(path) {
             return values.try_for_each(|value| print(&line(value)?));
@@ -69,14 +69,12 @@ fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn unwritable(path: &Path, cause: io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(cause)
-}
+const UNWRITABLE: &str = "cannot be written";
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let is_new = path.symlink_metadata().is_err();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
     let removed = opened.and_then(|_| if is_new { std::fs::remove_file(path) } else { Ok(()) });
-    removed.map_err(|e| unwritable(path, e))
+    removed.map_err(|e| Error::of_file(path, UNWRITABLE, e))
 }

@@ -40,8 +40,7 @@ pub fn train(shape_vars: &[String], labels: &[Label<'_>]) -> Result<Tree> {
 fn fit(labels: &[Label<'_>], names: &[&str]) -> Result<DecisionTree<f64, usize>> {
     let width = labels[0].0.len();
     let values = labels.iter().flat_map(|(shape, _)| shape.iter().map(|n| *n as f64)).collect();
-    let failed =
-        |e: &dyn std::fmt::Display| Error::new(ErrorKind::Failed, format!("the decision tree cannot be trained: {e}"));
+    let failed = |e: &dyn std::fmt::Display| Error::failed(format!("the decision tree cannot be trained: {e}"));
     let records = Array2::from_shape_vec((labels.len(), width), values).map_err(|e| failed(&e))?;
     let targets: Array1<usize> =
         labels.iter().map(|(_, name)| names.iter().position(|n| n == name).unwrap_or(0)).collect();

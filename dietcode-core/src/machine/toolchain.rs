@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::scratch::Scratch;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A C compiler that was checked to be new enough, set to generate code for one `-march`.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Toolchain {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unavailable`] if there is none or it is too old; an input error if `march` is not a name or the
+    /// [`crate::ErrorKind::Unavailable`] if there is none or it is too old; an input error if `march` is not a name or the
     /// compiler does not know it.
     pub fn find(march: &str) -> Result<Toolchain> {
         check_march(march)?;
@@ -218,13 +218,10 @@ fn is_on_path(program: &str) -> bool {
 }
 
 fn none_found(cause: impl Display) -> Error {
-    Error::new(
-        ErrorKind::Unavailable,
-        format!(
-            "no C compiler was found ({cause}): install gcc {OLDEST_GCC} or newer, or clang {OLDEST_CLANG} or newer \
+    Error::unavailable(format!(
+        "no C compiler was found ({cause}): install gcc {OLDEST_GCC} or newer, or clang {OLDEST_CLANG} or newer \
              (on Debian and Ubuntu: apt-get install gcc), or name one in the environment variable CC"
-        ),
-    )
+    ))
 }
 
 /// The first line of `--version`; else why there is none.
@@ -261,6 +258,7 @@ fn run(mut command: Command) -> std::io::Result<(bool, String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn macros_are_parsed() {

@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 const ALIGNMENT: usize = 4096;
 
@@ -29,7 +29,7 @@ impl<T: Copy> AlignedBuffer<T> {
     pub(super) fn filled(len: usize, value: T) -> Result<Self> {
         let too_large = || {
             let message = format!("cannot allocate {len} elements of {} bytes", size_of::<T>());
-            Error::new(ErrorKind::Unavailable, message)
+            Error::unavailable(message)
         };
         let layout = heap_layout::<T>(len).ok_or_else(too_large)?;
         if layout.size() == 0 {

@@ -13,7 +13,7 @@ use super::inline::Inline;
 use super::layout::MAX_RANK;
 use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
 use super::{launch, threads};
-use crate::{Error, ErrorKind, Result, abi, cpu_features};
+use crate::{Error, Result, abi, cpu_features};
 
 /// A kernel: what a call must look like, its micro-kernels, and how one is picked.
 ///
@@ -43,9 +43,9 @@ impl Kernel {
     /// device, where it may still be at it when this returns.
     ///
     /// # Errors
-    /// Those of [`Kernel::bind`], before anything is written; [`ErrorKind::Unavailable`] if there is no code for the place,
+    /// Those of [`Kernel::bind`], before anything is written; [`crate::ErrorKind::Unavailable`] if there is no code for the place,
     /// if this CPU lacks a feature that the code uses, or if memory or threads cannot be had; on a device also
-    /// [`ErrorKind::Input`] for a grid that it does not take, and [`ErrorKind::Failed`] if the launch fails.
+    /// [`crate::ErrorKind::Input`] for a grid that it does not take, and [`crate::ErrorKind::Failed`] if the launch fails.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
         let mut shape = Shape::new();
         self.signature.bind(args, &mut shape)?;
@@ -78,7 +78,7 @@ impl Kernel {
     /// The values of the shape variables, once everything about the call has been checked.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a scalar or a tensor
+    /// [`crate::ErrorKind::Input`] naming the parameter, the dimension, what was found and what was expected, if a scalar or a tensor
     /// stands where the other should, an element type, a rank or an extent does not fit, an index would leave its tensor, the output overlaps an input, or the tensors
     /// are not all in one place.
     pub fn bind(&self, args: &[Arg<'_>]) -> Result<Shape> {
@@ -106,10 +106,7 @@ impl Kernel {
         let table = match self.table {
             TableSource::Linked(table) => table,
             TableSource::Skipped(why) => {
-                return Err(Error::new(
-                    ErrorKind::Unavailable,
-                    format!("{}: there is no native code: {why}", self.name()),
-                ));
+                return Err(Error::unavailable(format!("{}: there is no native code: {why}", self.name())));
             }
         };
         if i64::try_from(index).is_ok_and(|index| index < table.len) {
@@ -117,27 +114,24 @@ impl Kernel {
             return Ok(unsafe { &*table.micro_kernels.add(index) });
         }
         let message = format!("{}: there is no micro-kernel {index}, there are {}", self.name(), table.len);
-        Err(Error::new(ErrorKind::Failed, message))
+        Err(Error::failed(message))
     }
 
     /// Whether this CPU can carry out a micro-kernel.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] naming the features that it lacks.
+    /// [`crate::ErrorKind::Unavailable`] naming the features that it lacks.
     pub fn check_cpu(&self, micro_kernel: &abi::MicroKernel) -> Result<()> {
         static DETECTED: OnceLock<u64> = OnceLock::new();
         let missing = micro_kernel.cpu_features & !DETECTED.get_or_init(cpu_features::detected);
         if missing == 0 {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!(
-                "{}: its code was compiled for {}, which this CPU does not have; build it here, or set `march` in its config",
-                self.name(),
-                missing_names(missing)
-            ),
-        ))
+        Err(Error::unavailable(format!(
+            "{}: its code was compiled for {}, which this CPU does not have; build it here, or set `march` in its config",
+            self.name(),
+            missing_names(missing)
+        )))
     }
 }
 

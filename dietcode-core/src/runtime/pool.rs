@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// By the number of threads of their calls.
 type Pools = BTreeMap<usize, Arc<ThreadPool>>;
@@ -21,7 +21,7 @@ pub(super) fn pool_of(threads: usize) -> Result<Arc<ThreadPool>> {
         .num_threads(threads.saturating_sub(1).max(1))
         .thread_name(|index| format!("dietcode-{index}"))
         .build()
-        .map_err(|e| Error::new(ErrorKind::Unavailable, format!("cannot start {threads} threads")).caused_by(e))?;
+        .map_err(|e| Error::unavailable(format!("cannot start {threads} threads")).caused_by(e))?;
     Ok(Arc::clone(pools.entry(threads).or_insert(Arc::new(pool))))
 }
 

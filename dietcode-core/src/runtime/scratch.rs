@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 
 use super::aligned::AlignedBuffer;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// The most scratch memory a micro-kernel may use on one thread.
 pub const MAX_SCRATCH_BYTES: i64 = 256 << 20;
@@ -22,7 +22,7 @@ pub(super) fn with_scratch<R>(bytes: i64, body: impl FnOnce(*mut c_void) -> R) -
     let len = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_SCRATCH_BYTES).ok_or_else(|| {
         let message =
             format!("a micro-kernel asks for {bytes} bytes of scratch memory; 0 to {MAX_SCRATCH_BYTES} are possible");
-        Error::new(ErrorKind::Unavailable, message)
+        Error::unavailable(message)
     })?;
     let in_buffer = |buffer: &RefCell<AlignedBuffer<u8>>| {
         let mut buffer = buffer.borrow_mut();
@@ -33,5 +33,5 @@ pub(super) fn with_scratch<R>(bytes: i64, body: impl FnOnce(*mut c_void) -> R) -
         }
         Ok(body(buffer.as_mut_ptr().cast()))
     };
-    BUFFER.try_with(in_buffer).map_err(|e| Error::new(ErrorKind::Unavailable, "this thread is ending").caused_by(e))?
+    BUFFER.try_with(in_buffer).map_err(|e| Error::unavailable("this thread is ending").caused_by(e))?
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dietcode::{Error, Result};
 
 use self::manifest::{Origin, with_dependencies};
-use self::package::{Package, create, unavailable};
+use self::package::{Package, create};
 use super::print;
 
 /// Writes a crate with a kernel, or adds one to a crate.
@@ -77,7 +77,7 @@ fn check_empty(folder: &Path) -> Result<()> {
             folder.display()
         ))),
         Err(why) if why.kind() == IoKind::NotFound => Ok(()),
-        Err(why) => Err(unavailable(folder, "expected an empty folder, or one that is not there yet", why)),
+        Err(why) => Err(Error::of_file(folder, "expected an empty folder, or one that is not there yet", why)),
     }
 }
 
@@ -92,7 +92,7 @@ struct Work<'a> {
 /// Writes what is not there, the manifest last.
 fn add<'a>(package: &'a Package, origin: &Origin) -> Result<Work<'a>> {
     let manifest = package.folder.join("Cargo.toml");
-    let before = fs::read_to_string(&manifest).map_err(|e| unavailable(&manifest, "cannot be read", e))?;
+    let before = fs::read_to_string(&manifest).map_err(|e| Error::of_file(&manifest, "cannot be read", e))?;
     let after = with_dependencies(&manifest, &before, [package.core.is_none(), !package.has_build], origin)?;
 
     let ops = package.ops();
@@ -114,7 +114,7 @@ fn add<'a>(package: &'a Package, origin: &Origin) -> Result<Work<'a>> {
     work.file(script, &ours(BUILD_RS), "dietcode_build", "the call in its `main`")?;
     work.root(&ours(MAIN_RS))?;
     if let Some(after) = after {
-        fs::write(&manifest, after).map_err(|e| unavailable(&manifest, "cannot be written", e))?;
+        fs::write(&manifest, after).map_err(|e| Error::of_file(&manifest, "cannot be written", e))?;
         work.done.push("Cargo.toml: the dependencies".to_owned());
     }
     Ok(work)
@@ -125,12 +125,12 @@ impl Work<'_> {
     fn file(&mut self, name: &Path, text: &str, sign: &str, what: &str) -> Result<()> {
         let path = self.package.folder.join(name);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|e| unavailable(folder, "cannot be made", e))?;
+            fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
         }
         match fs::File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())) {
             Ok(()) => self.done.push(name.display().to_string()),
             Err(why) if why.kind() == IoKind::AlreadyExists => self.advise(name, what, text, sign)?,
-            Err(why) => return Err(unavailable(&path, "cannot be written", why)),
+            Err(why) => return Err(Error::of_file(&path, "cannot be written", why)),
         }
         Ok(())
     }
@@ -154,14 +154,14 @@ impl Work<'_> {
         if self.read(root)? != HELLO {
             return self.advise(root, "the module, and call `ops::dense(&x, &w, &mut y)?`", "mod ops;", "mod ops;");
         }
-        fs::write(&path, main).map_err(|e| unavailable(&path, "cannot be written", e))?;
+        fs::write(&path, main).map_err(|e| Error::of_file(&path, "cannot be written", e))?;
         self.done.push(root.display().to_string());
         Ok(())
     }
 
     fn read(&self, name: &Path) -> Result<String> {
         let path = self.package.folder.join(name);
-        fs::read_to_string(&path).map_err(|e| unavailable(&path, "cannot be read", e))
+        fs::read_to_string(&path).map_err(|e| Error::of_file(&path, "cannot be read", e))
     }
 
     /// What was done, what is left, and what comes next.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Deserialize;
 
 use crate::cli::tell;
@@ -65,13 +65,12 @@ impl Package {
     /// # Errors
     /// What cargo says is wrong with it, in cargo's words; that it is no package, or one that kernels cannot be added to.
     pub(super) fn of(folder: &Path) -> Result<Package> {
-        let folder = fs::canonicalize(folder).map_err(|e| unavailable(folder, "cannot be read", e))?;
+        let folder = fs::canonicalize(folder).map_err(|e| Error::of_file(folder, "cannot be read", e))?;
         let manifest = folder.join("Cargo.toml");
         let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"];
         let output = cargo(arguments.map(OsStr::new).into_iter().chain([manifest.as_os_str()]))?;
-        let metadata: Metadata = serde_json::from_slice(&output.stdout).map_err(|e| {
-            Error::new(ErrorKind::Unavailable, "`cargo metadata` printed what cannot be read").caused_by(e)
-        })?;
+        let metadata: Metadata = serde_json::from_slice(&output.stdout)
+            .map_err(|e| Error::unavailable("`cargo metadata` printed what cannot be read").caused_by(e))?;
         match metadata.packages.into_iter().find(|package| package.manifest_path == manifest) {
             Some(described) => described.check(folder),
             None => Err(Error::input(format!(
@@ -151,7 +150,7 @@ fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(&program).args(arguments).output().map_err(|e| {
         let sentence = format!("{} cannot be started; install Rust: https://rustup.rs", program.display());
-        Error::new(ErrorKind::Unavailable, sentence).caused_by(e)
+        Error::unavailable(sentence).caused_by(e)
     })?;
     if output.status.success() {
         return Ok(output);
@@ -160,9 +159,4 @@ fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
     // What it was about to do stands before that.
     let error = said.find("error: ").map_or(&*said, |start| &said[start..]);
     Err(Error::input(format!("cargo says: {}", error.trim_end())))
-}
-
-/// A file or folder that cannot be read or written.
-pub(super) fn unavailable(path: &Path, what: &str, why: std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("{}: {what}", path.display())).caused_by(why)
 }

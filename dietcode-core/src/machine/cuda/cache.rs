@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Compiled, ComputeCapability, Nvcc};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A folder of compiled translation units. Several processes may use one at a time.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl ObjectCache {
     ///
     /// # Errors
     ///
-    /// Those of [`Nvcc::compile`], which are not kept; [`ErrorKind::Unavailable`] if the folder cannot be written.
+    /// Those of [`Nvcc::compile`], which are not kept; [`crate::ErrorKind::Unavailable`] if the folder cannot be written.
     pub fn compile(
         &self,
         nvcc: &Nvcc,
@@ -88,7 +88,7 @@ impl ObjectCache {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unavailable`] if the folder cannot be written.
+    /// [`crate::ErrorKind::Unavailable`] if the folder cannot be written.
     pub fn store(&self, key: &str, compiled: &Compiled) -> Result<()> {
         let entry = Entry { image_blake3: hash(&compiled.image), compiled: compiled.clone() };
         let text = serde_json::to_vec_pretty(&entry).expect("a report has no key that is not text");
@@ -97,7 +97,7 @@ impl ObjectCache {
             .and_then(|()| self.write(&self.path(key, "json"), &text))
             .map_err(|e| {
                 let message = format!("cannot keep a compiled kernel in {}", self.folder.display());
-                Error::new(ErrorKind::Unavailable, message).caused_by(e)
+                Error::unavailable(message).caused_by(e)
             })
     }
 
@@ -121,6 +121,7 @@ fn hash(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     const KERNEL: &str = "#include \"n.h\"\nextern \"C\" __global__ void fill(int *x) { *x = N; }\n";
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::super::process::output_limited;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// The first release whose nvcc knows C++17 on devices of every generation it names, and prints what is parsed here.
 const OLDEST: (u32, u32) = (12, 0);
@@ -51,15 +51,12 @@ pub(super) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Driver
 }
 
 fn none_found(where_: &str, why: &str) -> Error {
-    Error::new(
-        ErrorKind::Unavailable,
-        format!(
-            "no CUDA compiler was found ({where_}: {why}): install CUDA {}.{} or newer, or its wheels (python3 -m pip install \
+    Error::unavailable(format!(
+        "no CUDA compiler was found ({where_}: {why}): install CUDA {}.{} or newer, or its wheels (python3 -m pip install \
              nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl), or name an nvcc in the \
              environment variable NVCC",
-            OLDEST.0, OLDEST.1
-        ),
-    )
+        OLDEST.0, OLDEST.1
+    ))
 }
 
 fn nvcc_of(toolkit: &Path) -> PathBuf {
@@ -115,6 +112,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+    use crate::ErrorKind;
 
     /// Looks where only these variables point.
     fn find_with(variables: &[(&str, &Path)]) -> Result<Driver> {

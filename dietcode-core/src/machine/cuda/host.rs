@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::super::toolchain;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A C++ compiler for the target `cuda-host`.
 #[derive(Clone, Debug)]
@@ -21,11 +21,11 @@ impl HostCompiler {
     /// Finds the compiler; `CXX` and its like are honoured.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] with what to install.
+    /// [`crate::ErrorKind::Unavailable`] with what to install.
     pub fn find() -> Result<HostCompiler> {
         let none = |why: &dyn Display| {
             let what = "install g++ 11 or newer, or clang 14 or newer, or name one in the environment variable CXX";
-            Error::new(ErrorKind::Unavailable, format!("no C++ compiler for the target cuda-host ({why}): {what}"))
+            Error::unavailable(format!("no C++ compiler for the target cuda-host ({why}): {what}"))
         };
         let tool = toolchain::tool(true, none)?;
         let version = toolchain::version(&tool).map_err(|why| none(&why))?;

@@ -5,7 +5,7 @@
 //! part are those of its data sheet.
 
 use super::ComputeCapability;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// The limits of a device. Memory is in bytes, registers are of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +55,11 @@ impl DeviceLimits {
     ///
     /// # Errors
     ///
-    /// [`Unavailable`](ErrorKind::Unavailable) for one that is not in the table; the sentence lists those that are.
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) for one that is not in the table; the sentence lists those that are.
     pub fn of(capability: ComputeCapability) -> Result<&'static DeviceLimits> {
         DEVICES.iter().find(|device| device.capability == capability).ok_or_else(|| {
             let known = ComputeCapability::known();
-            Error::new(ErrorKind::Unavailable, format!("the limits of {capability} are not known: known are {known}"))
+            Error::unavailable(format!("the limits of {capability} are not known: known are {known}"))
         })
     }
 }
@@ -144,6 +144,7 @@ pub const DEVICES: &[DeviceLimits] = &[TURING, AMPERE, AMPERE_GRAPHICS, ADA, HOP
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn the_limits_of_a_device_fit_each_other() {

@@ -14,7 +14,7 @@ use super::super::toolchain;
 use super::find::{Driver, find};
 use super::{ComputeCapability, KernelReport};
 use crate::scratch::Scratch;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A CUDA compiler that was checked to be new enough, with the host compiler that it preprocesses with.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Nvcc {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unavailable`] if there is none or no C++ compiler, with what to install.
+    /// [`crate::ErrorKind::Unavailable`] if there is none or no C++ compiler, with what to install.
     pub fn find() -> Result<Nvcc> {
         Nvcc::find_with(|name| std::env::var_os(name))
     }
@@ -177,10 +177,10 @@ impl Nvcc {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Failed`] with the compiler's words if it refuses the source, or if it takes too long;
-    /// [`ErrorKind::Unavailable`] if it cannot be run at all; an input error if there is no device.
+    /// [`crate::ErrorKind::Failed`] with the compiler's words if it refuses the source, or if it takes too long;
+    /// [`crate::ErrorKind::Unavailable`] if it cannot be run at all; an input error if there is no device.
     pub fn compile(&self, source: &str, devices: &[ComputeCapability], headers: &[(&str, &str)]) -> Result<Compiled> {
-        let unavailable = |e| Error::new(ErrorKind::Unavailable, "cannot run nvcc in a temporary folder").caused_by(e);
+        let unavailable = |e| Error::unavailable("cannot run nvcc in a temporary folder").caused_by(e);
         let folder = Scratch::new()?;
         for (name, text) in headers.iter().chain([&(SOURCE, source)]) {
             fs::write(folder.path().join(name), placed(name, text)).map_err(unavailable)?;
@@ -189,12 +189,12 @@ impl Nvcc {
         command.current_dir(folder.path()).env("TMPDIR", folder.path());
         let output = output_limited(&mut command, self.limit).map_err(unavailable)?.ok_or_else(|| {
             let message = format!("nvcc did not end within {} s: {}", self.limit.as_secs_f64(), list(devices));
-            Error::new(ErrorKind::Failed, message)
+            Error::failed(message)
         })?;
         let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         if !output.status.success() {
             let message = format!("nvcc {} refuses a kernel for {}:\n{}", self.version(), list(devices), words(&text));
-            return Err(Error::new(ErrorKind::Failed, message));
+            return Err(Error::failed(message));
         }
         let image = fs::read(folder.path().join("image")).map_err(unavailable)?;
         Ok(Compiled { image, report: KernelReport::parse(&text) })
@@ -204,13 +204,10 @@ impl Nvcc {
 impl Host {
     fn find() -> Result<Host> {
         let none_found = |cause: &dyn std::fmt::Display| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "no C++ compiler was found, which nvcc needs ({cause}): install g++ (on Debian and Ubuntu: apt-get \
+            Error::unavailable(format!(
+                "no C++ compiler was found, which nvcc needs ({cause}): install g++ (on Debian and Ubuntu: apt-get \
                      install g++), or name one in the environment variable CXX or NVCC_CCBIN"
-                ),
-            )
+            ))
         };
         let tool = toolchain::tool(true, none_found)?;
         let version = toolchain::version(&tool).map_err(|cause| none_found(&cause))?;
@@ -236,6 +233,7 @@ fn words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     const SCALE: &str = r#"
         #include "factor.h"

@@ -43,7 +43,7 @@ pub use union::{United, unite};
 use self::parse::Parser;
 use self::scan::scan_lines;
 use self::shared_file::SharedFile;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A file of records.
 #[derive(Debug)]
@@ -60,10 +60,9 @@ impl Database {
     /// lines that are not records of a known format are passed over and stay. Other processes may append at the same time.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if the file cannot be read and written.
+    /// [`crate::ErrorKind::Unavailable`] if the file cannot be read and written.
     pub fn open(path: &Path) -> Result<Database> {
-        let failed =
-            |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be opened", path.display())).caused_by(e);
+        let failed = |e| Error::unavailable(format!("{}: cannot be opened", path.display())).caused_by(e);
         let mut database =
             Database { file: SharedFile::open(path).map_err(failed)?, records: Vec::new(), notices: Vec::new() };
         database.read().map_err(failed)?;
@@ -75,8 +74,7 @@ impl Database {
     /// # Errors
     /// As for [`Database::open`].
     pub fn create(path: &Path) -> Result<Database> {
-        let failed =
-            |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e);
+        let failed = |e| Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(e);
         let mut file = SharedFile::open(path).map_err(failed)?;
         file.lock().and_then(|locked| locked.0.set_len(0)).map_err(failed)?;
         Ok(Database { file, records: Vec::new(), notices: Vec::new() })
@@ -85,20 +83,20 @@ impl Database {
     /// Adds a record and writes it through.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if the file cannot be written, [`ErrorKind::Failed`] if the record would not be read back as
+    /// [`crate::ErrorKind::Unavailable`] if the file cannot be written, [`crate::ErrorKind::Failed`] if the record would not be read back as
     /// it is: a figure is not finite, or the line is too long.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let failed = || format!("{}: a record of `{}` cannot be written", self.file.path().display(), record.name);
-        let line = record.line().map_err(|e| Error::new(ErrorKind::Failed, failed()).caused_by(e))?;
+        let line = record.line().map_err(|e| Error::failed(failed()).caused_by(e))?;
         // Lines are compared, since NaN is not equal to itself.
         let read = Parser::default().record(&line).filter(|_| line.len() <= lines::LONGEST);
         let same = read.is_some_and(|read| read.line().is_ok_and(|again| again == line));
         if !same {
             let why = "it would not be read back as it is: a figure is not finite, or its schedule is too long";
-            return Err(Error::new(ErrorKind::Failed, format!("{}: {why}", failed())));
+            return Err(Error::failed(format!("{}: {why}", failed())));
         }
         let message = failed();
-        self.file.append(&line).map_err(|e| Error::new(ErrorKind::Unavailable, message).caused_by(e))?;
+        self.file.append(&line).map_err(|e| Error::unavailable(message).caused_by(e))?;
         self.records.push(record.clone());
         Ok(())
     }

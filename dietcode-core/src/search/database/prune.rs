@@ -11,7 +11,7 @@ use super::record::{Record, Target, Workload};
 use super::scan::scan_lines;
 use super::shared_file::{SharedFile, regular};
 use crate::whole_file::write_whole;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub struct Pruned {
 /// lost.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] if there is no such file, [`ErrorKind::Unavailable`] if it cannot be replaced.
+/// [`crate::ErrorKind::Input`] if there is no such file, [`crate::ErrorKind::Unavailable`] if it cannot be replaced.
 pub fn prune(path: &Path, best: usize) -> Result<Pruned> {
     let unreadable = |e| Error::input(format!("{}: cannot be read as records", path.display())).caused_by(e);
-    let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be pruned", path.display())).caused_by(e);
+    let failed = |e| Error::unavailable(format!("{}: cannot be pruned", path.display())).caused_by(e);
     // A file that is not there is not created here.
     regular(path).and_then(|()| File::open(path)).map_err(unreadable)?;
     // A link stays one: what it leads to is replaced.

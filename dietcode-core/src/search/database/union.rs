@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::scan::scan;
 use super::shared_file::SharedFile;
 use crate::whole_file::write_whole;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,11 +27,10 @@ type Lines = Vec<(u64, Vec<u8>)>;
 /// The file is replaced whole or not at all; what others append meanwhile waits, and is not lost.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] if a file cannot be read or all hold other lines only, [`ErrorKind::Unavailable`] if the one cannot be
+/// [`crate::ErrorKind::Input`] if a file cannot be read or all hold other lines only, [`crate::ErrorKind::Unavailable`] if the one cannot be
 /// written.
 pub fn unite(paths: &[PathBuf], output: &Path) -> Result<United> {
-    let failed =
-        |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", output.display())).caused_by(e);
+    let failed = |e| Error::unavailable(format!("{}: cannot be written", output.display())).caused_by(e);
     let is_new = !output.exists();
     let mut file = SharedFile::open(output).map_err(failed)?;
     // A link stays one: what it leads to is replaced.

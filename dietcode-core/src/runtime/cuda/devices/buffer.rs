@@ -5,7 +5,7 @@ use cudarc::driver::CudaSlice;
 use super::device::Device;
 use super::emulated::EmulatedBuffer;
 use crate::runtime::Element;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Memory for a number of elements.
 pub(super) enum Buffer<T> {
@@ -56,11 +56,8 @@ impl<T: Element> Buffer<T> {
 
 fn too_large(device: &Device, len: usize, bytes: usize) -> Error {
     let memory = device.limits().memory_bytes;
-    Error::new(
-        ErrorKind::Unavailable,
-        format!(
-            "{}: cannot allocate {len} elements of {bytes} bytes, there are {memory} bytes of device memory",
-            device.context
-        ),
-    )
+    Error::unavailable(format!(
+        "{}: cannot allocate {len} elements of {bytes} bytes, there are {memory} bytes of device memory",
+        device.context
+    ))
 }

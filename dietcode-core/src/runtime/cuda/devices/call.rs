@@ -11,7 +11,7 @@ use super::loaded::LoadedKernel;
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::cuda::table::{CudaMicroKernel, CudaTableSource};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Launches the micro-kernel that serves a shape, on the stream of the output.
 ///
@@ -58,13 +58,13 @@ pub(in crate::runtime) fn row(
     let table = match source {
         CudaTableSource::Linked(table) => table,
         CudaTableSource::Skipped(why) => {
-            return Err(Error::new(ErrorKind::Unavailable, format!("{name}: there is no CUDA code: {why}")));
+            return Err(Error::unavailable(format!("{name}: there is no CUDA code: {why}")));
         }
     };
     let row = (table.dispatch)(shape, capability);
     table.micro_kernels.get(row).ok_or_else(|| {
         let rows = table.micro_kernels.len();
-        Error::new(ErrorKind::Failed, format!("{name}: there is no CUDA micro-kernel {row}, there are {rows}"))
+        Error::failed(format!("{name}: there is no CUDA micro-kernel {row}, there are {rows}"))
     })
 }
 

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::failure;
 use super::limits::Limits;
 use crate::runtime::cuda::name::DeviceName;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A CUDA device with one of its streams, or the emulated device.
 ///
@@ -34,7 +34,7 @@ impl Device {
     /// The CUDA device of an ordinal, and its default stream.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if NVIDIA's driver is not on this machine or finds no such device.
+    /// [`crate::ErrorKind::Unavailable`] if NVIDIA's driver is not on this machine or finds no such device.
     ///
     /// ```
     /// # use dietcode_core::{ErrorKind, runtime::cuda::Device};
@@ -48,13 +48,10 @@ impl Device {
     pub fn cuda(ordinal: usize) -> Result<Device> {
         let devices = Device::count()?;
         if ordinal >= devices {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "there is no device {}: the driver finds {devices}, counted from cuda:0",
-                    DeviceName::Cuda(ordinal)
-                ),
-            ));
+            return Err(Error::unavailable(format!(
+                "there is no device {}: the driver finds {devices}, counted from cuda:0",
+                DeviceName::Cuda(ordinal)
+            )));
         }
         let context = CudaContext::new(ordinal)
             .map_err(|e| failure::of_driver(DeviceName::Cuda(ordinal), "cannot be opened", e))?;
@@ -83,7 +80,7 @@ impl Device {
     /// The device of a name.
     ///
     /// # Errors
-    /// Those of [`Device::cuda`]; [`ErrorKind::Input`] for `cpu`, which is no CUDA device: its tensors are
+    /// Those of [`Device::cuda`]; [`crate::ErrorKind::Input`] for `cpu`, which is no CUDA device: its tensors are
     /// [`Tensor`](crate::runtime::Tensor)s.
     pub fn open(name: DeviceName) -> Result<Device> {
         match name {
@@ -98,17 +95,15 @@ impl Device {
     /// How many CUDA devices the driver finds; it may be none.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if NVIDIA's driver is not on this machine or cannot be started.
+    /// [`crate::ErrorKind::Unavailable`] if NVIDIA's driver is not on this machine or cannot be started.
     pub fn count() -> Result<usize> {
         if !driver_is_present() {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
+            return Err(Error::unavailable(
                 "there is no CUDA device: libcuda, which NVIDIA's driver installs, cannot be loaded on this machine; kernels \
                  that were compiled for it can run on the emulated device, `cuda-host`",
             ));
         }
-        let unusable =
-            |e: DriverError| Error::new(ErrorKind::Unavailable, "NVIDIA's driver finds no device").caused_by(e);
+        let unusable = |e: DriverError| Error::unavailable("NVIDIA's driver finds no device").caused_by(e);
         CudaContext::device_count().map(|count| usize::try_from(count).unwrap_or(0)).map_err(unusable)
     }
 
@@ -140,7 +135,7 @@ impl Device {
     /// Waits until all that was launched on the stream is done.
     ///
     /// # Errors
-    /// [`ErrorKind::Failed`] if a kernel has failed since the last error was told of.
+    /// [`crate::ErrorKind::Failed`] if a kernel has failed since the last error was told of.
     pub fn synchronize(&self) -> Result<()> {
         match &self.stream {
             Some(stream) => self.told("cannot wait for its kernels", stream.synchronize()),

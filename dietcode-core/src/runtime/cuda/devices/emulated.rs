@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::limits::Limits;
 use crate::runtime::Element;
 use crate::runtime::aligned::AlignedBuffer;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Two multiprocessors, where a device has more, so that a persistent grid is soon smaller than what it covers.
 pub(super) const LIMITS: Limits = Limits {
@@ -89,13 +89,10 @@ impl Share {
         let add = |used: u64| used.checked_add(bytes).filter(|used| *used <= LIMITS.memory_bytes);
         match USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
             Ok(_) => Ok(Share(bytes)),
-            Err(used) => Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "cuda-host: cannot allocate {bytes} bytes of device memory: {used} of {} are in use",
-                    LIMITS.memory_bytes
-                ),
-            )),
+            Err(used) => Err(Error::unavailable(format!(
+                "cuda-host: cannot allocate {bytes} bytes of device memory: {used} of {} are in use",
+                LIMITS.memory_bytes
+            ))),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::device::Device;
 use super::emulated;
 use crate::runtime::cuda::table::{CudaImage, CudaLaunch, CudaMicroKernel, HostEntry};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A micro-kernel that can be launched on one device.
 pub struct LoadedKernel {
@@ -75,8 +75,8 @@ impl LoadedKernel {
     /// Loads a micro-kernel. It stays loaded as long as the value lives.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if there is no code for the device, naming what there is and what the device is, or if it
-    /// asks for more threads or shared memory than the device has; [`ErrorKind::Failed`] if the image is not one or does
+    /// [`crate::ErrorKind::Unavailable`] if there is no code for the device, naming what there is and what the device is, or if it
+    /// asks for more threads or shared memory than the device has; [`crate::ErrorKind::Failed`] if the image is not one or does
     /// not have a kernel.
     pub fn load(device: &Device, parts: &KernelParts<'_>) -> Result<LoadedKernel> {
         let loading = Loading { context: device.context, kernel: parts.name };
@@ -213,11 +213,11 @@ impl Loading<'_> {
     }
 
     fn unavailable(&self, message: &str) -> Error {
-        Error::new(ErrorKind::Unavailable, format!("{} on {}: {message}", self.kernel, self.context))
+        Error::unavailable(format!("{} on {}: {message}", self.kernel, self.context))
     }
 
     fn failed(&self, message: &str, error: DriverError) -> Error {
-        Error::new(ErrorKind::Failed, format!("{} on {}: {message}", self.kernel, self.context)).caused_by(error)
+        Error::failed(format!("{} on {}: {message}", self.kernel, self.context)).caused_by(error)
     }
 }
 
