@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use dietcode::core::codegen::registry::Decision;
 use dietcode::core::config::{Shapes, WklInst};
 use dietcode::core::cost_model::cuda::Prediction;
-use dietcode::core::cost_model::{self, Adaptation, Observation};
+use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::dispatch::cuda::{Choice, DeviceAccount, LaunchAccount, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::machine::CpuTarget;
@@ -18,11 +18,10 @@ use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::json::JsonArgument;
-use super::plot::threads_text;
 use super::setup::{Setup, resolve_threads, wkl_text};
 use super::target::Target;
 use super::tune::thread_count;
-use super::{cuda, sketches, tell};
+use super::{counted, cuda, sketches, tell};
 
 /// Says which micro-kernel runs a shape, why, and what is to be expected of it; without a shape, what runs the config's
 /// instances, and which of them were not tuned.
@@ -207,7 +206,7 @@ fn explain(setup: &Setup, point: &Point, cpu: Option<&Cpu>, choice: Option<&Choi
     let choice = choice.filter(|_| !computes_nothing);
     Explanation {
         wkl: point.wkl.clone(),
-        shape: setup.vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect(),
+        shape: setup.named(&point.instance.shape),
         computes_nothing,
         cpu: cpu.filter(|_| !computes_nothing).map(|cpu| cpu.fit(setup, point)),
         cuda: choice.map_or_else(Vec::new, |choice| device_fits(setup, point, choice)),
@@ -238,8 +237,7 @@ fn path(tree: &Tree, vars: &[String], shape: &[i64]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut tree = tree;
     while let Tree::Split(split) = tree {
-        let value = vars.iter().zip(shape).find(|(var, _)| **var == split.condition.var).map(|(_, value)| *value);
-        let holds = value.is_some_and(|value| value <= split.condition.at_most);
+        let holds = split.condition.holds(vars, shape);
         steps.push(Step { condition: split.condition.to_string(), holds });
         tree = if holds { &split.then } else { &split.otherwise };
     }
@@ -273,16 +271,10 @@ fn fit(setup: &Setup, tuned: Option<&Tuned>, micro_kernel: &MicroKernel, point: 
         grid: here.grid,
         waves: here.waves,
         occupancy: here.occupancy,
-        gflops_predicted: rate(&seen, threads).map(|rate| here.throughput(rate)),
+        gflops_predicted: rate_on(&seen, threads).map(|rate| here.throughput(rate)),
         gflops_measured: measured.map(|m| m.gflops_measured),
         gflops_iqr: measured.map(|m| m.gflops_iqr),
     }
-}
-
-/// The micro-kernel's rate at this number of threads, or else at any.
-fn rate(seen: &[Observation], threads: usize) -> Option<f64> {
-    let here: Vec<Observation> = seen.iter().copied().filter(|o| o.adaptation.units == threads as i64).collect();
-    cost_model::rate(&here).or_else(|| cost_model::rate(seen))
 }
 
 fn text(explanation: &Explanation) -> String {
@@ -308,7 +300,7 @@ fn cpu_lines(fit: &CpuFit) -> Vec<String> {
     for fit in threads {
         lines.push(format!(
             "on {}: padding ratio {:.3}, {} parallel tiles in {} waves, occupancy {:.0}%",
-            threads_text(fit.threads),
+            counted(fit.threads, "thread"),
             fit.padding_ratio,
             fit.grid,
             fit.waves,

@@ -142,7 +142,7 @@ fn status(error: &Error) -> u8 {
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(printable(text).as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
+            Err(Error::unavailable("cannot write to standard output").caused_by(e))
         }
         _ => Ok(()),
     }

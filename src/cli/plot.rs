@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use plotters::prelude::*;
 
 /// Pixels of one chart.
@@ -53,18 +53,13 @@ impl Axis {
     }
 }
 
-/// `1 thread`, `2 threads`.
-pub(crate) fn threads_text(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
-}
-
 /// Writes the charts, one below the other, as an SVG.
 ///
 /// # Errors
 ///
 /// If the file cannot be written.
 pub(crate) fn write(charts: &[Chart], path: &Path) -> Result<()> {
-    let failed = |e: String| Error::new(ErrorKind::Unavailable, format!("{}: cannot be drawn: {e}", path.display()));
+    let failed = |e: String| Error::unavailable(format!("{}: cannot be drawn: {e}", path.display()));
     let mut text = String::new();
     {
         let rows = charts.len().max(1);

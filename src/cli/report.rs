@@ -11,8 +11,9 @@ use dietcode::core::measure::Comparison;
 use dietcode::core::search::Point;
 use serde::Serialize;
 
+use super::counted;
 use super::json::{JsonArgument, check_writable};
-use super::plot::{self, Axis, Chart, threads_text};
+use super::plot::{self, Axis, Chart};
 use super::setup::wkl_text;
 
 /// Where figures go beside the terminal.
@@ -40,6 +41,12 @@ impl ReportFiles {
     /// As [`JsonArgument::print`].
     pub(crate) fn print(&self, text: &str) -> Result<()> {
         self.json.print(text)
+    }
+
+    /// Writes those that were asked for.
+    pub(crate) fn write(&self, value: &impl Serialize, charts: impl Fn() -> Vec<Chart>) -> Result<()> {
+        self.json.write(value)?;
+        self.plot.iter().try_for_each(|path| plot::write(&charts(), path))
     }
 }
 
@@ -199,7 +206,7 @@ impl Report {
         let low = low_peaks.iter().filter_map(|threads| {
             Some(format!(
                 "the peak on {}, {:.1} GFLOP/s, is not plausible",
-                threads_text(*threads),
+                counted(*threads, "thread"),
                 self.peak(*threads)?
             ))
         });
@@ -217,15 +224,14 @@ impl Report {
 
     /// Writes the files that were asked for.
     pub(crate) fn write(&self, files: &ReportFiles) -> Result<()> {
-        files.json.write(self)?;
-        files.plot.iter().try_for_each(|path| plot::write(&self.charts(), path))
+        files.write(self, || self.charts())
     }
 
     /// One chart for each number of threads.
     fn charts(&self) -> Vec<Chart> {
         let mut charts: Vec<Chart> = Vec::new();
         for row in &self.rows {
-            let caption = format!("GFLOP/s on {}", threads_text(row.threads));
+            let caption = format!("GFLOP/s on {}", counted(row.threads, "thread"));
             let at = charts.iter().position(|chart| chart.caption == caption).unwrap_or_else(|| {
                 let (peak, axis) = (self.peak(row.threads), Axis::Shapes(Vec::new()));
                 charts.push(Chart { caption, peak, axis, lines: BTreeMap::new() });

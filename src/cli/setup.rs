@@ -9,9 +9,9 @@ use dietcode::core::machine::Target;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
-use dietcode::core::search::Point;
+use dietcode::core::search::{Point, Shape};
 use dietcode::core::syntax::KernelDef;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 /// A config with the kernel that it names.
 pub(crate) struct Setup {
@@ -39,7 +39,7 @@ impl Setup {
     /// A bench for the kernel, measuring in processes of this same binary.
     pub(crate) fn lab(&self, seed: Option<u64>) -> Result<CpuHarness> {
         let own = std::env::current_exe()
-            .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+            .map_err(|e| Error::unavailable("this program does not know its own path").caused_by(e))?;
         let worker = vec![own.into(), "worker".into()];
         CpuHarness::open(self.def.clone(), &self.config.cpu.march, worker, Limits::default(), seed)
     }
@@ -73,6 +73,11 @@ impl Setup {
         };
         let points = shapes.iter().map(|shapes| of(shapes).map_err(|error| at_wkl(shapes, &error)));
         Ok(points.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// The values of the shape variables by their names.
+    pub(crate) fn named(&self, shape: &[i64]) -> Shape {
+        self.vars.iter().cloned().zip(shape.iter().copied()).collect()
     }
 
     /// An instance.
@@ -130,7 +135,7 @@ impl BlasArguments {
             Some(_) if self.is_declined() => Ok(None),
             Some(path) => lab.find_blas([path.clone()])?.map(Some).ok_or_else(|| {
                 let why = "is no library that can be loaded and has cblas_sgemm";
-                Error::new(ErrorKind::Unavailable, format!("--blas: {} {why}", path.display()))
+                Error::unavailable(format!("--blas: {} {why}", path.display()))
             }),
             None => lab.find_blas(LIBRARY_NAMES.iter().map(PathBuf::from)),
         }

@@ -12,7 +12,7 @@ use super::setup::Setup;
 use super::target::Target;
 
 /// The space of a config's instances on a target.
-fn space(setup: &Setup, target: machine::Target) -> Result<Space> {
+pub(crate) fn space(setup: &Setup, target: machine::Target) -> Result<Space> {
     let custom = setup.config.custom_rules(CustomRules::default())?;
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
     Space::generate(&setup.def, target, &shapes, &custom)

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, CellAlignment, Row, Table};
 use dietcode::core::measure::{Comparison, Standing};
 use dietcode::core::search::Point;
 
+use super::counted;
 use super::report::Report;
 use super::setup::wkl_text;
 
@@ -43,13 +44,19 @@ impl Legend {
     }
 }
 
+/// A table with these columns and rows, whose cells stand at the right.
+pub(crate) fn grid<R: IntoIterator<Item = String>>(head: impl Into<Row>, rows: impl IntoIterator<Item = R>) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_header(head);
+    let right = |text| Cell::new(text).set_alignment(CellAlignment::Right);
+    table.add_rows(rows.into_iter().map(|row| row.into_iter().map(right)));
+    table
+}
+
 /// The table of some comparisons at one number of threads; `others` are the columns beside the kernel's own.
 pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, legend: &mut Legend) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
     let head = ["instance", "kernel", "predicted", "measured", "± IQR", "of peak"];
-    table.set_header(head.into_iter().map(str::to_owned).chain(others.iter().cloned()));
-    for line in lines {
+    let row = |line: &Line<'_>| {
         let measured = line.comparison.sample(line.own).map(|s| s.gflops(line.point.instance.flops));
         let peak = report.peak(line.comparison.threads).or(line.comparison.peak);
         let share = measured.zip(peak).map(|(m, peak)| format!("{:.0}%", 100.0 * m.median / peak));
@@ -59,13 +66,15 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
         row.push(gflops(measured.map(|m| m.iqr)));
         row.push(share.unwrap_or_else(|| "–".into()));
         row.extend(others.iter().map(|name| cell(line, name)));
-        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-    }
+        row
+    };
+    let head: Vec<&str> = head.into_iter().chain(others.iter().map(String::as_str)).collect();
+    let table = grid(head, lines.iter().map(row));
     let threads = lines.first().map_or(1, |line| line.comparison.threads);
-    let plural = if threads == 1 { "thread" } else { "threads" };
     let peak =
         report.peak(threads).map_or(String::new(), |peak| format!("; the peak of fused multiply-adds is {peak:.1}"));
-    format!("\nGFLOP/s on {threads} {plural}: medians, warm caches, measured by turns{peak}\n{table}\n")
+    let on = counted(threads, "thread");
+    format!("\nGFLOP/s on {on}: medians, warm caches, measured by turns{peak}\n{table}\n")
 }
 
 /// The throughput of one of the others, or why it has none.

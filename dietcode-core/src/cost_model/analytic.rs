@@ -99,6 +99,12 @@ pub fn rate(observations: &[Observation]) -> Option<f64> {
     }
 }
 
+/// The same of what was observed on so many cores, or else on any number of them.
+pub fn rate_on(observations: &[Observation], units: usize) -> Option<f64> {
+    let here: Vec<Observation> = observations.iter().copied().filter(|o| o.adaptation.units == units as i64).collect();
+    rate(&here).or_else(|| rate(observations))
+}
+
 fn extent(def: &KernelDef, l: &Loop, shape: &[i64]) -> i64 {
     let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map_or(0, |at| shape[at]);
     l.extent.terms.iter().fold(l.extent.constant, |sum, (name, c)| sum.saturating_add(c.saturating_mul(value(name))))

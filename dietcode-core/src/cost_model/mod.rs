@@ -13,7 +13,7 @@ mod random;
 #[cfg(feature = "tuner")]
 mod roofline;
 
-pub use analytic::{Adaptation, Observation, rate};
+pub use analytic::{Adaptation, Observation, rate, rate_on};
 pub use loops::count;
 #[cfg(feature = "tuner")]
 pub use model::{CostModel, Observed};

@@ -50,17 +50,14 @@ impl Tree {
         Tree::Split(Box::new(Split { condition, then, otherwise }))
     }
 
-    /// The micro-kernel for a shape, given in the order of `shape_vars`. A variable that is not there counts as large; the
-    /// tree of a loaded file has none.
+    /// The micro-kernel for a shape, given in the order of `shape_vars`.
     pub fn pick(&self, shape_vars: &[String], shape: &[i64]) -> &str {
         let mut tree = self;
         loop {
             match tree {
                 Tree::Leaf(name) => return name,
                 Tree::Split(split) => {
-                    let value = shape_vars.iter().zip(shape).find(|(var, _)| **var == split.condition.var);
-                    let holds = value.is_some_and(|(_, value)| *value <= split.condition.at_most);
-                    tree = if holds { &split.then } else { &split.otherwise };
+                    tree = if split.condition.holds(shape_vars, shape) { &split.then } else { &split.otherwise };
                 }
             }
         }
@@ -89,6 +86,15 @@ impl Tree {
     /// The number of splits on the longest way.
     pub fn depth(&self) -> usize {
         self.nodes().map(|(depth, _)| depth).max().unwrap_or(0)
+    }
+}
+
+impl Condition {
+    /// Whether it holds at a shape, given in the order of `shape_vars`. A variable that is not there counts as large; the
+    /// tree of a loaded file has none.
+    pub fn holds(&self, shape_vars: &[String], shape: &[i64]) -> bool {
+        let value = shape_vars.iter().zip(shape).find(|(var, _)| **var == self.var);
+        value.is_some_and(|(_, value)| *value <= self.at_most)
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
 use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::dispatch::cuda::{DeviceAccount, InstanceAccount};
@@ -11,8 +9,9 @@ use dietcode::core::dispatch::{Measurement, Tuned};
 use dietcode::core::search::Point;
 use serde::Serialize;
 
+use crate::cli::counted;
 use crate::cli::setup::{Setup, wkl_text};
-use crate::cli::table::{Legend, gflops};
+use crate::cli::table::{Legend, gflops, grid};
 
 use super::{Arguments, Cpu, device_choice};
 
@@ -64,8 +63,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup) -> Result<()> {
 
 fn on_cpu(setup: &Setup, points: &[Point], Cpu { winners, miss, .. }: Cpu) -> OnCpu {
     let row = |point: &Point| {
-        let shape: BTreeMap<String, i64> =
-            setup.vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect();
+        let shape = setup.named(&point.instance.shape);
         let instance = winners.tuned.iter().flat_map(|t: &Tuned| &t.instances).find(|i| i.shape == shape);
         Row {
             wkl: point.wkl.clone(),
@@ -98,7 +96,7 @@ fn cpu_table(kernel: &str, cpu: &OnCpu, legend: &mut Legend) -> String {
     let threads: BTreeSet<i64> =
         cpu.instances.iter().flat_map(|row| &row.measurements).map(|measured| measured.threads).collect();
     let vars = cpu.instances.first().into_iter().flat_map(|row| row.shape.keys().cloned());
-    let on = |n: &i64| if *n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
+    let on = |n: &i64| counted(usize::try_from(*n).unwrap_or(0), "thread");
     let head = ["instance".to_owned()].into_iter().chain(vars).chain(["kernel".to_owned()]);
     let head = head.chain(threads.iter().map(on)).chain(threads.is_empty().then(|| "measured".to_owned()));
     let row = |row: &Row| {
@@ -112,13 +110,13 @@ fn cpu_table(kernel: &str, cpu: &OnCpu, legend: &mut Legend) -> String {
         }
         cells
     };
-    let rows: Vec<Vec<String>> = cpu.instances.iter().map(row).collect();
+    let table = grid(head.collect::<Vec<_>>(), cpu.instances.iter().map(row));
     let figures = if cpu.miss.is_none() { ", GFLOP/s as the tuned file has them" } else { "" };
-    format!("`{kernel}` on this CPU{figures}\n{}\n", table(head, rows))
+    format!("`{kernel}` on this CPU{figures}\n{table}\n")
 }
 
 fn device_table(device: &DeviceAccount, vars: &[String], all: &[Point], legend: &mut Legend) -> String {
-    let head = ["instance", "kernel", "predicted", "in the tuned file"].map(str::to_owned);
+    let head = ["instance", "kernel", "predicted", "in the tuned file"];
     let row = |instance: &InstanceAccount| {
         let predicted = format!("{:.1} us", instance.predicted.seconds * 1e6);
         let tuned = if instance.tuned { "tuned" } else { "not tuned" }.to_owned();
@@ -128,16 +126,6 @@ fn device_table(device: &DeviceAccount, vars: &[String], all: &[Point], legend: 
         let wkl = wkl_text(here.map_or(&instance.shape, |point| &point.wkl));
         vec![wkl, legend.letter(&instance.micro_kernel), predicted, tuned]
     };
-    let rows: Vec<Vec<String>> = device.instances.iter().map(row).collect();
-    format!("on {} ({}), {}\n{}\n", device.capability, device.part, device.source, table(head.into_iter(), rows))
-}
-
-fn table(head: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(head);
-    for row in rows {
-        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-    }
-    table
+    let table = grid(head, device.instances.iter().map(row));
+    format!("on {} ({}), {}\n{table}\n", device.capability, device.part, device.source)
 }

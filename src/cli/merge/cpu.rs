@@ -1,19 +1,16 @@
 //! Merging what was measured on a CPU.
 
 use dietcode::benchmark::results::{Cpu, Machine, Run};
-use dietcode::core::cost_model::{Adaptation, Observation, rate};
+use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::cpu_features;
-use dietcode::core::dispatch::{
-    CPU, FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tree, Tuned, Winners, labels, taught, today,
-};
+use dietcode::core::dispatch::{CPU, Measurement, Provenance, Seen, Tree, Winners, labels, taught, today};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::Summary;
-use dietcode::core::sketch::MicroKernel;
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
 use super::table::Table;
-use super::{Merged, joined};
+use super::{Merged, joined, tuned};
 use crate::cli::setup::Setup;
 
 /// Makes the tuned file of the CPU.
@@ -22,18 +19,24 @@ pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
     check_machine(sources, &target)?;
     let winners =
         Winners::load(&setup.config, &setup.def, &target).unwrap_or_else(|_| Winners::default_for(&setup.def, &target));
-    let mut table = Table::new();
-    let today: Vec<Option<usize>> = sources.instances.iter().map(|(_, runs)| ran(&mut table, runs, &winners)).collect();
-    table.add_configurations(sources, |family| {
-        let tiled = family.on_cpu(&setup.def, &target)?;
-        let name = tiled.name();
-        Ok((MicroKernel::from(tiled), name))
-    })?;
+    let mut table = Table::default();
+    let ran: Vec<Option<usize>> = sources.instances.iter().map(|(_, runs)| ran(&mut table, runs, &winners)).collect();
+    table.add_configurations(sources, |family| family.on_cpu(&setup.def, &target))?;
     let seen = table.all_seen(sources);
-    let mut joined = joined(setup, &table.names, &seen, &today)?;
+    let mut joined = joined(setup, &table.names, &seen, &ran)?;
     let model = Model { setup, table: &table, seen: &seen };
     joined.tree = model.teach(&joined.picks, joined.tree)?;
-    let tuned = tuned(&model, &target, &joined);
+    let provenance = Provenance {
+        source_hash: format!("{:016x}", setup.def.source_hash()),
+        space_hash: setup.config.space_hash(),
+        cpu: target.model.clone(),
+        device: String::new(),
+        features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
+        compiler: target.compiler.clone(),
+        date: today(),
+    };
+    let measurements = |of: &Seen, pick| Ok(model.measurements(of, pick));
+    let tuned = tuned(setup, CPU.into(), provenance, (&table, &seen, &joined), measurements)?;
     Ok(Merged { seen, names: table.names, joined, tuned })
 }
 
@@ -57,16 +60,16 @@ fn check_machine(sources: &Sources, target: &CpuTarget) -> Result<()> {
 }
 
 /// What the dispatcher ran at an instance, if its schedule is known: it is one of the table, so that it stays where it is faster.
-fn ran(table: &mut Table<MicroKernel>, runs: &[Run], winners: &Winners) -> Option<usize> {
+fn ran(table: &mut Table, runs: &[Run], winners: &Winners) -> Option<usize> {
     let name = runs.iter().flat_map(|run| &run.baselines).find_map(|baseline| baseline.micro_kernel.as_ref())?;
     let schedule = winners.schedules.iter().find(|schedule| schedule.name() == *name)?;
-    Some(table.add(schedule.clone(), name.clone(), name))
+    Some(table.add(schedule.clone(), name))
 }
 
 /// What was seen of the micro-kernels, and what is expected of them elsewhere.
 struct Model<'a> {
     setup: &'a Setup,
-    table: &'a Table<MicroKernel>,
+    table: &'a Table,
     seen: &'a [Seen],
 }
 
@@ -76,19 +79,12 @@ impl Model<'_> {
         let schedule = &self.table.schedules[at];
         let fit =
             |shape: &[i64], threads: usize| Adaptation::of_micro_kernel(&self.setup.def, schedule, shape, threads);
-        let observations = |only: Option<usize>| -> Vec<Observation> {
-            let all = self
-                .seen
-                .iter()
-                .flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
-            all.filter(|(_, threads, _)| only.is_none_or(|only| only == *threads))
-                .filter_map(|(seen, threads, gflops)| {
-                    let adaptation = fit(&seen.point.instance.shape, threads);
-                    Some(Observation { adaptation, gflops: gflops?.median })
-                })
-                .collect()
+        let all =
+            self.seen.iter().flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
+        let observation = |(seen, threads, gflops): (&Seen, usize, Option<Summary>)| {
+            Some(Observation { adaptation: fit(&seen.point.instance.shape, threads), gflops: gflops?.median })
         };
-        let rate = rate(&observations(Some(threads))).or_else(|| rate(&observations(None)));
+        let rate = rate_on(&all.filter_map(observation).collect::<Vec<_>>(), threads);
         rate.map_or(0.0, |rate| fit(shape, threads).throughput(rate))
     }
 
@@ -106,45 +102,17 @@ impl Model<'_> {
         let instances: Vec<_> = seen.iter().map(|seen| seen.point.wkl.clone()).collect();
         taught(tree, (&setup.config, &setup.vars), &instances, &labels(&names, seen, picks), &winners, throughput)
     }
-}
-
-fn tuned(model: &Model<'_>, target: &CpuTarget, joined: &Joined) -> Tuned {
-    let Model { setup, table, seen } = model;
-    let Joined { picks, tree } = joined;
-    let instance = |(of, pick): (&Seen, &usize)| {
-        let shape = &of.point.instance.shape;
+    /// What was measured of a micro-kernel at an instance, beside what is expected of it there.
+    fn measurements(&self, of: &Seen, pick: usize) -> Vec<Measurement> {
         let measurement = |(threads, row): (&usize, &Vec<Option<Summary>>)| {
-            let gflops = row[*pick]?;
+            let gflops = row[pick]?;
             Some(Measurement {
                 threads: *threads as i64,
-                gflops_predicted: model.expected(*pick, shape, *threads),
+                gflops_predicted: self.expected(pick, &of.point.instance.shape, *threads),
                 gflops_measured: gflops.median,
                 gflops_iqr: gflops.iqr,
             })
         };
-        Instance {
-            wkl: of.point.wkl.clone(),
-            shape: setup.vars.iter().cloned().zip(shape.iter().copied()).collect(),
-            micro_kernel: tree.pick(&setup.vars, shape).to_owned(),
-            measurements: of.gflops.iter().filter_map(measurement).collect(),
-        }
-    };
-    let used = table.schedules.iter().filter(|schedule| tree.leaves().any(|leaf| leaf == schedule.name()));
-    Tuned {
-        format: FORMAT,
-        kernel: setup.def.name.clone(),
-        target: CPU.into(),
-        provenance: Provenance {
-            source_hash: format!("{:016x}", setup.def.source_hash()),
-            space_hash: setup.config.space_hash(),
-            cpu: target.model.clone(),
-            device: String::new(),
-            features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
-            compiler: target.compiler.clone(),
-            date: today(),
-        },
-        micro_kernels: used.map(|schedule| Named::new(schedule.clone())).collect(),
-        tree: tree.clone(),
-        instances: seen.iter().zip(picks).map(instance).collect(),
+        of.gflops.iter().filter_map(measurement).collect()
     }
 }

@@ -3,14 +3,14 @@
 use dietcode::benchmark::results::{Gpu, Machine};
 use dietcode::core::codegen::cuda::translation_unit;
 use dietcode::core::cost_model::cuda::Profile;
-use dietcode::core::dispatch::{FORMAT, Instance, Measurement, Named, Provenance, Seen, Tuned, today};
+use dietcode::core::dispatch::{Measurement, Provenance, Seen, today};
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
-use dietcode::core::sketch::Blocked;
+use dietcode::core::sketch::MicroKernel;
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
 use super::table::Table;
-use super::{Merged, joined};
+use super::{Merged, joined, tuned};
 use crate::cli::setup::Setup;
 
 /// Makes the tuned file of a GPU.
@@ -23,45 +23,24 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         return Err(Error::input(message));
     };
     let limits = DeviceLimits::of(capability)?;
-    let mut table = Table::new();
-    table.add_configurations(sources, |family| {
-        let blocked = family.on_gpu(&setup.def, limits)?;
-        let name = blocked.name();
-        Ok((blocked, name))
-    })?;
+    let mut table = Table::default();
+    table.add_configurations(sources, |family| family.on_gpu(&setup.def, limits))?;
     let seen = table.all_seen(sources);
     let joined = joined(setup, &table.names, &seen, &vec![None; seen.len()])?;
-    let instance = |(of, pick): (&Seen, &usize)| {
-        let shape = &of.point.instance.shape;
-        let named = setup.vars.iter().cloned().zip(shape.iter().copied());
-        Ok(Instance {
-            wkl: of.point.wkl.clone(),
-            shape: named.collect(),
-            micro_kernel: joined.tree.pick(&setup.vars, shape).to_owned(),
-            measurements: measurement(setup, &table.schedules[*pick], of, *pick, limits)?.into_iter().collect(),
-        })
-    };
-    let used = table.schedules.iter().filter(|blocked| joined.tree.leaves().any(|leaf| leaf == blocked.name()));
     let Machine::Cuda(Gpu { device, nvcc }) = &sources.machine else { return Err(no_device(sources)) };
     // The code was compiled by a build; where nvcc was not there when it ran, the one here is taken to have been it.
     let compiler = nvcc.clone().map_or_else(|| Nvcc::find().map(|nvcc| nvcc.version().to_owned()), Ok)?;
-    let tuned = Tuned {
-        format: FORMAT,
-        kernel: setup.def.name.clone(),
-        target: capability.to_string(),
-        provenance: Provenance {
-            source_hash: format!("{:016x}", setup.def.source_hash()),
-            space_hash: cuda.space_hash(),
-            cpu: String::new(),
-            device: device.model.clone(),
-            features: Vec::new(),
-            compiler,
-            date: today(),
-        },
-        micro_kernels: used.map(|blocked| Named::new(blocked.clone())).collect(),
-        tree: joined.tree.clone(),
-        instances: seen.iter().zip(&joined.picks).map(instance).collect::<Result<_>>()?,
+    let provenance = Provenance {
+        source_hash: format!("{:016x}", setup.def.source_hash()),
+        space_hash: cuda.space_hash(),
+        cpu: String::new(),
+        device: device.model.clone(),
+        features: Vec::new(),
+        compiler,
+        date: today(),
     };
+    let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick], of, pick, limits);
+    let tuned = tuned(setup, capability.to_string(), provenance, (&table, &seen, &joined), measurements)?;
     Ok(Merged { seen, names: table.names, joined, tuned })
 }
 
@@ -70,21 +49,21 @@ fn no_device(sources: &Sources) -> Error {
 }
 
 /// What was measured of a micro-kernel at an instance, beside what the cost model expects there.
-fn measurement(
+fn measurements(
     setup: &Setup,
-    blocked: &Blocked,
+    micro_kernel: &MicroKernel,
     seen: &Seen,
     pick: usize,
     limits: &DeviceLimits,
-) -> Result<Option<Measurement>> {
-    let Some(gflops) = seen.gflops.values().find_map(|row| row[pick]) else { return Ok(None) };
-    let profile = Profile::of(&setup.def, blocked, limits, &translation_unit(&setup.def, blocked, limits)?)?;
+) -> Result<Vec<Measurement>> {
+    let Some(gflops) = seen.gflops.values().find_map(|row| row[pick]) else { return Ok(Vec::new()) };
+    let profile = Profile::of(&setup.def, micro_kernel, limits, &translation_unit(&setup.def, micro_kernel, limits)?)?;
     let instance = &seen.point.instance;
     let seconds = profile.predict(&setup.def, limits, &profile.resources(limits, None), &instance.shape).seconds;
-    Ok(Some(Measurement {
+    Ok(vec![Measurement {
         threads: 0,
         gflops_predicted: instance.flops / seconds / 1e9,
         gflops_measured: gflops.median,
         gflops_iqr: gflops.iqr,
-    }))
+    }])
 }

@@ -7,13 +7,14 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use dietcode::core::dispatch::{CPU, Joined, Seen, Tuned, join};
-use dietcode::core::machine::cuda::ComputeCapability;
+use dietcode::core::dispatch::{FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tuned, join};
 use dietcode::{Error, Result};
 
 use self::sources::Sources;
-use super::print;
+use self::table::Table;
 use super::setup::{Setup, wkl_text};
+use super::target::Target;
+use super::{counted, print};
 
 /// Makes of the results of `tune_nt` and its kind what the next build dispatches by.
 ///
@@ -34,13 +35,6 @@ pub(crate) struct Arguments {
     /// The tuned file, beside its config: CONFIG.cpu.tuned.json, or CONFIG.sm_90.tuned.json for a GPU.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-}
-
-/// For what the tuned file is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
-    Cpu,
-    Cuda(ComputeCapability),
 }
 
 /// What was joined, with the names of its micro-kernels and of the configurations that they are of.
@@ -78,17 +72,41 @@ fn place(output: &Path) -> Result<(PathBuf, Target)> {
     let name = output.file_name().and_then(|name| name.to_str()).ok_or_else(expected)?;
     let (stem, target) =
         name.strip_suffix(".tuned.json").and_then(|name| name.rsplit_once('.')).ok_or_else(expected)?;
-    let target = match target {
-        CPU => Target::Cpu,
-        other => Target::Cuda(other.parse().map_err(|_| expected())?),
-    };
-    Ok((output.with_file_name(format!("{stem}.json")), target))
+    Ok((output.with_file_name(format!("{stem}.json")), target.parse().map_err(|_| expected())?))
 }
 
 /// Picks winners and trains the tree; `today` is what the dispatcher ran at each instance, where that is known.
 fn joined(setup: &Setup, names: &[(String, String)], seen: &[Seen], today: &[Option<usize>]) -> Result<Joined> {
     let names: Vec<String> = names.iter().map(|(name, _)| name.clone()).collect();
     join(&setup.vars, &names, seen, today, setup.config.search.tolerance)
+}
+
+/// The tuned file of what was joined, with what `measurements` says of a micro-kernel at an instance.
+fn tuned(
+    setup: &Setup,
+    target: String,
+    provenance: Provenance,
+    (table, seen, joined): (&Table, &[Seen], &Joined),
+    measurements: impl Fn(&Seen, usize) -> Result<Vec<Measurement>>,
+) -> Result<Tuned> {
+    let instance = |(of, pick): (&Seen, &usize)| {
+        Ok(Instance {
+            wkl: of.point.wkl.clone(),
+            shape: setup.named(&of.point.instance.shape),
+            micro_kernel: joined.tree.pick(&setup.vars, &of.point.instance.shape).to_owned(),
+            measurements: measurements(of, *pick)?,
+        })
+    };
+    let used = table.schedules.iter().filter(|schedule| joined.tree.leaves().any(|leaf| leaf == schedule.name()));
+    Ok(Tuned {
+        format: FORMAT,
+        kernel: setup.def.name.clone(),
+        target,
+        provenance,
+        micro_kernels: used.map(Named::new).collect(),
+        tree: joined.tree.clone(),
+        instances: seen.iter().zip(&joined.picks).map(instance).collect::<Result<_>>()?,
+    })
 }
 
 /// A line for each instance.
@@ -105,7 +123,6 @@ fn text(merged: &Merged) -> String {
 fn rate(threads: usize, gflops: f64) -> String {
     match threads {
         0 => format!("{gflops:.1} GFLOP/s"),
-        1 => format!("{gflops:.1} GFLOP/s on 1 thread"),
-        n => format!("{gflops:.1} GFLOP/s on {n} threads"),
+        n => format!("{gflops:.1} GFLOP/s on {}", counted(n, "thread")),
     }
 }

@@ -6,29 +6,26 @@ use dietcode::benchmark::results::Run;
 use dietcode::core::dispatch::Seen;
 use dietcode::core::measure::Summary;
 use dietcode::core::search::Point;
+use dietcode::core::sketch::{Family, MicroKernel};
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
 
-/// Micro-kernels with schedules of one kind.
-pub(super) struct Table<S> {
-    pub(super) schedules: Vec<S>,
+/// Micro-kernels, and which configurations they are of.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) schedules: Vec<MicroKernel>,
     /// For each the micro-kernel's name, and that of a configuration it is of.
     pub(super) names: Vec<(String, String)>,
     /// From configurations to micro-kernels: two of them may come to the same.
     places: BTreeMap<String, usize>,
 }
 
-impl<S: PartialEq> Table<S> {
-    /// Without any.
-    pub(super) fn new() -> Table<S> {
-        Table { schedules: Vec::new(), names: Vec::new(), places: BTreeMap::new() }
-    }
-
+impl Table {
     /// Adds a schedule under its name and the configuration's; gives its position.
-    pub(super) fn add(&mut self, schedule: S, name: String, configuration: &str) -> usize {
+    pub(super) fn add(&mut self, schedule: MicroKernel, configuration: &str) -> usize {
         let at = self.schedules.iter().position(|known| *known == schedule).unwrap_or_else(|| {
-            self.names.push((name, configuration.to_owned()));
+            self.names.push((schedule.name(), configuration.to_owned()));
             self.schedules.push(schedule);
             self.schedules.len() - 1
         });
@@ -36,26 +33,26 @@ impl<S: PartialEq> Table<S> {
         at
     }
 
-    /// Adds every configuration that has figures; `make` gives its schedule and name, or why there is none.
-    pub(super) fn add_configurations(
+    /// Adds every configuration that has figures; `make` gives its schedule, or why there is none.
+    pub(super) fn add_configurations<S: Into<MicroKernel>>(
         &mut self,
         sources: &Sources,
-        make: impl Fn(&dietcode::core::sketch::Family) -> Result<(S, String), String>,
+        make: impl Fn(&Family) -> Result<S, String>,
     ) -> Result<()> {
         let entries = sources.instances.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.configurations);
         for entry in entries.filter(|entry| entry.outcome.sample().is_some()) {
             if !self.places.contains_key(&entry.name) {
-                let (schedule, name) = make(&entry.parameters).map_err(|why| {
+                let schedule = make(&entry.parameters).map_err(|why| {
                     Error::input(format!("`{}` was measured, but it cannot be made here: {why}", entry.name))
                 })?;
-                self.add(schedule, name, &entry.name);
+                self.add(schedule.into(), &entry.name);
             }
         }
         Ok(())
     }
 
     /// The figures of all micro-kernels at an instance.
-    pub(super) fn seen(&self, point: &Point, runs: &[Run]) -> Seen {
+    fn seen(&self, point: &Point, runs: &[Run]) -> Seen {
         let row = |run: &Run| {
             let mut row: Vec<Option<Summary>> = vec![None; self.schedules.len()];
             let entries = run.configurations.iter().map(|entry| (&entry.name, &entry.outcome));

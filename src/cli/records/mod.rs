@@ -11,12 +11,13 @@ use dietcode::core::search::{Record, prune, scan, unite};
 use dietcode::{Error, Result};
 
 use self::filter::FilterArguments;
-use super::json::{JsonArgument, check_writable};
-use super::{counted, plot, print, tell};
+use super::report::ReportFiles;
+use super::{counted, print, tell};
 
 /// Prints, filters, joins and prunes files of tuning records.
 ///
-/// Without more, the best micro-kernel of each instance on each target stands in a table; JSON has the records of the table. Files
+/// Without more, the best micro-kernel of each instance on each target stands in a table; JSON has the records of the table, and
+/// what is drawn is how the best of each run came with its trials. Files
 /// are those that `dietcode tune` writes beside a config, <config>.cpu.records.jsonl, or `dietcode gpu-check` beside its result.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -43,10 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    json: JsonArgument,
-    /// Also draw how the best of each run came with its trials, as an SVG.
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    report: ReportFiles,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -85,16 +83,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn show(arguments: &Arguments) -> Result<()> {
-    arguments.json.check()?;
-    arguments.plot.iter().try_for_each(|path| check_writable(path))?;
+    arguments.report.check()?;
     let records = read(&arguments.files, &arguments.filter)?;
     let shown: Vec<&Record> = match arguments.all || arguments.filter.failed.is_some() {
         true => records.iter().collect(),
         false => table::best(&records),
     };
-    arguments.json.print(&table::text(&records, &shown))?;
-    arguments.json.write(&shown)?;
-    arguments.plot.iter().try_for_each(|path| plot::write(&progress::charts(&records), path))
+    arguments.report.print(&table::text(&records, &shown))?;
+    arguments.report.write(&shown, || progress::charts(&records))
 }
 
 /// The records of files that a filter asks for.

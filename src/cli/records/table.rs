@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::Table;
 use dietcode::core::message::one_line;
 use dietcode::core::search::{Outcome, Record, Target, Workload};
 
 use crate::cli::counted;
 use crate::cli::setup::wkl_text;
-use crate::cli::table::{Legend, gflops};
+use crate::cli::table::{Legend, gflops, grid};
 
 type Point<'a> = (&'a Workload, &'a Target, usize);
 
@@ -40,20 +39,8 @@ pub(super) fn text(records: &[Record], shown: &[&Record]) -> String {
 }
 
 fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Legend) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header([
-        "kernel",
-        "instance",
-        "target",
-        "threads",
-        "GFLOP/s",
-        "± IQR",
-        "micro-kernel",
-        "trial",
-        "measured",
-    ]);
-    for record in shown {
+    let head = ["kernel", "instance", "target", "threads", "GFLOP/s", "± IQR", "micro-kernel", "trial", "measured"];
+    let row = |record: &&Record| {
         let (threads, median, iqr) = match &record.outcome {
             Outcome::Measured { threads, gflops: summary, .. } => {
                 let threads = if *threads == 0 { "–".to_owned() } else { threads.to_string() };
@@ -66,20 +53,10 @@ fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Leg
         let trial = if record.run.is_empty() { "–".to_owned() } else { record.trial.to_string() };
         let [kernel, target] =
             [&record.workload.kernel, record.target.machine()].map(|text| one_line(text).into_owned());
-        let row = [
-            kernel,
-            instance(record),
-            target,
-            threads,
-            median,
-            iqr,
-            legend.letter(&one_line(&record.name)),
-            trial,
-            measured,
-        ];
-        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-    }
-    table
+        let letter = legend.letter(&one_line(&record.name));
+        [kernel, instance(record), target, threads, median, iqr, letter, trial, measured]
+    };
+    grid(head, shown.iter().map(row))
 }
 
 /// How many figures there are of each instance.

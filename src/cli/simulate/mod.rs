@@ -11,21 +11,20 @@ use dietcode::core::machine::Target;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
 };
-use dietcode::core::sketch::Space;
-use dietcode::core::sketch::rules::CustomRules;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
-use super::json::{JsonArgument, check_writable};
-use super::plot::{self, Axis, Chart};
+use super::plot::{Axis, Chart};
+use super::report::ReportFiles;
 use super::setup::{Setup, cost_model};
+use super::sketches;
 
 /// Compares search strategies on recorded measurements, without measuring.
 ///
 /// The space is what is on record: a strategy picks among the candidates of the records, and learns the figures of those that
 /// it picks. The records should come of an exploration without preferences, `dietcode tune CONFIG --strategy random`: what a
 /// strategy has chosen favours that strategy. The figure is the weighted geometric mean, over instances and numbers of threads,
-/// of the best throughput so far.
+/// of the best throughput so far. What is drawn are its means over the seeds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,10 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     trials: u32,
     #[command(flatten)]
-    json: JsonArgument,
-    /// Also draw the means over the seeds, as an SVG.
-    #[arg(long, value_name = "FILE")]
-    plot: Option<PathBuf>,
+    files: ReportFiles,
 }
 
 /// What `--json` writes.
@@ -77,14 +73,12 @@ struct Report<'a> {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    arguments.json.check()?;
-    arguments.plot.iter().try_for_each(|path| check_writable(path))?;
+    arguments.files.check()?;
     let setup = Setup::read(&arguments.config)?;
     let pool = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
     let simulated = run_all(arguments, &setup, &pool)?;
-    arguments.json.print(&table::text(&pool, &simulated))?;
-    arguments.json.write(&report(&setup, &pool, &simulated))?;
-    arguments.plot.iter().try_for_each(|path| plot::write(&[chart(&simulated)], path))
+    arguments.files.print(&table::text(&pool, &simulated))?;
+    arguments.files.write(&report(&setup, &pool, &simulated), || vec![chart(&simulated)])
 }
 
 /// Runs the strategies from all seeds. The space and what the model says of it are needed only by those that are guided.
@@ -103,9 +97,7 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
         return Ok(vec![run("random", &|seed| Box::new(Random::new(seed)))?]);
     }
     let target = Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
-    let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
-    let custom = setup.config.custom_rules(CustomRules::default())?;
-    let space = Space::generate(&setup.def, target.clone(), &shapes, &custom)?;
+    let space = sketches::space(setup, target.clone())?;
     let model = arguments.model.unwrap_or(setup.config.search.model);
     // Only random numbers depend on the seed.
     let count = if model == Model::Random { arguments.seeds } else { 1 };

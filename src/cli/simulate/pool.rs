@@ -50,6 +50,5 @@ fn check_target(records: &[Record], setup: &Setup) -> Result<()> {
 
 /// The config's instances with their weights.
 fn instances(setup: &Setup) -> Result<Vec<(Shape, f64)>> {
-    let named = |shape: &[i64]| setup.vars.iter().cloned().zip(shape.iter().copied()).collect::<Shape>();
-    Ok(setup.points()?.iter().map(|point| (named(&point.instance.shape), point.weight)).collect())
+    Ok(setup.points()?.iter().map(|point| (setup.named(&point.instance.shape), point.weight)).collect())
 }

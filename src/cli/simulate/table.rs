@@ -1,25 +1,20 @@
 //! The comparison as a person reads it.
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
-use dietcode::core::search::simulation::{CHECKPOINTS, Pool, Simulated};
+use dietcode::core::search::simulation::{CHECKPOINTS, Checkpoint, Pool, Simulated};
 
-use crate::cli::table::gflops;
+use crate::cli::table::{gflops, grid};
 
 /// A row for each strategy.
 pub(super) fn text(pool: &Pool, simulated: &[Simulated]) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header([vec!["strategy".to_owned()], CHECKPOINTS.map(|n| format!("{n} trials")).to_vec()].concat());
-    for strategy in simulated {
+    let head = [vec!["strategy".to_owned()], CHECKPOINTS.map(|n| format!("{n} trials")).to_vec()].concat();
+    let row = |strategy: &Simulated| {
         let cells = CHECKPOINTS.map(|trials| {
             let checkpoint = strategy.checkpoints.iter().find(|checkpoint| checkpoint.trials == trials);
-            let figures = |c: &_| cell(c, pool.best());
-            checkpoint.map_or_else(|| "–".to_owned(), figures)
+            checkpoint.map_or_else(|| "–".to_owned(), |checkpoint| cell(checkpoint, pool.best()))
         });
-        let row = [vec![strategy.strategy.clone()], cells.to_vec()].concat();
-        table.add_row(row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-    }
+        [vec![strategy.strategy.clone()], cells.to_vec()].concat()
+    };
+    let table = grid(head, simulated.iter().map(row));
     let seeds = simulated.first().map_or(0, |strategy| strategy.curves.len());
     format!(
         "Weighted geometric mean of the best GFLOP/s so far over {} instances and numbers of threads: mean ± standard \
@@ -32,7 +27,7 @@ pub(super) fn text(pool: &Pool, simulated: &[Simulated]) -> String {
     )
 }
 
-fn cell(checkpoint: &dietcode::core::search::simulation::Checkpoint, best: f64) -> String {
+fn cell(checkpoint: &Checkpoint, best: f64) -> String {
     let (mean, deviation) = (gflops(Some(checkpoint.mean)), gflops(Some(checkpoint.deviation)));
     format!("{mean} ± {deviation} ({:.0}%)", 100.0 * checkpoint.mean / best)
 }
