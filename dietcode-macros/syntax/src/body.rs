@@ -273,7 +273,7 @@ impl<'e> Walk<'_, 'e> {
     /// `y[N - 1 - i]`: the same store, in terms of the variable that is the index.
     fn reversed(&self, at: &syn::Expr, index: &Affine, name: &str) -> Problem {
         let extent = self.scope.loops.iter().find(|l| l.name == name).map(|l| &l.extent);
-        let end = index.add_scaled(&Affine::var(name), 1).and_then(|last| last.add_scaled(&Affine::constant(1), 1));
+        let end = index.add_scaled(&Affine::var(name), 1).and_then(|last| last.plus(1));
         let start = end.as_ref().zip(extent).and_then(|(end, extent)| end.add_scaled(extent, -1));
         let range = start.zip(end).map(|(start, end)| format!("for {name} in {start}..{end}"));
         let range = range.unwrap_or_else(|| format!("for {name} in …"));

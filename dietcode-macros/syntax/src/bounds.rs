@@ -38,7 +38,9 @@ pub fn bounds(def: &KernelDef) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for (param, indices) in accesses {
         for (dim, index) in indices.iter().enumerate() {
-            let bound = bound(def, param, dim, index).expect("parse_kernel limits coefficients");
+            let extent = |name: &str| def.loops.iter().find(|l| l.name == name).map(|l| &l.extent);
+            let [least, greatest] = extremes(index, extent).expect("parse_kernel limits coefficients");
+            let bound = Bound { param, dim, least, greatest, index: index.clone() };
             if !holds(def, &bound).expect("parse_kernel limits coefficients") && !bounds.contains(&bound) {
                 bounds.push(bound);
             }
@@ -48,40 +50,35 @@ pub fn bounds(def: &KernelDef) -> Vec<Bound> {
 }
 
 fn loads<'a>(expr: &'a Expr, into: &mut Vec<(usize, &'a [Affine])>) {
-    match expr {
-        Expr::Acc | Expr::Literal(_) | Expr::Index(_) => {}
-        Expr::Load { param, index } => into.push((*param, index)),
-        Expr::Binary(_, lhs, rhs) => [lhs, rhs].into_iter().for_each(|side| loads(side, into)),
-        Expr::Call(_, arguments) => arguments.iter().for_each(|argument| loads(argument, into)),
-        Expr::Select { lhs, rhs, then, otherwise, .. } => {
-            [lhs, rhs, then, otherwise].into_iter().for_each(|part| loads(part, into));
-        }
+    if let Expr::Load { param, index } = expr {
+        into.push((*param, index));
     }
+    expr.parts().into_iter().for_each(|part| loads(part, into));
 }
 
-/// Each loop variable is replaced by the end of its range that makes the index least or greatest.
-fn bound(def: &KernelDef, param: usize, dim: usize, index: &Affine) -> Option<Bound> {
-    let (mut least, mut greatest) = (Affine::constant(index.constant), Affine::constant(index.constant));
+/// The least and the greatest value of an index over all iterations of loops, whose extents are given by their variables: each of
+/// these is replaced by the end of its range that makes the index least or greatest.
+pub(crate) fn extremes<'a>(index: &Affine, extent: impl Fn(&str) -> Option<&'a Affine>) -> Option<[Affine; 2]> {
+    let mut ends = [Affine::constant(index.constant), Affine::constant(index.constant)];
     for (name, coefficient) in &index.terms {
-        match def.loops.iter().find(|l| l.name == *name) {
-            Some(l) => {
-                let last = l.extent.add_scaled(&Affine::constant(1), -1)?;
-                let end = if *coefficient < 0 { &mut least } else { &mut greatest };
-                *end = end.add_scaled(&last, *coefficient)?;
+        match extent(name) {
+            Some(extent) => {
+                let end = &mut ends[usize::from(*coefficient > 0)];
+                *end = end.add_scaled(&extent.plus(-1)?, *coefficient)?;
             }
             None => {
-                least = least.add_scaled(&Affine::var(name), *coefficient)?;
-                greatest = greatest.add_scaled(&Affine::var(name), *coefficient)?;
+                for end in &mut ends {
+                    *end = end.add_scaled(&Affine::var(name), *coefficient)?;
+                }
             }
         }
     }
-    Some(Bound { param, dim, least, greatest, index: index.clone() })
+    Some(ends)
 }
 
 /// Whether `0 <= least` and `greatest < extent` at every shape.
 fn holds(def: &KernelDef, bound: &Bound) -> Option<bool> {
-    let room = def.params[bound.param].dims[bound.dim].add_scaled(&bound.greatest, -1)?;
-    let room = room.add_scaled(&Affine::constant(1), -1)?;
+    let room = def.params[bound.param].dims[bound.dim].add_scaled(&bound.greatest, -1)?.plus(-1)?;
     Some(never_negative(&bound.least) && never_negative(&room))
 }
 

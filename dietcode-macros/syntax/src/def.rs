@@ -244,17 +244,19 @@ pub enum CompareOp {
 }
 
 impl Expr {
+    /// The expressions that it combines, in the order in which they are written.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => Vec::new(),
+            Expr::Binary(_, lhs, rhs) => vec![lhs, rhs],
+            Expr::Call(_, arguments) => arguments.iter().collect(),
+            Expr::Select { lhs, rhs, then, otherwise, .. } => vec![lhs, rhs, then, otherwise],
+        }
+    }
+
     /// Whether a part of the expression, or all of it, is of a kind.
     pub fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
-        is(self)
-            || match self {
-                Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => false,
-                Expr::Binary(_, lhs, rhs) => lhs.any(is) || rhs.any(is),
-                Expr::Call(_, arguments) => arguments.iter().any(|argument| argument.any(is)),
-                Expr::Select { lhs, rhs, then, otherwise, .. } => {
-                    lhs.any(is) || rhs.any(is) || then.any(is) || otherwise.any(is)
-                }
-            }
+        is(self) || self.parts().into_iter().any(|part| part.any(is))
     }
 }
 
@@ -285,6 +287,11 @@ impl Affine {
     /// The value, if no variable occurs.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// `self + constant`; `None` if it overflows.
+    pub fn plus(&self, constant: i64) -> Option<Affine> {
+        self.add_scaled(&Affine::constant(constant), 1)
     }
 
     /// `self + factor · other`; `None` if a coefficient overflows.

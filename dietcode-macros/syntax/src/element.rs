@@ -267,9 +267,7 @@ impl Scope<'_> {
 
     /// Whether an expression is meant as an index: all its operands are integers or names of indices.
     pub(crate) fn is_index(&self, expr: &syn::Expr) -> bool {
-        match expr {
-            syn::Expr::Paren(inner) => self.is_index(&inner.expr),
-            syn::Expr::Group(inner) => self.is_index(&inner.expr),
+        match plain(expr) {
             syn::Expr::Unary(unary) => self.is_index(&unary.expr),
             syn::Expr::Binary(binary) => self.is_index(&binary.left) && self.is_index(&binary.right),
             syn::Expr::Lit(literal) => matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != "f32"),
@@ -403,15 +401,7 @@ fn integer_literal(integer: &LitInt) -> Problem {
 impl Expr {
     /// How many operations it has, and how deep it is.
     fn size(&self) -> (usize, usize) {
-        let parts: &[&Expr] = match self {
-            Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => &[],
-            Expr::Binary(_, lhs, rhs) => &[lhs, rhs],
-            Expr::Call(_, arguments) => &arguments.iter().collect::<Vec<_>>(),
-            Expr::Select { lhs, rhs, then, otherwise, .. } => &[lhs, rhs, then, otherwise],
-        };
-        parts
-            .iter()
-            .map(|part| part.size())
-            .fold((1, 1), |(operations, depth), (o, d)| (operations + o, depth.max(d + 1)))
+        let sizes = self.parts().into_iter().map(Expr::size);
+        sizes.fold((1, 1), |(operations, depth), (o, d)| (operations + o, depth.max(d + 1)))
     }
 }

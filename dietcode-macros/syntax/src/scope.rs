@@ -223,7 +223,7 @@ impl<'a> Scope<'a> {
         let Some(range) = l.range else { return Iterations::default() };
         let start = self.affine(range.start, |name| Problem::UnboundShapeVar { name });
         let end = self.affine(range.end, |name| Problem::UnboundShapeVar { name });
-        let end = end.and_then(|end| end.add_scaled(&Affine::constant(i64::from(range.inclusive)), 1));
+        let end = end.and_then(|end| end.plus(i64::from(range.inclusive)));
         let ends = start.as_ref().zip(end.as_ref());
         let extent = ends.and_then(|(start, end)| end.add_scaled(start, -1));
         let is_empty = extent.as_ref().and_then(Affine::as_constant).is_some_and(|value| value < 1);

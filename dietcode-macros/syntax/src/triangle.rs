@@ -13,7 +13,7 @@
 //! A call checks every element that the nest names, also those that a condition leaves out. So the second form is told only
 //! where its loop reaches no element outside of its tensor that the range itself does not reach; else, what room it needs.
 
-use crate::bounds::never_negative;
+use crate::bounds::{self, never_negative};
 use crate::error::Problem;
 use crate::nest::{Assign, For, Range, Stmt};
 use crate::scope::{OpenLoop, path};
@@ -69,7 +69,7 @@ impl<'a> Triangle<'a> {
         }
         // `0..i` runs to `M - 1`; one iteration more says the same, and makes a loop over `M`.
         let [least, greatest] = &self.widest;
-        let wider = greatest.add_scaled(&Affine::constant(1), 1)?;
+        let wider = greatest.plus(1)?;
         let is_end = !self.range.inclusive && depends(&self.ends[1], loops).is_some() && path(self.range.end).is_some();
         let shift = |ends: [&Affine; 2]| Some([ends[0].add_scaled(origin, -1)?, ends[1].add_scaled(origin, -1)?]);
         let beyond = |end: &Affine| {
@@ -91,7 +91,7 @@ impl<'a> Triangle<'a> {
         let [least, greatest] = reached?;
         let (tensor, extent) = (param.name.clone(), param.dims[at].to_string());
         let room = match never_negative(&least) {
-            true => format!("pad `{tensor}` to `{}` there", greatest.add_scaled(&Affine::constant(1), 1)?),
+            true => format!("pad `{tensor}` to `{}` there", greatest.plus(1)?),
             false => format!(
                 "pad `{tensor}` by `{}` in front and add that to the index",
                 Affine::default().add_scaled(&least, -1)?
@@ -156,29 +156,14 @@ fn depends<'l>(index: &Affine, loops: &'l [OpenLoop]) -> Option<&'l str> {
 
 /// The least and the greatest value over all iterations of the loops.
 fn extremes(index: &Affine, loops: &[OpenLoop]) -> Option<[Affine; 2]> {
-    let mut ends = [Affine::constant(index.constant), Affine::constant(index.constant)];
-    for (name, coefficient) in &index.terms {
-        match loops.iter().find(|l| l.name == *name) {
-            Some(l) => {
-                let last = l.extent.add_scaled(&Affine::constant(1), -1)?;
-                let end = &mut ends[usize::from(*coefficient > 0)];
-                *end = end.add_scaled(&last, *coefficient)?;
-            }
-            None => {
-                for end in &mut ends {
-                    *end = end.add_scaled(&Affine::var(name), *coefficient)?;
-                }
-            }
-        }
-    }
-    Some(ends)
+    bounds::extremes(index, |name| loops.iter().find(|l| l.name == name).map(|l| &l.extent))
 }
 
 /// The least and the greatest value of an index, where one variable runs from `start` to before `end`.
 fn values(index: &Affine, var: &str, [start, end]: &[Affine; 2], loops: &[OpenLoop]) -> Option<[Affine; 2]> {
     let coefficient = index.coefficient(var);
     let others = index.add_scaled(&Affine::var(var), -coefficient)?;
-    let mut ends = [start.clone(), end.add_scaled(&Affine::constant(1), -1)?];
+    let mut ends = [start.clone(), end.plus(-1)?];
     if coefficient < 0 {
         ends.reverse();
     }
@@ -189,7 +174,7 @@ fn values(index: &Affine, var: &str, [start, end]: &[Affine; 2], loops: &[OpenLo
 /// Whether an index with all these values stays in its tensor wherever one with some of them does.
 fn reaches(extent: &Affine, all: &[Affine; 2], some: &[Affine; 2]) -> bool {
     let at_least = |more: &Affine, less: &Affine| more.add_scaled(less, -1).is_some_and(|room| never_negative(&room));
-    let last = extent.add_scaled(&Affine::constant(1), -1);
+    let last = extent.plus(-1);
     (never_negative(&all[0]) || at_least(&all[0], &some[0]))
         && (last.is_some_and(|last| at_least(&last, &all[1])) || at_least(&some[1], &all[1]))
 }
