@@ -4,7 +4,7 @@
 //! |---------------------------------------|-------------------------------------------------------|
 //! | `DIETCODE_CONFIG=configs/x.json`      | that file                                             |
 //! | `--features cpu_avx2`, `sm_80`, …     | `configs/cpu_avx2.json`, `configs/sm_80.json`, …      |
-//! | neither                               | that of the CPU's vectors                             |
+//! | neither                               | that of the CPU's vectors, or `configs/default.json`  |
 //!
 //! `DIETCODE_TARGETS=cpu,cuda,cuda-host` says for what it is compiled, whatever the set says of that.
 

@@ -3,7 +3,8 @@
 //! A loop nest, written as an ordinary Rust function and marked [`#[dynamic_kernel]`](dynamic_kernel), becomes a kernel
 //! that is fast at every shape the function meets, not at one:
 //!
-//! ```
+#![cfg_attr(feature = "ops", doc = "```")]
+#![cfg_attr(not(feature = "ops"), doc = "```ignore")]
 //! use dietcode::ops::dense;
 //! use dietcode::runtime::Tensor;
 //!
@@ -22,7 +23,7 @@
 //!
 //! | wanted                                 | where                                     |
 //! |----------------------------------------|-------------------------------------------|
-//! | kernels that are ready to call         | [`ops`]                                   |
+//! | kernels that are ready to call         | `ops`, with the feature of that name      |
 //! | tensors, views, the number of threads  | [`runtime`]                               |
 //! | the same on CUDA devices               | [`runtime::cuda`]                         |
 //! | configs and tuned files                | [`core::config`], [`core::dispatch`]      |
@@ -35,4 +36,5 @@ pub mod benchmark;
 #[cfg(feature = "benchmark")]
 pub mod configurations;
 pub mod heartbeat;
+#[cfg(feature = "ops")]
 pub mod ops;

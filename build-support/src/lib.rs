@@ -105,7 +105,8 @@ impl Kernels {
     ///
     /// * the file that `DIETCODE_CONFIG` names, or else
     /// * `<folder>/<feature>.json` of an enabled feature, if there is such a file, or else
-    /// * `<folder>/cpu_avx512.json` if the machine that builds has such vectors, and `<folder>/cpu_avx2.json` if not.
+    /// * `<folder>/cpu_avx512.json` or `<folder>/cpu_avx2.json` if the machine that builds has such vectors, and
+    ///   `<folder>/default.json` if not.
     ///
     /// A program has one set. It includes it, as a module of its own, by
     /// `include!(concat!(env!("OUT_DIR"), "/dietcode-set/registry.rs"))`.

@@ -23,7 +23,8 @@ Examples:
   tune_all 512 512 512 1 10 --json all.json             all four transpositions
   tune_nt 688 768 2304 1 20 --target cuda --top 10      on a GPU, if the set was built for it
 
-Which set is built in: DIETCODE_CONFIG=configs/x.json cargo build --release; for which targets: DIETCODE_TARGETS=cpu,cuda.
+Which set is built in: DIETCODE_CONFIG=configs/x.json cargo build --release --features benchmark
+For which targets: DIETCODE_TARGETS=cpu,cuda, before the same.
 `dietcode merge` makes of results (--json) what the next build dispatches by.
 
 Exit status: 0 done, 1 nothing passed its check, 2 bad usage or input, 3 something needed is missing."

@@ -15,6 +15,7 @@ mod device;
 mod linked;
 mod output;
 mod problem;
+#[cfg(feature = "ops")]
 mod products;
 mod program;
 mod progress;
@@ -25,6 +26,7 @@ mod usage;
 mod winner;
 
 pub use problem::{Layout, Product};
+#[cfg(feature = "ops")]
 pub use products::{NN, NT, TN, TT};
 pub use program::{Program, main};
 pub use usage::shown;

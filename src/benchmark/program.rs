@@ -206,7 +206,10 @@ fn check_target(set: &Set, target: Target) -> Result<()> {
         Target::CudaHost => (set.cuda_host, "cuda-host"),
     };
     built.map_err(|why| {
-        let build = format!("DIETCODE_TARGETS=cpu,{name} DIETCODE_CONFIG={} cargo build --release", set.config);
+        let build = format!(
+            "DIETCODE_TARGETS=cpu,{name} DIETCODE_CONFIG={} cargo build --release --features benchmark",
+            set.config
+        );
         Error::new(ErrorKind::Unavailable, format!("--target {name}: {why} (`{build}`)"))
     })
 }

@@ -23,7 +23,7 @@ use dietcode_core::sketch::{Blocked, Family, MicroKernel, Traced};
 use dietcode_core::{frontend, parallel};
 use dietcode_syntax::KernelDef;
 use normal::normal_form;
-use targets::{avx2, avx512};
+use targets::{avx2, avx512, sse2};
 
 /// A target with its name in the list.
 #[derive(Clone)]
@@ -181,6 +181,7 @@ fn of_config(of: &str, config: &Config) -> Vec<Line> {
 /// All configurations of a set, and the micro-kernels of its own kernels.
 fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
     let targets = match of {
+        "default" => vec![Target::Cpu("sse2", sse2())],
         "cpu_avx2" => vec![Target::Cpu("avx2", avx2())],
         "cpu_avx512" => vec![Target::Cpu("avx512", avx512())],
         _ => set.capabilities.iter().map(|capability| Target::gpu(*capability)).collect(),

@@ -35,12 +35,15 @@ pub(crate) fn all() -> Vec<Step> {
         step(
             "clippy",
             "no warning from rustc or clippy",
-            vec![cargo("clippy --workspace --all-targets --features dietcode-core/ndarray -- -D warnings")],
+            vec![cargo(
+                "clippy --workspace --all-targets --features dietcode-core/ndarray,dietcode/benchmark -- -D warnings",
+            )],
         ),
         step(
             "features",
-            "the library builds with each of its features alone",
+            "the library builds with each of its features alone, and the command with none",
             vec![
+                cargo("check --package dietcode"),
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features runtime"),
                 cargo("check --package dietcode-core --no-default-features --features compiler"),
@@ -50,18 +53,19 @@ pub(crate) fn all() -> Vec<Step> {
         step(
             "tests",
             "unit, UI, property and integration tests",
-            vec![cargo("test --workspace --features dietcode-core/ndarray --lib --bins --tests")],
+            vec![cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --lib --bins --tests")],
         ),
         step(
             "doc-tests",
             "the examples in the documentation",
-            vec![cargo("test --workspace --features dietcode-core/ndarray --doc")],
+            vec![cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --doc")],
         ),
         step(
             "docs",
             "the documentation builds without a warning",
             vec![
-                cargo("doc --workspace --features dietcode-core/ndarray --no-deps").with("RUSTDOCFLAGS", "-D warnings"),
+                cargo("doc --workspace --features dietcode-core/ndarray,dietcode/benchmark --no-deps")
+                    .with("RUSTDOCFLAGS", "-D warnings"),
             ],
         ),
         step(

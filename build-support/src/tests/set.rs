@@ -33,7 +33,7 @@ const SET: &str = r#"{
 
 fn package() -> Package {
     let package = Package::new(PRODUCT);
-    for name in ["cpu_avx2", "cpu_avx512"] {
+    for name in ["default", "cpu_avx2", "cpu_avx512"] {
         package.write(&format!("configs/{name}.json"), SET);
     }
     package
@@ -89,7 +89,7 @@ fn a_changed_number_compiles_the_changed_configuration() {
     let before = package.times();
     package.build_with(with_set()).unwrap();
     assert_eq!(package.times(), before, "nothing changed");
-    for name in ["cpu_avx2", "cpu_avx512"] {
+    for name in ["default", "cpu_avx2", "cpu_avx512"] {
         package.write(&format!("configs/{name}.json"), SET.replace("128", "256"));
     }
     package.build_with(with_set()).unwrap();
@@ -108,6 +108,7 @@ fn one_set_is_chosen_by_its_name_or_by_one_feature() {
     let has = |package: &Package, name: &str| written(package).contains(&format!("{name}.c"));
     package.vars.insert("CARGO_FEATURE_SMALL".to_owned(), "1".to_owned());
     package.vars.insert("CARGO_FEATURE_BENCHMARK".to_owned(), "1".to_owned());
+    package.vars.insert("CARGO_FEATURE_DEFAULT".to_owned(), "1".to_owned());
     package.build_with(with_set()).unwrap();
     assert!(has(&package, "naive_c32") && !has(&package, "naive_c64"));
 

@@ -43,7 +43,7 @@ fn idle(families: &[Family], serves: impl Fn(&Family, &KernelDef) -> Result<Stri
 
 #[test]
 fn every_configuration_for_a_cpu_serves_a_product() {
-    for (name, march) in [("cpu_avx2", "x86-64-v3"), ("cpu_avx512", "x86-64-v4")] {
+    for (name, march) in [("default", "x86-64"), ("cpu_avx2", "x86-64-v3"), ("cpu_avx512", "x86-64-v4")] {
         let set = set(name);
         assert_eq!(set.march.as_deref(), Some("native"));
         let families = set.families().unwrap();

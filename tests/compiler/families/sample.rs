@@ -13,7 +13,7 @@ use rand::seq::IndexedRandom;
 const PORTBLAS: [(&str, usize); 2] = [("default", 31), ("intel_gpu", 28)];
 
 /// The sets that the project ships, by target.
-pub(crate) const FOR_CPUS: &[&str] = &["cpu_avx2", "cpu_avx512"];
+pub(crate) const FOR_CPUS: &[&str] = &["default", "cpu_avx2", "cpu_avx512"];
 pub(crate) const FOR_GPUS: &[&str] = &["sm_75", "sm_80", "sm_90"];
 
 fn read(path: &str) -> Vec<Family> {
