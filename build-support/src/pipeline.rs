@@ -8,6 +8,7 @@ use dietcode_core::codegen::{TranslationUnit, c, registry};
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::Winners;
 use dietcode_core::dispatch::cuda::FOLDER;
+use dietcode_core::lower::{DUMP_IR, dump_folder};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result};
 use dietcode_syntax::mangle;
@@ -26,6 +27,7 @@ const SKIPPED: &str = "it was built with DIETCODE_SKIP_NATIVE set; build without
 /// Builds all kernels, or says all that is wrong.
 pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &mut Report) -> Result<(), Vec<Error>> {
     watch(environment, report);
+    dump_folder().map_err(|error| vec![error])?;
     let set = set::choose(&groups, environment, report).map_err(|error| vec![error])?;
     set.iter().for_each(|set| set.prepare(&mut groups[set.group]));
     let Sources { kernels: found, files } = sources::read(&groups, environment, report)?;
@@ -96,6 +98,7 @@ impl Machines {
 fn watch(environment: &Environment, report: &mut Report) {
     environment.manifest.files.iter().for_each(|manifest| report.rerun_if_changed(manifest));
     report.rerun_if_env_changed(SKIP_NATIVE);
+    report.rerun_if_env_changed(DUMP_IR);
     for name in environment.compiler_vars() {
         report.rerun_if_env_changed(&name);
     }

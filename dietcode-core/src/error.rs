@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Unavailable,
     /// A candidate crashed, hung, or ran out of a resource.
     Failed,
+    /// Something that only this project can get wrong: a pass made a program that breaks an invariant.
+    Internal,
 }
 
 /// `Result` with this crate's [`Error`].

@@ -47,6 +47,7 @@ pub fn blocks(def: &KernelDef) -> Program {
     };
     Program {
         name: def.name.as_str().into(),
+        nest: def.to_string().into(),
         shape_vars: def.shape_vars.iter().map(|var| var.name.as_str().into()).collect(),
         params,
         derived: derived.unwrap_or_default(),

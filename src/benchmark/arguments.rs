@@ -27,7 +27,8 @@ Which set is built in: DIETCODE_CONFIG=configs/x.json cargo build --release --fe
 For which targets: DIETCODE_TARGETS=cpu,cuda, before the same.
 `dietcode merge` makes of results (--json) what the next build dispatches by.
 
-Exit status: 0 done, 1 nothing passed its check, 2 bad usage or input, 3 something needed is missing."
+Exit status: 0 done, 1 nothing passed its check, 2 bad usage or input, 3 something needed is missing, 4 a
+defect of dietcode."
 )]
 pub(super) struct Arguments {
     /// Rows of op(A) and of C.

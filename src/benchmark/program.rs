@@ -69,6 +69,7 @@ pub fn main(program: &Program) -> ExitCode {
             ExitCode::from(match error.kind() {
                 ErrorKind::Input => 2,
                 ErrorKind::Unavailable => 3,
+                ErrorKind::Internal => 4,
                 _ => 1,
             })
         }

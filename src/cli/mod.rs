@@ -6,6 +6,7 @@
 //! | 1      | the check or comparison that was asked for does not hold |
 //! | 2      | bad usage or input                                       |
 //! | 3      | something needed is not there, such as a compiler        |
+//! | 4      | a defect of dietcode itself                              |
 mod bench;
 mod cuda;
 mod emit;
@@ -15,6 +16,7 @@ mod gpu_check;
 mod init;
 mod interrupt;
 mod json;
+mod lower;
 mod merge;
 mod occupancy;
 mod plot;
@@ -55,6 +57,7 @@ Examples:
   dietcode bench configs/bert_dense.json --wkl T=37         measure any shape beside other libraries
   dietcode explain configs/bert_dense.json --wkl T=43       which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out              write the C files that a build would compile
+  dietcode lower dumps/dense_0123456789ab.ir                lower a kernel again, and show every pass
   dietcode expand configs/bert_dense.json                   what the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
@@ -66,7 +69,8 @@ Examples:
 Shapes are workload instances, --wkl, in all commands: T=37, or B=2,T=37, or T=5,24,43, or T=5..128 (both ends included), or
 T=16..128:16; 0 is one too where calls are meant. --json takes a file, or - for standard output.
 
-Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing."
+Exit status: 0 done, 1 a check or comparison does not hold, 2 bad usage or input, 3 something needed is missing, 4 a defect of
+dietcode, with a file to report. DIETCODE_DUMP_IR=DIR writes the program after every pass of lowering, a file for each kernel."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -81,6 +85,7 @@ enum Command {
     Explain(explain::Arguments),
     Emit(emit::Arguments),
     Expand(expand::Arguments),
+    Lower(lower::Arguments),
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
     Records(records::Arguments),
@@ -104,13 +109,14 @@ pub(crate) fn main() -> ExitCode {
     if !matches!(command, Command::Worker { .. }) {
         interrupt::catch();
     }
-    let result = match command {
+    let result = dietcode::core::lower::dump_folder().and_then(|_| match command {
         Command::Init(arguments) => init::run(&arguments),
         Command::Tune(arguments) => tune::run(arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
+        Command::Lower(arguments) => lower::run(&arguments),
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Records(arguments) => records::run(&arguments),
@@ -118,7 +124,7 @@ pub(crate) fn main() -> ExitCode {
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
         Command::Worker { device } => worker::serve(device, std::io::stdin().lock(), std::io::stdout().lock()),
-    };
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -133,6 +139,7 @@ fn status(error: &Error) -> u8 {
     match error.kind() {
         ErrorKind::Input => 2,
         ErrorKind::Unavailable => 3,
+        ErrorKind::Internal => 4,
         // A candidate that fails is a check that does not hold.
         _ => 1,
     }

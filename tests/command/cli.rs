@@ -68,6 +68,30 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// A dump for each kernel that a command lowers, from which the kernel is lowered again.
+#[test]
+fn passes_are_dumped_and_replayed() {
+    let place = Place::new();
+    let output = place.command(&["emit", "dense.json", "-o", "out"]).env("DIETCODE_DUMP_IR", "dumps").output().unwrap();
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let dumps: Vec<PathBuf> = fs::read_dir(place.path("dumps")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!dumps.is_empty());
+    for dump in &dumps {
+        let output = place.run(&["lower", dump.to_str().unwrap()]);
+        assert_eq!((status(&output), stdout(&output)), (0, fs::read_to_string(dump).unwrap()), "{}", stderr(&output));
+    }
+    let text = fs::read_to_string(&dumps[0]).unwrap();
+    fs::write(place.path("wrong.ir"), text.replace("== trace", "== race")).unwrap();
+    let output = place.run(&["lower", "wrong.ir"]);
+    assert_eq!(status(&output), 2);
+    assert!(stderr(&output).contains("wrong.ir:") && stderr(&output).contains("found `race`"), "{}", stderr(&output));
+    // A file stands where the folder would be.
+    let output =
+        place.command(&["emit", "dense.json", "-o", "out"]).env("DIETCODE_DUMP_IR", "wrong.ir").output().unwrap();
+    assert_eq!(status(&output), 3);
+    assert!(stderr(&output).contains("DIETCODE_DUMP_IR names wrong.ir"), "{}", stderr(&output));
+}
+
 #[test]
 fn usage() {
     let place = Place::new();

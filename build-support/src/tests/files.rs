@@ -10,6 +10,7 @@ fn a_package_gets_a_library_and_a_registry_for_each_kernel() {
         "cargo::rerun-if-changed=ops.rs",
         "cargo::rerun-if-changed=configs/sum.json",
         "cargo::rerun-if-env-changed=DIETCODE_SKIP_NATIVE",
+        "cargo::rerun-if-env-changed=DIETCODE_DUMP_IR",
         "cargo::rerun-if-env-changed=CC",
         "cargo::rustc-env=DIETCODE_SOURCES=ops.rs",
         "cargo::rustc-env=DIETCODE_CORE=dietcode_core",

@@ -14,6 +14,8 @@ pub type Name = Arc<str>;
 pub struct Program {
     /// The kernel's name.
     pub name: Name,
+    /// The nest in its canonical form, as Rust source: what a report of a defect shows.
+    pub nest: Arc<str>,
     /// The shape variables, in the order in which the runtime passes their values.
     pub shape_vars: Vec<Name>,
     /// The tensors, in the order of the function's parameters; scope [`Scope::Global`]. One without dimensions is a scalar.

@@ -2,11 +2,12 @@
 //!
 //! [`lower`] is the pipeline, one named line a pass; each pass is one file whose header says what it does and why it
 //! stands where it stands. After each pass (in a release build: after the last that matters) the invariants of
-//! [`crate::ir::verify`] are checked: a schedule that breaks one is an error that prints the IR, not wrong code.
+//! [`crate::ir::verify`] are checked: a pass that breaks one is an error with a dump of all passes ([`Dump`]), not wrong code.
 
 mod complete;
 mod cross_thread;
 mod double_buffer;
+mod dump;
 mod guard;
 mod held;
 mod local_padding;
@@ -29,6 +30,8 @@ mod write_back;
 
 use std::sync::Arc;
 
+pub(crate) use dump::{AFTER, KERNELS, SECTION};
+pub use dump::{DUMP_IR, Dump, dump_folder};
 pub(crate) use local_padding::{can_be_padded, guards_that_stay};
 pub(crate) use shared::widest_fetch;
 pub use structure::structure_hash;
@@ -85,11 +88,12 @@ impl LoopNest {
 /// Called after each pass with its name and what it made.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Stmt);
 
-/// Lowers a schedule.
+/// Lowers a schedule; where [`DUMP_IR`] names a folder, a file there shows every pass.
 ///
 /// # Errors
-/// A schedule whose primitives do not fit together, or whose stages or tile have no constant extents; a schedule that breaks
-/// an invariant of the IR.
+/// [`ErrorKind::Input`] for a schedule whose primitives do not fit together, or whose stages or tile have no constant extents;
+/// [`ErrorKind::Internal`] for a pass that breaks an invariant of the IR, with the file that shows it;
+/// [`ErrorKind::Unavailable`] if the folder cannot be written.
 pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
     lower_observed(schedule, &mut |_, _| {})
 }
@@ -122,6 +126,11 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
 /// # Errors
 /// As [`lower`].
 pub(crate) fn loops(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
+    dump::dumped(schedule, observe, passes)
+}
+
+/// The passes, in their order.
+fn passes(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
     complete::check(schedule)?;
     let schedule = &unit_loops::drop_unit_loops(schedule);
     let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
@@ -185,10 +194,30 @@ fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let buffers: Vec<Arc<Buffer>> = program.params.iter().cloned().chain(workspace).collect();
     match verify(&body, &program.variables(), &buffers, &output) {
         Ok(()) => Ok(body),
-        Err(why) => {
-            let trace: Vec<String> = schedule.trace().iter().map(ToString::to_string).collect();
-            let text = format!("after pass `{pass}` of `{}`: {why}\n{}\n{body}", program.name, trace.join("\n"));
-            Err(Error::new(ErrorKind::Input, text))
-        }
+        Err(why) => Err(Error::new(ErrorKind::Internal, format!("after pass `{pass}`: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend;
+
+    /// A pass whose result is broken, here since the schedule forgot a tensor, is no fault of who asked for it.
+    #[test]
+    fn a_broken_invariant_is_a_defect_with_a_dump() {
+        let nest = "#[dynamic_kernel] fn copy(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i]; } }";
+        let def = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+        let program = frontend::program(&def);
+        let mut schedule = Schedule::new(&program, &program.blocks[0]);
+        schedule.program.params.remove(0);
+        let error = lower(&schedule).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
+        let text = error.to_string();
+        assert!(text.contains("after pass `nest`") && text.contains("this is a defect of dietcode"), "{text}");
+        let path = text.split_once("with the file ").unwrap().1.split_once(", which").unwrap().0;
+        let dump = std::fs::read_to_string(path).unwrap();
+        assert!(dump.contains("fn copy(") && dump.contains("== after nest\n"), "{dump}");
+        std::fs::remove_file(path).unwrap();
     }
 }

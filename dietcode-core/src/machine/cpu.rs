@@ -1,7 +1,10 @@
 //! A CPU as the schedules see it.
 
+use serde::{Deserialize, Serialize};
+
 /// The limits of a CPU and of the instruction set that the compiler was told to use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuTarget {
     /// The CPU's model, as it names itself, with family, model and stepping where it has them.
     pub model: String,

@@ -1,13 +1,47 @@
 //! What code is generated for.
 
+use serde::{Deserialize, Serialize};
+
 use super::CpuTarget;
-use super::cuda::DeviceLimits;
+use super::cuda::{ComputeCapability, DeviceLimits};
+use crate::Error;
 
 /// A target: all that schedules, limits and cost models ask of a machine.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In JSON `{"cpu": {"march": …}}` or `{"cuda": "sm_80"}`: a device as the table of its capability describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Described", into = "Described")]
 pub enum Target {
     /// A CPU.
     Cpu(CpuTarget),
     /// A CUDA device.
     Cuda(DeviceLimits),
+}
+
+/// A target in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Described {
+    Cpu(CpuTarget),
+    Cuda(ComputeCapability),
+}
+
+impl From<Target> for Described {
+    fn from(target: Target) -> Described {
+        match target {
+            Target::Cpu(cpu) => Described::Cpu(cpu),
+            Target::Cuda(device) => Described::Cuda(device.capability),
+        }
+    }
+}
+
+impl TryFrom<Described> for Target {
+    type Error = Error;
+
+    fn try_from(described: Described) -> Result<Target, Error> {
+        Ok(match described {
+            Described::Cpu(cpu) => Target::Cpu(cpu),
+            Described::Cuda(capability) => Target::Cuda(*DeviceLimits::of(capability)?),
+        })
+    }
 }

@@ -35,6 +35,7 @@ pub use trace::{Axis, Factor, Instruction, Level, Part, Place, Size, Trace};
 
 use crate::Error;
 use crate::ir::{Block, Expr, ForKind, Name, Program};
+use crate::machine::Target;
 
 /// A block on its way to loops.
 #[derive(Clone, Debug)]
@@ -59,6 +60,10 @@ pub struct Schedule {
     /// Loops of one iteration that lowering does without; their variables are 0.
     pub(crate) dropped: Vec<Name>,
     trace: Vec<Instruction>,
+    /// The target that it is made for, where that is known: primitives do not ask.
+    pub(crate) target: Option<Target>,
+    /// Of a kernel beside the main one of a split sum, the main one's trace, from which both follow.
+    pub(crate) beside: Option<Vec<Instruction>>,
 }
 
 /// A loop of a schedule.
@@ -168,7 +173,16 @@ impl Schedule {
             store_lanes: 1,
             dropped: Vec::new(),
             trace: Vec::new(),
+            target: None,
+            beside: None,
         }
+    }
+
+    /// The same schedule, as one for a target.
+    #[must_use]
+    pub(crate) fn made_for(mut self, target: Target) -> Schedule {
+        self.target = Some(target);
+        self
     }
 
     /// The names of the loops, outermost first.

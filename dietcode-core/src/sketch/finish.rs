@@ -27,17 +27,19 @@ pub(super) fn launches(main: Schedule) -> Result<Vec<Schedule>> {
     let Some(combine) = main.rfactor else { return Ok(vec![main]) };
     match combine {
         Combine::Workspace => {
-            let second = scheduled(&sum_of_parts(&main))?;
+            let second = scheduled(&main, &sum_of_parts(&main))?;
             Ok(vec![main, second])
         }
         Combine::Atomic if adds_to_output(&main.block) => Ok(vec![main]),
-        Combine::Atomic => Ok(vec![scheduled(&initialised(&main))?, main]),
+        Combine::Atomic => Ok(vec![scheduled(&main, &initialised(&main))?, main]),
     }
 }
 
 /// One thread for each element of the output, neighbours for neighbours.
-fn scheduled(program: &Program) -> Result<Schedule> {
+fn scheduled(main: &Schedule, program: &Program) -> Result<Schedule> {
     let mut schedule = Schedule::new(program, &program.blocks[0]);
+    schedule.target = main.target.clone();
+    schedule.beside = Some(main.trace().to_vec());
     postproc::rewrite_unbound_block(&mut schedule)?;
     postproc::rewrite_reduction(&mut schedule)?;
     Ok(schedule)

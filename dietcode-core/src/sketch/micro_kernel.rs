@@ -48,7 +48,7 @@ impl MicroKernel {
     /// What the primitives refuse; where there are no [violations](MicroKernel::violations_on_cpu), nothing.
     pub fn schedule_on_cpu(&self, program: &Program, target: &CpuTarget) -> Result<Schedule> {
         match self {
-            MicroKernel::Tiled(tiled) => tiled.schedule(program, target),
+            MicroKernel::Tiled(tiled) => Ok(tiled.schedule(program, target)?.made_for(Target::Cpu(target.clone()))),
             MicroKernel::Blocked(_) => Err(Error::input(OF_GPU)),
             MicroKernel::Traced(traced) => {
                 let mut kernels = traced.schedules(program, &Target::Cpu(target.clone()))?;
@@ -73,7 +73,10 @@ impl MicroKernel {
     pub fn schedules_on_gpu(&self, program: &Program, device: &DeviceLimits) -> Result<Vec<Schedule>> {
         match self {
             MicroKernel::Tiled(_) => Err(Error::input(OF_CPU)),
-            MicroKernel::Blocked(blocked) => blocked.schedules(program),
+            MicroKernel::Blocked(blocked) => {
+                let of_device = |schedule: Schedule| schedule.made_for(Target::Cuda(*device));
+                Ok(blocked.schedules(program)?.into_iter().map(of_device).collect())
+            }
             MicroKernel::Traced(traced) => traced.schedules(program, &Target::Cuda(*device)),
         }
     }

@@ -10,6 +10,7 @@ mod name;
 mod nest;
 pub mod rules;
 mod postproc;
+mod reproduction;
 #[cfg(feature = "tuner")]
 mod sample;
 mod space;
@@ -21,6 +22,7 @@ pub(crate) use family::SIZES;
 pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 pub use micro_kernel::MicroKernel;
 pub use postproc::{Limit, verify_limits};
+pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
 pub use space::{Applied, Bounds, Space, drafts};

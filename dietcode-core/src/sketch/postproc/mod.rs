@@ -28,7 +28,7 @@ impl Traced {
     /// # Errors
     /// An instruction that does not hold, or a nest that the target cannot share out.
     pub fn schedules(&self, program: &Program, target: &Target) -> Result<Vec<Schedule>> {
-        let mut schedule = self.trace.replay(program, &program.blocks[0])?;
+        let mut schedule = self.trace.replay(program, &program.blocks[0])?.made_for(target.clone());
         if matches!(target, Target::Cuda(_)) {
             rewrite_unbound_block::rewrite_unbound_block(&mut schedule)?;
             rewrite_tensorize::rewrite_tensorize(&mut schedule)?;
