@@ -106,7 +106,7 @@ pub fn rate_on(observations: &[Observation], units: usize) -> Option<f64> {
 }
 
 fn extent(def: &KernelDef, l: &Loop, shape: &[i64]) -> i64 {
-    let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map_or(0, |at| shape[at]);
+    let value = |name: &str| def.value_at(shape, name).unwrap_or(0);
     l.extent.terms.iter().fold(l.extent.constant, |sum, (name, c)| sum.saturating_add(c.saturating_mul(value(name))))
 }
 

@@ -30,9 +30,7 @@ impl Adaptation {
     /// Of a schedule to a shape (the shape variables in declaration order) on `units` cores or multiprocessors. Sums under a
     /// condition count as taken.
     pub fn of_schedule(schedule: &Schedule, shape: &[i64], units: usize) -> Adaptation {
-        let vars = &schedule.program.shape_vars;
-        let variable = |name: &str| vars.iter().position(|var| **var == *name).and_then(|at| shape.get(at));
-        let value = |name: &str| variable(name).map_or(0.0, |value| *value as f64);
+        let value = |name: &str| schedule.program.value_at(shape, name).unwrap_or(0) as f64;
         let extent = |e: &Expr| count(&taken(e, schedule), &value).max(1.0);
         let parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
         let grid: f64 = schedule.loops.iter().filter(|l| parallel(l.kind)).map(|l| extent(&l.extent)).product();

@@ -176,33 +176,27 @@ impl Expr {
 
     /// Calls `f` on every node, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
-        f(self);
-        match self {
-            Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => {}
-            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
-            }
-            Expr::Select(c, a, b) => {
-                c.visit(f);
-                a.visit(f);
-                b.visit(f);
-            }
-            Expr::Load(_, args) | Expr::Call(_, args) => args.iter().for_each(|a| a.visit(f)),
-            Expr::Cast(_, a) => a.visit(f),
-        }
+        self.any(&mut |e| {
+            f(e);
+            false
+        });
     }
 
     /// Whether a variable occurs.
     pub fn uses(&self, name: &str) -> bool {
-        match self {
-            Expr::Int(_) | Expr::Float(_) => false,
-            Expr::Var(_) => self.is_var(name),
-            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => a.uses(name) || b.uses(name),
-            Expr::Select(c, a, b) => c.uses(name) || a.uses(name) || b.uses(name),
-            Expr::Load(_, args) | Expr::Call(_, args) => args.iter().any(|a| a.uses(name)),
-            Expr::Cast(_, a) => a.uses(name),
-        }
+        self.any(&mut |e| e.is_var(name))
+    }
+
+    /// Whether `is` holds for a node; parents are asked first, and none after the first for which it does.
+    pub fn any<'a>(&'a self, is: &mut impl FnMut(&'a Expr) -> bool) -> bool {
+        is(self)
+            || match self {
+                Expr::Int(_) | Expr::Float(_) | Expr::Var(_) => false,
+                Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => a.any(is) || b.any(is),
+                Expr::Select(c, a, b) => c.any(is) || a.any(is) || b.any(is),
+                Expr::Load(_, args) | Expr::Call(_, args) => args.iter().any(|a| a.any(is)),
+                Expr::Cast(_, a) => a.any(is),
+            }
     }
 }
 

@@ -135,40 +135,38 @@ impl Intrinsic {
         }
     }
 
+    /// The buffers with the index into each, and the other expressions, to be changed.
+    #[allow(clippy::type_complexity, reason = "two lists, of what the two functions below change")]
+    fn parts_mut(&mut self) -> (Vec<(&mut Arc<Buffer>, &mut Vec<Expr>)>, Vec<&mut Expr>) {
+        match self {
+            Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, .. } => {
+                (vec![(to, to_index), (from, from_index)], vec![valid, columns])
+            }
+            Intrinsic::Copy { to, to_index, from, from_index, valid, .. } => {
+                (vec![(to, to_index), (from, from_index)], vec![valid])
+            }
+            Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
+                (vec![(to, to_index), (from, from_index)], Vec::new())
+            }
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+                (vec![(to, to_index), (a, a_index), (b, b_index)], Vec::new())
+            }
+            Intrinsic::AtomicAdd { to, index, value } => (vec![(to, index)], vec![value]),
+            Intrinsic::Commit | Intrinsic::Wait(_) => (Vec::new(), Vec::new()),
+        }
+    }
+
     /// Calls `f` on every expression.
     pub(super) fn visit_exprs_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
-        match self {
-            Intrinsic::TransposeCopy { to_index, from_index, .. }
-            | Intrinsic::Copy { to_index, from_index, .. }
-            | Intrinsic::LoadMatrix { to_index, from_index, .. } => {
-                to_index.iter_mut().chain(from_index).for_each(&mut *f);
-            }
-            Intrinsic::Mma { to_index, a_index, b_index, .. } => {
-                to_index.iter_mut().chain(a_index).chain(b_index).for_each(&mut *f);
-            }
-            Intrinsic::AtomicAdd { index, .. } => index.iter_mut().for_each(&mut *f),
-            Intrinsic::Commit | Intrinsic::Wait(_) => {}
-        }
-        match self {
-            Intrinsic::TransposeCopy { valid, columns, .. } => [valid, columns].into_iter().for_each(f),
-            Intrinsic::Copy { valid, .. } => f(valid),
-            Intrinsic::AtomicAdd { value, .. } => f(value),
-            _ => {}
-        }
+        let (accesses, values) = self.parts_mut();
+        accesses.into_iter().flat_map(|(_, index)| index).chain(values).for_each(f);
     }
 
     /// Replaces a buffer by another.
     #[must_use]
     pub(super) fn rename(mut self, old: &Arc<Buffer>, new: &Arc<Buffer>) -> Intrinsic {
-        let buffers = match &mut self {
-            Intrinsic::TransposeCopy { to, from, .. }
-            | Intrinsic::Copy { to, from, .. }
-            | Intrinsic::LoadMatrix { to, from, .. } => vec![to, from],
-            Intrinsic::Mma { to, a, b, .. } => vec![to, a, b],
-            Intrinsic::AtomicAdd { to, .. } => vec![to],
-            Intrinsic::Commit | Intrinsic::Wait(_) => Vec::new(),
-        };
-        buffers.into_iter().filter(|buffer| *buffer == old).for_each(|buffer| *buffer = new.clone());
+        let buffers = self.parts_mut().0.into_iter().map(|(buffer, _)| buffer);
+        buffers.filter(|buffer| *buffer == old).for_each(|buffer| *buffer = new.clone());
         self
     }
 }

@@ -131,6 +131,11 @@ impl Block {
 }
 
 impl Program {
+    /// The value of a shape variable at a shape, which has one for each in their order.
+    pub fn value_at(&self, shape: &[i64], var: &str) -> Option<i64> {
+        shape.get(self.shape_vars.iter().position(|known| **known == *var)?).copied()
+    }
+
     /// The variables that are known at the start of a call: those of the shape, and what is derived.
     pub fn variables(&self) -> Vec<Name> {
         self.shape_vars.iter().chain(self.derived.iter().map(|(name, _)| name)).cloned().collect()

@@ -139,20 +139,13 @@ impl Stmt {
 
     /// Rebuilds the statements directly inside of this one.
     #[must_use]
-    pub fn map_children(self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+    pub fn map_children(mut self, f: &mut impl FnMut(Stmt) -> Stmt) -> Stmt {
+        for child in self.children_mut() {
+            *child = f(std::mem::replace(child, Stmt::Sync));
+        }
         match self {
-            Stmt::For { var, extent, kind, body } => Stmt::For { var, extent, kind, body: Box::new(f(*body)) },
-            Stmt::Let { var, value, body } => Stmt::Let { var, value, body: Box::new(f(*body)) },
-            Stmt::Allocate { buffer, body } => Stmt::Allocate { buffer, body: Box::new(f(*body)) },
-            Stmt::View { view, inside, whole, edge, fill, body } => {
-                Stmt::View { view, inside, whole, edge, fill: Box::new(f(*fill)), body: Box::new(f(*body)) }
-            }
-            Stmt::IfThenElse { condition, then, otherwise } => {
-                let otherwise = otherwise.map(|stmt| Box::new(f(*stmt)));
-                Stmt::IfThenElse { condition, then: Box::new(f(*then)), otherwise }
-            }
-            Stmt::Seq(stmts) => Stmt::seq(stmts.into_iter().map(f)),
-            leaf @ (Stmt::Store { .. } | Stmt::Intrinsic(_) | Stmt::Sync) => leaf,
+            Stmt::Seq(stmts) => Stmt::seq(stmts),
+            other => other,
         }
     }
 

@@ -130,7 +130,7 @@ impl Part<'_> {
 
     /// None if it overflows.
     fn extent(&self, def: &KernelDef, shape: &[i64]) -> Option<i64> {
-        evaluate(self.affine(), |name| value(def, shape, name))
+        self.affine().evaluate(|name| def.value_at(shape, name))
     }
 
     /// "the loop over `i` of `scale` has N - 2 = -1 iterations at N=1".
@@ -139,7 +139,7 @@ impl Part<'_> {
         let found = self.extent(def, shape).map_or("more than fits 64 bits".to_owned(), |n| n.to_string());
         let is_bare = affine.constant == 0 && matches!(&*affine.terms, [(_, 1)]);
         let extent = if affine.terms.is_empty() || is_bare { found } else { format!("{affine} = {found}") };
-        let vars = affine.terms.iter().filter_map(|(name, _)| Some(format!("{name}={}", value(def, shape, name)?)));
+        let vars = affine.terms.iter().filter_map(|(name, _)| Some(format!("{name}={}", def.value_at(shape, name)?)));
         let vars: Vec<String> = vars.collect();
         let at = if vars.is_empty() { String::new() } else { format!(" at {}", vars.join(",")) };
         match self {
@@ -147,11 +147,6 @@ impl Part<'_> {
             Part::Dim(param, dim) => format!("dimension {dim} of `{}` of `{}` is {extent}{at}", param.name, def.name),
         }
     }
-}
-
-/// The value of a shape variable.
-fn value(def: &KernelDef, shape: &[i64], name: &str) -> Option<i64> {
-    def.shape_vars.iter().position(|var| var.name == name).map(|at| shape[at])
 }
 
 /// Element types as the names of the Rust types.
@@ -188,11 +183,6 @@ pub(super) fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
     strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
 }
 
-/// The value of an affine expression, unless a variable is unknown or it overflows.
-pub(crate) fn evaluate(affine: &Affine, value: impl Fn(&str) -> Option<i64>) -> Option<i64> {
-    affine.terms.iter().try_fold(affine.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(value(name)?)?))
-}
-
 fn reads_output(def: &KernelDef, scalars: &[Option<f32>]) -> bool {
     let reduction = def.reduction.as_ref().map(|r| [&r.init, &r.update]);
     reduction.into_iter().flatten().chain([&def.epilogue]).any(|e| reads(e, def.output, scalars))
@@ -206,7 +196,7 @@ fn reads(expr: &Expr, param: usize, scalars: &[Option<f32>]) -> bool {
         return reads(if holds(*op, &lhs, &rhs) { then } else { otherwise }, param, scalars);
     }
     matches!(expr, Expr::Load { param: p, .. } if *p == param)
-        || children(expr).iter().any(|e| reads(e, param, scalars))
+        || expr.parts().into_iter().any(|e| reads(e, param, scalars))
 }
 
 /// The value of a literal, or of a scalar that is given.
@@ -233,14 +223,5 @@ fn operations(expr: &Expr) -> f64 {
         Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => 0.0,
         Expr::Binary(..) | Expr::Call(..) | Expr::Select { .. } => 1.0,
     };
-    own + children(expr).iter().map(|e| operations(e)).sum::<f64>()
-}
-
-fn children(expr: &Expr) -> Vec<&Expr> {
-    match expr {
-        Expr::Acc | Expr::Literal(_) | Expr::Load { .. } | Expr::Index(_) => vec![],
-        Expr::Binary(_, a, b) => vec![a, b],
-        Expr::Call(_, args) => args.iter().collect(),
-        Expr::Select { lhs, rhs, then, otherwise, .. } => vec![lhs, rhs, then, otherwise],
-    }
+    own + expr.parts().into_iter().map(operations).sum::<f64>()
 }

@@ -49,6 +49,11 @@ impl KernelDef {
         self
     }
 
+    /// The value of a shape variable at a shape, which has one for each in declaration order.
+    pub fn value_at(&self, shape: &[i64], var: &str) -> Option<i64> {
+        shape.get(self.shape_vars.iter().position(|known| known.name == var)?).copied()
+    }
+
     /// Every expression of elements: those of the sum, and the value that is stored.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let sum = self.reduction.iter().flat_map(|sum| [&sum.init, &sum.update]);
@@ -287,6 +292,11 @@ impl Affine {
     /// The value, if no variable occurs.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// Its value, unless a variable has none or it overflows.
+    pub fn evaluate(&self, value: impl Fn(&str) -> Option<i64>) -> Option<i64> {
+        self.terms.iter().try_fold(self.constant, |sum, (name, c)| sum.checked_add(c.checked_mul(value(name)?)?))
     }
 
     /// `self + constant`; `None` if it overflows.

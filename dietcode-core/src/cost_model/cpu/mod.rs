@@ -50,9 +50,7 @@ impl<'a> Profile<'a> {
 
     /// The same for several numbers of cores.
     pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
-        let vars = &self.schedule.program.shape_vars;
-        let at = |name: &str| vars.iter().position(|var| **var == *name).and_then(|at| shape.get(at));
-        let value = |name: &str| at(name).map_or(0.0, |value| *value as f64);
+        let value = |name: &str| self.schedule.program.value_at(shape, name).unwrap_or(0) as f64;
         let trips = Trips::of(self.schedule, &value);
         let core = Core::of(target);
         let clocks: f64 = self.leaves.iter().map(|leaf| self.clocks(leaf, &trips, &core, target)).sum();

@@ -18,7 +18,7 @@ mod work;
 
 use std::ops::Mul;
 
-use dietcode_syntax::{Affine, KernelDef, ShapeVar};
+use dietcode_syntax::{Affine, KernelDef, Param};
 use serde::Serialize;
 
 pub use self::work::{Counts, Work};
@@ -124,7 +124,7 @@ impl Profile {
     /// The cost on a device at a shape (the shape variables in declaration order), if the launches take these resources.
     /// A kernel of which no block fits takes forever.
     pub fn predict(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
-        let value = |name: &str| shape_value(&def.shape_vars, shape, name) as f64;
+        let value = |name: &str| def.value_at(shape, name).unwrap_or(0) as f64;
         let seconds = self.kernels.iter().zip(of).map(|((work, launch), resources)| {
             let (counts, grid) = (work.at(&value), count(&launch.blocks, &value));
             LAUNCH + seconds(device, &counts, grid, resources, self.schedule.pipeline.is_some())
@@ -167,16 +167,11 @@ fn seconds(device: &DeviceLimits, counts: &Counts, grid: f64, resources: &Resour
 /// The tensors, each once.
 fn tensor_bytes(def: &KernelDef, shape: &[i64]) -> f64 {
     let extent = |dim: &Affine| {
-        let terms = dim.terms.iter().map(|(name, c)| *c as f64 * shape_value(&def.shape_vars, shape, name) as f64);
+        let terms = dim.terms.iter().map(|(name, c)| *c as f64 * def.value_at(shape, name).unwrap_or(0) as f64);
         (dim.constant as f64 + terms.sum::<f64>()).max(0.0)
     };
-    let bytes =
-        |param: &dietcode_syntax::Param| param.dims.iter().map(extent).product::<f64>() * param.dtype.bytes() as f64;
+    let bytes = |param: &Param| param.dims.iter().map(extent).product::<f64>() * param.dtype.bytes() as f64;
     def.params.iter().map(bytes).sum()
-}
-
-fn shape_value(vars: &[ShapeVar], shape: &[i64], name: &str) -> i64 {
-    vars.iter().position(|var| var.name == name).and_then(|at| shape.get(at)).copied().unwrap_or(0)
 }
 
 fn small(number: i64) -> u32 {

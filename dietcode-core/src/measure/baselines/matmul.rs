@@ -17,7 +17,7 @@ use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Instance;
-use crate::measure::instance::{contiguous, evaluate};
+use crate::measure::instance::contiguous;
 
 /// `c = alpha · a · b + beta · c` for each entry of the batch; `a` is m × k, `b` is k × n, `c` is m × n.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,14 +158,14 @@ impl Context<'_> {
             for (at, l) in self.def.loops.iter().enumerate() {
                 access.strides[at] += affine.coefficient(&l.name) * stride;
             }
-            access.offset += evaluate(affine, |name| self.constant(name))? * stride;
+            access.offset += affine.evaluate(|name| self.constant(name))? * stride;
         }
         Some(access)
     }
 
     /// Loop variables start at 0; shape variables have the instance's value.
     fn constant(&self, name: &str) -> Option<i64> {
-        let shape = self.def.shape_vars.iter().position(|v| v.name == name).map(|at| self.instance.shape[at]);
+        let shape = self.def.value_at(&self.instance.shape, name);
         shape.or_else(|| self.def.loops.iter().any(|l| l.name == name).then_some(0))
     }
 }
@@ -186,7 +186,7 @@ impl Loops {
     fn classify(context: &Context<'_>, a: &Access, b: &Access, c: &Access) -> Option<Loops> {
         let mut loops = Loops::default();
         for (at, l) in context.def.loops.iter().enumerate() {
-            let extent = evaluate(&l.extent, |name| context.constant(name))?;
+            let extent = l.extent.evaluate(|name| context.constant(name))?;
             let dim = Dim { extent, a: a.strides[at], b: b.strides[at], c: c.strides[at] };
             let of = match (l.role, dim.a != 0, dim.b != 0) {
                 (Role::Reduce, true, true) => &mut loops.k,

@@ -13,7 +13,7 @@ use crate::doing::doing;
 use crate::ir::Name;
 use crate::measure::Instance;
 use crate::measure::inputs;
-use crate::measure::instance::{evaluate, unflatten};
+use crate::measure::instance::unflatten;
 use crate::reference::{self, Arithmetic, Tensors};
 use crate::{Result, frontend};
 
@@ -70,9 +70,8 @@ pub(super) fn names(def: &KernelDef) -> impl Iterator<Item = Name> {
 }
 
 fn spatial_extents(def: &KernelDef, instance: &Instance) -> Vec<i64> {
-    let value = |name: &str| def.shape_vars.iter().position(|v| v.name == name).map(|at| instance.shape[at]);
     let spatial = def.loops.iter().filter(|l| l.role == Role::Spatial);
-    spatial.map(|l| evaluate(&l.extent, value).unwrap_or(0)).collect()
+    spatial.map(|l| l.extent.evaluate(|name| def.value_at(&instance.shape, name)).unwrap_or(0)).collect()
 }
 
 /// The tensors as a worker makes them, rounded to their element types.
