@@ -47,8 +47,7 @@ impl Kernel {
     /// if this CPU lacks a feature that the code uses, or if memory or threads cannot be had; on a device also
     /// [`crate::ErrorKind::Input`] for a grid that it does not take, and [`crate::ErrorKind::Failed`] if the launch fails.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
-        let mut shape = Shape::new();
-        self.signature.bind(args, &mut shape)?;
+        let shape = self.bind(args)?;
         if self.signature.is_empty(&shape) {
             return Ok(());
         }

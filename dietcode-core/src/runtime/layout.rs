@@ -161,6 +161,31 @@ impl Layout {
     }
 }
 
+/// What views of tensors tell of their layout, by the field that has it.
+macro_rules! shaped {
+    ($view:ident, $field:ident) => {
+        impl<'a, T> $view<'a, T> {
+            /// Extents, outermost first.
+            pub fn shape(&self) -> &[usize] {
+                self.$field.shape()
+            }
+
+            /// Distances in elements between neighbours, outermost dimension first; the last is 1.
+            pub fn strides(&self) -> &[usize] {
+                self.$field.strides()
+            }
+        }
+
+        impl<T> ::std::fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                let (shape, strides) = (self.shape(), self.strides());
+                write!(f, "{} {{ shape: {shape:?}, strides: {strides:?} }}", stringify!($view))
+            }
+        }
+    };
+}
+pub(super) use shaped;
+
 fn rank_of(shape: &[usize]) -> Result<usize> {
     if shape.len() <= MAX_RANK {
         return Ok(shape.len());

@@ -1,11 +1,10 @@
 //! A borrowed tensor that is read.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;
 use std::slice;
 
-use super::layout::Layout;
+use super::layout::{Layout, shaped};
 use super::owned::Tensor;
 use crate::Result;
 
@@ -67,16 +66,6 @@ impl<'a, T> TensorRef<'a, T> {
         TensorRef { data, layout, lifetime: PhantomData }
     }
 
-    /// Extents, outermost first.
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// Distances in elements between neighbours, outermost dimension first; the last is 1.
-    pub fn strides(&self) -> &[usize] {
-        self.layout.strides()
-    }
-
     /// The first element.
     pub fn as_ptr(&self) -> *const T {
         self.data
@@ -125,11 +114,13 @@ impl<T, const R: usize> Index<[usize; R]> for TensorRef<'_, T> {
     /// Panics outside the tensor, like a slice.
     #[inline]
     fn index(&self, index: [usize; R]) -> &T {
-        match self.get(index) {
-            Some(element) => element,
-            None => panic!("index {index:?} is outside a tensor of shape {:?}", self.shape()),
-        }
+        self.get(index).unwrap_or_else(|| outside(&index, self.shape()))
     }
+}
+
+#[cold]
+pub(super) fn outside(index: &[usize], shape: &[usize]) -> ! {
+    panic!("index {index:?} is outside a tensor of shape {shape:?}")
 }
 
 impl<'a, T> From<&TensorRef<'a, T>> for TensorRef<'a, T> {
@@ -138,8 +129,4 @@ impl<'a, T> From<&TensorRef<'a, T>> for TensorRef<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for TensorRef<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TensorRef {{ shape: {:?}, strides: {:?} }}", self.shape(), self.strides())
-    }
-}
+shaped!(TensorRef, layout);

@@ -1,11 +1,10 @@
 //! A borrowed tensor that is written.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-use super::layout::Layout;
-use super::view::TensorRef;
+use super::layout::{Layout, shaped};
+use super::view::{TensorRef, outside};
 use crate::Result;
 
 /// A tensor borrowed for writing: row-major, with rows that need not be adjacent.
@@ -57,16 +56,6 @@ impl<'a, T> TensorMut<'a, T> {
         TensorMut { data, layout, lifetime: PhantomData }
     }
 
-    /// Extents, outermost first.
-    pub fn shape(&self) -> &[usize] {
-        self.layout.shape()
-    }
-
-    /// Distances in elements between neighbours, outermost dimension first; the last is 1.
-    pub fn strides(&self) -> &[usize] {
-        self.layout.strides()
-    }
-
     /// The first element.
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.data
@@ -109,10 +98,7 @@ impl<T, const R: usize> Index<[usize; R]> for TensorMut<'_, T> {
     /// Panics outside the tensor, like a slice.
     #[inline]
     fn index(&self, index: [usize; R]) -> &T {
-        match self.get(index) {
-            Some(element) => element,
-            None => outside(&index, self.shape()),
-        }
+        self.get(index).unwrap_or_else(|| outside(&index, self.shape()))
     }
 }
 
@@ -128,11 +114,6 @@ impl<T, const R: usize> IndexMut<[usize; R]> for TensorMut<'_, T> {
     }
 }
 
-#[cold]
-fn outside(index: &[usize], shape: &[usize]) -> ! {
-    panic!("index {index:?} is outside a tensor of shape {shape:?}")
-}
-
 impl<'a, T> From<&'a mut TensorMut<'_, T>> for TensorMut<'a, T> {
     fn from(view: &'a mut TensorMut<'_, T>) -> Self {
         view.reborrow()
@@ -145,8 +126,4 @@ impl<'a, T> From<&'a TensorMut<'_, T>> for TensorRef<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for TensorMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TensorMut {{ shape: {:?}, strides: {:?} }}", self.shape(), self.strides())
-    }
-}
+shaped!(TensorMut, layout);

@@ -94,9 +94,7 @@ fn ask(driver: &Arc<CudaContext>) -> Result<Context, DriverError> {
         limits,
         checks_images: true,
         driver: Some(Arc::clone(driver)),
-        loaded: Mutex::default(),
-        workspaces: Workspaces::default(),
-        last_launch: Mutex::default(),
+        ..emulated(None)
     })
 }
 

@@ -94,15 +94,7 @@ impl<T: Element> CudaTensor<T> {
     /// # Errors
     /// As [`CudaView::with_strides`].
     pub fn window(&self, start: usize, shape: &[usize], strides: &[usize]) -> Result<CudaView<'_, T>> {
-        let layout = self.layout_within(start, shape, strides)?;
-        Ok(match &self.buffer {
-            Buffer::Device(slice) => CudaView::of(self.device.context, &slice.slice(start..), layout),
-            Buffer::Emulated(buffer) => {
-                let data = buffer.as_ptr().wrapping_byte_add(start * size_of::<T>());
-                // SAFETY: the memory is borrowed as long as the view, and the layout lies in it.
-                unsafe { CudaView::emulated(self.device.context, data, layout) }
-            }
-        })
+        Ok(self.part(start, self.layout_within(start, shape, strides)?))
     }
 
     /// As [`window`](Self::window), for writing.
@@ -111,14 +103,7 @@ impl<T: Element> CudaTensor<T> {
     /// As [`CudaView::with_strides`].
     pub fn window_mut(&mut self, start: usize, shape: &[usize], strides: &[usize]) -> Result<CudaViewMut<'_, T>> {
         let layout = self.layout_within(start, shape, strides)?;
-        Ok(match &mut self.buffer {
-            Buffer::Device(slice) => CudaViewMut::of(self.device.context, slice.slice_mut(start..), layout),
-            Buffer::Emulated(buffer) => {
-                let data = buffer.as_mut_ptr().wrapping_byte_add(start * size_of::<T>());
-                // SAFETY: the memory is borrowed, exclusively, as long as the view, and the layout lies in it.
-                unsafe { CudaViewMut::emulated(self.device.context, data, layout) }
-            }
-        })
+        Ok(self.part_mut(start, layout))
     }
 
     fn layout_within(&self, start: usize, shape: &[usize], strides: &[usize]) -> Result<Layout> {
@@ -155,23 +140,35 @@ impl<T: Element> CudaTensor<T> {
 
     /// Borrows it for reading.
     pub fn view(&self) -> CudaView<'_, T> {
-        match &self.buffer {
-            Buffer::Device(slice) => CudaView::of(self.device.context, &slice.as_view(), self.layout),
-            // SAFETY: the memory is borrowed as long as the view, and holds the tensor.
-            Buffer::Emulated(buffer) => unsafe {
-                CudaView::emulated(self.device.context, buffer.as_ptr(), self.layout)
-            },
-        }
+        self.part(0, self.layout)
     }
 
     /// Borrows it for writing.
     pub fn view_mut(&mut self) -> CudaViewMut<'_, T> {
+        self.part_mut(0, self.layout)
+    }
+
+    /// What lies in this layout from an element on, all of it inside of the memory.
+    fn part(&self, start: usize, layout: Layout) -> CudaView<'_, T> {
+        match &self.buffer {
+            Buffer::Device(slice) => CudaView::of(self.device.context, &slice.slice(start..), layout),
+            Buffer::Emulated(buffer) => {
+                let data = buffer.as_ptr().wrapping_byte_add(start * size_of::<T>());
+                // SAFETY: the memory is borrowed as long as the view, and the layout lies in it.
+                unsafe { CudaView::emulated(self.device.context, data, layout) }
+            }
+        }
+    }
+
+    /// As [`part`](Self::part), for writing.
+    fn part_mut(&mut self, start: usize, layout: Layout) -> CudaViewMut<'_, T> {
         match &mut self.buffer {
-            Buffer::Device(slice) => CudaViewMut::of(self.device.context, slice.as_view_mut(), self.layout),
-            // SAFETY: the memory is borrowed, exclusively, as long as the view, and holds the tensor.
-            Buffer::Emulated(buffer) => unsafe {
-                CudaViewMut::emulated(self.device.context, buffer.as_mut_ptr(), self.layout)
-            },
+            Buffer::Device(slice) => CudaViewMut::of(self.device.context, slice.slice_mut(start..), layout),
+            Buffer::Emulated(buffer) => {
+                let data = buffer.as_mut_ptr().wrapping_byte_add(start * size_of::<T>());
+                // SAFETY: the memory is borrowed, exclusively, as long as the view, and the layout lies in it.
+                unsafe { CudaViewMut::emulated(self.device.context, data, layout) }
+            }
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A borrowed tensor on a device that is read.
 
 use std::ffi::c_void;
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -12,7 +11,7 @@ use super::resident::Resident;
 use super::tensor::CudaTensor;
 use crate::Result;
 use crate::runtime::cuda::memory::Memory;
-use crate::runtime::layout::Layout;
+use crate::runtime::layout::{Layout, shaped};
 use crate::runtime::{Arg, Element};
 
 /// A tensor in device memory, borrowed for reading: row-major, with rows that need not be adjacent. Nothing is copied.
@@ -89,16 +88,6 @@ impl<'a, T: Element> CudaView<'a, T> {
 }
 
 impl<'a, T> CudaView<'a, T> {
-    /// Extents, outermost first.
-    pub fn shape(&self) -> &[usize] {
-        self.arg.shape()
-    }
-
-    /// Distances in elements between neighbours, outermost dimension first; the last is 1.
-    pub fn strides(&self) -> &[usize] {
-        self.arg.strides()
-    }
-
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
         self.arg
     }
@@ -110,8 +99,4 @@ impl<'a, T: Element> From<&'a CudaTensor<T>> for CudaView<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for CudaView<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaView {{ shape: {:?}, strides: {:?} }}", self.shape(), self.strides())
-    }
-}
+shaped!(CudaView, arg);

@@ -1,7 +1,6 @@
 //! A borrowed tensor on a device that is written.
 
 use std::ffi::c_void;
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -13,7 +12,7 @@ use super::tensor::CudaTensor;
 use super::view::CudaView;
 use crate::Result;
 use crate::runtime::cuda::memory::Memory;
-use crate::runtime::layout::Layout;
+use crate::runtime::layout::{Layout, shaped};
 use crate::runtime::{Arg, Element};
 
 /// A tensor in device memory, borrowed for writing: row-major, with rows that need not be adjacent. Nothing is copied, and
@@ -88,16 +87,6 @@ impl<'a, T: Element> CudaViewMut<'a, T> {
 }
 
 impl<'a, T> CudaViewMut<'a, T> {
-    /// Extents, outermost first.
-    pub fn shape(&self) -> &[usize] {
-        self.arg.shape()
-    }
-
-    /// Distances in elements between neighbours, outermost dimension first; the last is 1.
-    pub fn strides(&self) -> &[usize] {
-        self.arg.strides()
-    }
-
     pub(in crate::runtime) fn into_arg(self) -> Arg<'a> {
         self.arg
     }
@@ -109,8 +98,4 @@ impl<'a, T: Element> From<&'a mut CudaTensor<T>> for CudaViewMut<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for CudaViewMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaViewMut {{ shape: {:?}, strides: {:?} }}", self.shape(), self.strides())
-    }
-}
+shaped!(CudaViewMut, arg);
