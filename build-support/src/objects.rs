@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dietcode_core::hash::hash_of;
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::{Error, Result, parallel};
@@ -35,18 +36,17 @@ pub(crate) fn outdated(
     target: &CpuTarget,
 ) -> Vec<Job> {
     let texts: BTreeMap<&str, &str> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    sources(files)
-        .map(|stem| {
-            let (source, object) = (format!("{stem}.c"), format!("{stem}.o"));
-            let mut command = toolchain.object(Path::new(&source), Path::new(&object));
-            // Relative names keep the object free of where it was made.
-            command.current_dir(folder);
-            let key = key(&source, &texts, &command, target);
-            let key_file = folder.join(key_name(stem));
-            Job { command, source: folder.join(&source), object: folder.join(&object), key_file, key }
-        })
-        .filter(|job| !job.is_done())
-        .collect()
+    // `native` means something else on another machine.
+    let features = target.features.to_le_bytes();
+    let machine = [target.compiler.as_bytes(), target.model.as_bytes(), &features];
+    let job = |stem: &str| {
+        let (source, object) = (format!("{stem}.c"), format!("{stem}.o"));
+        let text = texts[&*source];
+        let included = text.lines().filter_map(included).map(|include| texts.get(include).unwrap_or(&"").as_bytes());
+        let parts = [text.as_bytes()].into_iter().chain(included).chain(machine).collect();
+        Job::new(folder, stem, &source, toolchain.object(Path::new(&source), Path::new(&object)), parts)
+    };
+    sources(files).map(job).filter(|job| !job.is_done()).collect()
 }
 
 /// The same for `.cu` files that the emulated device is to carry out: those of these stems, among `files`, which are (name,
@@ -62,13 +62,10 @@ pub(crate) fn outdated_host(
     let headers: Vec<&[u8]> = texts.iter().filter(is_header).map(|(_, text)| *text).collect();
     let job = |stem: &String| {
         let (source, object) = (format!("{stem}.cu"), format!("{stem}.o"));
-        let mut command = compiler.object(Path::new(&source), Path::new(&object), Path::new("."));
-        command.current_dir(folder);
+        let command = compiler.object(Path::new(&source), Path::new(&object), Path::new("."));
         let text = texts.get(source.as_str()).copied().unwrap_or_default();
-        let parts = [text, compiler.version().as_bytes()].into_iter().chain(headers.iter().copied());
-        let key = hash(parts.chain(words(&command)));
-        let key_file = folder.join(key_name(stem));
-        Job { command, source: folder.join(&source), object: folder.join(&object), key_file, key }
+        let parts = [text, compiler.version().as_bytes()].into_iter().chain(headers.iter().copied()).collect();
+        Job::new(folder, stem, &source, command, parts)
     };
     stems.iter().map(job).filter(|job| !job.is_done()).collect()
 }
@@ -95,6 +92,16 @@ pub(crate) fn make(jobs: Vec<Job>, at_once: usize, progress: &Progress) -> Resul
 }
 
 impl Job {
+    /// That of a source in the folder, by a command of relative names, which keep the object free of where it was made. The key is a
+    /// hash of the command and of these parts.
+    fn new(folder: &Path, stem: &str, source: &str, mut command: Command, parts: Vec<&[u8]>) -> Job {
+        command.current_dir(folder);
+        let words = std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::as_encoded_bytes);
+        let key = hash_of(parts.into_iter().chain(words));
+        let [source, object, key_file] = [source, &format!("{stem}.o"), &key_name(stem)].map(|name| folder.join(name));
+        Job { command, source, object, key_file, key }
+    }
+
     fn is_done(&self) -> bool {
         self.object.is_file() && fs::read_to_string(&self.key_file).is_ok_and(|found| found == self.key)
     }
@@ -114,29 +121,6 @@ impl Job {
         fs::write(&self.key_file, &self.key)
             .map_err(|error| Error::input(format!("{} cannot be written", self.key_file.display())).caused_by(error))
     }
-}
-
-fn key(source: &str, texts: &BTreeMap<&str, &str>, command: &Command, target: &CpuTarget) -> String {
-    let text = texts[source];
-    let included = text.lines().filter_map(included).map(|include| texts.get(include).unwrap_or(&"").as_bytes());
-    let parts = std::iter::once(text.as_bytes()).chain(included).chain(words(command));
-    // `native` means something else on another machine.
-    let features = target.features.to_le_bytes();
-    hash(parts.chain([target.compiler.as_bytes(), target.model.as_bytes(), &features[..]]))
-}
-
-/// The compiler and its arguments.
-fn words(command: &Command) -> impl Iterator<Item = &[u8]> {
-    std::iter::once(command.get_program()).chain(command.get_args()).map(OsStr::as_encoded_bytes)
-}
-
-fn hash<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        // The length keeps `ab` + `c` apart from `a` + `bc`.
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-    }
-    hasher.finalize().to_hex().to_string()
 }
 
 /// The file of an `#include "file"` line.

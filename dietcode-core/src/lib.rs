@@ -12,6 +12,8 @@ pub mod scratch;
 #[cfg(feature = "compiler")]
 mod whole_file;
 #[cfg(feature = "compiler")]
+pub mod hash;
+#[cfg(feature = "compiler")]
 pub mod parallel;
 #[cfg(feature = "compiler")]
 pub mod config;

@@ -9,6 +9,7 @@ use super::preamble::{Language, preamble, title};
 use crate::Result;
 use crate::codegen::c;
 use crate::codegen::c::include;
+use crate::hash::hash_of;
 use crate::machine::CpuTarget;
 use crate::sketch::{Family, MicroKernel};
 
@@ -70,9 +71,5 @@ const struct dietcode_configuration {symbol} = {{
 
 /// The symbol of a configuration, told apart by what is in it: one symbol always is one code.
 fn symbol(name: &str, contents: &[&str]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in contents {
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-    }
-    mangle::configuration_symbol(name, &hasher.finalize().to_hex()[..8])
+    mangle::configuration_symbol(name, &hash_of(contents)[..8])
 }

@@ -4,12 +4,13 @@
 //! from; time stamps and paths play no part.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Compiled, ComputeCapability, Nvcc};
+use crate::hash::hash_of;
+use crate::whole_file::write_whole;
 use crate::{Error, Result};
 
 /// A folder of compiled translation units. Several processes may use one at a time.
@@ -59,22 +60,11 @@ impl ObjectCache {
     ///
     /// An input error if there is no device.
     pub fn key(nvcc: &Nvcc, source: &str, devices: &[ComputeCapability], headers: &[(&str, &str)]) -> Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        // With its length before it, no part runs over into the next.
-        let mut add = |part: &[u8]| {
-            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-        };
-        add(nvcc.version().as_bytes());
-        add(nvcc.host_version().as_bytes());
-        for flag in nvcc.flags(devices)? {
-            add(flag.as_encoded_bytes());
-        }
-        add(source.as_bytes());
-        for (name, text) in headers {
-            add(name.as_bytes());
-            add(text.as_bytes());
-        }
-        Ok(hasher.finalize().to_hex().to_string())
+        let flags = nvcc.flags(devices)?;
+        let headers = headers.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
+        let own = [nvcc.version(), nvcc.host_version()].map(str::as_bytes).into_iter();
+        let parts = own.chain(flags.iter().map(|flag| flag.as_encoded_bytes())).chain([source.as_bytes()]);
+        Ok(hash_of(parts.chain(headers)))
     }
 
     /// What was kept under a key. An entry that is missing, torn or of another format is a miss.
@@ -93,20 +83,12 @@ impl ObjectCache {
         let entry = Entry { image_blake3: hash(&compiled.image), compiled: compiled.clone() };
         let text = serde_json::to_vec_pretty(&entry).expect("a report has no key that is not text");
         fs::create_dir_all(&self.folder)
-            .and_then(|()| self.write(&self.path(key, "image"), &compiled.image))
-            .and_then(|()| self.write(&self.path(key, "json"), &text))
+            .and_then(|()| write_whole(&self.path(key, "image"), [&compiled.image]))
+            .and_then(|()| write_whole(&self.path(key, "json"), [&text]))
             .map_err(|e| {
                 let message = format!("cannot keep a compiled kernel in {}", self.folder.display());
                 Error::unavailable(message).caused_by(e)
             })
-    }
-
-    /// Writes a file whole or not at all.
-    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(bytes)?;
-        file.persist(path)?;
-        Ok(())
     }
 
     fn path(&self, key: &str, extension: &str) -> PathBuf {
@@ -120,6 +102,8 @@ fn hash(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::ErrorKind;
 

@@ -49,8 +49,8 @@ impl KernelReport {
         let mut kernel = None;
         for line in text.lines() {
             let info = line.strip_prefix("ptxas info").and_then(|rest| rest.trim_start().strip_prefix(':'));
-            if let Some(entry) = info.and_then(entry) {
-                kernel = Some(Kernel::new(entry));
+            if let Some((symbol, capability)) = info.and_then(entry) {
+                kernel = Some(Kernel { symbol, capability, own: false, frame: None });
             } else if let Some(kernel) = &mut kernel {
                 reports.extend(kernel.read(line, info));
             }
@@ -71,10 +71,6 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new((symbol, capability): (String, ComputeCapability)) -> Kernel {
-        Kernel { symbol, capability, own: false, frame: None }
-    }
-
     /// Takes in a line, whose part after `ptxas info :` is `info`; the last of a kernel's lines completes the report.
     fn read(&mut self, line: &str, info: Option<&str>) -> Option<KernelReport> {
         let text = info.unwrap_or(line).trim();
@@ -83,23 +79,39 @@ impl Kernel {
         } else if self.own && text.contains(" bytes stack frame") {
             self.frame = frame(text);
         } else if info.is_some() && text.starts_with("Used ") {
-            return used(text).zip(self.frame.take()).map(|(used, frame)| self.report(&used, frame));
+            return self.used(text);
         }
         None
     }
 
-    fn report(&self, used: &Used, [stack_frame, spill_stores, spill_loads]: [u32; 3]) -> KernelReport {
-        KernelReport {
-            capability: self.capability,
-            symbol: self.symbol.clone(),
-            registers: used.registers,
+    /// Reads `Used 40 registers, used 1 barriers, 2048 bytes smem, 392 bytes cmem[0], 8 bytes cmem[2]`, in which all but the
+    /// registers may be missing and others may stand.
+    fn used(&mut self, text: &str) -> Option<KernelReport> {
+        let mut parts = text.split(", ");
+        let registers = number(parts.next()?.strip_prefix("Used ")?.strip_suffix(" registers")?)?;
+        let (mut shared_bytes, mut constant_bytes, mut barriers) = (0, 0u32, 0);
+        for part in parts {
+            if let Some(found) = part.strip_prefix("used ").and_then(|rest| rest.strip_suffix(" barriers")) {
+                barriers = number(found)?;
+            } else if let Some(bytes) = part.strip_suffix(" bytes smem") {
+                shared_bytes = number(bytes)?;
+            } else if let Some((bytes, _)) = part.split_once(" bytes cmem[") {
+                constant_bytes = constant_bytes.checked_add(number(bytes)?)?;
+            }
+        }
+        let [stack_frame, spill_stores, spill_loads] = self.frame.take()?;
+        let (capability, symbol) = (self.capability, self.symbol.clone());
+        Some(KernelReport {
+            capability,
+            symbol,
+            registers,
             spill_stores,
             spill_loads,
             stack_frame,
-            shared_bytes: used.shared_bytes,
-            constant_bytes: used.constant_bytes,
-            barriers: used.barriers,
-        }
+            shared_bytes,
+            constant_bytes,
+            barriers,
+        })
     }
 }
 
@@ -115,32 +127,6 @@ fn frame(text: &str) -> Option<[u32; 3]> {
     let mut parts = text.split(", ");
     let mut next = |what| number(parts.next()?.strip_suffix(what)?);
     Some([next(" bytes stack frame")?, next(" bytes spill stores")?, next(" bytes spill loads")?])
-}
-
-#[derive(Default)]
-struct Used {
-    registers: u32,
-    barriers: u32,
-    shared_bytes: u32,
-    constant_bytes: u32,
-}
-
-/// Reads `Used 40 registers, used 1 barriers, 2048 bytes smem, 392 bytes cmem[0], 8 bytes cmem[2]`, in which all but the
-/// registers may be missing and others may stand.
-fn used(text: &str) -> Option<Used> {
-    let mut parts = text.split(", ");
-    let registers = number(parts.next()?.strip_prefix("Used ")?.strip_suffix(" registers")?)?;
-    let mut used = Used { registers, ..Used::default() };
-    for part in parts {
-        if let Some(barriers) = part.strip_prefix("used ").and_then(|rest| rest.strip_suffix(" barriers")) {
-            used.barriers = number(barriers)?;
-        } else if let Some(bytes) = part.strip_suffix(" bytes smem") {
-            used.shared_bytes = number(bytes)?;
-        } else if let Some((bytes, _)) = part.split_once(" bytes cmem[") {
-            used.constant_bytes = used.constant_bytes.checked_add(number(bytes)?)?;
-        }
-    }
-    Some(used)
 }
 
 fn number(text: &str) -> Option<u32> {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::codegen::cuda::headers::DEVICE_HEADERS;
+use crate::hash::hash_of;
 use crate::machine::cuda::{Compiled, ComputeCapability, ObjectCache};
 use crate::{Error, ErrorKind, Result};
 
@@ -102,13 +103,9 @@ impl Images {
 }
 
 fn key(source: &str, capability: ComputeCapability) -> String {
-    let (mut hasher, capability) = (blake3::Hasher::new(), capability.to_string());
+    let capability = capability.to_string();
     let texts = DEVICE_HEADERS.iter().flat_map(|(name, text)| [*name, *text]);
-    for part in [source, &capability].into_iter().chain(texts) {
-        // With its length before it, no part runs over into the next.
-        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
+    hash_of([source, &capability].into_iter().chain(texts))
 }
 
 #[cfg(test)]
