@@ -77,29 +77,26 @@ impl Progress {
 
     /// Shows how many instances have been compared with the baselines.
     pub(crate) fn compared(&mut self, done: usize, of: usize) {
-        match &self.bar {
-            Some(bar) => {
-                bar.set_prefix("comparing");
-                bar.set_length(of as u64);
-                bar.set_position(done as u64);
-                bar.set_message("measured beside the baselines");
-            }
-            None => tell(&format!("comparing: {done} of {of} measured beside the baselines")),
+        if !self.set_bar("comparing", done, of, "measured beside the baselines") {
+            tell(&format!("comparing: {done} of {of} measured beside the baselines"));
         }
     }
 
     /// Shows how many of something were done.
     pub(crate) fn count(&self, what: &str, done: usize, of: usize) {
-        match &self.bar {
-            Some(bar) => {
-                bar.set_prefix(what.to_owned());
-                bar.set_length(of as u64);
-                bar.set_position(done as u64);
-                bar.set_message("micro-kernels");
-            }
-            None if done == of || done.is_multiple_of(50) => tell(&format!("{what}: {done} of {of} micro-kernels")),
-            None => {}
+        if !self.set_bar(what, done, of, "micro-kernels") && (done == of || done.is_multiple_of(50)) {
+            tell(&format!("{what}: {done} of {of} micro-kernels"));
         }
+    }
+
+    /// Sets the bar, if there is one.
+    fn set_bar(&self, prefix: &str, done: usize, of: usize, message: &str) -> bool {
+        let Some(bar) = &self.bar else { return false };
+        bar.set_prefix(prefix.to_owned());
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(message.to_owned());
+        true
     }
 
     /// A sentence.
@@ -127,12 +124,11 @@ impl Progress {
         let entered = Some((status.kernel.clone(), status.phase, status.round));
         let is_new = std::mem::replace(&mut self.entered, entered.clone()) != entered;
         let message = [self.counts(status), self.bests(status)].concat().join(", ");
-        if let Some(bar) = &self.bar {
-            bar.set_prefix(phase);
-            bar.set_length(status.of.unwrap_or(status.done) as u64);
-            bar.set_position(status.done as u64);
-            bar.set_message(format!("{}: {message}", status.kernel));
-        } else if is_new || status.of == Some(status.done) || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
+        let of = status.of.unwrap_or(status.done);
+        if self.set_bar(&phase, status.done, of, &format!("{}: {message}", status.kernel)) {
+            return;
+        }
+        if is_new || status.of == Some(status.done) || self.last_line.is_none_or(|at| at.elapsed() >= PAUSE) {
             let of = status.of.map_or_else(String::new, |of| format!(" of {of}"));
             tell(&format!("{}, {phase}: {}{of} {what}, {message}", status.kernel, status.done));
             self.last_line = Some(Instant::now());

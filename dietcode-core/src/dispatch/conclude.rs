@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dietcode_syntax::KernelDef;
+
 use super::foresee;
 use super::grow::Label;
 use super::select::{Scores, select};
@@ -11,6 +13,7 @@ use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Named, Provenance, Tree, Tuned};
 use crate::config::{Config, WklInst};
 use crate::cost_model::Adaptation;
+use crate::machine::CpuTarget;
 use crate::measure::{Baselines, CpuHarness, Unit};
 use crate::search::{Budget, Candidate, Found, Point};
 use crate::{Error, ErrorKind, Result, cpu_features};
@@ -124,7 +127,7 @@ fn tuned(lab: &CpuHarness, searched: Searched<'_>, picks: &[usize], verified: &[
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: super::CPU.into(),
-        provenance: provenance(lab, config),
+        provenance: provenance(def, config, lab.target()),
         micro_kernels: used.map(|c| Named::new(&c.micro_kernel)).collect(),
         tree,
         instances,
@@ -175,10 +178,10 @@ fn rounded(gflops: f64) -> f64 {
     (gflops * 1000.0).round() / 1000.0
 }
 
-fn provenance(lab: &CpuHarness, config: &Config) -> Provenance {
-    let target = lab.target();
+/// Where the winners on a CPU come from: measured today.
+pub fn provenance(def: &KernelDef, config: &Config, target: &CpuTarget) -> Provenance {
     Provenance {
-        source_hash: format!("{:016x}", lab.def().source_hash()),
+        source_hash: format!("{:016x}", def.source_hash()),
         space_hash: config.space_hash(),
         cpu: target.model.clone(),
         device: String::new(),

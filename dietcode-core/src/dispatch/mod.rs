@@ -26,7 +26,7 @@ mod verify;
 mod winners;
 
 #[cfg(feature = "tuner")]
-pub use conclude::{Conclusion, Searched, conclude, today};
+pub use conclude::{Conclusion, Searched, conclude, provenance, today};
 #[cfg(feature = "tuner")]
 pub use foresee::taught;
 pub use gap::Gap;

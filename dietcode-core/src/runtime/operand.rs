@@ -25,17 +25,24 @@ pub struct Output<'a, T> {
     elements: PhantomData<&'a mut [T]>,
 }
 
-impl<'a, T> From<Input<'a, T>> for Arg<'a> {
-    fn from(input: Input<'a, T>) -> Self {
-        input.arg
-    }
+/// Either is an argument of a call, with the type of its elements.
+macro_rules! arguments {
+    ($($operand:ident)*) => {$(
+        impl<'a, T> From<$operand<'a, T>> for Arg<'a> {
+            fn from(operand: $operand<'a, T>) -> Self {
+                operand.arg
+            }
+        }
+
+        impl<T> fmt::Debug for $operand<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.arg.fmt(f)
+            }
+        }
+    )*};
 }
 
-impl<'a, T> From<Output<'a, T>> for Arg<'a> {
-    fn from(output: Output<'a, T>) -> Self {
-        output.arg
-    }
-}
+arguments!(Input Output);
 
 /// One line says how a tensor becomes an operand.
 macro_rules! operands {
@@ -67,16 +74,4 @@ operands! {
     Output from CudaViewMut<'a, T>: |tensor| tensor.into_arg();
     Output from &'a mut CudaViewMut<'_, T>: |tensor| tensor.reborrow().into_arg();
     Output from &'a mut CudaTensor<T>: |tensor| tensor.view_mut().into_arg();
-}
-
-impl<T> fmt::Debug for Input<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.arg.fmt(f)
-    }
-}
-
-impl<T> fmt::Debug for Output<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.arg.fmt(f)
-    }
 }

@@ -3,7 +3,7 @@
 use dietcode::benchmark::results::{Cpu, Machine, Run};
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::cpu_features;
-use dietcode::core::dispatch::{CPU, Measurement, Provenance, Seen, Tree, Winners, labels, taught, today};
+use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, taught};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::Summary;
 use dietcode::{Error, Result};
@@ -26,15 +26,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
     let mut joined = joined(setup, &table.names, &seen, &ran)?;
     let model = Model { setup, table: &table, seen: &seen };
     joined.tree = model.teach(&joined.picks, joined.tree)?;
-    let provenance = Provenance {
-        source_hash: format!("{:016x}", setup.def.source_hash()),
-        space_hash: setup.config.space_hash(),
-        cpu: target.model.clone(),
-        device: String::new(),
-        features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
-        compiler: target.compiler.clone(),
-        date: today(),
-    };
+    let provenance = provenance(&setup.def, &setup.config, &target);
     let measurements = |of: &Seen, pick| Ok(model.measurements(of, pick));
     let tuned = tuned(setup, CPU.into(), provenance, (&table, &seen, &joined), measurements)?;
     Ok(Merged { seen, names: table.names, joined, tuned })

@@ -34,12 +34,19 @@ impl FromStr for DeviceName {
             "cpu" => Ok(DeviceName::Cpu),
             "cuda" => Ok(DeviceName::Cuda(0)),
             "cuda-host" => Ok(DeviceName::CudaHost),
-            _ => match text.strip_prefix("cuda:") {
-                Some(ordinal) => {
-                    ordinal_of(ordinal).map(DeviceName::Cuda).ok_or_else(|| malformed_ordinal(text, ordinal))
-                }
-                None => Err(unknown(text)),
-            },
+            _ => {
+                let ordinal = text.strip_prefix("cuda:").ok_or_else(|| {
+                    Error::input(format!(
+                        "there is no kind of device {text:?}; there are `cpu`, `cuda`, `cuda:<ordinal>` and `cuda-host`"
+                    ))
+                })?;
+                ordinal_of(ordinal).map(DeviceName::Cuda).ok_or_else(|| {
+                    Error::input(format!(
+                        "the device {text:?} is malformed: after `cuda:` comes a number from 0 to {}, but {ordinal:?} was found",
+                        i32::MAX
+                    ))
+                })
+            }
         }
     }
 }
@@ -49,19 +56,6 @@ fn ordinal_of(text: &str) -> Option<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ordinal: i32 = digits.then(|| text.parse().ok())??;
     usize::try_from(ordinal).ok()
-}
-
-fn malformed_ordinal(text: &str, ordinal: &str) -> Error {
-    Error::input(format!(
-        "the device {text:?} is malformed: after `cuda:` comes a number from 0 to {}, but {ordinal:?} was found",
-        i32::MAX
-    ))
-}
-
-fn unknown(text: &str) -> Error {
-    Error::input(format!(
-        "there is no kind of device {text:?}; there are `cpu`, `cuda`, `cuda:<ordinal>` and `cuda-host`"
-    ))
 }
 
 impl fmt::Display for DeviceName {

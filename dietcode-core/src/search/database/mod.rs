@@ -14,7 +14,6 @@
 //! | `prune`       | leaves the best and what failed                                     |
 mod filter;
 mod lines;
-mod notice;
 mod parse;
 mod prune;
 mod ranking;
@@ -22,7 +21,6 @@ mod record;
 mod replay;
 mod scan;
 mod shared_file;
-mod structure;
 mod union;
 #[cfg(test)]
 mod tests;

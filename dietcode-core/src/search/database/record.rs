@@ -16,7 +16,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::structure;
 use crate::measure::{Failure, Summary};
 use crate::sketch::MicroKernel;
 
@@ -176,6 +175,26 @@ impl Record {
         let mut line = serde_json::to_vec(self)?;
         line.push(b'\n');
         Ok(line)
+    }
+}
+
+/// The hash of a structure as hexadecimal digits.
+mod structure {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Structure;
+
+    pub(super) fn serialize<S: Serializer>(structure: &Option<Structure>, serializer: S) -> Result<S::Ok, S::Error> {
+        match structure {
+            Some(bytes) => serializer.serialize_str(&blake3::Hash::from_bytes(*bytes).to_hex()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Structure>, D::Error> {
+        let digits = Option::<String>::deserialize(deserializer)?;
+        let bytes = |digits: String| blake3::Hash::from_hex(digits).map(Into::into).map_err(serde::de::Error::custom);
+        digits.map(bytes).transpose()
     }
 }
 

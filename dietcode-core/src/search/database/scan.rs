@@ -7,7 +7,7 @@ use std::path::Path;
 use super::lines::{Line, Lines};
 use super::parse::Parser;
 use super::shared_file::regular;
-use super::{FORMAT, Record, notice};
+use super::{FORMAT, Record};
 use crate::{Error, Result};
 
 /// What a file holds beside its records.
@@ -33,10 +33,14 @@ impl Scanned {
     pub fn notices(&self, path: &Path) -> Vec<String> {
         let mut notices = Vec::new();
         if self.foreign > 0 {
-            notices.push(notice::foreign(path, self.foreign));
+            let one = self.foreign == 1;
+            let lines =
+                if one { "1 line is no record".to_owned() } else { format!("{} lines are no records", self.foreign) };
+            notices.push(format!("{}: {lines} of format 1 to {FORMAT}, and passed over", path.display()));
         }
         if self.torn > 0 {
-            notices.push(notice::torn(path, self.torn));
+            let torn = format!("the last line was torn ({} bytes without an end) and is dropped", self.torn);
+            notices.push(format!("{}: {torn}", path.display()));
         }
         notices
     }
