@@ -2,6 +2,7 @@
 //! a C compiler.
 //!
 //! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
+mod mutants;
 mod runner;
 mod steps;
 #[cfg(test)]
@@ -13,15 +14,18 @@ mod tuning;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask test [--keep-going] [STEP...]
+usage: cargo xtask test [--all] [--keep-going] [STEP...]
+       cargo xtask mutants [NAME...]
        cargo xtask toolkit
        cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
+mutants  plants the mistakes of tests/mutants one by one, or those that are named, and expects that tests find each
 toolkit  prints the path of the CUDA compiler that the checks use, which is installed into target/ where there is none
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
          was ended
 
+  --all         also the steps that take long: mutants
   --keep-going  run the other steps too when one fails
   --list        print the steps and end
 ";
@@ -31,6 +35,11 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["test", rest @ ..] => test(rest),
+        ["mutants", rest @ ..] => match mutants::run(rest) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(1),
+            Err(sentence) => failed(&sentence),
+        },
         ["toolkit"] => toolkit(),
         ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
@@ -45,7 +54,7 @@ fn main() -> ExitCode {
 
 fn test(args: &[&str]) -> ExitCode {
     let (flags, wanted): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with('-'));
-    if let Some(flag) = flags.iter().find(|flag| !["--keep-going", "--list", "--help", "-h"].contains(*flag)) {
+    if let Some(flag) = flags.iter().find(|flag| !["--all", "--keep-going", "--list", "--help", "-h"].contains(*flag)) {
         return bad_usage(&format!("there is no option `{flag}`"));
     }
     if flags.contains(&"--help") || flags.contains(&"-h") {
@@ -53,6 +62,9 @@ fn test(args: &[&str]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut steps = steps::all();
+    // A long step that is named is meant.
+    let named = |step: &steps::Step| wanted.contains(&step.name);
+    steps.extend(steps::long().into_iter().filter(|step| flags.contains(&"--all") || named(step)));
     if flags.contains(&"--list") {
         for step in &steps {
             println!("{:10} {}", step.name, step.about);

@@ -76,6 +76,15 @@ pub(crate) fn all() -> Vec<Step> {
     ]
 }
 
+/// The steps that `cargo xtask test --all` has besides.
+pub(crate) fn long() -> Vec<Step> {
+    vec![Step {
+        name: "mutants",
+        about: "tests find each of the planted mistakes",
+        commands: vec![cargo("run --package xtask -- mutants")],
+    }]
+}
+
 fn cargo(args: &'static str) -> Cargo {
     Cargo { args: args.split(' ').collect(), env: Vec::new(), folder: root() }
 }

@@ -159,3 +159,80 @@ fn check_loop(var: &Name, extent: &Expr, kind: ForKind, around: &[ForKind]) -> R
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::DType;
+
+    fn buffer(name: &str, scope: Scope, shape: &[i64]) -> Arc<Buffer> {
+        let shape = shape.iter().copied().map(Expr::Int).collect();
+        Arc::new(Buffer { name: name.into(), dtype: DType::F32, shape, scope })
+    }
+
+    fn loop_(var: &str, extent: Expr, kind: ForKind, body: Stmt) -> Stmt {
+        Stmt::For { var: var.into(), extent, kind, body: Box::new(body) }
+    }
+
+    fn store(to: &Arc<Buffer>, index: &[&str], value: Expr) -> Stmt {
+        Stmt::Store { buffer: to.clone(), index: index.iter().map(|name| Expr::var(*name)).collect(), value }
+    }
+
+    fn nothing() -> Stmt {
+        Stmt::Seq(Vec::new())
+    }
+
+    /// Each invariant with the least program that breaks it, beside one that is as near and does not.
+    #[test]
+    fn each_invariant_is_told_by_what_breaks_it() {
+        let (x, y) = (buffer("x", Scope::Global, &[8]), buffer("y", Scope::Global, &[8]));
+        let panel = |extent| buffer("p", Scope::Panel, &[extent]);
+        let of_4 = |kind, body| loop_("i", Expr::Int(4), kind, body);
+        let allocate = |of: &Arc<Buffer>, body| Stmt::Allocate { buffer: of.clone(), body: Box::new(body) };
+        let read = |of: &Arc<Buffer>| Expr::Load(of.clone(), vec![Expr::var("i")]);
+        let branch = |then| Stmt::if_(Expr::var("n").lt(Expr::Int(3)), then);
+        let serial = |body| of_4(ForKind::Serial, body);
+        let cases = [
+            (
+                serial(store(&y, &["j"], read(&x))),
+                serial(store(&y, &["i"], read(&x))),
+                "`j` is used where it is not bound",
+            ),
+            (serial(serial(nothing())), serial(loop_("j", Expr::Int(4), ForKind::Serial, nothing())), "bound twice"),
+            (
+                serial(store(&y, &["i"], read(&panel(4)))),
+                allocate(&panel(4), serial(store(&y, &["i"], read(&panel(4))))),
+                "does not exist",
+            ),
+            (serial(store(&x, &["i"], read(&x))), serial(store(&y, &["i"], read(&y))), "input `x` is written"),
+            (
+                serial(store(&y, &["i", "i"], read(&x))),
+                serial(store(&y, &["i"], read(&x))),
+                "has 1 dimensions, 2 indices",
+            ),
+            (
+                loop_("i", Expr::var("n"), ForKind::Unrolled, nothing()),
+                of_4(ForKind::Unrolled, nothing()),
+                "its extent is `n`",
+            ),
+            (allocate(&panel(0), nothing()), allocate(&panel(1), nothing()), "is not a positive constant"),
+            (
+                loop_("j", Expr::Int(2), ForKind::Serial, of_4(ForKind::Parallel, nothing())),
+                of_4(ForKind::Parallel, nothing()),
+                "stands in another loop",
+            ),
+            (
+                loop_("j", Expr::Int(2), ForKind::Serial, of_4(ForKind::ThreadIdx, nothing())),
+                loop_("j", Expr::Int(2), ForKind::BlockIdx, of_4(ForKind::ThreadIdx, nothing())),
+                "none of the grid",
+            ),
+            (branch(Stmt::Sync), Stmt::seq([branch(nothing()), Stmt::Sync]), "a barrier"),
+        ];
+        for (broken, kept, expected) in cases {
+            let verified = |stmt: &Stmt| verify(stmt, &["n".into()], &[x.clone(), y.clone()], &y);
+            let why = verified(&broken).expect_err(expected);
+            assert!(why.contains(expected), "{why}, expected {expected}\n{broken}");
+            assert_eq!(verified(&kept), Ok(()), "{kept}");
+        }
+    }
+}

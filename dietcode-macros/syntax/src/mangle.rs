@@ -64,3 +64,22 @@ pub const CORE_VAR: &str = "DIETCODE_CORE";
 pub fn env_var(kernel: &str) -> String {
     format!("DIETCODE_KERNEL_{}", kernel.to_uppercase())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_of_different_code_differ() {
+        for symbol in [table_symbol, grid_symbol, run_symbol] {
+            let all =
+                [("a", 1, "x"), ("b", 1, "x"), ("a", 2, "x"), ("a", 1, "y")].map(|(k, hash, of)| symbol(k, hash, of));
+            let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
+            assert_eq!(distinct.len(), all.len(), "{all:?}");
+            assert!(
+                all.iter().all(|symbol| symbol.starts_with(&format!("{RESERVED_PREFIX}{FORMAT_VERSION}_"))),
+                "{all:?}"
+            );
+        }
+    }
+}
