@@ -43,7 +43,10 @@ pub fn blocks(def: &KernelDef) -> Program {
     };
     let blocks = match &def.reduction {
         None => vec![stored],
-        Some(sum) => around_sum(stored, element(&sum.init, &params), element(&sum.update, &params)),
+        Some(syntax::Reduction { op, init, update, .. }) => {
+            let [init, update] = [init, update].map(|e| element(e, &params));
+            around_sum(stored, Reduction { op: *op, init, update })
+        }
     };
     Program {
         name: def.name.as_str().into(),
@@ -56,15 +59,16 @@ pub fn blocks(def: &KernelDef) -> Program {
 }
 
 /// The three blocks of a sum, from the one that stores.
-fn around_sum(stored: Block, init: Expr, update: Expr) -> Vec<Block> {
+fn around_sum(stored: Block, reduction: Reduction) -> Vec<Block> {
     let spatial: Vec<IterVar> = stored.iters_of(Role::Spatial).cloned().collect();
-    let moves = spatial.iter().any(|iter| init.uses(&iter.name));
-    let start = elementwise(&stored, "start", if moves { spatial.clone() } else { Vec::new() }, init);
+    let moves = spatial.iter().any(|iter| reduction.init.uses(&iter.name));
+    let moving = if moves { spatial.clone() } else { Vec::new() };
+    let start = elementwise(&stored, "start", moving, reduction.init);
     let mut sum = elementwise(&stored, "sum", spatial.clone(), Expr::var(ACC));
     let init = Expr::Load(start.output.clone(), start.output_index.clone());
     sum.name = stored.name.clone();
     sum.iters.clone_from(&stored.iters);
-    sum.reduction = Some(Reduction { init, update });
+    sum.reduction = Some(Reduction { init, ..reduction });
     let summed = Expr::Load(sum.output.clone(), sum.output_index.clone());
     let finished = |e: &Expr| matches!(e, Expr::Var(name) if &**name == ACC).then(|| summed.clone());
     let epilogue = stored.epilogue.map(&mut { finished });

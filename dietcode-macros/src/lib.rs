@@ -83,7 +83,9 @@ use proc_macro::TokenStream;
 /// `0..M` or `1..=M - 2`; a call with a shape at which one has less than no iterations (`M - 2` at `M = 1`) is an error. The
 /// output is stored at loop variables, each plus or minus integers and shape variables, as in `y[i + 1]`, and elements that no
 /// iteration stores are left as they are; the
-/// other loops are summed over, either into a `let mut` accumulator or into the output by `+=`. What the stored element held
+/// other loops are reduced over, into a `let mut` accumulator or into the output: by a sum (`acc += e`), a product (`acc *= e`), a
+/// maximum or a minimum (`acc = acc.max(e)`, `acc = if e > acc { e } else { acc }`), which pass over terms that are NaN. What the
+/// stored element held
 /// before the call may be read until it is stored. Elements are combined
 /// by `+ - * /`, `if a < b { … } else { … }`, `as f32` and functions; indices are
 /// affine in loop and shape variables. A call checks every element that the nest names, whichever branch of a value it stands

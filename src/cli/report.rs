@@ -316,7 +316,16 @@ mod tests {
     /// An instance of so many operations.
     fn point(flops: f64) -> Point {
         let (dims, dtypes, scalars) = (Vec::new(), Vec::new(), Vec::new());
-        let instance = Instance { shape: vec![1], dims, dtypes, output: 0, reads_output: false, scalars, flops };
+        let instance = Instance {
+            shape: vec![1],
+            dims,
+            dtypes,
+            output: 0,
+            reads_output: false,
+            scalars,
+            multiplies: false,
+            flops,
+        };
         Point { wkl: WklInst::default(), weight: 1.0, instance }
     }
 

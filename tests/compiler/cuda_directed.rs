@@ -36,6 +36,32 @@ fn check(source: &str, parameters: &str, shapes: &[&[i64]]) {
     }
 }
 
+/// Blocks leave their parts in a workspace, and a second kernel combines them with what the accumulator starts with: a part may be
+/// empty, and staged tiles hold what changes nothing where they hang over the edge.
+#[test]
+fn parts_of_other_reductions_than_sums() {
+    for (init, update) in [
+        ("f32::NEG_INFINITY", "acc = acc.max(x[i][k] - w[j])"),
+        ("b[i]", "acc = if v < acc { v } else { acc }"),
+        ("y[i][j]", "acc = v.max(acc)"),
+        ("b[i]", "acc *= v"),
+    ] {
+        let source = format!(
+            "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[f32; N], b: &[f32; M], y: &mut [[f32; N]; M]) {{
+                for i in 0..M {{ for j in 0..N {{ let mut acc = {init};
+                    for k in 0..K {{ let v = x[i][k] * w[j]; {update}; }} y[i][j] = acc; }} }}
+            }}"
+        );
+        for parameters in [
+            r#"{"thread": {"j": 8}, "inner": {"i": 2}, "split": {"k": 3}, "reduce": {"k": 4}}"#,
+            r#"{"thread": {"i": 4, "j": 4}, "split": {"k": 2}, "reduce": {"k": 8}, "stages": 3, "async": true,
+                "stage": {"x": {"vector": 4}, "w": {}}}"#,
+        ] {
+            check(&source, parameters, &[&[3, 0, 5], &[1, 1, 1], &[5, 23, 9], &[4, 64, 8]]);
+        }
+    }
+}
+
 /// The operand of the columns moves along a loop inside of theirs: what follows a fragment are not the next columns.
 #[test]
 fn fragments_come_in_pairs_only_where_columns_follow() {

@@ -7,10 +7,11 @@ use std::fs;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, c, reference};
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
-use dietcode_core::machine::Toolchain;
+use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::reference::evaluate;
 use dietcode_core::runtime::function::{clamp, erf};
-use dietcode_syntax::{Function, KernelDef};
+use dietcode_core::sketch::Tiled;
+use dietcode_syntax::{Function, KernelDef, ReduceOp};
 
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
 
@@ -187,6 +188,82 @@ fn functions_are_those_of_rust() {
                     bound[at]
                 );
             }
+        }
+    }
+}
+
+/// A maximum becomes a term where that is larger, in every form and whatever the schedule: a term that is NaN is passed over, and what
+/// it starts with stays if that is NaN.
+#[test]
+fn extremes_take_nan_infinities_and_zeros_as_they_say() {
+    let forms = [
+        (ReduceOp::Max, "acc.max(x)"),
+        (ReduceOp::Max, "f32::max(x, acc)"),
+        (ReduceOp::Max, "if x > acc { x } else { acc }"),
+        (ReduceOp::Max, "if x < acc { acc } else { x }"),
+        (ReduceOp::Max, "if acc > x { acc } else { x }"),
+        (ReduceOp::Max, "if acc < x { x } else { acc }"),
+        (ReduceOp::Min, "acc.min(x)"),
+        (ReduceOp::Min, "if x < acc { x } else { acc }"),
+        (ReduceOp::Min, "if acc < x { acc } else { x }"),
+    ];
+    let def = |at: usize, form: &str, terms: usize| -> KernelDef {
+        let source = format!(
+            "#[dynamic_kernel] fn extreme{at}_{terms}(a: &[f32; N], b: &[f32; N + {terms}], c: &[f32; N], y: &mut [f32; N]) {{
+                for i in 0..N {{ let mut acc = a[i];
+                    for k in 0..{terms} {{ let x = b[i + k]; acc = {form}; }} y[i] = acc; }} }}"
+        );
+        dietcode_syntax::scan(&source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"))
+    };
+    let toolchain = Toolchain::find("native").expect("a C compiler");
+    let target = CpuTarget::of(&toolchain);
+    let tiled = |def: &KernelDef| c::translation_unit(def, Tiled::default_for(def, &target), &target).expect("a tile");
+    // With 40 terms there are all pairs of numbers next to each other, and those that a vector takes at once.
+    let cases: Vec<(ReduceOp, usize, KernelDef)> = forms
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (op, form))| [2, 40].map(|terms| (*op, terms, def(at, form, terms))))
+        .collect();
+    let units: Vec<[TranslationUnit; 3]> = cases
+        .iter()
+        .map(|(.., def)| [c::naive(def).expect("it is printed"), tiled(def), reference::reference(def)])
+        .collect();
+    let library = compile(units.iter().flatten());
+    let pairs = NUMBERS.iter().flat_map(|a| NUMBERS.iter().flat_map(move |b| [*a, *b]));
+    let terms: Vec<f32> = pairs.collect();
+    let mut starts: Vec<f32> = (0..terms.len()).map(|at| NUMBERS[at * 7 % NUMBERS.len()]).collect();
+    for ((op, count, def), [naive, tiled, oracle]) in cases.iter().zip(&units) {
+        let len = terms.len() - count;
+        let step = |acc: f64, term: &f32| op.apply(acc, f64::from(*term));
+        let expected: Vec<f64> =
+            (0..len).map(|i| terms[i..i + count].iter().fold(f64::from(starts[i]), step)).collect();
+        let same = |found: f64, at: usize| found == expected[at] || found.is_nan() && expected[at].is_nan();
+        let (mut x, mut unused) = (terms.clone(), starts.clone());
+        for unit in [naive, tiled] {
+            let mut found = vec![0f32; len];
+            let buffers = [&mut starts, &mut x, &mut unused, &mut found].map(|tensor| tensor.as_mut_ptr().cast());
+            call(&library, unit, &buffers, len);
+            for (at, found) in found.iter().enumerate() {
+                assert!(same(f64::from(*found), at), "{def}at {at}: {found}, not {}\n{}", expected[at], unit.source);
+            }
+        }
+        let (mut value, mut bound) = (vec![0f64; len], vec![1f64; len]);
+        let buffers: [*mut c_void; 6] = [
+            starts.as_mut_ptr().cast(),
+            x.as_mut_ptr().cast(),
+            unused.as_mut_ptr().cast(),
+            value.as_mut_ptr().cast(),
+            bound.as_mut_ptr().cast(),
+            unused.as_ptr().cast_mut().cast(),
+        ];
+        call(&library, oracle, &buffers, len);
+        let named = ["a", "b", "c", "y"].map(Name::from).into_iter();
+        let tensors = named.zip([&starts, &terms, &starts, &unused].map(Clone::clone)).collect();
+        let shape = [(Name::from("N"), len as i64)].into();
+        let approx = evaluate(&frontend::program(def), &shape, &tensors).expect("it is in bounds");
+        for (at, approx) in approx.iter().enumerate().take(len) {
+            assert!(same(value[at], at) && bound[at] < 1e-40, "{def}at {at}: the oracle in C has {}", value[at]);
+            assert!(same(approx.value, at) && approx.error == 0.0, "{def}at {at}: the oracle in Rust has {approx:?}");
         }
     }
 }

@@ -184,6 +184,35 @@ fn a_guard_stays_where_padding_would_be_summed() {
     );
 }
 
+/// Staged copies hold what makes the update the operator's identity; where nothing does, the guard stays.
+#[test]
+fn padding_is_what_changes_nothing() {
+    for (update, padding) in [
+        ("acc += 2.0 * x[i][k]", Some("0.0")),
+        ("acc *= x[i][k]", Some("1.0")),
+        ("acc *= -x[i][k]", Some("-1.0")),
+        ("acc *= x[i][k] * b[i]", None),
+        ("acc *= x[i][k] + 1.0", None),
+        ("acc = acc.max(x[i][k])", Some("-inf")),
+        ("acc = acc.max(3.0 - x[i][k])", Some("inf")),
+        ("acc = acc.min(x[i][k] * x[i][k])", Some("inf")),
+        ("acc = acc.max(x[i][k] * b[i])", None),
+        ("acc = acc.max(x[i][k].abs())", None),
+        ("acc = acc.max(x[i][k].exp())", None),
+    ] {
+        let def = kernel(&format!(
+            "#[dynamic_kernel] fn reduced(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {{
+                 for i in 0..M {{ let mut acc = 0.5; for k in 0..K {{ {update}; }} y[i] = acc; }}
+             }}"
+        ));
+        let after = with_padded_steps(&def);
+        assert_eq!(compute_is_guarded(&after, false), padding.is_none(), "{update}: {after}");
+        if let Some(padding) = padding {
+            assert!(after.to_string().contains(&format!("else {{ {padding} }}")), "{update}: {after}");
+        }
+    }
+}
+
 /// `0 · ∞` is NaN: padding one factor is not enough if the other is read from memory that is not padded.
 #[test]
 fn a_guard_stays_where_only_one_factor_is_padded() {

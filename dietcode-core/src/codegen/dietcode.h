@@ -52,17 +52,31 @@ static inline dietcode_int dietcode_imax(dietcode_int a, dietcode_int b) { retur
 DIETCODE_FUNCTIONS(float, f)
 DIETCODE_FUNCTIONS(double, )
 
+#define DIETCODE_INFINITY __builtin_inff()
+
+/* How a maximum and a minimum take a term x: one that is NaN is passed over, and an accumulator that is NaN stays. */
+static inline float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
+static inline float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
+
 static inline float dietcode_load_f32(float x) { return x; }
 
 /* Keeps the loop around it scalar. Of neighbours that are read under one condition in each iteration, such as x[2 * i] and
  * x[2 * i + 1], GCC 12 reads vectors with the conditions of other iterations, and so behind the end of a tensor. */
 #define DIETCODE_SCALAR __asm__ volatile("")
 
-/* A vector of n floats, and the same at any address of a float. */
+/* A vector of n floats, and the same at any address of a float. The loops over its lanes are one instruction. */
 #define DIETCODE_VECTOR(n)                                                 \
   typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \
   typedef float dietcode_f32x##n##u __attribute__((vector_size(4 * (n)), aligned(4), may_alias)); \
-  static inline dietcode_f32x##n dietcode_load_f32x##n(const float *from) { return *(const dietcode_f32x##n##u *)from; }
+  static inline dietcode_f32x##n dietcode_load_f32x##n(const float *from) { return *(const dietcode_f32x##n##u *)from; } \
+  static inline dietcode_f32x##n dietcode_larger_f32x##n(dietcode_f32x##n acc, dietcode_f32x##n x) {            \
+    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_larger(acc[lane], x[lane]);                     \
+    return acc;                                                                                                 \
+  }                                                                                                             \
+  static inline dietcode_f32x##n dietcode_smaller_f32x##n(dietcode_f32x##n acc, dietcode_f32x##n x) {           \
+    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_smaller(acc[lane], x[lane]);                    \
+    return acc;                                                                                                 \
+  }
 DIETCODE_VECTOR(2)
 DIETCODE_VECTOR(4)
 DIETCODE_VECTOR(8)

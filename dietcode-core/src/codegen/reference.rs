@@ -2,8 +2,8 @@
 //!
 //! Running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3): an
 //! expression is a pair of value and bound; each operation adds `u·|result|`; a sum of n terms, in any order and
-//! grouping, adds `γₙ·Σ|term|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴`. The rules are those of [`crate::reference`], which tests
-//! hold against this. The C library is called by the compiler's names, since a tensor may be called `fabs`.
+//! grouping, adds `γₙ·Σ|term|`, a product of n factors `γₙ·Π|factor|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴`, and a maximum
+//! nothing. The rules are those of [`crate::reference`], which tests hold against this. The C library is called by the compiler's names, since a tensor may be called `fabs`.
 //!
 //! Beyond the kernel's own buffers there are two: number `params` is `double bound[]`, number `params + 1` the initial
 //! contents of the output as `const float[]`, whatever its type, read only by nests that read it. The output
@@ -22,7 +22,7 @@ use super::c::{C, include};
 use super::printer::{Expressions, element_type};
 use crate::frontend;
 use crate::ir::function::{self, Row, Spread, row};
-use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program, ReduceOp};
 use crate::reference::{Rounding, rounding};
 
 /// The translation unit of a nest's oracle; it exports the usual `grid` and `run`.
@@ -177,7 +177,7 @@ impl<'a> Printer<'a> {
 
     /// One element of the output.
     fn element(&mut self) {
-        let acc = self.sum();
+        let acc = self.accumulator();
         let result = self.pair(&self.block.epilogue.clone(), &acc);
         let offset = self.exprs.offset(&self.block.output, &self.block.output_index);
         let offset = self.exprs.text(&offset);
@@ -203,27 +203,53 @@ impl<'a> Printer<'a> {
         Pair { value, error: Some(error) }
     }
 
-    /// The accumulator: terms summed in double precision, their magnitudes and errors beside them.
-    fn sum(&mut self) -> Pair {
+    /// The accumulator: terms combined in double precision, and beside them what their bound is made of.
+    fn accumulator(&mut self) -> Pair {
         let Some(reduction) = &self.block.reduction else { return Pair::exact("0.0") };
         let init = self.pair(&reduction.init, &Pair::exact("0.0"));
-        self.line("double dietcode_sum = 0.0, dietcode_size = 0.0, dietcode_error = 0.0;");
+        let (declared, simd) = match reduction.op {
+            ReduceOp::Sum => ("dietcode_sum = 0.0, dietcode_size = 0.0, dietcode_error = 0.0", Some("+")),
+            ReduceOp::Prod => ("dietcode_product = 1.0, dietcode_most = 1.0, dietcode_largest = 1.0", Some("*")),
+            ReduceOp::Max => ("dietcode_found = -HUGE, dietcode_low = -HUGE, dietcode_high = -HUGE", None),
+            ReduceOp::Min => ("dietcode_found = HUGE, dietcode_low = HUGE, dietcode_high = HUGE", None),
+        };
+        self.line(format_args!("double {};", declared.replace("HUGE", "__builtin_inf()")));
+        let names: Vec<&str> = declared.split(", ").filter_map(|own| own.split(' ').next()).collect();
         let reduce: Vec<IterVar> = self.block.iters_of(Role::Reduce).cloned().collect();
         for (n, iter) in reduce.iter().enumerate() {
-            if n + 1 == reduce.len() {
-                self.line("#pragma omp simd reduction(+ : dietcode_sum, dietcode_size, dietcode_error)");
+            if let Some(operator) = simd.filter(|_| n + 1 == reduce.len()) {
+                self.line(format_args!("#pragma omp simd reduction({operator} : {})", names.join(", ")));
             }
             self.open_loop(iter);
         }
         let term = self.pair(&reduction.update, &Pair::exact("0.0"));
+        match reduction.op {
+            ReduceOp::Sum => self.add(&term),
+            ReduceOp::Prod => self.multiply(&term),
+            ReduceOp::Max => self.take(">", &term),
+            ReduceOp::Min => self.take("<", &term),
+        }
+        reduce.iter().for_each(|_| self.close());
+        let terms = reduce.iter().map(|iter| iter.extent.clone()).fold(Expr::Int(1), Expr::mul);
+        let terms = self.exprs.text(&terms);
+        match reduction.op {
+            ReduceOp::Sum => self.sum(&init, &terms),
+            ReduceOp::Prod => self.product(&init, &terms),
+            ReduceOp::Max => self.extreme(&init, ">"),
+            ReduceOp::Min => self.extreme(&init, "<"),
+        }
+    }
+
+    fn add(&mut self, term: &Pair) {
         self.line(format_args!("dietcode_sum += {};", term.value));
         self.line(format_args!("dietcode_size += __builtin_fabs({});", term.value));
         if let Some(error) = &term.error {
             self.line(format_args!("dietcode_error += {error};"));
         }
-        reduce.iter().for_each(|_| self.close());
-        let terms = reduce.iter().map(|iter| iter.extent.clone()).fold(Expr::Int(1), Expr::mul);
-        let terms = self.exprs.text(&terms);
+    }
+
+    /// Terms, their magnitudes and their errors.
+    fn sum(&mut self, init: &Pair, terms: &str) -> Pair {
         self.line(format_args!("const double dietcode_nu = ({terms} + 2) * 0x1p-24;"));
         let init_error = init.error().to_owned();
         Pair {
@@ -234,6 +260,53 @@ impl<'a> Printer<'a> {
                 init.value
             ))),
         }
+    }
+
+    fn multiply(&mut self, term: &Pair) {
+        let most = self.temporary(format_args!("__builtin_fabs({}) + {}", term.value, term.error()));
+        self.line(format_args!("dietcode_product *= {};", term.value));
+        self.line(format_args!("dietcode_most *= {most};"));
+        self.line(format_args!("dietcode_largest *= {most} > 1.0 ? {most} : 1.0;"));
+    }
+
+    /// Factors, the most that they may be, and the same of those above 1, of which no product is larger. A product of some may be
+    /// subnormal where the whole is not, or beyond all numbers.
+    fn product(&mut self, init: &Pair, terms: &str) -> Pair {
+        self.multiply(init);
+        self.line(format_args!("const double dietcode_n = {terms} + 2, dietcode_nu = dietcode_n * 0x1p-24;"));
+        let value = self.temporary("dietcode_product");
+        let error = self.temporary(format_args!(
+            "dietcode_largest < 0x1p127 ? dietcode_most - __builtin_fabs({value}) + dietcode_nu / (1.0 - dietcode_nu) * dietcode_most \
+             + dietcode_n * 0x1p-149 * dietcode_largest : __builtin_inf()"
+        ));
+        Pair { value, error: Some(error) }
+    }
+
+    /// A term becomes the extreme where a comparison with it holds, which that of NaN does not; so do the ends of where it may be.
+    fn take(&mut self, compared: &str, term: &Pair) {
+        let (value, error) = (&term.value, term.error());
+        for (name, end) in [
+            ("found", value.clone()),
+            ("low", format!("({value} - {error})")),
+            ("high", format!("({value} + {error})")),
+        ] {
+            self.line(format_args!("if ({end} {compared} dietcode_{name}) dietcode_{name} = {end};"));
+        }
+    }
+
+    /// What the accumulator starts with is no term: it stays where it is NaN.
+    fn extreme(&mut self, init: &Pair, compared: &str) -> Pair {
+        let (value, error) = (&init.value, init.error().to_owned());
+        let [value, low, high] = [
+            ("found", value.clone()),
+            ("low", format!("({value} - {error})")),
+            ("high", format!("({value} + {error})")),
+        ]
+        .map(|(name, end)| self.temporary(format_args!("dietcode_{name} {compared} {end} ? dietcode_{name} : {end}")));
+        let error =
+            format!("{low} == {high} || {value} != {value} ? 0.0 : __builtin_fmax({high} - {value}, {value} - {low})");
+        let error = Some(self.temporary(error));
+        Pair { value, error }
     }
 
     fn temporary(&mut self, value: impl Display) -> String {
@@ -247,6 +320,9 @@ impl<'a> Printer<'a> {
     fn pair(&mut self, e: &Expr, acc: &Pair) -> Pair {
         match e {
             Expr::Var(name) if is_acc(name) => acc.clone(),
+            Expr::Float(value) if value.is_infinite() => {
+                Pair::exact(if *value > 0.0 { "__builtin_inf()" } else { "(-__builtin_inf())" })
+            }
             Expr::Float(value) => Pair::exact(format!("({:?})", f64::from(*value as f32))),
             // The exponent of a power.
             Expr::Int(value) => Pair::exact(format!("({value})")),
@@ -386,7 +462,7 @@ impl<'a> Printer<'a> {
             sure
         } else {
             format!(
-                "__builtin_fabs({} - {}) > {} + {} ? ({sure}) : __builtin_fmax({}, {}) + __builtin_fabs({} - {})",
+                "__builtin_fabs({} - {}) <= {} + {} ? __builtin_fmax({}, {}) + __builtin_fabs({} - {}) : ({sure})",
                 a.value,
                 b.value,
                 a.error(),

@@ -13,6 +13,7 @@ fn one_block(def: &KernelDef) -> Program {
         output: params[def.output].clone(),
         output_index: def.output_index.iter().map(Expr::from).collect(),
         reduction: def.reduction.as_ref().map(|reduction| Reduction {
+            op: reduction.op,
             init: element(&reduction.init, &params),
             update: element(&reduction.update, &params),
         }),

@@ -6,7 +6,7 @@
 use std::ops::{Add, Div, Mul, Rem, Sub};
 use std::sync::Arc;
 
-pub use dietcode_syntax::{CompareOp, DType, Function};
+pub use dietcode_syntax::{CompareOp, DType, Function, ReduceOp};
 
 use super::{Buffer, Name};
 
@@ -33,7 +33,8 @@ pub enum Expr {
     Call(Function, Vec<Expr>),
 }
 
-/// Binary operators. `Min`, `Max`, `Mod` are for integers, `And` for conditions.
+/// Binary operators. `Mod` is for integers, `And` for conditions. `Min` and `Max` of elements are how a reduction takes a term, the
+/// second operand: where it is smaller or larger than the first. So of a NaN and a number they are the first operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `a + b`

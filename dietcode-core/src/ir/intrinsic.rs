@@ -29,8 +29,8 @@ pub enum Intrinsic {
         /// How many columns.
         columns: Expr,
     },
-    /// `for lane in 0..lanes { to[.. + lane·to_step] = lane < valid ? from[.. + lane] : 0 }`, by one access of the width of
-    /// all lanes where the addresses allow it. Into global memory, only the valid lanes are written.
+    /// `for lane in 0..lanes { to[.. + lane·to_step] = lane < valid ? from[.. + lane] : padding }`, by one access of the width
+    /// of all lanes where the addresses allow it. Into global memory, only the valid lanes are written.
     Copy {
         /// The destination.
         to: Arc<Buffer>,
@@ -46,6 +46,8 @@ pub enum Intrinsic {
         lanes: i64,
         /// How many of them lie inside of the tensor; any integer.
         valid: Expr,
+        /// What the others get; none: zeros, which an asynchronous copy writes by itself.
+        padding: Option<Expr>,
         /// Whether the data may arrive as late as the [`Intrinsic::Wait`] for its group.
         asynchronous: bool,
     },
@@ -129,7 +131,7 @@ impl Intrinsic {
     pub fn values(&self) -> Vec<&Expr> {
         match self {
             Intrinsic::TransposeCopy { valid, columns, .. } => vec![valid, columns],
-            Intrinsic::Copy { valid, .. } => vec![valid],
+            Intrinsic::Copy { valid, padding, .. } => [valid].into_iter().chain(padding).collect(),
             Intrinsic::AtomicAdd { value, .. } => vec![value],
             _ => Vec::new(),
         }

@@ -170,11 +170,14 @@ impl Display for Intrinsic {
                 let (to, from) = (at(to, to_index), at(from, from_index));
                 write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")
             }
-            Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous } => {
+            Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous } => {
                 let kind = if *asynchronous { "async copy" } else { "copy" };
                 let (to, from) = (at(to, to_index), at(from, from_index));
                 write!(f, "{to} = {kind} {from}, {valid} of {lanes} lanes")?;
-                if *to_step == 1 { Ok(()) } else { write!(f, ", {to_step} apart") }
+                if *to_step != 1 {
+                    write!(f, ", {to_step} apart")?;
+                }
+                padding.iter().try_for_each(|padding| write!(f, ", the others {padding}"))
             }
             Intrinsic::Commit => f.write_str("commit"),
             Intrinsic::Wait(groups) => write!(f, "wait for all but {groups}"),
@@ -207,7 +210,8 @@ impl Display for Block {
         if let Some(reduction) = &self.reduction {
             line(&mut text, depth, format_args!("acc = {}", reduction.init))?;
             open(Role::Reduce, &mut depth, &mut text)?;
-            line(&mut text, depth, format_args!("acc += {}", reduction.update))?;
+            let combined = reduction.combine(Expr::var(ACC), reduction.update.clone());
+            line(&mut text, depth, format_args!("acc = {combined}"))?;
         }
         let output =
             format_args!("{}{} = {}", self.output.name, Brackets(&self.output_index), self.epilogue).to_string();

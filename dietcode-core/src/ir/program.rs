@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::{DType, Expr, affine};
+use super::{BinaryOp, DType, Expr, ReduceOp, affine};
 
 /// A name of a variable or a buffer; unique within a program.
 pub type Name = Arc<str>;
@@ -60,7 +60,7 @@ pub enum Scope {
 }
 
 /// One computation: for every value of the spatial variables,
-/// `output[output_index] = epilogue(init + Σ over the reduce variables of update)`.
+/// `output[output_index] = epilogue(init op all updates over the reduce variables)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Its name.
@@ -80,9 +80,11 @@ pub struct Block {
 /// The accumulating part of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
-    /// Where the sum starts.
+    /// How terms are combined, in any order and grouping.
+    pub op: ReduceOp,
+    /// What the accumulator starts with.
     pub init: Expr,
-    /// What is added.
+    /// The terms.
     pub update: Expr,
 }
 
@@ -100,6 +102,29 @@ pub struct IterVar {
 /// The variable that stands for the accumulator in an epilogue. It lies in the prefix that users may not use.
 pub const ACC: &str = "dietcode_acc";
 
+impl Reduction {
+    /// What a part of it starts with: accumulators hold `f32`.
+    pub fn identity(&self) -> Expr {
+        Expr::Float(self.op.identity(DType::F32))
+    }
+
+    /// An accumulator and a term, or the two parts of a reduction, the earlier one first.
+    pub fn combine(&self, acc: Expr, term: Expr) -> Expr {
+        let op = match self.op {
+            ReduceOp::Sum => BinaryOp::Add,
+            ReduceOp::Prod => BinaryOp::Mul,
+            ReduceOp::Max => BinaryOp::Max,
+            ReduceOp::Min => BinaryOp::Min,
+        };
+        Expr::Binary(op, Arc::new(acc), Arc::new(term))
+    }
+
+    /// The terms, if it is a sum.
+    pub fn summed(&self) -> Option<&Expr> {
+        (self.op == ReduceOp::Sum).then_some(&self.update)
+    }
+}
+
 impl Block {
     /// The iteration variables of a role.
     pub fn iters_of(&self, role: Role) -> impl Iterator<Item = &IterVar> {
@@ -110,6 +135,12 @@ impl Block {
     pub fn contiguous(&self) -> Option<&Name> {
         let last = affine(self.output_index.last()?)?;
         self.iters_of(Role::Spatial).map(|iter| &iter.name).find(|name| last.coefficient(name) == 1)
+    }
+
+    /// Whether the output is a sum as it is, so that atomic additions may meet in it.
+    pub fn holds_sum(&self) -> bool {
+        let is_sum = self.reduction.as_ref().is_some_and(|reduction| reduction.op == ReduceOp::Sum);
+        is_sum && self.epilogue == Expr::var(ACC) && self.output.dtype == DType::F32
     }
 
     /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no

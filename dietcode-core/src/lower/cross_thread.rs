@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Buffer, CompareOp, Expr, Scope, Stmt};
+use crate::ir::{Buffer, CompareOp, Expr, Reduction, Scope, Stmt};
 use crate::schedule::{Loop, Schedule};
 
 /// The threads of a block that share a sum.
@@ -65,12 +65,19 @@ impl CrossThread {
 
     /// The parts meet, and the threads that have the sums finish them. `index` is a tile's element inside of the loops that `over`
     /// puts around a statement.
-    pub(super) fn meet(&self, index: &[Expr], over: &dyn Fn(Stmt) -> Stmt, finish: Stmt) -> Stmt {
+    pub(super) fn meet(
+        &self,
+        reduction: &Reduction,
+        index: &[Expr],
+        over: &dyn Fn(Stmt) -> Stmt,
+        finish: Stmt,
+    ) -> Stmt {
         let mut steps = Vec::new();
         let mut left = self.part.1;
         while left > 1 {
             let half = (left + 1) / 2;
-            steps.extend([self.leave(index, over, half, left), Stmt::Sync, self.take(index, over, half, left)]);
+            let taken = self.take(reduction, index, half, left, over);
+            steps.extend([self.leave(index, over, half, left), Stmt::Sync, taken]);
             left = half;
         }
         let first = Expr::compare(CompareOp::Eq, self.part.0.clone(), Expr::Int(0));
@@ -89,12 +96,12 @@ impl CrossThread {
         Stmt::if_(upper.and(alive), over(store))
     }
 
-    /// Those of the lower half add them to theirs; one that has no partner keeps its part.
-    fn take(&self, index: &[Expr], over: &dyn Fn(Stmt) -> Stmt, half: i64, left: i64) -> Stmt {
+    /// Those of the lower half combine them with theirs; one that has no partner keeps its part.
+    fn take(&self, reduction: &Reduction, index: &[Expr], half: i64, left: i64, over: &dyn Fn(Stmt) -> Stmt) -> Stmt {
         let own = &self.part.0;
         let other = Expr::Load(self.parts.clone(), self.place(index, own.clone().add(Expr::Int(half))));
         let tile = Expr::Load(self.tile.clone(), index.to_vec());
-        let value = Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(tile), Arc::new(other));
+        let value = reduction.combine(tile, other);
         let store = Stmt::Store { buffer: self.tile.clone(), index: index.to_vec(), value };
         Stmt::if_(own.clone().lt(Expr::Int(left - half)), over(store))
     }

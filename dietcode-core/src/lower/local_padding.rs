@@ -15,8 +15,10 @@
 //! A guard of the compute part goes if what it protects is harmless outside of the tensor:
 //!
 //! * every tensor read that moves along the guarded variable is staged, so that nothing outside is read;
-//! * and, for a summed variable, the update is exactly zero where the staged reads are zero. `0 · b` with a `b` that is
-//!   read does not count: it is NaN if `b` is infinite.
+//! * and, for a reduced variable, there is a value which the staged copies may hold outside of their tensors, so that the update
+//!   there is exactly the operator's identity, whatever the other reads are: zeros for a sum of products, where both factors are
+//!   staged, ones for a product, −∞ for a maximum of `x` and ∞ for one of `-x`. There is none for the maximum of products, nor
+//!   for a sum of `0 · b` with a `b` that is read: it is NaN if `b` is infinite.
 //!
 //! A spatial variable needs no second condition: what the tile computes outside of the output is never stored.
 //!
@@ -28,20 +30,20 @@ use dietcode_syntax::Role;
 
 use super::guard::{self, Guard};
 use crate::ir::function::row;
-use crate::ir::{BinaryOp, Block, Expr, Name, Reduction, Scope, Stmt};
+use crate::ir::{BinaryOp, Block, DType, Expr, Name, Reduction, Scope, Stmt};
 use crate::schedule::Schedule;
 
 /// Moves the guards of staged copies into the copied value, and drops those of the compute part that may go.
 pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
     let guards = guard::of(schedule);
-    let removable: Vec<Expr> = match &schedule.block.reduction {
-        Some(reduction) => guards.iter().filter(|g| may_go(g, reduction, schedule)).map(Guard::condition).collect(),
-        None => Vec::new(),
-    };
+    // Without a reduction nothing is staged.
+    let Some(reduction) = &schedule.block.reduction else { return body };
+    let removable: Vec<Expr> = guards.iter().filter(|g| may_go(g, reduction, schedule)).map(Guard::condition).collect();
+    let padding = Expr::Float(padding(&schedule.block, reduction));
     body.map(&mut |stmt| match stmt {
         Stmt::IfThenElse { condition, then, otherwise: None } => match *then {
             Stmt::Store { buffer, index, value } if is_copy(&buffer.scope, &value) => {
-                Stmt::Store { buffer, index, value: Expr::select(condition, value, Expr::Float(0.0)) }
+                Stmt::Store { buffer, index, value: Expr::select(condition, value, padding.clone()) }
             }
             Stmt::Store { buffer, index, value } if buffer.scope == Scope::Local => {
                 let left = guard::conjuncts(&condition).into_iter().filter(|part| !removable.contains(part));
@@ -68,21 +70,35 @@ fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
             reads_inside &= staged(&buffer.name) || !index.iter().any(|i| i.uses(&guard.root));
         }
     });
-    reads_inside && (guard.role == Role::Spatial || at_zero(&reduction.update, &guard.root) == Some(0.0))
+    reads_inside && (guard.role == Role::Spatial || can_be_padded(&schedule.block, &guard.root))
 }
 
-/// Whether terms of a block's sum that lie outside of an axis' extent are zero if its inputs are.
+/// Whether terms of a block's reduction that lie outside of an axis' extent change nothing if its inputs are padded.
 pub(crate) fn can_be_padded(block: &Block, axis: &Name) -> bool {
-    block.reduction.as_ref().is_some_and(|reduction| at_zero(&reduction.update, axis) == Some(0.0))
+    let is_neutral = |reduction| is_neutral(reduction, axis, padding(block, reduction));
+    block.reduction.as_ref().is_some_and(is_neutral)
 }
 
-/// The value of an expression whose reads along a variable are all zero, if that determines it whatever the others are.
-fn at_zero(e: &Expr, along: &Name) -> Option<f64> {
-    let arg = |e: &Expr| at_zero(e, along);
+/// What staged copies hold outside of their tensors: the operator's identity or its negative, whichever lets the terms outside of
+/// an axis change nothing.
+fn padding(block: &Block, reduction: &Reduction) -> f64 {
+    let identity = reduction.op.identity(DType::F32);
+    let serves = |value: &f64| block.iters_of(Role::Reduce).any(|axis| is_neutral(reduction, &axis.name, *value));
+    [identity, -identity].into_iter().find(serves).unwrap_or(identity)
+}
+
+/// Whether a term whose reads along an axis all have this value changes nothing.
+fn is_neutral(reduction: &Reduction, axis: &Name, value: f64) -> bool {
+    value_at(&reduction.update, axis, value) == Some(reduction.op.identity(DType::F32))
+}
+
+/// The value of an expression whose reads along a variable all have the given one, if that determines it whatever the others are.
+fn value_at(e: &Expr, along: &Name, read: f64) -> Option<f64> {
+    let arg = |e: &Expr| value_at(e, along, read);
     Some(match e {
         Expr::Float(value) => *value,
         Expr::Int(exponent) => *exponent as f64,
-        Expr::Load(_, index) if index.iter().any(|i| i.uses(along)) => 0.0,
+        Expr::Load(_, index) if index.iter().any(|i| i.uses(along)) => read,
         Expr::Binary(op, a, b) => {
             let (a, b) = (arg(a)?, arg(b)?);
             match op {

@@ -173,20 +173,20 @@ impl<'a> Builder<'a> {
         let body = if self.schedule.decomposed { vec![init, update] } else { vec![update] };
         let write_back = self.write_back(reduction);
         let write_back = match &self.cross_thread {
-            Some(threads) => threads.meet(&self.tile_index(), &|leaf| self.over_tile(leaf), write_back),
+            Some(threads) => threads.meet(reduction, &self.tile_index(), &|leaf| self.over_tile(leaf), write_back),
             None => write_back,
         };
         let body = body.into_iter().chain([write_back]);
         Stmt::Allocate { buffer: self.tile.clone(), body: Box::new(Stmt::seq(body)) }
     }
 
-    /// What the tile starts with: a constant. An init that reads tensors is added when the tile is written back,
+    /// What the tile starts with: a constant. An init that reads tensors is combined with the tile when that is written back,
     /// where the output's guards stand anyway.
     fn start(&self, reduction: &Reduction) -> Expr {
         let whole = self.partial().is_none() && self.schedule.rfactor.is_none() && self.cross_thread.is_none();
         match reduction.init {
             Expr::Float(value) if whole => Expr::Float(value),
-            _ => Expr::Float(0.0),
+            _ => reduction.identity(),
         }
     }
 
@@ -205,14 +205,14 @@ impl<'a> Builder<'a> {
         let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
         let update = self.shared.iter().fold(update, |e, stage| stage.redirect(&e));
         let tile = Expr::Load(self.tile.clone(), self.tile_index());
-        let sum = Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(tile), Arc::new(self.schedule.unsplit(&update)));
-        let add = Stmt::if_(guard::all(&self.guards), self.store_tile(sum));
+        let combined = reduction.combine(tile, self.schedule.unsplit(&update));
+        let combine = Stmt::if_(guard::all(&self.guards), self.store_tile(combined));
         if self.schedule.decomposed {
-            return add;
+            return combine;
         }
         let inner = self.schedule.loops[self.tile_depth..].iter().filter(|l| l.role == Role::Reduce);
         let first = inner.fold(Expr::Int(1), |all, l| all.and(is(&l.name, Expr::Int(0))));
-        Stmt::seq([Stmt::if_(first, self.store_tile(self.start(reduction))), add])
+        Stmt::seq([Stmt::if_(first, self.store_tile(self.start(reduction))), combine])
     }
 
     fn spatial_guards(&self) -> Expr {
@@ -275,9 +275,8 @@ impl<'a> Builder<'a> {
             let part = write_back::part(self.schedule, combine, sum.clone());
             return over(Stmt::if_(self.spatial_guards(), part));
         }
-        let plus = |start: Expr| match start {
-            Expr::Float(0.0) => sum.clone(),
-            start => Expr::Binary(crate::ir::BinaryOp::Add, Arc::new(start), Arc::new(sum.clone())),
+        let from_start = |start: Expr| {
+            if start == reduction.identity() { sum.clone() } else { reduction.combine(start, sum.clone()) }
         };
         let finish = |value: &Expr| {
             let epilogue = self.schedule.unsplit(&block.epilogue);
@@ -287,7 +286,7 @@ impl<'a> Builder<'a> {
             |value: Expr| unswitch(&value, &|value| over(Stmt::if_(self.spatial_guards(), self.store_output(value))));
         match self.partial() {
             None if self.start(reduction) == reduction.init => store(finish(sum)),
-            None => store(finish(&plus(self.schedule.unsplit(&reduction.init)))),
+            None => store(finish(&from_start(self.schedule.unsplit(&reduction.init)))),
             Some((first, last)) => {
                 let (buffer, index) = match &self.sums {
                     Some(sums) => (sums.buffer.clone(), sums.index.clone()),
@@ -305,7 +304,8 @@ impl<'a> Builder<'a> {
                     }
                     None => store(value),
                 };
-                let from = |start: Expr| if_else(&last, store(finish(&plus(start.clone()))), wait(plus(start)));
+                let from =
+                    |start: Expr| if_else(&last, store(finish(&from_start(start.clone()))), wait(from_start(start)));
                 if_else(&first, from(self.schedule.unsplit(&reduction.init)), from(so_far))
             }
         }

@@ -40,7 +40,7 @@ fn inside(stmt: &Stmt) -> Option<(Expr, Stmt)> {
             _ => return None,
         },
         Stmt::Store { buffer, index, value: Expr::Select(condition, then, otherwise) }
-            if buffer.scope == Scope::Panel && **otherwise == Expr::Float(0.0) =>
+            if buffer.scope == Scope::Panel && matches!(**otherwise, Expr::Float(_)) =>
         {
             (&**condition, Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: (**then).clone() })
         }

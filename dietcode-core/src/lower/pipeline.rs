@@ -158,31 +158,19 @@ pub(super) fn prefixed(stmt: Stmt, tile: &Arc<Buffer>, several: &Arc<Buffer>, st
         Stmt::Store { buffer, index, value } if buffer == *tile => {
             Stmt::Store { buffer: several.clone(), index: at(&index), value }
         }
-        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
-            if to == *tile =>
-        {
-            let (to, to_index) = (several.clone(), at(&to_index));
-            Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+        Stmt::Intrinsic(mut intrinsic) => {
+            if let Intrinsic::Copy { to, to_index, .. } = &mut intrinsic
+                && to == tile
+            {
+                (*to, *to_index) = (several.clone(), at(to_index));
+            }
+            if let Intrinsic::LoadMatrix { from, from_index, .. } = &mut intrinsic
+                && from == tile
+            {
+                (*from, *from_index) = (several.clone(), at(from_index));
+            }
+            Stmt::Intrinsic(intrinsic)
         }
-        Stmt::Intrinsic(Intrinsic::LoadMatrix {
-            to,
-            to_index,
-            from,
-            from_index,
-            operand,
-            reduce_stride,
-            spatial_stride,
-            fragments,
-        }) if from == *tile => Stmt::Intrinsic(Intrinsic::LoadMatrix {
-            to,
-            to_index,
-            from: several.clone(),
-            from_index: at(&from_index),
-            operand,
-            reduce_stride,
-            spatial_stride,
-            fragments,
-        }),
         other => other,
     })
 }
@@ -194,29 +182,24 @@ fn asynchronous(stmt: Stmt) -> Stmt {
         _ => stmt,
     };
     match stmt {
-        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, .. }) => {
+        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, .. }) => {
+            let copy = |to_index, from_index, lanes, valid| {
+                let (to, from, padding) = (to.clone(), from.clone(), padding.clone());
+                let (to_step, asynchronous) = (1, true);
+                let copy =
+                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
+                Stmt::Intrinsic(copy)
+            };
             if to_step == 1 {
-                let asynchronous = true;
-                return Stmt::Intrinsic(Intrinsic::Copy {
-                    to,
-                    to_index,
-                    to_step,
-                    from,
-                    from_index,
-                    lanes,
-                    valid,
-                    asynchronous,
-                });
+                return copy(to_index, from_index, lanes, valid);
             }
             let lane = |n: i64| {
                 let next = |index: &[Expr], by: i64| {
                     let (last, outer) = index.split_last().map_or((Expr::Int(0), &[][..]), |(l, o)| (l.clone(), o));
                     [outer, &[last.add(Expr::Int(by))]].concat()
                 };
-                let (to_index, from_index) = (next(&to_index, n * to_step), next(&from_index, n));
                 let valid = std::ops::Sub::sub(valid.clone(), Expr::Int(n));
-                let (to, from, lanes, to_step, asynchronous) = (to.clone(), from.clone(), 1, 1, true);
-                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+                copy(next(&to_index, n * to_step), next(&from_index, n), 1, valid)
             };
             Stmt::seq((0..lanes).map(lane))
         }
@@ -243,11 +226,13 @@ impl Halves {
                 let to = held(&mut registers, &buffer, &steps, 1, schedule);
                 Stmt::Store { buffer: to, index: vec![step.clone(), Expr::Int(0)], value }
             }
-            Stmt::Intrinsic(Intrinsic::Copy { to, from, from_index, lanes, valid, .. }) => {
+            Stmt::Intrinsic(Intrinsic::Copy { to, from, from_index, lanes, valid, padding, .. }) => {
                 let to = held(&mut registers, &to, &steps, lanes, schedule);
                 let to_index = vec![step.clone(), Expr::Int(0)];
                 let (to_step, asynchronous) = (1, false);
-                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+                let copy =
+                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
+                Stmt::Intrinsic(copy)
             }
             other => other,
         });
@@ -257,8 +242,10 @@ impl Halves {
             }
             (Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, lanes, .. }), Some(held)) => {
                 let (from, from_index) = (held.clone(), vec![step.clone(), Expr::Int(0)]);
-                let (valid, asynchronous) = (Expr::Int(lanes), false);
-                Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous })
+                let (valid, padding, asynchronous) = (Expr::Int(lanes), None, false);
+                let copy =
+                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
+                Stmt::Intrinsic(copy)
             }
             (other, _) => other,
         });

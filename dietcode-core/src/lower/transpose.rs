@@ -26,7 +26,8 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
     let (mut loops, leaf) = loops(stmt);
     let Stmt::Store { buffer: to, index: to_index, value } = leaf else { return None };
     let (condition, load) = match value {
-        Expr::Select(condition, load, otherwise) if **otherwise == Expr::Float(0.0) => (&**condition, &**load),
+        // Lanes run along a spatial loop: what is computed of those outside of the tensor is never stored, whatever they hold.
+        Expr::Select(condition, load, otherwise) if matches!(**otherwise, Expr::Float(_)) => (&**condition, &**load),
         load => (&Expr::Int(1), load),
     };
     let Expr::Load(from, from_index) = load else { return None };

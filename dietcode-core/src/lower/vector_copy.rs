@@ -25,10 +25,13 @@ pub(super) fn vector_copy(body: Stmt) -> Stmt {
     })
 }
 
-/// A single element's copy: the value is a tensor's, or zero outside of it.
+/// A single element's copy: the value is a tensor's, or a constant outside of it.
 pub(super) fn single(stmt: &Stmt) -> Option<Stmt> {
     copy(&"".into(), 1, stmt)
 }
+
+/// What copies write outside of a tensor where nothing else is asked for.
+const ZEROS: Expr = Expr::Float(0.0);
 
 fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
     let (condition, store) = match body {
@@ -36,11 +39,11 @@ fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
         store => (Expr::Int(1), store),
     };
     let Stmt::Store { buffer: to, index, value } = store else { return None };
-    let (condition, load) = match value {
-        Expr::Select(inside, load, otherwise) if **otherwise == Expr::Float(0.0) => {
-            (condition.and((**inside).clone()), &**load)
+    let (condition, load, padding) = match value {
+        Expr::Select(inside, load, otherwise) if matches!(**otherwise, Expr::Float(_)) => {
+            (condition.and((**inside).clone()), &**load, Some(&**otherwise).filter(|padding| **padding != ZEROS))
         }
-        load => (condition, load),
+        load => (condition, load, None),
     };
     let Expr::Load(from, from_index) = load else { return None };
     // A guard around the store leaves memory as it is; only global memory is copied to in that way.
@@ -57,6 +60,7 @@ fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
         from_index: first(from_index),
         lanes,
         valid: valid(&condition, lane, lanes)?,
+        padding: padding.cloned(),
         asynchronous: false,
     }))
 }

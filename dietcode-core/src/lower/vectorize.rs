@@ -35,8 +35,8 @@ fn is_lanewise(e: &Expr, lane: &str) -> bool {
     !e.uses(lane)
         || match e {
             Expr::Load(_, index) => index.iter().all(|e| affine(e).is_some()),
-            Expr::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div, a, b) => {
-                is_lanewise(a, lane) && is_lanewise(b, lane)
+            Expr::Binary(op, a, b) => {
+                !matches!(op, BinaryOp::Mod | BinaryOp::And) && is_lanewise(a, lane) && is_lanewise(b, lane)
             }
             Expr::Call(Function::Neg, args) => args.iter().all(|arg| is_lanewise(arg, lane)),
             _ => false,

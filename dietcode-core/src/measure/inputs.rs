@@ -8,7 +8,9 @@ use super::Instance;
 /// The elements that a parameter has before a call, without end: random, unless it is a scalar whose value is given.
 pub(super) fn elements(instance: &Instance, seed: u64, param: usize) -> impl Iterator<Item = f32> {
     let given = instance.scalars.get(param).copied().flatten();
-    random(seed, param).map(move |number| given.unwrap_or(number))
+    let near_one = |number: f32| number.signum() * (1.0 + number / 16.0);
+    let random = random(seed, param).map(move |number| if instance.multiplies { near_one(number) } else { number });
+    random.map(move |number| given.unwrap_or(number))
 }
 
 /// Uniform in [-1, 1) but never zero, also not as a number of 16 bits: a zero hides what multiplies it.

@@ -1,6 +1,6 @@
 //! A workload instance: a kernel at one shape, with every extent a number.
 
-use dietcode_syntax::{Affine, DType, Expr, KernelDef, Loop, Param, Role};
+use dietcode_syntax::{Affine, DType, Expr, KernelDef, Loop, Param, ReduceOp, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::ir::holds;
@@ -24,6 +24,9 @@ pub struct Instance {
     /// The value of each parameter that is a scalar, if it is given; the others are random.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scalars: Vec<Option<f32>>,
+    /// Whether the nest multiplies what it reads, which is near 1 then: a long product of other numbers is nothing or infinite.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multiplies: bool,
     /// Arithmetic operations of one call. A sum under a condition counts as taken.
     pub flops: f64,
 }
@@ -63,6 +66,7 @@ impl Instance {
             output: def.output,
             reads_output: reads_output(def, &[]),
             scalars: Vec::new(),
+            multiplies: def.reduction.as_ref().is_some_and(|reduction| reduction.op == ReduceOp::Prod),
             flops: flops(def, &extents),
         })
     }

@@ -2,8 +2,8 @@
 
 use dietcode_syntax::Role;
 
-use super::{MatrixUnit, Pipeline, Relation, Schedule, SharedTile, Staging, Tail};
-use crate::ir::{Expr, ForKind, Scope};
+use super::{Combine, MatrixUnit, Pipeline, Relation, Schedule, SharedTile, Staging, Tail};
+use crate::ir::{Expr, ForKind, ReduceOp, Scope};
 use crate::{Error, Result};
 
 /// Copies of the innermost statement that unrolling may make; a C compiler takes minutes over much more.
@@ -251,10 +251,21 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
     Ok(())
 }
 
-/// The part of a sum that a block of the grid computes must be all that meets elsewhere.
-pub(super) fn rfactor(schedule: &Schedule) -> Result<()> {
+/// The part of a reduction that a block of the grid computes must be all that meets elsewhere. Memory adds atomically, and has
+/// no other operator.
+pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
     let split = schedule.loops.iter().any(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
-    if split { Ok(()) } else { refuse(schedule, "rfactor: no reduction is bound to the grid") }
+    match &schedule.block.reduction {
+        Some(reduction) if split && combine == Combine::Atomic && reduction.op != ReduceOp::Sum => {
+            let op = reduction.op.name();
+            refuse(
+                schedule,
+                format!("rfactor: parts of a {op} meet in a workspace; only those of a sum are added atomically"),
+            )
+        }
+        Some(_) if split => Ok(()),
+        _ => refuse(schedule, "rfactor: no reduction is bound to the grid"),
+    }
 }
 
 /// A matrix unit replaces the innermost loops: rows, columns and steps of one instruction, of constant extents.

@@ -3,13 +3,13 @@
 use super::{Instruction, Schedule, legality};
 use crate::Result;
 
-/// How the parts of a sum meet that different blocks of the grid compute.
+/// How the parts of a reduction meet that different blocks of the grid compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
-    /// Each part is stored; a second kernel adds them in order, so that the result has the same bits each time.
+    /// Each part is stored; a second kernel combines them in order, so that the result has the same bits each time.
     Workspace,
-    /// Each part is added to the output by atomic operations, in any order. The output is initialised before.
+    /// Each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
     Atomic,
 }
 
@@ -24,9 +24,9 @@ impl Schedule {
     /// ```
     ///
     /// # Errors
-    /// No reduction is bound to the grid.
+    /// No reduction is bound to the grid; one by another operator than a sum is to meet by atomic operations.
     pub fn rfactor(&mut self, combine: Combine) -> Result<()> {
-        legality::rfactor(self)?;
+        legality::rfactor(self, combine)?;
         self.rfactor = Some(combine);
         self.record(Instruction::Rfactor(combine));
         Ok(())

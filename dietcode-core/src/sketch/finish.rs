@@ -58,7 +58,7 @@ fn sum_of_parts(main: &Schedule) -> Program {
     let index = which.iter().chain(spatial().map(|iter| &iter.name)).map(|name| Expr::Var(name.clone())).collect();
     let block = Block {
         iters: spatial().cloned().chain(parts_dims).collect(),
-        reduction: Some(Reduction { init: start(block), update: Expr::Load(parts.clone(), index) }),
+        reduction: Some(Reduction { update: Expr::Load(parts.clone(), index), ..reduction(block).clone() }),
         ..block.clone()
     };
     let params = program.params.iter().cloned().chain([parts]).collect::<Vec<Arc<Buffer>>>();
@@ -68,16 +68,16 @@ fn sum_of_parts(main: &Schedule) -> Program {
 /// The kernel before a sum by atomic additions: the output is what the sum starts with.
 fn initialised(main: &Schedule) -> Program {
     let iters = main.block.iters_of(Role::Spatial).cloned().collect();
-    let block = Block { iters, reduction: None, epilogue: start(&main.block), ..main.block.clone() };
+    let block = Block { iters, reduction: None, epilogue: reduction(&main.block).init.clone(), ..main.block.clone() };
     Program { blocks: vec![block], ..main.program.clone() }
 }
 
-/// What the sum starts with.
-fn start(block: &Block) -> Expr {
-    block.reduction.as_ref().map_or(Expr::Float(0.0), |reduction| reduction.init.clone())
+/// What the blocks share.
+fn reduction(block: &Block) -> &Reduction {
+    block.reduction.as_ref().expect("rfactor wants a reduction that is bound to the grid")
 }
 
 /// Whether the sum starts with what the output holds.
 fn adds_to_output(block: &Block) -> bool {
-    start(block) == Expr::Load(block.output.clone(), block.output_index.clone())
+    reduction(block).init == Expr::Load(block.output.clone(), block.output_index.clone())
 }

@@ -2,10 +2,10 @@
 //!
 //! The walk executes the nest symbolically. An accumulator, and the element of the output that the nest writes, hold an
 //! expression of what was there before. Assignments outside reductions replace it; the one update under reduction
-//! loops turns what is held so far into the reduction's initial value, and the value itself into [`Expr::Acc`]. What
-//! the output holds at the end is the epilogue. So a local accumulator, `y[i][j] += …` in a perfect nest, an output
-//! that is first set and then added to, and an elementwise nest are all the same to the rest of the program. A condition
-//! around the loops of a sum becomes a part of it: where it does not hold, the accumulator stays at the initial value.
+//! loops (`reduction`) turns what is held so far into the reduction's initial value, and the value itself into
+//! [`Expr::Acc`]. What the output holds at the end is the epilogue. So a local accumulator, `y[i][j] += …` in a perfect
+//! nest, an output that is first set and then added to, and an elementwise nest are all the same to the rest of the program. A
+//! condition around the loops of a sum becomes a part of it: where it does not hold, the accumulator stays at the initial value.
 //!
 //! It is sound because nothing that is read can change under the walk: inputs are never written, the output is read
 //! only at the element that is written, and neither it nor an accumulator is read under a loop that adds to it. Under a
@@ -17,6 +17,8 @@ use crate::element::negate;
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};
+use crate::reduce::Form;
+use crate::reduction::Term;
 use crate::scope::{Accumulator, Iterations, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::{text, whole};
@@ -63,9 +65,7 @@ enum Target {
 /// The update that was seen.
 struct Update<'e> {
     target: &'e syn::Expr,
-    /// Whether it is subtracted.
-    negative: bool,
-    added: &'e syn::Expr,
+    term: Term<'e>,
     /// How many loops are around it.
     depth: usize,
     reduction: Reduction,
@@ -293,44 +293,33 @@ impl<'e> Walk<'_, 'e> {
         *self.held(target) = value;
     }
 
-    /// An assignment under reduction loops: it has to add something, and be the only one.
+    /// An assignment under reduction loops: it has to be a reduction, and the only one.
     fn update(&mut self, target: Target, assign: &Assign<'e>) {
-        let Some((negative, added)) = self.summand(target, assign) else { return };
-        let update = self.scope.value(added).map(|value| if negative { negate(value) } else { value });
+        let Some(term) = Term::of(assign).or_else(|| self.no_reduction(target, assign)) else { return };
+        let update = self.scope.value(term.value).map(|value| if term.negative { negate(value) } else { value });
         let init = self.held(target).take();
         *self.held(target) = Some(Expr::Acc);
         if let Some(first) = &self.reduction {
-            let problem = second_update(first, assign.target, (negative, added), self.scope.depth);
+            let problem = second_update(first, assign.target, term, self.scope.depth);
             return self.scope.errors.push(assign.target, problem);
         }
         let (Some(init), Some(update)) = (init, update) else { return };
         if self.reads_output(&update) {
-            self.scope.errors.push(added, Problem::OutputInUpdate);
+            self.scope.errors.push(term.value, Problem::OutputInUpdate);
         }
         let condition = self.conditions.last().cloned().flatten();
         let (target, depth) = (assign.target, self.scope.depth);
-        let reduction = Reduction { init, update, condition };
-        self.reduction = Some(Update { target, negative, added, depth, reduction });
+        let reduction = Reduction { op: term.op, init, update, condition };
+        self.reduction = Some(Update { target, term, depth, reduction });
     }
 
-    /// What an update adds, and whether it is subtracted instead. `acc = acc + e` is the long form of `acc += e`.
-    fn summand(&mut self, target: Target, assign: &Assign<'e>) -> Option<(bool, &'e syn::Expr)> {
-        let same = |side: &syn::Expr| plain(side) == plain(assign.target);
-        match (assign.op, plain(assign.value)) {
-            (Some(BinaryOp::Add), _) => return Some((false, assign.value)),
-            (Some(BinaryOp::Sub), _) => return Some((true, assign.value)),
-            (None, syn::Expr::Binary(sum)) => match sum.op {
-                BinOp::Add(_) if same(&sum.left) => return Some((false, &sum.right)),
-                BinOp::Add(_) if same(&sum.right) => return Some((false, &sum.left)),
-                BinOp::Sub(_) if same(&sum.left) => return Some((true, &sum.right)),
-                _ => {}
-            },
-            _ => {}
-        }
+    /// Reports an assignment under reduction loops that is something else.
+    fn no_reduction<T>(&mut self, target: Target, assign: &Assign<'e>) -> Option<T> {
         let open = self.scope.open_reduction().map(|l| l.name.clone());
         let problem = match (assign.op, open) {
             (None, Some(name)) if target == Target::Output => Problem::StoreUnderReduction { name },
-            (op, _) => Problem::OnlySums { found: op.map_or("=".to_string(), |op| format!("{op}=")) },
+            (Some(BinaryOp::Div), _) => Problem::QuotientUnderReduction { name: whole(assign.target) },
+            (op, _) => Problem::NoReduction { found: op.map_or("=".to_string(), |op| format!("{op}=")) },
         };
         self.scope.fail(assign.target, problem)
     }
@@ -414,8 +403,8 @@ fn mutable_index(local: &Let<'_>) -> Problem {
     }
 }
 
-/// What becomes of a second update: another term of the same sum, or another kernel.
-fn second_update(first: &Update<'_>, target: &syn::Expr, second: (bool, &syn::Expr), depth: usize) -> Problem {
+/// What becomes of a second update: another term of the same reduction, or another kernel.
+fn second_update(first: &Update<'_>, target: &syn::Expr, second: Term<'_>, depth: usize) -> Problem {
     let name = whole(first.target);
     if plain(first.target) != plain(target) {
         return Problem::SecondUpdate { first: name, found: text(target) };
@@ -423,18 +412,35 @@ fn second_update(first: &Update<'_>, target: &syn::Expr, second: (bool, &syn::Ex
     if first.depth != depth {
         return Problem::SecondDepth { name };
     }
+    let operators = [first.term.op, second.op].map(|op| op.name().to_string());
+    if first.term.op != second.op {
+        let [first, second] = operators;
+        return Problem::MixedOperators { name, first, second };
+    }
     let minus = |term: &syn::Expr| match plain(term) {
         syn::Expr::Binary(sum) if matches!(sum.op, BinOp::Add(_) | BinOp::Sub(_)) => format!("- ({})", whole(term)),
         _ => format!("- {}", whole(term)),
     };
-    let (a, b) = (first.added, second.1);
-    let merged = match (first.negative, second.0) {
-        (false, false) => format!("{name} += {} + {};", whole(a), whole(b)),
-        (false, true) => format!("{name} += {} {};", whole(a), minus(b)),
-        (true, false) => format!("{name} += {} {};", whole(b), minus(a)),
-        (true, true) => format!("{name} -= {} + {};", whole(a), whole(b)),
+    let (a, b) = (first.term.value, second.value);
+    let merged = match (first.term.op.form(), first.term.negative, second.negative) {
+        (Form::Method(function), ..) => format!("{name} = {name}.{function}({}.{function}({}));", factor(a), whole(b)),
+        (Form::Operator(BinaryOp::Add), false, true) => format!("{name} += {} {};", whole(a), minus(b)),
+        (Form::Operator(BinaryOp::Add), true, false) => format!("{name} += {} {};", whole(b), minus(a)),
+        (Form::Operator(BinaryOp::Add), true, true) => format!("{name} -= {} + {};", whole(a), whole(b)),
+        (Form::Operator(BinaryOp::Add), ..) => format!("{name} += {} + {};", whole(a), whole(b)),
+        (Form::Operator(op), ..) => format!("{name} {op}= {} {op} {};", factor(a), factor(b)),
     };
     Problem::SecondTerm { name, merged }
+}
+
+/// A term as the factor of a product, or what a method is called of.
+fn factor(term: &syn::Expr) -> String {
+    match plain(term) {
+        syn::Expr::Binary(_) | syn::Expr::Unary(_) | syn::Expr::If(_) | syn::Expr::Cast(_) => {
+            format!("({})", whole(term))
+        }
+        _ => whole(term),
+    }
 }
 
 /// Looks for the first store to the output, by its form alone: reads above it are compared with it, and it says which loops

@@ -4,10 +4,10 @@
 //! is made from this form and never looks at Rust tokens again. It prints canonically ([`std::fmt::Display`]),
 //! and [`KernelDef::source_hash`] is the hash of that print, so white space and comments never change it.
 
-use crate::Function;
+use crate::{Function, ReduceOp};
 use std::fmt;
 
-/// A checked kernel: `output[output_index] = epilogue(init + Σ update)` over the loops.
+/// A checked kernel: `output[output_index] = epilogue(init combined with all updates)` over the loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelDef {
     /// The function's name.
@@ -147,18 +147,20 @@ pub struct Loop {
 pub enum Role {
     /// Its variable indexes the output.
     Spatial,
-    /// It is summed over.
+    /// It is reduced over.
     Reduce,
 }
 
-/// `acc = init; if condition { for reduce loops { acc += update } }`.
+/// `acc = init; if condition { for reduce loops { acc = op(acc, update) } }`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reduction {
-    /// Where the sum starts: a literal, loads, or the output itself for `y[..] += …`.
+    /// What becomes of the accumulator and a term.
+    pub op: ReduceOp,
+    /// What the accumulator starts with: a literal, loads, or the output itself for `y[..] += …`.
     pub init: Expr,
-    /// What is added in each iteration.
+    /// The term of each iteration.
     pub update: Expr,
-    /// Where there is one, nothing is summed, and nothing is read for it, unless it holds.
+    /// Where there is one, nothing is reduced, and nothing is read for it, unless it holds.
     pub condition: Option<Condition>,
 }
 

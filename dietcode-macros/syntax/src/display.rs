@@ -3,6 +3,7 @@
 //! The print is itself a nest that the front end accepts and reads back as the same definition: parsing, printing and
 //! parsing again changes nothing. It is what people are shown, and what the source hash is taken of.
 
+use crate::reduce::Form;
 use crate::{Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role};
 use std::fmt::{self, Display, Formatter};
 
@@ -68,7 +69,11 @@ impl KernelDef {
     fn terms(&self, f: &mut Formatter<'_>, depth: usize, sum: &Reduction, acc: &str) -> fmt::Result {
         let loops = || self.loops.iter().filter(|l| l.role == Role::Reduce);
         open(f, depth, loops())?;
-        writeln!(f, "{}{acc} += {};", indent(depth + loops().count()), self.show(&sum.update, acc))?;
+        let (pad, term) = (indent(depth + loops().count()), self.show(&sum.update, acc));
+        match sum.op.form() {
+            Form::Operator(op) => writeln!(f, "{pad}{acc} {op}= {term};")?,
+            Form::Method(function) => writeln!(f, "{pad}{acc} = {acc}.{function}({term});")?,
+        }
         close(f, depth, loops().count())
     }
 
@@ -220,6 +225,9 @@ impl Display for Shown<'_> {
 /// The shortest decimal that reads back as the same number; elements are `f32`, and print as such.
 fn literal(f: &mut Formatter<'_>, value: f64) -> fmt::Result {
     let narrow = value as f32;
+    if value.is_infinite() {
+        return write!(f, "f32::{}INFINITY", if value > 0.0 { "" } else { "NEG_" });
+    }
     if f64::from(narrow) == value { write!(f, "{narrow:?}") } else { write!(f, "{value:?}") }
 }
 

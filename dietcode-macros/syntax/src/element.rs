@@ -2,10 +2,11 @@
 
 use crate::error::Problem;
 use crate::nest::{Let, binding, describe};
-use crate::scope::{Meaning, Scope, converted, lookup, path, plain};
+use crate::scope::{Meaning, Scope, associated, converted, lookup, path, plain};
 use crate::text::text;
 use crate::{BinaryOp, CompareOp, Condition, Constant, ConstantValue, DType, Expr, Function};
 use proc_macro2::Ident;
+use quote::ToTokens;
 use syn::{BinOp, ExprBinary, ExprCall, ExprCast, ExprIf, ExprLit, ExprMethodCall, ExprUnary, Lit, LitInt, Type, UnOp};
 
 /// How deep an expression may be nested, its `let`s put in place. Every stage walks it recursively.
@@ -14,7 +15,7 @@ pub const MAX_DEPTH: usize = 128;
 /// How many operations all expressions of a kernel may have together, their `let`s put in place.
 pub const MAX_OPERATIONS: usize = 4096;
 
-fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
+pub(crate) fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
     Some(match op {
         BinOp::Add(_) => BinaryOp::Add,
         BinOp::Sub(_) => BinaryOp::Sub,
@@ -23,6 +24,16 @@ fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
         _ => return None,
     })
 }
+
+/// The constants of `f32` that a nest knows. One that is NaN would be equal to no other, and two equal nests not the same.
+const FLOATS: [(&str, f32); 6] = [
+    ("INFINITY", f32::INFINITY),
+    ("NEG_INFINITY", f32::NEG_INFINITY),
+    ("MAX", f32::MAX),
+    ("MIN", f32::MIN),
+    ("MIN_POSITIVE", f32::MIN_POSITIVE),
+    ("EPSILON", f32::EPSILON),
+];
 
 fn comparison(op: &BinOp) -> Option<CompareOp> {
     Some(match op {
@@ -65,10 +76,11 @@ impl Scope<'_> {
             }
             syn::Expr::Unary(unary) => self.fail(unary.op, Problem::Operator { found: text(unary.op) }),
             syn::Expr::Binary(binary) => self.binary(binary, depth),
-            syn::Expr::MethodCall(call) => self.call(call, depth),
+            syn::Expr::MethodCall(call) => self.method(call, depth),
             syn::Expr::Cast(cast) => self.cast(cast, depth),
             syn::Expr::If(branches) => self.select(branches, depth),
             syn::Expr::Call(call) => self.call_by_name(expr, call, depth),
+            syn::Expr::Path(_) if associated(expr).is_some() => self.float_constant(associated(expr)?, expr),
             syn::Expr::Path(other) if other.qself.is_none() => {
                 let name = other.path.segments.last()?.ident.to_string();
                 self.fail(expr, Problem::UnknownConstant { found: text(expr), name })
@@ -78,7 +90,7 @@ impl Scope<'_> {
     }
 
     /// Counts operations, and limits them and their depth.
-    fn spend(&mut self, at: &dyn quote::ToTokens, operations: usize, depth: usize) -> Option<()> {
+    fn spend(&mut self, at: &dyn ToTokens, operations: usize, depth: usize) -> Option<()> {
         if depth > MAX_DEPTH {
             return self.too_much(at, Problem::TooDeep { most: MAX_DEPTH.to_string() });
         }
@@ -92,7 +104,7 @@ impl Scope<'_> {
     }
 
     /// Reports what is too much: in the body of a function, at the call in the nest that put it there.
-    fn too_much(&mut self, at: &dyn quote::ToTokens, problem: Problem) -> Option<()> {
+    fn too_much(&mut self, at: &dyn ToTokens, problem: Problem) -> Option<()> {
         match &self.call {
             Some(call) => self.errors.push(call, problem),
             None => self.errors.push(at, problem),
@@ -139,7 +151,7 @@ impl Scope<'_> {
     }
 
     /// A value that already exists is copied to where it is used, and counts again.
-    fn put_in_place(&mut self, at: &dyn quote::ToTokens, value: Expr, depth: usize) -> Option<Expr> {
+    fn put_in_place(&mut self, at: &dyn ToTokens, value: Expr, depth: usize) -> Option<Expr> {
         let (operations, levels) = value.size();
         self.spend(at, operations, depth + levels)?;
         Some(value)
@@ -152,6 +164,9 @@ impl Scope<'_> {
             Some(other) => self.fail(expr, Problem::Widening { found: text(other) }),
             None if DType::ALL.iter().any(|dtype| converted(expr, dtype.name(), "from_f32").is_some()) => {
                 self.fail(expr, Problem::Narrowing { found: text(expr) })
+            }
+            None if associated(&call.func).is_some_and(|name| name == "max" || name == "min") => {
+                self.call(call, associated(&call.func)?, &call.args.iter().collect::<Vec<_>>(), depth)
             }
             None => match path(&call.func).and_then(|name| self.helper(name)) {
                 Some(helper) => self.inline(call, helper, depth),
@@ -202,23 +217,28 @@ impl Scope<'_> {
         Some(Expr::Binary(op, Box::new(lhs?), Box::new(rhs?)))
     }
 
-    fn call(&mut self, call: &ExprMethodCall, depth: usize) -> Option<Expr> {
-        let name = call.method.to_string();
-        let function = Function::method(&name);
-        let mut arguments = vec![self.value_at(&call.receiver, depth)];
-        arguments.extend(call.args.iter().map(|argument| match function {
-            Some(Function::Powi) => self.exponent(argument),
-            _ => self.value_at(argument, depth),
-        }));
-        let Some(function) = function else {
-            return self.fail(&call.method, Problem::Method { name, methods: Function::list() });
-        };
+    fn method(&mut self, call: &ExprMethodCall, depth: usize) -> Option<Expr> {
         if let Some(turbofish) = &call.turbofish {
-            return self.fail(turbofish, Problem::Turbofish { name });
+            self.errors.push(turbofish, Problem::Turbofish { name: call.method.to_string() });
         }
+        self.call(call, &call.method, &[&*call.receiver].into_iter().chain(&call.args).collect::<Vec<_>>(), depth)
+    }
+
+    /// A function of elements, called as a method or, as some are, by its name: `a.max(b)`, `f32::max(a, b)`.
+    fn call(&mut self, call: &dyn ToTokens, method: &Ident, args: &[&syn::Expr], depth: usize) -> Option<Expr> {
+        let name = method.to_string();
+        let function = Function::method(&name);
+        let arguments = args.iter().enumerate().map(|(at, argument)| match function {
+            Some(Function::Powi) if at > 0 => self.exponent(argument),
+            _ => self.value_at(argument, depth),
+        });
+        let arguments: Vec<Option<Expr>> = arguments.collect();
+        let Some(function) = function else {
+            return self.fail(method, Problem::Method { name, methods: Function::list() });
+        };
         if arguments.len() != function.arity() {
-            let (found, expected) = (call.args.len().to_string(), (function.arity() - 1).to_string());
-            return self.fail(&call.method, Problem::MethodArguments { name, found, expected });
+            let (found, expected) = (args.len().saturating_sub(1).to_string(), (function.arity() - 1).to_string());
+            return self.fail(method, Problem::MethodArguments { name, found, expected });
         }
         let arguments: Vec<Expr> = arguments.into_iter().collect::<Option<_>>()?;
         if let (Function::Clamp, [_, Expr::Literal(low), Expr::Literal(high)]) = (function, &*arguments)
@@ -227,6 +247,17 @@ impl Scope<'_> {
             return self.fail(call, Problem::ClampBounds { low: low.to_string(), high: high.to_string() });
         }
         Some(Expr::Call(function, arguments))
+    }
+
+    /// `f32::NEG_INFINITY` and its like.
+    fn float_constant(&mut self, name: &Ident, expr: &syn::Expr) -> Option<Expr> {
+        match FLOATS.iter().find(|(known, _)| name == known) {
+            Some((_, value)) => Some(Expr::Literal(f64::from(*value))),
+            None => {
+                let constants = FLOATS.map(|(known, _)| format!("`f32::{known}`")).join(", ");
+                self.fail(expr, Problem::FloatConstant { found: text(expr), constants })
+            }
+        }
     }
 
     /// The exponent of `powi`: an integer as it is written, or a declared constant.

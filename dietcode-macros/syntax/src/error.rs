@@ -159,6 +159,9 @@ problems! {
     Unknown(name)
         "unknown name `{name}`; a nest knows its parameters, shape variables, loop variables, `let`s and declared constants, \
          nothing outside";
+    FloatConstant(found, constants)
+        "found the constant `{found}`; of those that `f32` has, a nest knows {constants}: declare others by a name of their own, \
+         `#[dynamic_kernel(consts(…))]`";
     UnknownConstant(found, name)
         "unknown name `{found}`; a nest knows nothing outside: if it is a constant, declare it, \
          `#[dynamic_kernel(consts({name} = …))]`, and write `{name}`";
@@ -228,12 +231,19 @@ problems! {
     AssignImmutable(name, kind) "`{name}` is assigned to but it is {kind}; only an accumulator (`let mut`) and the output are";
     AssignInput(name, output) "`{name}` is written, but it is an input; the output is `{output}`: a kernel writes nothing else";
     AssignOperator(found) "found `{found}`; elements are changed by `=`, `+=`, `-=`, `*=` and `/=`";
-    OnlySums(found)
-        "found `{found}` under a reduction loop; the one reduction is a sum, by `+=` or `-=`: there are no products and no maxima";
+    NoReduction(found)
+        "found `{found}` under a reduction loop; a reduction is a sum, `acc += e` or `acc -= e`, a product, `acc *= e`, a maximum, \
+         `acc = acc.max(e)`, or a minimum, `acc = acc.min(e)`";
+    QuotientUnderReduction(name)
+        "found `/=` under a reduction loop; terms are combined in any order: multiply by the reciprocals, `{name} *= 1.0 / …`, \
+         or divide by the product behind the loop";
     SecondTerm(name, merged)
-        "found a second update of `{name}` under reduction loops; a nest has one: add both terms at once, `{merged}`";
+        "found a second update of `{name}` under reduction loops; a nest has one: combine both terms at once, `{merged}`";
+    MixedOperators(name, first, second)
+        "found a {second} under reduction loops, where `{name}` is a {first} above; a reduction has one operator: \
+         split it into two kernels, or make one term of both";
     SecondUpdate(first, found)
-        "found a second sum under reduction loops, into `{found}` after `{first}`; a nest has one: \
+        "found a second reduction, into `{found}` after `{first}`; a nest has one: \
          split it into two kernels, and let the second one read what the first one stored";
     SecondDepth(name)
         "found a second update of `{name}`, under other loops than the first; a nest has one: \
@@ -250,7 +260,7 @@ problems! {
     OutputIndexTwice(name) "the loop variable `{name}` indexes the output twice; each indexes one dimension";
     OutputIndexDiffers(found, expected) "found `{found}`, but the output's element is `{expected}` above; a nest writes one element";
     StoreUnderReduction(name)
-        "the output is overwritten in each iteration of `{name}`, which does not index it; sum with `+=`, or store outside that loop";
+        "the output is overwritten in each iteration of `{name}`, which does not index it; reduce, such as by `+=`, or store outside that loop";
     NoStore(name) "the output `{name}` is never written; a nest ends in an assignment to it";
     SumNotStored "the sum is never stored; assign the accumulator to the output after its loops";
 

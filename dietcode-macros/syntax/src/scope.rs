@@ -325,11 +325,21 @@ pub(crate) fn plain(mut expr: &syn::Expr) -> &syn::Expr {
 /// The argument of `ty::function(argument)`: `f32::from` of an element, `f16::from_f32` of a value.
 pub(crate) fn converted<'a>(expr: &'a syn::Expr, ty: &str, function: &str) -> Option<&'a syn::Expr> {
     let syn::Expr::Call(call) = plain(expr) else { return None };
-    let syn::Expr::Path(path) = &*call.func else { return None };
+    let named = item_of(&call.func, ty)? == function;
+    call.args.first().filter(|_| named && call.args.len() == 1)
+}
+
+/// The name of what belongs to `f32`: `f32::max`, `f32::INFINITY`.
+pub(crate) fn associated(expr: &syn::Expr) -> Option<&Ident> {
+    item_of(expr, "f32")
+}
+
+/// The last of a path's two names, if the first is that of a type.
+fn item_of<'a>(expr: &'a syn::Expr, ty: &str) -> Option<&'a Ident> {
+    let syn::Expr::Path(path) = plain(expr) else { return None };
     let segments = &path.path.segments;
-    let named = segments.len() == 2 && segments[0].ident == ty && segments[1].ident == function;
     let is_plain = path.qself.is_none() && segments.iter().all(|segment| segment.arguments.is_none());
-    call.args.first().filter(|_| named && is_plain && call.args.len() == 1)
+    (is_plain && segments.len() == 2 && segments[0].ident == ty).then(|| &segments[1].ident)
 }
 
 /// The name that an expression is, if it is nothing else.

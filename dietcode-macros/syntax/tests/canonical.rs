@@ -1,6 +1,6 @@
 //! Nests in the forms that people write them, and the one form they come out in.
 
-use dietcode_syntax::{Function, KernelDef, scan};
+use dietcode_syntax::{Function, KernelDef, ReduceOp, scan};
 
 fn def(source: &str) -> KernelDef {
     let found = scan(source).expect("it is Rust");
@@ -259,4 +259,71 @@ fn the_printed_accumulator_has_a_name_of_its_own() {
     let def = def("#[dynamic_kernel] fn f(acc: &[[f32; acc1]; M], y: &mut [f32; M]) {
         for i in 0..M { for k in 0..acc1 { y[i] += acc[i][k]; } } }");
     assert!(def.to_string().contains("acc2 += acc[i][k];"), "{def}");
+}
+
+/// Every way to write a reduction, and the one that it comes out as.
+#[test]
+fn forms_of_reductions() {
+    let cases = [
+        (ReduceOp::Sum, "acc += x[i][k];", &["acc = acc + x[i][k];", "acc = (x[i][k]) + acc;"][..]),
+        (ReduceOp::Sum, "acc += -x[i][k];", &["acc -= x[i][k];", "acc = acc - x[i][k];"]),
+        (ReduceOp::Prod, "acc *= x[i][k];", &["acc = acc * x[i][k];", "acc = x[i][k] * acc;"]),
+        (
+            ReduceOp::Max,
+            "acc = acc.max(x[i][k]);",
+            &[
+                "acc = x[i][k].max(acc);",
+                "acc = f32::max(acc, x[i][k]);",
+                "acc = f32::max(x[i][k], acc);",
+                "acc = if x[i][k] > acc { x[i][k] } else { acc };",
+                "acc = if x[i][k] >= acc { x[i][k] } else { acc };",
+                "acc = if acc < x[i][k] { x[i][k] } else { acc };",
+                "acc = if acc > x[i][k] { acc } else { x[i][k] };",
+                "acc = if x[i][k] < acc { acc } else { (x[i][k]) };",
+                "let v = x[i][k]; acc = if v > acc { v } else { acc };",
+            ],
+        ),
+        (
+            ReduceOp::Min,
+            "acc = acc.min(x[i][k]);",
+            &[
+                "acc = x[i][k].min(acc);",
+                "acc = f32::min(acc, x[i][k]);",
+                "acc = if x[i][k] < acc { x[i][k] } else { acc };",
+                "acc = if acc > x[i][k] { x[i][k] } else { acc };",
+                "acc = if acc <= x[i][k] { acc } else { x[i][k] };",
+                "acc = if x[i][k] > acc { acc } else { x[i][k] };",
+            ],
+        ),
+    ];
+    for (op, canonical, forms) in cases {
+        for form in [canonical].iter().chain(forms) {
+            for init in ["b[i]", "f32::NEG_INFINITY", "1.0"] {
+                let nest = |update: &str| {
+                    let body =
+                        format!("for i in 0..M {{ let mut acc = {init}; for k in 0..K {{ {update} }} y[i] = acc; }}");
+                    def(&around(&body))
+                };
+                assert_eq!(nest(form), nest(canonical), "{form}");
+                assert_eq!(nest(form).reduction.map(|reduction| reduction.op), Some(op), "{form}");
+                assert!(nest(form).to_string().contains(canonical), "{}", nest(form));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_output_holds_an_extreme() {
+    let in_place = def(&around("for i in 0..M { for k in 0..K { y[i] = y[i].min(x[i][k] * b[i]); } }"));
+    let apart = "for i in 0..M { let mut acc = y[i]; for k in 0..K { acc = acc.min(x[i][k] * b[i]); } y[i] = acc; }";
+    assert_eq!(in_place, def(&around(apart)));
+}
+
+#[test]
+fn constants_of_f32_are_literals_that_read_back() {
+    let body =
+        "for i in 0..M { y[i] = b[i].max(f32::MIN).min(f32::MAX) + f32::INFINITY.max(-f32::INFINITY) * f32::EPSILON; }";
+    let print = def(&around(body)).to_string();
+    assert!(print.contains("b[i].max(-3.4028235e38).min(3.4028235e38)"), "{print}");
+    assert!(print.contains("f32::INFINITY.max(f32::NEG_INFINITY) * 1.1920929e-7"), "{print}");
 }

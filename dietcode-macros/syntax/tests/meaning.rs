@@ -72,7 +72,7 @@ impl Random {
     /// A statement, mostly one that has a chance where it stands.
     fn stmt(&mut self, around: &mut Around) -> Stmt {
         let value = self.value(around, 0);
-        let op = self.pick(&["", "+", "+", "-"]);
+        let op = self.pick(&["", "+", "+", "-", "*"]);
         match self.below(6) {
             0 | 1 => {
                 let name = self.pick(&["a", "b"]);
@@ -235,6 +235,7 @@ fn change(held: &mut f64, op: &str, value: f64) {
     match op {
         "+" => *held += value,
         "-" => *held -= value,
+        "*" => *held *= value,
         _ => *held = value,
     }
 }
@@ -271,7 +272,9 @@ impl Canonical<'_> {
                     run.value(&condition.lhs, 0.0) > run.value(&condition.rhs, 0.0)
                 });
                 if taken {
-                    run.over(Role::Reduce, 0, &mut |run| acc += run.value(&reduction.update, 0.0));
+                    run.over(Role::Reduce, 0, &mut |run| {
+                        acc = reduction.op.apply(acc, run.value(&reduction.update, 0.0));
+                    });
                 }
             }
             let (value, [a, b]) = (run.value(&def.epilogue, acc), run.at(&def.output_index));

@@ -2,7 +2,7 @@
 
 use dietcode_core::ir::holds;
 use dietcode_core::reference::{Approx, comparable};
-use dietcode_syntax::{Affine, Condition, DType, Expr, KernelDef, Param};
+use dietcode_syntax::{Affine, Condition, DType, Expr, KernelDef, Param, ReduceOp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -63,7 +63,8 @@ impl Instance {
         memory
     }
 
-    /// Fresh random tensors, the output's old contents among them. Half of the scalars are 0 or 1.
+    /// Fresh random tensors, the output's old contents among them. Half of the scalars are 0 or 1. Factors are near 1 in size, and
+    /// where an extreme is taken, some elements are NaN, infinite or the other zero.
     pub(crate) fn tensors(&self) -> Vec<Vec<f32>> {
         let mut rng = StdRng::seed_from_u64(self.seed ^ 0x5eed);
         let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
@@ -72,7 +73,18 @@ impl Instance {
             }
             let elements = 0..self.dims(n).iter().product();
             let number = |x: f32| if self.coarse { rounded(DType::BF16, x) } else { x };
-            elements.map(|_| rounded(param.dtype, number(rng.random_range(-1.0..1.0f32)))).collect()
+            let op = self.def.reduction.as_ref().map(|reduction| reduction.op);
+            let special = [f32::NAN, -0.0, f32::NEG_INFINITY, f32::INFINITY];
+            let special = &special[..if takes_elements(&self.def) { 4 } else { 2 }];
+            let mut element = || match (op, rng.random_range(-1.0..1.0f32)) {
+                (Some(ReduceOp::Prod), x) => x.signum() * (1.0 + 0.05 * x),
+                (Some(ReduceOp::Max | ReduceOp::Min), x) => match rng.random_bool(0.06) {
+                    true => special[rng.random_range(0..special.len())],
+                    false => x,
+                },
+                (_, x) => x,
+            };
+            elements.map(|_| rounded(param.dtype, number(element()))).collect()
         };
         self.def.params.iter().enumerate().map(&mut tensor).collect()
     }
@@ -135,6 +147,12 @@ fn writes_all(def: &KernelDef) -> bool {
         def.loops.iter().any(|l| index.as_var() == Some(&l.name) && l.extent == *dim)
     };
     def.output_index.iter().zip(&def.params[def.output].dims).all(whole)
+}
+
+/// Whether an extreme of elements is stored as it is: infinite ones then are, and nothing is known of what is computed of them.
+fn takes_elements(def: &KernelDef) -> bool {
+    let terms = def.reduction.as_ref().map(|reduction| &reduction.update);
+    matches!(terms, Some(Expr::Load { .. })) && def.epilogue == Expr::Acc
 }
 
 fn reads_output(def: &KernelDef) -> bool {

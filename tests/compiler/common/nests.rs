@@ -1,9 +1,10 @@
-//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions, extents up to 70, primes among them, seldom an empty one. Some have
+//! Random nests: 1 to 3 spatial loops, 0 to 2 reductions by any operator, extents up to 70, primes among them, seldom an empty one. Some have
 //! scalars, sums under a condition, or read the element that they write. Half of them are all `f32`, the others have any
 //! element type anywhere.
 
 use dietcode_syntax::{
-    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role, ShapeVar,
+    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, ReduceOp, Reduction, Role,
+    ShapeVar,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -31,19 +32,20 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     output(rng, &mut def);
     let (a, b) = (loads[0].clone(), loads[loads.len() - 1].clone());
     if reduce > 0 || rng.random_bool(0.2) {
+        let op = if rng.random_bool(0.4) { ReduceOp::Sum } else { *ReduceOp::ALL.choose(rng).expect("operators") };
         let init = match rng.random_range(0..5) {
             0 => Expr::Literal(1.5),
             1 => Expr::Load { param: def.output, index: def.output_index.clone() },
             2 => along_spatial(rng, &mut def, "start"),
-            _ => Expr::Literal(0.0),
+            _ => Expr::Literal(op.identity(DType::F32)),
         };
         let adds_to_output = matches!(init, Expr::Load { param, .. } if param == def.output);
-        let mut update = update(rng, a, b);
+        let mut update = if op == ReduceOp::Prod { factor(rng, a, b) } else { update(rng, a, b) };
         if rng.random_bool(0.15) {
             update = binary(BinaryOp::Mul, scalar(&mut def, "scale"), update);
         }
         let condition = (reduce > 0 && rng.random_bool(0.25)).then(|| condition(rng, &mut def));
-        def.reduction = Some(Reduction { init, update, condition });
+        def.reduction = Some(Reduction { op, init, update, condition });
         def.epilogue = tail(rng, &mut def, Expr::Acc);
         if !adds_to_output && rng.random_bool(0.25) {
             def.epilogue = plus_output(rng, &mut def);
@@ -174,6 +176,17 @@ fn update(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
         4 => Expr::Call(Function::Sqrt, vec![Expr::Call(Function::Abs, vec![binary(BinaryOp::Mul, a, b)])]),
         9 | 10 => function(rng, a, b),
         5 => Expr::Call(Function::Neg, vec![binary(BinaryOp::Mul, a, binary(BinaryOp::Add, b, half))]),
+        _ => binary(BinaryOp::Mul, a, b),
+    }
+}
+
+/// What is multiplied: near 1 in size, as the elements are then, so that a long product is a number.
+fn factor(rng: &mut StdRng, a: Expr, b: Expr) -> Expr {
+    match rng.random_range(0..6) {
+        0 => a,
+        1 => Expr::Call(Function::Neg, vec![a]),
+        2 => Expr::Call(Function::Sqrt, vec![Expr::Call(Function::Abs, vec![binary(BinaryOp::Mul, a, b)])]),
+        3 => binary(BinaryOp::Div, a, b),
         _ => binary(BinaryOp::Mul, a, b),
     }
 }

@@ -190,3 +190,33 @@ fn sums_over_several_loops() {
     ];
     check(CONVOLUTION, &schedules, &shapes);
 }
+
+/// The other operators: threads start with the identity, and what the accumulator starts with enters once.
+#[test]
+fn rows_by_other_operators() {
+    let base = Parameters { thread: sizes("i 2"), cross: sizes("k 32"), ..Parameters::default() };
+    let steps = Parameters { steps: sizes("k 4"), inner: sizes("i 2"), ..base.clone() };
+    let stage = |staging| vec![("x".into(), staging)];
+    let schedules = [
+        Parameters { slowest: true, store: 2, ..steps.clone() },
+        Parameters { runs: true, stage: stage(Staging::Registers(4)), ..steps.clone() },
+        Parameters { stage: stage(shared(4)), ..steps.clone() },
+        Parameters { stage: stage(shared(2)), pipeline: Some(Pipeline::Registers), ..steps.clone() },
+        Parameters { stage: stage(shared(4)), pipeline: Some(Pipeline::Async(3)), persistent: true, ..steps },
+        base,
+    ];
+    for (init, update) in [
+        ("f32::NEG_INFINITY", "acc = acc.max(x[i][k])"),
+        ("b[i]", "acc = if x[i][k] < acc { x[i][k] } else { acc }"),
+        ("y[i]", "acc = if acc > -x[i][k] { acc } else { -x[i][k] }"),
+        ("0.5", "acc = f32::max(x[i][k] * b[i], acc)"),
+        ("b[i]", "acc *= x[i][k]"),
+    ] {
+        let source = format!(
+            "#[dynamic_kernel] fn rows(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {{
+                for i in 0..M {{ let mut acc = {init}; for k in 0..K {{ {update}; }} y[i] = acc; }}
+            }}"
+        );
+        check(&source, &schedules, &sums_by(&source, 32, &[&[("M", 1)], &[("M", 13)]]));
+    }
+}

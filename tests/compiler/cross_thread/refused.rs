@@ -1,7 +1,9 @@
 //! What cannot be combined with a sum that threads share is refused, in words.
 
 use dietcode_core::lower::lower;
-use dietcode_core::schedule::{MatrixUnit, Schedule, Tail};
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::schedule::{Combine, MatrixUnit, Schedule, Tail};
+use dietcode_core::sketch::Blocked;
 use dietcode_core::{Result, frontend};
 
 use super::schedules::shared;
@@ -103,4 +105,31 @@ fn tiles_that_not_all_threads_fill_are_refused() {
     let error = lower(&schedule).expect_err("not all threads fill it").to_string();
     let expected = "`x_shared`: it stands outside of the loop over threads `k_c`, all of which fill it";
     assert!(error.contains(expected), "{error}");
+}
+
+/// Memory adds atomically, and does nothing else.
+#[test]
+fn parts_of_other_reductions_than_sums_meet_in_a_workspace_only() {
+    for (update, name) in [("acc *= ", "product"), ("acc = acc.max", "maximum"), ("acc = acc.min", "minimum")] {
+        let def = kernel(&DENSE.replace("acc += x[i][k] * w[j][k]", &format!("{update}(x[i][k] * w[j][k])")));
+        let program = frontend::program(&def);
+        let split = |combine| {
+            let mut s = Schedule::new(&program, &program.blocks[0]);
+            s.split("k", 8, Tail::Pad, ["k_0", "k_1"])?;
+            s.split("k_0", 4, Tail::Pad, ["k_2", "k_s"])?;
+            s.reorder(&["k_s", "i", "j", "k_2", "k_1"])?;
+            ["k_s", "i"].into_iter().try_for_each(|name| s.bind_block(name))?;
+            s.rfactor(combine)
+        };
+        split(Combine::Workspace).unwrap_or_else(|e| panic!("{e}"));
+        let error = split(Combine::Atomic).expect_err("it is no sum").to_string();
+        let expected =
+            format!("rfactor: parts of a {name} meet in a workspace; only those of a sum are added atomically");
+        assert!(error.contains(&expected), "{error}");
+        let blocked = r#"{"thread": {"j": 32}, "split": {"k": 4}, "reduce": {"k": 8}, "atomic": true}"#;
+        let blocked: Blocked = serde_json::from_str(blocked).expect("parameters");
+        let sm_80 = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
+        let violations = blocked.violations(&def, sm_80);
+        assert!(violations.iter().any(|why| why.contains("hold the sum as it is")), "{violations:?}");
+    }
 }

@@ -12,7 +12,7 @@ use super::cases::{self, TARGETS};
 use super::compiled::{Draw, carry_out};
 use crate::common::instance::Instance;
 
-/// Sums over everything, of one element and of none; nests without loops, with loops of one iteration, with constant extents only;
+/// Other operators than sums, in the forms that a nest may have them; sums over everything, of one element and of none; nests without loops, with loops of one iteration, with constant extents only;
 /// windows, mirrored reads, sums that start with something, conditions, half types, a tensor that is both factors, names that rules
 /// give themselves; and a product over eight spatial axes.
 const SOURCE: &str = r"
@@ -21,6 +21,24 @@ const SOURCE: &str = r"
 #[dynamic_kernel] fn total_of_rows(x: &[[f16; N]; M], w: &[[f32; N]; M], y: &mut [[f16; 1]; 1]) {
     let mut acc = 1.5; for k in 0..M { for l in 0..N { acc += f32::from(x[k][l]) * w[k][l]; } } y[0][0] = f16::from_f32(acc.max(0.0)); }
 #[dynamic_kernel] fn added(x: &[f32; N], y: &mut [f32; 1]) { for k in 0..N { y[0] += x[k] * x[k]; } }
+#[dynamic_kernel] fn row_max(x: &[[f32; N]; M], y: &mut [f32; M]) {
+    for i in 0..M { let mut acc = f32::NEG_INFINITY; for k in 0..N { acc = acc.max(x[i][k]); } y[i] = acc; } }
+#[dynamic_kernel] fn least_of_both(x: &[[[f32; M]; N]; C], y: &mut [f32; M]) {
+    for i in 0..M { for k in 0..C { for l in 0..N { y[i] = if x[k][l][i] > y[i] { y[i] } else { x[k][l][i] }; } } } }
+#[dynamic_kernel] fn product_of_column(x: &[[f16; N]; M], b: &[f32; N], y: &mut [bf16; N]) {
+    for j in 0..N { let mut acc = b[j]; for k in 0..M { acc *= f32::from(x[k][j]); } y[j] = bf16::from_f32(acc); } }
+#[dynamic_kernel] fn pooled(x: &[[[f16; 2 * N + 1]; 2 * M + 1]; C], y: &mut [[[f16; N]; M]; C]) {
+    for c in 0..C { for i in 0..M { for j in 0..N { let mut acc = f32::MIN;
+        for r in 0..3 { for s in 0..3 { acc = f32::max(f32::from(x[c][2 * i + r][2 * j + s]), acc); } }
+        y[c][i][j] = f16::from_f32(acc); } } } }
+#[dynamic_kernel] fn furthest(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = 0.0;
+        for k in 0..K { let v = x[i][k] * w[j][k]; acc = if v > acc { v } else { acc }; } y[i][j] = acc; } } }
+#[dynamic_kernel] fn least_difference(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; M], y: &mut [[f32; N]; M]) {
+    for i in 0..M { for j in 0..N { let mut acc = b[i];
+        for k in 0..K { acc = (x[i][k] - w[j][k]).min(acc); } y[i][j] = acc.max(y[i][j]); } } }
+#[dynamic_kernel] fn largest_negative(x: &[f32; N], y: &mut [f32; 1]) {
+    let mut acc = f32::NEG_INFINITY; for k in 0..N { acc = acc.max(-x[k]); } y[0] = acc; }
 #[dynamic_kernel] fn one(x: &[f32; 1], y: &mut [f32; 1]) { y[0] = x[0] + 1.0; }
 #[dynamic_kernel] fn one_iteration(x: &[f32; 1], y: &mut [f32; 1]) { for i in 0..1 { y[i] = x[i] + 1.0; } }
 #[dynamic_kernel] fn one_term(x: &[[f32; 1]; M], w: &[[f32; 1]; N], y: &mut [[f32; N]; M]) {

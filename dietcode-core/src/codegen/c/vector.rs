@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::codegen::printer::{Expressions, LINE, write};
+use crate::codegen::printer::{Expressions, LINE, taken, write};
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Name, Scope, Stmt, affine};
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.
@@ -120,6 +120,14 @@ impl Vector<'_> {
                 self.lanewise(&args[0]);
                 self.push(")");
             }
+            Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => {
+                let lanes = self.lanes;
+                self.write(format_args!("{}_f32x{lanes}(", taken(*op)));
+                self.all_lanes(a);
+                self.push(", ");
+                self.all_lanes(b);
+                self.push(")");
+            }
             Expr::Binary(op, a, b) => {
                 self.lanewise_operand(a);
                 self.write(format_args!(" {op} "));
@@ -130,7 +138,8 @@ impl Vector<'_> {
     }
 
     fn lanewise_operand(&mut self, e: &Expr) {
-        let open = matches!(e, Expr::Binary(..)) && e.uses(self.lane);
+        let is_call = matches!(e, Expr::Binary(BinaryOp::Min | BinaryOp::Max, ..));
+        let open = matches!(e, Expr::Binary(..)) && !is_call && e.uses(self.lane);
         self.push(if open { "(" } else { "" });
         self.lanewise(e);
         self.push(if open { ")" } else { "" });

@@ -50,9 +50,8 @@ impl Dialect for Cuda {
         let element = element_type(dtype);
         let kept = match value {
             _ if dtype == DType::F32 => Some(exprs.text(value)),
-            Expr::Select(condition, then, otherwise) if **otherwise == Expr::Float(0.0) => {
-                same(then).map(|then| format!("{} ? {then} : {element}{{}}", exprs.operand(condition)))
-            }
+            Expr::Select(condition, then, otherwise) if matches!(**otherwise, Expr::Float(_)) => same(then)
+                .map(|then| format!("{} ? {then} : {}", exprs.operand(condition), constant(exprs, dtype, otherwise))),
             value => same(value),
         };
         kept.unwrap_or_else(|| format!("dietcode_round<{element}>({})", exprs.text(value)))
@@ -80,6 +79,15 @@ impl Dialect for Cuda {
     fn intrinsic(&self, printer: &mut Printer<'_>, intrinsic: &Intrinsic) {
         let line = intrinsic::text(&printer.exprs, intrinsic);
         printer.line(line);
+    }
+}
+
+/// A constant as an element.
+pub(super) fn constant(exprs: &Expressions, dtype: DType, value: &Expr) -> String {
+    let element = element_type(dtype);
+    match value {
+        Expr::Float(0.0) => format!("{element}{{}}"),
+        value => format!("dietcode_round<{element}>({})", exprs.text(value)),
     }
 }
 

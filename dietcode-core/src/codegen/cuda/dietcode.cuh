@@ -52,6 +52,12 @@ __device__ __forceinline__ float dietcode_powif(float a, int n) {
   return n < 0 ? 1 / power : power;
 }
 
+#define DIETCODE_INFINITY __int_as_float(0x7f800000)
+
+/* How a maximum and a minimum take a term x: one that is NaN is passed over, and an accumulator that is NaN stays. */
+__device__ __forceinline__ float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
+__device__ __forceinline__ float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
+
 __device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
 
 /* Whether an address is a multiple of `bytes`, a power of two. */
@@ -135,16 +141,17 @@ template <class T, int LANES> union dietcode_lanes {
   }
 };
 
-/* to[lane * to_step] = lane < valid ? from[lane] : 0, for each of LANES lanes; where lane >= valid, from is not read.
+/* to[lane * to_step] = lane < valid ? from[lane] : padding, for each of LANES lanes; where lane >= valid, from is not read.
  * `aligned` says that from, and to if to_step is 1, are aligned to LANES * sizeof(T) bytes: one vector access is used. */
 template <class T, int LANES>
-__device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, bool aligned) {
+__device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, bool aligned,
+                                              T padding = T{}) {
   dietcode_lanes<T, LANES> all;
   if (aligned && valid >= LANES) {
     all.load(from);
   } else {
     DIETCODE_UNROLL
-    for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = lane < valid ? from[lane] : T{};
+    for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = lane < valid ? from[lane] : padding;
   }
   if (aligned && to_step == 1) {
     all.store(to);
@@ -292,6 +299,15 @@ __device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int va
     }
   }
   dietcode_copy<T, LANES>(to, 1, from, valid, aligned);
+}
+/* The same with something else than zeros where lane >= valid, which cp.async does not write: such a vector is copied at once. */
+template <class T, int LANES>
+__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, bool aligned, T padding) {
+  if (valid >= LANES) {
+    dietcode_copy_async<T, LANES>(to, from, valid, aligned);
+  } else {
+    dietcode_copy<T, LANES>(to, 1, from, valid, false, padding);
+  }
 }
 
 /* ---- Operands of dietcode_mma in shared memory. ----

@@ -1,28 +1,32 @@
 //! Calls of the functions of `dietcode.cuh`, where it stands how fragments lie in registers and in shared memory.
 
+use super::dialect::constant;
 use crate::codegen::printer::{Expressions, element_type};
 use crate::ir::{Buffer, Expr, Intrinsic, Operand, Scope};
 
 /// The statement that carries out an intrinsic.
 pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
     match intrinsic {
-        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, asynchronous } => {
+        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous } => {
             let (to_text, from_text) = (exprs.element(to, to_index), exprs.element(from, from_index));
             let valid = exprs.text(valid);
             let tensor = [from, to].into_iter().find(|buffer| buffer.scope == Scope::Global && *lanes > 1);
             let aligned = tensor.map_or("true".to_owned(), |buffer| aligned(buffer, *lanes));
             let element = element_type(to.dtype);
+            let padding = padding.as_ref().map_or(String::new(), |e| format!(", {}", constant(exprs, to.dtype, e)));
             match (&to.scope, asynchronous) {
                 // The tile's sums are written by the vector that they were collected in.
                 (Scope::Global, _) => {
                     format!("dietcode_store<{element}, {lanes}>(&{to_text}, {}, {valid}, {aligned});", from.name)
                 }
                 (_, true) => {
-                    format!("dietcode_copy_async<{element}, {lanes}>(&{to_text}, &{from_text}, {valid}, {aligned});")
+                    format!(
+                        "dietcode_copy_async<{element}, {lanes}>(&{to_text}, &{from_text}, {valid}, {aligned}{padding});"
+                    )
                 }
                 (_, false) => {
                     format!(
-                        "dietcode_copy<{element}, {lanes}>(&{to_text}, {to_step}, &{from_text}, {valid}, {aligned});"
+                        "dietcode_copy<{element}, {lanes}>(&{to_text}, {to_step}, &{from_text}, {valid}, {aligned}{padding});"
                     )
                 }
             }

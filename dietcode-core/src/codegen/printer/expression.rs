@@ -159,8 +159,10 @@ impl Expressions {
 
     fn write_binary(&self, op: BinaryOp, a: &Expr, b: &Expr, text: &mut String) {
         let sign = match op {
-            BinaryOp::Min => return self.write_call("dietcode_imin", &[a, b], text),
-            BinaryOp::Max => return self.write_call("dietcode_imax", &[a, b], text),
+            BinaryOp::Min | BinaryOp::Max => {
+                let name = if is_element(a) || is_element(b) { taken(op) } else { integer(op) };
+                return self.write_call(name, &[a, b], text);
+            }
             BinaryOp::Add => " + ",
             BinaryOp::Sub => " - ",
             BinaryOp::Mul => " * ",
@@ -252,6 +254,16 @@ fn tightness(e: &Expr) -> u8 {
     }
 }
 
+/// What takes the smaller or the larger of two integers.
+fn integer(op: BinaryOp) -> &'static str {
+    if op == BinaryOp::Min { "dietcode_imin" } else { "dietcode_imax" }
+}
+
+/// What takes a term of a minimum or a maximum.
+pub(crate) fn taken(op: BinaryOp) -> &'static str {
+    if op == BinaryOp::Min { "dietcode_smaller" } else { "dietcode_larger" }
+}
+
 fn operator(op: BinaryOp) -> u8 {
     match op {
         BinaryOp::Min | BinaryOp::Max => PRIMARY,
@@ -268,6 +280,7 @@ fn row_major(shape: &[Expr], dim: usize) -> Expr {
 
 /// A literal of `float` that reads back as the same bits.
 fn float(value: f64) -> String {
-    let text = format!("{:?}f", value as f32);
-    if value.is_sign_negative() { format!("({text})") } else { text }
+    let size = value.abs() as f32;
+    let text = if size.is_infinite() { "DIETCODE_INFINITY".to_owned() } else { format!("{size:?}f") };
+    if value.is_sign_negative() { format!("(-{text})") } else { text }
 }

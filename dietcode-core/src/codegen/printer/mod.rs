@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
-pub(crate) use expression::Expressions;
+pub(crate) use expression::{Expressions, taken};
 pub(crate) use statement::Printer;
 
 use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Stmt};

@@ -13,7 +13,7 @@ mod coefficients;
 
 use std::ffi::c_void;
 
-use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, Role};
+use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, ReduceOp, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Instance;
@@ -104,7 +104,7 @@ impl Gemm {
         if tensors.any(|param| param.dtype != def.params[def.output].dtype) {
             return None;
         }
-        let reduction = def.reduction.as_ref()?;
+        let reduction = def.reduction.as_ref().filter(|reduction| reduction.op == ReduceOp::Sum)?;
         let Expr::Binary(BinaryOp::Mul, left, right) = &reduction.update else { return None };
         let context = Context { def, instance };
         let (a, b) = (context.operand(left)?, context.operand(right)?);

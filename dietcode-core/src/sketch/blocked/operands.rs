@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::{Blocked, Unit};
-use crate::ir::{BinaryOp, Block, Expr, Name};
+use crate::ir::{BinaryOp, Block, Expr, Name, Reduction};
 use crate::schedule::MatrixUnit;
 
 /// The loops that a matrix unit takes pieces of: 16 rows, 8 columns, `steps` steps.
@@ -49,9 +49,9 @@ impl Operands {
         unit: MatrixUnit,
         holds: impl Fn(&Name) -> bool,
     ) -> Result<Operands, String> {
-        let product = block.reduction.as_ref().map(|reduction| &reduction.update);
+        let product = block.reduction.as_ref().and_then(Reduction::summed);
         let Some(Expr::Binary(BinaryOp::Mul, a, b)) = product else {
-            return Err("matrix_unit: the sum is not one of products of two tensors".into());
+            return Err("matrix_unit: the reduction is no sum of products of two tensors".into());
         };
         let (Expr::Load(a, a_index), Expr::Load(b, b_index)) = (&**a, &**b) else {
             return Err("matrix_unit: the factors are not elements of tensors as they stand".into());

@@ -8,7 +8,7 @@ use dietcode_syntax::{KernelDef, Role};
 use super::Blocked;
 use super::operands::{COLUMNS, ROWS};
 use crate::frontend;
-use crate::ir::{ACC, Block, Buffer, DType, Expr, IterVar, Name, Program};
+use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program};
 use crate::lower::{guards_that_stay, lower};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{MOST_COPIES, Schedule};
@@ -146,7 +146,7 @@ impl Blocked {
         if self.matrix_unit.is_some() && !self.load.is_empty() {
             found.push("load: a matrix unit takes its operands from shared memory".into());
         }
-        if self.atomic && (block.epilogue != Expr::var(ACC) || block.output.dtype != DType::F32) {
+        if self.atomic && !block.holds_sum() {
             found.push("atomic: the output must be f32 and hold the sum as it is".into());
         }
         if self.matrix_unit.is_some() && !self.vthread.is_empty() {
@@ -223,7 +223,9 @@ fn unpadded(schedule: &Schedule) -> Vec<String> {
             Some((buffer, _)) => {
                 format!("stage: `{}` moves along `{name}` and is not staged, so nothing pads it", buffer.name)
             }
-            None => format!("reduce: `{name}` cannot be padded: the update is not zero where its inputs are"),
+            None => {
+                format!("reduce: `{name}` cannot be padded: no value of its inputs makes the update change nothing")
+            }
         }
     };
     guards_that_stay(schedule).keys().filter(|name| ragged.contains(name)).map(why).collect()

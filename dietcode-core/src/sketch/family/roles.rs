@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::Family;
-use crate::ir::{BinaryOp, Block, Buffer, Expr, IterVar, Name};
+use crate::ir::{BinaryOp, Block, Buffer, Expr, IterVar, Name, Reduction};
 
 /// Lanes of vectors, widest first.
 const LANES: [i64; 5] = [16, 8, 4, 2, 1];
@@ -89,7 +89,7 @@ impl Operand {
 
 /// The two tensors whose products are summed.
 fn operands(block: &Block) -> Result<[Operand; 2], String> {
-    let update = block.reduction.as_ref().map(|reduction| &reduction.update);
+    let update = block.reduction.as_ref().and_then(Reduction::summed);
     let Some(Expr::Binary(BinaryOp::Mul, a, b)) = update else {
         return Err(format!("`{}` does not sum products of two tensors", block.name));
     };

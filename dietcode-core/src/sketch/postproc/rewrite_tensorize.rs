@@ -16,7 +16,7 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use crate::Result;
-use crate::ir::{BinaryOp, Buffer, Expr};
+use crate::ir::{BinaryOp, Buffer, Expr, Reduction};
 use crate::schedule::{MatrixUnit, Schedule, Staging};
 
 /// Gives the innermost loops to the matrix unit, where they are its own.
@@ -41,7 +41,7 @@ fn has_lanes(schedule: &Schedule) -> bool {
 
 /// The product of two tensors of one type that the unit takes, both in shared memory.
 fn has_operands(schedule: &Schedule) -> bool {
-    let Some(Expr::Binary(BinaryOp::Mul, a, b)) = schedule.block.reduction.as_ref().map(|sum| &sum.update) else {
+    let Some(Expr::Binary(BinaryOp::Mul, a, b)) = schedule.block.reduction.as_ref().and_then(Reduction::summed) else {
         return false;
     };
     let (Expr::Load(a, _), Expr::Load(b, _)) = (&**a, &**b) else { return false };

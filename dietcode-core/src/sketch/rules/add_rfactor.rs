@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 use super::{Draft, Rule, gpu};
 use crate::Result;
-use crate::ir::{ACC, Block, DType, Expr};
+use crate::ir::Block;
 use crate::schedule::Combine;
 
 /// Outputs of a modest block: 256 threads with 4 each.
@@ -45,7 +45,7 @@ impl Rule for AddRFactor {
         if fills || !long {
             return Ok(vec![draft]);
         }
-        let ways = std::iter::once(Combine::Workspace).chain(holds_sum(own).then_some(Combine::Atomic));
+        let ways = std::iter::once(Combine::Workspace).chain(own.holds_sum().then_some(Combine::Atomic));
         let shared = ways.map(|combine| Draft { combine: Some(combine), ..draft.clone() });
         Ok(std::iter::once(draft.clone()).chain(shared).collect())
     }
@@ -54,9 +54,4 @@ impl Rule for AddRFactor {
 /// Whether it sums, for more than one element: a sum over everything is shared by the threads of one block.
 fn sums_along(block: &Block) -> bool {
     block.reduction.is_some() && block.iters_of(Role::Spatial).next().is_some()
-}
-
-/// Whether the output is the sum as it is, so that atomic additions may meet in it.
-fn holds_sum(block: &Block) -> bool {
-    block.epilogue == Expr::var(ACC) && block.output.dtype == DType::F32
 }

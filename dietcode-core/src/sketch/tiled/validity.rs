@@ -183,7 +183,9 @@ impl Tiled {
                 let stay = guards_that_stay(&schedule);
                 let ragged = schedule.ragged();
                 let why = |name: &str| {
-                    format!("register_tile: `{name}` cannot be padded: the update is not zero where its inputs are")
+                    format!(
+                        "register_tile: `{name}` cannot be padded: no value of its inputs makes the update change nothing"
+                    )
                 };
                 stay.keys().filter(|name| ragged.contains(name)).map(|name| why(name)).collect()
             }

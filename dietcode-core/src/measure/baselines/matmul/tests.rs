@@ -1,4 +1,4 @@
-use dietcode_syntax::{DType, Loop, Param, Reduction, ShapeVar};
+use dietcode_syntax::{DType, Loop, Param, ReduceOp, Reduction, ShapeVar};
 
 use super::*;
 
@@ -43,7 +43,12 @@ impl Nest {
                 .collect(),
             output: 2,
             output_index: sums(&self.c),
-            reduction: Some(Reduction { init: Expr::Literal(0.0), update: product, condition: None }),
+            reduction: Some(Reduction {
+                op: ReduceOp::Sum,
+                init: Expr::Literal(0.0),
+                update: product,
+                condition: None,
+            }),
             epilogue: Expr::Acc,
             idle_reads: Vec::new(),
         }
@@ -126,6 +131,7 @@ fn what_is_no_product_is_not_taken_for_one() {
     assert!(with(&|_| ()).is_some());
     assert!(with(&|def| def.epilogue = Expr::Call(dietcode_syntax::Function::Neg, vec![Expr::Acc])).is_none());
     assert!(with(&|def| def.reduction.as_mut().unwrap().init = Expr::Literal(1.0)).is_none());
+    assert!(with(&|def| def.reduction.as_mut().unwrap().op = ReduceOp::Max).is_none());
     assert!(with(&|def| def.reduction.as_mut().unwrap().update = Expr::Literal(1.0)).is_none());
     let accumulated = with(&|def| {
         def.reduction.as_mut().unwrap().init = Expr::Load { param: 2, index: def.output_index.clone() };

@@ -3,11 +3,12 @@ use dietcode_macros::dynamic_kernel;
 #[dynamic_kernel]
 fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
     for i in 0..M {
-        let mut top = 0.0;
+        let mut acc = 1.0;
         for k in 0..K {
-            top = x[i][k].max(top);
+            acc = acc.max(x[i][k]);
+            acc = acc.max(b[i] - 1.0);
         }
-        y[i] = top;
+        y[i] = acc * b[i];
     }
 }
 
