@@ -3,7 +3,7 @@ use dietcode_macros::dynamic_kernel;
 #[dynamic_kernel]
 fn f(x: &[[f32; K]; M], b: &[f32; M], y: &mut [f32; M]) {
     for i in 0..M {
-        y[i] = b[i] * scale + b[offset] + f32::MAX + z[i];
+        y[i] = b[i] * scale + b[offset] + dims::MAX + z[i];
     }
 }
 
