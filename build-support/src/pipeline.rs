@@ -45,7 +45,7 @@ pub(crate) fn run(mut groups: Vec<Kernels>, environment: &Environment, report: &
     let mut plans = gather(planned)?;
     report.tell_untuned();
     let halves = cuda::halves(&kernels().collect::<Vec<_>>(), environment, report)?;
-    plans.iter_mut().zip(halves).for_each(|(plan, half)| plan.cuda = half);
+    plans.iter_mut().zip(halves).for_each(|(plan, half)| plan.complete(half));
     gather(plans.iter().map(emit)).map(drop)?;
     let progress = Progress::new(environment.out_dir.join("dietcode-progress"));
     compile(&plans, environment.jobs, &progress)?;
@@ -69,9 +69,12 @@ fn tell_macro(found: &[Found], files: &[PathBuf], environment: &Environment, rep
 
 /// Everything that is generated for one kernel.
 struct Plan {
+    kernel: String,
+    source_hash: u64,
     folder: PathBuf,
     library: String,
-    /// (name, text) of the C files and what they include.
+    units: Vec<TranslationUnit>,
+    /// (name, text) of the C files and what they include, once the CUDA half is there, which they list.
     files: Vec<(String, String)>,
     registry_rs: String,
     toolchain: Toolchain,
@@ -132,7 +135,10 @@ fn plan(
         folder: environment.folder(&def.name),
         registry_rs: registry_rs + &registry::library_rs(&library),
         library,
-        files: registry::files(&def.name, hash, &units),
+        kernel: def.name.clone(),
+        source_hash: hash,
+        units,
+        files: Vec::new(),
         toolchain: toolchain.clone(),
         target: target.clone(),
         cuda: Half::default(),
@@ -140,6 +146,12 @@ fn plan(
 }
 
 impl Plan {
+    /// Takes in the CUDA half.
+    fn complete(&mut self, cuda: Half) {
+        self.files = registry::files(&self.kernel, self.source_hash, &self.units, &cuda.units);
+        self.cuda = cuda;
+    }
+
     /// Where the files of the CUDA half stand.
     fn cuda_folder(&self) -> PathBuf {
         self.folder.join(FOLDER)

@@ -32,7 +32,8 @@ pub type Run = unsafe extern "C" fn(
     end: i64,
 );
 
-/// All micro-kernels of one kernel. Mirrors `struct dietcode_table` in `dietcode.h`.
+/// All micro-kernels of one kernel, or of a set. Mirrors `struct dietcode_table` in `dietcode.h`.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Table {
     /// The rows.
@@ -41,23 +42,18 @@ pub struct Table {
     pub len: i64,
 }
 
-/// All micro-kernels of one configuration of a set. Mirrors `struct dietcode_configuration` in `dietcode.h`.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Configuration {
-    /// The configuration's name, NUL-terminated.
-    pub name: *const c_char,
-    /// Its family's name, NUL-terminated.
-    pub family: *const c_char,
-    /// One row for each kernel that it serves, in the order of the set's kernels.
-    pub micro_kernels: *const MicroKernel,
-    /// How many there are.
-    pub len: i64,
+impl Table {
+    /// A row, if there is one.
+    pub(crate) fn row(&'static self, row: usize) -> Option<&'static MicroKernel> {
+        if !i64::try_from(row).is_ok_and(|row| row < self.len) {
+            return None;
+        }
+        // SAFETY: the table has `len` rows, and this is one of them.
+        Some(unsafe { &*self.micro_kernels.add(row) })
+    }
 }
 
 // SAFETY: all are immutable data emitted by the C compiler.
 unsafe impl Sync for MicroKernel {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
-// SAFETY: as above.
-unsafe impl Sync for Configuration {}

@@ -21,7 +21,7 @@ impl Linked for Program {
     fn cuda(&self, name: &LinkedName, shape: &[i64], capability: (u32, u32)) -> Result<&'static CudaMicroKernel> {
         let kernel = self.kernel(name)?;
         let Some(configuration) = &name.configuration else { return kernel.picked_on_device(shape, capability) };
-        let micro_kernel = self.entry(name, configuration)?.cuda.as_ref();
+        let micro_kernel = self.entry(name, configuration)?.cuda;
         micro_kernel.ok_or_else(|| not_compiled(configuration, "CUDA devices"))
     }
 }

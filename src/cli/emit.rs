@@ -3,6 +3,7 @@ mod set;
 
 use std::path::PathBuf;
 
+use dietcode::core::codegen::cuda::CudaUnit;
 use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode::core::codegen::{self, registry};
 use dietcode::core::config::ConfigFile;
@@ -86,19 +87,27 @@ fn files(setup: &Setup, targets: &[Target]) -> Result<Vec<(String, String)>> {
         let in_folder = |(name, text)| (format!("{FOLDER}/{name}"), text);
         files.extend(choice.sources().into_iter().chain(headers).map(in_folder));
     }
-    if targets.contains(&Target::Cpu) {
-        let registry = match &choice {
-            Some(choice) => choice.registry(&setup.def.shape_vars, targets.contains(&Target::Cuda), host),
-            None => registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files"),
-        };
-        files.extend(cpu_files(setup, &registry)?);
-    }
+    let cuda = match &choice {
+        Some(choice) => choice.registry(&setup.def.shape_vars, targets.contains(&Target::Cuda), host),
+        None => registry::skipped_cuda_rs("its CUDA micro-kernels are not among these files"),
+    };
+    let listed: Vec<&CudaUnit> = choice.iter().flat_map(|choice| &choice.micro_kernels).map(|c| &c.unit).collect();
+    files.extend(registry_files(setup, targets.contains(&Target::Cpu), listed, &cuda)?);
     Ok(files)
 }
 
-/// Those for the CPU; `cuda` is what stands in `registry.rs` behind them.
-fn cpu_files(setup: &Setup, cuda: &str) -> Result<Vec<(String, String)>> {
+/// Those for the CPU, if they are asked for, and the registry; `listed` are the micro-kernels for CUDA, and `cuda` what stands in
+/// `registry.rs` of them.
+fn registry_files(setup: &Setup, cpu: bool, listed: Vec<&CudaUnit>, cuda: &str) -> Result<Vec<(String, String)>> {
     let Setup { config, def, .. } = setup;
+    let hash = def.source_hash();
+    if !cpu {
+        let skipped =
+            registry::skipped_registry_rs(&def.name, "its micro-kernels for the CPU are not among these files");
+        let mut files = registry::files(&def.name, hash, &[], listed);
+        files.push(("registry.rs".to_owned(), skipped + cuda));
+        return Ok(files);
+    }
     let target = CpuTarget::detect(&config.cpu.march)?;
     let winners = Winners::load(config, def, &target).unwrap_or_else(|miss| {
         tell(&format!("warning: emitting the default micro-kernel: {miss}"));
@@ -107,8 +116,7 @@ fn cpu_files(setup: &Setup, cuda: &str) -> Result<Vec<(String, String)>> {
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(def, tiled, &target));
     let units = units.collect::<Result<Vec<_>>>()?;
-    let hash = def.source_hash();
-    let mut files = registry::files(&def.name, hash, &units);
+    let mut files = registry::files(&def.name, hash, &units, listed);
     let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
     files.push(("registry.rs".to_owned(), dispatcher + cuda));
     Ok(files)

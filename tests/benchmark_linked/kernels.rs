@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dietcode::core::abi::{self, MicroKernel};
 use dietcode::ops::gemm_nt;
+use dietcode::runtime::TableSource;
 use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
 
 /// A configuration with a function that carries out its only tile, and the CPU features that it is said to need.
@@ -22,14 +23,9 @@ macro_rules! configuration {
                 cpu: Some({
                     static ROW: MicroKernel =
                         MicroKernel { name: NAME.as_ptr(), cpu_features: $features, scratch_bytes: 0, grid, run: $run };
-                    static TABLE: abi::Configuration = abi::Configuration {
-                        name: NAME.as_ptr(),
-                        family: c"naive".as_ptr(),
-                        micro_kernels: &raw const ROW,
-                        len: 1,
-                    };
-                    static POINTER: &abi::Configuration = &TABLE;
-                    CpuRow { configuration: &POINTER, row: 0 }
+                    static TABLE: TableSource =
+                        TableSource::Linked(&abi::Table { micro_kernels: &raw const ROW, len: 1 });
+                    CpuRow { table: &TABLE, row: 0 }
                 }),
                 cuda: None,
             }],

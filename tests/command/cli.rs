@@ -235,6 +235,7 @@ fn cuda_files_are_emitted_for_what_was_asked() {
     assert!(!listed(&["cpu"]).contains("cuda/"));
     let host = listed(&["cuda-host"]);
     assert!(host.contains("cuda/cuda_host/fibers.h\n") && !host.contains("registry.c"), "{host}");
+    assert!(host.contains("registry.def\n") && host.contains("registry.rs\n"), "{host}");
     assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "tpu", "-o", "out"])), 2);
 
     assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "cuda", "-o", "out"])), 0);

@@ -1,5 +1,6 @@
 //! The CUDA half of one kernel: its files and what its registry says.
 
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use dietcode_core::codegen::registry;
 use dietcode_core::dispatch::cuda::{Candidate, Choice};
@@ -13,6 +14,8 @@ use super::images::Images;
 pub(crate) struct Half {
     /// What stands in `registry.rs` behind the CPU's half.
     pub(crate) registry: String,
+    /// The micro-kernels, in the order of the registry.
+    pub(crate) units: Vec<CudaUnit>,
     /// (name, contents) of the files in the folder `cuda`.
     pub(crate) files: Vec<(String, Vec<u8>)>,
     /// The `.cu` files, without `.cu`, that are compiled for the emulated device, and the compiler.
@@ -41,6 +44,7 @@ impl Half {
         let names = || choice.micro_kernels.iter().map(|candidate| candidate.name().to_owned()).collect();
         let has_images = request.device && compiled.len() == choice.micro_kernels.len();
         Half {
+            units: choice.micro_kernels.iter().map(|candidate| candidate.unit.clone()).collect(),
             registry: choice.registry(&request.found.def.shape_vars, has_images, host.is_some()),
             host: host.map(|compiler| (names(), compiler.clone())),
             files,

@@ -41,7 +41,8 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
     assert_eq!(files(&package, "outer"), expected);
     let registry = registry(&package, "outer");
     for part in [
-        &format!("include_bytes!(\"cuda/{name}.fatbin\"), capabilities: &[(8, 0), (9, 0)], ptx: Some((9, 0))"),
+        &format!("static IMAGE_0: &[u8] = include_bytes!(\"cuda/{name}.fatbin\");"),
+        "bytes: IMAGE_0, capabilities: &[(8, 0), (9, 0)], ptx: Some((9, 0))",
         "host: None",
         "// sm_80 (A100): the default",
         "128 threads, ",
@@ -50,6 +51,8 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
         assert!(registry.contains(part), "{part} in {registry}");
     }
     let generated = package.generated();
+    let list = String::from_utf8_lossy(&generated["dietcode/outer/registry.def"]);
+    assert!(list.contains(&format!("\nDIETCODE_CUDA(outer, {name}, dietcode1_run_outer_")), "{list}");
     let text = |file: &str| String::from_utf8_lossy(&generated[&format!("dietcode/outer/cuda/{file}")]).into_owned();
     assert!(text("blocked_t_j128.cu").contains(" * sm_90 (H100 SXM): the default"));
     assert!(text("blocked_t_j128.json").contains("\"registers\""));

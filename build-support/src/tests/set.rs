@@ -206,7 +206,77 @@ fn without_native_code_the_set_is_there_and_empty() {
 }
 
 #[test]
-fn the_list_wants_its_macro_defined() {
+fn a_set_that_serves_nothing_is_refused_with_a_reason() {
+    let wide = r#"{ "non_local": [{
+        "work_item_sizes": [[4, 4]], "work_group_sizes": [[64, 64]], "vectorization_size": [4], "vectorization": ["partial"]
+    }] }"#;
+    let mut package = package();
+    package.targets = Some("cuda-host".to_owned());
+    package.write("configs/wide.json", wide);
+    package.config = Some("configs/wide.json".into());
+    let errors = package.build_with(with_set()).unwrap_err();
+    for part in [
+        "configs/wide.json: this set serves nothing: none of its 1 configurations has a micro-kernel for product on sm_80",
+        "`non_local_i4x4_w64x64_v4_partial` does not serve product: sm_90: ",
+        "use another set, or add a configuration that serves one of these",
+    ] {
+        assert!(errors.len() == 1 && errors[0].contains(part), "{part} in {errors:#?}");
+    }
+    assert!(!written(&package).contains("registry.rs"));
+}
+
+/// Includes the list twice, as C does, and prints what it says of launches.
+const LAUNCHES: &str = r#"
+#include <stdio.h>
+enum {
+#define DIETCODE_CUDA(kernel, name, symbol, threads, shared_bytes) number_of_##symbol,
+#include "registry.def"
+  launches
+};
+static const struct { const char *kernel, *name, *symbol; int threads, shared_bytes; } table[] = {
+#define DIETCODE_CUDA(kernel, name, symbol, threads, shared_bytes) {#kernel, #name, #symbol, threads, shared_bytes},
+#include "registry.def"
+};
+_Static_assert(sizeof table / sizeof table[0] == launches, "both times it lists the same");
+int main(void) {
+  for (int n = 0; n < launches; ++n)
+    printf("%s %s %s %d %d\n", table[n].kernel, table[n].name, table[n].symbol, table[n].threads, table[n].shared_bytes);
+}
+"#;
+
+#[test]
+fn a_program_in_c_reads_the_list_of_micro_kernels_for_cuda() {
+    for targets in ["cuda-host", "cpu,cuda-host"] {
+        let mut package = package();
+        package.targets = Some(targets.to_owned());
+        package.build_with(with_set()).unwrap();
+        package.write("out/dietcode-set/launches.c", LAUNCHES);
+        let folder = package.path("out/dietcode-set");
+        let mut compiler = std::process::Command::new("cc");
+        let compiled =
+            compiler.args(["-Wall", "-Werror", "launches.c", "-o", "launches"]).current_dir(&folder).output();
+        let compiled = compiled.unwrap();
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let listed = std::process::Command::new(folder.join("launches")).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+        assert_eq!(names, ["non_local_i4x4_w8x8_v4_partial", "naive_c64", "naive_c128"], "{listed}");
+        let registry = String::from_utf8(package.generated()["dietcode-set/registry.rs"].clone()).unwrap();
+        for line in listed.lines() {
+            let [kernel, _, symbol, threads, shared_bytes] = line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            assert_eq!(kernel, "product");
+            let launch = format!(
+                "symbol: {symbol:?},\n                    threads: {threads},\n                    shared_bytes: {shared_bytes},"
+            );
+            assert!(registry.contains(&launch), "{launch} in {registry}");
+        }
+    }
+}
+
+#[test]
+fn the_list_wants_one_of_its_macros_defined() {
     let package = package();
     package.build_with(with_set()).unwrap();
     let mut command = std::process::Command::new("cc");
@@ -217,7 +287,10 @@ fn the_list_wants_its_macro_defined() {
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("define DIETCODE_KERNEL before including registry.def"),
+        !output.status.success()
+            && said.contains(
+                "define DIETCODE_KERNEL, DIETCODE_CUDA or DIETCODE_CONFIGURATION before including registry.def"
+            ),
         "{said}"
     );
 }

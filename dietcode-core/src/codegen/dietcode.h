@@ -19,13 +19,6 @@ struct dietcode_table {
   int64_t len;
 };
 
-struct dietcode_configuration {
-  const char *name;
-  const char *family;
-  const struct dietcode_micro_kernel *micro_kernels; /* one for each kernel that it serves */
-  int64_t len;
-};
-
 typedef int64_t dietcode_int;
 
 static inline dietcode_int dietcode_imin(dietcode_int a, dietcode_int b) { return a < b ? a : b; }

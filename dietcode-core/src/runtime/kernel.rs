@@ -30,7 +30,8 @@ pub struct Kernel {
     pub cuda: &'static CudaTableSource,
 }
 
-/// Where a kernel's micro-kernels are.
+/// Where the micro-kernels of a kernel or a set are.
+#[derive(Debug)]
 pub enum TableSource {
     /// Compiled into this program.
     Linked(&'static abi::Table),
@@ -108,12 +109,10 @@ impl Kernel {
                 return Err(Error::unavailable(format!("{}: there is no native code: {why}", self.name())));
             }
         };
-        if i64::try_from(index).is_ok_and(|index| index < table.len) {
-            // SAFETY: the table has `len` rows, and this is one of them.
-            return Ok(unsafe { &*table.micro_kernels.add(index) });
-        }
-        let message = format!("{}: there is no micro-kernel {index}, there are {}", self.name(), table.len);
-        Err(Error::failed(message))
+        table.row(index).ok_or_else(|| {
+            let len = table.len;
+            Error::failed(format!("{}: there is no micro-kernel {index}, there are {len}", self.name()))
+        })
     }
 
     /// Whether this CPU can carry out a micro-kernel.

@@ -11,8 +11,7 @@
 /// | call                                    | what it stands for                                                     |
 /// |-----------------------------------------|------------------------------------------------------------------------|
 /// | `library "name"`                        | links that static library, and what its code calls                     |
-/// | `table "symbol"`                        | the static `TABLE` of a kernel                                         |
-/// | `configurations "symbol", length`       | the static `TABLE` of a set                                            |
+/// | `table "symbol"`                        | the static `TABLE` of a kernel or a set                                |
 /// | `host entry…`                           | the entries of kernels on the emulated device                          |
 #[doc(hidden)]
 #[macro_export]
@@ -31,13 +30,6 @@ macro_rules! dietcode_linked {
         // SAFETY: registry.c, which was generated beside this call, defines it as immutable data.
         pub(super) static TABLE: $crate::runtime::TableSource =
             $crate::runtime::TableSource::Linked(unsafe { &MICRO_KERNELS });
-    };
-    (configurations $symbol:literal, $length:literal) => {
-        // SAFETY: registry.c, which was generated beside this call, defines it as immutable data of this length.
-        unsafe extern "C" {
-            #[link_name = $symbol]
-            safe static TABLE: [&'static $crate::abi::Configuration; $length];
-        }
     };
     (host $($entry:ident)*) => {
         #[cfg_attr(any(target_vendor = "apple", target_os = "freebsd", target_os = "openbsd"), link(name = "c++"))]

@@ -9,7 +9,7 @@ use super::arg::place;
 use super::cuda::CudaMicroKernel;
 #[cfg(feature = "cuda")]
 use super::cuda::{devices, memory::Memory};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, TableSource};
 use super::signature::Shape;
 use crate::{Error, ErrorKind, Result, abi};
 
@@ -54,15 +54,15 @@ pub struct Entry {
     pub cpu: Option<CpuRow>,
     /// The micro-kernel for CUDA devices and the emulated one, if there is one. It is for real devices if it has an image, for
     /// the emulated one if its launches have host entries.
-    pub cuda: Option<CudaMicroKernel>,
+    pub cuda: Option<&'static CudaMicroKernel>,
 }
 
-/// Where a configuration's micro-kernel for the CPU stands in the table of the set that C has made.
+/// Where a micro-kernel for the CPU stands.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuRow {
-    /// The configuration's place in the table.
-    pub configuration: &'static &'static abi::Configuration,
-    /// The row among the configuration's micro-kernels.
+    /// The set's table.
+    pub table: &'static TableSource,
+    /// Its row there.
     pub row: usize,
 }
 
@@ -83,12 +83,8 @@ impl Configuration {
 impl Entry {
     /// The micro-kernel for the CPU, if there is one.
     pub fn cpu_micro_kernel(&self) -> Option<&'static abi::MicroKernel> {
-        let CpuRow { configuration, row } = self.cpu?;
-        if !i64::try_from(row).is_ok_and(|row| row < configuration.len) {
-            return None;
-        }
-        // SAFETY: the configuration has `len` rows, and this is one of them.
-        Some(unsafe { &*configuration.micro_kernels.add(row) })
+        let CpuRow { table: TableSource::Linked(table), row } = self.cpu? else { return None };
+        table.row(row)
     }
 }
 
@@ -109,7 +105,7 @@ impl Kernel {
         }
         #[cfg(feature = "cuda")]
         if let Some(Memory::Device(context, _)) = place(args) {
-            let micro_kernel = entry.cuda.as_ref().ok_or_else(|| self.not_served("CUDA devices"))?;
+            let micro_kernel = entry.cuda.ok_or_else(|| self.not_served("CUDA devices"))?;
             // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
             // the same device and that the output is apart from the inputs; the micro-kernel is one of this nest.
             return unsafe { devices::call::run(self.name(), micro_kernel, context, &shape, args) };

@@ -5,8 +5,7 @@
 //! | table of a kernel           | `dietcode1_table_<kernel>_<hash>_<contents>` |
 //! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>`     |
 //! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`      |
-//! | configuration of a set      | `dietcode1_configuration_<name>_<contents>`  |
-//! | its kernels for CUDA        | `dietcode1_run_<kernel>_<hash>_of_<name>`    |
+//! | kernel of a configuration   | `dietcode1_run_<kernel>_<hash>_of_<name>_<contents>` |
 //! | table of a set              | `dietcode1_set_<contents>`                   |
 //! | what build.rs saw of it     | `DIETCODE_KERNEL_<KERNEL>`: `<hash> <place>` |
 //! | files that build.rs read    | `DIETCODE_SOURCES`, with `;` between them    |
@@ -38,15 +37,10 @@ pub fn run_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String 
     format!("dietcode{FORMAT_VERSION}_run_{kernel}_{source_hash:016x}_{micro_kernel}")
 }
 
-/// The C symbol of a configuration of a set; `contents` identifies what was generated for it.
-pub fn configuration_symbol(name: &str, contents: &str) -> String {
-    format!("dietcode{FORMAT_VERSION}_configuration_{name}_{contents}")
-}
-
 /// What a configuration's kernels have in the place of a micro-kernel's name: no micro-kernel is called so, and a program may
-/// have both.
-pub fn configuration_stem(name: &str) -> String {
-    format!("of_{name}")
+/// have both; `contents` identifies what is generated for it.
+pub fn configuration_stem(name: &str, contents: &str) -> String {
+    format!("of_{name}_{contents}")
 }
 
 /// The C symbol of the table of a set's configurations; `contents` identifies these.

@@ -54,3 +54,19 @@ fn what_is_listed_is_written() {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
 }
+
+#[test]
+fn a_set_that_serves_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("wide.json");
+    let wide = r#"{ "non_local": [{
+        "work_item_sizes": [[4, 4]], "work_group_sizes": [[64, 64]], "vectorization_size": [4], "vectorization": ["partial"]
+    }] }"#;
+    fs::write(&set, wide).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+    let output = command.arg("emit").arg(&set).args(["--target", "cuda", "--list-files"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let reason = "this set serves nothing: none of its 1 configurations has a micro-kernel for ";
+    assert!(output.status.code() == Some(2) && said.contains(reason), "{said}");
+    assert!(said.contains("`non_local_i4x4_w64x64_v4_partial` does not serve gemm_nn: sm_90: "), "{said}");
+}

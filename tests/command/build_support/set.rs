@@ -42,7 +42,8 @@ fn main() -> dietcode_core::Result<()> {
         // Small whole numbers: their sums are exact.
         assert_eq!(y.as_slice(), expected.as_slice(), "{}", configuration.name);
     }
-    println!("{} configurations of {}; for devices: {:?}", listed.len(), SET.config, SET.cuda);
+    let for_devices = SET.configurations.iter().filter(|c| c.entries.iter().any(|entry| entry.cuda.is_some())).count();
+    println!("{} configurations of {}; {for_devices} for devices: {:?}", listed.len(), SET.config, SET.cuda);
     Ok(())
 }
 "#;
@@ -61,6 +62,9 @@ fn a_program_calls_each_configuration_of_its_set() {
     assert!(run.succeeded && run.text.contains("3 configurations of configs/cpu_avx"), "{}", run.text);
     assert!(run.text.contains("set DIETCODE_TARGETS=cuda and build again"), "{}", run.text);
     assert_eq!(compiled_of_the_set(&run.compiled), 4, "three configurations and the registry: {:?}", run.compiled);
+
+    let emulated = package.cargo_with(&["run"], &[("DIETCODE_TARGETS", "cpu,cuda-host")]);
+    assert!(emulated.succeeded && emulated.text.contains("; 3 for devices: Err("), "{}", emulated.text);
 
     let other = [("DIETCODE_CONFIG", "configs/other.json")];
     let changed = package.cargo_with(&["run", "-vv"], &other);

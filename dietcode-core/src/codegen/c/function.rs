@@ -13,16 +13,16 @@ fn shape_variables(nest: &LoopNest) -> String {
 }
 
 /// The function that counts tiles.
-pub(super) fn grid(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
+pub(super) fn grid(nest: &LoopNest, symbol: &str) -> String {
     let extent = nest.grid.as_ref().map_or(Expr::Int(1), |(_, extent)| extent.clone());
     let extent = Expressions::new(&C, Vec::new()).text(&extent);
     let variables = shape_variables(nest);
-    format!("{linkage}int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {extent};\n}}\n\n")
+    format!("int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {extent};\n}}\n\n")
 }
 
 /// What carries out a range of tiles, and the function of the ABI that calls it. GCC heeds `restrict` on parameters of functions,
 /// and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
-pub(super) fn run(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
+pub(super) fn run(nest: &LoopNest, symbol: &str) -> String {
     const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
                         void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end";
     let mut printer = Printer::new(&C, nest, &nest.params);
@@ -40,9 +40,7 @@ pub(super) fn run(nest: &LoopNest, symbol: &str, linkage: &str) -> String {
     let call = format!(
         "{symbol}_tiles({args}, dietcode_strides, dietcode_shape, dietcode_scratch, dietcode_begin, dietcode_end)"
     );
-    printer.text
-        + "}\n\n"
-        + &format!("{linkage}void {symbol}(void *const *dietcode_buffers, {REST}) {{\n  {call};\n}}\n")
+    printer.text + "}\n\n" + &format!("void {symbol}(void *const *dietcode_buffers, {REST}) {{\n  {call};\n}}\n")
 }
 
 /// The tensors and scalars of a kernel, as parameters and as what is passed for them.

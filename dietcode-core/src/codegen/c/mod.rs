@@ -34,8 +34,7 @@ pub fn translation_unit(
     unit_of(def, &name, &format!("{name}_{march}"), &schedule)
 }
 
-/// A micro-kernel as one of several in a translation unit, whose functions no other one sees: their text behind a comment that
-/// says what they are made of, and the scratch bytes of a thread. Who calls it writes the include.
+/// A micro-kernel as one of several in a translation unit, whose symbols end in `stem`. Who calls it writes the include.
 ///
 /// # Errors
 /// As [`translation_unit`].
@@ -43,12 +42,10 @@ pub(super) fn part(
     def: &KernelDef,
     micro_kernel: &MicroKernel,
     target: &CpuTarget,
-    [grid_symbol, run_symbol]: [&str; 2],
-) -> Result<(String, i64)> {
+    stem: &str,
+) -> Result<TranslationUnit> {
     let schedule = schedule_of(def, micro_kernel, target)?;
-    let nest = lower(&schedule)?;
-    let functions = function::grid(&nest, grid_symbol, "static ") + &function::run(&nest, run_symbol, "static ");
-    Ok((comment(def, &micro_kernel.name(), &[schedule]) + &functions, nest.scratch_bytes))
+    Ok(unit_with(def, [&micro_kernel.name(), stem], &schedule, &lower(&schedule)?, ""))
 }
 
 /// The schedule that a micro-kernel's parameters stand for, if they are valid.
@@ -84,7 +81,7 @@ pub fn unit(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<Translat
 /// A schedule for a GPU.
 pub fn printed(def: &KernelDef, name: &str, schedule: &Schedule, nest: &LoopNest) -> Result<TranslationUnit> {
     for_cpu(def, name, schedule)?;
-    Ok(unit_with(def, [name, name], schedule, nest))
+    Ok(unit_with(def, [name, name], schedule, nest, &(include([def]) + "\n\n")))
 }
 
 fn for_cpu(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<()> {
@@ -97,16 +94,22 @@ fn for_cpu(def: &KernelDef, name: &str, schedule: &Schedule) -> Result<()> {
 /// A unit whose symbols have another name.
 fn unit_of(def: &KernelDef, name: &str, symbol: &str, schedule: &Schedule) -> Result<TranslationUnit> {
     for_cpu(def, name, schedule)?;
-    Ok(unit_with(def, [name, symbol], schedule, &lower(schedule)?))
+    Ok(unit_with(def, [name, symbol], schedule, &lower(schedule)?, &(include([def]) + "\n\n")))
 }
 
-fn unit_with(def: &KernelDef, [name, symbol]: [&str; 2], schedule: &Schedule, nest: &LoopNest) -> TranslationUnit {
+fn unit_with(
+    def: &KernelDef,
+    [name, symbol]: [&str; 2],
+    schedule: &Schedule,
+    nest: &LoopNest,
+    include: &str,
+) -> TranslationUnit {
     let hash = def.source_hash();
     let grid_symbol = mangle::grid_symbol(&def.name, hash, symbol);
     let run_symbol = mangle::run_symbol(&def.name, hash, symbol);
-    let mut source = comment(def, name, std::slice::from_ref(schedule)) + &include([def]) + "\n\n";
-    source += &function::grid(nest, &grid_symbol, "");
-    source += &function::run(nest, &run_symbol, "");
+    let mut source = comment(def, name, std::slice::from_ref(schedule)) + include;
+    source += &function::grid(nest, &grid_symbol);
+    source += &function::run(nest, &run_symbol);
     TranslationUnit { name: name.into(), grid_symbol, run_symbol, scratch_bytes: nest.scratch_bytes, source }
 }
 

@@ -79,25 +79,19 @@ pub struct CudaLaunchEntry {
 /// `decisions` picks among `entries`: for a device the tree of the largest capability that is not larger than the device's,
 /// or else of the smallest. There is at least one.
 pub fn cuda_rs(entries: &[CudaEntry], decisions: &[(Capability, Decision)], shape_vars: &[ShapeVar]) -> String {
-    let mut text = String::from(
+    let rows: Vec<(&CudaEntry, &[ShapeVar])> = entries.iter().map(|entry| (entry, shape_vars)).collect();
+    let mut text = format!(
         "
 pub(super) static CUDA: dietcode_core::runtime::cuda::CudaTableSource =
     dietcode_core::runtime::cuda::CudaTableSource::Linked(&cuda::TABLE);
 
-mod cuda {
-    #![allow(unused, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
-    use super::dietcode_core;
-    use super::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
+mod cuda {{
+{}
+    pub(super) static TABLE: CudaTable = CudaTable {{ micro_kernels: &MICRO_KERNELS, dispatch }};
 
 ",
+        micro_kernels(&rows)
     );
-    host_entries(&mut text, entries);
-    text.push_str("    pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &[\n");
-    for entry in entries {
-        let bytes = entry.image_file.as_ref().map(|file| format!("include_bytes!({file:?})"));
-        push(&mut text, format_args!("        {},\n", micro_kernel(entry, &bytes.unwrap_or_default(), shape_vars)));
-    }
-    text.push_str("    ], dispatch };\n\n");
     write_dispatch(&mut text, entries, decisions, shape_vars);
     text.push_str("}\n");
     text
@@ -113,19 +107,39 @@ pub(super) static CUDA: dietcode_core::runtime::cuda::CudaTableSource =
     )
 }
 
-/// The functions that the emulated device's compiler has made.
-pub(in crate::codegen) fn host_entries<'a>(text: &mut String, entries: impl IntoIterator<Item = &'a CudaEntry>) {
-    let mut launches = entries.into_iter().filter(|entry| entry.host).flat_map(|entry| &entry.launches).peekable();
-    if launches.peek().is_none() {
-        return;
+/// What stands in the module `cuda` of any registry: the functions that the emulated device's compiler has made, the images, and the
+/// static `MICRO_KERNELS`, each of which is one of a kernel with these shape variables.
+pub(in crate::codegen) fn micro_kernels(rows: &[(&CudaEntry, &[ShapeVar])]) -> String {
+    let mut text = String::from(
+        "    #![allow(unused, non_snake_case, clippy::all, reason = \"it is written for every kernel in the same way\")]
+    use super::dietcode_core;
+    use super::dietcode_core::runtime::cuda::{CudaImage, CudaLaunch, CudaMicroKernel, CudaTable};
+
+",
+    );
+    let mut launches = rows.iter().filter(|(entry, _)| entry.host).flat_map(|(entry, _)| &entry.launches).peekable();
+    if launches.peek().is_some() {
+        text.push_str("    dietcode_core::dietcode_linked!(host");
+        launches.for_each(|launch| push(&mut text, format_args!(" {}_host", launch.symbol)));
+        text.push_str(");\n\n");
     }
-    text.push_str("    dietcode_core::dietcode_linked!(host");
-    launches.for_each(|launch| push(text, format_args!(" {}_host", launch.symbol)));
-    text.push_str(");\n\n");
+    // One image may hold several micro-kernels.
+    let mut images: Vec<&str> = rows.iter().filter_map(|(entry, _)| entry.image_file.as_deref()).collect();
+    images.dedup();
+    for (at, file) in images.iter().enumerate() {
+        push(&mut text, format_args!("    static IMAGE_{at}: &[u8] = include_bytes!({file:?});\n"));
+    }
+    text.push_str(if images.is_empty() { "" } else { "\n" });
+    push(&mut text, format_args!("    pub(super) static MICRO_KERNELS: [CudaMicroKernel; {}] = [\n", rows.len()));
+    for (entry, shape_vars) in rows {
+        let image = images.iter().position(|file| Some(*file) == entry.image_file.as_deref());
+        push(&mut text, format_args!("        {},\n", micro_kernel(entry, image, shape_vars)));
+    }
+    text + "    ];\n"
 }
 
-/// The constant of a micro-kernel; `bytes` is the expression of its image, if it has one.
-pub(in crate::codegen) fn micro_kernel(entry: &CudaEntry, bytes: &str, shape_vars: &[ShapeVar]) -> String {
+/// The constant of a micro-kernel; `image` is the number of its image, if it has one.
+fn micro_kernel(entry: &CudaEntry, image: Option<usize>, shape_vars: &[ShapeVar]) -> String {
     let mut text = format!("CudaMicroKernel {{\n            name: {:?},\n            launches: &[\n", entry.name);
     for launch in &entry.launches {
         let CudaLaunchEntry { symbol, threads, shared_bytes, blocks, persistent } = launch;
@@ -147,10 +161,10 @@ pub(in crate::codegen) fn micro_kernel(entry: &CudaEntry, bytes: &str, shape_var
         );
     }
     let workspace = entry.workspace.clone().unwrap_or(Expr::Int(0));
-    let image = match &entry.image_file {
+    let image = match image {
         None => "None".to_owned(),
-        Some(_) => format!(
-            "Some(CudaImage {{ bytes: {bytes}, capabilities: &{:?}, ptx: {:?} }})",
+        Some(at) => format!(
+            "Some(CudaImage {{ bytes: IMAGE_{at}, capabilities: &{:?}, ptx: {:?} }})",
             entry.capabilities, entry.ptx
         ),
     };

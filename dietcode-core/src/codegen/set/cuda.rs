@@ -1,9 +1,9 @@
 //! A configuration's translation unit for CUDA devices, from which one image is made for all that can hold it.
 
-use dietcode_syntax::{KernelDef, mangle};
+use dietcode_syntax::KernelDef;
 
-use super::Served;
 use super::preamble::{Language, preamble, title};
+use super::{Served, stem};
 use crate::Result;
 use crate::codegen::cuda::{CudaUnit, INCLUDE, part};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
@@ -14,8 +14,8 @@ use crate::sketch::{Blocked, Family};
 pub struct CudaSetUnit {
     /// The configuration's name.
     pub name: String,
-    /// The kernels that it serves, by their place among the set's, and what launching each takes. Their sources are empty:
-    /// they stand in `source`.
+    /// The kernels that it serves, by their place among the set's, and what launching each takes, under the configuration's name.
+    /// Their sources are empty: they stand in `source`.
     pub kernels: Vec<(usize, CudaUnit)>,
     /// The devices that hold all of it, oldest first.
     pub devices: Vec<ComputeCapability>,
@@ -46,11 +46,12 @@ pub(super) fn unit(
     };
     let name = family.name();
     let mut source = format!("{}{INCLUDE}\n\n{}", title(family, &left_out), preamble(family, Language::Cuda));
+    let stem = stem(&name, &source, &fitting, served.iter().map(|(at, _)| &defs[*at]));
     let mut kernels = Vec::new();
     for (at, blocked) in served {
-        let (comment, unit) = part(&defs[at], &blocked.into(), oldest, &mangle::configuration_stem(&name))?;
+        let (comment, unit) = part(&defs[at], &blocked.into(), oldest, &stem)?;
         source += &(comment + &unit.source);
-        kernels.push((at, CudaUnit { source: String::new(), ..unit }));
+        kernels.push((at, CudaUnit { name: name.clone(), source: String::new(), ..unit }));
     }
     let devices = fitting.iter().map(|device| device.capability).collect();
     Ok(Served { unit: Some(CudaSetUnit { name, kernels, devices, source }), left_out })

@@ -1,36 +1,32 @@
 //! Sets: many configurations of families for several kernels, all of them compiled, none of them chosen.
 //!
-//! | file                    | what it is                                                                            |
-//! |-------------------------|---------------------------------------------------------------------------------------|
-//! | `dietcode.h`            | the ABI, the same for every set and kernel                                            |
-//! | `cpu_features.h`        | what the C compiler was allowed to use                                                |
-//! | `<configuration>.c`     | one configuration on the CPU, with a micro-kernel for each kernel that it serves      |
-//! | `cuda/<configuration>.cu` | the same for CUDA devices                                                           |
-//! | `registry.def`          | one `DIETCODE_KERNEL(…)` line per configuration, the only list of them in C           |
-//! | `registry.c`            | includes that list twice, as declarations and as the table it exports                 |
-//! | `registry.rs`           | the same list as the macro `dietcode_kernels!(callback)`, and the set made from it    |
+//! The files are those of any [registry](super::registry), with one source for each configuration and target, which holds a
+//! micro-kernel for each kernel that it serves there. Instead of a dispatcher, `registry.rs` has the list of the configurations as the
+//! macro `dietcode_kernels!(callback)`, and the set made from it.
 //!
 //! A configuration states its parameters as constants and asserts what [`Family::conditions`] says of them, so that a file
 //! that is changed by hand is checked again by the compiler. All names come from the parameters: nothing is numbered.
 mod cpu;
 mod cuda;
-mod linked;
 mod preamble;
 mod registry;
 
 pub use cpu::CpuUnit;
 pub use cuda::CudaSetUnit;
-pub use linked::{Availability, registry_rs};
 pub use preamble::{Language, preamble};
+pub use registry::{Availability, registry_rs};
 
-use dietcode_syntax::KernelDef;
+use std::fmt::Debug;
 
-use crate::Result;
+use dietcode_syntax::{KernelDef, mangle};
+
 use crate::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
+use crate::hash::hash_of;
 use crate::machine::CpuTarget;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::parallel;
 use crate::sketch::Family;
+use crate::{Error, Result};
 
 /// The folder of the `.cu` files, beside `registry.def`.
 pub const CUDA_FOLDER: &str = "cuda";
@@ -89,7 +85,7 @@ impl<'a> GeneratedSet<'a> {
     /// Generates all configurations, several at a time; the outcome does not depend on how many.
     ///
     /// # Errors
-    /// None for families that say truly which nests and targets they serve.
+    /// A set of which no configuration serves a kernel on any of the targets.
     pub fn new(
         config: &str,
         families: &[Family],
@@ -107,19 +103,39 @@ impl<'a> GeneratedSet<'a> {
         };
         let configurations: Vec<Result<Configuration>> = parallel::each(families.iter().collect(), at_once, one);
         let configurations = configurations.into_iter().collect::<Result<_>>()?;
-        Ok(GeneratedSet { config: config.to_owned(), defs, configurations, host: targets.host })
+        let set = GeneratedSet { config: config.to_owned(), defs, configurations, host: targets.host };
+        let asked = targets.cpu.is_some() || !targets.devices.is_empty();
+        if asked && set.cpu_units().next().is_none() && set.cuda_units().next().is_none() {
+            return Err(set.serves_nothing(targets));
+        }
+        Ok(set)
     }
 
-    /// The files for the CPU as (name, text), but for `registry.rs`; if nothing is for the CPU, the list at most, which says
-    /// why something is left out.
+    /// What is wrong with a set that has nothing to run, and one reason for all.
+    fn serves_nothing(&self, targets: &Targets<'_>) -> Error {
+        let kernels: Vec<&str> = self.defs.iter().map(|def| &*def.name).collect();
+        let cpu = targets.cpu.iter().map(|target| format!("the CPU (-march={})", target.march));
+        let devices = targets.devices.iter().map(|device| device.capability.to_string());
+        let places: Vec<String> = cpu.chain(devices).collect();
+        let left_out = self.configurations.iter().find_map(|Configuration { name, cpu, cuda, .. }| {
+            let why = cpu.left_out.iter().chain(&cuda.left_out).next()?;
+            Some(format!("; `{name}` does not serve {why}"))
+        });
+        Error::input(format!(
+            "{}: this set serves nothing: none of its {} configurations has a micro-kernel for {} on {}{}; \
+             use another set, or add a configuration that serves one of these",
+            self.config,
+            self.configurations.len(),
+            if kernels.is_empty() { "any kernel, since no source has one,".to_owned() } else { kernels.join(", ") },
+            places.join(", "),
+            left_out.unwrap_or_default()
+        ))
+    }
+
+    /// The list, and the files for the CPU if anything is, as (name, text); `registry.rs` is none of them.
     pub fn cpu_files(&self) -> Vec<(String, String)> {
-        let units: Vec<&CpuUnit> = self.cpu_units().collect();
-        if units.is_empty() {
-            let left_out = |all: &Configuration| !all.cpu.left_out.is_empty() || !all.cuda.left_out.is_empty();
-            return self.configurations.iter().any(left_out).then(|| registry::list(self)).into_iter().collect();
-        }
         let mut files = registry::files(self);
-        files.extend(units.iter().map(|unit| (format!("{}.c", unit.name), unit.source.clone())));
+        files.extend(self.cpu_units().map(|unit| (format!("{}.c", unit.name), unit.source.clone())));
         files
     }
 
@@ -144,4 +160,11 @@ impl<'a> GeneratedSet<'a> {
     pub fn cuda_units(&self) -> impl Iterator<Item = &CudaSetUnit> {
         self.configurations.iter().filter_map(|configuration| configuration.cuda.unit.as_ref())
     }
+}
+
+/// What the symbols of a configuration end in, told apart by all that decides its code: one symbol always is one code.
+fn stem<'a>(name: &str, head: &str, target: impl Debug, defs: impl Iterator<Item = &'a KernelDef>) -> String {
+    let decided = [env!("CARGO_PKG_VERSION").to_owned(), head.to_owned(), format!("{target:?}")];
+    let kernels = defs.map(|def| format!("{} {:016x}", def.name, def.source_hash()));
+    mangle::configuration_stem(name, &hash_of(decided.into_iter().chain(kernels))[..8])
 }

@@ -1,53 +1,46 @@
-//! The C side of a set's registry: the list of its configurations, and the table that is made of it.
+//! A set's registry: the list of its configurations in C and as a macro of Rust, and the set that a program sees.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use dietcode_syntax::mangle;
+use dietcode_syntax::{ShapeVar, mangle};
 
 use super::preamble::in_comment;
-use super::{Configuration, GeneratedSet};
-use crate::codegen::DIETCODE_H;
-use crate::codegen::registry::cpu_features_h;
+use super::{CUDA_FOLDER, Configuration, GeneratedSet};
+use crate::codegen::registry::{CudaEntry, Group, List, linked_table, micro_kernels};
+use crate::hash::hash_of;
 
-/// What all configurations for the CPU need beside their own files, as (name, text).
-pub(super) fn files(set: &GeneratedSet<'_>) -> Vec<(String, String)> {
-    vec![
-        ("dietcode.h".to_owned(), DIETCODE_H.to_owned()),
-        ("cpu_features.h".to_owned(), cpu_features_h()),
-        list(set),
-        ("registry.c".to_owned(), registry_c(set)),
-    ]
+/// For each kind of target, whether the configurations were compiled for it, or a sentence that says why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Availability {
+    /// The CPU.
+    pub cpu: Result<(), String>,
+    /// CUDA devices.
+    pub cuda: Result<(), String>,
+    /// The emulated device.
+    pub cuda_host: Result<(), String>,
 }
 
-/// The list of them, with the reasons for what is not in it.
-pub(super) fn list(set: &GeneratedSet<'_>) -> (String, String) {
-    ("registry.def".to_owned(), registry_def(set))
+/// The list and, if something is for the CPU, the table that is made of it, as (name, text).
+pub(super) fn files(set: &GeneratedSet<'_>) -> Vec<(String, String)> {
+    let groups = set.configurations.iter().map(|configuration| Group {
+        head: head(configuration),
+        cpu: configuration.cpu.unit.iter().flat_map(|unit| named(set, &unit.kernels)).collect(),
+        cuda: configuration.cuda.unit.iter().flat_map(|unit| named(set, &unit.kernels)).collect(),
+    });
+    let list = List { of: in_comment(&set.config), notes: parameters(set), groups: groups.collect() };
+    list.files(&table_symbol(set))
+}
+
+/// Micro-kernels, each with the name of its kernel.
+fn named<'a, U>(set: &'a GeneratedSet<'_>, kernels: &'a [(usize, U)]) -> impl Iterator<Item = (&'a str, &'a U)> {
+    kernels.iter().map(|(at, unit)| (&*set.defs[*at].name, unit))
 }
 
 /// The symbol of the table, told apart by what stands in it.
-pub(super) fn table_symbol(set: &GeneratedSet<'_>) -> String {
-    let mut contents = blake3::Hasher::new();
-    for unit in set.cpu_units() {
-        contents.update(unit.symbol.as_bytes()).update(b"\n");
-    }
-    mangle::set_symbol(&contents.finalize().to_hex()[..16])
-}
-
-fn registry_def(set: &GeneratedSet<'_>) -> String {
-    let mut text = format!(
-        "/* DIETCODE_KERNEL(name, family, symbol, parameters…): one line per configuration of {}, in its order.
- * The parameters of each family:
-{} */
-#ifndef DIETCODE_KERNEL
-#error \"define DIETCODE_KERNEL before including registry.def\"
-#endif
-
-",
-        in_comment(&set.config),
-        parameters(set)
-    );
-    set.configurations.iter().for_each(|configuration| text += &line(configuration));
-    text
+fn table_symbol(set: &GeneratedSet<'_>) -> String {
+    let units = set.cpu_units().flat_map(|unit| &unit.kernels);
+    mangle::set_symbol(&hash_of(units.map(|(_, unit)| &unit.run_symbol))[..16])
 }
 
 /// Which parameters a family has, family by family; the sketches' own have none that are the same on all nests.
@@ -58,41 +51,139 @@ fn parameters(set: &GeneratedSet<'_>) -> String {
         .map(|Configuration { family, .. }| (family.family(), family.parameters().iter().map(|p| p.0).collect()))
         .collect();
     let named = families.iter().filter(|(_, names)| !names.is_empty());
-    named.map(|(family, names)| format!(" *   {family}: {}\n", names.join(", "))).collect()
+    let lines: String = named.map(|(family, names)| format!(" *   {family}: {}\n", names.join(", "))).collect();
+    format!(" *\n * The parameters of each family:\n{lines}")
 }
 
-/// A configuration's line, and comments on what is left out of it.
-fn line(configuration: &Configuration) -> String {
-    let Configuration { family, name, cpu, cuda } = configuration;
+/// A configuration's line, and comments on what it does not serve.
+fn head(Configuration { family, name, cpu, cuda }: &Configuration) -> String {
     let mut text = String::new();
     for (target, left_out) in [("cpu", &cpu.left_out), ("cuda", &cuda.left_out)] {
         for kernel in left_out {
-            text += &format!("/* not on {target}: {name}, {} */\n", in_comment(kernel));
+            push(&mut text, format_args!("/* not on {target}: {name}, {} */\n", in_comment(kernel)));
         }
     }
-    if let Some(unit) = &cpu.unit {
+    if cpu.unit.is_some() || cuda.unit.is_some() {
         let values: String = family.parameters().iter().map(|(_, value)| format!(", {value}")).collect();
-        text += &format!("DIETCODE_KERNEL({name}, {}, {}{values})\n", family.family(), unit.symbol);
+        push(&mut text, format_args!("DIETCODE_CONFIGURATION({name}, {}{values})\n", family.family()));
     }
     text
 }
 
-fn registry_c(set: &GeneratedSet<'_>) -> String {
-    format!(
-        "/* The table of the configurations of {}. Generated by dietcode. */
-#include \"dietcode.h\"
+/// The text of `registry.rs`: the macro `dietcode_kernels!(callback)`, which calls `callback!` with the list
+///
+/// ```text
+/// { name family "parameters" } …
+/// ```
+///
+/// of all configurations, and the static `SET` (a [`Set`](crate::runtime::set::Set)), which it makes of that list itself.
+pub fn registry_rs(set: &GeneratedSet<'_>, availability: &Availability) -> String {
+    let Availability { cpu, cuda, cuda_host } = availability;
+    let on_cpu = set.cpu_units().filter(|_| cpu.is_ok());
+    let on_cpu = numbered(on_cpu.flat_map(|unit| unit.kernels.iter().map(|(at, _)| (&*unit.name, *at))));
+    let (keys, entries): (Vec<Key<'_>>, Vec<CudaEntry>) = cuda_entries(set, availability).into_iter().unzip();
+    let rows = keys.iter().zip(&entries).map(|((_, at), entry)| (entry, &*set.defs[*at].shape_vars));
+    let rows: Vec<(&CudaEntry, &[ShapeVar])> = rows.collect();
+    let on_devices = numbered(keys.into_iter());
+    let all = set.configurations.iter().map(|configuration| {
+        let key = |at| (&*configuration.name, at);
+        let kernels = (0..set.defs.len()).map(|at| (at, on_cpu.get(&key(at)), on_devices.get(&key(at))));
+        (configuration, kernels.filter(|(_, cpu, cuda)| cpu.is_some() || cuda.is_some()).collect::<Vec<_>>())
+    });
+    let all: Vec<_> = all.filter(|(_, served)| !served.is_empty()).collect();
+    let mut text = format!("// The configurations of {:?}. Generated by dietcode.\n", set.config);
+    text += &list(all.iter().map(|(configuration, _)| *configuration));
+    text += "mod dietcode_entries {
+#![allow(
+    unused,
+    non_upper_case_globals,
+    clippy::all,
+    reason = \"it is written for every configuration in the same way\"
+)]
+use super::dietcode_core;
+use super::dietcode_core::runtime::set::{CpuRow, Entry};
 
-#define DIETCODE_KERNEL(name, family, symbol, ...) extern const struct dietcode_configuration symbol;
-#include \"registry.def\"
-#undef DIETCODE_KERNEL
+";
+    text += &if on_cpu.is_empty() { String::new() } else { linked_table(&table_symbol(set)) + "\n" };
+    push(&mut text, format_args!("mod cuda {{\n{}}}\n\n", micro_kernels(&rows)));
+    for (configuration, served) in &all {
+        push(&mut text, format_args!("pub(super) static {}: &[Entry] = &[\n", configuration.name));
+        for (at, cpu, cuda) in served {
+            let (kernel, hash) = (&set.defs[*at].name, set.defs[*at].source_hash());
+            let cpu = cpu.map(|row| format!("CpuRow {{ table: &TABLE, row: {row} }}"));
+            let cuda = cuda.map(|row| format!("&cuda::MICRO_KERNELS[{row}]"));
+            let [cpu, cuda] = [cpu, cuda].map(|row| row.map_or("None".to_owned(), |row| format!("Some({row})")));
+            push(
+                &mut text,
+                format_args!("    Entry {{ kernel: {kernel:?}, source_hash: {hash:#x}, cpu: {cpu}, cuda: {cuda} }},\n"),
+            );
+        }
+        text.push_str("];\n");
+    }
+    text += "}\n\n";
+    text + &format!(
+        "macro_rules! dietcode_configurations {{
+    ($({{ $name:ident $family:ident $parameters:literal }})*) => {{
+        &[$(dietcode_core::runtime::set::Configuration {{
+            name: stringify!($name),
+            family: stringify!($family),
+            parameters: $parameters,
+            entries: dietcode_entries::$name,
+        }}),*]
+    }};
+}}
 
-const struct dietcode_configuration *const {}[] = {{
-#define DIETCODE_KERNEL(name, family, symbol, ...) &symbol,
-#include \"registry.def\"
-#undef DIETCODE_KERNEL
+/// The set that was chosen when this was built.
+pub static SET: dietcode_core::runtime::set::Set = dietcode_core::runtime::set::Set {{
+    config: {:?},
+    cpu: {cpu:?},
+    cuda: {cuda:?},
+    cuda_host: {cuda_host:?},
+    configurations: dietcode_kernels!(dietcode_configurations),
 }};
 ",
-        in_comment(&set.config),
-        table_symbol(set)
+        set.config
     )
+}
+
+/// A micro-kernel of a set: its configuration, and its kernel's place.
+type Key<'a> = (&'a str, usize);
+
+/// The row of each in its table.
+fn numbered<'a>(keys: impl Iterator<Item = Key<'a>>) -> BTreeMap<Key<'a>, usize> {
+    keys.enumerate().map(|(row, key)| (key, row)).collect()
+}
+
+/// Those for devices, as far as the program has any.
+fn cuda_entries<'a>(set: &'a GeneratedSet<'_>, availability: &Availability) -> Vec<(Key<'a>, CudaEntry)> {
+    let (images, host) = (availability.cuda.is_ok(), availability.cuda_host.is_ok());
+    let mut entries = Vec::new();
+    for unit in set.cuda_units().filter(|_| images || host) {
+        let capabilities: Vec<_> = unit.devices.iter().map(|c| (c.major, c.minor)).collect();
+        let image_file = images.then(|| format!("{CUDA_FOLDER}/{}.image", unit.name));
+        let entry = |part| CudaEntry::new(part, &capabilities, image_file.clone(), host);
+        entries.extend(unit.kernels.iter().map(|(at, part)| ((&*unit.name, *at), entry(part))));
+    }
+    entries
+}
+
+/// The macro that carries the list.
+fn list<'a>(all: impl Iterator<Item = &'a Configuration>) -> String {
+    let mut text = String::from(
+        "
+/// Calls a macro with the list of all configurations: `{ name family \"parameters\" } …`.
+macro_rules! dietcode_kernels {
+    ($callback:ident) => {
+        $callback! {\n",
+    );
+    for Configuration { family, name, .. } in all {
+        let parameters = family.generator().to_string();
+        push(&mut text, format_args!("            {{ {name} {} {parameters:?} }}\n", family.family()));
+    }
+    text + "        }\n    };\n}\n#[allow(unused_imports, reason = \"a program need not use the list itself\")]\n\
+            pub(crate) use dietcode_kernels;\n\n"
+}
+
+fn push(text: &mut String, part: std::fmt::Arguments<'_>) {
+    text.write_fmt(part).expect("a String takes all that is written");
 }

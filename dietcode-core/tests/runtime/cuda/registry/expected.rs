@@ -9,7 +9,9 @@ mod cuda {
 
     dietcode_core::dietcode_linked!(host small_host);
 
-    pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &[
+    static IMAGE_0: &[u8] = include_bytes!("image.bin");
+
+    pub(super) static MICRO_KERNELS: [CudaMicroKernel; 2] = [
         CudaMicroKernel {
             name: "small",
             launches: &[
@@ -53,9 +55,11 @@ mod cuda {
             uses_workspace: true,
             // M * N * 8 bytes
             workspace_bytes: |shape| shape[0].saturating_mul(shape[2]).saturating_mul(8),
-            image: Some(CudaImage { bytes: include_bytes!("image.bin"), capabilities: &[(8, 0), (9, 0)], ptx: Some((9, 0)) }),
+            image: Some(CudaImage { bytes: IMAGE_0, capabilities: &[(8, 0), (9, 0)], ptx: Some((9, 0)) }),
         },
-    ], dispatch };
+    ];
+
+    pub(super) static TABLE: CudaTable = CudaTable { micro_kernels: &MICRO_KERNELS, dispatch };
 
     /// The row of `TABLE` that serves a shape on a device of a compute capability.
     fn dispatch(shape: &[i64], capability: (u32, u32)) -> usize {
