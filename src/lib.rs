@@ -27,6 +27,7 @@
 //! | tensors, views, the number of threads  | [`runtime`]                               |
 //! | the same on CUDA devices               | [`runtime::cuda`]                         |
 //! | configs and tuned files                | [`core::config`], [`core::dispatch`]      |
+//! | tuning, as the command does it         | [`tune`](fn@tune), [`tuning`]             |
 //! | the compiler, step by step             | [`core`], whose modules stand in its order |
 
 pub use dietcode_core as core;
@@ -38,3 +39,6 @@ pub mod configurations;
 pub mod heartbeat;
 #[cfg(feature = "ops")]
 pub mod ops;
+pub mod tuning;
+
+pub use tuning::tune;

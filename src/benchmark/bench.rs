@@ -1,15 +1,22 @@
-//! What measures: the processor or a device, behind one face.
+//! What measures a product: the processor or a device, in the same way.
+
+use std::ffi::CStr;
 
 use dietcode_core::Result;
-use dietcode_core::measure::{Failure, LinkedName, Sample};
-use dietcode_core::runtime::set::Entry;
-use dietcode_core::sketch::Family;
+use dietcode_core::codegen::cuda::translation_unit;
+use dietcode_core::machine::Target;
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::measure::{Device, Disturbance, Failure, Finalist, Implementation, LinkedName, Sample, Timing};
+use dietcode_core::reference::Arithmetic;
+use dietcode_core::runtime::set::{Entry, Set};
+use dietcode_core::sketch::{Blocked, Family};
 
+use super::problem::Problem;
 use super::results::Machine;
 
 /// Somebody who carries out the product.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Contestant {
+pub(super) enum Subject {
     /// The library that others are compared with.
     Library,
     /// What a call of the kernel runs.
@@ -18,7 +25,7 @@ pub(super) enum Contestant {
     Configuration(String),
 }
 
-/// The name of [`Contestant::Dispatched`] in results.
+/// The name of [`Subject::Dispatched`] in results.
 pub(super) const DISPATCHED: &str = "dispatched";
 
 /// How often somebody is timed.
@@ -31,41 +38,80 @@ pub(super) struct Repeats {
 }
 
 /// A place to measure one product at.
-pub(super) trait Bench {
+pub(super) struct Bench<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) set: &'static Set,
+    pub(super) device: Box<dyn Device>,
     /// What it is, for results.
-    fn machine(&self) -> Machine;
+    pub(super) machine: Machine,
+    /// The library; none if there is none that can carry out the product.
+    pub(super) library: Option<Finalist>,
+    /// The number of threads; 0 on a device.
+    pub(super) threads: usize,
+    /// Of all measurements.
+    pub(super) rounds: Disturbance,
+}
 
-    /// The library, by name; none if there is none that can carry out the product.
-    fn library(&self) -> Option<String>;
-
+impl Bench<'_> {
     /// The micro-kernel that the dispatcher picks, by name.
-    fn picked(&self) -> Result<String>;
+    pub(super) fn picked(&self) -> Result<String> {
+        let (kernel, shape) = (self.problem.kernel, &self.problem.instance.shape);
+        if let Some(limits) = self.device.gpu() {
+            let capability = (limits.capability.major, limits.capability.minor);
+            return Ok(kernel.picked_on_device(shape, capability)?.name.to_owned());
+        }
+        // SAFETY: generated tables have NUL-terminated names, which live as long as the program.
+        Ok(unsafe { CStr::from_ptr(kernel.picked(shape)?.name) }.to_string_lossy().into_owned())
+    }
 
     /// Why a configuration has no micro-kernel for the product here; none if it has one.
-    fn unserved(&self, entry: Option<&'static Entry>, family: &Family) -> Option<String>;
-
-    /// Checks contestants and times them by turns; one outcome each.
-    fn measure(&mut self, contestants: &[Contestant], repeats: Repeats) -> Result<Vec<Result<Sample, Failure>>>;
-
-    /// Whether others used the cores in more rounds of all measurements than not.
-    fn in_use(&self) -> bool {
-        false
-    }
-}
-
-impl Contestant {
-    /// Under which name it is linked into the program; none for a library.
-    pub(super) fn linked(&self, kernel: &str) -> Option<LinkedName> {
-        let configuration = match self {
-            Contestant::Library => return None,
-            Contestant::Dispatched => None,
-            Contestant::Configuration(name) => Some(name.clone()),
+    pub(super) fn unserved(&self, entry: Option<&'static Entry>, family: &Family) -> Option<String> {
+        let (is_there, why) = match self.device.target() {
+            Target::Cpu(target) => {
+                (entry.is_some_and(|e| e.cpu.is_some()), family.on_cpu(&self.problem.def, target).map(drop))
+            }
+            Target::Cuda(limits) => {
+                (entry.is_some_and(|e| e.cuda.is_some()), family.on_gpu(&self.problem.def, limits).map(drop))
+            }
         };
-        Some(LinkedName { kernel: kernel.to_owned(), configuration })
+        let not_compiled = || "it was not compiled for this product and target".to_owned();
+        (!is_there).then(|| why.err().unwrap_or_else(not_compiled))
     }
-}
 
-/// The reason why a configuration has no micro-kernel here.
-pub(super) fn reason(why: Result<(), String>) -> String {
-    why.err().unwrap_or_else(|| "it was not compiled for this product and target".to_owned())
+    /// Checks subjects and times them by turns; one outcome each.
+    pub(super) fn measure(&mut self, subjects: &[Subject], repeats: Repeats) -> Result<Vec<Result<Sample, Failure>>> {
+        let implementation = |subject: &Subject| match self.linked(subject) {
+            Some(name) => Some(Implementation::Linked { name, arithmetic: self.arithmetic(subject) }),
+            None => self.library.as_ref().map(|library| library.implementation.clone()),
+        };
+        let implementations = subjects.iter().filter_map(implementation).collect();
+        let timing = Timing::warm(repeats.reps, 0.0, repeats.slow_seconds);
+        let measured = self.device.measure(&self.problem.instance, implementations, self.threads, timing)?;
+        self.rounds += measured.rounds;
+        Ok(measured.outcomes)
+    }
+
+    /// Under which name somebody is linked into the program; none for a library.
+    fn linked(&self, subject: &Subject) -> Option<LinkedName> {
+        let configuration = match subject {
+            Subject::Library => return None,
+            Subject::Dispatched => None,
+            Subject::Configuration(name) => Some(name.clone()),
+        };
+        Some(LinkedName { kernel: self.problem.kernel.name().to_owned(), configuration })
+    }
+
+    /// How a configuration multiplies on a device, which says how exact it has to be.
+    fn arithmetic(&self, subject: &Subject) -> Arithmetic {
+        let blocked = |name: &String, limits: &DeviceLimits| -> Option<Blocked> {
+            let family = super::winner::family(self.set.configuration(name)?.parameters).ok()?;
+            family.on_gpu(&self.problem.def, limits).ok()
+        };
+        match (subject, self.device.gpu()) {
+            (Subject::Configuration(name), Some(limits)) => blocked(name, limits)
+                .and_then(|blocked| translation_unit(&self.problem.def, &blocked, limits).ok())
+                .map_or(Arithmetic::F32, |unit| unit.arithmetic),
+            _ => Arithmetic::F32,
+        }
+    }
 }

@@ -17,13 +17,11 @@ use crate::heartbeat::Heartbeat;
 
 use super::arguments::{Arguments, Target};
 use super::bench::{Bench, DISPATCHED};
-use super::cpu::CpuBench;
-use super::device::DeviceBench;
 use super::problem::{Problem, Product};
 use super::progress::Progress;
 use super::results::{Entry, FORMAT, Machine, Outcome, Results, Run};
 use super::usage::shown;
-use super::{output, rounds, table, winner};
+use super::{cpu, device, output, rounds, table, winner};
 
 /// What one of the programs is made of.
 #[derive(Clone, Copy)]
@@ -142,53 +140,44 @@ fn one(program: &Program, problem: &Problem, arguments: &Arguments, interrupt: I
         .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
     let on_device = |device: CudaDevice| {
         let worker = vec![own.clone().into(), WORKER.into(), device.to_string().into()];
-        DeviceBench::open(problem, program.set, (device, worker), arguments.limit, interrupt)
+        device::open(problem, program.set, (device, worker), arguments.limit, interrupt)
     };
-    match arguments.target {
+    let bench = match arguments.target {
         Target::Cpu => {
             let worker = vec![own.into(), WORKER.into()];
-            let mut bench = CpuBench::open(problem, program.set, worker, arguments, interrupt)?;
-            let threads = bench.threads();
-            measure(program.set, problem, (&mut bench, threads), arguments, interrupt)
+            cpu::open(problem, program.set, worker, arguments, interrupt)?
         }
-        Target::Cuda => measure(program.set, problem, (&mut on_device(CudaDevice::Cuda(0))?, 0), arguments, interrupt),
-        Target::CudaHost => {
-            measure(program.set, problem, (&mut on_device(CudaDevice::Emulated)?, 0), arguments, interrupt)
-        }
-    }
+        Target::Cuda => on_device(CudaDevice::Cuda(0))?,
+        Target::CudaHost => on_device(CudaDevice::Emulated)?,
+    };
+    measure(bench, arguments, interrupt)
 }
 
-fn measure(
-    set: &'static Set,
-    problem: &Problem,
-    (bench, threads): (&mut dyn Bench, usize),
-    arguments: &Arguments,
-    interrupt: Interrupt,
-) -> Result<(Machine, Run)> {
-    let machine = bench.machine();
+fn measure(mut bench: Bench<'_>, arguments: &Arguments, interrupt: Interrupt) -> Result<(Machine, Run)> {
+    let (set, problem) = (bench.set, bench.problem);
     let chosen = set.configurations.iter().filter(|configuration| is_wanted(configuration, &arguments.filter));
-    let entries = chosen.map(|configuration| entry(configuration, problem, bench)).collect::<Result<Vec<Entry>>>()?;
+    let entries = chosen.map(|configuration| entry(configuration, problem, &bench)).collect::<Result<Vec<Entry>>>()?;
     let mut progress = Progress::new(problem.instance.flops);
-    let rounds = rounds::run(bench, entries, arguments.reps, interrupt, &mut progress)?;
+    let rounds = rounds::run(&mut bench, entries, arguments.reps, interrupt, &mut progress)?;
     let run = Run {
         kernel: problem.kernel.name().to_owned(),
         source_hash: format!("{:016x}", problem.def.source_hash()),
         shape: problem.shape(),
         alpha: arguments.alpha,
         beta: arguments.beta,
-        threads,
+        threads: bench.threads,
         reps: arguments.reps,
         flops: problem.instance.flops,
         stopped: rounds.stopped,
-        in_use: bench.in_use(),
+        in_use: bench.rounds.is_in_use(),
         baselines: rounds.baselines,
         configurations: rounds.configurations,
     };
-    Ok((machine, run))
+    Ok((bench.machine, run))
 }
 
 /// A configuration of which nothing is known but whether it serves the product.
-fn entry(configuration: &'static Configuration, problem: &Problem, bench: &dyn Bench) -> Result<Entry> {
+fn entry(configuration: &'static Configuration, problem: &Problem, bench: &Bench<'_>) -> Result<Entry> {
     let parameters = winner::family(configuration.parameters)?;
     let unserved = bench.unserved(configuration.entry(problem.kernel.name()), &parameters);
     let outcome = unserved.map_or(Outcome::NotReached, Outcome::Unserved);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use dietcode_core::Result;
 use dietcode_core::measure::{Failure, Interrupt, Sample};
 
-use super::bench::{Bench, Contestant, DISPATCHED, Repeats};
+use super::bench::{Bench, DISPATCHED, Repeats, Subject};
 use super::progress::Progress;
 use super::results::{Baseline, Entry, Outcome};
 
@@ -34,21 +34,21 @@ pub(super) struct Rounds {
 
 /// Measures the baselines, and then the configurations, which come with the outcome that they have already or none.
 pub(super) fn run(
-    bench: &mut dyn Bench,
+    bench: &mut Bench<'_>,
     mut configurations: Vec<Entry>,
     reps: usize,
     interrupt: Interrupt,
     progress: &mut Progress,
 ) -> Result<Rounds> {
-    let (contestants, baselines) = baselines(bench, reps)?;
+    let (subjects, baselines) = baselines(bench, reps)?;
     progress.baselines(&baselines);
     let mut beside: Vec<Beside> = Vec::new();
-    for (contestant, baseline) in contestants.into_iter().zip(&baselines) {
+    for (subject, baseline) in subjects.into_iter().zip(&baselines) {
         if let Some(seconds) = baseline.outcome.seconds() {
-            beside.push(Beside { contestant, name: baseline.name.clone(), seconds });
+            beside.push(Beside { subject, name: baseline.name.clone(), seconds });
         }
     }
-    let dispatched = beside.iter().find(|b| b.contestant == Contestant::Dispatched).map(|b| b.seconds);
+    let dispatched = beside.iter().find(|b| b.subject == Subject::Dispatched).map(|b| b.seconds);
     let slow_seconds = dispatched.map_or(f64::MAX, |seconds| (HOPELESS * seconds).max(SHORT_SECONDS));
     let repeats = Repeats { reps, slow_seconds };
     let waiting: Vec<usize> =
@@ -75,7 +75,7 @@ fn not_reached(of: &[usize], configurations: &[Entry]) -> usize {
 
 /// A baseline that passed: it is measured again in each group.
 struct Beside {
-    contestant: Contestant,
+    subject: Subject,
     name: String,
     /// Its median, alone with the other baselines.
     seconds: f64,
@@ -86,30 +86,34 @@ fn together(seconds: f64) -> usize {
     ((GROUP_SECONDS / seconds.max(1e-3)) as usize).clamp(1, MOST_TOGETHER)
 }
 
-fn baselines(bench: &mut dyn Bench, reps: usize) -> Result<(Vec<Contestant>, Vec<Baseline>)> {
-    let mut contestants: Vec<Contestant> = bench.library().iter().map(|_| Contestant::Library).collect();
-    contestants.push(Contestant::Dispatched);
-    let outcomes = bench.measure(&contestants, Repeats { reps, slow_seconds: f64::MAX })?;
-    let baseline = |(contestant, outcome): (&Contestant, Result<Sample, Failure>)| Baseline {
-        name: bench.library().filter(|_| *contestant == Contestant::Library).unwrap_or_else(|| DISPATCHED.to_owned()),
-        micro_kernel: if *contestant == Contestant::Dispatched { bench.picked().ok() } else { None },
+fn baselines(bench: &mut Bench<'_>, reps: usize) -> Result<(Vec<Subject>, Vec<Baseline>)> {
+    let mut subjects: Vec<Subject> = bench.library.iter().map(|_| Subject::Library).collect();
+    subjects.push(Subject::Dispatched);
+    let outcomes = bench.measure(&subjects, Repeats { reps, slow_seconds: f64::MAX })?;
+    let baseline = |(subject, outcome): (&Subject, Result<Sample, Failure>)| Baseline {
+        name: bench
+            .library
+            .as_ref()
+            .filter(|_| *subject == Subject::Library)
+            .map_or_else(|| DISPATCHED.to_owned(), |library| library.name.clone()),
+        micro_kernel: if *subject == Subject::Dispatched { bench.picked().ok() } else { None },
         outcome: Outcome::of(outcome),
     };
-    let baselines = contestants.iter().zip(outcomes).map(baseline).collect();
-    Ok((contestants, baselines))
+    let baselines = subjects.iter().zip(outcomes).map(baseline).collect();
+    Ok((subjects, baselines))
 }
 
 /// Measures a group beside the baselines, and notes what came of it.
 fn measure(
-    bench: &mut dyn Bench,
+    bench: &mut Bench<'_>,
     configurations: &mut [Entry],
     group: &[usize],
     beside: &[Beside],
     repeats: Repeats,
 ) -> Result<()> {
-    let own = group.iter().map(|at| Contestant::Configuration(configurations[*at].name.clone()));
-    let contestants: Vec<Contestant> = beside.iter().map(|b| b.contestant.clone()).chain(own).collect();
-    let mut outcomes = bench.measure(&contestants, repeats)?;
+    let own = group.iter().map(|at| Subject::Configuration(configurations[*at].name.clone()));
+    let subjects: Vec<Subject> = beside.iter().map(|b| b.subject.clone()).chain(own).collect();
+    let mut outcomes = bench.measure(&subjects, repeats)?;
     let own = outcomes.split_off(beside.len());
     let medians: BTreeMap<&str, f64> = beside
         .iter()

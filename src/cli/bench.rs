@@ -6,13 +6,14 @@ use std::sync::atomic::AtomicBool;
 use dietcode::core::codegen;
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
-use dietcode::core::measure::{Baselines, Comparison, Contestant, CpuHarness, Implementation, Timing, compare};
+use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
 use dietcode::core::search::Point;
+use dietcode::tuning::resolve_threads;
 use dietcode::{Error, ErrorKind, Result};
 
 use super::progress::Progress;
 use super::report::{Report, ReportFiles};
-use super::setup::{BlasArguments, Setup, resolve_threads, wkl_text};
+use super::setup::{BlasArguments, Setup, wkl_text};
 use super::table::{Legend, Line, table};
 use super::tell;
 use super::tune::thread_count;
@@ -62,26 +63,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let points = points(arguments, &setup)?;
     arguments.files.check()?;
     let mut progress = Progress::new(f64::MAX);
-    let mut lab = setup.lab(arguments.seed)?;
-    let winners = Winners::load(&setup.config, &setup.def, lab.target()).unwrap_or_else(|miss| {
+    let mut harness = setup.harness(arguments.seed)?;
+    let winners = Winners::load(&setup.config, &setup.def, harness.cpu()).unwrap_or_else(|miss| {
         progress.say(&format!("warning: measuring the default micro-kernel: {miss}"));
-        Winners::default_for(&setup.def, lab.target())
+        Winners::default_for(&setup.def, harness.cpu())
     });
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
-    let mut own = vec![dispatched(&lab, &winners, PICK.to_owned())?];
+    let mut own = vec![dispatched(&harness, &winners, PICK.to_owned())?];
     for path in &arguments.beside {
-        let winners = Winners::load_from(path, &setup.config, &setup.def, lab.target());
+        let winners = Winners::load_from(path, &setup.config, &setup.def, harness.cpu());
         let winners = winners.map_err(|miss| Error::input(format!("--beside {}: {miss}", path.display())))?;
-        own.push(dispatched(&lab, &winners, beside(path))?);
+        own.push(dispatched(&harness, &winners, beside(path))?);
     }
-    let blas = arguments.blas.find(&mut lab)?;
-    let baselines = Baselines::new(&lab, blas)?;
+    let blas = arguments.blas.find(&mut harness)?;
+    let baselines = Baselines::new(&harness, blas)?;
     let mut seen = Vec::new();
-    let measured = measure(arguments, &mut lab, &own, &baselines, &points, &mut seen, &mut progress);
+    let measured = measure(arguments, &mut harness, &own, &baselines, &points, &mut seen, &mut progress);
     progress.finish();
     // A shape that cannot be measured takes nothing from those before it.
     if measured.is_ok() || !seen.is_empty() {
-        show(arguments, &lab, &baselines, &winners, &seen)?;
+        show(arguments, &harness, &baselines, &winners, &seen)?;
     }
     measured?;
     let failed = |(_, c): &&(&Point, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
@@ -94,26 +95,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Adds a comparison to `seen` for each number of threads and point.
 fn measure<'a>(
     arguments: &Arguments,
-    lab: &mut CpuHarness,
-    own: &[Contestant],
+    harness: &mut CpuHarness,
+    own: &[Finalist],
     baselines: &Baselines,
     points: &'a [Point],
     seen: &mut Vec<(&'a Point, Comparison)>,
     progress: &mut Progress,
 ) -> Result<()> {
-    let threads = resolve_threads(&arguments.threads, lab.target().cores);
+    let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
     let count = threads.len() * points.len();
     for threads in threads {
         for point in points {
-            let mut contestants = own.to_vec();
-            contestants.extend(baselines.contestants(lab, &point.instance));
-            contestants
+            let mut finalists = own.to_vec();
+            finalists.extend(baselines.finalists(harness.def(), &point.instance));
+            finalists
                 .retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
-            if contestants.is_empty() {
+            if finalists.is_empty() {
                 let why = "there is nobody to measure: no BLAS was found, or the kernel is no matrix product";
                 return Err(Error::new(ErrorKind::Unavailable, why));
             }
-            let comparison = compare(lab, &point.instance, &contestants, threads, TIMING)?;
+            let comparison = compare(harness, &point.instance, &finalists, threads, TIMING)?;
             complain(point, &comparison, progress);
             seen.push((point, comparison));
             progress.compared(seen.len(), count);
@@ -135,15 +136,15 @@ fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
 }
 
 /// The kernel as a program runs it.
-fn dispatched(lab: &CpuHarness, winners: &Winners, name: String) -> Result<Contestant> {
-    let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(lab.def(), tiled, lab.target()));
+fn dispatched(harness: &CpuHarness, winners: &Winners, name: String) -> Result<Finalist> {
+    let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(harness.def(), tiled, harness.cpu()));
     let units = units.collect::<Result<Vec<_>>>()?;
-    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let built = harness.build(&units, &AtomicBool::new(false), |_| ());
     let units = built.into_iter().collect::<Result<Vec<_>, _>>().map_err(|failure| {
-        Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", lab.def().name))
+        Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", harness.def().name))
     })?;
     let implementation = Implementation::Dispatched { units, decision: winners.decision.clone() };
-    Ok(Contestant { name, implementation })
+    Ok(Finalist { name, implementation })
 }
 
 /// What a tuned file's micro-kernels are called among the others.
@@ -167,13 +168,13 @@ fn complain(point: &Point, comparison: &Comparison, progress: &Progress) {
 
 fn show(
     arguments: &Arguments,
-    lab: &CpuHarness,
+    harness: &CpuHarness,
     baselines: &Baselines,
     winners: &Winners,
     seen: &[(&Point, Comparison)],
 ) -> Result<()> {
-    let mut report = Report::new(lab.target());
-    report.set_peaks(seen.iter().map(|(_, comparison)| comparison), |threads| lab.cores().apart(threads));
+    let mut report = Report::new(harness);
+    report.set_peaks(seen.iter().map(|(_, comparison)| comparison), |threads| harness.cores().apart(threads));
     let mut legend = Legend::default();
     let files = arguments.beside.iter().map(|path| beside(path));
     let others: Vec<String> =

@@ -14,11 +14,12 @@ use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Point;
 use dietcode::core::sketch::{MicroKernel, Tiled};
+use dietcode::tuning::resolve_threads;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::json::JsonArgument;
-use super::setup::{Setup, resolve_threads, wkl_text};
+use super::setup::{Setup, wkl_text};
 use super::target::Target;
 use super::tune::thread_count;
 use super::{counted, cuda, sketches, tell};

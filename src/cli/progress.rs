@@ -117,8 +117,6 @@ impl Progress {
     fn step(&mut self, status: &Status) {
         let (phase, what) = match status.phase {
             Phase::Rounds => (format!("round {}", status.round), "candidates tried"),
-            Phase::Screening => ("screening".to_owned(), "candidates tried"),
-            Phase::Measuring => ("measuring".to_owned(), "survivors measured on all instances"),
             Phase::Finals => ("finals".to_owned(), "instances decided"),
         };
         let entered = Some((status.kernel.clone(), status.phase, status.round));

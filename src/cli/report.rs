@@ -7,7 +7,7 @@ use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
-use dietcode::core::measure::Comparison;
+use dietcode::core::measure::{self, Comparison, Device};
 use dietcode::core::search::Point;
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use super::counted;
 use super::json::{JsonArgument, check_writable};
 use super::plot::{self, Axis, Chart};
 use super::setup::wkl_text;
+use super::table::place;
 
 /// Where figures go beside the terminal.
 #[derive(Debug, clap::Args)]
@@ -53,7 +54,10 @@ impl ReportFiles {
 /// What `--json` writes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
-    machine: Machine,
+    machine: Place,
+    /// Whether figures are a model's: nothing was timed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    estimated: bool,
     /// What it took to find the kernels, if they were searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<Effort>,
@@ -90,6 +94,14 @@ pub(crate) struct Effort {
     pub(crate) known: usize,
 }
 
+/// A CPU, or a GPU.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Place {
+    Cpu(Box<Machine>),
+    Gpu(measure::Machine),
+}
+
 #[derive(Debug, Serialize)]
 struct Machine {
     cpu: String,
@@ -121,10 +133,9 @@ struct Row {
     disturbed: bool,
 }
 
-impl Report {
-    /// Without rows.
-    pub(crate) fn new(target: &CpuTarget) -> Report {
-        let machine = Machine {
+impl Place {
+    fn of_cpu(target: &CpuTarget) -> Place {
+        Place::Cpu(Box::new(Machine {
             cpu: target.model.clone(),
             cores: target.cores,
             features: cpu_features::names(target.features),
@@ -136,8 +147,21 @@ impl Report {
             fma_peak_gflops: BTreeMap::new(),
             clock: "CLOCK_MONOTONIC",
             caches: "warm",
-        };
-        Report { machine, search: None, in_use: InUse::default(), rows: Vec::new() }
+        }))
+    }
+}
+
+impl Report {
+    /// Without rows.
+    pub(crate) fn new(device: &dyn Device) -> Report {
+        let estimated = device.is_estimating();
+        let machine = device.cpu().map_or_else(|| Place::Gpu(device.machine().clone()), Place::of_cpu);
+        Report { machine, estimated, search: None, in_use: InUse::default(), rows: Vec::new() }
+    }
+
+    /// Whether figures are a model's.
+    pub(crate) fn is_estimated(&self) -> bool {
+        self.estimated
     }
 
     /// Notes what the search took.
@@ -195,7 +219,10 @@ impl Report {
         let one = peaks.get(&1).map_or(0.0, |(_, peak)| *peak);
         let is_low = |(threads, (_, peak)): &(&usize, &(bool, f64))| *peak < PEAK_SHARE * one * apart(**threads) as f64;
         self.in_use.low_peaks = peaks.iter().filter(is_low).map(|(threads, _)| *threads).collect();
-        self.machine.fma_peak_gflops = peaks.iter().map(|(threads, (_, peak))| (threads.to_string(), *peak)).collect();
+        if let Place::Cpu(machine) = &mut self.machine {
+            let peaks = peaks.iter().map(|(threads, (_, peak))| (threads.to_string(), *peak));
+            machine.fma_peak_gflops = peaks.collect();
+        }
     }
 
     /// A line that says that others used the machine, if they did.
@@ -219,7 +246,10 @@ impl Report {
 
     /// The peak at a number of threads.
     pub(crate) fn peak(&self, threads: usize) -> Option<f64> {
-        self.machine.fma_peak_gflops.get(&threads.to_string()).copied()
+        match &self.machine {
+            Place::Cpu(machine) => machine.fma_peak_gflops.get(&threads.to_string()).copied(),
+            Place::Gpu(_) => None,
+        }
     }
 
     /// Writes the files that were asked for.
@@ -231,7 +261,7 @@ impl Report {
     fn charts(&self) -> Vec<Chart> {
         let mut charts: Vec<Chart> = Vec::new();
         for row in &self.rows {
-            let caption = format!("GFLOP/s on {}", counted(row.threads, "thread"));
+            let caption = format!("GFLOP/s on {}", place(row.threads));
             let at = charts.iter().position(|chart| chart.caption == caption).unwrap_or_else(|| {
                 let (peak, axis) = (self.peak(row.threads), Axis::Shapes(Vec::new()));
                 charts.push(Chart { caption, peak, axis, lines: BTreeMap::new() });
@@ -251,7 +281,8 @@ impl Report {
 }
 #[cfg(test)]
 mod tests {
-    use dietcode::core::measure::{Disturbance, Instance, Sample, Standing};
+    use dietcode::core::machine::Target;
+    use dietcode::core::measure::{Disturbance, Instance, Sample, SimulatedDevice, Standing};
 
     use super::*;
 
@@ -266,7 +297,12 @@ mod tests {
                 rounds: Disturbance { clean: *clean, disturbed: *disturbed },
             })
             .collect();
-        let mut report = Report::new(&target());
+        let def = dietcode::core::syntax::scan(
+            "#[dynamic_kernel] pub fn f(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }",
+        );
+        let def = def.unwrap()[0].parse().unwrap();
+        let device = SimulatedDevice::new(def, Target::Cpu(target()), Box::new(|_, _, _| Ok(1.0)));
+        let mut report = Report::new(&device);
         report.set_peaks(comparisons.iter(), |threads| threads.min(2));
         report
     }

@@ -1,16 +1,15 @@
-//! What the subcommands have in common: from a config's path to a kernel, its instances and a bench.
+//! What the subcommands have in common: from a config's path to a kernel, its instances and a measurement harness.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use dietcode::core::config::{Config, Model, Shapes, WklInst};
-use dietcode::core::cost_model::{Analytic, CostModel, Random};
-use dietcode::core::machine::Target;
+use dietcode::core::config::{Config, Shapes, WklInst};
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
 use dietcode::core::search::{Point, Shape};
 use dietcode::core::syntax::KernelDef;
+use dietcode::tuning::worker_command;
 use dietcode::{Error, Result};
 
 /// A config with the kernel that it names.
@@ -36,11 +35,9 @@ impl Setup {
         Ok(Setup { config, def, vars })
     }
 
-    /// A bench for the kernel, measuring in processes of this same binary.
-    pub(crate) fn lab(&self, seed: Option<u64>) -> Result<CpuHarness> {
-        let own = std::env::current_exe()
-            .map_err(|e| Error::unavailable("this program does not know its own path").caused_by(e))?;
-        let worker = vec![own.into(), "worker".into()];
+    /// A measurement harness for the kernel, measuring in processes of this same binary.
+    pub(crate) fn harness(&self, seed: Option<u64>) -> Result<CpuHarness> {
+        let worker = worker_command(None)?;
         CpuHarness::open(self.def.clone(), &self.config.cpu.march, worker, Limits::default(), seed)
     }
 
@@ -87,26 +84,6 @@ impl Setup {
     }
 }
 
-/// Numbers of threads as they are asked for, 0 standing for all cores; each once, in order.
-pub(crate) fn resolve_threads(asked: &[usize], cores: i64) -> Vec<usize> {
-    let cores = usize::try_from(cores).unwrap_or(1).max(1);
-    let mut threads: Vec<usize> = Vec::new();
-    for n in asked.iter().map(|n| if *n == 0 { cores } else { *n }) {
-        if !threads.contains(&n) {
-            threads.push(n);
-        }
-    }
-    threads
-}
-
-/// What guides an evolution on a target; random numbers start at `seed`.
-pub(crate) fn cost_model(model: Model, target: Target, seed: u64) -> Box<dyn CostModel> {
-    match model {
-        Model::Analytic => Box::new(Analytic { target }),
-        Model::Random => Box::new(Random { seed }),
-    }
-}
-
 /// An error about what `--wkl` says.
 pub(crate) fn at_wkl(shapes: &Shapes, error: &Error) -> Error {
     let text = Some(shapes.to_string()).filter(|text| !text.is_empty()).unwrap_or_else(|| "\"\"".to_owned());
@@ -148,16 +125,4 @@ pub(crate) fn wkl_text(wkl: &WklInst) -> String {
         return "its only shape".to_owned();
     }
     wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_number_of_threads_is_measured_once() {
-        assert_eq!(resolve_threads(&[1, 0], 2), [1, 2]);
-        assert_eq!(resolve_threads(&[1, 0], 1), [1]);
-        assert_eq!(resolve_threads(&[0, 4, 4, 3], 4), [4, 3]);
-    }
 }

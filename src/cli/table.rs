@@ -73,8 +73,18 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
     let threads = lines.first().map_or(1, |line| line.comparison.threads);
     let peak =
         report.peak(threads).map_or(String::new(), |peak| format!("; the peak of fused multiply-adds is {peak:.1}"));
-    let on = counted(threads, "thread");
-    format!("\nGFLOP/s on {on}: medians, warm caches, measured by turns{peak}\n{table}\n")
+    let on = place(threads);
+    let how = if report.is_estimated() {
+        "estimates of the model, nothing was timed"
+    } else {
+        "medians, warm caches, measured by turns"
+    };
+    format!("\nGFLOP/s on {on}: {how}{peak}\n{table}\n")
+}
+
+/// `1 thread`, `2 threads`; where there are none to choose, `a GPU`.
+pub(crate) fn place(threads: usize) -> String {
+    if threads == 0 { "a GPU".to_owned() } else { counted(threads, "thread") }
 }
 
 /// The throughput of one of the others, or why it has none.

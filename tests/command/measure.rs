@@ -9,7 +9,8 @@ use dietcode::core::dispatch::Winners;
 use dietcode::core::machine::Toolchain;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
-    Baselines, Builder, Contestant, CpuHarness, Failure, Implementation, Instance, Limits, Sample, Timing, compare,
+    Baselines, Builder, CpuHarness, Device, Failure, Finalist, Implementation, Instance, Limits, Sample, Timing,
+    compare,
 };
 use dietcode::core::sketch::{MicroKernel, Tiled};
 use dietcode::core::syntax::{KernelDef, scan};
@@ -235,8 +236,8 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
         };
         assert_eq!(wrong(1), (vec![3, 2], 1));
         assert!(wrong(2).1 >= 34, "what was not written is poison");
-        let contestants = Baselines::new(&lab, None).unwrap().contestants(&lab, &instance);
-        let names: Vec<&str> = contestants.iter().map(|contestant| &*contestant.name).collect();
+        let finalists = Baselines::new(&lab, None).unwrap().finalists(lab.def(), &instance);
+        let names: Vec<&str> = finalists.iter().map(|finalist| &*finalist.name).collect();
         assert_eq!(names, ["naive"], "the libraries' products are of f32");
     }
 }
@@ -247,11 +248,11 @@ fn the_baselines_compute_what_the_nest_says() {
     let instance = instance(lab.def());
     let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
     let baselines = Baselines::new(&lab, blas).unwrap();
-    let contestants = baselines.contestants(&lab, &instance);
-    assert!(contestants.iter().any(|c| c.name == "matrixmultiply"));
-    assert_eq!(contestants.len(), if baselines.blas().is_some() { 3 } else { 2 });
+    let finalists = baselines.finalists(lab.def(), &instance);
+    assert!(finalists.iter().any(|c| c.name == "matrixmultiply"));
+    assert_eq!(finalists.len(), if baselines.blas().is_some() { 3 } else { 2 });
     for threads in [1, 2] {
-        let comparison = compare(&mut lab, &instance, &contestants, threads, TIMING).unwrap();
+        let comparison = compare(&mut lab, &instance, &finalists, threads, TIMING).unwrap();
         assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{comparison:?}");
         assert!(comparison.peak.unwrap() > 0.1);
     }
@@ -268,8 +269,8 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
         let mut lab = lab_of(def.clone());
         let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
         let baselines = Baselines::new(&lab, blas).unwrap();
-        let tiled = Tiled::default_for(&def, lab.target());
-        let unit = lab.build_one(&c::translation_unit(&def, &tiled, lab.target()).unwrap()).unwrap();
+        let tiled = Tiled::default_for(&def, lab.cpu());
+        let unit = lab.build_one(&c::translation_unit(&def, &tiled, lab.cpu()).unwrap()).unwrap();
         let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
         let random = Instance::of(&def, &shape).unwrap();
         assert!(random.reads_output);
@@ -281,13 +282,12 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
             (given(&[("alpha", 0.0)]), true),
         ] {
             assert_eq!(instance.reads_output, reads);
-            let mut contestants = baselines.contestants(&lab, &instance);
+            let mut finalists = baselines.finalists(lab.def(), &instance);
             if let Some(blas) = baselines.blas() {
-                assert_eq!(contestants.last().unwrap().name, format!("blas:{}{how}", blas.name));
+                assert_eq!(finalists.last().unwrap().name, format!("blas:{}{how}", blas.name));
             }
-            contestants
-                .push(Contestant { name: "own".into(), implementation: Implementation::MicroKernel(unit.clone()) });
-            let comparison = compare(&mut lab, &instance, &contestants, 1, TIMING).unwrap();
+            finalists.push(Finalist { name: "own".into(), implementation: Implementation::MicroKernel(unit.clone()) });
+            let comparison = compare(&mut lab, &instance, &finalists, 1, TIMING).unwrap();
             assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{instance:?}: {comparison:?}");
         }
         let unknown = random.with_scalars(&def, &[("gamma", 1.0)]).unwrap_err();
@@ -313,10 +313,10 @@ fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
         }";
     for (nest, shapes) in [(pool, &[&[64, 7, 7][..], &[64, 1, 1], &[3, 5, 63]][..]), (pairs, &[&[64, 1], &[7, 9]])] {
         let mut lab = lab(nest);
-        let tiled = MicroKernel::from(Tiled::default_for(&def(nest), lab.target()));
-        let defaults = Winners::default_for(&def(nest), lab.target()).schedules;
+        let tiled = MicroKernel::from(Tiled::default_for(&def(nest), lab.cpu()));
+        let defaults = Winners::default_for(&def(nest), lab.cpu()).schedules;
         for micro_kernel in [tiled].iter().chain(&defaults) {
-            let unit = lab.build_one(&c::translation_unit(&def(nest), micro_kernel, lab.target()).unwrap()).unwrap();
+            let unit = lab.build_one(&c::translation_unit(&def(nest), micro_kernel, lab.cpu()).unwrap()).unwrap();
             for shape in shapes {
                 let instance = Instance::of(&def(nest), shape).unwrap();
                 let measured =

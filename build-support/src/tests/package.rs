@@ -166,6 +166,7 @@ impl Package {
                 device: String::new(),
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
                 compiler: target.compiler,
+                estimated: false,
                 date: "2026-01-01".to_owned(),
             },
             tree,

@@ -1,20 +1,18 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `conclude`, and without measuring
+//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `finalize`, and without measuring
 //! in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
-#[cfg(feature = "tuner")]
-mod conclude;
 pub mod cuda;
 mod default;
+#[cfg(feature = "tuner")]
+mod finalize;
 mod foresee;
 mod gap;
 mod grow;
 #[cfg(feature = "tuner")]
 mod join;
 mod layout;
-#[cfg(feature = "tuner")]
-mod measured;
 mod miss;
 mod select;
 #[cfg(feature = "tuner")]
@@ -26,15 +24,13 @@ mod verify;
 mod winners;
 
 #[cfg(feature = "tuner")]
-pub use conclude::{Conclusion, Searched, conclude, provenance, today};
+pub use finalize::{Finalized, Searched, defaults, finalize, provenance, space_hash, target_name, today};
 #[cfg(feature = "tuner")]
 pub use foresee::taught;
 pub use gap::Gap;
 pub use grow::{Label, grow};
 #[cfg(feature = "tuner")]
 pub use join::{Joined, Seen, join, labels};
-#[cfg(feature = "tuner")]
-pub use measured::{Measured, Picked, pick};
 pub use miss::Miss;
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]

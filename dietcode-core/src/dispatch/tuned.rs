@@ -14,6 +14,7 @@ use super::layout;
 use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
+use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
 use crate::whole_file::write_whole;
 use crate::{Error, ErrorKind, Result};
@@ -60,6 +61,9 @@ pub struct Provenance {
     pub features: Vec<String>,
     /// The compiler with its version.
     pub compiler: String,
+    /// Whether figures are what a model made of the compiler's report: no such device was there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// The day, as YYYY-MM-DD.
     pub date: String,
 }
@@ -72,6 +76,9 @@ pub struct Named {
     pub name: String,
     /// The schedule.
     pub schedule: MicroKernel,
+    /// What a GPU's compiler said of its launches; empty for a CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub report: Vec<LaunchReport>,
 }
 
 /// A workload instance and what was seen on it.
@@ -127,7 +134,7 @@ impl Named {
     /// A schedule under its name.
     pub fn new(schedule: impl Into<MicroKernel>) -> Named {
         let schedule = schedule.into();
-        Named { name: schedule.name(), schedule }
+        Named { name: schedule.name(), schedule, report: Vec::new() }
     }
 }
 
@@ -204,7 +211,7 @@ fn check_micro_kernels(micro_kernels: &[Named]) -> Result<(), String> {
     if micro_kernels.is_empty() {
         return Err("it has no micro-kernels".to_string());
     }
-    for (at, Named { name, schedule }) in micro_kernels.iter().enumerate() {
+    for (at, Named { name, schedule, .. }) in micro_kernels.iter().enumerate() {
         check_schedule(schedule)?;
         if *name != schedule.name() {
             return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", schedule.name()));

@@ -1,13 +1,13 @@
-//! Measures each pick on its instance against the default, beside the baselines; where it loses, the default stands.
+//! Measures what was selected for each instance against the default, beside the baselines; where it loses, the default stands.
 
 use crate::Result;
-use crate::measure::{Baselines, Comparison, Contestant, CpuHarness, Failure, Implementation, Timing, Unit, compare};
+use crate::measure::{Baselines, Code, Comparison, Device, Failure, Finalist, Timing, compare};
 use crate::search::Point;
 
-/// A contestant's name: the micro-kernel that the tree is to pick.
+/// A finalist's name: the micro-kernel that the tree is to pick.
 pub const PICK: &str = "dietcode";
 
-/// A contestant's name: the micro-kernel that runs where nothing was tuned.
+/// A finalist's name: the micro-kernel that runs where nothing was tuned.
 pub const DEFAULT: &str = "default";
 
 /// Enough rounds for a median with its spread.
@@ -28,21 +28,21 @@ pub struct Verified {
 ///
 /// If measuring is not possible at all.
 pub fn verify(
-    lab: &mut CpuHarness,
+    device: &mut dyn Device,
     point: &Point,
-    pick: Option<&Unit>,
-    default: &Unit,
+    pick: Option<&Code>,
+    default: &Code,
     baselines: &Baselines,
-    threads: &[usize],
+    (settings, cold): (&[usize], bool),
 ) -> Result<Verified> {
-    let contestant = |name: &str, unit: &Unit| {
-        let implementation = Implementation::MicroKernel(unit.clone());
-        Contestant { name: name.to_owned(), implementation }
-    };
-    let mut contestants: Vec<Contestant> = pick.iter().map(|unit| contestant(PICK, unit)).collect();
-    contestants.push(contestant(DEFAULT, default));
-    contestants.extend(baselines.contestants(lab, &point.instance));
-    let compared = threads.iter().map(|n| compare(lab, &point.instance, &contestants, *n, CAREFUL));
+    let mut finalists = Vec::new();
+    for (name, code) in pick.map(|pick| (PICK, pick)).into_iter().chain([(DEFAULT, default)]) {
+        let implementation = device.implementation(code, &point.instance)?;
+        finalists.push(Finalist { name: name.to_owned(), implementation });
+    }
+    finalists.extend(baselines.finalists(device.def(), &point.instance));
+    let timing = Timing { cold, ..CAREFUL };
+    let compared = settings.iter().map(|setting| compare(device, &point.instance, &finalists, *setting, timing));
     let comparisons: Vec<Comparison> = compared.collect::<Result<_>>()?;
     Ok(Verified { stands: pick.is_some() && wins(&comparisons), comparisons })
 }

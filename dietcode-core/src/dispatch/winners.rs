@@ -56,7 +56,7 @@ impl Winners {
         };
         let tuned = Tuned::load(path, &expected)?;
         let mut schedules = Vec::new();
-        for Named { name, schedule } in &tuned.micro_kernels {
+        for Named { name, schedule, .. } in &tuned.micro_kernels {
             if let Some(violation) = schedule.violations_on_cpu(def, target).first() {
                 let why = format!("its micro-kernel {name} is not valid: {violation}");
                 return Err(Miss::unusable(path, CPU, &why));

@@ -1,32 +1,35 @@
 //! Implementations beside the baselines, by turns, on one instance.
 
-use dietcode_syntax::DType;
+use dietcode_syntax::{DType, KernelDef};
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{CpuHarness, Disturbance, Failure, Implementation, Instance, Sample, Timing, Unit};
+use super::{CpuHarness, Device, Disturbance, Failure, Implementation, Instance, Sample, Timing, Unit};
 use crate::codegen;
+use crate::reference::Arithmetic;
 use crate::{Error, ErrorKind, Result};
 
 /// What every comparison has beside the kernels under test.
 #[derive(Clone, Debug)]
 pub struct Baselines {
-    naive: Unit,
+    naive: Option<Unit>,
     blas: Option<BlasLibrary>,
+    /// The version of a device's cuBLAS, and whether it may round the factors to tf32.
+    cublas: Option<(i32, bool)>,
 }
 
-/// Somebody in a comparison.
+/// An implementation in a comparison.
 #[derive(Clone, Debug)]
-pub struct Contestant {
-    /// `dietcode`, `naive`, `matrixmultiply`, `blas:NAME` (`blas:NAME on copies` of matrices as no BLAS takes them), `peak`.
+pub struct Finalist {
+    /// `dietcode`, `naive`, `matrixmultiply`, `blas:NAME` (`blas:NAME on copies` of matrices as no BLAS takes them), `cublas:VERSION`, `peak`.
     pub name: String,
     /// How it is called.
     pub implementation: Implementation,
 }
 
-/// What came of a contestant.
+/// What came of a finalist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The contestant's name.
+    /// The finalist's name.
     pub name: String,
     /// Times and error, or why there are none.
     pub outcome: Result<Sample, Failure>,
@@ -35,9 +38,9 @@ pub struct Standing {
 /// A comparison on one instance at one number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// On how many threads.
+    /// On how many threads; 0 on a device.
     pub threads: usize,
-    /// In the order of the contestants; without the peak.
+    /// In the order of the finalists; without the peak.
     pub standings: Vec<Standing>,
     /// The peak of fused multiply-adds, in GFLOP/s, measured in the same rounds.
     pub peak: Option<f64>,
@@ -51,12 +54,17 @@ impl Baselines {
     /// # Errors
     ///
     /// If the nest as it stands does not compile.
-    pub fn new(lab: &CpuHarness, blas: Option<BlasLibrary>) -> Result<Baselines> {
-        let unit = codegen::c::naive(lab.def())?;
-        let naive = lab.build_one(&unit).map_err(|failure| {
-            Error::new(ErrorKind::Failed, format!("the nest of `{}` as it stands {failure}", lab.def().name))
+    pub fn new(harness: &CpuHarness, blas: Option<BlasLibrary>) -> Result<Baselines> {
+        let unit = codegen::c::naive(harness.def())?;
+        let naive = harness.build_one(&unit).map_err(|failure| {
+            Error::new(ErrorKind::Failed, format!("the nest of `{}` as it stands {failure}", harness.def().name))
         })?;
-        Ok(Baselines { naive, blas })
+        Ok(Baselines { naive: Some(naive), blas, cublas: None })
+    }
+
+    /// Those on a GPU: its library, if there is one.
+    pub fn on_gpu(cublas: Option<i32>, tf32: bool) -> Baselines {
+        Baselines { naive: None, blas: None, cublas: cublas.map(|version| (version, tf32)) }
     }
 
     /// The BLAS, if one was found.
@@ -64,22 +72,40 @@ impl Baselines {
         self.blas.as_ref()
     }
 
-    /// The names of all contestants there can be; `blas` where none was found.
+    /// The names of all finalists there can be; `blas` where none was found.
     pub fn names(&self) -> Vec<String> {
+        if self.naive.is_none() {
+            return self.cublas.iter().map(|(version, _)| format!("cublas:{version}")).collect();
+        }
         let blas = self.blas.as_ref().map_or_else(|| "blas".to_owned(), |library| format!("blas:{}", library.name));
         vec!["naive".to_owned(), "matrixmultiply".to_owned(), blas]
     }
 
     /// Those who can carry out the kernel at this instance: the libraries only where the nest is a matrix product.
-    pub fn contestants(&self, lab: &CpuHarness, instance: &Instance) -> Vec<Contestant> {
-        let contestant = |name: &str, implementation| Contestant { name: name.to_owned(), implementation };
-        let mut contestants = vec![contestant("naive", Implementation::MicroKernel(self.naive.clone()))];
-        // What is called of the libraries multiplies `f32`.
+    pub fn finalists(&self, def: &KernelDef, instance: &Instance) -> Vec<Finalist> {
+        let finalist = |name: &str, implementation| Finalist { name: name.to_owned(), implementation };
+        let mut finalists: Vec<Finalist> =
+            self.naive.iter().map(|unit| finalist("naive", Implementation::MicroKernel(unit.clone()))).collect();
         // With no elements they are not called: BLAS refuses leading dimensions of 0.
-        let called = !instance.is_empty() && instance.dtypes.iter().all(|dtype| *dtype == DType::F32);
-        let gemm = Gemm::of(lab.def(), instance).filter(|_| called);
-        let Some(gemm) = gemm else { return contestants };
-        contestants.push(contestant("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
+        let Some(gemm) = Gemm::of(def, instance).filter(|_| !instance.is_empty()) else { return finalists };
+        let dtype = instance.dtypes[instance.output];
+        if let Some((version, tf32)) = self.cublas {
+            // f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need not round as we do.
+            let arithmetic = match dtype {
+                DType::F32 if tf32 => Arithmetic::TruncatedTf32,
+                DType::F32 => Arithmetic::F32,
+                DType::F16 | DType::BF16 => Arithmetic::MatrixUnit,
+            };
+            finalists.push(finalist(
+                &format!("cublas:{version}"),
+                Implementation::CuBlas { gemm: gemm.clone(), tf32, arithmetic },
+            ));
+        }
+        // What is called of the other libraries multiplies `f32`.
+        if self.naive.is_none() || instance.dtypes.iter().any(|dtype| *dtype != DType::F32) {
+            return finalists;
+        }
+        finalists.push(finalist("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
         // Copies are made in each call: who has interleaved matrices has no other way to a BLAS.
         let how = match (gemm.blas_can(), gemm.blas_can_on_copies()) {
             (true, _) => Some(""),
@@ -88,36 +114,37 @@ impl Baselines {
         };
         if let (Some(library), Some(how)) = (&self.blas, how) {
             let name = format!("blas:{}{how}", library.name);
-            contestants.push(contestant(&name, Implementation::Blas { library: library.clone(), gemm }));
+            finalists.push(finalist(&name, Implementation::Blas { library: library.clone(), gemm }));
         }
-        contestants
+        finalists
     }
 }
 
-/// Measures contestants and the peak by turns.
+/// Measures finalists, and the peak if it is known how to, by turns.
 ///
 /// # Errors
 ///
 /// If measuring is not possible at all.
 pub fn compare(
-    lab: &mut CpuHarness,
+    device: &mut dyn Device,
     instance: &Instance,
-    contestants: &[Contestant],
-    threads: usize,
+    finalists: &[Finalist],
+    setting: usize,
     timing: Timing,
 ) -> Result<Comparison> {
-    let mut implementations: Vec<Implementation> = contestants.iter().map(|c| c.implementation.clone()).collect();
-    implementations.push(lab.peak(threads));
-    let mut measured = lab.measure(instance, implementations, threads, timing)?;
-    let peak = measured.outcomes.pop().and_then(Result::ok);
-    let peak = peak.map(|sample| sample.gflops(lab.peak_flops(threads)).median);
-    let standing = |(c, outcome): (&Contestant, _)| Standing { name: c.name.clone(), outcome };
-    let standings = contestants.iter().zip(measured.outcomes).map(standing).collect();
-    Ok(Comparison { threads, standings, peak, rounds: measured.rounds })
+    let peak = device.peak(setting);
+    let mut implementations: Vec<Implementation> = finalists.iter().map(|f| f.implementation.clone()).collect();
+    implementations.extend(peak.iter().map(|(implementation, _)| implementation.clone()));
+    let mut measured = device.measure(instance, implementations, setting, timing)?;
+    let of_peak = |(_, flops): (Implementation, f64)| Some(measured.outcomes.pop()?.ok()?.gflops(flops).median);
+    let peak = peak.and_then(of_peak);
+    let standing = |(f, outcome): (&Finalist, _)| Standing { name: f.name.clone(), outcome };
+    let standings = finalists.iter().zip(measured.outcomes).map(standing).collect();
+    Ok(Comparison { threads: setting, standings, peak, rounds: measured.rounds })
 }
 
 impl Comparison {
-    /// A contestant's times, if it has any.
+    /// A finalist's times, if it has any.
     pub fn sample(&self, name: &str) -> Option<&Sample> {
         self.standings.iter().find(|s| s.name == name)?.outcome.as_ref().ok()
     }

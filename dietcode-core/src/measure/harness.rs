@@ -10,11 +10,12 @@ use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak, stream};
 use super::{
-    Builder, Compiling, Cores, Failure, Implementation, Instance, Interrupt, Job, Limits, Measured, Oracle, Runner,
-    Timing, Unit,
+    Builder, Code, Compile, Cores, Device, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine,
+    Measured, Oracle, Runner, Timing, Unit,
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
+use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
 
@@ -22,7 +23,9 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug)]
 pub struct CpuHarness {
     def: KernelDef,
-    target: CpuTarget,
+    cpu: CpuTarget,
+    target: Target,
+    machine: Machine,
     builder: Arc<Builder>,
     cores: Arc<Cores>,
     runner: Runner,
@@ -72,22 +75,13 @@ impl CpuHarness {
         drop(opening);
         let seed = seed.unwrap_or_else(fresh_seed);
         let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
-        Ok(CpuHarness { def, target, builder, cores, runner, reference, peak, seed })
-    }
-
-    /// As [`Runner::heed`].
-    pub fn heed(&mut self, interrupt: Interrupt) {
-        self.runner.heed(interrupt);
-    }
-
-    /// The kernel.
-    pub fn def(&self) -> &KernelDef {
-        &self.def
+        let (cpu, machine, target) = (target.clone(), Machine::cpu(&target), Target::Cpu(target));
+        Ok(CpuHarness { def, cpu, target, machine, builder, cores, runner, reference, peak, seed })
     }
 
     /// What candidates are compiled for.
-    pub fn target(&self) -> &CpuTarget {
-        &self.target
+    pub fn cpu(&self) -> &CpuTarget {
+        &self.cpu
     }
 
     /// Compiles candidates; see [`Builder::build`].
@@ -101,21 +95,6 @@ impl CpuHarness {
         self.builder.build(units, stop, done)
     }
 
-    /// Starts compiling candidates, to be taken one after the other; meanwhile [`CpuHarness::cores`] says who has which core.
-    pub fn compile_ahead(&self, units: Vec<TranslationUnit>) -> Compiling {
-        Compiling::start(&self.builder, &self.cores, units)
-    }
-
-    /// The cores, which measurements take from the compilers that run ahead.
-    pub fn cores(&self) -> &Arc<Cores> {
-        &self.cores
-    }
-
-    /// Measures on the first cores only from now on: so many as a measurement has threads.
-    pub fn pin(&mut self) {
-        self.runner.pin(Arc::clone(&self.cores));
-    }
-
     /// Compiles one.
     ///
     /// # Errors
@@ -126,12 +105,63 @@ impl CpuHarness {
         self.builder.build_one(unit)
     }
 
-    /// Checks and measures implementations against each other on one instance.
+    /// The first of `libraries` in which there is a BLAS.
     ///
     /// # Errors
     ///
-    /// As [`Runner::measure`].
-    pub fn measure(
+    /// If no worker can be started.
+    pub fn find_blas(
+        &mut self,
+        libraries: impl IntoIterator<Item = std::path::PathBuf>,
+    ) -> Result<Option<BlasLibrary>> {
+        for library in libraries {
+            let _doing = doing(format!("looking for a BLAS in {}", library.display()));
+            if let Some(found) = self.runner.probe(&library)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Device for CpuHarness {
+    fn def(&self) -> &KernelDef {
+        &self.def
+    }
+
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn units(&self, setting: usize) -> usize {
+        setting
+    }
+
+    fn cores(&self) -> &Arc<Cores> {
+        &self.cores
+    }
+
+    fn compiler(&self) -> Compile {
+        let (def, cpu, builder) = (self.def.clone(), self.cpu.clone(), Arc::clone(&self.builder));
+        Arc::new(move |micro_kernel| {
+            let unit = codegen::c::translation_unit(&def, micro_kernel, &cpu);
+            let unit = unit.map_err(|e| Failure::Compile { message: e.to_string() })?;
+            builder.build_one(&unit).map(Code::Cpu)
+        })
+    }
+
+    fn implementation(&mut self, code: &Code, _: &Instance) -> Result<Implementation> {
+        match code {
+            Code::Cpu(unit) => Ok(Implementation::MicroKernel(unit.clone())),
+            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a CPU", self.def.name))),
+        }
+    }
+
+    fn measure(
         &mut self,
         instance: &Instance,
         implementations: Vec<Implementation>,
@@ -155,45 +185,27 @@ impl CpuHarness {
         })
     }
 
-    /// The peak of fused multiply-adds, to be measured beside others.
-    pub fn peak(&self, threads: usize) -> Implementation {
-        Implementation::Peak { unit: self.peak.clone(), tiles: PEAK_TILES * threads as i64 }
+    /// The peak of fused multiply-adds.
+    fn peak(&self, threads: usize) -> Option<(Implementation, f64)> {
+        let tiles = PEAK_TILES * threads as i64;
+        let peak = Implementation::Peak { unit: self.peak.clone(), tiles };
+        Some((peak, peak::tile_flops(&self.cpu) * tiles as f64))
     }
 
-    /// Reading an instance's inputs and writing its output once, to be measured on it like an implementation.
-    ///
-    /// # Errors
-    ///
-    /// If it does not compile.
-    pub fn stream(&self, instance: &Instance) -> Result<Implementation> {
-        let unit = self.build_one(&stream::translation_unit(instance, &self.target));
+    fn stream(&self, instance: &Instance) -> Result<Option<Implementation>> {
+        let unit = self.build_one(&stream::translation_unit(instance, &self.cpu));
         let unit = unit.map_err(|failure| {
             Error::new(ErrorKind::Failed, format!("reading the tensors of `{}` {failure}", self.def.name))
         })?;
-        Ok(Implementation::Peak { unit, tiles: STREAM_PARTS })
+        Ok(Some(Implementation::Peak { unit, tiles: STREAM_PARTS }))
     }
 
-    /// Operations of one call of [`CpuHarness::peak`].
-    pub fn peak_flops(&self, threads: usize) -> f64 {
-        peak::tile_flops(&self.target) * (PEAK_TILES * threads as i64) as f64
+    fn pin(&mut self) {
+        self.runner.pin(Arc::clone(&self.cores));
     }
 
-    /// The first of `libraries` in which there is a BLAS.
-    ///
-    /// # Errors
-    ///
-    /// If no worker can be started.
-    pub fn find_blas(
-        &mut self,
-        libraries: impl IntoIterator<Item = std::path::PathBuf>,
-    ) -> Result<Option<BlasLibrary>> {
-        for library in libraries {
-            let _doing = doing(format!("looking for a BLAS in {}", library.display()));
-            if let Some(found) = self.runner.probe(&library)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
+    fn heed(&mut self, interrupt: Interrupt) {
+        self.runner.heed(interrupt);
     }
 }
 

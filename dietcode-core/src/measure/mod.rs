@@ -10,10 +10,12 @@
 //! The [`Runner`] is the only one who starts workers; what a candidate does to its worker becomes a [`Failure`].
 pub mod baselines;
 mod builder;
+mod building;
+mod clock;
 mod comparison;
-mod compiling;
 mod cores;
 pub mod cuda;
+mod device;
 mod disturbance;
 mod failure;
 mod harness;
@@ -26,12 +28,15 @@ pub(crate) mod number;
 mod protocol;
 mod runner;
 mod sample;
+mod simulated;
 pub mod worker;
 
 pub use builder::{Builder, Unit};
-pub use comparison::{Baselines, Comparison, Contestant, Standing, compare};
-pub use compiling::Compiling;
+pub use building::{Building, Compile};
+pub use clock::Clock;
+pub use comparison::{Baselines, Comparison, Finalist, Standing, compare};
 pub use cores::{Cores, Reserved};
+pub use device::{Code, Device, Machine};
 pub use disturbance::Disturbance;
 pub use failure::Failure;
 pub use harness::{CpuHarness, fresh_seed};
@@ -42,3 +47,4 @@ pub use memory::physical_memory;
 pub use protocol::{Implementation, Job, Measured, Oracle, Timing};
 pub use runner::{Limits, Runner};
 pub use sample::{Sample, Summary};
+pub use simulated::{Seconds, SimulatedDevice};

@@ -142,6 +142,9 @@ pub enum Implementation {
         call: CudaCall,
         /// Within which bounds it has to be.
         arithmetic: Arithmetic,
+        /// How long a call of it is expected to take, where nothing can be timed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seconds: Option<f64>,
     },
     /// A micro-kernel that is part of the worker's program.
     Linked {
@@ -178,7 +181,7 @@ pub enum Implementation {
     /// What no kernel can be faster than: as many independent fused multiply-adds as the core can start, or reading and
     /// writing the tensors once. Nothing is checked.
     Peak {
-        /// Of [`super::baselines::peak`], or of [`CpuHarness::stream`](super::CpuHarness::stream).
+        /// Of [`super::baselines::peak`], or of [`Device::stream`](super::Device::stream).
         unit: Unit,
         /// How many of its tiles.
         tiles: i64,

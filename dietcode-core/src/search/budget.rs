@@ -1,35 +1,34 @@
 //! How long a search may still go on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::measure::Clock;
 
 /// A time that ends by itself or by a wish from outside.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Budget<'a> {
-    start: Instant,
+    clock: Clock,
+    start: Duration,
     whole: Duration,
     stop: &'a AtomicBool,
 }
 
 impl<'a> Budget<'a> {
-    /// From now on; `stop` ends it early.
-    pub fn start(seconds: f64, stop: &'a AtomicBool) -> Budget<'a> {
+    /// From now on, as a clock has it; `stop` ends it early.
+    pub fn start(clock: Clock, seconds: f64, stop: &'a AtomicBool) -> Budget<'a> {
         let whole = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        Budget { start: Instant::now(), whole, stop }
+        Budget { start: clock.now(), clock, whole, stop }
     }
 
     /// Whether a share of it, from 0 to 1, is used up.
     pub fn is_over(&self, share: f64) -> bool {
-        self.is_stopped() || self.start.elapsed() >= self.whole.mul_f64(share.clamp(0.0, 1.0))
+        let elapsed = self.clock.now().saturating_sub(self.start);
+        self.is_stopped() || elapsed >= self.whole.mul_f64(share.clamp(0.0, 1.0))
     }
 
     /// Whether it was ended from outside.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// What ends it early.
-    pub fn stop(&self) -> &'a AtomicBool {
-        self.stop
     }
 }

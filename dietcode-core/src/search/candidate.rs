@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 
 use super::database::Structure;
 use super::proposal::Proposal;
-use crate::codegen;
+use crate::cost_model::cuda::LaunchReport;
 use crate::cost_model::{self, Adaptation, Observation};
-use crate::measure::{CpuHarness, Failure, Unit};
+
+use crate::measure::{Code, Device, Failure};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
 
@@ -15,14 +16,14 @@ use crate::sketch::MicroKernel;
 pub struct Candidate {
     /// The micro-kernel.
     pub micro_kernel: MicroKernel,
-    /// Its schedule on this CPU.
+    /// Its schedule on the device; of several kernels the one that computes the tiles.
     pub schedule: Schedule,
     /// What tells it from others that come to the same code; none for families.
     pub(super) structure: Option<Structure>,
     /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
     /// The compiled code, once somebody needed it: what is known from records may never be compiled.
-    pub(super) unit: OnceCell<Unit>,
+    pub(super) code: OnceCell<Code>,
     /// How the instances fit it: `[threads][instance]`.
     pub adaptations: Vec<Vec<Adaptation>>,
     /// GFLOP/s where it was measured: `[threads][instance]`.
@@ -36,22 +37,25 @@ impl Candidate {
     pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
         let Proposal { micro_kernel, schedule, structure } = proposal;
-        let unit = OnceCell::new();
-        Candidate { micro_kernel, schedule, structure, trial, unit, adaptations, gflops, failed: false }
+        let code = OnceCell::new();
+        Candidate { micro_kernel, schedule, structure, trial, code, adaptations, gflops, failed: false }
     }
 
     /// Its code, compiled if it was not before.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn unit(&self, lab: &CpuHarness) -> Result<Unit, Failure> {
-        if let Some(unit) = self.unit.get() {
-            return Ok(unit.clone());
+    pub fn code(&self, device: &dyn Device) -> Result<&Code, Failure> {
+        if self.code.get().is_none() {
+            let code = device.compile(&self.micro_kernel)?;
+            drop(self.code.set(code));
         }
-        let source = codegen::c::translation_unit(lab.def(), &self.micro_kernel, lab.target());
-        let source = source.map_err(|e| Failure::Compile { message: e.to_string() })?;
-        let unit = lab.build_one(&source)?;
-        Ok(self.unit.get_or_init(|| unit).clone())
+        Ok(self.code.get().expect("it was just compiled"))
+    }
+
+    /// What the compiler says of its launches on a GPU, if it was compiled.
+    pub fn report(&self, device: &dyn Device) -> Vec<LaunchReport> {
+        self.code.get().map_or_else(Vec::new, |code| code.report(device))
     }
 
     /// f_MK: its rate per core at a number of threads (its position). Cores that work together share caches and power, so

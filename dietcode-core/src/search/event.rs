@@ -7,10 +7,6 @@ use std::collections::BTreeMap;
 pub enum Phase {
     /// Compiling and measuring what is proposed, round by round.
     Rounds,
-    /// Compiling and trying candidates, all of them first.
-    Screening,
-    /// Measuring those that are left on all instances.
-    Measuring,
     /// Measuring the best of each instance against each other.
     Finals,
 }

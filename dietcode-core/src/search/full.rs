@@ -17,7 +17,7 @@ const MARGIN: f64 = 1.06;
 /// Measures candidates that were screened, at one number of threads after the other, since each takes its own cores; the
 /// cheapest instance first, since each figure says more of whether the next one is worth it.
 pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
-    let (cores, points) = (Arc::clone(tuning.lab.cores()), by_work(tuning));
+    let (cores, points) = (Arc::clone(tuning.device.cores()), by_work(tuning));
     for threads in 0..tuning.threads.len() {
         // Compilers need not wait where there is nothing to measure.
         if !batch.iter().any(|at| points.iter().any(|point| could_win(tuning, *at, *point))) {

@@ -12,7 +12,8 @@ use super::database::{
     Database, FORMAT, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked,
 };
 use crate::Result;
-use crate::measure::CpuHarness;
+use crate::cost_model::cuda::LaunchReport;
+use crate::measure::Device;
 use crate::sketch::MicroKernel;
 
 /// The records of one run, and those from before it.
@@ -21,6 +22,8 @@ pub struct Journal {
     database: Database,
     workload: Workload,
     target: Target,
+    /// Whether figures are a model's.
+    estimated: bool,
     run: String,
     seed: u64,
     space_hash: String,
@@ -49,18 +52,14 @@ impl Identity {
 
 impl Journal {
     /// Begins a run.
-    pub fn begin(database: Database, lab: &CpuHarness, identity: Identity) -> Journal {
-        let def = lab.def();
+    pub fn begin(database: Database, device: &dyn Device, identity: Identity) -> Journal {
+        let def = device.def();
         let source_hash = format!("{:016x}", def.source_hash());
-        let target = lab.target();
         Journal {
             earlier: database.records.len(),
             workload: Workload { kernel: def.name.clone(), source_hash, shape: None },
-            target: Target::Cpu {
-                cpu: target.model.clone(),
-                march: target.march.clone(),
-                compiler: target.compiler.clone(),
-            },
+            target: device.machine().clone(),
+            estimated: device.is_estimating(),
             run: new_run(),
             seed: identity.seed,
             space_hash: identity.space_hash,
@@ -71,8 +70,8 @@ impl Journal {
     }
 
     /// Continues the last run that was the same; begins one where there is none.
-    pub fn resume(database: Database, lab: &CpuHarness, identity: Identity) -> Journal {
-        let mut journal = Journal::begin(database, lab, identity);
+    pub fn resume(database: Database, device: &dyn Device, identity: Identity) -> Journal {
+        let mut journal = Journal::begin(database, device, identity);
         let last = journal.database.last_run(&journal.of_workload(), journal.seed, &journal.space_hash);
         let Some(run) = last.map(str::to_owned) else { return journal };
         let of_run = |record: &&Record| record.run == run;
@@ -100,7 +99,13 @@ impl Journal {
     }
 
     /// Writes down what came of a candidate.
-    pub(super) fn write(&mut self, candidate: &Candidate, shape: Option<Shape>, outcome: Outcome) -> Result<()> {
+    pub(super) fn write(
+        &mut self,
+        candidate: &Candidate,
+        report: Vec<LaunchReport>,
+        shape: Option<Shape>,
+        outcome: Outcome,
+    ) -> Result<()> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         self.database.append(&Record {
             format: FORMAT,
@@ -109,6 +114,8 @@ impl Journal {
             name: candidate.micro_kernel.name(),
             schedule: candidate.micro_kernel.clone(),
             structure: candidate.structure,
+            report,
+            estimated: self.estimated,
             outcome,
             trial: candidate.trial,
             run: self.run.clone(),

@@ -13,7 +13,6 @@
 //! continued. The first candidates of all are the micro-kernels that run where nothing was tuned.
 mod budget;
 mod candidate;
-mod cuda;
 mod database;
 mod defaults;
 mod event;
@@ -37,7 +36,6 @@ mod tuning;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
-pub use cuda::{CudaCandidate, CudaTuning};
 pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
     Workload, prune, scan, unite,
@@ -56,6 +54,7 @@ pub use tuning::Tuning;
 
 use crate::Result;
 use crate::config::Scheduling;
+use crate::measure::Failure;
 
 /// What a search found.
 #[derive(Debug)]
@@ -68,6 +67,8 @@ pub struct Found {
     pub tried: usize,
     /// How many of them were not measured, since their outcome was on record.
     pub known: usize,
+    /// Those that failed, by name, with the reason.
+    pub failed: Vec<(String, Failure)>,
 }
 
 /// How a search goes.

@@ -1,7 +1,7 @@
 //! What an instance can reach at most: the peak of fused multiply-adds, or what memory allows.
 
-use crate::Result;
-use crate::measure::{CpuHarness, Implementation, Timing};
+use crate::measure::{Device, Timing};
+use crate::{Error, Result};
 
 use super::Point;
 
@@ -19,13 +19,13 @@ impl Roofline {
     /// its inputs and write its output once, with warm caches as everything is measured.
     ///
     /// # Errors
-    /// If measuring is not possible at all.
-    pub fn measure(lab: &mut CpuHarness, points: &[Point], threads: &[usize]) -> Result<Roofline> {
+    /// If measuring is not possible at all, or it is not known how to measure the bounds of the device.
+    pub fn measure(device: &mut dyn Device, points: &[Point], threads: &[usize]) -> Result<Roofline> {
         let mut gflops = Vec::new();
         for threads in threads {
             let mut row = Vec::new();
             for point in points {
-                row.push(bound(lab, point, *threads)?);
+                row.push(bound(device, point, *threads)?);
             }
             gflops.push(row);
         }
@@ -46,11 +46,11 @@ impl Roofline {
     }
 }
 
-fn bound(lab: &mut CpuHarness, point: &Point, threads: usize) -> Result<f64> {
-    let stream = lab.stream(&point.instance)?;
-    let implementations: Vec<Implementation> = vec![lab.peak(threads), stream];
-    let peak_flops = lab.peak_flops(threads);
-    let outcomes = lab.measure(&point.instance, implementations, threads, TIMING)?.outcomes;
+fn bound(device: &mut dyn Device, point: &Point, threads: usize) -> Result<f64> {
+    let unknown = || Error::input("found --until, expected a CPU: the bounds of other devices are not measured");
+    let (peak, peak_flops) = device.peak(threads).ok_or_else(unknown)?;
+    let stream = device.stream(&point.instance)?.ok_or_else(unknown)?;
+    let outcomes = device.measure(&point.instance, vec![peak, stream], threads, TIMING)?.outcomes;
     let flops = [peak_flops, point.instance.flops];
     let bounds =
         outcomes.into_iter().zip(flops).filter_map(|(outcome, flops)| Some(outcome.ok()?.gflops(flops).median));

@@ -14,15 +14,15 @@ use std::collections::HashSet;
 use super::database::{Shape, Structure};
 use super::proposal::Proposal;
 use super::{Outcome, Phase, Tuning, full, screening};
-use crate::measure::Compiling;
-use crate::{Result, codegen};
+use crate::Result;
+use crate::measure::Building;
 
 /// Between two of these, measurements give the cores back to the compilers. More would make whoever ends the search wait.
 const BATCH: usize = 8;
 
-/// Units that are compiled ahead, and who they are of: positions in the round.
+/// What is compiled ahead, and who it is of: positions in the round.
 struct Ahead {
-    compiling: Compiling,
+    building: Building,
     of: Vec<usize>,
 }
 
@@ -52,12 +52,8 @@ impl Tuning<'_> {
     fn compile_ahead(&self, proposals: &[Proposal]) -> Ahead {
         let fresh = |(_, proposal): &(usize, &Proposal)| !self.journal.has(&proposal.micro_kernel.name());
         let fresh = proposals.iter().enumerate().filter(fresh);
-        let source = |(number, proposal): (usize, &Proposal)| {
-            let unit = codegen::c::translation_unit(self.lab.def(), &proposal.micro_kernel, self.lab.target());
-            Some((number, unit.ok()?))
-        };
-        let (of, units) = fresh.filter_map(source).unzip();
-        Ahead { compiling: self.lab.compile_ahead(units), of }
+        let (of, micro_kernels) = fresh.map(|(number, proposal)| (number, proposal.micro_kernel.clone())).unzip();
+        Ahead { building: self.device.build(micro_kernels), of }
     }
 
     /// Gives a candidate its code, or notes why there is none.
@@ -70,13 +66,12 @@ impl Tuning<'_> {
         if self.journal.has(&name) {
             return Ok(());
         }
-        let unit = match ahead.of.binary_search(&number) {
-            Ok(place) => ahead.compiling.take(place),
-            // It has no source, and this says why.
-            Err(_) => self.candidates[at].unit(&self.lab),
+        let code = match ahead.of.binary_search(&number) {
+            Ok(place) => ahead.building.take(place),
+            Err(_) => self.candidates[at].code(&*self.device).cloned(),
         };
-        match unit {
-            Ok(unit) => drop(self.candidates[at].unit.set(unit)),
+        match code {
+            Ok(code) => drop(self.candidates[at].code.set(code)),
             Err(failure) => self.fail(at, failure)?,
         }
         Ok(())

@@ -19,7 +19,7 @@ const BEHIND: f64 = 1.5;
 
 /// Screens candidates at the first number of threads.
 pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
-    let cores = std::sync::Arc::clone(tuning.lab.cores());
+    let cores = std::sync::Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
     for at in batch {
         for point in sample_points(tuning) {

@@ -27,7 +27,7 @@ impl Task<'_> {
     pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
         self.tuning.trials = left;
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
-        let defaults = defaults.map(|default| Proposal::of_family(default, &self.tuning.lab));
+        let defaults = defaults.map(|default| Proposal::of_family(default, &*self.tuning.device));
         self.tuning.try_all(defaults.collect::<Result<_>>()?, ROUNDS_END)?;
         self.tuning.check_default()
     }
@@ -41,7 +41,7 @@ impl Task<'_> {
         self.tuning.trials = left.map(|left| before + left);
         self.tuning.round += 1;
         let want = left.map_or(self.per_round, |left| left.min(self.per_round));
-        let proposing = doing(format!("proposing candidates for `{}`", self.tuning.lab.def().name));
+        let proposing = doing(format!("proposing candidates for `{}`", self.tuning.device.def().name));
         let proposals = self.proposer.propose(&self.tuning, want)?;
         drop(proposing);
         self.tuning.try_all(proposals, ROUNDS_END)?;

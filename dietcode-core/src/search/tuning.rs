@@ -1,4 +1,4 @@
-//! The search of one kernel in progress: the bench, the instances, the candidates so far, the records.
+//! The search of one kernel on one device in progress: the device, the instances, the candidates so far, the records.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,23 @@ use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
 use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Point, Roofline, Status};
 use crate::cost_model::Adaptation;
-use crate::measure::{CpuHarness, Failure, Implementation, Sample, Timing};
+use crate::measure::{Device, Failure, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
-    /// The bench.
-    pub lab: CpuHarness,
+    /// Where it compiles and measures.
+    pub device: Box<dyn Device>,
     /// The instances.
     pub points: Vec<Point>,
-    /// The numbers of threads.
+    /// The settings: numbers of threads, or 0 alone.
     pub threads: Vec<usize>,
     /// How long.
     pub budget: Budget<'a>,
     /// How many candidates there can be in all, as far as that is known.
     pub(super) trials: Option<usize>,
+    /// Whether a device's second-level cache is emptied before each launch.
+    pub cold: bool,
     /// What bounds the instances, if it was measured.
     pub roofline: Option<Roofline>,
     /// Where everything that is measured goes.
@@ -36,12 +38,13 @@ pub struct Tuning<'a> {
     /// Candidates whose outcome was on record.
     pub(super) known: usize,
     failures: BTreeMap<&'static str, usize>,
+    failed: Vec<(String, Failure)>,
 }
 
 impl<'a> Tuning<'a> {
     /// Before the first round. Measurements have the first cores from now on, and compilers those that are left.
     pub fn new(
-        mut lab: CpuHarness,
+        mut device: Box<dyn Device>,
         points: Vec<Point>,
         threads: Vec<usize>,
         defaults: Defaults,
@@ -49,13 +52,14 @@ impl<'a> Tuning<'a> {
         journal: Journal,
         watch: &'a dyn Fn(Event),
     ) -> Tuning<'a> {
-        lab.pin();
+        device.pin();
         Tuning {
-            lab,
+            device,
             points,
             threads,
             budget,
             trials: None,
+            cold: false,
             roofline: None,
             journal,
             watch,
@@ -64,13 +68,15 @@ impl<'a> Tuning<'a> {
             round: 0,
             known: 0,
             failures: BTreeMap::new(),
+            failed: Vec::new(),
         }
     }
 
     /// Takes up a proposal as a candidate; gives its position.
     pub(super) fn admit(&mut self, proposal: Proposal) -> usize {
         let fit = |point: &Point, threads| Adaptation::of_schedule(&proposal.schedule, &point.instance.shape, threads);
-        let row = |threads: &usize| self.points.iter().map(|point| fit(point, *threads)).collect();
+        let units = |setting: &usize| self.device.units(*setting);
+        let row = |setting: &usize| self.points.iter().map(|point| fit(point, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();
         let trial = self.candidates.len();
         self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
@@ -94,20 +100,22 @@ impl<'a> Tuning<'a> {
         let mut compiled = Vec::new();
         let mut implementations = Vec::new();
         for at in which {
-            match self.candidates[*at].unit(&self.lab) {
-                Ok(unit) => {
+            match self.candidates[*at].code(&*self.device).cloned() {
+                Ok(code) => {
                     compiled.push(*at);
-                    implementations.push(Implementation::MicroKernel(unit));
+                    implementations.push(self.device.implementation(&code, &self.points[point].instance)?);
                 }
                 Err(failure) => self.fail(*at, failure)?,
             }
         }
         let instance = self.points[point].instance.clone();
-        let measured = self.lab.measure(&instance, implementations, self.threads[threads], timing)?;
+        let timing = Timing { cold: self.cold, ..timing };
+        let measured = self.device.measure(&instance, implementations, self.threads[threads], timing)?;
         for (at, outcome) in compiled.into_iter().zip(measured.outcomes) {
             let outcome = self.outcome(outcome, threads, instance.flops);
             self.note(at, threads, point, &outcome);
-            self.journal.write(&self.candidates[at], Some(self.shape(point)), outcome)?;
+            let report = self.candidates[at].report(&*self.device);
+            self.journal.write(&self.candidates[at], report, Some(self.shape(point)), outcome)?;
         }
         Ok(())
     }
@@ -118,7 +126,7 @@ impl<'a> Tuning<'a> {
                 threads: self.threads[threads],
                 gflops: sample.gflops(flops),
                 rel_err: sample.rel_err,
-                cold: false,
+                cold: self.cold,
             },
             Err(failure) => Outcome::Failed(failure),
         }
@@ -128,7 +136,7 @@ impl<'a> Tuning<'a> {
     pub(super) fn fail(&mut self, at: usize, failure: Failure) -> Result<()> {
         let outcome = Outcome::Failed(failure);
         self.note(at, 0, 0, &outcome);
-        self.journal.write(&self.candidates[at], None, outcome)
+        self.journal.write(&self.candidates[at], Vec::new(), None, outcome)
     }
 
     pub(super) fn note(&mut self, at: usize, threads: usize, point: usize, outcome: &Outcome) {
@@ -136,6 +144,7 @@ impl<'a> Tuning<'a> {
             Outcome::Measured { gflops, .. } => self.candidates[at].gflops[threads][point] = Some(gflops.median),
             Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
+                self.failed.push((self.candidates[at].micro_kernel.name(), failure.clone()));
                 *self.failures.entry(failure.kind()).or_default() += 1;
                 self.notice(format!("{} {failure}", self.candidates[at].micro_kernel.name()));
             }
@@ -143,7 +152,7 @@ impl<'a> Tuning<'a> {
     }
 
     pub(super) fn shape(&self, point: usize) -> Shape {
-        let names = self.lab.def().shape_vars.iter().map(|var| var.name.clone());
+        let names = self.device.def().shape_vars.iter().map(|var| var.name.clone());
         names.zip(self.points[point].instance.shape.iter().copied()).collect()
     }
 
@@ -170,7 +179,7 @@ impl<'a> Tuning<'a> {
         let default = |(point, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][point];
         let default = self.defaults.of.iter().enumerate().map(|of| default(of).unwrap_or(0.0)).collect();
         (self.watch)(Event::Progress(Status {
-            kernel: self.lab.def().name.clone(),
+            kernel: self.device.def().name.clone(),
             phase,
             round: self.round,
             done,
@@ -195,7 +204,7 @@ impl<'a> Tuning<'a> {
 
     /// The first candidates are the defaults, and serve.
     pub(super) fn check_default(&self) -> Result<()> {
-        let (name, expected) = (&self.lab.def().name, self.defaults.micro_kernels.len());
+        let (name, expected) = (&self.device.def().name, self.defaults.micro_kernels.len());
         let message = match self.candidates.get(..expected) {
             None => format!("the search was stopped before anything of `{name}` was measured"),
             Some(defaults) => match defaults.iter().find(|default| default.failed) {
@@ -209,12 +218,18 @@ impl<'a> Tuning<'a> {
         Err(Error::new(ErrorKind::Failed, message))
     }
 
+    /// Those that failed so far, by name, with the reason.
+    pub fn take_failed(&mut self) -> Vec<(String, Failure)> {
+        std::mem::take(&mut self.failed)
+    }
+
     /// What was found; the defaults must be among it.
     pub(super) fn finish(&mut self) -> Result<Found> {
         self.check_default()?;
         let mut candidates = std::mem::take(&mut self.candidates);
         let (tried, known) = (candidates.len(), self.known);
         candidates.retain(|c| !c.failed);
-        Ok(Found { candidates, default: self.defaults.of.clone(), tried, known })
+        let (default, failed) = (self.defaults.of.clone(), self.take_failed());
+        Ok(Found { candidates, default, tried, known, failed })
     }
 }

@@ -6,7 +6,7 @@ use dietcode::Result;
 use dietcode::core::codegen::cuda;
 use dietcode::core::config::Config;
 use dietcode::core::measure::cuda::{Built, CudaHarness};
-use dietcode::core::measure::{Implementation, Instance, Timing};
+use dietcode::core::measure::{Device, Implementation, Instance, Timing};
 use dietcode::core::syntax::KernelDef;
 
 use super::Run;
@@ -60,7 +60,7 @@ fn check(harness: &mut CudaHarness, built: &Built, shape: &Shape) -> Result<Chec
     let def = harness.def().clone();
     let instance = Instance::of(&def, &shape.extents)?;
     let implementation = Implementation::launched(built, &def, &instance.shape)?;
-    let outcome = harness.measure(&instance, shape.gap, vec![implementation], Timing::CHECK)?.outcomes.pop();
+    let outcome = harness.measure_with_gap(&instance, shape.gap, vec![implementation], Timing::CHECK)?.outcomes.pop();
     let (rel_err, failure) = match outcome {
         Some(Ok(sample)) => (Some(sample.rel_err), None),
         Some(Err(failure)) => (None, Some(failure)),

@@ -10,19 +10,19 @@ mod table;
 mod tuning;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::dispatch::today;
-use dietcode::core::machine::cuda::ComputeCapability;
+use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness, DeviceFacts, Images};
 use dietcode::core::measure::{Limits, Runner, Summary, fresh_seed};
-use dietcode::core::search::{Database, Target};
+use dietcode::core::search::Database;
 use dietcode::core::syntax::KernelDef;
 use dietcode::heartbeat::Heartbeat;
+use dietcode::tuning::worker_command;
 use dietcode::{Error, ErrorKind, Result};
 
 pub(super) use images::Arguments as ImagesArguments;
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     /// A config or a set of micro-kernels; may be given more than once. Default: those of the binary.
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// How long to measure for tuning, all products together; compiling, checks and comparisons come on top.
+    /// How long to tune, all products together; checks and comparisons come on top.
     #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
     seconds: f64,
     /// A folder that gpu-images has written on another machine.
@@ -95,25 +95,25 @@ impl Arguments {
 struct Run<'a> {
     device: CudaDevice,
     seed: u64,
+    limits: &'static DeviceLimits,
+    facts: DeviceFacts,
     compiler: Arc<CudaCompiler>,
     plan: &'a Plan,
-    records: Option<Database>,
-    target: Target,
+    records: Option<PathBuf>,
     progress: Progress,
     stop: &'a AtomicBool,
     capability: ComputeCapability,
     json: &'a JsonArgument,
     tuned: Option<&'a Path>,
     cold: bool,
-    emulated: bool,
-    has_cublas: bool,
 }
 
 impl Run<'_> {
     /// The measurement harness of a kernel.
     fn harness(&self, def: &KernelDef) -> Result<CudaHarness> {
-        let (compiler, worker) = (Some(Arc::clone(&self.compiler)), worker(self.device)?);
-        Ok(CudaHarness::new(def.clone(), self.device, compiler, worker, Limits::default(), self.seed))
+        let (compiler, worker) = (Some(Arc::clone(&self.compiler)), worker_command(Some(self.device))?);
+        Ok(CudaHarness::new(def.clone(), self.limits, compiler, worker, Limits::default(), self.seed)
+            .described(&self.facts))
     }
 
     fn is_stopped(&self) -> bool {
@@ -151,21 +151,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let plan = Plan::read(&arguments.config, capability, size)?;
     let compiler = Arc::new(CudaCompiler::find(device, capability, images)?);
     finish_first();
+    records.as_ref().map(|path| Database::create(path)).transpose()?;
     let mut run = Run {
         device,
         seed,
+        limits: DeviceLimits::of(capability)?,
+        facts: facts.clone(),
         compiler: Arc::clone(&compiler),
         plan: &plan,
-        records: records.as_ref().map(|path| Database::create(path)).transpose()?,
-        target: target(&facts, capability, &compiler),
+        records: records.clone(),
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
         capability,
         json: &arguments.json,
         tuned: arguments.tuned.as_deref(),
         cold: arguments.cold_l2,
-        emulated: facts.emulated,
-        has_cublas: facts.cublas.is_some(),
     };
     run.progress.say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
     let mut outcome = outcome(arguments, seed, facts, &compiler);
@@ -185,10 +185,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn measure(run: &mut Run<'_>, arguments: &Arguments, outcome: &mut Outcome) -> Result<()> {
-    let rates = Runner::new(worker(run.device)?, Limits::default()).copy_rates().unwrap_or_else(|error| {
-        run.progress.say(&format!("device memory was not measured: {error}"));
-        Vec::new()
-    });
+    let rates =
+        Runner::new(worker_command(Some(run.device))?, Limits::default()).copy_rates().unwrap_or_else(|error| {
+            run.progress.say(&format!("device memory was not measured: {error}"));
+            Vec::new()
+        });
     outcome.copy_bytes_per_second = (!rates.is_empty()).then(|| Summary::of(&rates));
     checks::check_all(run, arguments.shapes, &mut outcome.micro_kernels)?;
     run.save(outcome)?;
@@ -229,26 +230,9 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
     }
 }
 
-fn target(facts: &DeviceFacts, capability: ComputeCapability, compiler: &CudaCompiler) -> Target {
-    let smi = facts.nvidia_smi.get("driver_version").cloned();
-    Target::Cuda {
-        device: facts.model.clone(),
-        capability: capability.to_string(),
-        driver: smi.or_else(|| facts.driver_cuda.clone()).unwrap_or_else(|| "none".to_owned()),
-        toolchain: compiler.description(),
-    }
-}
-
 /// What a device is at this moment.
 fn describe(device: CudaDevice) -> Result<DeviceFacts> {
-    Runner::new(worker(device)?, Limits::default()).describe()
-}
-
-/// The command of a worker: this same binary.
-fn worker(device: CudaDevice) -> Result<Vec<OsString>> {
-    let own = std::env::current_exe()
-        .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
-    Ok(vec![own.into(), "worker".into(), device.to_string().into()])
+    Runner::new(worker_command(Some(device))?, Limits::default()).describe()
 }
 
 fn make_folder(folder: &Path) -> Result<()> {

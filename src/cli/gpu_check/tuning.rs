@@ -1,14 +1,13 @@
-//! Tunes each product in its share of the time, and times what was found against cuBLAS.
+//! Tunes each product in its share of the time, beside cuBLAS.
 
 use std::time::Instant;
 
-use dietcode::core::dispatch::{Measured, Picked, pick};
-use dietcode::core::measure::baselines::Gemm;
-use dietcode::core::measure::cuda::CudaHarness;
-use dietcode::core::measure::{Failure, Implementation, Sample, Summary, Timing};
-use dietcode::core::reference::Arithmetic;
-use dietcode::core::search::{Budget, CudaCandidate, CudaTuning, Point};
-use dietcode::core::syntax::KernelDef;
+use dietcode::core::config::Scheduling;
+use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Searched, finalize};
+use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
+use dietcode::core::search::strategy::enumerated;
+use dietcode::core::search::{Course, Database, Defaults, Found, Identity, Journal, Task, Tuning, search};
+use dietcode::tuning::budget;
 use dietcode::{ErrorKind, Result};
 
 use super::Run;
@@ -20,16 +19,13 @@ use super::result::{Compared, Entry, Failed, Measurer, Outcome, Tuned};
 /// A micro-kernel may be so much slower than the best of an instance, if fewer of them do.
 const TOLERANCE: f64 = 0.02;
 
-/// Repeats of a figure that is reported.
-const ROUNDS: usize = 15;
-
-/// The same on the emulated device, whose times mean nothing.
-const FEW_ROUNDS: usize = 2;
+/// So many candidates are proposed before the best so far are looked at.
+const PER_ROUND: usize = 8;
 
 /// All products, one after the other; what is known is saved after each.
 pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -> Result<()> {
     let (start, problems) = (Instant::now(), &run.plan.problems);
-    // Compiling, and comparing afterwards, is not of the time for tuning.
+    // Comparing afterwards is not of the time for tuning.
     let mut beside = 0.0;
     for (n, problem) in problems.iter().enumerate() {
         if run.is_stopped() {
@@ -38,187 +34,153 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
         let left = (seconds + beside - start.elapsed().as_secs_f64()).max(1.0);
         let share = left / (problems.len() - n) as f64;
         run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision.name()));
-        let mut harness = run.harness(&run.plan.defs[problem.def])?;
-        let (seen, found) = tune(run, &mut harness, problem, share, &mut beside)?;
-        outcome.tuned.push(seen);
-        let Some((candidates, picked)) = found else { continue };
-        let begun = Instant::now();
-        if outcome.measurer.is_none() {
-            outcome.measurer = measure_twice(run, &mut harness, problem, &candidates, &picked)?;
-        }
-        for point in 0..problem.points.len() {
-            if run.is_stopped() {
-                break;
+        let mut tuned = Tuned {
+            problem: problem.name,
+            precision: problem.precision,
+            kernel: run.plan.defs[problem.def].name.clone(),
+            source_hash: format!("{:016x}", run.plan.defs[problem.def].source_hash()),
+            seconds: share,
+            candidates: problem.candidates.len(),
+            failed: Vec::new(),
+            default: problem.candidates[0].name(),
+            file: None,
+            failure: None,
+        };
+        let found = tune(run, problem, share, &mut tuned, &mut beside);
+        let found = match found {
+            // Nothing passed: that is a result, and the next product may do better.
+            Err(error) if matches!(error.kind(), ErrorKind::Failed | ErrorKind::Check) => {
+                tuned.failure = Some(error.to_string());
+                None
             }
-            outcome.comparisons.push(compare(run, &mut harness, problem, point, &candidates, &picked)?);
+            found => Some(found?),
+        };
+        outcome.tuned.push(tuned);
+        let Some((finalized, found, mut device)) = found else { continue };
+        if outcome.measurer.is_none() {
+            outcome.measurer = measure_twice(&mut *device, problem, &found, &finalized)?;
         }
+        outcome.comparisons.extend(compared(run, problem, &finalized));
         run.save(outcome)?;
-        beside += begun.elapsed().as_secs_f64();
     }
     Ok(())
 }
 
-type Found = Option<(Vec<CudaCandidate>, Picked)>;
+type Tuning3 = (Finalized, Found, Box<dyn Device>);
 
-/// Tunes a product; what is not measuring is added to `beside`.
-fn tune(
-    run: &mut Run<'_>,
-    harness: &mut CudaHarness,
-    problem: &Problem,
-    seconds: f64,
-    beside: &mut f64,
-) -> Result<(Tuned, Found)> {
-    let def = &run.plan.defs[problem.def];
-    let mut tuned = Tuned {
-        problem: problem.name,
-        precision: problem.precision,
-        kernel: def.name.clone(),
-        source_hash: format!("{:016x}", def.source_hash()),
-        seconds,
-        candidates: problem.candidates.len(),
-        failed: Vec::new(),
-        default: problem.candidates[0].name(),
-        file: None,
-        failure: None,
-    };
-    let mut failed = Vec::new();
-    let budget = Budget::start(seconds, run.stop);
-    let progress = &mut run.progress;
-    let mut watch = |event| progress.show(&event);
-    let mut tuning = CudaTuning::new(harness, def, &problem.points, budget, &mut watch);
+/// Tunes a product; how long it took beside the search is added to `beside`.
+fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, beside: &mut f64) -> Result<Tuning3> {
+    let device: Box<dyn Device> = Box::new(run.harness(&run.plan.defs[problem.def])?);
+    let database = run.records.as_ref().map_or_else(|| Ok(Database::in_memory()), |path| Database::open(path))?;
+    let identity = Identity { seed: run.seed, space_hash: String::new() };
+    let journal = Journal::begin(database, &*device, identity);
+    let of = vec![0; problem.points.len()];
+    let defaults = Defaults { micro_kernels: vec![problem.candidates[0].clone().into()], of };
+    let progress = std::cell::RefCell::new(&mut run.progress);
+    let watch = |event| progress.borrow_mut().show(&event);
+    let budget = budget(seconds, run.stop);
+    let mut tuning = Tuning::new(device, problem.points.clone(), vec![0], defaults, budget.clone(), journal, &watch);
     tuning.cold = run.cold;
-    tuning.records = run.records.as_mut().map(|records| (records, &run.target));
+    let proposer = enumerated(&problem.candidates[1..]);
+    let mut task = Task { tuning, proposer, weight: 1.0, per_round: PER_ROUND };
+    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: run.seed };
+    let found = search(std::slice::from_mut(&mut task), &course).swap_remove(0);
+    tuned.failed.extend(task.tuning.take_failed().into_iter().map(|(name, failure)| Failed { name, failure }));
+    let found = found?;
+    tuned.failed.extend(found.failed.iter().cloned().map(|(name, failure)| Failed { name, failure }));
     let begun = Instant::now();
-    let compiled = tuning.compile(&run.compiler, &problem.candidates, &mut failed);
+    let Tuning { mut device, points, threads, .. } = task.tuning;
+    let baselines = Baselines::on_gpu(run.facts.cublas, problem.precision == Precision::Tf32);
+    let space_hash = problem.config.as_ref().map_or("", |(_, hash)| hash);
+    let searched = Searched {
+        config: None,
+        tolerance: TOLERANCE,
+        space_hash,
+        points: &points,
+        threads: &threads,
+        cold: run.cold,
+        found: &found,
+    };
+    let finalized = finalize(&mut *device, searched, &baselines, &budget, |_| ())?;
     *beside += begun.elapsed().as_secs_f64();
-    let searched = compiled.and_then(|mut tuning| {
-        tuning.budget = Budget::start(seconds, tuning.budget.stop());
-        tuning.search()
-    });
-    tuned.failed.extend(failed.into_iter().map(|(name, failure)| Failed { name, failure }));
-    let candidates = match searched {
-        Ok(candidates) => candidates,
-        // Nothing passed: that is a result, and the next product may do better.
-        Err(error) if error.kind() == ErrorKind::Failed => {
-            tuned.failure = Some(error.to_string());
-            return Ok((tuned, None));
-        }
-        Err(error) => return Err(error),
-    };
-    let failures = candidates.iter().filter_map(|c| Some((c.blocked.name(), c.failure.clone()?)));
-    tuned.failed.extend(failures.map(|(name, failure)| Failed { name, failure }));
-    let picked = pick(def, &problem.points, &candidates, TOLERANCE)?;
-    let compiler = &candidates[0].built.toolchain;
-    let measured = Measured {
-        def,
-        capability: run.capability,
-        device: run.target.machine(),
-        space_hash: problem.config.as_ref().map_or("", |(_, hash)| hash),
-        // A tuned file states the version of nvcc alone.
-        compiler: compiler.strip_prefix("nvcc ").unwrap_or(compiler),
-    };
-    let file = measured.tuned(&problem.points, &candidates, &picked)?;
     if let (Some(folder), Some((stem, _))) = (run.tuned, &problem.config) {
-        file.save(&folder.join(format!("{stem}.{}.tuned.json", run.capability)))?;
+        finalized.tuned.save(&folder.join(format!("{stem}.{}.tuned.json", run.capability)))?;
     }
-    tuned.file = Some(file);
-    Ok((tuned, Some((candidates, picked))))
+    tuned.file = Some(finalized.tuned.clone());
+    Ok((finalized, found, device))
 }
 
-/// Times the pick of the largest instance against itself.
+/// Times what was selected for the largest instance against itself.
 fn measure_twice(
-    run: &Run<'_>,
-    harness: &mut CudaHarness,
+    device: &mut dyn Device,
     problem: &Problem,
-    candidates: &[CudaCandidate],
-    picked: &Picked,
+    found: &Found,
+    finalized: &Finalized,
 ) -> Result<Option<Measurer>> {
-    let def = &run.plan.defs[problem.def];
-    let Some((at, point)) =
-        problem.points.iter().enumerate().max_by(|(_, a), (_, b)| a.instance.flops.total_cmp(&b.instance.flops))
-    else {
-        return Ok(None);
-    };
-    let candidate = &candidates[picked.picks[at]];
-    let own = own(def, candidate, point)?;
-    let outcomes = measure(run, harness, point, vec![own.clone(), own])?;
-    let seconds: Vec<Summary> = outcomes.iter().flatten().map(Sample::seconds).collect();
+    let points = problem.points.iter().zip(&finalized.selected);
+    let largest = points.max_by(|(a, _), (b, _)| a.instance.flops.total_cmp(&b.instance.flops));
+    let Some((point, selected)) = largest else { return Ok(None) };
+    let candidate = &found.candidates[*selected];
+    let Ok(code) = candidate.code(device) else { return Ok(None) };
+    let implementation = device.implementation(code, &point.instance)?;
+    let twice =
+        ["first", "second"].map(|name| Finalist { name: name.to_owned(), implementation: implementation.clone() });
+    let comparison = compare(device, &point.instance, &twice, 0, Timing::warm(5, 0.05, 1.0))?;
+    let outcomes = comparison.standings.iter().filter_map(|standing| standing.outcome.as_ref().ok());
+    let seconds: Vec<Summary> = outcomes.map(Sample::seconds).collect();
     let [first, second] = seconds[..] else { return Ok(None) };
     let (fast, slow) = (first.median.min(second.median), first.median.max(second.median));
     Ok(Some(Measurer {
-        kernel: def.name.clone(),
-        micro_kernel: candidate.blocked.name(),
-        shape: named(def, &point.instance.shape),
+        kernel: device.def().name.clone(),
+        micro_kernel: candidate.micro_kernel.name(),
+        shape: named(device.def(), &point.instance.shape),
         seconds: [first, second],
         spread: slow / fast - 1.0,
     }))
 }
 
-/// Times the dispatched micro-kernel, the default and cuBLAS by turns at an instance.
-fn compare(
-    run: &Run<'_>,
-    harness: &mut CudaHarness,
-    problem: &Problem,
-    at: usize,
-    candidates: &[CudaCandidate],
-    picked: &Picked,
-) -> Result<Compared> {
-    let (def, point) = (&run.plan.defs[problem.def], &problem.points[at]);
-    let instance = &point.instance;
-    let name = picked.tree.pick(&dietcode::core::config::Config::shape_vars(def), &instance.shape);
-    let dispatched = candidates.iter().find(|c| c.blocked.name() == name).unwrap_or(&candidates[picked.picks[at]]);
-    let mut finalists = vec![("dietcode", Some(dispatched), own(def, dispatched, point)?)];
-    let default = &candidates[0];
-    if default.blocked != dispatched.blocked && default.failure.is_none() {
-        finalists.push(("default", Some(default), own(def, default, point)?));
-    }
-    let gemm = Gemm::of(def, instance).filter(|_| run.has_cublas);
-    finalists.extend(gemm.map(|gemm| ("cublas", None, cublas(gemm, problem.precision))));
-    let outcomes = measure(run, harness, point, finalists.iter().map(|(_, _, c)| c.clone()).collect())?;
-    let entries = finalists.iter().zip(outcomes).map(|((implementation, candidate, _), outcome)| {
-        let (sample, failure) = outcome.map_or_else(|failure| (None, Some(failure)), |sample| (Some(sample), None));
-        Entry {
-            implementation,
-            micro_kernel: candidate.map(|candidate| candidate.blocked.name()),
-            seconds: sample.as_ref().map(Sample::seconds),
-            gflops: sample.as_ref().map(|sample| sample.gflops(instance.flops)),
-            rel_err: sample.as_ref().map(|sample| sample.rel_err),
-            failure,
-        }
-    });
-    Ok(Compared {
-        problem: problem.name,
-        precision: problem.precision,
-        kernel: def.name.clone(),
-        wkl: point.wkl.clone(),
-        shape: named(def, &instance.shape),
-        flops: instance.flops,
-        entries: entries.collect(),
+/// What was verified: the dispatched micro-kernel, the default where that is another, and cuBLAS.
+fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Compared> {
+    let def = &run.plan.defs[problem.def];
+    let of = problem.points.iter().zip(&finalized.verified).zip(&finalized.tuned.instances);
+    of.filter_map(|((point, verified), instance)| {
+        let verified = verified.as_ref()?;
+        let flops = point.instance.flops;
+        let entry = |standing: &Standing| {
+            let implementation = match &*standing.name {
+                name if name == verified.taken() => "dietcode",
+                DEFAULT => "default",
+                // It was tried, and the default stands.
+                PICK => return None,
+                _ => "cublas",
+            };
+            let micro_kernel = match implementation {
+                "dietcode" => Some(instance.micro_kernel.clone()),
+                "default" => Some(problem.candidates[0].name()),
+                _ => None,
+            };
+            let (sample, failure) = match &standing.outcome {
+                Ok(sample) => (Some(sample), None),
+                Err(failure) => (None, Some(failure.clone())),
+            };
+            Some(Entry {
+                implementation,
+                micro_kernel,
+                seconds: sample.map(Sample::seconds),
+                gflops: sample.map(|sample| sample.gflops(flops)),
+                rel_err: sample.map(|sample| sample.rel_err),
+                failure,
+            })
+        };
+        Some(Compared {
+            problem: problem.name,
+            precision: problem.precision,
+            kernel: def.name.clone(),
+            wkl: point.wkl.clone(),
+            shape: named(def, &point.instance.shape),
+            flops,
+            entries: verified.comparisons.iter().flat_map(|c| c.standings.iter().filter_map(entry)).collect(),
+        })
     })
-}
-
-fn own(def: &KernelDef, candidate: &CudaCandidate, point: &Point) -> Result<Implementation> {
-    Implementation::launched(&candidate.built, def, &point.instance.shape)
-}
-
-/// The same product by cuBLAS: f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need
-/// not round as we do.
-fn cublas(gemm: Gemm, precision: Precision) -> Implementation {
-    let arithmetic = match precision {
-        Precision::F32 => Arithmetic::F32,
-        Precision::Tf32 => Arithmetic::TruncatedTf32,
-        Precision::F16 | Precision::Bf16 => Arithmetic::MatrixUnit,
-    };
-    Implementation::CuBlas { gemm, tf32: precision == Precision::Tf32, arithmetic }
-}
-
-fn measure(
-    run: &Run<'_>,
-    harness: &mut CudaHarness,
-    point: &Point,
-    implementations: Vec<Implementation>,
-) -> Result<Vec<Result<Sample, Failure>>> {
-    let rounds = if run.emulated { FEW_ROUNDS } else { ROUNDS };
-    let timing = Timing { cold: run.cold, ..Timing::warm(rounds, 0.0, f64::MAX) };
-    Ok(harness.measure(&point.instance, 0, implementations, timing)?.outcomes)
+    .collect()
 }

@@ -37,6 +37,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         device: device.model.clone(),
         features: Vec::new(),
         compiler,
+        estimated: false,
         date: today(),
     };
     let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick], of, pick, limits);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode::core::search::{Record, Target};
 
-use crate::cli::counted;
 use crate::cli::plot::{Axis, Chart};
+use crate::cli::table::place;
 
 /// A run of a kernel on a target.
 type Run<'a> = (&'a str, &'a Target, &'a str);
@@ -26,7 +26,7 @@ pub(super) fn charts(records: &[Record]) -> Vec<Chart> {
 }
 
 fn chart(threads: usize, runs: &[(Run<'_>, Vec<&Record>)]) -> Chart {
-    let place = if threads == 0 { "a GPU".to_owned() } else { counted(threads, "thread") };
+    let place = place(threads);
     let mut lines = BTreeMap::new();
     for (n, ((kernel, ..), records)) in runs.iter().enumerate() {
         let line = best_so_far(records, threads);

@@ -51,8 +51,7 @@ fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Leg
         let point = record.figure().map(|(threads, _)| (&record.workload, &record.target, threads));
         let measured = point.and_then(|point| tried.get(&point)).map_or_else(|| "–".to_owned(), usize::to_string);
         let trial = if record.run.is_empty() { "–".to_owned() } else { record.trial.to_string() };
-        let [kernel, target] =
-            [&record.workload.kernel, record.target.machine()].map(|text| one_line(text).into_owned());
+        let [kernel, target] = [&record.workload.kernel, record.target.model()].map(|text| one_line(text).into_owned());
         let letter = legend.letter(&one_line(&record.name));
         [kernel, instance(record), target, threads, median, iqr, letter, trial, measured]
     };

@@ -11,12 +11,13 @@ use dietcode::core::machine::Target;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
 };
+use dietcode::tuning::cost_model;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::plot::{Axis, Chart};
 use super::report::ReportFiles;
-use super::setup::{Setup, cost_model};
+use super::setup::Setup;
 use super::sketches;
 
 /// Compares search strategies on recorded measurements, without measuring.

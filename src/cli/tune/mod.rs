@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dietcode::core::config::{Model, Shapes, Strategy};
-use dietcode::core::search::{Budget, Course, Event, Task, search};
+use dietcode::core::measure::CpuHarness;
+use dietcode::core::measure::baselines::BlasLibrary;
+use dietcode::core::search::{Course, Event, Task, search};
+use dietcode::tuning::{self, Target};
 use dietcode::{Error, Result};
 
 use self::kernel::Kernel;
@@ -39,6 +42,7 @@ Examples:
   dietcode tune --kernel src/ops.rs:dense --wkl M=16..2048,N=768,K=768   makes configs/dense.json
   dietcode tune configs/bert_dense.json --trials 256 --threads 1
   dietcode tune configs/bert_dense.json --until 0.95
+  dietcode tune configs/bert_dense.json --target cuda-host --trials 64   for a GPU that is not here
   dietcode tune configs/bert_dense.json --trials 256 --resume     after it was killed
   dietcode tune configs/bert_dense.json configs/batch_matmul.json --seconds 600
   dietcode tune configs/bert_dense.json --wkl T=128 -o t128.json
@@ -51,6 +55,11 @@ pub(crate) struct Arguments {
     /// src/ops.rs if it has one alone. A config that is there is not overwritten.
     #[arg(long, value_name = "FILE:NAME")]
     kernel: Option<KernelPath>,
+    /// What to tune for; may be given more than once: cpu; cuda, the first GPU, or, where there is none, the devices that the config
+    /// names, by estimates; cuda-host, the newest of them that the emulator stands for, by estimates. Estimates are what the model
+    /// makes of the compiler's report, and are marked as such; nvcc is needed for them. Default: cpu.
+    #[arg(long, value_name = "TARGET", value_delimiter = ',')]
+    target: Vec<Target>,
     /// How long to search; the comparison at the end comes on top. Default: no limit if --trials or --until is given, else the
     /// (first) config's `search.seconds`.
     #[arg(long, value_name = "S", value_parser = positive)]
@@ -118,26 +127,54 @@ pub(crate) fn run(mut arguments: Arguments) -> Result<()> {
 fn tune(arguments: &Arguments) -> Result<()> {
     let setups = arguments.configs.iter().map(|path| setup(arguments, path)).collect::<Result<Vec<_>>>()?;
     finish_first();
-    let (seconds, course) = (seconds(arguments, &setups[0]), course(arguments.until, &setups));
+    let seconds = seconds(arguments, &setups[0]);
     let start = Instant::now();
-    let budget = Budget::start(seconds, &STOP);
+    let budget = tuning::budget(seconds, &STOP);
     let progress = RefCell::new(Progress::new(seconds));
     let watch = |event: Event| progress.borrow_mut().show(&event);
+    let say = |text: &str| progress.borrow().say(text);
     let mut kernels = Vec::new();
     let mut tasks: Vec<Task<'_>> = Vec::new();
-    for setup in setups {
-        let (kernel, task) = Kernel::prepare(arguments, setup, budget, &progress, &watch)?;
-        kernels.push(kernel);
-        tasks.push(task);
+    let mut of = Vec::new();
+    for (setup, config) in setups.iter().zip(&arguments.configs) {
+        for target in targets(arguments) {
+            let blas = |harness: &mut CpuHarness| find_blas(arguments, harness, &progress.borrow());
+            for opened in tuning::open(&setup.config, target, arguments.seed, &blas, &say)? {
+                let (kernel, task) = Kernel::prepare(arguments, setup, opened, &budget, &progress, &watch)?;
+                kernels.push(kernel);
+                tasks.push(task);
+                of.push(config.clone());
+            }
+        }
     }
+    if tasks.len() > 1 && (arguments.output.is_some() || arguments.records.is_some()) {
+        return Err(Error::input(format!("--output and --records: expected one target, found {}", tasks.len())));
+    }
+    let course = course(arguments.until, &setups, tasks.len() / setups.len());
     let found = search(&mut tasks, &course);
     let seconds = start.elapsed().as_secs_f64();
     let mut outcomes = Vec::new();
     for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(found) {
-        outcomes.push(found.and_then(|found| kernel.conclude(arguments, task, &found, seconds, &progress)));
+        outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, seconds, &progress)));
     }
     progress.borrow().finish();
-    all_of(&arguments.configs, outcomes)
+    all_of(&of, outcomes)
+}
+
+/// What to tune for.
+fn targets(arguments: &Arguments) -> Vec<Target> {
+    if arguments.target.is_empty() { vec![Target::Cpu] } else { arguments.target.clone() }
+}
+
+/// The BLAS to compare with, which is told.
+fn find_blas(arguments: &Arguments, harness: &mut CpuHarness, progress: &Progress) -> Result<Option<BlasLibrary>> {
+    let blas = arguments.blas.find(harness)?;
+    match &blas {
+        Some(blas) => progress.say(&format!("BLAS: {} ({})", blas.name, blas.library.display())),
+        None if arguments.blas.is_declined() => {}
+        None => progress.say("BLAS: none found (--blas PATH names one)"),
+    }
+    Ok(blas)
 }
 
 /// A config as it stands, but for what the command line says.
@@ -194,9 +231,10 @@ fn check(arguments: &Arguments) -> Result<()> {
     arguments.output.iter().try_for_each(|path| check_writable(path))
 }
 
-/// Of several configs, the first says how they share; each adds the trials that it would have alone.
-fn course(until: Option<f64>, setups: &[Setup]) -> Course {
+/// Of several configs, the first says how they share; each adds the trials that it would have alone, on each device.
+fn course(until: Option<f64>, setups: &[Setup], devices: usize) -> Course {
     let trials: Option<u64> = setups.iter().map(|setup| setup.config.search.trials).sum();
+    let trials = trials.map(|trials| trials.saturating_mul(devices as u64));
     let settings = &setups[0].config.search;
     Course {
         trials: trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),

@@ -1,8 +1,8 @@
 //! What stands at the end: the chosen micro-kernels beside the others.
 
 use dietcode::Result;
-use dietcode::core::dispatch::{Conclusion, DEFAULT, PICK, Verified};
-use dietcode::core::measure::{Baselines, CpuHarness};
+use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Verified};
+use dietcode::core::measure::{Baselines, Device};
 use dietcode::core::search::Point;
 
 use crate::cli::report::{Effort, Report, ReportFiles};
@@ -11,21 +11,21 @@ use crate::cli::table::{Legend, Line, table};
 
 /// The tables, and the file if one is asked for.
 pub(super) fn show(
-    conclusion: &Conclusion,
+    finalized: &Finalized,
     points: &[Point],
-    lab: &CpuHarness,
+    device: &dyn Device,
     baselines: &Baselines,
     effort: Effort,
     files: &ReportFiles,
 ) -> Result<()> {
-    let mut report = Report::new(lab.target());
+    let mut report = Report::new(device);
     report.set_effort(effort);
-    let comparisons = conclusion.verified.iter().flatten().flat_map(|v| &v.comparisons);
-    report.set_peaks(comparisons, |threads| lab.cores().apart(threads));
+    let comparisons = finalized.verified.iter().flatten().flat_map(|v| &v.comparisons);
+    report.set_peaks(comparisons, |threads| device.cores().apart(threads));
     let mut legend = Legend::default();
-    let counts = conclusion.verified.iter().flatten().map(|v| v.comparisons.len()).max().unwrap_or(0);
+    let counts = finalized.verified.iter().flatten().map(|v| v.comparisons.len()).max().unwrap_or(0);
     for n in 0..counts {
-        let lines = lines(conclusion, points, n);
+        let lines = lines(finalized, points, n);
         for line in &lines {
             report.add(line.point, line.comparison, |name| {
                 (name == line.own).then(|| (PICK.to_owned(), Some(line.kernel.clone()))).or_else(|| other(name))
@@ -34,7 +34,7 @@ pub(super) fn show(
         files.print(&table(&lines, &columns(baselines), &report, &mut legend))?;
     }
     files.print(&legend.text())?;
-    for (instance, _) in conclusion.tuned.instances.iter().zip(&conclusion.verified).filter(|(_, v)| v.is_none()) {
+    for (instance, _) in finalized.tuned.instances.iter().zip(&finalized.verified).filter(|(_, v)| v.is_none()) {
         let wkl = wkl_text(&instance.wkl);
         files.print(&format!(
             "{wkl}: {}, not compared with others since the search was stopped\n",
@@ -46,11 +46,11 @@ pub(super) fn show(
 }
 
 /// The verified instances at one of the numbers of threads.
-fn lines<'a>(conclusion: &'a Conclusion, points: &'a [Point], n: usize) -> Vec<Line<'a>> {
+fn lines<'a>(finalized: &'a Finalized, points: &'a [Point], n: usize) -> Vec<Line<'a>> {
     let line = |(at, verified): (usize, &'a Option<Verified>)| {
         let verified = verified.as_ref()?;
         let comparison = &verified.comparisons[n];
-        let instance = &conclusion.tuned.instances[at];
+        let instance = &finalized.tuned.instances[at];
         let seen = instance.measurements.iter().find(|m| m.threads == comparison.threads as i64);
         Some(Line {
             point: &points[at],
@@ -60,7 +60,7 @@ fn lines<'a>(conclusion: &'a Conclusion, points: &'a [Point], n: usize) -> Vec<L
             predicted: seen.map(|m| m.gflops_predicted),
         })
     };
-    conclusion.verified.iter().enumerate().filter_map(line).collect()
+    finalized.verified.iter().enumerate().filter_map(line).collect()
 }
 
 /// The columns beside the kernel's own.

@@ -12,6 +12,7 @@
 //!
 //! and no kernel is faster than the device's memory delivers its tensors once. The numbers rank micro-kernels; measurements
 //! replace them.
+mod launch_report;
 mod machine;
 mod share;
 mod work;
@@ -21,6 +22,7 @@ use std::ops::Mul;
 use dietcode_syntax::{Affine, KernelDef, Param};
 use serde::Serialize;
 
+pub use self::launch_report::LaunchReport;
 pub use self::work::{Counts, Work};
 use super::{Adaptation, count};
 use crate::codegen::cuda::{CudaLaunch, CudaUnit};

@@ -33,7 +33,7 @@ pub(super) fn load(
     let unusable = |why: String| Miss::unusable(&path, &target, &why);
     let tuned = Tuned::load(&path, &expected)?;
     let gap = tuned.gap(config, &shape_vars).map_err(|error| unusable(error.to_string()))?;
-    let valid = |Named { name, schedule }: Named| match schedule.violations_on_gpu(def, device).first() {
+    let valid = |Named { name, schedule, .. }: Named| match schedule.violations_on_gpu(def, device).first() {
         None => Ok(schedule),
         Some(violation) => Err(format!("its micro-kernel {name} is not valid: {violation}")),
     };

@@ -70,6 +70,6 @@ impl Implementation {
             launches: launches.collect::<Result<_>>()?,
             workspace_bytes: built.unit.workspace_bytes.as_ref().map(count).transpose()?,
         };
-        Ok(Implementation::Launched { call, arithmetic: built.unit.arithmetic })
+        Ok(Implementation::Launched { call, arithmetic: built.unit.arithmetic, seconds: None })
     }
 }

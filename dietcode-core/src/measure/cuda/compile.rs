@@ -33,7 +33,8 @@ pub struct CudaCompiler {
 enum How {
     Nvcc(Box<Nvcc>),
     Nvrtc,
-    Host(HostCompiler),
+    /// A C++ compiler makes code for the emulator; nvcc, if it is asked too, says what a device would need for it.
+    Host(HostCompiler, Option<Box<Nvcc>>),
     /// Only what is among the images can be had; why.
     Nothing(String),
 }
@@ -61,7 +62,7 @@ impl CudaCompiler {
     /// [`ErrorKind::Unavailable`] if there is nothing to compile with and no image; what is missing, by name.
     pub fn find(device: CudaDevice, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let how = match device {
-            CudaDevice::Emulated => How::Host(HostCompiler::find()?),
+            CudaDevice::Emulated => How::Host(HostCompiler::find()?, None),
             CudaDevice::Cuda(_) => match Nvcc::find() {
                 Ok(nvcc) => How::Nvcc(Box::new(nvcc.with_limit(LIMIT))),
                 Err(_) if nvrtc::available() => How::Nvrtc,
@@ -81,6 +82,15 @@ impl CudaCompiler {
     /// As [`Nvcc::find`].
     pub fn nvcc(capability: ComputeCapability) -> Result<CudaCompiler> {
         CudaCompiler::new(How::Nvcc(Box::new(Nvcc::find()?)), capability, None)
+    }
+
+    /// For a device that is not there: the report is nvcc's, the code the emulator's.
+    ///
+    /// # Errors
+    /// As [`Nvcc::find`], or if there is no C++ compiler.
+    pub fn reporting(capability: ComputeCapability) -> Result<CudaCompiler> {
+        let nvcc = Box::new(Nvcc::find()?.with_limit(LIMIT));
+        CudaCompiler::new(How::Host(HostCompiler::find()?, Some(nvcc)), capability, None)
     }
 
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
@@ -105,7 +115,8 @@ impl CudaCompiler {
         let own = match &self.how {
             How::Nvcc(nvcc) => Some(format!("nvcc {}", nvcc.version())),
             How::Nvrtc => Some("NVRTC".to_owned()),
-            How::Host(compiler) => Some(compiler.version().to_owned()),
+            How::Host(compiler, None) => Some(compiler.version().to_owned()),
+            How::Host(_, Some(nvcc)) => Some(format!("nvcc {}", nvcc.version())),
             How::Nothing(_) => None,
         };
         images.into_iter().chain(own).collect::<Vec<String>>().join(", else ")
@@ -151,7 +162,13 @@ impl CudaCompiler {
         let stem = format!("{}-{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let (compiled, toolchain) = match (self.image(unit), &self.how) {
             (Some(found), _) => found,
-            (None, How::Host(compiler)) => return self.emulated(unit, compiler, &stem),
+            (None, How::Host(compiler, None)) => return self.emulated(unit, compiler, &stem),
+            (None, How::Host(compiler, Some(nvcc))) => {
+                let compiled =
+                    nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS).map_err(|e| refused(&e))?;
+                let toolchain = format!("nvcc {}", nvcc.version());
+                return Ok(Built { report: compiled.report, toolchain, ..self.emulated(unit, compiler, &stem)? });
+            }
             (None, How::Nvcc(nvcc)) => {
                 let compiled = nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS);
                 (compiled.map_err(|e| refused(&e))?, format!("nvcc {}", nvcc.version()))

@@ -1,62 +1,100 @@
 //! A kernel with everything that measuring it on a device takes: compiler, worker, expectations.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
-use super::{CudaCompiler, CudaDevice, DeviceFacts, Expectation};
-use crate::Result;
-use crate::measure::{Implementation, Instance, Interrupt, Job, Limits, Measured, Oracle, Runner, Timing};
+use super::{Built, CudaCompiler, DeviceFacts, Expectation};
+use crate::cost_model::cuda::Profile;
+use crate::machine::Target;
+use crate::machine::cuda::DeviceLimits;
+use crate::measure::{
+    Code, Compile, Cores, Device, Disturbance, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine,
+    Measured, Oracle, Runner, Sample, Timing,
+};
 use crate::reference::Arithmetic;
+use crate::sketch::MicroKernel;
+use crate::{Error, ErrorKind, Result, codegen};
 
 /// A measurement harness on one device.
 #[derive(Debug)]
 pub struct CudaHarness {
     def: KernelDef,
-    device: CudaDevice,
+    target: Target,
+    limits: DeviceLimits,
+    machine: Machine,
     compiler: Option<Arc<CudaCompiler>>,
+    cores: Arc<Cores>,
     runner: Runner,
     seed: u64,
     /// What was computed last, for the instances that were asked for.
     expected: Vec<(Instance, Expectation)>,
+    /// If nothing is timed.
+    estimating: Option<Estimating>,
+}
+
+/// What takes the place of a GPU that is not there.
+#[derive(Debug, Default)]
+struct Estimating {
+    /// Where micro-kernels are checked: an instance that an emulator can carry out.
+    small: Option<Instance>,
+    /// What came of those that were, by the names of their images.
+    checked: HashMap<std::path::PathBuf, Result<f64, Failure>>,
 }
 
 /// Of so many instances it is kept what is expected.
 const KEPT: usize = 64;
 
+/// An instance that is small enough for an emulator has at most so many operations.
+const SMALL_FLOPS: f64 = 3e5;
+
 impl CudaHarness {
-    /// Without a `compiler` only what is linked into workers is measured. `worker` starts one: a program that calls [`serve`](crate::measure::worker::serve) for the device on its standard
-    /// input and output. Inputs are made from `seed`.
+    /// On a device that is there. Without a `compiler` only what is linked into workers is measured. `worker` starts one: a
+    /// program that calls [`serve`](crate::measure::worker::serve) for the device on its standard input and output. Inputs are
+    /// made from `seed`.
     pub fn new(
         def: KernelDef,
-        device: CudaDevice,
+        limits: &DeviceLimits,
         compiler: Option<Arc<CudaCompiler>>,
         worker: Vec<OsString>,
-        limits: Limits,
+        patience: Limits,
         seed: u64,
     ) -> CudaHarness {
-        CudaHarness { def, device, compiler, runner: Runner::new(worker, limits), seed, expected: Vec::new() }
+        let toolchain = compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
+        CudaHarness {
+            def,
+            target: Target::Cuda(*limits),
+            limits: *limits,
+            machine: Machine::absent(limits, toolchain),
+            compiler,
+            cores: Arc::new(Cores::of_process()),
+            runner: Runner::new(worker, patience),
+            seed,
+            expected: Vec::new(),
+            estimating: None,
+        }
     }
 
-    /// As [`Runner::heed`].
-    pub fn heed(&mut self, interrupt: Interrupt) {
-        self.runner.heed(interrupt);
+    /// The same with what the device says of itself, for records.
+    #[must_use]
+    pub fn described(mut self, facts: &DeviceFacts) -> CudaHarness {
+        let toolchain = self.compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
+        self.machine = Machine::cuda(facts, &self.limits, toolchain);
+        self
     }
 
-    /// The kernel.
-    pub fn def(&self) -> &KernelDef {
-        &self.def
-    }
-
-    /// The device.
-    pub fn device(&self) -> CudaDevice {
-        self.device
-    }
-
-    /// What micro-kernels are compiled with.
-    pub fn compiler(&self) -> Option<&CudaCompiler> {
-        self.compiler.as_deref()
+    /// Of a device that is not there. Micro-kernels are compiled for it, and checked by the emulator at an instance that is small
+    /// enough for that; how long they would take is what the model makes of the compiler's report. `worker` starts one for the
+    /// emulated device.
+    ///
+    /// # Errors
+    /// As [`CudaCompiler::reporting`].
+    pub fn estimating(def: KernelDef, limits: &DeviceLimits, worker: Vec<OsString>, seed: u64) -> Result<CudaHarness> {
+        let compiler = Arc::new(CudaCompiler::reporting(limits.capability)?);
+        let harness = CudaHarness::new(def, limits, Some(compiler), worker, Limits::default(), seed);
+        Ok(CudaHarness { estimating: Some(Estimating::default()), ..harness })
     }
 
     /// As [`Runner::describe`].
@@ -72,7 +110,7 @@ impl CudaHarness {
     ///
     /// # Errors
     /// As [`Runner::measure`].
-    pub fn measure(
+    pub fn measure_with_gap(
         &mut self,
         instance: &Instance,
         gap: usize,
@@ -107,5 +145,151 @@ impl CudaHarness {
             self.expected.remove(0);
         }
         Ok(expected)
+    }
+
+    /// How a micro-kernel is called at the small instance, and how long it is expected to take at the one that was asked for.
+    fn estimate(&mut self, built: &Built, micro_kernel: &MicroKernel, instance: &Instance) -> Result<Implementation> {
+        let profile = Profile::of(&self.def, micro_kernel, &self.limits, &built.unit)?;
+        let resources = profile.resources(&self.limits, Some(&built.report));
+        let seconds = profile.predict(&self.def, &self.limits, &resources, &instance.shape).seconds;
+        let small = match self.estimating.as_ref().and_then(|estimating| estimating.small.clone()) {
+            Some(small) => small,
+            None => small_instance(&self.def, instance)?,
+        };
+        let launched = Implementation::launched(built, &self.def, &small.shape)?;
+        self.estimating.get_or_insert_default().small = Some(small);
+        Ok(match launched {
+            Implementation::Launched { call, arithmetic, .. } => {
+                Implementation::Launched { call, arithmetic, seconds: Some(seconds) }
+            }
+            other => other,
+        })
+    }
+
+    /// Checks those that were not checked before, all at the small instance.
+    fn check(&mut self, implementations: &[Implementation]) -> Result<()> {
+        let Some(Estimating { small: Some(small), checked }) = &self.estimating else { return Ok(()) };
+        let small = small.clone();
+        let fresh = implementations.iter().filter_map(|implementation| match implementation {
+            Implementation::Launched { call, .. } if !checked.contains_key(&call.image) => {
+                Some((call.image.clone(), implementation.clone()))
+            }
+            _ => None,
+        });
+        let (images, fresh): (Vec<_>, Vec<_>) = fresh.unzip();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.measure_with_gap(&small, 0, fresh, Timing::CHECK)?.outcomes;
+        let outcomes = outcomes.into_iter().map(|outcome| outcome.map(|sample| sample.rel_err));
+        self.estimating.get_or_insert_default().checked.extend(images.into_iter().zip(outcomes));
+        Ok(())
+    }
+}
+
+impl Device for CudaHarness {
+    fn def(&self) -> &KernelDef {
+        &self.def
+    }
+
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn is_estimating(&self) -> bool {
+        self.estimating.is_some()
+    }
+
+    fn units(&self, _: usize) -> usize {
+        self.limits.multiprocessors as usize
+    }
+
+    fn cores(&self) -> &Arc<Cores> {
+        &self.cores
+    }
+
+    fn compiler(&self) -> Compile {
+        let (def, limits, compiler) = (self.def.clone(), self.limits, self.compiler.clone());
+        Arc::new(move |micro_kernel| {
+            let missing = || Failure::Compile { message: "there is no compiler".into() };
+            let compiler = compiler.as_ref().ok_or_else(missing)?;
+            let unit = codegen::cuda::translation_unit(&def, micro_kernel, &limits);
+            let built = compiler.build_one(&unit.map_err(|e| Failure::Compile { message: e.to_string() })?)?;
+            Ok(Code::Cuda { micro_kernel: micro_kernel.clone(), built: Box::new(built) })
+        })
+    }
+
+    fn implementation(&mut self, code: &Code, instance: &Instance) -> Result<Implementation> {
+        match code {
+            Code::Cuda { micro_kernel, built } if self.is_estimating() => self.estimate(built, micro_kernel, instance),
+            Code::Cuda { built, .. } => Implementation::launched(built, &self.def, &instance.shape),
+            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a GPU", self.def.name))),
+        }
+    }
+
+    fn measure(
+        &mut self,
+        instance: &Instance,
+        implementations: Vec<Implementation>,
+        _: usize,
+        timing: Timing,
+    ) -> Result<Measured> {
+        self.check(&implementations)?;
+        let Some(Estimating { checked, .. }) = &self.estimating else {
+            return self.measure_with_gap(instance, 0, implementations, timing);
+        };
+        let outcome = |implementation: &Implementation| match implementation {
+            Implementation::Launched { call, seconds: Some(seconds), .. } => {
+                let rel_err = checked.get(&call.image).cloned().unwrap_or(Err(Failure::Stopped))?;
+                Ok(Sample { seconds: vec![*seconds], rel_err })
+            }
+            _ => Err(Failure::Load { message: "it cannot be estimated".into() }),
+        };
+        Ok(Measured { outcomes: implementations.iter().map(outcome).collect(), rounds: Disturbance::default() })
+    }
+
+    fn heed(&mut self, interrupt: Interrupt) {
+        self.runner.heed(interrupt);
+    }
+}
+
+/// An instance with few operations whose shape is that of another, but for its largest extents: they are halved, and odd.
+fn small_instance(def: &KernelDef, of: &Instance) -> Result<Instance> {
+    let (mut shape, mut small) = (of.shape.clone(), of.clone());
+    while small.flops > SMALL_FLOPS {
+        let Some(largest) = shape.iter_mut().max_by_key(|extent| **extent).filter(|extent| **extent > 1) else { break };
+        *largest = (*largest / 2) | 1;
+        if *largest == 3 {
+            *largest = 1;
+        }
+        small = Instance::of(def, &shape)?;
+    }
+    Ok(small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_instance_is_one_of_the_same_nest() {
+        let nest = "#[dynamic_kernel]
+            pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+                for i in 0..M { for j in 0..N {
+                    let mut acc = 0.0;
+                    for k in 0..K { acc += x[i][k] * w[j][k]; }
+                    y[i][j] = acc;
+                } }
+            }";
+        let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+        let large = Instance::of(&def, &[2048, 768, 2304]).unwrap();
+        let small = small_instance(&def, &large).unwrap();
+        assert!(small.flops <= SMALL_FLOPS && small.flops > SMALL_FLOPS / 4.0, "{small:?}");
+        assert!(small.shape.iter().all(|extent| extent % 2 == 1 && *extent > 16), "{small:?}");
+        assert_eq!(small_instance(&def, &small).unwrap(), small);
     }
 }

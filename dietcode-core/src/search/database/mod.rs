@@ -46,7 +46,8 @@ use crate::{Error, Result};
 /// A file of records.
 #[derive(Debug)]
 pub struct Database {
-    file: SharedFile,
+    /// None: records are only kept in memory.
+    file: Option<SharedFile>,
     /// What was there when the file was opened, and what was appended since.
     pub records: Vec<Record>,
     /// What was left out of that, in sentences.
@@ -62,7 +63,7 @@ impl Database {
     pub fn open(path: &Path) -> Result<Database> {
         let failed = |e| Error::unavailable(format!("{}: cannot be opened", path.display())).caused_by(e);
         let mut database =
-            Database { file: SharedFile::open(path).map_err(failed)?, records: Vec::new(), notices: Vec::new() };
+            Database { file: Some(SharedFile::open(path).map_err(failed)?), records: Vec::new(), notices: Vec::new() };
         database.read().map_err(failed)?;
         Ok(database)
     }
@@ -75,7 +76,12 @@ impl Database {
         let failed = |e| Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(e);
         let mut file = SharedFile::open(path).map_err(failed)?;
         file.lock().and_then(|locked| locked.0.set_len(0)).map_err(failed)?;
-        Ok(Database { file, records: Vec::new(), notices: Vec::new() })
+        Ok(Database { file: Some(file), records: Vec::new(), notices: Vec::new() })
+    }
+
+    /// No file: what a run writes of itself goes with it.
+    pub fn in_memory() -> Database {
+        Database { file: None, records: Vec::new(), notices: Vec::new() }
     }
 
     /// Adds a record and writes it through.
@@ -84,7 +90,8 @@ impl Database {
     /// [`crate::ErrorKind::Unavailable`] if the file cannot be written, [`crate::ErrorKind::Failed`] if the record would not be read back as
     /// it is: a figure is not finite, or the line is too long.
     pub fn append(&mut self, record: &Record) -> Result<()> {
-        let failed = || format!("{}: a record of `{}` cannot be written", self.file.path().display(), record.name);
+        let place = self.file.as_ref().map_or_else(|| "records".into(), |file| file.path().display().to_string());
+        let failed = || format!("{place}: a record of `{}` cannot be written", record.name);
         let line = record.line().map_err(|e| Error::failed(failed()).caused_by(e))?;
         // Lines are compared, since NaN is not equal to itself.
         let read = Parser::default().record(&line).filter(|_| line.len() <= lines::LONGEST);
@@ -93,8 +100,9 @@ impl Database {
             let why = "it would not be read back as it is: a figure is not finite, or its schedule is too long";
             return Err(Error::failed(format!("{}: {why}", failed())));
         }
-        let message = failed();
-        self.file.append(&line).map_err(|e| Error::unavailable(message).caused_by(e))?;
+        if let Some(file) = &mut self.file {
+            file.append(&line).map_err(|e| Error::unavailable(failed()).caused_by(e))?;
+        }
         self.records.push(record.clone());
         Ok(())
     }
@@ -113,9 +121,10 @@ impl Database {
     }
 
     fn read(&mut self) -> io::Result<()> {
-        let path = self.file.path().to_owned();
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let path = file.path().to_owned();
         let records = &mut self.records;
-        let locked = self.file.lock()?;
+        let locked = file.lock()?;
         let scanned = scan_lines(BufReader::with_capacity(1 << 16, locked.0), &mut Parser::default(), |record, _| {
             records.extend(record);
             true

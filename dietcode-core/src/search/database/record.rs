@@ -16,8 +16,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cost_model::cuda::LaunchReport;
 use crate::measure::{Failure, Summary};
 use crate::sketch::MicroKernel;
+
+pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
 pub const FORMAT: u32 = 2;
@@ -42,6 +45,12 @@ pub struct Record {
     /// What its lowered program hashes to, 64 hexadecimal digits; none for families, which are told apart by their names.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "structure")]
     pub structure: Option<Structure>,
+    /// What a GPU's compiler says of its launches; empty for a CPU, and where nothing was compiled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub report: Vec<LaunchReport>,
+    /// Whether its figure is what a model expects: no such device was there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// What came of it.
     pub outcome: Outcome,
     /// Which trial of its run: the first are the default micro-kernels. All records of a micro-kernel in a run have the same.
@@ -75,32 +84,6 @@ pub struct Workload {
     pub shape: Option<Shape>,
 }
 
-/// A machine and a compiler.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
-pub enum Target {
-    /// A CPU.
-    Cpu {
-        /// The CPU's model.
-        cpu: String,
-        /// What `-march=` said.
-        march: String,
-        /// The compiler with its version.
-        compiler: String,
-    },
-    /// A GPU.
-    Cuda {
-        /// What its maker calls the device.
-        device: String,
-        /// Its compute capability, such as `sm_90`.
-        capability: String,
-        /// The version of the driver, as it was told.
-        driver: String,
-        /// What micro-kernels are compiled with.
-        toolchain: String,
-    },
-}
-
 /// A figure, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -123,16 +106,6 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-impl Target {
-    /// The CPU's model, or the device's.
-    pub fn machine(&self) -> &str {
-        match self {
-            Target::Cpu { cpu, .. } => cpu,
-            Target::Cuda { device, .. } => device,
-        }
-    }
-}
-
 impl Record {
     /// What was seen now; of the first trial of a run without a name.
     pub fn new(workload: Workload, target: Target, schedule: MicroKernel, outcome: Outcome) -> Record {
@@ -143,6 +116,8 @@ impl Record {
             name: schedule.name(),
             schedule,
             structure: None,
+            report: Vec::new(),
+            estimated: false,
             outcome,
             trial: 0,
             run: String::new(),

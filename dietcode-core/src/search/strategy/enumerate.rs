@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::Propose;
 use crate::Result;
+use crate::search::Tuning;
 use crate::search::proposal::Proposal;
-use crate::search::{Space, Tuning};
 use crate::sketch::MicroKernel;
 
 /// What is left of a list.
@@ -14,9 +14,9 @@ struct Enumerated {
     sorted: bool,
 }
 
-/// Proposes the candidates of a space in their order, after those that are good on record. Who has failed is left out.
-pub fn enumerated(space: &Space) -> Box<dyn Propose> {
-    Box::new(Enumerated { left: space.candidates.iter().map(MicroKernel::from).collect(), sorted: false })
+/// Proposes the candidates of a list in their order, after those that are good on record. Who has failed is left out.
+pub fn enumerated(candidates: impl IntoIterator<Item = impl Into<MicroKernel>>) -> Box<dyn Propose> {
+    Box::new(Enumerated { left: candidates.into_iter().map(Into::into).collect(), sorted: false })
 }
 
 impl Propose for Enumerated {
@@ -25,7 +25,7 @@ impl Propose for Enumerated {
             self.sort(tuning);
         }
         let count = want.min(self.left.len());
-        self.left.drain(..count).map(|micro_kernel| Proposal::of_family(micro_kernel, &tuning.lab)).collect()
+        self.left.drain(..count).map(|micro_kernel| Proposal::of_family(micro_kernel, &*tuning.device)).collect()
     }
 }
 

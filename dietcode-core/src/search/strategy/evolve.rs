@@ -106,9 +106,10 @@ impl Evolved {
 /// The figures of a candidate; of one that failed, that it has none.
 fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Applied) -> Vec<Observed<'a>> {
     let mut seen = Vec::new();
-    for (row, units) in of.gflops.iter().zip(&tuning.threads) {
+    for (row, setting) in of.gflops.iter().zip(&tuning.threads) {
         for (gflops, point) in row.iter().zip(&tuning.points).filter(|(gflops, _)| of.failed || gflops.is_some()) {
-            let (def, instance, units) = (tuning.lab.def(), &point.instance.shape[..], *units);
+            let (def, instance) = (tuning.device.def(), &point.instance.shape[..]);
+            let units = tuning.device.units(*setting);
             seen.push(Observed { def, candidate, instance, units, gflops: gflops.filter(|_| !of.failed) });
         }
     }
@@ -120,7 +121,7 @@ fn objective(tuning: &Tuning<'_>, threads: usize) -> Objective {
     Objective {
         instances: tuning.points.iter().map(|point| point.instance.shape.clone()).collect(),
         weights: tuning.points.iter().map(|point| point.weight).collect(),
-        units: tuning.threads[threads],
+        units: tuning.device.units(tuning.threads[threads]),
         best: tuning.bests(threads),
     }
 }

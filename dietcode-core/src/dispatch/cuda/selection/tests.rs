@@ -136,6 +136,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
             device: "NVIDIA A100-SXM4-40GB".into(),
             features: vec![],
             compiler: "13.0.88".into(),
+            estimated: false,
             date: "2026-11-21".into(),
         },
         micro_kernels: vec![Named::new(all[1].clone()), Named::new(all[4].clone())],

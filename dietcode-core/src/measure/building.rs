@@ -1,4 +1,4 @@
-//! Compiling ahead: units are compiled in order while those before them are measured.
+//! Compiling ahead: micro-kernels are compiled in order while those before them are measured.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,49 +6,51 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use super::{Builder, Cores, Failure, Unit};
-use crate::codegen::TranslationUnit;
+use super::{Code, Cores, Failure};
 use crate::doing::doing;
+use crate::sketch::MicroKernel;
 
-/// Units that are being compiled, one to a core, where [`Cores`] lets them. When this is dropped, those under way are
+/// Compiles a micro-kernel.
+pub type Compile = Arc<dyn Fn(&MicroKernel) -> Result<Code, Failure> + Send + Sync>;
+
+/// Micro-kernels that are being compiled, one to a core, where [`Cores`] lets them. When this is dropped, those under way are
 /// finished, and the others are not started.
 #[derive(Debug)]
-pub struct Compiling {
-    results: Receiver<(usize, Result<Unit, Failure>)>,
-    waiting: BTreeMap<usize, Result<Unit, Failure>>,
+pub struct Building {
+    results: Receiver<(usize, Result<Code, Failure>)>,
+    waiting: BTreeMap<usize, Result<Code, Failure>>,
     stop: Arc<AtomicBool>,
     compilers: Vec<JoinHandle<()>>,
 }
 
 /// What all compilers share.
-#[derive(Debug)]
 struct Work {
-    builder: Arc<Builder>,
+    compile: Compile,
     cores: Arc<Cores>,
-    units: Vec<TranslationUnit>,
+    micro_kernels: Vec<MicroKernel>,
     next: AtomicUsize,
     stop: Arc<AtomicBool>,
 }
 
-impl Compiling {
+impl Building {
     /// Starts.
-    pub(super) fn start(builder: &Arc<Builder>, cores: &Arc<Cores>, units: Vec<TranslationUnit>) -> Compiling {
+    pub(super) fn start(compile: Compile, cores: &Arc<Cores>, micro_kernels: Vec<MicroKernel>) -> Building {
         let stop = Arc::new(AtomicBool::new(false));
-        let count = cores.count().min(units.len());
-        let (builder, cores) = (Arc::clone(builder), Arc::clone(cores));
+        let count = cores.count().min(micro_kernels.len());
         // Measurements take the first cores, so that the last ones are free for longest.
         let places = (cores.count() - count..cores.count()).rev();
-        let work = Arc::new(Work { builder, cores, units, next: AtomicUsize::new(0), stop: Arc::clone(&stop) });
+        let (cores, next) = (Arc::clone(cores), AtomicUsize::new(0));
+        let work = Arc::new(Work { compile, cores, micro_kernels, next, stop: Arc::clone(&stop) });
         let (sender, results) = mpsc::channel();
         let compiler = |core| {
             let (work, sender) = (Arc::clone(&work), sender.clone());
             std::thread::spawn(move || work.compile_on(core, &sender))
         };
-        Compiling { results, waiting: BTreeMap::new(), stop, compilers: places.map(compiler).collect() }
+        Building { results, waiting: BTreeMap::new(), stop, compilers: places.map(compiler).collect() }
     }
 
-    /// Waits for a unit, by its position; each can be taken once. Without one, whoever compiled it is gone.
-    pub fn take(&mut self, at: usize) -> Result<Unit, Failure> {
+    /// Waits for one, by its position; each can be taken once. Without one, whoever compiled it is gone.
+    pub fn take(&mut self, at: usize) -> Result<Code, Failure> {
         let _doing = doing("waiting for a candidate's compiler");
         loop {
             if let Some(result) = self.waiting.remove(&at) {
@@ -62,7 +64,7 @@ impl Compiling {
     }
 }
 
-impl Drop for Compiling {
+impl Drop for Building {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for compiler in self.compilers.drain(..) {
@@ -73,12 +75,12 @@ impl Drop for Compiling {
 }
 
 impl Work {
-    fn compile_on(&self, core: usize, results: &Sender<(usize, Result<Unit, Failure>)>) {
+    fn compile_on(&self, core: usize, results: &Sender<(usize, Result<Code, Failure>)>) {
         self.cores.settle_on(core);
         while !self.stop.load(Ordering::Relaxed) {
             let compiled = self.cores.compile(core, || {
                 let at = self.next.fetch_add(1, Ordering::Relaxed);
-                Some((at, self.builder.build_one(self.units.get(at)?)))
+                Some((at, (self.compile)(self.micro_kernels.get(at)?)))
             });
             let Some(compiled) = compiled else { return };
             if results.send(compiled).is_err() {

@@ -1,0 +1,307 @@
+//! From what a search found on a device to the tuned file: select, verify, train, predict around.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dietcode_syntax::KernelDef;
+
+use super::foresee;
+use super::grow::Label;
+use super::select::{Scores, select};
+use super::train::train;
+use super::verify::{Verified, verify};
+use super::{Instance, Measurement, Named, Provenance, Tree, Tuned, Winners};
+use crate::config::{Config, CudaConfig, WklInst};
+use crate::cost_model::Adaptation;
+use crate::machine::{CpuTarget, Target};
+use crate::measure::{Baselines, Code, Device, Machine};
+use crate::search::{Budget, Candidate, Defaults, Found, Point};
+use crate::sketch::{Blocked, MicroKernel};
+use crate::{Error, ErrorKind, Result, cpu_features};
+
+/// The winners, and how they were found to be.
+#[derive(Clone, Debug)]
+pub struct Finalized {
+    /// What is written.
+    pub tuned: Tuned,
+    /// One entry per instance; `None` where the search was ended before it was verified.
+    pub verified: Vec<Option<Verified>>,
+    /// The micro-kernel of each instance, by its position among what was found.
+    pub selected: Vec<usize>,
+}
+
+/// What was searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Searched<'a> {
+    /// The config, if there is one: shapes around its instances are predicted too.
+    pub config: Option<&'a Config>,
+    /// How far below its best micro-kernel an instance may be, as a fraction, for the set to be smaller.
+    pub tolerance: f64,
+    /// The hash of the space, see [`space_hash`].
+    pub space_hash: &'a str,
+    /// The workload instances.
+    pub points: &'a [Point],
+    /// The settings: numbers of threads, or 0 alone.
+    pub threads: &'a [usize],
+    /// Whether a device's second-level cache is emptied before each launch.
+    pub cold: bool,
+    /// What came of it.
+    pub found: &'a Found,
+}
+
+/// Selects, verifies what was selected beside the baselines (`done` is told how many), trains the tree.
+///
+/// # Errors
+///
+/// If measuring is not possible at all, nothing was measured on any instance, or the default failed where what was selected does
+/// not stand.
+pub fn finalize(
+    device: &mut dyn Device,
+    searched: Searched<'_>,
+    baselines: &Baselines,
+    budget: &Budget<'_>,
+    mut done: impl FnMut(usize),
+) -> Result<Finalized> {
+    let Searched { points, threads, found, .. } = searched;
+    let mut selected = selected(found, points, searched.tolerance);
+    let mut verified = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        if budget.is_stopped() {
+            verified.push(None);
+            continue;
+        }
+        let pick = Some(selected[at]).filter(|pick| *pick != found.default[at]);
+        let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
+        let default = code(device, &found.candidates[found.default[at]])?;
+        let seen = verify(device, point, pick, default, baselines, (threads, searched.cold))?;
+        if let Some(failure) = seen.failure() {
+            let (name, shape) = (&device.def().name, &point.instance.shape);
+            let why = format!(
+                "`{name}` at {shape:?}: neither what was selected nor the default micro-kernel passed: {failure}"
+            );
+            return Err(Error::new(ErrorKind::Check, why));
+        }
+        if !seen.stands {
+            selected[at] = found.default[at];
+        }
+        verified.push(Some(seen));
+        done(at + 1);
+    }
+    let tuned = tuned(device, searched, &selected, &verified)?;
+    Ok(Finalized { tuned, verified, selected })
+}
+
+fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
+    let what = || format!("`{}` of `{}`", candidate.micro_kernel.name(), device.def().name);
+    candidate.code(device).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
+}
+
+/// The selected micro-kernel of each instance; the default where none was measured, and where it was faster.
+fn selected(found: &Found, points: &[Point], tolerance: f64) -> Vec<usize> {
+    let score = |candidate: &Candidate| (0..points.len()).map(|at| candidate.score(at)).collect();
+    let scores: Vec<Vec<f64>> = found.candidates.iter().map(score).collect();
+    let weights: Vec<f64> = points.iter().map(|p| p.weight).collect();
+    let selected = select(Scores { scores: &scores, weights: &weights, tolerance });
+    let stands = |at: usize, pick: &usize| scores[*pick][at] >= scores[found.default[at]][at];
+    let selected = selected.into_iter().enumerate();
+    selected.map(|(at, pick)| pick.filter(|pick| stands(at, pick)).unwrap_or(found.default[at])).collect()
+}
+
+fn tuned(
+    device: &dyn Device,
+    searched: Searched<'_>,
+    selected: &[usize],
+    verified: &[Option<Verified>],
+) -> Result<Tuned> {
+    let Searched { points, found, .. } = searched;
+    let def = device.def();
+    let vars = Config::shape_vars(def);
+    let names: Vec<String> = selected.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
+    // Different workload instances may have one shape, and then one micro-kernel: the first one's.
+    let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
+    for (point, name) in points.iter().zip(&names) {
+        labels.entry(&point.instance.shape).or_insert(name);
+    }
+    let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
+    let tree = predicted(train(&vars, &labels)?, searched, device, selected, &labels)?;
+    if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
+        return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
+    }
+    let instance = |at: usize| {
+        let point = &points[at];
+        Instance {
+            wkl: point.wkl.clone(),
+            shape: vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect(),
+            micro_kernel: tree.pick(&vars, &point.instance.shape).to_owned(),
+            measurements: measurements(searched, &found.candidates[selected[at]], at, verified[at].as_ref()),
+        }
+    };
+    let instances = (0..points.len()).map(instance).collect();
+    let used: Vec<&Candidate> =
+        found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
+    let named = |c: &&Candidate| Named { report: c.report(device), ..Named::new(&c.micro_kernel) };
+    Ok(Tuned {
+        format: super::FORMAT,
+        kernel: def.name.clone(),
+        target: target_name(device),
+        provenance: provenance_on(device, searched.space_hash, used.first().copied()),
+        micro_kernels: used.iter().map(named).collect(),
+        tree,
+        instances,
+    })
+}
+
+/// The tree of the measured shapes, with what is predicted of the winners at shapes around them.
+fn predicted(
+    tree: Tree,
+    searched: Searched<'_>,
+    device: &dyn Device,
+    selected: &[usize],
+    labels: &[Label<'_>],
+) -> Result<Tree> {
+    let Searched { config, points, threads, found, .. } = searched;
+    let Some(config) = config else { return Ok(tree) };
+    let vars = Config::shape_vars(device.def());
+    let instances: Vec<WklInst> = points.iter().map(|point| point.wkl.clone()).collect();
+    let winners: BTreeMap<String, usize> =
+        selected.iter().map(|at| (found.candidates[*at].micro_kernel.name(), *at)).collect();
+    let throughput = |name: &str, shape: &[i64]| {
+        let Some(winner) = winners.get(name).map(|at| &found.candidates[*at]) else { return 0.0 };
+        let at = |(n, setting): (usize, &usize)| {
+            let adaptation = Adaptation::of_schedule(&winner.schedule, shape, device.units(*setting));
+            adaptation.throughput(winner.rate(n).unwrap_or(0.0)).ln()
+        };
+        (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()
+    };
+    let names: Vec<String> = winners.keys().cloned().collect();
+    foresee::taught(tree, (config, &vars), &instances, labels, &names, throughput)
+}
+
+/// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured.
+fn measurements(
+    searched: Searched<'_>,
+    candidate: &Candidate,
+    at: usize,
+    verified: Option<&Verified>,
+) -> Vec<Measurement> {
+    let measurement = |(n, threads): (usize, &usize)| {
+        let sample = verified.and_then(|v| v.comparisons[n].sample(v.taken()));
+        let seen = sample.map(|s| s.gflops(searched.points[at].instance.flops));
+        Some(Measurement {
+            threads: *threads as i64,
+            gflops_predicted: rounded(candidate.adaptations[n][at].throughput(candidate.rate(n).unwrap_or(0.0))),
+            gflops_measured: rounded(seen.map(|s| s.median).or(candidate.gflops[n][at])?),
+            gflops_iqr: rounded(seen.map_or(0.0, |s| s.iqr)),
+        })
+    };
+    searched.threads.iter().enumerate().filter_map(measurement).collect()
+}
+
+/// To what a person reads, and what comes back the same from a file.
+fn rounded(gflops: f64) -> f64 {
+    (gflops * 1000.0).round() / 1000.0
+}
+
+/// What tuned files for a device are called: `cpu`, or the GPU's compute capability.
+pub fn target_name(device: &dyn Device) -> String {
+    device.gpu().map_or_else(|| super::CPU.to_owned(), |limits| limits.capability.to_string())
+}
+
+/// The hash of what a config lets a search on a device choose from; empty where it says nothing of such a device.
+pub fn space_hash(config: &Config, device: &dyn Device) -> String {
+    match device.gpu() {
+        None => config.space_hash(),
+        Some(_) => config.cuda.as_ref().map_or_else(String::new, CudaConfig::space_hash),
+    }
+}
+
+/// Where the winners on a CPU come from: measured today.
+pub fn provenance(def: &KernelDef, config: &Config, target: &CpuTarget) -> Provenance {
+    Provenance {
+        source_hash: format!("{:016x}", def.source_hash()),
+        space_hash: config.space_hash(),
+        cpu: target.model.clone(),
+        device: String::new(),
+        features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
+        compiler: target.compiler.clone(),
+        estimated: false,
+        date: today(),
+    }
+}
+
+fn provenance_on(device: &dyn Device, space_hash: &str, winner: Option<&Candidate>) -> Provenance {
+    let compiled = winner.and_then(|winner| winner.code(device).ok()?.toolchain());
+    let (cpu, gpu, compiler) = match device.machine() {
+        Machine::Cpu { cpu, compiler, .. } => (cpu.clone(), String::new(), &**compiler),
+        Machine::Cuda { device, toolchain, .. } => (String::new(), device.clone(), compiled.unwrap_or(toolchain)),
+    };
+    let features = device.cpu().map_or_else(Vec::new, |cpu| cpu_features::names(cpu.features));
+    Provenance {
+        source_hash: format!("{:016x}", device.def().source_hash()),
+        space_hash: space_hash.to_owned(),
+        cpu,
+        device: gpu,
+        features: features.into_iter().map(str::to_owned).collect(),
+        // Of nvcc the version alone.
+        compiler: compiler.strip_prefix("nvcc ").unwrap_or(compiler).to_owned(),
+        estimated: device.is_estimating(),
+        date: today(),
+    }
+}
+
+/// The micro-kernels that run on a device where nothing was tuned.
+///
+/// # Errors
+/// [`ErrorKind::Unavailable`] if there is none.
+pub fn defaults(device: &dyn Device, points: &[Point]) -> Result<Defaults> {
+    let def = device.def();
+    match device.target() {
+        Target::Cpu(target) => {
+            let default = Winners::default_for(def, target);
+            let of = points.iter().map(|point| default.decision.pick(&point.instance.shape)).collect();
+            Ok(Defaults::new(def, default.schedules, of))
+        }
+        Target::Cuda(limits) => {
+            let none = || {
+                let why = "its nest has no loop that blocks and threads could share";
+                let message = format!("`{}` cannot run on {}: {why}", def.name, limits.capability);
+                Error::new(ErrorKind::Unavailable, message)
+            };
+            let default = MicroKernel::from(Blocked::default_for(def, limits).ok_or_else(none)?);
+            Ok(Defaults { micro_kernels: vec![default], of: vec![0; points.len()] })
+        }
+    }
+}
+
+/// The day in UTC, as YYYY-MM-DD.
+pub fn today() -> String {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
+    let (year, month, day) = civil(days as i64);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The date of a day counted from 1970-01-01 (Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*).
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let (day, month) = (of_year - (153 * shifted + 2) / 5 + 1, if shifted < 10 { shifted + 3 } else { shifted - 9 });
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (days, date) in
+            [(0, (1970, 1, 1)), (11_016, (2000, 2, 29)), (11_017, (2000, 3, 1)), (20_453, (2025, 12, 31))]
+        {
+            assert_eq!(civil(days), date);
+        }
+    }
+}
