@@ -235,7 +235,7 @@ impl Kernel<'_> {
             return self.listed(device, say);
         }
         let instances: Vec<Vec<i64>> = self.points.iter().map(|point| point.instance.shape.clone()).collect();
-        let custom = self.config.custom_rules(self.rules.clone())?;
+        let custom = self.config.custom_rules(self.rules.clone(), device.target())?;
         let _doing = doing(format!("making the sketches of `{}`", def.name));
         let space = Space::generate(def, device.target().clone(), &instances, &custom)?;
         let from = format!("{} of {} sketches", settings.strategy, space.sketches.len());

@@ -8,10 +8,16 @@ mod kernels;
 mod run;
 
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dietcode::benchmark::{Product, Program};
+use dietcode::core::config::Config;
+use dietcode::core::schedule::Trace;
+use dietcode::core::sketch::rules::CustomRules;
 use dietcode::ops::{gemm_nt, gemm_nt_interleaved};
+use dietcode::tuning::{self, Target};
 use run::{Ran, arguments, json};
 
 static PROGRAM: Program = Program {
@@ -37,6 +43,7 @@ fn main() -> ExitCode {
 const TESTS: &[(&str, fn())] = &[
     ("each_fails_with_its_reason_and_the_run_goes_on", each_fails_with_its_reason_and_the_run_goes_on),
     ("a_filter_chooses", a_filter_chooses),
+    ("a_program_tunes_by_a_rule_of_its_own", a_program_tunes_by_a_rule_of_its_own),
     ("a_run_ends_when_its_time_is_up", a_run_ends_when_its_time_is_up),
     ("an_interrupt_prints_what_is_known", an_interrupt_prints_what_is_known),
     ("another_layout_is_not_served", another_layout_is_not_served),
@@ -44,6 +51,29 @@ const TESTS: &[(&str, fn())] = &[
     ("bad_usage_is_status_2_with_a_sentence", bad_usage_is_status_2_with_a_sentence),
     ("targets_that_were_not_built_say_how_to", targets_that_were_not_built_say_how_to),
 ];
+
+/// The library's function in a program that is its own worker, with a function that the config names.
+fn a_program_tunes_by_a_rule_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("ops.rs"), include_str!("nests/dense.rs")).unwrap();
+    let text = r#"{ "kernel": { "source": "ops.rs", "function": "dense" }, "shape": { "M": "8*T", "K": 32, "N": 48 },
+        "wkl_insts": [{ "T": 1 }, { "T": 3 }],
+        "search": { "threads": [1], "trials": 3, "rules": { "dense": "by_hand" } } }"#;
+    let config = Config::parse(folder.path().join("dense.json"), text).unwrap();
+    let (stop, called) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+    let budget = tuning::budget(60.0, &stop);
+    let unregistered = dietcode::tune(&config, &CustomRules::default(), Target::Cpu, &budget).unwrap_err().to_string();
+    assert!(unregistered.contains("`by_hand`, which is not registered"), "{unregistered}");
+    let (mut rules, seen) = (CustomRules::default(), Arc::clone(&called));
+    rules.register("by_hand", move |_, _| {
+        seen.store(true, Ordering::Relaxed);
+        Ok(vec![Trace::default()])
+    });
+    let tuned = dietcode::tune(&config, &rules, Target::Cpu, &budget).unwrap();
+    assert!(called.load(Ordering::Relaxed));
+    assert!(tuned.instances.iter().all(|instance| instance.measurements[0].gflops_measured > 0.0), "{tuned:?}");
+    assert_eq!((tuned.instances.len(), tuned.provenance.estimated), (2, false));
+}
 
 const SHAPE: &str = "7 12 9 2 3";
 

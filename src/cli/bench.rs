@@ -1,7 +1,6 @@
 //! `dietcode bench`
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use dietcode::core::codegen;
 use dietcode::core::config::Shapes;
@@ -139,7 +138,7 @@ fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
 fn dispatched(harness: &CpuHarness, winners: &Winners, name: String) -> Result<Finalist> {
     let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(harness.def(), tiled, harness.cpu()));
     let units = units.collect::<Result<Vec<_>>>()?;
-    let built = harness.build(&units, &AtomicBool::new(false), |_| ());
+    let built = harness.build(&units);
     let units = built.into_iter().collect::<Result<Vec<_>, _>>().map_err(|failure| {
         Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", harness.def().name))
     })?;

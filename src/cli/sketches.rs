@@ -13,14 +13,14 @@ use super::target::Target;
 
 /// The space of a config's instances on a target.
 pub(crate) fn space(setup: &Setup, target: machine::Target) -> Result<Space> {
-    let custom = setup.config.custom_rules(CustomRules::default())?;
+    let custom = setup.config.custom_rules(CustomRules::default(), &target)?;
     let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
     Space::generate(&setup.def, target, &shapes, &custom)
 }
 
 /// The sketches of that space, each with the rules that made it.
 pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<Draft>> {
-    let custom = setup.config.custom_rules(CustomRules::default())?;
+    let custom = setup.config.custom_rules(CustomRules::default(), &target)?;
     drafts(&setup.def, space(setup, target)?.bounds, &custom)
 }
 
@@ -35,8 +35,9 @@ pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
     let text = |(n, draft): (usize, Draft)| {
         let by =
             if draft.rules.is_empty() { "without a rule".into() } else { format!("by {}", draft.rules.join(", ")) };
+        let structure = draft.structure.map_or_else(String::new, |structure| format!(" {structure},"));
         let trace = Trace::new(draft.instructions).with(draft.decisions);
-        format!("sketch {} of {count}, {by}\n{trace}", n + 1)
+        format!("sketch {} of {count},{structure} {by}\n{trace}", n + 1)
     };
     let texts: Vec<String> = drafts.into_iter().enumerate().map(text).collect();
     print(&texts.join("\n"))

@@ -1,7 +1,7 @@
 //! Cargo itself, on a copy of `examples/dense` with a second kernel: what is compiled when.
 mod emitted;
 mod nests;
-mod package;
+pub(crate) mod package;
 mod places;
 mod set;
 

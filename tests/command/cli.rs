@@ -511,7 +511,10 @@ fn shapes_are_asked_for_in_the_same_words() {
 fn sketches_are_printed_with_the_rules_that_made_them() {
     let place = Place::new();
     let text = stdout(&place.run(&["explain", "dense.json", "--sketches"]));
-    assert!(text.contains("sketch 1 of 12, by InlineConstantScalars, AutoInline, MultiLevelTiling, "), "{text}");
+    assert!(
+        text.contains("sketch 1 of 12, SSRSRS, by InlineConstantScalars, AutoInline, MultiLevelTiling, "),
+        "{text}"
+    );
     assert!(text.contains("w_place = sample_compute_location(k_0, j_2, k_1) = _\n"), "{text}");
     let text = stdout(&place.run(&["explain", "dense.json", "--sketches", "--target", "sm_80"]));
     assert!(text.contains("x_shared = cache_read(x, shared"), "{text}");

@@ -163,14 +163,27 @@ fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
     }
 }
 
+/// Checks the results of a folder; how many there are.
+fn check_folder(folder: &Path) -> Result<usize, String> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let results: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+    for path in &results {
+        let value: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).map_err(|e| e.to_string())?;
+        check(&value, Kind::Measured).map_err(|why| format!("{}: {why}", path.display()))?;
+    }
+    Ok(results.len())
+}
+
+/// Where none is kept yet, a result that lacks its provenance is what shows that the others would be told.
 #[test]
 fn every_result_that_is_kept_has_its_provenance() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu/results");
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-            check(&value, Kind::Measured).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
-        }
+    let kept = check_folder(&folder).unwrap();
+    assert!(folder.join("README.md").is_file(), "{kept} results, and what they are");
+    let other = tempfile::tempdir().unwrap();
+    assert_eq!(check_folder(other.path()), Ok(0));
+    for torn in ["", "{}", "{ \"format\": 1 }"] {
+        fs::write(other.path().join("torn.json"), torn).unwrap();
+        assert!(check_folder(other.path()).is_err(), "{torn}");
     }
 }

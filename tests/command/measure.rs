@@ -1,7 +1,6 @@
 //! What a candidate can do to its worker, and what is recorded of it: hand-written C through the real builder, runner and
 //! worker.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dietcode::core::codegen::{TranslationUnit, c};
@@ -89,7 +88,7 @@ fn outcomes(bodies: &[&str]) -> Vec<Result<Sample, Failure>> {
     let mut units = vec![candidate("first", RIGHT)];
     units.extend(bodies.iter().map(|body| candidate("odd", body)));
     units.push(candidate("last", RIGHT));
-    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let built = lab.build(&units);
     let implementations = built.into_iter().map(|unit| Implementation::MicroKernel(unit.unwrap())).collect();
     let mut outcomes = lab.measure(&instance, implementations, 1, TIMING).unwrap().outcomes;
     assert_eq!(outcomes.len(), bodies.len() + 2);
@@ -172,7 +171,7 @@ fn writes_beside_the_output_are_found() {
 fn what_does_not_compile_says_why_and_the_others_are_built() {
     let lab = lab(DENSE);
     let units = [candidate("right", RIGHT), candidate("odd", "this is no C;"), candidate("last", RIGHT)];
-    let built = lab.build(&units, &AtomicBool::new(false), |_| ());
+    let built = lab.build(&units);
     assert!(built[0].is_ok() && built[2].is_ok());
     let Err(Failure::Compile { message }) = &built[1] else { panic!("{built:?}") };
     assert!(message.contains("error"), "{message}");

@@ -33,6 +33,7 @@ fn tuned() -> Tuned {
             device: String::new(),
             features: vec!["avx2".to_string(), "fma".to_string()],
             compiler: "gcc 12.2.0".to_string(),
+            estimated: false,
             date: "2026-11-21".to_string(),
         },
         micro_kernels: vec![Named::new(small()), Named::new(large())],

@@ -1,19 +1,30 @@
-//! `search.rules`: the rules that a user adds, by the block that they schedule.
+//! `search.rules`: the rules that a user adds, by the block that they schedule, for all targets or for those of one kind.
 
 use std::collections::BTreeMap;
 
 use super::reader::Node;
 use super::{Config, is_identifier};
+use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::rules::{CustomRules, CustomSketch};
 use crate::{Error, Result};
 
 const EXPECTED: &str =
-    "the name of a registered rule, or a path to a sketch (*.json), relative to the folder of this config";
+    "the name of a registered rule, \"None\", or a path to a sketch (*.json), relative to the folder of this config";
+
+/// The kinds of targets that rules may be for.
+const TARGETS: [&str; 2] = ["cpu", "cuda"];
+
+/// What a block has in place of all rules: it stays as it is written.
+const NONE: &str = "None";
 
 /// The rule of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockRule {
+    /// The block.
+    pub block: String,
+    /// The kind of targets that it is for, `cpu` or `cuda`; none: all.
+    pub target: Option<&'static str>,
     /// What makes its sketches.
     pub by: CustomSketch,
     /// Where the config says so, and which file it names.
@@ -21,12 +32,23 @@ pub struct BlockRule {
 }
 
 impl BlockRule {
+    /// All rules, by block, or by target and block with a dot between them.
     pub(super) fn read_all(node: &Node<'_>) -> Result<BTreeMap<String, BlockRule>> {
-        let entries = node.entries("an object from names of blocks to rules")?;
-        entries.into_iter().map(|(block, node)| Ok((block.to_owned(), BlockRule::read(block, &node)?))).collect()
+        let mut rules = BTreeMap::new();
+        for (name, node) in node.entries("an object from names of blocks, or from targets, to rules")? {
+            let target = TARGETS.into_iter().find(|target| *target == name && !node.is_string());
+            let Some(target) = target else {
+                rules.insert(name.to_owned(), BlockRule::read(name, None, &node)?);
+                continue;
+            };
+            for (block, node) in node.entries("an object from names of blocks to rules")? {
+                rules.insert(format!("{target}.{block}"), BlockRule::read(block, Some(target), &node)?);
+            }
+        }
+        Ok(rules)
     }
 
-    fn read(block: &str, node: &Node<'_>) -> Result<BlockRule> {
+    fn read(block: &str, target: Option<&'static str>, node: &Node<'_>) -> Result<BlockRule> {
         if !is_identifier(block) {
             return Err(node.error("found a name that no block has, expected that of the kernel's function"));
         }
@@ -35,27 +57,35 @@ impl BlockRule {
             file if file.ends_with(".json") && !file.contains(char::is_control) => {
                 (CustomSketch::Sketch(node.file::<Trace>(EXPECTED)?), format!("{}: {file}", node.place()))
             }
+            NONE => (CustomSketch::Sketch(Trace::default()), node.place()),
             name if is_identifier(name) => (CustomSketch::Function(name.to_owned()), node.place()),
             _ => return Err(node.expected(EXPECTED)),
         };
-        Ok(BlockRule { by, place })
+        Ok(BlockRule { block: block.to_owned(), target, by, place })
     }
 }
 
 impl Config {
-    /// The rules that are registered, with those of this config for their blocks, and what it lets the others do.
+    /// The rules that are registered, with those of this config for their blocks on a target, and what it lets the others do.
     ///
     /// # Errors
     /// A block that the kernel does not have, or a rule that is not registered, with its place in the file.
-    pub fn custom_rules(&self, mut registered: CustomRules) -> Result<CustomRules> {
-        for (block, rule) in &self.search.rules {
-            let place = &rule.place;
+    pub fn custom_rules(&self, mut registered: CustomRules, target: &Target) -> Result<CustomRules> {
+        let kind = match target {
+            Target::Cpu(_) => "cpu",
+            Target::Cuda(_) => "cuda",
+        };
+        let rules = self.search.rules.values();
+        let mut rules: Vec<&BlockRule> = rules.filter(|rule| rule.target.is_none_or(|target| target == kind)).collect();
+        // What is said of one kind of targets counts for that.
+        rules.sort_by_key(|rule| rule.target.is_some());
+        for BlockRule { block, by, place, .. } in rules {
             let kernel = &self.kernel.function;
             if block != kernel {
                 let message = format!("{place}: found a rule for the block `{block}`, expected one for `{kernel}`");
                 return Err(Error::input(message));
             }
-            registered.set_at(block.clone(), rule.by.clone(), place);
+            registered.set_at(block.clone(), by.clone(), place);
         }
         registered.check()?;
         registered.allow_tf32(self.search.tf32);

@@ -34,7 +34,8 @@ pub struct Search {
     pub scheduler: Scheduling,
     /// How much the kernel's latency counts in a run of several; positive.
     pub weight: f64,
-    /// The user's own rules, by the block that they make the sketches of.
+    /// The user's own rules, by the block that they make the sketches of; those of one kind of targets by `cpu.` or `cuda.` and
+    /// the block.
     pub rules: BTreeMap<String, BlockRule>,
     /// Whether a GPU's matrix units may round tensors of `f32` to tf32.
     pub tf32: bool,

@@ -294,7 +294,106 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::config::Scheduling;
+    use crate::dispatch::Expected;
+    use crate::machine::cuda::DeviceLimits;
+    use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
+    use crate::search::strategy::enumerated;
+    use crate::search::{Course, Database, Event, Identity, Journal, Task, Tuning, search};
+
+    const NEST: &str = "#[dynamic_kernel]
+        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }";
+
+    fn def() -> KernelDef {
+        dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap()
+    }
+
+    /// A micro-kernel with so many threads along the rows.
+    fn blocked(threads: i64) -> MicroKernel {
+        Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() }.into()
+    }
+
+    /// What a search on a simulated GPU comes to, on which two micro-kernels, the first the default, reach these GFLOP/s at 16 and
+    /// 512 rows; none: they fail.
+    fn finalized(default: [Option<f64>; 2], large: [Option<f64>; 2]) -> Result<Finalized> {
+        let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
+        let gflops = move |name: &str, m: i64| {
+            let own = if name == blocked(32).name() { default } else { large };
+            own[usize::from(m > 16)]
+        };
+        let seconds = move |name: &str, instance: &Workload, _: usize| {
+            let gflops = gflops(name, instance.shape[0]).ok_or(Failure::Timeout { seconds: 1.0 })?;
+            Ok(instance.flops / gflops / 1e9)
+        };
+        let device = SimulatedDevice::new(def(), Target::Cuda(*limits), Box::new(seconds));
+        let point = |m: i64| {
+            let instance = Workload::of(&def(), &[m, 64, 32]).unwrap();
+            Point { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
+        };
+        let points = vec![point(16), point(512)];
+        let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+        let budget = Budget::start(device.clock(), 1000.0, &stop);
+        let identity = Identity { seed: 0, space_hash: String::new() };
+        let journal = Journal::begin(Database::in_memory(), &device, identity);
+        let defaults = Defaults { micro_kernels: vec![blocked(32)], of: vec![0, 0] };
+        let tuning = Tuning::new(Box::new(device), points, vec![0], defaults, budget.clone(), journal, &watch);
+        let mut tasks = [Task { tuning, proposer: enumerated([blocked(64)]), weight: 1.0, per_round: 8 }];
+        let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
+        let found = search(&mut tasks, &course).swap_remove(0)?;
+        let Tuning { device, points, .. } = &mut tasks[0].tuning;
+        let searched = Searched {
+            config: None,
+            tolerance: 0.02,
+            space_hash: "s",
+            points,
+            threads: &[0],
+            cold: false,
+            found: &found,
+        };
+        finalize(&mut **device, searched, &Baselines::on_gpu(None, false), &budget, |_| ())
+    }
+
+    #[test]
+    fn what_is_selected_is_nowhere_slower_than_the_default_and_has_not_failed() {
+        let selected = |default, large| finalized(default, large).unwrap().selected;
+        let hundred = [Some(100.0), Some(100.0)];
+        assert_eq!(selected(hundred, [Some(99.0), Some(300.0)]), [0, 1], "also where one alone would be close enough");
+        assert_eq!(selected(hundred, [Some(99.0), None]), [0, 0]);
+        let error = finalized([None, None], hundred).unwrap_err().to_string();
+        assert!(error.contains("the default micro-kernel") && error.contains("does not pass"), "{error}");
+    }
+
+    #[test]
+    fn the_file_of_winners_is_one_that_a_build_reads() {
+        let Finalized { tuned, verified, .. } =
+            finalized([Some(100.0), Some(100.0)], [Some(50.0), Some(300.0)]).unwrap();
+        assert!(verified.iter().flatten().count() == 2 && tuned.provenance.estimated);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        tuned.save(file.path()).unwrap();
+        let expected = Expected {
+            kernel: "product",
+            target: "sm_90",
+            shape_vars: &Config::shape_vars(&def()),
+            source_hash: def().source_hash(),
+            space_hash: "s",
+            cpu: "",
+            features: &[],
+            compiler: Some("none"),
+        };
+        assert_eq!(Tuned::load(file.path(), &expected).unwrap(), tuned);
+        assert_eq!(tuned.micro_kernels.len(), 2);
+        let seen = &tuned.instances[1].measurements[0];
+        assert!((seen.gflops_measured - 300.0).abs() < 1e-3 && seen.gflops_predicted > 0.0, "{seen:?}");
+    }
 
     #[test]
     fn dates_are_those_of_the_calendar() {

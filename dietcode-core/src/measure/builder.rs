@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Failure;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
 use crate::machine::{Toolchain, run_limited};
+use crate::parallel;
 use crate::scratch::Scratch;
 use crate::{Error, ErrorKind, Result};
 
@@ -71,37 +72,9 @@ impl Builder {
         self.folder.path()
     }
 
-    /// Compiles `units`; one result each, in order. `done` is called with the number finished so far; units that had not
-    /// started when `stop` was set are missing at the end of the result.
-    pub fn build(
-        &self,
-        units: &[TranslationUnit],
-        stop: &AtomicBool,
-        mut done: impl FnMut(usize),
-    ) -> Vec<Result<Unit, Failure>> {
-        let next = AtomicUsize::new(0);
-        let (sender, results) = mpsc::channel();
-        let mut built: Vec<Option<Result<Unit, Failure>>> = units.iter().map(|_| None).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.min(units.len()) {
-                let (next, sender) = (&next, sender.clone());
-                scope.spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(unit) = units.get(at) else { break };
-                        if sender.send((at, self.build_one(unit))).is_err() {
-                            break;
-                        }
-                    }
-                });
-            }
-            drop(sender);
-            for (count, (at, result)) in results.iter().enumerate() {
-                built[at] = Some(result);
-                done(count + 1);
-            }
-        });
-        built.into_iter().map_while(|result| result).collect()
+    /// Compiles `units`; one result each, in order.
+    pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
+        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit))
     }
 
     /// Compiles one.

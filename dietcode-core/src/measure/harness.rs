@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use dietcode_syntax::KernelDef;
@@ -65,7 +64,7 @@ impl CpuHarness {
         let builder = Builder::new(toolchain, COMPILE_LIMIT)?;
         let runner = Runner::new(worker, limits);
         let units = [codegen::reference::reference(&def), peak::translation_unit(&target)];
-        let mut built = builder.build(&units, &AtomicBool::new(false), |_| ()).into_iter();
+        let mut built = builder.build(&units).into_iter();
         let mut next = |what: &str| match built.next() {
             Some(Ok(unit)) => Ok(unit),
             Some(Err(failure)) => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` {failure}", def.name))),
@@ -84,15 +83,10 @@ impl CpuHarness {
         &self.cpu
     }
 
-    /// Compiles candidates; see [`Builder::build`].
-    pub fn build(
-        &self,
-        units: &[TranslationUnit],
-        stop: &AtomicBool,
-        done: impl FnMut(usize),
-    ) -> Vec<Result<Unit, Failure>> {
+    /// As [`Builder::build`].
+    pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
         let _doing = doing(format!("compiling micro-kernels of `{}`", self.def.name));
-        self.builder.build(units, stop, done)
+        self.builder.build(units)
     }
 
     /// Compiles one.

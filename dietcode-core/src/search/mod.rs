@@ -32,6 +32,8 @@ pub mod strategy;
 mod task;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod tuning;
 
 pub use budget::Budget;

@@ -159,7 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         facts: facts.clone(),
         compiler: Arc::clone(&compiler),
         plan: &plan,
-        records: records.clone(),
+        records,
         progress: Progress::new(arguments.seconds),
         stop: &STOP,
         capability,

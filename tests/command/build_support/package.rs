@@ -126,6 +126,10 @@ impl Package {
         fs::read_to_string(self.target().join("doc").join(page)).unwrap()
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn read(&self, file: &str) -> String {
         fs::read_to_string(self.folder.join(file)).unwrap()
     }

@@ -3,13 +3,41 @@
 use std::fs;
 
 use dietcode_core::config::Config;
-use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::machine::{CpuTarget, Target};
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::{CustomRules, CustomSketch};
 
 use super::FULL;
+
+fn gpu() -> Target {
+    Target::Cuda(*DeviceLimits::of("sm_80".parse().unwrap()).unwrap())
+}
+
+#[test]
+fn a_rule_may_be_for_one_kind_of_targets_and_none_leaves_the_nest() {
+    let cpu = Target::Cpu(CpuTarget::detect("x86-64").unwrap());
+    let source = "#[dynamic_kernel] fn dense(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }";
+    let def = dietcode_core::syntax::scan(source).unwrap()[0].parse().unwrap();
+    let sketches = |rules: &str, target: &Target| {
+        let text = FULL.replace("{ \"dense\": \"by_hand\" }", rules);
+        let config = Config::parse("c.json", text).unwrap();
+        let custom = config.custom_rules(CustomRules::default(), target).map_err(|e| e.to_string())?;
+        Ok::<_, String>(Space::generate(&def, target.clone(), &[vec![64]], &custom).unwrap().sketches)
+    };
+    let own = sketches("{}", &gpu()).unwrap();
+    assert_ne!(own, [Trace::default()]);
+    for rules in ["{ \"dense\": \"None\" }", "{ \"cuda\": { \"dense\": \"None\" }, \"dense\": \"by_hand\" }"] {
+        assert_eq!(sketches(rules, &gpu()).unwrap(), [Trace::default()], "{rules}");
+    }
+    assert_eq!(sketches("{ \"cpu\": { \"dense\": \"None\" } }", &gpu()).unwrap(), own, "it is for another target");
+    assert_eq!(sketches("{ \"cpu\": { \"dense\": \"None\" } }", &cpu).unwrap(), [Trace::default()]);
+    // A function that is not registered is missed only where it counts.
+    assert!(sketches("{ \"cpu\": { \"dense\": \"by_hand\" } }", &gpu()).is_ok());
+    let missed = sketches("{ \"cpu\": { \"dense\": \"by_hand\" } }", &cpu).unwrap_err();
+    assert!(missed.contains("key `search.rules.cpu.dense`") && missed.contains("not registered"), "{missed}");
+}
 
 #[test]
 fn a_rule_is_a_name_or_a_file() {
@@ -35,12 +63,14 @@ fn rules_must_be_registered_and_blocks_be_there() {
     let config = |text: &str| Config::parse("c.json", text).unwrap();
     let mut registered = CustomRules::default();
     registered.register("by_hand", |_, _| Ok(vec![Trace::default()]));
-    assert!(config(FULL).custom_rules(registered.clone()).is_ok());
-    let unknown = config(FULL).custom_rules(CustomRules::default()).unwrap_err().to_string();
+    assert!(config(FULL).custom_rules(registered.clone(), &gpu()).is_ok());
+    let unknown = config(FULL).custom_rules(CustomRules::default(), &gpu()).unwrap_err().to_string();
     assert!(unknown.starts_with("c.json:27:25: key `search.rules.dense`: "), "{unknown}");
     assert!(unknown.ends_with("`by_hand`, which is not registered; there is none at all"), "{unknown}");
-    let other =
-        config(&FULL.replace("\"dense\": \"by", "\"dens\": \"by")).custom_rules(registered).unwrap_err().to_string();
+    let other = config(&FULL.replace("\"dense\": \"by", "\"dens\": \"by"))
+        .custom_rules(registered, &gpu())
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         other,
         "c.json:27:24: key `search.rules.dens`: found a rule for the block `dens`, expected one for `dense`"
@@ -53,11 +83,10 @@ fn a_sketch_that_does_not_hold_is_told_with_its_file() {
     let sketch = Trace::new(vec![Instruction::Reorder(vec!["l".into()])]);
     fs::write(folder.path().join("sketch.json"), serde_json::to_string(&sketch).unwrap()).unwrap();
     let config = Config::parse(folder.path().join("c.json"), FULL.replace("by_hand", "sketch.json")).unwrap();
-    let custom = config.custom_rules(CustomRules::default()).unwrap();
+    let custom = config.custom_rules(CustomRules::default(), &gpu()).unwrap();
     let source = "#[dynamic_kernel] fn dense(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }";
     let def = dietcode_core::syntax::scan(source).unwrap()[0].parse().unwrap();
-    let device = Target::Cuda(*DeviceLimits::of("sm_80".parse().unwrap()).unwrap());
-    let error = Space::generate(&def, device, &[vec![64]], &custom).unwrap_err().to_string();
+    let error = Space::generate(&def, gpu(), &[vec![64]], &custom).unwrap_err().to_string();
     let place =
         "c.json:27:25: key `search.rules.dense`: sketch.json: the rule for block `dense`: instruction 1 of the trace";
     assert!(error.contains(place) && error.contains("no loop `l`"), "{error}");

@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::images::Images;
@@ -15,6 +15,7 @@ use crate::doing::doing;
 use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
 use crate::machine::run_limited;
 use crate::measure::Failure;
+use crate::parallel;
 use crate::scratch::Scratch;
 use crate::{Error, ErrorKind, Result};
 
@@ -131,27 +132,17 @@ impl CudaCompiler {
     ) -> Vec<Result<Built, Failure>> {
         let _doing = doing(format!("compiling {} micro-kernels for {}", units.len(), self.capability));
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let (next, finished) = (AtomicUsize::new(0), Mutex::new(0));
-        let stopped = || Failure::Compile { message: "the run was stopped before it was compiled".into() };
-        let built: Vec<Mutex<Result<Built, Failure>>> = units.iter().map(|_| Mutex::new(Err(stopped()))).collect();
-        let done = Mutex::new(&mut done);
-        std::thread::scope(|scope| {
-            for _ in 0..jobs.min(units.len()) {
-                scope.spawn(|| {
-                    while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if stop.load(Ordering::Relaxed) {
-                            break;
-                        }
-                        let at = units.iter().position(|other| std::ptr::eq(other, unit)).unwrap_or(0);
-                        *lock(&built[at]) = self.build_one(unit);
-                        let mut finished = lock(&finished);
-                        *finished += 1;
-                        lock(&done)(*finished);
-                    }
-                });
+        let finished = Mutex::new((0, &mut done));
+        parallel::each(units.iter().collect(), jobs, |unit| {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Failure::Compile { message: "the run was stopped before it was compiled".into() });
             }
-        });
-        built.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect()
+            let built = self.build_one(unit);
+            let (count, done) = &mut *finished.lock().unwrap_or_else(PoisonError::into_inner);
+            *count += 1;
+            done(*count);
+            built
+        })
     }
 
     /// Compiles one.
@@ -212,10 +203,6 @@ impl CudaCompiler {
             Err(error) => Err(Failure::Compile { message: format!("the compiler does not start: {error}") }),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn refused(error: &Error) -> Failure {

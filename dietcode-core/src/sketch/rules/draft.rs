@@ -27,6 +27,8 @@ pub struct Draft {
     pub stages: Vec<DraftStage>,
     /// How parts of the sum meet that blocks of a GPU's grid share: asked for by `AddRFactor`, carried out with the tiles.
     pub combine: Option<Combine>,
+    /// The structure of its tiles: S for a level of spatial loops, R for one of a sum, the outermost first; none without tiles.
+    pub structure: Option<&'static str>,
     /// Whether a user's own rule made the whole of it, so that the others leave its schedule alone.
     pub custom: bool,
     /// The names of the rules that made it, in order.
@@ -70,6 +72,7 @@ impl Draft {
             loops: Vec::new(),
             stages: Vec::new(),
             combine: None,
+            structure: None,
             custom: false,
             rules: Vec::new(),
         }

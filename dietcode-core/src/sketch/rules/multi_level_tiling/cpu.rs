@@ -37,6 +37,9 @@ const PADS: [i64; 2] = [0, 16];
 /// How likely each is.
 const WEIGHTS: [f64; 2] = [3.0, 1.0];
 
+/// The structure of the tiles.
+const STRUCTURE: &str = "SSRSRS";
+
 /// The rule.
 #[derive(Clone, Copy, Debug)]
 pub struct MultiLevelTilingCpu;
@@ -57,6 +60,7 @@ impl Rule for MultiLevelTilingCpu {
 }
 
 fn tiled(mut draft: Draft, block: &Block, reads: &Reads<'_>, variant: &Variant) -> Draft {
+    draft.structure = Some(STRUCTURE);
     let axes: Vec<(&IterVar, Vec<Level>)> =
         block.iters.iter().map(|iter| (iter, levels(block, iter, reads, variant))).collect();
     let sampled = axes.iter().map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();

@@ -31,6 +31,9 @@ const PAD: i64 = 4;
 /// The most neighbours that a thread stores at once.
 const STORE: i64 = 4;
 
+/// The structure of the tiles.
+const STRUCTURE: &str = "SSSRRSRS";
+
 /// The rule for threads that multiply.
 #[derive(Clone, Copy, Debug)]
 pub struct MultiLevelTilingCuda;
@@ -59,6 +62,7 @@ pub(in super::super) fn uses_again(block: &Block) -> bool {
 }
 
 fn tiled(mut draft: Draft, block: &Block, pipeline: Option<Pipeline>) -> Draft {
+    draft.structure = Some(STRUCTURE);
     let shared = gpu::shared_sum(&draft, block);
     let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, shared.as_ref()));
     let at = |level| splits.at(level);

@@ -35,6 +35,9 @@ const PAD_ALONG_SUM: i64 = 4;
 /// The neighbours that a lane has of the output.
 const STORE: i64 = 2;
 
+/// The structure of the tiles.
+const STRUCTURE: &str = "SSSRRSRS";
+
 /// The rule for matrix units.
 #[derive(Clone, Copy, Debug)]
 pub struct MultiLevelTilingTensorCore {
@@ -84,6 +87,7 @@ fn has_rows(block: &Block, operands: &Operands) -> bool {
 }
 
 fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> Draft {
+    draft.structure = Some(STRUCTURE);
     let shared = gpu::shared_sum(&draft, block);
     let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, operands, shared.as_ref()));
     let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(|axis| splits.of(axis));

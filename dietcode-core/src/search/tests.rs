@@ -1,0 +1,56 @@
+//! Searches on simulated devices, whose clocks go on by what is compiled and measured.
+
+use std::sync::atomic::AtomicBool;
+
+use super::strategy::evolved;
+use super::testing::{dense, target};
+use super::*;
+use crate::config::Evolution;
+use crate::cost_model::Analytic;
+use crate::machine::Target;
+use crate::machine::cuda::DeviceLimits;
+use crate::measure::{Device, Instance, SimulatedDevice};
+use crate::sketch::rules::CustomRules;
+use crate::sketch::{Blocked, MicroKernel, Space as Schedules};
+
+/// A search that evolves traces for so many seconds of the device's clock: the names that it tried, in order, and the best figure.
+fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
+    let def = dense(96, 64);
+    let times = |name: &str, instance: &Instance, _: usize| {
+        // Any figures that have nothing to do with the model.
+        let hash = blake3::hash(name.as_bytes()).as_bytes()[0];
+        Ok(instance.flops / (1.0 + f64::from(hash)) / 1e9)
+    };
+    let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(times));
+    let instance = Instance::of(&def, &[64]).unwrap();
+    let points = vec![Point { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+    let settings = Evolution { population: 8, generations: 1, per_round: 4, ..Evolution::default() };
+    let space = Schedules::generate(&def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
+    let proposer = evolved(space, Box::new(Analytic { target: target.clone() }), settings, 3);
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), seconds, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let default: MicroKernel = match target {
+        Target::Cpu(_) => crate::sketch::Traced::nest(&def).into(),
+        Target::Cuda(limits) => Blocked::default_for(&def, limits).unwrap().into(),
+    };
+    let defaults = Defaults { micro_kernels: vec![default], of: vec![0] };
+    let threads = if matches!(target, Target::Cpu(_)) { 1 } else { 0 };
+    let tuning = Tuning::new(Box::new(device), points, vec![threads], defaults, budget, journal, &watch);
+    let mut tasks = [Task { tuning, proposer, weight: 1.0, per_round: 4 }];
+    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
+    let found = search(&mut tasks, &course).swap_remove(0).unwrap();
+    let best = found.candidates.iter().map(|candidate| candidate.score(0)).fold(0.0, f64::max);
+    (found.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect(), best)
+}
+
+#[test]
+fn a_budget_is_of_the_devices_time() {
+    for target in [target(), Target::Cuda(*DeviceLimits::of("sm_90".parse().unwrap()).unwrap())] {
+        let (short, long) = (searched(&target, 6.0), searched(&target, 40.0));
+        assert!(short.0.len() > 1 && long.0.len() > 2 * short.0.len(), "{short:?} {long:?}");
+        assert_eq!(long.0[..short.0.len()], short.0, "what is tried depends on the seed and on figures alone");
+        assert!(long.1 >= short.1 && long.1 > 100.0, "{short:?} {long:?}");
+        assert!(long.0[1..].iter().all(|name| name.starts_with("traced_")), "{long:?}");
+    }
+}

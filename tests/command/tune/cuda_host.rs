@@ -1,0 +1,139 @@
+//! A GPU that is not there, from a nest to a dispatched call: sketches → draws → nvcc → the emulator's check → ranking → tuned
+//! file → build → a call on the emulated device. And the same by the library's function.
+
+use serde_json::Value;
+
+use super::place::{Place, said};
+#[cfg(unix)]
+use crate::build_support::package::Package;
+
+const CONFIG: &str = r#"{
+  "kernel": { "source": "../src/ops.rs", "function": "dense" },
+  "shape": { "M": "8*T", "K": 24, "N": 40 },
+  "wkl_insts": [{ "T": 1 }, { "T": 5 }],
+  "search": {
+    "seed": 3, "threads": [1],
+    "evolution": { "population": 12, "generations": 1, "retries": 3, "per_round": 3 }
+  },
+  "targets": { "cuda": { "capabilities": ["sm_80", "sm_90"] } }
+}"#;
+
+/// Calls the kernel on the emulated device, compares it with the nest, and says which micro-kernels ran.
+const MAIN: &str = r#"
+mod ops;
+use dietcode_core::runtime::Tensor;
+use dietcode_core::runtime::cuda::{CudaTensor, Device};
+use ops::dense;
+
+fn main() -> dietcode_core::Result<()> {
+    let (device, number) = (Device::cuda_host(), |at: usize| ((at * 37) % 16) as f32 - 8.0);
+    for t in [1, 5, 9] {
+        let (m, n, k) = (8 * t, 40, 24);
+        let (x, w) = (Tensor::from_fn(&[m, k], number)?, Tensor::from_fn(&[n, k], number)?);
+        let mut expected = Tensor::zeros(&[m, n])?;
+        dense::reference(&x, &w, &mut expected)?;
+        let (x, w) = (CudaTensor::upload(&device, &x)?, CudaTensor::upload(&device, &w)?);
+        let mut y = CudaTensor::zeros(&device, &[m, n])?;
+        dense(&x, &w, &mut y)?;
+        // Whole numbers: sums are exact in any order.
+        assert_eq!(y.download()?.as_slice(), expected.as_slice());
+        let shape = dense::KERNEL.shape_vars().iter().map(|var| match var.name { "M" => m, "N" => n, _ => k } as i64);
+        let shape: Vec<i64> = shape.collect();
+        println!("T={t} ran {}", dense::KERNEL.picked_on_device(&shape, device.capability())?.name);
+    }
+    Ok(())
+}
+"#;
+
+/// The records of a file.
+fn records(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn traces_are_evolved_built_and_called() {
+    let package = Package::new();
+    package.replace("Cargo.toml", "dietcode-core\" }", "dietcode-core\", features = [\"cuda\"] }");
+    package.write("configs/bert_dense.json", CONFIG);
+    package.write("src/main.rs", MAIN);
+    let tune = |more: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "7"]).args(more);
+        let output = command.current_dir(package.folder()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        said(&output)
+    };
+    let told = tune(&[]);
+    assert!(told.contains("evolution of ") && told.contains("sm_90 by estimates"), "{told}");
+    let lines = package.read("configs/bert_dense.sm_90.records.jsonl");
+    let seen = records(&lines);
+    let traced: std::collections::BTreeSet<&str> =
+        seen.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(traced.len(), 6, "the default and six traces: {traced:?}");
+    for record in &seen {
+        assert_eq!(record["estimated"], true, "{record}");
+        assert_eq!(record["target"]["device"], "cuda-host", "{record}");
+        let report = &record["report"][0];
+        for figure in ["threads", "registers", "blocks_per_sm"] {
+            assert!(report[figure].as_u64().unwrap() > 0, "{record}");
+        }
+        assert!(report["shared_bytes"].is_u64() && report["spill_bytes"].is_u64(), "{record}");
+        assert!(record["outcome"]["measured"]["rel_err"].as_f64().unwrap() < 1e-5, "the emulator's check: {record}");
+    }
+    tune(&["--resume"]);
+    assert_eq!(package.read("configs/bert_dense.sm_90.records.jsonl"), lines, "what is on record is not tried again");
+
+    let tuned: Value = serde_json::from_str(&package.read("configs/bert_dense.sm_90.tuned.json")).unwrap();
+    assert_eq!((&tuned["target"], &tuned["provenance"]["estimated"]), (&"sm_90".into(), &true.into()));
+    let winners = tuned["micro_kernels"].as_array().unwrap();
+    assert!(winners.iter().all(|winner| winner["report"][0]["registers"].as_u64().unwrap() > 0), "{tuned}");
+    for (instance, shape) in tuned["instances"].as_array().unwrap().iter().zip([8, 40]) {
+        let here = seen.iter().filter(|record| record["workload"]["shape"]["M"] == shape);
+        let figure = |record: &Value| record["outcome"]["measured"]["gflops"]["median"].as_f64().unwrap();
+        let best = here.clone().map(figure).fold(0.0, f64::max);
+        let name = &instance["micro_kernel"];
+        let own = here.filter(|record| record["name"] == *name).map(figure).fold(0.0, f64::max);
+        assert!(own >= 0.97 * best, "{name} has {own}, the best on record {best}");
+    }
+
+    let run = package.cargo_with(&["run"], &[("DIETCODE_TARGETS", "cpu,cuda-host")]);
+    assert!(run.succeeded, "{}", run.text);
+    for (t, instance) in [1, 5].into_iter().zip(tuned["instances"].as_array().unwrap()) {
+        let line = format!("T={t} ran {}", instance["micro_kernel"].as_str().unwrap());
+        assert!(run.text.contains(&line), "{line} in {}", run.text);
+    }
+    assert!(run.text.contains("T=9 ran "), "{}", run.text);
+}
+
+/// At its own shapes, which no emulator could carry out.
+#[test]
+fn the_shipped_config_is_evolved_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let [tuned, seen] = ["tuned.json", "records.jsonl"].map(|name| folder.path().join(name));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dietcode"));
+    command.args(["tune", "configs/bert_dense.json", "--target", "cuda-host", "--trials", "3", "--seed", "1"]);
+    command.arg("--output").arg(&tuned).arg("--records").arg(&seen).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let tuned: Value = serde_json::from_str(&std::fs::read_to_string(&tuned).unwrap()).unwrap();
+    assert_eq!(tuned["instances"].as_array().unwrap().len(), 8, "{tuned}");
+    let seen = records(&std::fs::read_to_string(&seen).unwrap());
+    let traced = seen.iter().filter(|record| record["name"].as_str().unwrap().starts_with("traced_"));
+    let checked = traced.filter(|record| record["outcome"]["measured"]["rel_err"].as_f64().is_some_and(|e| e < 1e-5));
+    assert!(checked.count() >= 2, "{seen:?}");
+}
+
+#[test]
+fn targets_that_cannot_be_had_are_told() {
+    let place = Place::new();
+    for (arguments, status, sentence) in [
+        (&["--target", "gpu"][..], 2, "cpu, cuda, cuda-host"),
+        (&["--target", "cuda-host"], 2, "dense.json: found no `targets.cuda`"),
+        (&["--target", "cuda-host", "--until", "0.5"], 2, "found no `targets.cuda`"),
+    ] {
+        let output = place.command(&[&["dense.json"], arguments].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+        assert!(said(&output).contains(sentence), "{arguments:?}: {}", said(&output));
+    }
+}
