@@ -41,15 +41,17 @@ fn check(source: &str, parameters: &str, shapes: &[&[i64]]) {
 #[test]
 fn parts_of_other_reductions_than_sums() {
     for (init, update) in [
-        ("f32::NEG_INFINITY", "acc = acc.max(x[i][k] - w[j])"),
+        ("f32::NEG_INFINITY", "acc = acc.max(v)"),
         ("b[i]", "acc = if v < acc { v } else { acc }"),
-        ("y[i][j]", "acc = v.max(acc)"),
+        ("y[i][j]", "acc = f32::min(v, acc)"),
         ("b[i]", "acc *= v"),
     ] {
+        // Of infinities on both sides the sum is one, and their product is none.
+        let with = if update.contains("*=") { "*" } else { "+" };
         let source = format!(
-            "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[f32; N], b: &[f32; M], y: &mut [[f32; N]; M]) {{
+            "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; M], y: &mut [[f32; N]; M]) {{
                 for i in 0..M {{ for j in 0..N {{ let mut acc = {init};
-                    for k in 0..K {{ let v = x[i][k] * w[j]; {update}; }} y[i][j] = acc; }} }}
+                    for k in 0..K {{ let v = x[i][k] {with} w[j][k]; {update}; }} y[i][j] = acc; }} }}
             }}"
         );
         for parameters in [
