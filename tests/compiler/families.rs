@@ -5,6 +5,7 @@
 //! is not there. A part of them each time, by the day or by `DIETCODE_SEED`; `DIETCODE_ALL=1` takes all at once. A failure
 //! prints the shape, the nest and the source.
 
+mod nvcc;
 mod refused;
 mod sample;
 mod shapes;

@@ -16,7 +16,7 @@ const PORTBLAS: [(&str, usize); 2] = [("default", 31), ("intel_gpu", 28)];
 pub(crate) const FOR_CPUS: &[&str] = &["default", "cpu_avx2", "cpu_avx512"];
 pub(crate) const FOR_GPUS: &[&str] = &["sm_75", "sm_80", "sm_90"];
 
-fn read(path: &str) -> Vec<Family> {
+pub(crate) fn read(path: &str) -> Vec<Family> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
     let families = KernelSet::read(&path).and_then(|set| set.families());
     families.unwrap_or_else(|e| panic!("{e}"))
