@@ -55,6 +55,7 @@ fn records(text: &str) -> Vec<Value> {
 fn traces_are_evolved_built_and_called() {
     let package = Package::new();
     package.replace("Cargo.toml", "dietcode-core\" }", "dietcode-core\", features = [\"cuda\"] }");
+    package.replace("build.rs", "kernels([\"src/ops.rs\"])", "kernels([\"src/ops.rs\"]).cuda_host()");
     package.write("configs/bert_dense.json", CONFIG);
     package.write("src/main.rs", MAIN);
     let tune = |more: &[&str]| {
