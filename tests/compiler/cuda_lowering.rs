@@ -86,7 +86,8 @@ fn local_padding_leaves_no_condition_between_the_barriers() {
         |text: &str| text.lines().any(|line| line.trim_start().starts_with("if") || line.contains("= if"));
     assert!(conditional(before), "{before}");
     assert!(!conditional(after), "{after}");
-    assert!(before.contains("+=") == after.contains("+=") && after.contains("y_tile"), "{after}");
+    let sum = "y_tile[i_i2][j_i2] = y_tile[i_i2][j_i2] + x_shared[";
+    assert!(before.contains(sum) && after.contains(sum), "the sum has gone from between the barriers:\n{after}");
 }
 
 #[test]

@@ -16,17 +16,10 @@ use rand::{RngExt, SeedableRng};
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
-use crate::common::{nests, shapes};
+use crate::common::{nests, settings, shapes};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
-
-fn setting(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
-        Err(_) => default,
-    }
-}
 
 /// Draws a nest and a micro-kernel; none: these do not fit, draw again.
 type Draw = fn(&mut StdRng, usize, &DeviceLimits) -> Option<(KernelDef, Blocked)>;
@@ -53,7 +46,7 @@ fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw) -> Case {
 }
 
 fn check(cases: usize, draw: Draw) {
-    let seed = setting("DIETCODE_SEED", 20_261_121);
+    let seed = settings::seed_or(20_261_121);
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
     let numbers: Vec<usize> = (0..cases).collect();
@@ -79,10 +72,10 @@ fn check(cases: usize, draw: Draw) {
 
 #[test]
 fn generated_cuda_equals_the_reference() {
-    check(setting("DIETCODE_CASES", 200) as usize, any_nest);
+    check(settings::cases(200, 2_000), any_nest);
 }
 
 #[test]
 fn matrix_instructions_equal_the_reference() {
-    check(setting("DIETCODE_CASES", 200) as usize / 4, matrix_product);
+    check(settings::cases(200, 2_000) / 4, matrix_product);
 }

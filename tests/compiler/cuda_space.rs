@@ -7,8 +7,6 @@ mod limits;
 mod rewrites;
 mod sketches;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Combine, Instruction, Trace};
@@ -20,6 +18,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
+use crate::common::settings;
 use crate::common::shipped::{kernel, kernels};
 use sketches::{DEVICES, device, small, smallest, space, space_of_tf32};
 
@@ -44,14 +43,6 @@ const BATCH: usize = 8;
 const EXTENTS: [i64; 5] = [1, 7, 16, 33, 40];
 /// The same where there are many loops.
 const FEW: [i64; 4] = [1, 3, 5, 9];
-
-/// `DIETCODE_SEED`, or the number of the day.
-fn seed() -> u64 {
-    match std::env::var("DIETCODE_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
-        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
-    }
-}
 
 #[test]
 fn every_sketch_lowers_for_every_device() {
@@ -121,8 +112,7 @@ fn check_batch(compiler: &HostCompiler, batch: &[Drawn], seed: u64) {
 
 #[test]
 fn sketches_carried_out_equal_the_reference() {
-    let (seed, every) = (seed(), std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1"));
-    println!("DIETCODE_SEED={seed}");
+    let (seed, every) = (settings::seed_of_the_day(), settings::all());
     let mut rng = StdRng::seed_from_u64(seed);
     let turn = |at: usize, _: &Trace| every || at % TURNS == seed as usize % TURNS;
     let all: Vec<Drawn> = CARRIED_OUT.into_iter().flat_map(|name| drawn(&of(name), &mut rng, turn)).collect();

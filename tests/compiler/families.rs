@@ -11,7 +11,6 @@ mod sample;
 mod shapes;
 
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_core::codegen::{c, cuda, reference};
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
@@ -19,7 +18,7 @@ use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::Family;
 use dietcode_syntax::KernelDef;
 
-use crate::common::{on_cpu, on_gpu};
+use crate::common::{on_cpu, on_gpu, settings};
 use shapes::{Tiles, instances};
 
 /// How many micro-kernels go into one shared library.
@@ -27,19 +26,10 @@ const BATCH: usize = 5;
 /// The pairs of a configuration and a nest are shared out over so many seeds.
 const TURNS: usize = 16;
 
-/// `DIETCODE_SEED`, or the number of the day.
-fn seed() -> u64 {
-    match std::env::var("DIETCODE_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
-        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
-    }
-}
-
 /// Whether it is a configuration's turn on a nest: each pair's comes once in so many seeds in a row, and no configuration's on
 /// two nests at once.
 fn turn(family: usize, nest: usize, seed: u64) -> bool {
-    let every = std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1");
-    every || (family + 2 * nest) % TURNS == seed as usize % TURNS
+    (family + 2 * nest) % TURNS == seed as usize % TURNS
 }
 
 /// Calls `run` on groups of the configurations whose turn it is on a nest, and which serve it.
@@ -48,19 +38,26 @@ fn each_group<M: Sync + Send>(
     serve: impl Fn(&Family, &KernelDef) -> Result<M, String> + Sync,
     run: impl Fn(&KernelDef, &[M]) + Sync,
 ) {
-    let (seed, families, nests) = (seed(), sample::families(sets), sample::nests());
+    let (seed, families, nests) = (settings::seed_of_the_day(), sample::families(sets), sample::nests());
     let mut groups = Vec::new();
-    let mut count = 0;
+    let (mut count, mut fitting) = (0, 0);
     for (n, def) in nests.iter().enumerate() {
-        let mine = families.iter().enumerate().filter(|(f, _)| turn(*f, n, seed)).map(|(_, family)| family);
-        let served: Vec<M> = mine.filter_map(|family| refused::or_served(family, def, serve(family, def))).collect();
+        let mine = families.iter().enumerate().filter(|(f, _)| settings::all() || turn(*f, n, seed));
+        let mine: Vec<&Family> = mine.map(|(_, family)| family).collect();
+        fitting += mine.iter().filter(|family| refused::fits_layout(family, def)).count();
+        let served: Vec<M> =
+            mine.into_iter().filter_map(|family| refused::or_served(family, def, serve(family, def))).collect();
         count += served.len();
         let mut served = served.into_iter().peekable();
         while served.peek().is_some() {
             groups.push((def, served.by_ref().take(BATCH).collect::<Vec<M>>()));
         }
     }
-    println!("DIETCODE_SEED={seed}: {count} of {} pairs", families.len() * nests.len());
+    println!("{count} of {fitting} pairs that fit, {} in all", families.len() * nests.len());
+    assert!(
+        count * 4 > fitting * 3,
+        "{count} of {fitting} pairs are served: a device has no room for some, not for many"
+    );
     let queue = Mutex::new(groups.iter());
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -13,13 +13,13 @@ mod table;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_core::config::Config;
 use dietcode_core::machine::cuda::{ComputeCapability, HostCompiler};
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
+use crate::common::settings;
 use compiled::Compiler;
 use oracle::Oracles;
 use sets::MicroKernel;
@@ -31,18 +31,9 @@ const BATCH: usize = 4;
 /// The micro-kernels are shared out over so many seeds.
 const TURNS: u64 = 3;
 
-/// `DIETCODE_SEED`, or the number of the day.
-fn seed() -> u64 {
-    match std::env::var("DIETCODE_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
-        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
-    }
-}
-
-/// Those whose turn it is.
-fn chosen<T>(all: &[T], seed: u64) -> Vec<&T> {
-    let every = std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1");
-    let turn = |at: usize| every || at as u64 % TURNS == seed % TURNS;
+/// Those whose turn it is, or all.
+fn chosen<T>(all: &[T], seed: u64, everything: bool) -> Vec<&T> {
+    let turn = |at: usize| everything || at as u64 % TURNS == seed % TURNS;
     all.iter().enumerate().filter(|(at, _)| turn(*at)).map(|(_, one)| one).collect()
 }
 
@@ -59,10 +50,10 @@ fn cases(kernel: &MicroKernel, seed: u64) -> Vec<Case> {
 #[test]
 fn nvcc_compiles_them_and_they_equal_the_reference() {
     let (compiler, nvcc) = (HostCompiler::find().expect("a C++ compiler"), Compiler::find());
-    let seed = seed();
+    let seed = settings::seed_of_the_day();
     let all = sets::distinct();
-    let chosen = chosen(&all, seed);
-    println!("DIETCODE_SEED={seed}: {} of {} micro-kernels", chosen.len(), all.len());
+    let chosen = chosen(&all, seed, settings::all());
+    println!("{} of {} micro-kernels", chosen.len(), all.len());
     let oracles = Oracles::compile(chosen.iter().map(|kernel| &kernel.def));
     let queue = Mutex::new(chosen.chunks(BATCH));
     let table = Mutex::new(Table::default());
@@ -92,13 +83,13 @@ fn nvcc_compiles_them_and_they_equal_the_reference() {
 /// The default of each kernel of the sets, and what the model chooses for the dense layer's config.
 #[test]
 fn what_a_build_chooses_without_measuring_does_not_spill() {
-    let (nvcc, seed) = (Compiler::find(), seed());
+    let (nvcc, seed) = (Compiler::find(), settings::seed_of_the_day());
     let devices: Vec<ComputeCapability> = sets::SETS.map(|name| name.parse().expect("a set is of a device")).to_vec();
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/bert_dense.json");
     let config = Config::read(config).unwrap_or_else(|e| panic!("{e}"));
     let dense = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
     let kernels = sets::kernels();
-    let defaults = chosen(&kernels, seed).into_iter().map(|def| (def, None));
+    let defaults = chosen(&kernels, seed, settings::all()).into_iter().map(|def| (def, None));
     let mut spilling = Vec::new();
     for (def, config) in defaults.chain([(&dense, Some(&config))]) {
         let choice = nvcc.choice(def, config, &devices);
@@ -115,11 +106,12 @@ fn what_a_build_chooses_without_measuring_does_not_spill() {
 
 #[test]
 fn three_seeds_in_a_row_choose_all() {
-    let numbers = |seed: u64| (0..100u64).filter(move |at| at % TURNS == seed % TURNS);
+    let all: Vec<usize> = (0..100).collect();
     for seed in [0, 7, 20_000] {
-        let mut all: Vec<u64> = (seed..seed + TURNS).flat_map(numbers).collect();
-        all.sort_unstable();
-        assert!(all.into_iter().eq(0..100));
+        let mut found: Vec<usize> = (seed..seed + TURNS).flat_map(|seed| chosen(&all, seed, false)).copied().collect();
+        found.sort_unstable();
+        assert_eq!(found, all);
+        assert_eq!(chosen(&all, seed, true).len(), 100);
     }
 }
 

@@ -15,18 +15,11 @@ use dietcode_core::syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::common::{damaged, nests, schedules};
-
-fn setting(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
-        Err(_) => default,
-    }
-}
+use crate::common::{damaged, nests, schedules, settings};
 
 fn seeds() -> impl Iterator<Item = u64> {
-    let start = setting("DIETCODE_SEED", 0);
-    start..start + setting("DIETCODE_CASES", 300)
+    let start = settings::seed_or(0);
+    start..start + settings::cases(300, 3_000) as u64
 }
 
 fn recorded(schedule: &Schedule) -> Trace {

@@ -1,6 +1,7 @@
 //! Tensors, the checks of a call, threads and the launch, with micro-kernels written in Rust behind the C ABI.
 #![cfg(feature = "runtime")]
 
+mod allocations;
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;

@@ -10,5 +10,6 @@ pub(crate) mod nests;
 pub(crate) mod on_cpu;
 pub(crate) mod on_gpu;
 pub(crate) mod schedules;
+pub(crate) mod settings;
 pub(crate) mod shapes;
 pub(crate) mod shipped;

@@ -17,17 +17,10 @@ use super::schedules::{Parameters, Sizes};
 use crate::common::instance::Instance;
 use crate::common::nests;
 use crate::common::on_gpu::{Case, Library};
-use crate::common::shapes;
+use crate::common::{settings, shapes};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
-
-fn setting(name: &str, default: u64) -> u64 {
-    match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
-        Err(_) => default,
-    }
-}
 
 fn sizes(rng: &mut StdRng, names: &[&Name], from: &[i64]) -> Sizes {
     names.iter().map(|name| (name.to_string(), *from.choose(rng).expect("sizes"))).collect()
@@ -94,7 +87,7 @@ fn case(seed: u64, number: usize) -> Case {
 
 #[test]
 fn generated_cuda_equals_the_reference() {
-    let (seed, cases) = (setting("DIETCODE_SEED", 20_261_121), setting("DIETCODE_CASES", 40) as usize);
+    let (seed, cases) = (settings::seed_or(20_261_121), settings::cases(40, 400));
     let compiler = HostCompiler::find().expect("a C++ compiler");
     for batch in (0..cases).collect::<Vec<usize>>().chunks(BATCH) {
         let cases: Vec<Case> = batch.iter().map(|&n| case(seed + n as u64, n)).collect();

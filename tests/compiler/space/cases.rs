@@ -1,7 +1,5 @@
 //! Kernels, targets and workload instances at random: what spaces are generated of.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -29,21 +27,6 @@ const KERNELS: [&str; 9] = [
 
 /// The names of the targets: this CPU, one with 16 vector registers of 32 bytes, and three devices.
 pub(crate) const TARGETS: [&str; 5] = ["cpu", "avx2", "sm_75", "sm_80", "sm_90"];
-
-/// `DIETCODE_SEED`, or the number of the day; printed, so that a failure can be repeated.
-pub(crate) fn seed() -> u64 {
-    let seed = match std::env::var("DIETCODE_SEED") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("DIETCODE_SEED is `{text}`, expected a number")),
-        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_secs() / 86_400,
-    };
-    println!("DIETCODE_SEED={seed}");
-    seed
-}
-
-/// So many, or all with `DIETCODE_ALL=1`.
-pub(crate) fn count(some: usize, all: usize) -> usize {
-    if std::env::var_os("DIETCODE_ALL").is_some_and(|value| value == "1") { all } else { some }
-}
 
 /// The kernels that are drawn from.
 pub(crate) fn kernels() -> Vec<KernelDef> {

@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::cases;
 use crate::common::instance::Instance;
-use crate::common::{on_cpu, on_gpu};
+use crate::common::{on_cpu, on_gpu, settings};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
@@ -59,8 +59,8 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], target: &Target) -> Dra
 
 /// Compiles and runs draws in batches, on two threads.
 fn check(name: &str) {
-    let (seed, kernels, target) = (cases::seed(), cases::kernels(), cases::target(name));
-    let count = cases::count(60, 300);
+    let (seed, kernels, target) = (settings::seed_of_the_day(), cases::kernels(), cases::target(name));
+    let count = settings::count(60, 300);
     let numbers: Vec<usize> = (0..count).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {

@@ -13,13 +13,14 @@ use rand::{RngExt, SeedableRng};
 
 use super::cases::{self, TARGETS};
 use crate::common::damaged::damaged;
+use crate::common::settings;
 
 /// Draws from one space.
 const DRAWS: usize = 10;
 
 /// Calls `check` with random spaces, on two threads.
 fn each_space(count: usize, check: impl Fn(&Space, &mut StdRng) + Sync) {
-    let (seed, kernels) = (cases::seed(), cases::kernels());
+    let (seed, kernels) = (settings::seed_of_the_day(), cases::kernels());
     let targets: Vec<_> = TARGETS.iter().map(|name| (*name, cases::target(name))).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {
@@ -47,7 +48,7 @@ fn apply(space: &Space, trace: &Trace) {
 
 #[test]
 fn every_draw_lowers_within_the_limits() {
-    let draws = cases::count(1_000, 10_000);
+    let draws = settings::count(1_000, 10_000);
     each_space(draws / DRAWS, |space, rng| {
         let sampler = sampler(space);
         for _ in 0..DRAWS {
@@ -59,7 +60,7 @@ fn every_draw_lowers_within_the_limits() {
 
 #[test]
 fn every_completed_trace_keeps_what_was_decided() {
-    each_space(cases::count(50, 500), |space, rng| {
+    each_space(settings::count(50, 500), |space, rng| {
         let sampler = sampler(space);
         let mut partial = sampler.sample(rng);
         partial.decisions.retain(|_, _| rng.random_bool(0.5));
@@ -71,7 +72,7 @@ fn every_completed_trace_keeps_what_was_decided() {
 
 #[test]
 fn every_mutant_and_child_lowers_within_the_limits() {
-    let count = cases::count(100, 1_000);
+    let count = settings::count(100, 1_000);
     let (mutants, children) = (AtomicUsize::new(0), AtomicUsize::new(0));
     each_space(count, |space, rng| {
         let sampler = sampler(space);
@@ -98,7 +99,7 @@ fn every_mutant_and_child_lowers_within_the_limits() {
 #[test]
 fn a_damaged_sketch_is_refused_or_drawn() {
     let (refused, drawn) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    each_space(cases::count(20, 200), |space, rng| {
+    each_space(settings::count(20, 200), |space, rng| {
         let trace = sampler(space).sample(rng);
         let text = serde_json::to_string(&trace).expect("a trace is JSON");
         for _ in 0..20 {
