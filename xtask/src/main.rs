@@ -25,7 +25,8 @@ toolkit  prints the path of the CUDA compiler that the checks use, which is inst
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
          was ended
 
-  --all         also the steps that take long: mutants
+  --all         everything at full size: all draws, families and kills, of which tests try a part otherwise, and the steps
+                that take long: mutants
   --keep-going  run the other steps too when one fails
   --list        print the steps and end
 ";
@@ -61,7 +62,7 @@ fn test(args: &[&str]) -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let mut steps = steps::all();
+    let mut steps = steps::all(flags.contains(&"--all"));
     // A long step that is named is meant.
     let named = |step: &steps::Step| wanted.contains(&step.name);
     steps.extend(steps::long().into_iter().filter(|step| flags.contains(&"--all") || named(step)));

@@ -23,9 +23,10 @@ impl Step {
     }
 }
 
-/// The steps of `cargo xtask test`.
-pub(crate) fn all() -> Vec<Step> {
+/// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.
+pub(crate) fn all(full: bool) -> Vec<Step> {
     let step = |name, about, commands| Step { name, about, commands };
+    let tests = cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --lib --bins --tests");
     vec![
         step(
             "format",
@@ -53,7 +54,7 @@ pub(crate) fn all() -> Vec<Step> {
         step(
             "tests",
             "unit, UI, property and integration tests",
-            vec![cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --lib --bins --tests")],
+            vec![if full { tests.with("DIETCODE_ALL", "1") } else { tests }],
         ),
         step(
             "doc-tests",
