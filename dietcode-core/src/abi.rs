@@ -42,6 +42,7 @@ pub struct Table {
     pub len: i64,
 }
 
+#[cfg(feature = "runtime")]
 impl Table {
     /// A row, if there is one.
     pub(crate) fn row(&'static self, row: usize) -> Option<&'static MicroKernel> {
