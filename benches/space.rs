@@ -11,7 +11,7 @@ use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Applied, Space};
+use dietcode_core::sketch::{Lowered, Space};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -73,11 +73,10 @@ fn measure(name: &str, target: Target) -> Result<()> {
 }
 
 /// The translation unit.
-fn source_of(space: &Space, applied: &Applied) -> Result<String> {
-    let Applied { schedules, nests, .. } = applied;
+fn source_of(space: &Space, applied: &Lowered) -> Result<String> {
     match space.bounds.target {
-        Target::Cpu(_) => Ok(c::printed(&space.def, "drawn", &schedules[0], &nests[0])?.source),
-        Target::Cuda(_) => Ok(cuda::printed(&space.def, "drawn", schedules, nests, (false, 1))?.source),
+        Target::Cpu(_) => Ok(c::unit(&space.def, "drawn", applied)?.source),
+        Target::Cuda(_) => Ok(cuda::translation_unit(&space.def, "drawn", applied)?.source),
     }
 }
 

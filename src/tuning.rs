@@ -251,22 +251,22 @@ impl Kernel<'_> {
 
     /// What the config's generators list for the device.
     fn listed(&self, device: &dyn Device, say: &dyn Fn(String)) -> Result<Box<dyn Propose>> {
-        let (config, def) = (self.config, device.def());
+        let (config, program) = (self.config, device.program());
         if let (Some(limits), Some(cuda)) = (device.gpu(), &config.cuda) {
-            let all = cuda.candidates_on(def, limits).flatten().map(MicroKernel::from);
-            let valid = all.filter(|micro_kernel| micro_kernel.violations_on_gpu(def, limits).is_empty());
+            let all = cuda.candidates_on(program, limits).flatten();
+            let valid = all.filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0));
             let most = config.search.trials.and_then(|trials| usize::try_from(trials).ok()).unwrap_or(MOST_LISTED);
             let listed: Vec<MicroKernel> = valid.take(most.min(MOST_LISTED)).collect();
             say(format!("{} candidates from {} schedules", listed.len(), cuda.count()));
             return Ok(enumerated(listed));
         }
-        let Some(cpu) = device.cpu() else { return Ok(enumerated(Vec::<MicroKernel>::new())) };
-        let listed = search::Space::of(&config.cpu, def, cpu, config.search.trials, config.search.seed);
+        let Some(cpu) = device.cpu() else { return Ok(enumerated(Vec::new())) };
+        let listed = search::Space::of(&config.cpu, program, cpu, config.search.trials, config.search.seed);
         say(format!("{} candidates from {} schedules", listed.candidates.len(), listed.total));
         for (reason, count) in &listed.invalid {
             say(format!("  {count} not valid: {reason}"));
         }
-        Ok(enumerated(&listed.candidates))
+        Ok(enumerated(listed.candidates))
     }
 
     /// Runs on the same instances and settings, that choose in the same way from the same, have one.

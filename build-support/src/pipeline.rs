@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use dietcode_core::codegen::{TranslationUnit, c, registry};
+use dietcode_core::codegen::{TranslationUnit, registry};
 use dietcode_core::config::Config;
-use dietcode_core::dispatch::Winners;
 use dietcode_core::dispatch::cuda::FOLDER;
 use dietcode_core::lower::{DUMP_IR, dump_folder};
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -126,11 +125,10 @@ fn plan(
     let hash = def.source_hash();
     let march = group.march.as_deref().or(config.map(|config| config.cpu.march.as_str())).unwrap_or("native");
     let (toolchain, target) = machines.get(march)?;
-    let Winners { schedules, decision, .. } = choice::choose(group, kernel, config, target, report);
-    let units = schedules.iter().map(|schedule| c::translation_unit(def, schedule, target));
-    let units = units.collect::<Result<Vec<TranslationUnit>>>()?;
+    let winners = choice::choose(group, kernel, config, target, report);
+    let units = winners.units(def, &target.march)?;
     let library = archive::library(environment, &def.name);
-    let registry_rs = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &decision);
+    let registry_rs = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
     Ok(Plan {
         folder: environment.folder(&def.name),
         registry_rs: registry_rs + &registry::library_rs(&library),

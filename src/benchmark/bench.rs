@@ -5,11 +5,10 @@ use std::ffi::CStr;
 use dietcode_core::Result;
 use dietcode_core::codegen::cuda::translation_unit;
 use dietcode_core::machine::Target;
-use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::measure::{Device, Disturbance, Failure, Finalist, Implementation, LinkedName, Sample, Timing};
 use dietcode_core::reference::Arithmetic;
 use dietcode_core::runtime::set::{Entry, Set};
-use dietcode_core::sketch::{Blocked, Family};
+use dietcode_core::sketch::Family;
 
 use super::problem::Problem;
 use super::results::Machine;
@@ -66,14 +65,11 @@ impl Bench<'_> {
 
     /// Why a configuration has no micro-kernel for the product here; none if it has one.
     pub(super) fn unserved(&self, entry: Option<&'static Entry>, family: &Family) -> Option<String> {
-        let (is_there, why) = match self.device.target() {
-            Target::Cpu(target) => {
-                (entry.is_some_and(|e| e.cpu.is_some()), family.on_cpu(&self.problem.def, target).map(drop))
-            }
-            Target::Cuda(limits) => {
-                (entry.is_some_and(|e| e.cuda.is_some()), family.on_gpu(&self.problem.def, limits).map(drop))
-            }
-        };
+        let is_there = entry.is_some_and(|entry| match self.device.target() {
+            Target::Cpu(_) => entry.cpu.is_some(),
+            Target::Cuda(_) => entry.cuda.is_some(),
+        });
+        let why = family.micro_kernel(self.device.program(), self.device.target()).map(drop);
         let not_compiled = || "it was not compiled for this product and target".to_owned();
         (!is_there).then(|| why.err().unwrap_or_else(not_compiled))
     }
@@ -103,14 +99,13 @@ impl Bench<'_> {
 
     /// How a configuration multiplies on a device, which says how exact it has to be.
     fn arithmetic(&self, subject: &Subject) -> Arithmetic {
-        let blocked = |name: &String, limits: &DeviceLimits| -> Option<Blocked> {
+        let unit = |name: &String| {
             let family = super::winner::family(self.set.configuration(name)?.parameters).ok()?;
-            family.on_gpu(&self.problem.def, limits).ok()
+            let (_, lowered) = family.micro_kernel(self.device.program(), self.device.target()).ok()?;
+            translation_unit(&self.problem.def, name, &lowered).ok()
         };
         match (subject, self.device.gpu()) {
-            (Subject::Configuration(name), Some(limits)) => blocked(name, limits)
-                .and_then(|blocked| translation_unit(&self.problem.def, &blocked, limits).ok())
-                .map_or(Arithmetic::F32, |unit| unit.arithmetic),
+            (Subject::Configuration(name), Some(_)) => unit(name).map_or(Arithmetic::F32, |unit| unit.arithmetic),
             _ => Arithmetic::F32,
         }
     }

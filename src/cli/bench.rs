@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode::core::codegen;
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
@@ -63,14 +62,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.files.check()?;
     let mut progress = Progress::new(f64::MAX);
     let mut harness = setup.harness(arguments.seed)?;
-    let winners = Winners::load(&setup.config, &setup.def, harness.cpu()).unwrap_or_else(|miss| {
+    let winners = Winners::load(&setup.config, &setup.def, &setup.program, harness.cpu()).unwrap_or_else(|miss| {
         progress.say(&format!("warning: measuring the default micro-kernel: {miss}"));
-        Winners::default_for(&setup.def, harness.cpu())
+        Winners::default_for(&setup.program, harness.cpu())
     });
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
     let mut own = vec![dispatched(&harness, &winners, PICK.to_owned())?];
     for path in &arguments.beside {
-        let winners = Winners::load_from(path, &setup.config, &setup.def, harness.cpu());
+        let winners = Winners::load_from(path, &setup.config, (&setup.def, &setup.program), harness.cpu());
         let winners = winners.map_err(|miss| Error::input(format!("--beside {}: {miss}", path.display())))?;
         own.push(dispatched(&harness, &winners, beside(path))?);
     }
@@ -136,8 +135,7 @@ fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
 
 /// The kernel as a program runs it.
 fn dispatched(harness: &CpuHarness, winners: &Winners, name: String) -> Result<Finalist> {
-    let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(harness.def(), tiled, harness.cpu()));
-    let units = units.collect::<Result<Vec<_>>>()?;
+    let units = winners.units(harness.def(), &harness.cpu().march)?;
     let built = harness.build(&units);
     let units = built.into_iter().collect::<Result<Vec<_>, _>>().map_err(|failure| {
         Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", harness.def().name))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dietcode::core::codegen::cuda::CudaUnit;
 use dietcode::core::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
-use dietcode::core::codegen::{self, registry};
+use dietcode::core::codegen::registry;
 use dietcode::core::config::ConfigFile;
 use dietcode::core::dispatch::Winners;
 use dietcode::core::dispatch::cuda::FOLDER;
@@ -99,7 +99,7 @@ fn files(setup: &Setup, targets: &[Target]) -> Result<Vec<(String, String)>> {
 /// Those for the CPU, if they are asked for, and the registry; `listed` are the micro-kernels for CUDA, and `cuda` what stands in
 /// `registry.rs` of them.
 fn registry_files(setup: &Setup, cpu: bool, listed: Vec<&CudaUnit>, cuda: &str) -> Result<Vec<(String, String)>> {
-    let Setup { config, def, .. } = setup;
+    let Setup { config, def, program, .. } = setup;
     let hash = def.source_hash();
     if !cpu {
         let skipped =
@@ -109,13 +109,12 @@ fn registry_files(setup: &Setup, cpu: bool, listed: Vec<&CudaUnit>, cuda: &str) 
         return Ok(files);
     }
     let target = CpuTarget::detect(&config.cpu.march)?;
-    let winners = Winners::load(config, def, &target).unwrap_or_else(|miss| {
+    let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
         tell(&format!("warning: emitting the default micro-kernel: {miss}"));
-        Winners::default_for(def, &target)
+        Winners::default_for(program, &target)
     });
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
-    let units = winners.schedules.iter().map(|tiled| codegen::c::translation_unit(def, tiled, &target));
-    let units = units.collect::<Result<Vec<_>>>()?;
+    let units = winners.units(def, &target.march)?;
     let mut files = registry::files(&def.name, hash, &units, listed);
     let dispatcher = registry::registry_rs(&def.name, hash, &units, &def.shape_vars, &winners.decision);
     files.push(("registry.rs".to_owned(), dispatcher + cuda));

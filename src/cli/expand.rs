@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use dietcode::Result;
 use dietcode::core::config::{ConfigFile, Refused, Strategy};
+use dietcode::core::ir::Program;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Space;
 use dietcode::core::sketch::Tiled;
 use dietcode::core::sketch::rules::Draft;
-use dietcode::core::syntax::KernelDef;
 use serde::Serialize;
 
 use super::json::JsonArgument;
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
-    let Setup { config, def, .. } = setup;
+    let Setup { config, program, .. } = setup;
     if arguments.count && !arguments.json.is_given() {
         return arguments.json.print(&format!("{}\n", config.cpu.count()));
     }
@@ -101,7 +101,7 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
         return arguments.json.print(&text);
     }
     // One at a time: a config may stand for more than fit memory.
-    let expanded = || config.cpu.candidates_on(def, &target).map(|found| Expanded::of(found, def, &target));
+    let expanded = || config.cpu.candidates_on(program, &target).map(|found| Expanded::of(found, program, &target));
     arguments.json.write_lines(expanded())?;
     if arguments.count {
         return arguments.json.print(&format!("{}\n", config.cpu.count()));
@@ -135,9 +135,9 @@ impl<'a> Summary<'a> {
 }
 
 impl Expanded {
-    fn of(found: Result<Tiled, Refused>, def: &KernelDef, target: &CpuTarget) -> Expanded {
+    fn of(found: Result<Tiled, Refused>, program: &Program, target: &CpuTarget) -> Expanded {
         let (name, schedule, violations) = match found {
-            Ok(tiled) => (tiled.name(), Some(tiled.clone()), tiled.violations(def, target)),
+            Ok(tiled) => (tiled.name(), Some(tiled.clone()), tiled.violations(program, target)),
             Err(Refused { name, reason }) => (name, None, vec![reason]),
         };
         Expanded { name, schedule, valid: violations.is_empty(), violations }
@@ -175,7 +175,7 @@ fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[Draft]>) -> Str
 
 /// How many schedules the generators list, and how many of them are valid.
 fn listed(setup: &Setup, target: &CpuTarget) -> String {
-    let space = Space::of(&setup.config.cpu, &setup.def, target, None, setup.config.search.seed);
+    let space = Space::of(&setup.config.cpu, &setup.program, target, None, setup.config.search.seed);
     let invalid: usize = space.invalid.values().sum();
     let seen = space.candidates.len() + invalid;
     let mut text = format!("{} schedules", space.total);

@@ -13,7 +13,7 @@ use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::ComputeCapability;
 use dietcode::core::search::Point;
-use dietcode::core::sketch::{MicroKernel, Tiled};
+use dietcode::core::sketch::{Lowered, MicroKernel, Tiled};
 use dietcode::tuning::resolve_threads;
 use dietcode::{Error, Result};
 use serde::Serialize;
@@ -159,9 +159,9 @@ impl Cpu {
             return Ok(None);
         }
         let target = CpuTarget::detect(&setup.config.cpu.march)?;
-        let (winners, miss) = match Winners::load(&setup.config, &setup.def, &target) {
+        let (winners, miss) = match Winners::load(&setup.config, &setup.def, &setup.program, &target) {
             Ok(winners) => (winners, None),
-            Err(miss) => (Winners::default_for(&setup.def, &target), Some(miss.to_string())),
+            Err(miss) => (Winners::default_for(&setup.program, &target), Some(miss.to_string())),
         };
         let asked = if arguments.threads.is_empty() { &[1, 0] } else { &*arguments.threads };
         Ok(Some(Cpu { winners, miss, threads: resolve_threads(asked, target.cores) }))
@@ -169,15 +169,17 @@ impl Cpu {
 
     fn fit(&self, setup: &Setup, point: &Point) -> CpuFit {
         let (winners, shape) = (&self.winners, &point.instance.shape);
-        let micro_kernel = &winners.schedules[winners.decision.pick(shape)];
+        let row = winners.decision.pick(shape);
+        let (micro_kernel, lowered) = (&winners.schedules[row], &winners.lowered[row]);
         let tuned = winners.tuned.as_ref();
+        let fit = |threads: &usize| fit(setup, tuned, (&micro_kernel.name(), lowered), point, *threads);
         CpuFit {
             miss: self.miss.clone(),
             gap: winners.gap.as_ref().map(ToString::to_string),
             path: path(&winners.tree, &setup.vars, shape),
             kernel: micro_kernel.name(),
             schedule: micro_kernel.clone(),
-            threads: self.threads.iter().map(|threads| fit(setup, tuned, micro_kernel, point, *threads)).collect(),
+            threads: self.threads.iter().map(fit).collect(),
         }
     }
 }
@@ -245,11 +247,9 @@ fn path(tree: &Tree, vars: &[String], shape: &[i64]) -> Vec<Step> {
     steps
 }
 
-fn fit(setup: &Setup, tuned: Option<&Tuned>, micro_kernel: &MicroKernel, point: &Point, threads: usize) -> Fit {
-    let adaptation =
-        |shape: &[i64], threads: usize| Adaptation::of_micro_kernel(&setup.def, micro_kernel, shape, threads);
+fn fit(setup: &Setup, tuned: Option<&Tuned>, (name, lowered): (&str, &Lowered), point: &Point, threads: usize) -> Fit {
+    let adaptation = |shape: &[i64], threads: usize| Adaptation::of_schedule(lowered.schedule(), shape, threads);
     let here = adaptation(&point.instance.shape, threads);
-    let name = micro_kernel.name();
     let of_kernel = tuned.into_iter().flat_map(|t| &t.instances).filter(|i| i.micro_kernel == name);
     let shape_of = |instance: &dietcode::core::dispatch::Instance| -> Vec<i64> {
         setup.vars.iter().map(|var| instance.shape.get(var).copied().unwrap_or(1)).collect()
@@ -319,11 +319,9 @@ fn cpu_lines(fit: &CpuFit) -> Vec<String> {
 
 /// What a micro-kernel is made of.
 fn schedule_lines(micro_kernel: &MicroKernel) -> Vec<String> {
-    match micro_kernel {
-        MicroKernel::Tiled(tiled) => tiled_lines(tiled),
-        MicroKernel::Traced(traced) => traced.trace.to_string().lines().map(|line| format!("  {line}")).collect(),
-        // A CPU's table has none of them.
-        MicroKernel::Blocked(_) => Vec::new(),
+    match serde_json::from_value(micro_kernel.origin.parameters.clone()) {
+        Ok(tiled) if micro_kernel.origin.family == "tiled" => tiled_lines(&tiled),
+        _ => micro_kernel.trace.to_string().lines().map(|line| format!("  {line}")).collect(),
     }
 }
 

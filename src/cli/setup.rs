@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dietcode::core::config::{Config, Shapes, WklInst};
+use dietcode::core::frontend;
+use dietcode::core::ir::Program;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
@@ -16,6 +18,7 @@ use dietcode::{Error, Result};
 pub(crate) struct Setup {
     pub(crate) config: Config,
     pub(crate) def: KernelDef,
+    pub(crate) program: Program,
     pub(crate) vars: Vec<String>,
 }
 
@@ -32,7 +35,7 @@ impl Setup {
         for wkl in &config.wkl_insts {
             config.shape_of(&vars, wkl)?;
         }
-        Ok(Setup { config, def, vars })
+        Ok(Setup { program: frontend::program(&def), config, def, vars })
     }
 
     /// A measurement harness for the kernel, measuring in processes of this same binary.

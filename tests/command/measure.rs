@@ -11,7 +11,7 @@ use dietcode::core::measure::{
     Baselines, Builder, CpuHarness, Device, Failure, Finalist, Implementation, Instance, Limits, Sample, Timing,
     compare,
 };
-use dietcode::core::sketch::{MicroKernel, Tiled};
+use dietcode::core::sketch::Tiled;
 use dietcode::core::syntax::{KernelDef, scan};
 
 const TIMING: Timing = Timing::warm(2, 0.0, 1.0);
@@ -268,8 +268,10 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
         let mut lab = lab_of(def.clone());
         let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
         let baselines = Baselines::new(&lab, blas).unwrap();
-        let tiled = Tiled::default_for(&def, lab.cpu());
-        let unit = lab.build_one(&c::translation_unit(&def, &tiled, lab.cpu()).unwrap()).unwrap();
+        let tiled = Tiled::default_for(lab.program(), lab.cpu());
+        let (micro_kernel, lowered) = tiled.micro_kernel(lab.program(), lab.cpu()).unwrap();
+        let unit = c::translation_unit(&def, &micro_kernel.name(), &lowered, "native").unwrap();
+        let unit = lab.build_one(&unit).unwrap();
         let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
         let random = Instance::of(&def, &shape).unwrap();
         assert!(random.reads_output);
@@ -312,10 +314,11 @@ fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
         }";
     for (nest, shapes) in [(pool, &[&[64, 7, 7][..], &[64, 1, 1], &[3, 5, 63]][..]), (pairs, &[&[64, 1], &[7, 9]])] {
         let mut lab = lab(nest);
-        let tiled = MicroKernel::from(Tiled::default_for(&def(nest), lab.cpu()));
-        let defaults = Winners::default_for(&def(nest), lab.cpu()).schedules;
-        for micro_kernel in [tiled].iter().chain(&defaults) {
-            let unit = lab.build_one(&c::translation_unit(&def(nest), micro_kernel, lab.cpu()).unwrap()).unwrap();
+        let tiled = Tiled::default_for(lab.program(), lab.cpu()).micro_kernel(lab.program(), lab.cpu()).unwrap();
+        let Winners { schedules, lowered, .. } = Winners::default_for(lab.program(), lab.cpu());
+        for (micro_kernel, lowered) in schedules.into_iter().zip(lowered).chain([tiled]) {
+            let unit = c::translation_unit(&def(nest), &micro_kernel.name(), &lowered, "native").unwrap();
+            let unit = lab.build_one(&unit).unwrap();
             for shape in shapes {
                 let instance = Instance::of(&def(nest), shape).unwrap();
                 let measured =

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use dietcode::core::codegen::cuda::{self, CudaLaunch, CudaUnit};
+use dietcode::core::frontend;
 use dietcode::core::ir::{Expr, Name};
 use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness};
@@ -103,8 +104,11 @@ fn a_kernel_with_scalars_is_measured() {
     let def: KernelDef = scan(include_str!("../../src/ops/gemm.rs")).unwrap()[0].parse().unwrap();
     let mut harness = harness(&def, device);
     let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
-    let blocked = Blocked::default_for(&def, limits).unwrap();
-    let built = compiler.build_one(&cuda::translation_unit(&def, &blocked, limits).unwrap()).unwrap();
+    let program = frontend::program(&def);
+    let (micro_kernel, lowered) =
+        Blocked::default_for(&program, limits).unwrap().micro_kernel(&program, limits).unwrap();
+    let unit = cuda::translation_unit(&def, &micro_kernel.name(), &lowered).unwrap();
+    let built = compiler.build_one(&unit).unwrap();
     let shape = vec![2; def.shape_vars.len()];
     for values in [&[][..], &[("alpha", 1.0), ("beta", 0.0)], &[("beta", 1.0)]] {
         let instance = Instance::of(&def, &shape).unwrap().with_scalars(&def, values).unwrap();

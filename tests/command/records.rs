@@ -63,11 +63,11 @@ fn stderr(output: &Output) -> String {
 /// A record of a run.
 fn record(name: &str, m: i64, trial: u64, outcome: &Value) -> Value {
     json!({
-        "format": 2,
+        "format": 3,
         "workload": { "kernel": "dense", "source_hash": "0123456789abcdef", "shape": { "M": m, "N": 768 } },
         "target": { "cpu": "Some CPU", "march": "native", "compiler": "gcc 14" },
         "name": name,
-        "schedule": { "family": "tiled", "vector": "j", "register_tile": { "i": 4, "j": 16 } },
+        "schedule": { "origin": { "name": name, "family": "tiled" }, "trace": { "instructions": [] } },
         "outcome": outcome, "trial": trial, "run": "r", "seed": 0, "space_hash": "", "time": 1_700_000_000 + trial,
     })
 }
@@ -181,7 +181,7 @@ fn files_that_are_none_of_records_are_told() {
     assert!(place.refuse(2, &["binary"]).contains("binary: found none, expected tuning records"));
     fs::write(place.path("empty"), "").unwrap();
     assert_eq!(place.print(&["empty"]), "No records.\n");
-    let torn = format!("{}\n{{\"format\":2,\"wor", measured("a", 64, 0, 1.0));
+    let torn = format!("{}\n{{\"format\":3,\"wor", measured("a", 64, 0, 1.0));
     fs::write(place.path("torn"), &torn).unwrap();
     let output = place.run(&["torn"]);
     assert!(output.status.success() && stderr(&output).contains("torn: the last line was torn"), "{}", stderr(&output));
@@ -258,7 +258,8 @@ fn traces() -> Vec<Value> {
         let candidates: Vec<u64> = (0..40).collect();
         let sampled = json!({ "into": "u", "candidates": candidates, "weights": vec![1.0; 40] });
         let instructions = json!([{ "sample_categorical": sampled }, { "kind": ["parallel", "nowhere"] }]);
-        record["schedule"] = json!({ "family": "traced", "instructions": instructions, "decisions": { "u": n } });
+        let trace = json!({ "instructions": instructions, "decisions": { "u": n } });
+        record["schedule"] = json!({ "origin": { "name": format!("traced_{n}"), "family": "traced" }, "trace": trace });
         record["workload"]["shape"] = json!({ "M": m, "K": 64, "N": 96 });
         record["workload"]["source_hash"] = format!("{:016x}", def.source_hash()).into();
         record
@@ -302,7 +303,7 @@ fn what_cannot_be_simulated_is_told() {
     };
     told(&records(), &[], "found no records of `dense` as its source stands");
     let mut families = traces();
-    families.iter_mut().for_each(|record| record["schedule"] = json!({ "family": "tiled" }));
+    families.iter_mut().for_each(|record| record["schedule"]["origin"]["family"] = "tiled".into());
     told(&families, &[], "found no measured traces");
     let mut two = traces();
     two[0]["target"]["march"] = "haswell".into();

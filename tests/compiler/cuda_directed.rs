@@ -1,7 +1,7 @@
 //! Micro-kernels for a GPU that random ones seldom are: carried out on the CPU and compared with the reference, or refused.
 
 use dietcode_core::Result;
-use dietcode_core::codegen::cuda::{self, CudaUnit};
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
@@ -11,6 +11,7 @@ use dietcode_syntax::KernelDef;
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
+use crate::common::units;
 
 fn kernel(source: &str) -> KernelDef {
     let found = dietcode_syntax::scan(source).expect("the source parses");
@@ -20,7 +21,7 @@ fn kernel(source: &str) -> KernelDef {
 fn unit(def: &KernelDef, parameters: &str) -> Result<CudaUnit> {
     let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-    cuda::translation_unit(def, &blocked, device)
+    units::blocked(def, &blocked, device)
 }
 
 /// Runs a micro-kernel at shapes, with rows that follow each other and rows that do not.

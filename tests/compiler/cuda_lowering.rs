@@ -42,7 +42,7 @@ fn device() -> &'static DeviceLimits {
 /// The schedule of a valid micro-kernel.
 fn schedule(def: &KernelDef, parameters: &str) -> Schedule {
     let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    assert_eq!(blocked.violations(def, device()), Vec::<String>::new());
+    assert_eq!(blocked.violations(&frontend::program(def), device()), Vec::<String>::new());
     blocked.schedule(&frontend::program(def)).expect("a valid schedule")
 }
 
@@ -163,13 +163,16 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
     let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "split": {"k": 4},
         "stage": {"x": {}, "w": {}}}"#;
     let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    let kernels = blocked.schedules(&frontend::program(&dense)).expect("a valid schedule");
+    let kernels = blocked.micro_kernel(&frontend::program(&dense), device()).expect("a valid schedule").1.schedules;
     let [main, second] = kernels.as_slice() else { panic!("{} kernels, expected two", kernels.len()) };
     let [main, second] = [main, second].map(|schedule| lower(schedule).unwrap().body.to_string());
     assert!(main.contains("y_parts[k_s][") && !main.contains("b["), "{main}");
     assert!(second.contains("max(y_tile + b[") && second.contains("for k_s in 0..4"), "{second}");
     let atomic = Blocked { atomic: true, ..blocked };
-    assert_eq!(atomic.violations(&dense, device()), ["atomic: the output must be f32 and hold the sum as it is"]);
+    assert_eq!(
+        atomic.violations(&frontend::program(&dense), device()),
+        ["atomic: the output must be f32 and hold the sum as it is"]
+    );
 }
 
 /// Every refusal names the key and the numbers.
@@ -205,12 +208,12 @@ fn what_is_not_valid_is_told() {
         (
             &dense,
             r#"{"thread": {"i": 32, "j": 32}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 256}, "stage": {"x": {}, "w": {}}}"#,
-            "bytes of shared memory, a block has",
+            "shared memory: it takes 262144 bytes, the target allows 166912",
         ),
     ];
     for (def, parameters, expected) in cases {
         let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-        let found = blocked.violations(def, device());
+        let found = blocked.violations(&frontend::program(def), device());
         assert!(found.iter().any(|why| why.contains(expected)), "{parameters}: {found:?}, expected {expected}");
     }
     let turing = DeviceLimits::of("sm_75".parse().unwrap()).unwrap();
@@ -218,7 +221,7 @@ fn what_is_not_valid_is_told() {
         r#"{"thread": {"i": 8, "j": 8}, "reduce": {"k": 8}, "stage": {"x": {}, "w": {}}, "stages": 2, "async": true}"#;
     let asynchronous: Blocked = serde_json::from_str(asynchronous).unwrap();
     assert_eq!(
-        asynchronous.violations(&dense, turing),
+        asynchronous.violations(&frontend::program(&dense), turing),
         ["async: it needs compute capability 8.0, the device has sm_75"]
     );
 }

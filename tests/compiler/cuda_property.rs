@@ -7,7 +7,7 @@
 mod blocked;
 mod products;
 
-use dietcode_core::codegen::cuda;
+use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::sketch::Blocked;
 use dietcode_syntax::KernelDef;
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
-use crate::common::{nests, settings, shapes};
+use crate::common::{nests, settings, shapes, units};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
@@ -32,14 +32,14 @@ fn any_nest(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(K
 fn matrix_product(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
     let def = products::random(rng, &format!("case{number}"));
     let blocked = products::blocked(rng, &def);
-    blocked.violations(&def, device).is_empty().then_some((def, blocked))
+    blocked.violations(&frontend::program(&def), device).is_empty().then_some((def, blocked))
 }
 
 /// The case of a seed: a nest, a micro-kernel, and the values of the shape variables.
 fn case(seed: u64, number: usize, device: &DeviceLimits, draw: Draw) -> Case {
     let mut rng = StdRng::seed_from_u64(seed);
     let (def, blocked) = std::iter::repeat_with(|| draw(&mut rng, number, device)).flatten().next().expect("endless");
-    let unit = cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+    let unit = units::blocked(&def, &blocked, device).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let shape = shapes::random(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     Case { instance: Instance { seed, def, shape, gap, coarse: blocked.matrix_unit.is_some() }, unit }

@@ -7,10 +7,10 @@ mod limits;
 mod rewrites;
 mod sketches;
 
-use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Combine, Instruction, Trace};
-use dietcode_core::sketch::{Space, Traced};
+use dietcode_core::sketch::Space;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -20,6 +20,7 @@ use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
 use crate::common::settings;
 use crate::common::shipped::{kernel, kernels};
+use crate::common::units;
 use sketches::{DEVICES, device, small, smallest, space, space_of_tf32};
 
 /// The kernels that are carried out.
@@ -70,7 +71,7 @@ fn drawn(space: &Space, rng: &mut StdRng, wanted: impl Fn(usize, &Trace) -> bool
     let sketches = space.sketches.iter().enumerate().filter(|(at, sketch)| wanted(*at, sketch));
     let draw = |(_, sketch)| {
         let trace = small(space, sketch, rng);
-        let unit = translation_unit(def, Traced { trace: trace.clone() }, &device).unwrap_or_else(|e| panic!("{e}"));
+        let unit = units::traced_on_gpu(def, &trace, &device).unwrap_or_else(|e| panic!("{e}"));
         Drawn { def: def.clone(), trace, unit }
     };
     sketches.map(draw).collect()

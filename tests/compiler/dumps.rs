@@ -10,7 +10,7 @@ use dietcode_core::lower::{Dump, lower_observed};
 use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::Schedule;
-use dietcode_core::sketch::{Blocked, MicroKernel, Reproduction, Tiled};
+use dietcode_core::sketch::{Blocked, Reproduction, Tiled};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -63,13 +63,13 @@ fn a_dump_of_a_random_schedule_makes_the_same_dump() {
 
 #[test]
 fn a_dump_says_for_what_it_was_made() {
-    let (def, cpu) = (shipped::kernel("dense"), avx512::target());
-    let tiled = MicroKernel::from(Tiled::default_for(&def, &cpu));
-    let text = dump(&tiled.schedule_on_cpu(&frontend::program(&def), &cpu).unwrap());
+    let (program, cpu) = (frontend::program(&shipped::kernel("dense")), avx512::target());
+    let (_, tiled) = Tiled::default_for(&program, &cpu).micro_kernel(&program, &cpu).unwrap();
+    let text = dump(&tiled.schedules[0]);
     let (read, same) = again(&text);
     assert_eq!(same, text);
     assert_eq!(read.target, Some(Target::Cpu(cpu)));
-    assert_eq!(read.def.to_string(), def.to_string());
+    assert_eq!(read.def.to_string(), shipped::kernel("dense").to_string());
     let passes: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("== after ")).collect();
     assert!(passes[0] == "nest" && passes.iter().any(|pass| pass.starts_with("vectorize")), "{passes:?}");
     assert!(passes.iter().any(|pass| pass.ends_with(": no change")), "{passes:?}");
@@ -82,8 +82,8 @@ fn each_kernel_of_a_split_sum_has_a_dump() {
     let split = r#"{"thread": {"i": 8, "j": 16}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 16}, "split": {"k": 2},
         "stage": {"x": {"vector": 4, "reduce_outside": true}, "w": {"vector": 4, "reduce_outside": true}}}"#;
     let split: Blocked = serde_json::from_str(split).unwrap();
-    let kernels = MicroKernel::from(split).schedules_on_gpu(&frontend::program(&def), device).unwrap();
-    let dumps: Vec<String> = kernels.iter().map(dump).collect();
+    let (_, kernels) = split.micro_kernel(&frontend::program(&def), device).unwrap();
+    let dumps: Vec<String> = kernels.schedules.iter().map(dump).collect();
     let beside: Vec<bool> = dumps
         .iter()
         .map(|text| {
@@ -116,7 +116,10 @@ fn what_is_wrong_with_a_report_is_told_with_its_place() {
         (good.replace("== trace", "== after trace"), "a.ir: found none, expected a section `== trace`".to_owned()),
         (format!("hello\n{good}"), "a.ir:1:1: found `hello`, expected `== kernel`".to_owned()),
         (good.replace("fn dense", "fn"), format!("a.ir:{}:", line("fn dense"))),
-        (good.replace("#[dynamic_kernel]", ""), format!("a.ir:{}:1: found 0 annotated functions", line("== nest") + 1)),
+        (
+            good.replace("#[dynamic_kernel", "#[kernel"),
+            format!("a.ir:{}:1: found 0 annotated functions", line("== nest") + 1),
+        ),
         (good.replace("parallel", "rolled"), format!("a.ir:{}:", line("parallel"))),
         (good.replace("== trace", "== target\n{\"cuda\":\"sm_1\"}\n== trace"), "is not a known CUDA device".to_owned()),
         (String::new(), "a.ir: found none, expected a section `== kernel`".to_owned()),

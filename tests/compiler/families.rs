@@ -12,13 +12,14 @@ mod shapes;
 
 use std::sync::Mutex;
 
-use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::codegen::{cuda, reference};
+use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::Family;
 use dietcode_syntax::KernelDef;
 
-use crate::common::{on_cpu, on_gpu, settings};
+use crate::common::{on_cpu, on_gpu, settings, units};
 use shapes::{Tiles, instances};
 
 /// How many micro-kernels go into one shared library.
@@ -77,12 +78,12 @@ fn on_the_cpu() {
     let target = CpuTarget::of(&toolchain);
     each_group(
         sample::FOR_CPUS,
-        |family, def| family.on_cpu(def, &target),
+        |family, def| family.on_cpu(&frontend::program(def), &target),
         |def, group| {
             let case = |(n, tiled)| {
                 // One library holds several micro-kernels, each under the symbols of a nest of its own.
                 let def = KernelDef { name: format!("{}_{n}", def.name), ..def.clone() };
-                let unit = c::translation_unit(&def, tiled, &target).unwrap_or_else(|e| panic!("{e}"));
+                let unit = units::tiled(&def, tiled, &target).unwrap_or_else(|e| panic!("{e}"));
                 let (instance, _) = instances(&def, &Tiles::of_cpu(tiled)).next().expect("there are shapes");
                 on_cpu::Case { instance, unit, reference: reference::reference(&def), trace: tiled.name() }
             };
@@ -105,9 +106,9 @@ fn on_a_gpu() {
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
     each_group(
         sample::FOR_GPUS,
-        |family, def| family.on_gpu(def, device),
+        |family, def| family.on_gpu(&frontend::program(def), device),
         |def, group| {
-            let unit = |blocked| cuda::translation_unit(def, blocked, device).unwrap_or_else(|e| panic!("{e}"));
+            let unit = |blocked| units::blocked(def, blocked, device).unwrap_or_else(|e| panic!("{e}"));
             let units: Vec<cuda::CudaUnit> = group.iter().map(unit).collect();
             let library = on_gpu::Library::compile(&compiler, units.iter());
             for (unit, blocked) in units.iter().zip(group) {

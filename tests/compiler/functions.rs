@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::fs;
 
-use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, c, reference};
+use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, reference};
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -12,6 +12,8 @@ use dietcode_core::reference::evaluate;
 use dietcode_core::runtime::function::{clamp, erf};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::{Function, KernelDef, ReduceOp};
+
+use crate::common::units;
 
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
 
@@ -94,7 +96,7 @@ fn case(at: usize, function: Function, exponent: i32) -> Case {
         }}"
     );
     let def = dietcode_syntax::scan(&source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
-    let unit = c::naive(&def).expect("it is printed");
+    let unit = units::naive(&def);
     let oracle = reference::reference(&def);
     Case { function, exponent, def, unit, oracle }
 }
@@ -143,7 +145,7 @@ fn tensors_may_be_called_like_functions_of_the_c_library() {
         }
     }";
     let def = dietcode_syntax::scan(source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
-    compile([&c::naive(&def).expect("it is printed"), &reference::reference(&def)].into_iter());
+    compile([&units::naive(&def), &reference::reference(&def)].into_iter());
 }
 
 #[test]
@@ -217,17 +219,16 @@ fn extremes_take_nan_infinities_and_zeros_as_they_say() {
     };
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let target = CpuTarget::of(&toolchain);
-    let tiled = |def: &KernelDef| c::translation_unit(def, Tiled::default_for(def, &target), &target).expect("a tile");
+    let default = |def: &KernelDef| Tiled::default_for(&frontend::program(def), &target);
+    let tiled = |def: &KernelDef| units::tiled(def, &default(def), &target).expect("a tile");
     // With 40 terms there are all pairs of numbers next to each other, and those that a vector takes at once.
     let cases: Vec<(ReduceOp, usize, KernelDef)> = forms
         .iter()
         .enumerate()
         .flat_map(|(at, (op, form))| [2, 40].map(|terms| (*op, terms, def(at, form, terms))))
         .collect();
-    let units: Vec<[TranslationUnit; 3]> = cases
-        .iter()
-        .map(|(.., def)| [c::naive(def).expect("it is printed"), tiled(def), reference::reference(def)])
-        .collect();
+    let units: Vec<[TranslationUnit; 3]> =
+        cases.iter().map(|(.., def)| [units::naive(def), tiled(def), reference::reference(def)]).collect();
     let library = compile(units.iter().flatten());
     let pairs = NUMBERS.iter().flat_map(|a| NUMBERS.iter().flat_map(move |b| [*a, *b]));
     let terms: Vec<f32> = pairs.collect();

@@ -6,13 +6,14 @@
 
 mod cases;
 
-use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::codegen::reference;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::{Blocked, Tiled};
 use dietcode_syntax::KernelDef;
 
 use crate::common::instance::Instance;
+use crate::common::units;
 use crate::common::{on_cpu, on_gpu};
 
 /// α and β.
@@ -64,7 +65,7 @@ fn on_the_cpu() {
         let of = |(n, tiled): (usize, Tiled)| {
             // One library holds all micro-kernels of a nest, each under the symbols of a nest of its own.
             let def = KernelDef { name: format!("{}_{n}", def.name), ..def.clone() };
-            let unit = c::translation_unit(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}"));
+            let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}"));
             (tiled.name(), reference::reference(&def), unit, def)
         };
         let units: Vec<_> = cases::on_cpu(&def, &target).into_iter().enumerate().map(of).collect();
@@ -89,7 +90,7 @@ fn on_a_gpu() {
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
     for def in cases::nests() {
-        let of = |blocked: Blocked| cuda::translation_unit(&def, &blocked, device).unwrap_or_else(|e| panic!("{e}"));
+        let of = |blocked: Blocked| units::blocked(&def, &blocked, device).unwrap_or_else(|e| panic!("{e}"));
         let units: Vec<_> = cases::on_gpu(&def, device).into_iter().map(of).collect();
         let library = on_gpu::Library::compile(&compiler, units.iter());
         for (instance, tensors) in instances(&def) {
@@ -108,7 +109,7 @@ fn atomic_additions_are_refused() {
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
     for def in cases::nests() {
         let blocked = Blocked { atomic: true, ..cases::split() };
-        let why = cuda::translation_unit(&def, &blocked, device).expect_err("it has an epilogue").to_string();
+        let why = units::blocked(&def, &blocked, device).expect_err("it has an epilogue").to_string();
         assert!(why.contains("atomic: the output must be f32 and hold the sum as it is"), "{why}");
     }
 }

@@ -2,7 +2,7 @@
 //! text's normal form, in `golden/units.txt`.
 //!
 //! A unit is a line: the config or set, the target, the unit's name, each kernel that it serves with the hash of its structure
-//! ([`structure_hash`]), and the hash of the text ([`normal_form`]). Names, comments and layout are in neither hash. What is
+//! ([`Lowered::hash`]), and the hash of the text ([`normal_form`]). Names, comments and layout are in neither hash. What is
 //! intended to change is written anew by `DIETCODE_BLESS=1`, and named in the message of the commit.
 
 mod normal;
@@ -16,11 +16,10 @@ use dietcode_core::codegen::set::{GeneratedSet, Targets};
 use dietcode_core::codegen::{c, cuda};
 use dietcode_core::config::{Config, ConfigFile, KernelSet};
 use dietcode_core::dispatch::{Tuned, Winners};
-use dietcode_core::lower::{lower, structure_hash};
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
-use dietcode_core::sketch::{Blocked, Family, MicroKernel, Traced};
-use dietcode_core::{frontend, parallel};
+use dietcode_core::sketch::{Blocked, Family, Lowered, MicroKernel};
+use dietcode_core::{frontend, machine, parallel};
 use dietcode_syntax::KernelDef;
 use normal::normal_form;
 use targets::{avx2, avx512, sse2};
@@ -41,6 +40,13 @@ impl Target {
         Target::Cuda(DeviceLimits::of(capability).expect("it is in the table"))
     }
 
+    fn machine(&self) -> machine::Target {
+        match self {
+            Target::Cpu(_, cpu) => machine::Target::Cpu(cpu.clone()),
+            Target::Cuda(device) => machine::Target::Cuda(**device),
+        }
+    }
+
     fn name(&self) -> String {
         match self {
             Target::Cpu(name, _) => (*name).to_owned(),
@@ -59,26 +65,22 @@ fn text(source: &str) -> String {
 }
 
 /// The structure of a micro-kernel, or `refused`.
-fn structure(def: &KernelDef, micro_kernel: &MicroKernel, target: &Target) -> String {
-    let program = frontend::program(def);
-    let schedules = match target {
-        Target::Cpu(_, cpu) => micro_kernel.schedule_on_cpu(&program, cpu).map(|schedule| vec![schedule]),
-        Target::Cuda(device) => micro_kernel.schedules_on_gpu(&program, device),
-    };
-    let nests = schedules.and_then(|schedules| schedules.iter().map(lower).collect::<Result<Vec<_>, _>>());
-    format!("{}={}", def.name, nests.map_or_else(|_| "refused".to_owned(), |nests| short(&structure_hash(&nests))))
+fn structure(def: &KernelDef, lowered: &Lowered) -> String {
+    format!("{}={}", def.name, short(&lowered.hash))
 }
 
 /// The hashes of a micro-kernel in a unit of its own, or that it is refused.
 fn own_unit(def: &KernelDef, micro_kernel: &MicroKernel, target: &Target) -> String {
-    let source = match target {
-        Target::Cpu(_, cpu) => c::translation_unit(def, micro_kernel, cpu).map(|unit| unit.source),
-        Target::Cuda(device) => cuda::translation_unit(def, micro_kernel, device).map(|unit| unit.source),
+    let Ok(lowered) = micro_kernel.lowered(&frontend::program(def), &target.machine()) else {
+        return format!("{}=refused", def.name);
     };
-    match source {
-        Ok(source) => format!("{} {}", structure(def, micro_kernel, target), text(&source)),
-        Err(_) => format!("{}=refused", def.name),
-    }
+    let source = match target {
+        Target::Cpu(_, cpu) => {
+            c::translation_unit(def, &micro_kernel.name(), &lowered, &cpu.march).map(|unit| unit.source)
+        }
+        Target::Cuda(_) => cuda::translation_unit(def, &micro_kernel.name(), &lowered).map(|unit| unit.source),
+    };
+    format!("{} {}", structure(def, &lowered), text(&source.unwrap_or_else(|e| panic!("{e}"))))
 }
 
 /// The hashes of a set's configuration with all kernels that it serves.
@@ -89,11 +91,8 @@ fn set_unit(family: &Family, defs: &[KernelDef], target: &Target) -> String {
         Target::Cuda(device) => of.devices = vec![device],
     }
     let set = GeneratedSet::new("set", std::slice::from_ref(family), defs, &of, 1).unwrap_or_else(|e| panic!("{e}"));
-    let micro_kernel = |def: &KernelDef| match target {
-        Target::Cpu(_, cpu) => family.on_cpu(def, cpu).map(MicroKernel::from),
-        Target::Cuda(device) => family.on_gpu(def, device).map(MicroKernel::from),
-    };
-    let structures = defs.iter().filter_map(|def| Some(structure(def, &micro_kernel(def).ok()?, target)));
+    let micro_kernel = |def: &KernelDef| family.micro_kernel(&frontend::program(def), &target.machine());
+    let structures = defs.iter().filter_map(|def| Some(structure(def, &micro_kernel(def).ok()?.1)));
     let sources = set.cpu_units().map(|unit| &unit.source).chain(set.cuda_units().map(|unit| &unit.source));
     structures.chain(sources.map(|source| text(source))).collect::<Vec<_>>().join(" ")
 }
@@ -108,6 +107,23 @@ fn own(of: &str, def: &KernelDef, micro_kernel: MicroKernel, target: &Target) ->
         format!("{of} {} {} {}", target.name(), micro_kernel.name(), own_unit(&def, &micro_kernel, &target))
     };
     Box::new(line)
+}
+
+/// The line of parameters that may be refused.
+fn candidate(
+    of: &str,
+    def: &KernelDef,
+    name: &str,
+    made: dietcode_core::Result<(MicroKernel, Lowered)>,
+    target: &Target,
+) -> Line {
+    match made {
+        Ok((micro_kernel, _)) => own(of, def, micro_kernel, target),
+        Err(_) => {
+            let line = format!("{of} {} {name} {}=refused", target.name(), def.name);
+            Box::new(move |_| line)
+        }
+    }
 }
 
 /// The line of the tree between a nest's defaults, by their places.
@@ -137,8 +153,9 @@ fn defaults() -> Vec<Line> {
     for def in defs {
         for target in Target::cpus() {
             let Target::Cpu(_, cpu) = &target else { continue };
-            let nest = MicroKernel::from(Traced::nest(&def));
-            let Winners { mut schedules, decision, .. } = Winners::default_for(&def, cpu);
+            let program = frontend::program(&def);
+            let nest = MicroKernel::nest(&program);
+            let Winners { mut schedules, decision, .. } = Winners::default_for(&program, cpu);
             if !schedules.contains(&nest) {
                 schedules.push(nest);
             }
@@ -148,7 +165,10 @@ fn defaults() -> Vec<Line> {
         for (major, minor) in [(7, 5), (8, 0), (9, 0)] {
             let target = Target::gpu(ComputeCapability { major, minor });
             let Target::Cuda(device) = &target else { continue };
-            units.extend(Blocked::default_for(&def, device).map(|blocked| own(OF, &def, blocked.into(), &target)));
+            let program = frontend::program(&def);
+            let default = Blocked::default_for(&program, device);
+            let default = default.map(|blocked| blocked.micro_kernel(&program, device).expect("it is valid").0);
+            units.extend(default.map(|micro_kernel| own(OF, &def, micro_kernel, &target)));
         }
     }
     units
@@ -157,23 +177,26 @@ fn defaults() -> Vec<Line> {
 /// All candidates of a config, and the winners beside it.
 fn of_config(of: &str, config: &Config) -> Vec<Line> {
     let def = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
+    let program = frontend::program(&def);
     let mut units = Vec::new();
     for target in Target::cpus() {
         let Target::Cpu(_, cpu) = &target else { continue };
-        let candidates = config.cpu.candidates_on(&def, cpu).flatten();
-        units.extend(candidates.map(|tiled| own(of, &def, tiled.into(), &target)));
+        let candidates = config.cpu.candidates_on(&program, cpu).flatten();
+        let made = candidates.map(|tiled| (tiled.name(), tiled.micro_kernel(&program, cpu)));
+        units.extend(made.map(|(name, made)| candidate(of, &def, &name, made, &target)));
     }
     if let Some(cuda) = &config.cuda {
         for target in cuda.capabilities.iter().map(|capability| Target::gpu(*capability)) {
             let Target::Cuda(device) = &target else { continue };
-            let candidates = cuda.candidates_on(&def, device).flatten();
-            units.extend(candidates.map(|blocked| own(of, &def, blocked.into(), &target)));
+            let candidates = cuda.candidates_on(&program, device).flatten();
+            let made = candidates.map(|blocked| (blocked.name(), blocked.micro_kernel(&program, device)));
+            units.extend(made.map(|(name, made)| candidate(of, &def, &name, made, &target)));
         }
     }
     if let Ok(text) = std::fs::read_to_string(config.tuned_path("cpu")) {
         let tuned: Tuned = serde_json::from_str(&text).expect("the tuned file that is shipped can be read");
         let (of, target) = (format!("{of}.tuned"), Target::Cpu("avx512", avx512()));
-        units.extend(tuned.micro_kernels.into_iter().map(|named| own(&of, &def, named.schedule, &target)));
+        units.extend(tuned.micro_kernels.into_iter().map(|named| own(&of, &def, named, &target)));
     }
     units
 }
@@ -199,7 +222,11 @@ fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
             };
             units.push(Box::new(line));
         }
-        units.extend(kernels.iter().map(|(def, blocked)| own(of, def, blocked.into(), &target)));
+        let Target::Cuda(device) = &target else { continue };
+        for (def, blocked) in &kernels {
+            let made = blocked.micro_kernel(&frontend::program(def), device);
+            units.push(candidate(of, def, &blocked.name(), made, &target));
+        }
     }
     units
 }

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::ir::{DType, Expr, ForKind, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
@@ -14,6 +13,7 @@ use dietcode_core::sketch::Tiled;
 use dietcode_syntax::KernelDef;
 
 use crate::common::avx512::target;
+use crate::common::units;
 
 fn kernel(source: &str) -> KernelDef {
     let found = dietcode_syntax::scan(source).expect("the source parses");
@@ -100,7 +100,7 @@ fn dense_of_prime_extents() {
         pack: vec!["w".into()],
         ..Tiled::default()
     };
-    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
     let prints = around(&tiled.schedule(&frontend::program(&def), &target()).unwrap(), "local_padding");
     expect("dense_prime.txt", &prints);
     assert!(compute_is_guarded(&prints[0], false));
@@ -118,7 +118,7 @@ const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]
 /// The schedule of a valid micro-kernel for it.
 fn dense(parameters: &str) -> Schedule {
     let (def, tiled): (_, Tiled) = (kernel(DENSE), serde_json::from_str(parameters).expect("parameters"));
-    assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+    assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
     tiled.schedule(&frontend::program(&def), &target()).unwrap()
 }
 
@@ -178,9 +178,9 @@ fn a_guard_stays_where_padding_would_be_summed() {
     let sizes = |size| [("k".to_owned(), size)].into();
     let padded = Tiled { register_tile: sizes(4), block_tile: sizes(64), ..Tiled::default() };
     assert!(
-        padded.violations(&def, &target())[0].contains("cannot be padded"),
+        padded.violations(&frontend::program(&def), &target())[0].contains("cannot be padded"),
         "{:?}",
-        padded.violations(&def, &target())
+        padded.violations(&frontend::program(&def), &target())
     );
 }
 
@@ -242,8 +242,8 @@ fn defaults_compute_without_predicates() {
     ];
     for nest in nests {
         let def = kernel(nest);
-        let tiled = Tiled::default_for(&def, &target());
-        assert_eq!(tiled.violations(&def, &target()), Vec::<String>::new());
+        let tiled = Tiled::default_for(&frontend::program(&def), &target());
+        assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
         let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
         assert!(!compute_is_guarded(&nest.body, false), "{}", nest.body);
         assert!(tiled.vector.is_some() && !tiled.register_tile.is_empty(), "{tiled:?} is no real tile for\n{def}");
@@ -260,11 +260,11 @@ fn a_missing_block_of_a_reduction_is_told() {
     );
     let sizes = |name: &str, size| [(name.to_owned(), size)].into();
     let rows = Tiled { register_tile: sizes("i", 2), ..Tiled::default() };
-    let found = rows.violations(&def, &target());
+    let found = rows.violations(&frontend::program(&def), &target());
     assert!(found.len() == 1 && found[0].starts_with("block_tile: `k` is missing"), "{found:?}");
     assert!(found[0].contains("`x` is padded along `i`"), "{found:?}");
     let blocked = Tiled { block_tile: sizes("k", 64), ..rows };
-    assert_eq!(blocked.violations(&def, &target()), Vec::<String>::new());
+    assert_eq!(blocked.violations(&frontend::program(&def), &target()), Vec::<String>::new());
 }
 
 /// Where a clipped loop is padded, the bound moves with the loop outside: its last iteration says nothing of the others.
@@ -333,7 +333,7 @@ fn copies_of_a_fused_loop_declare_names_of_their_own() {
     let mut schedule = Schedule::new(&program, &program.blocks[0]);
     schedule.fuse("i", "j", "ij").unwrap();
     schedule.unroll("ij").unwrap();
-    let source = c::unit(&def, "unrolled", &schedule).unwrap().source;
+    let source = units::scheduled(&def, "unrolled", &schedule).unwrap().source;
     let mut declared = vec![0];
     for line in source.lines() {
         let line = line.trim();
@@ -364,7 +364,7 @@ fn half_dense() -> KernelDef {
 #[test]
 fn partial_sums_of_a_half_output_wait_in_a_panel() {
     let def = half_dense();
-    let tiled = Tiled::default_for(&def, &target());
+    let tiled = Tiled::default_for(&frontend::program(&def), &target());
     let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
     let dtype = |name: &str| {
         let panel = nest.panels.iter().find(|(panel, _)| panel.name.starts_with(name));
@@ -412,7 +412,7 @@ fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
     let print = program.to_string();
     assert!(print.contains("let k_taken = if alpha != 0.0 { K } else { 0 }\n"), "{print}");
     assert!(print.contains("for k in 0..k_taken\n"), "{print}");
-    let unit = c::translation_unit(&gemm(), Tiled::default_for(&gemm(), &target()), &target()).unwrap();
+    let unit = units::tiled(&gemm(), &Tiled::default_for(&frontend::program(&gemm()), &target()), &target()).unwrap();
     let derived = "const dietcode_int k_taken = alpha != 0.0f ? K : 0;";
     assert_eq!(unit.source.matches(derived).count(), 1, "{}", unit.source);
 }
@@ -421,7 +421,7 @@ fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
 /// the loops, whose stores are vectors on both sides.
 #[test]
 fn an_output_that_is_read_is_read_once_and_by_vectors() {
-    let tiled = Tiled::default_for(&gemm(), &target());
+    let tiled = Tiled::default_for(&frontend::program(&gemm()), &target());
     let nest = lower(&tiled.schedule(&frontend::program(&gemm()), &target()).unwrap()).unwrap();
     assert!(nest.panels.iter().any(|(panel, _)| &*panel.name == "c_sums"), "{}", nest.body);
     let (mut reading, mut writing) = (0, 0);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dietcode_core::codegen::{c, reference};
+use dietcode_core::codegen::reference;
 use dietcode_core::frontend;
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use rand::rngs::StdRng;
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::common::instance::Instance;
 use crate::common::on_cpu::{Case, Library};
-use crate::common::{nests, schedules, settings, shapes};
+use crate::common::{nests, schedules, settings, shapes, units};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 25;
@@ -48,7 +48,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case
         };
         // A random schedule may ask for more than lowering can give: a tile larger than the stack, a dynamic panel.
         // One that unrolls to a very long text only keeps the C compiler busy.
-        match c::unit(&def, "random", &schedule) {
+        match units::scheduled(&def, "random", &schedule) {
             Ok(unit) if unit.source.len() < LONGEST => break (unit, schedule),
             Ok(_) => _ = redrawn.long.fetch_add(1, Ordering::Relaxed),
             Err(why) => {

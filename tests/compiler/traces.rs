@@ -3,19 +3,18 @@
 //!
 //! `DIETCODE_CASES` sets how many cases are tried (300), `DIETCODE_SEED` where the random numbers start.
 
-use dietcode_core::codegen::c;
-use dietcode_core::dispatch::Named;
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
 use dietcode_core::machine::CpuTarget;
+use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Schedule, Trace};
-use dietcode_core::sketch::{Blocked, MicroKernel, Tiled, Traced};
+use dietcode_core::sketch::{Blocked, MicroKernel, Tiled, apply};
 use dietcode_core::syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::common::{damaged, nests, schedules, settings};
+use crate::common::{damaged, nests, schedules, settings, units};
 
 fn seeds() -> impl Iterator<Item = u64> {
     let start = settings::seed_or(0);
@@ -54,8 +53,9 @@ fn what_was_recorded_replays_bit_for_bit() {
         let trace = through_json(&recorded(&schedule));
         let again = trace.replay(&program, &program.blocks[0]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{trace}"));
         assert_eq!(format!("{again:?}"), format!("{schedule:?}"), "seed {seed}");
-        let text =
-            |schedule: &Schedule| c::unit(&def, "random", schedule).map(|unit| unit.source).map_err(|e| e.to_string());
+        let text = |schedule: &Schedule| {
+            units::scheduled(&def, "random", schedule).map(|unit| unit.source).map_err(|e| e.to_string())
+        };
         assert_eq!(text(&again), text(&schedule), "seed {seed}");
     }
 }
@@ -67,7 +67,7 @@ fn kernels_of_gpus_replay_bit_for_bit() {
     for def in defs.iter().map(|kernel| kernel.parse().unwrap()) {
         let program = frontend::program(&def);
         for device in ["sm_75", "sm_80", "sm_90"].map(|name| DeviceLimits::of(name.parse().unwrap()).unwrap()) {
-            let Some(blocked) = Blocked::default_for(&def, device) else { continue };
+            let Some(blocked) = Blocked::default_for(&program, device) else { continue };
             let schedule = blocked.schedule(&program).unwrap();
             let again = through_json(&recorded(&schedule)).replay(&program, &program.blocks[0]).unwrap();
             assert_eq!(format!("{again:?}"), format!("{schedule:?}"), "{} on {}", def.name, device.capability);
@@ -83,19 +83,22 @@ fn a_trace_is_a_micro_kernel_of_the_same_code() {
     let target = CpuTarget::detect("native").unwrap();
     let defs = dietcode_core::syntax::scan(include_str!("../../src/ops.rs")).unwrap();
     for def in defs.iter().map(|kernel| kernel.parse().unwrap()) {
-        let tiled = Tiled::default_for(&def, &target);
-        let schedule = tiled.schedule(&frontend::program(&def), &target).unwrap();
-        let named = Named::new(Traced { trace: recorded(&schedule) });
-        let read: Named = serde_json::from_str(&serde_json::to_string(&named).unwrap()).unwrap();
-        assert_eq!((&read, &named.name), (&named, &read.schedule.name()));
-        assert!(named.name.len() <= 128 && named.name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_'));
-        let MicroKernel::Traced(_) = &read.schedule else { panic!("{read:?}") };
+        let program = frontend::program(&def);
+        let tiled = Tiled::default_for(&program, &target);
+        let schedule = tiled.schedule(&program, &target).unwrap();
+        let lowered = apply(&program, &Target::Cpu(target.clone()), &recorded(&schedule)).unwrap();
+        let micro_kernel = MicroKernel::of(&lowered);
+        let read: MicroKernel = serde_json::from_str(&serde_json::to_string(&micro_kernel).unwrap()).unwrap();
+        assert_eq!(read, micro_kernel);
+        assert!(read.is_drawn() && read.trace.is_final(), "{read:?}");
+        let name = read.name();
+        assert!(name.len() <= 128 && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_'));
         let code = |unit: dietcode_core::codegen::TranslationUnit| {
             let code = unit.source.split_once("*/").unwrap().1.to_owned();
             code.replace(&unit.grid_symbol, "grid").replace(&unit.run_symbol, "run")
         };
-        let traced = c::translation_unit(&def, &read.schedule, &target).unwrap();
-        assert_eq!(code(traced), code(c::translation_unit(&def, &tiled, &target).unwrap()), "{}", def.name);
+        let traced = units::traced(&def, &read.trace, &target).unwrap();
+        assert_eq!(code(traced), code(units::tiled(&def, &tiled, &target).unwrap()), "{}", def.name);
     }
 }
 

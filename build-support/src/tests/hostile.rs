@@ -1,9 +1,9 @@
 //! Attempts to get text from a config or a tuned file into a C file, onto a command line, or into cargo's instructions.
 
-use std::collections::BTreeMap;
-
-use dietcode_core::dispatch::{Named, Tree, Tuned};
-use dietcode_core::sketch::Tiled;
+use dietcode_core::dispatch::{Tree, Tuned};
+use dietcode_core::ir::ForKind;
+use dietcode_core::schedule::{Instruction, Place, Staging, Tail, Trace};
+use dietcode_core::sketch::MicroKernel;
 
 use super::package::{Package, SUM, SUM_CONFIG, rows, warning};
 
@@ -76,22 +76,23 @@ fn sizes_are_bounded() {
 fn a_tuned_file_that_names_what_is_not_there_is_a_miss() {
     let package = Package::new(SUM);
     for name in NAMES {
-        let tile = BTreeMap::from([(name.to_owned(), 8)]);
-        let schedules = [
-            Tiled { vector: Some(name.to_owned()), ..Tiled::default() },
-            Tiled { register_tile: tile.clone(), ..Tiled::default() },
-            Tiled { block_tile: tile.clone(), ..Tiled::default() },
-            Tiled { pad: tile.clone(), ..Tiled::default() },
-            Tiled { raster: tile, ..Tiled::default() },
-            Tiled { load: vec![name.to_owned()], ..Tiled::default() },
-            Tiled { pack: vec![name.to_owned()], ..Tiled::default() },
-            Tiled { order: vec![name.to_owned()], ..Tiled::default() },
+        let of = |text: &str| text.to_owned().into();
+        let instructions = [
+            Instruction::Split { parent: of("i"), factor: 8.into(), tail: Tail::Clip, into: [of(name), of("i_1")] },
+            Instruction::Split { parent: of(name), factor: 8.into(), tail: Tail::Clip, into: [of("i_0"), of("i_1")] },
+            Instruction::Reorder(vec![of(name)]),
+            Instruction::CacheRead { buffer: of(name), staging: Staging::Always, into: vec![of("panel")] },
+            Instruction::CacheWrite(of(name)),
+            Instruction::ComputeAt { stage: of(name), at: Place::Root },
         ];
-        for schedule in schedules {
-            assert_misses(name, &package, &package.tuned(&[schedule]));
+        for instruction in instructions {
+            let trace = Trace::new([instruction, Instruction::EnterPostproc]);
+            assert_misses(name, &package, &package.tuned(&[MicroKernel { trace, ..rows(4) }]));
         }
         let good = package.tuned(&[rows(4)]);
-        let renamed = vec![Named { name: name.to_owned(), ..Named::new(rows(4)) }];
+        let mut renamed = rows(4);
+        renamed.origin.name = name.to_owned();
+        let renamed = vec![renamed];
         let leaf = Tree::Leaf(name.to_owned());
         assert_misses(name, &package, &Tuned { micro_kernels: renamed, tree: leaf.clone(), ..good.clone() });
         assert_misses(name, &package, &Tuned { tree: leaf, ..good.clone() });
@@ -127,7 +128,13 @@ fn a_tuned_file_of_something_else_is_a_miss() {
 #[test]
 fn a_schedule_that_this_cpu_cannot_hold_is_a_miss() {
     let package = Package::new(SUM);
-    assert_misses("rows", &package, &package.tuned(&[rows(1 << 20)]));
+    let unrolled = Instruction::Kind(ForKind::Unrolled, "i_1".into());
+    let into = ["i_0".into(), "i_1".into()];
+    let large = Trace::new([
+        Instruction::Split { parent: "i".into(), factor: (1 << 20).into(), tail: Tail::Pad, into },
+        unrolled,
+    ]);
+    assert_misses("rows", &package, &package.tuned(&[MicroKernel { trace: large, ..rows(4) }]));
 }
 
 #[test]

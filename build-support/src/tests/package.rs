@@ -7,9 +7,10 @@ use std::time::SystemTime;
 
 use dietcode_core::config::Config;
 use dietcode_core::cpu_features;
-use dietcode_core::dispatch::{FORMAT, Instance, Named, Provenance, Tree, Tuned};
+use dietcode_core::dispatch::{FORMAT, Instance, Provenance, Tree, Tuned};
+use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
-use dietcode_core::sketch::Tiled;
+use dietcode_core::sketch::{MicroKernel, Tiled};
 use dietcode_syntax::scan;
 
 use crate::cargo::Manifest;
@@ -141,7 +142,7 @@ impl Package {
     }
 
     /// A tuned file for `sum` that fits this machine, made for the config's instances: a short leaf and a long one.
-    pub(super) fn tuned(&self, schedules: &[Tiled]) -> Tuned {
+    pub(super) fn tuned(&self, schedules: &[MicroKernel]) -> Tuned {
         let config = Config::read(self.path("configs/sum.json")).unwrap();
         let target = CpuTarget::detect("native").unwrap();
         let def = scan(SUM).unwrap()[0].parse().unwrap();
@@ -152,8 +153,7 @@ impl Package {
             micro_kernel: schedules[0].name(),
             measurements: Vec::new(),
         };
-        let micro_kernels: Vec<Named> = schedules.iter().cloned().map(Named::new).collect();
-        let leaf = |at: usize| Tree::Leaf(micro_kernels[at].name.clone());
+        let leaf = |at: usize| Tree::Leaf(schedules[at].name());
         let tree = if schedules.len() == 1 { leaf(0) } else { Tree::split("M", 64, leaf(0), leaf(1)) };
         Tuned {
             format: FORMAT,
@@ -170,7 +170,8 @@ impl Package {
                 date: "2026-01-01".to_owned(),
             },
             tree,
-            micro_kernels,
+            micro_kernels: schedules.to_vec(),
+            reports: BTreeMap::new(),
             instances: config.wkl_insts.iter().map(instance).collect(),
         }
     }
@@ -182,9 +183,11 @@ pub(super) fn quiet() -> Kernels {
 }
 
 /// A schedule of [`SUM`]: so many rows at once.
-pub(super) fn rows(rows: i64) -> Tiled {
+pub(super) fn rows(rows: i64) -> MicroKernel {
     let tile = |name: &str, size| BTreeMap::from([(name.to_owned(), size)]);
-    Tiled { register_tile: tile("i", rows), block_tile: tile("j", 64), ..Tiled::default() }
+    let tiled = Tiled { register_tile: tile("i", rows), block_tile: tile("j", 64), ..Tiled::default() };
+    let program = frontend::program(&scan(SUM).unwrap()[0].parse().unwrap());
+    tiled.micro_kernel(&program, &CpuTarget::detect("native").unwrap()).unwrap().0
 }
 
 /// The one warning among cargo's instructions.

@@ -1,12 +1,11 @@
 //! `targets.cpu`: the instruction set and the schedules for a CPU.
 
-use dietcode_syntax::KernelDef;
-
 use super::family::{FamilyGenerator, Refused, schedules};
 use super::generator::Generator;
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
+use crate::ir::Program;
 use crate::machine::CpuTarget;
 use crate::sketch::Tiled;
 
@@ -55,15 +54,15 @@ impl CpuConfig {
     /// [`Tiled::violations`] says; then those of the families, or why a configuration is none.
     pub fn candidates_on<'c>(
         &'c self,
-        def: &'c KernelDef,
+        program: &'c Program,
         target: &'c CpuTarget,
     ) -> impl Iterator<Item = Result<Tiled, Refused>> + 'c {
-        let of_families = schedules(&self.families, &self.generators, |family| family.on_cpu(def, target));
+        let of_families = schedules(&self.families, &self.generators, |family| family.on_cpu(program, target));
         self.candidates().map(Ok).chain(of_families)
     }
 
     /// One of all combinations by its place, without looking for the same at another; `None` from [`CpuConfig::count`] on.
-    pub fn get(&self, place: u128, def: &KernelDef, target: &CpuTarget) -> Option<Result<Tiled, String>> {
+    pub fn get(&self, place: u128, program: &Program, target: &CpuTarget) -> Option<Result<Tiled, String>> {
         let mut rest = place;
         for generator in &self.generators {
             match rest.checked_sub(generator.count()) {
@@ -74,7 +73,7 @@ impl CpuConfig {
         for generator in &self.families {
             match rest.checked_sub(generator.count()) {
                 Some(behind) => rest = behind,
-                None => return generator.get(rest).map(|family| family.on_cpu(def, target)),
+                None => return generator.get(rest).map(|family| family.on_cpu(program, target)),
             }
         }
         None

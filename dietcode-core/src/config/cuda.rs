@@ -1,12 +1,11 @@
 //! `targets.cuda`: the devices and the schedules for NVIDIA's GPUs.
 
-use dietcode_syntax::KernelDef;
-
 use super::blocked::BlockedGenerator;
 use super::family::{FamilyGenerator, Refused, schedules};
 use super::product::{total, union};
 use super::reader::Node;
 use crate::Result;
+use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::Blocked;
 
@@ -47,10 +46,10 @@ impl CudaConfig {
     /// families, or why a configuration is none.
     pub fn candidates_on<'c>(
         &'c self,
-        def: &'c KernelDef,
+        program: &'c Program,
         device: &'c DeviceLimits,
     ) -> impl Iterator<Item = Result<Blocked, Refused>> + 'c {
-        let of_families = schedules(&self.families, &self.generators, |family| family.on_gpu(def, device));
+        let of_families = schedules(&self.families, &self.generators, |family| family.on_gpu(program, device));
         self.candidates().map(Ok).chain(of_families)
     }
 

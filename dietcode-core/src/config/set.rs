@@ -20,9 +20,10 @@ use super::reader::{Node, Object, Source};
 use super::values::read_names;
 use super::workload::read_shapes;
 use super::{Config, KernelSource, WklInst};
-use crate::Result;
+use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::{Blocked, Family};
+use crate::{Result, frontend};
 
 /// A set, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,11 +107,12 @@ impl KernelSet {
     pub fn micro_kernels<'d>(&self, defs: &'d [KernelDef]) -> Result<Vec<(&'d KernelDef, Blocked)>> {
         let devices: Vec<&DeviceLimits> =
             self.capabilities.iter().map(|device| DeviceLimits::of(*device)).collect::<Result<_>>()?;
-        let valid = |def: &KernelDef, blocked: &Blocked| {
-            devices.iter().all(|device| blocked.violations(def, device).is_empty())
+        let valid = |program: &Program, blocked: &Blocked| {
+            devices.iter().all(|device| blocked.micro_kernel(program, device).is_ok())
         };
         let of = |def: &'d KernelDef| {
-            let valid = self.candidates(&def.name).into_iter().filter(move |blocked| valid(def, blocked));
+            let program = frontend::program(def);
+            let valid = self.candidates(&def.name).into_iter().filter(move |blocked| valid(&program, blocked));
             valid.map(move |blocked| (def, blocked))
         };
         Ok(defs.iter().flat_map(of).collect())

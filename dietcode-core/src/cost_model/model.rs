@@ -2,7 +2,7 @@
 
 use dietcode_syntax::KernelDef;
 
-use crate::sketch::Applied;
+use crate::sketch::Lowered;
 
 /// Says how fast candidates are, without running them.
 pub trait CostModel: Send + Sync {
@@ -12,7 +12,7 @@ pub trait CostModel: Send + Sync {
     /// GFLOP/s of each candidate on each instance (the shape variables in declaration order) on so many cores or
     /// multiprocessors: `[candidate][instance]`, 0 for one that cannot run. What it says of a candidate does not depend on the
     /// others, nor on the number of threads that it is asked on.
-    fn predict(&self, def: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>>;
+    fn predict(&self, def: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>>;
 
     /// Learns from what was measured, if it is a model that learns.
     fn update(&mut self, _seen: &[Observed<'_>]) {}
@@ -25,7 +25,7 @@ pub struct Observed<'a> {
     pub def: &'a KernelDef,
     /// The candidate: its features are those of `nests`, its share on an instance that of
     /// [`Adaptation::of_schedule`](super::Adaptation::of_schedule).
-    pub candidate: &'a Applied,
+    pub candidate: &'a Lowered,
     /// The shape variables, in declaration order.
     pub instance: &'a [i64],
     /// Cores or multiprocessors.

@@ -3,7 +3,7 @@
 use dietcode_syntax::KernelDef;
 
 use super::CostModel;
-use crate::sketch::Applied;
+use crate::sketch::Lowered;
 
 /// Says for each structure and instance a number between 0 and 1, from a seed: the same in any order and on any thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +31,8 @@ impl CostModel for Random {
         "random"
     }
 
-    fn predict(&self, _: &KernelDef, candidates: &[&Applied], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
-        let row = |candidate: &&Applied| {
+    fn predict(&self, _: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
+        let row = |candidate: &&Lowered| {
             instances.iter().map(|instance| self.number(&candidate.hash, instance, units)).collect()
         };
         candidates.iter().map(row).collect()

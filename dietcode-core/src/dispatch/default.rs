@@ -4,13 +4,13 @@
 //! is asked about shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. The tile has to
 //! be clearly ahead: a nest that was taken wrongly is a little slower, a tile that is nearly all padding is many times slower.
 
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::Role;
 
 use super::Tree;
 use crate::cost_model::cpu::Profile;
-use crate::frontend;
-use crate::machine::CpuTarget;
-use crate::sketch::{MicroKernel, Tiled, Traced};
+use crate::ir::Program;
+use crate::machine::{CpuTarget, Target};
+use crate::sketch::{Lowered, MicroKernel, Tiled};
 
 /// So many times faster the tile must be foreseen to be: the model's error where the two are close.
 const CLEARLY: f64 = 1.5;
@@ -33,21 +33,27 @@ const WORTH: f64 = 0.002;
 /// The fewest samples on a side of a split.
 const FEWEST: usize = 3;
 
+/// A micro-kernel, carried out.
+type Both = (MicroKernel, Lowered);
+
 /// The default micro-kernels of a nest on a CPU, and the tree between their names.
-pub(super) fn default_for(def: &KernelDef, target: &CpuTarget) -> (Vec<MicroKernel>, Tree) {
-    let (tiled, nest) = (Tiled::default_for(def, target), Traced::nest(def));
-    let sums = def.loops.iter().any(|l| l.role == Role::Reduce);
+pub(super) fn default_for(program: &Program, target: &CpuTarget) -> (Vec<Both>, Tree) {
+    let tiled = Tiled::default_for(program, target);
+    let nest = MicroKernel::nest(program);
+    let lowered = nest.lowered(program, &Target::Cpu(target.clone())).expect("the nest as it stands takes nothing");
+    let sums = program.blocks[0].iters_of(Role::Reduce).next().is_some();
     if !sums || tiled == Tiled::default() {
         let tree = Tree::Leaf(nest.name());
-        return (vec![nest.into()], tree);
+        return (vec![(nest, lowered)], tree);
     }
-    let samples = samples(def, &tiled, &nest, target);
-    let vars: Vec<String> = def.shape_vars.iter().map(|var| var.name.clone()).collect();
-    let both = [MicroKernel::from(tiled), MicroKernel::from(nest)];
-    let names = both.each_ref().map(MicroKernel::name);
+    let tiled = tiled.micro_kernel(program, target).expect("a default tile is valid for its nest");
+    let both = [tiled, (nest, lowered)];
+    let samples = samples(program, both.each_ref().map(|(_, lowered)| lowered), target);
+    let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
+    let names = both.each_ref().map(|(micro_kernel, _)| micro_kernel.name());
     let tree = grow(&samples.iter().collect::<Vec<&Sample>>(), &vars, &names, DEPTH);
     let used = both.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
-    (used.map(|(micro_kernel, _)| micro_kernel).collect(), tree)
+    (used.map(|(both, _)| both).collect(), tree)
 }
 
 /// A shape with what the model says of it.
@@ -58,11 +64,8 @@ struct Sample {
 }
 
 /// Shapes with logarithms that fill their space evenly.
-fn samples(def: &KernelDef, tiled: &Tiled, nest: &Traced, target: &CpuTarget) -> Vec<Sample> {
-    let program = frontend::program(def);
-    let tile = tiled.schedule(&program, target).expect("a default tile is valid for its nest");
-    let nest = nest.trace.replay(&program, &program.blocks[0]).expect("the nest is its own trace");
-    let profiles = [&tile, &nest].map(|schedule| Profile::of(schedule).expect("what is valid can be lowered"));
+fn samples(program: &Program, both: [&Lowered; 2], target: &CpuTarget) -> Vec<Sample> {
+    let profiles = both.map(Profile::of);
     let cores = [1, usize::try_from(target.cores).unwrap_or(1)];
     let gain = |shape: &[i64]| {
         let [tile, nest] =
@@ -71,10 +74,10 @@ fn samples(def: &KernelDef, tiled: &Tiled, nest: &Traced, target: &CpuTarget) ->
     };
     let sample = |n: usize| {
         let value = |at: usize| (LARGEST * halton(n + 1, PRIMES[at % PRIMES.len()]).powf(SMALL)).exp2() as i64;
-        let shape: Vec<i64> = (0..def.shape_vars.len()).map(value).collect();
+        let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
         Sample { gain: gain(&shape), shape }
     };
-    let count = if def.shape_vars.is_empty() { 1 } else { SAMPLES };
+    let count = if program.shape_vars.is_empty() { 1 } else { SAMPLES };
     (0..count).map(sample).collect()
 }
 
@@ -139,18 +142,20 @@ mod tests {
     use super::*;
     use crate::machine::avx512;
 
-    fn def(nest: &str) -> KernelDef {
-        dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap()
+    fn program(nest: &str) -> Program {
+        crate::frontend::program(
+            &dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap(),
+        )
     }
 
     /// What runs a shape: `nest…` or `tiled…`.
     fn family(nest: &str, shapes: &[&[i64]]) -> Vec<&'static str> {
-        let def = def(nest);
-        let (micro_kernels, tree) = default_for(&def, &avx512());
-        let vars: Vec<String> = def.shape_vars.iter().map(|var| var.name.clone()).collect();
+        let program = program(nest);
+        let (micro_kernels, tree) = default_for(&program, &avx512());
+        let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
         let pick = |shape: &&[i64]| {
             let name = tree.pick(&vars, shape);
-            assert!(micro_kernels.iter().any(|micro_kernel| micro_kernel.name() == name), "{name}");
+            assert!(micro_kernels.iter().any(|(micro_kernel, _)| micro_kernel.name() == name), "{name}");
             if name.starts_with("nest") { "nest" } else { "tiled" }
         };
         shapes.iter().map(pick).collect()
@@ -179,8 +184,8 @@ mod tests {
         let any =
             depthwise.replace("Q + 2", "Q + S - 1").replace("P + 2", "P + R - 1").replace("f32; 3]; 3]", "f32; S]; R]");
         let any = any.replace("0..3 { for s in 0..3", "0..R { for s in 0..S");
-        let def = def(&any);
-        let names: Vec<&str> = def.shape_vars.iter().map(|var| &*var.name).collect();
+        let program = program(&any);
+        let names: Vec<&str> = program.shape_vars.iter().map(|var| &**var).collect();
         assert_eq!(names, ["C", "P", "R", "Q", "S"]);
         assert_eq!(family(&any, &[&[64, 56, 3, 56, 3], &[64, 56, 3, 1, 3]]), ["tiled", "nest"]);
     }
@@ -192,15 +197,19 @@ mod tests {
             "fn transpose(x: &[[f32; M]; N], y: &mut [[f32; N]; M]) { for i in 0..M { for j in 0..N { y[i][j] = x[j][i]; } } }",
             "fn copy(x: &[f32; 1], y: &mut [f32; 1]) { y[0] = x[0]; }",
         ] {
-            let (micro_kernels, tree) = default_for(&def(nest), &avx512());
-            assert!(matches!(&micro_kernels[..], [MicroKernel::Traced(nest)] if nest.is_nest()), "{micro_kernels:?}");
-            assert_eq!(tree, Tree::Leaf(micro_kernels[0].name()));
+            let (micro_kernels, tree) = default_for(&program(nest), &avx512());
+            assert!(matches!(&micro_kernels[..], [(nest, _)] if nest.is_nest()), "{micro_kernels:?}");
+            assert_eq!(tree, Tree::Leaf(micro_kernels[0].0.name()));
         }
     }
 
     #[test]
     fn the_same_nest_has_the_same_default_each_time() {
-        assert_eq!(default_for(&def(DENSE), &avx512()), default_for(&def(DENSE), &avx512()));
+        let of = || {
+            let (both, tree) = default_for(&program(DENSE), &avx512());
+            (both.into_iter().map(|(micro_kernel, _)| micro_kernel).collect::<Vec<_>>(), tree)
+        };
+        assert_eq!(of(), of());
     }
 
     #[test]

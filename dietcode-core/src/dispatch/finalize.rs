@@ -10,13 +10,13 @@ use super::grow::Label;
 use super::select::{Scores, select};
 use super::train::train;
 use super::verify::{Verified, verify};
-use super::{Instance, Measurement, Named, Provenance, Tree, Tuned, Winners};
+use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
 use crate::config::{Config, CudaConfig, WklInst};
 use crate::cost_model::Adaptation;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
 use crate::search::{Budget, Candidate, Defaults, Found, Point};
-use crate::sketch::{Blocked, MicroKernel};
+use crate::sketch::Blocked;
 use crate::{Error, ErrorKind, Result, cpu_features};
 
 /// The winners, and how they were found to be.
@@ -139,13 +139,15 @@ fn tuned(
     let instances = (0..points.len()).map(instance).collect();
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
-    let named = |c: &&Candidate| Named { report: c.report(device), ..Named::new(&c.micro_kernel) };
+    let report =
+        |c: &&Candidate| Some((c.micro_kernel.name(), c.report(device))).filter(|(_, report)| !report.is_empty());
     Ok(Tuned {
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: target_name(device),
         provenance: provenance_on(device, searched.space_hash, used.first().copied()),
-        micro_kernels: used.iter().map(named).collect(),
+        micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
+        reports: used.iter().filter_map(report).collect(),
         tree,
         instances,
     })
@@ -254,12 +256,12 @@ fn provenance_on(device: &dyn Device, space_hash: &str, winner: Option<&Candidat
 /// # Errors
 /// [`ErrorKind::Unavailable`] if there is none.
 pub fn defaults(device: &dyn Device, points: &[Point]) -> Result<Defaults> {
-    let def = device.def();
+    let (def, program) = (device.def(), device.program());
     match device.target() {
         Target::Cpu(target) => {
-            let default = Winners::default_for(def, target);
+            let default = Winners::default_for(program, target);
             let of = points.iter().map(|point| default.decision.pick(&point.instance.shape)).collect();
-            Ok(Defaults::new(def, default.schedules, of))
+            Ok(Defaults::new(program, default.schedules, of))
         }
         Target::Cuda(limits) => {
             let none = || {
@@ -267,7 +269,7 @@ pub fn defaults(device: &dyn Device, points: &[Point]) -> Result<Defaults> {
                 let message = format!("`{}` cannot run on {}: {why}", def.name, limits.capability);
                 Error::new(ErrorKind::Unavailable, message)
             };
-            let default = MicroKernel::from(Blocked::default_for(def, limits).ok_or_else(none)?);
+            let (default, _) = Blocked::default_for(program, limits).ok_or_else(none)?.micro_kernel(program, limits)?;
             Ok(Defaults { micro_kernels: vec![default], of: vec![0; points.len()] })
         }
     }
@@ -303,6 +305,7 @@ mod tests {
     use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
     use crate::search::strategy::enumerated;
     use crate::search::{Course, Database, Event, Identity, Journal, Task, Tuning, search};
+    use crate::sketch::MicroKernel;
 
     const NEST: &str = "#[dynamic_kernel]
         pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
@@ -319,7 +322,9 @@ mod tests {
 
     /// A micro-kernel with so many threads along the rows.
     fn blocked(threads: i64) -> MicroKernel {
-        Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() }.into()
+        let blocked = Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() };
+        let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
+        blocked.micro_kernel(&crate::frontend::program(&def()), limits).unwrap().0
     }
 
     /// What a search on a simulated GPU comes to, on which two micro-kernels, the first the default, reach these GFLOP/s at 16 and

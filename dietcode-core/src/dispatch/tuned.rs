@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::layout;
 use super::miss::Miss;
 use super::tree::{MAX_DEPTH, Tree};
-use crate::config::{MAX_BYTES, MAX_EXTENT, is_identifier};
+use crate::config::MAX_BYTES;
 use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
 use crate::whole_file::write_whole;
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A tuned file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,11 +35,20 @@ pub struct Tuned {
     /// What the winners were found for, where, and with what.
     pub provenance: Provenance,
     /// The winners; the order is that of the kernel's table.
-    pub micro_kernels: Vec<Named>,
+    pub micro_kernels: Vec<MicroKernel>,
+    /// What a GPU's compiler said of the launches of micro-kernels, by their names; empty for a CPU.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reports: BTreeMap<String, Vec<LaunchReport>>,
     /// Which of them runs a shape.
     pub tree: Tree,
     /// What was predicted and measured.
     pub instances: Vec<Instance>,
+}
+
+/// What is read first.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
 }
 
 /// What the winners were found for, where, and with what.
@@ -66,19 +75,6 @@ pub struct Provenance {
     pub estimated: bool,
     /// The day, as YYYY-MM-DD.
     pub date: String,
-}
-
-/// A micro-kernel's schedule and its name, [`MicroKernel::name`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Named {
-    /// The name of the schedule.
-    pub name: String,
-    /// The schedule.
-    pub schedule: MicroKernel,
-    /// What a GPU's compiler said of its launches; empty for a CPU.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub report: Vec<LaunchReport>,
 }
 
 /// A workload instance and what was seen on it.
@@ -130,27 +126,6 @@ pub struct Expected<'a> {
     pub compiler: Option<&'a str>,
 }
 
-impl Named {
-    /// A schedule under its name.
-    pub fn new(schedule: impl Into<MicroKernel>) -> Named {
-        let schedule = schedule.into();
-        Named { name: schedule.name(), schedule, report: Vec::new() }
-    }
-}
-
-/// What is wrong with a schedule that its family could not even name. That the loops and inputs which a
-/// [`Blocked`](crate::sketch::Blocked) or a trace names are the nest's is the first that their own checks ask.
-fn check_schedule(schedule: &MicroKernel) -> Result<(), String> {
-    let MicroKernel::Tiled(tiled) = schedule else { return Ok(()) };
-    if let Some(odd) = tiled.names().find(|name| !is_identifier(name)) {
-        return Err(format!("a schedule names {odd:?}, which is no identifier"));
-    }
-    match tiled.sizes().find(|size| !(1..=MAX_EXTENT).contains(size)) {
-        Some(size) => Err(format!("a schedule has a tile of {size}, expected from 1 to {MAX_EXTENT}")),
-        None => Ok(()),
-    }
-}
-
 impl Tuned {
     /// Reads a file and checks it against what it must have been made for. Whether its schedules are valid for the nest
     /// and the CPU is the sketch's to say.
@@ -160,7 +135,11 @@ impl Tuned {
     pub fn load(path: &Path, expected: &Expected<'_>) -> Result<Tuned, Miss> {
         let unusable = |why: String| Miss::unusable(path, expected.target, &why);
         let text = read(path).map_err(unusable)?.ok_or_else(|| Miss::absent(path, expected.target))?;
-        let tuned: Tuned = serde_json::from_str(&text).map_err(|e| unusable(format!("it cannot be read: {e}")))?;
+        let unreadable = |e: serde_json::Error| unusable(format!("it cannot be read: {e}"));
+        // What another format holds is not asked.
+        let Version { format } = serde_json::from_str(&text).map_err(unreadable)?;
+        same("format version", format, FORMAT).map_err(unusable)?;
+        let tuned: Tuned = serde_json::from_str(&text).map_err(unreadable)?;
         tuned.check(expected).map_err(unusable)?;
         Ok(tuned)
     }
@@ -184,7 +163,6 @@ impl Tuned {
 
     /// What is wrong, if anything.
     fn check(&self, expected: &Expected<'_>) -> Result<(), String> {
-        same("format version", self.format, FORMAT)?;
         same("kernel", self.kernel.as_str(), expected.kernel)?;
         same("target", self.target.as_str(), expected.target)?;
         self.provenance.check(expected)?;
@@ -207,27 +185,24 @@ fn same<T: PartialEq + Copy + std::fmt::Debug>(what: &str, found: T, expected: T
     if found == expected { Ok(()) } else { Err(format!("its {what} is {found:?}, expected {expected:?}")) }
 }
 
-fn check_micro_kernels(micro_kernels: &[Named]) -> Result<(), String> {
+fn check_micro_kernels(micro_kernels: &[MicroKernel]) -> Result<(), String> {
     if micro_kernels.is_empty() {
         return Err("it has no micro-kernels".to_string());
     }
-    for (at, Named { name, schedule, .. }) in micro_kernels.iter().enumerate() {
-        check_schedule(schedule)?;
-        if *name != schedule.name() {
-            return Err(format!("a micro-kernel is called {name:?}, but its schedule is {:?}", schedule.name()));
-        }
-        if micro_kernels[..at].iter().any(|earlier| earlier.name == *name) {
-            return Err(format!("the micro-kernel {name:?} is there twice"));
+    for (at, micro_kernel) in micro_kernels.iter().enumerate() {
+        micro_kernel.check_name()?;
+        if micro_kernels[..at].iter().any(|earlier| earlier.name() == micro_kernel.name()) {
+            return Err(format!("the micro-kernel {:?} is there twice", micro_kernel.name()));
         }
     }
     Ok(())
 }
 
-fn check_tree(tree: &Tree, micro_kernels: &[Named], shape_vars: &[String]) -> Result<(), String> {
+fn check_tree(tree: &Tree, micro_kernels: &[MicroKernel], shape_vars: &[String]) -> Result<(), String> {
     for (depth, node) in tree.nodes() {
         match node {
             _ if depth > MAX_DEPTH => return Err(format!("its tree is more than {MAX_DEPTH} deep")),
-            Tree::Leaf(name) if !micro_kernels.iter().any(|m| m.name == *name) => {
+            Tree::Leaf(name) if !micro_kernels.iter().any(|m| m.origin.name == *name) => {
                 return Err(format!("its tree leads to {name:?}, which is not among its micro-kernels"));
             }
             Tree::Split(split) if !shape_vars.contains(&split.condition.var) => {

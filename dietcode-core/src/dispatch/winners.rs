@@ -4,21 +4,26 @@ use std::path::Path;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Expected, Gap, Miss, Named, Tree, Tuned, default};
+use super::{Expected, Gap, Miss, Tree, Tuned, default};
+use crate::Error;
 use crate::codegen::registry::Decision;
+use crate::codegen::{TranslationUnit, c};
 use crate::config::Config;
 use crate::cpu_features;
-use crate::machine::CpuTarget;
-use crate::sketch::MicroKernel;
+use crate::ir::Program;
+use crate::machine::{CpuTarget, Target};
+use crate::sketch::{Lowered, MicroKernel};
 
 /// What tuned files for a CPU are called: `<config>.cpu.tuned.json`.
 pub const CPU: &str = "cpu";
 
 /// Micro-kernels and the decision between them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Winners {
     /// The rows of the kernel's table.
     pub schedules: Vec<MicroKernel>,
+    /// The same, carried out.
+    pub lowered: Vec<Lowered>,
     /// Which of them serves which shape.
     pub decision: Decision,
     /// The same, with the names of the micro-kernels.
@@ -34,15 +39,20 @@ impl Winners {
     ///
     /// # Errors
     /// Why they are not to be used, in one line: there is no file, or it was made for something else, or it is no good.
-    pub fn load(config: &Config, def: &KernelDef, target: &CpuTarget) -> Result<Winners, Miss> {
-        Winners::load_from(&config.tuned_path(CPU), config, def, target)
+    pub fn load(config: &Config, def: &KernelDef, program: &Program, target: &CpuTarget) -> Result<Winners, Miss> {
+        Winners::load_from(&config.tuned_path(CPU), config, (def, program), target)
     }
 
     /// The winners in any file that was tuned for a config.
     ///
     /// # Errors
     /// As [`Winners::load`].
-    pub fn load_from(path: &Path, config: &Config, def: &KernelDef, target: &CpuTarget) -> Result<Winners, Miss> {
+    pub fn load_from(
+        path: &Path,
+        config: &Config,
+        (def, program): (&KernelDef, &Program),
+        target: &CpuTarget,
+    ) -> Result<Winners, Miss> {
         let shape_vars = Config::shape_vars(def);
         let expected = Expected {
             kernel: &def.name,
@@ -55,27 +65,37 @@ impl Winners {
             compiler: Some(&target.compiler),
         };
         let tuned = Tuned::load(path, &expected)?;
-        let mut schedules = Vec::new();
-        for Named { name, schedule, .. } in &tuned.micro_kernels {
-            if let Some(violation) = schedule.violations_on_cpu(def, target).first() {
-                let why = format!("its micro-kernel {name} is not valid: {violation}");
-                return Err(Miss::unusable(path, CPU, &why));
-            }
-            schedules.push(schedule.clone());
+        let schedules = tuned.micro_kernels.clone();
+        let mut lowered = Vec::new();
+        for micro_kernel in &schedules {
+            lowered.push(micro_kernel.lowered(program, &Target::Cpu(target.clone())).map_err(|e| {
+                let why = format!("its micro-kernel {} is not valid: {e}", micro_kernel.name());
+                Miss::unusable(path, CPU, &why)
+            })?);
         }
-        let names: Vec<&str> = tuned.micro_kernels.iter().map(|named| named.name.as_str()).collect();
+        let names: Vec<&str> = tuned.micro_kernels.iter().map(|named| named.origin.name.as_str()).collect();
         let decision = resolve(&tuned.tree, &names, &shape_vars);
         let gap = tuned.gap(config, &shape_vars).map_err(|error| Miss::unusable(path, CPU, &error.to_string()))?;
-        Ok(Winners { schedules, decision, tree: tuned.tree.clone(), tuned: Some(tuned), gap })
+        Ok(Winners { schedules, lowered, decision, tree: tuned.tree.clone(), tuned: Some(tuned), gap })
+    }
+
+    /// The translation units of the table's rows.
+    ///
+    /// # Errors
+    /// As [`translation_unit`](c::translation_unit).
+    pub fn units(&self, def: &KernelDef, march: &str) -> Result<Vec<TranslationUnit>, Error> {
+        let rows = self.schedules.iter().zip(&self.lowered);
+        rows.map(|(micro_kernel, lowered)| c::translation_unit(def, &micro_kernel.name(), lowered, march)).collect()
     }
 
     /// The micro-kernels that run where nothing was tuned: a tile, the nest as it stands, or both with a tree that was grown
     /// from what the cost model says of them.
-    pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Winners {
-        let (schedules, tree) = default::default_for(def, target);
-        let names: Vec<String> = schedules.iter().map(MicroKernel::name).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        Winners { decision: resolve(&tree, &names, &Config::shape_vars(def)), schedules, tree, tuned: None, gap: None }
+    pub fn default_for(program: &Program, target: &CpuTarget) -> Winners {
+        let (both, tree) = default::default_for(program, target);
+        let (schedules, lowered): (Vec<MicroKernel>, Vec<Lowered>) = both.into_iter().unzip();
+        let names: Vec<&str> = schedules.iter().map(|micro_kernel| micro_kernel.origin.name.as_str()).collect();
+        let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
+        Winners { decision: resolve(&tree, &names, &vars), schedules, lowered, tree, tuned: None, gap: None }
     }
 }
 

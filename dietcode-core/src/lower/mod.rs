@@ -64,6 +64,10 @@ pub struct LoopNest {
     pub panels: Vec<(Arc<Buffer>, i64)>,
     /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs.
     pub scratch_bytes: i64,
+    /// Whether a GPU's grid is as large as the device holds at once, and its blocks go on to further tiles.
+    pub persistent: bool,
+    /// How many blocks a multiprocessor shall hold.
+    pub min_blocks: i64,
 }
 
 impl LoopNest {
@@ -118,6 +122,8 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         body,
         panels,
         scratch_bytes,
+        persistent: schedule.persistent,
+        min_blocks: schedule.min_blocks,
     })
 }
 

@@ -42,6 +42,11 @@ impl Encoder {
         });
         self.list(&nest.params, |encoder, param| encoder.declare(param));
         self.list(nest.workspace.as_slice(), |encoder, workspace| encoder.declare(workspace));
+        // How a grid is launched is a part of a kernel where it is said.
+        if nest.persistent || nest.min_blocks != 1 {
+            self.bytes.extend([b'g', u8::from(nest.persistent)]);
+            self.number(nest.min_blocks);
+        }
         let own = |encoder: &mut Encoder| encoder.stmt(&nest.body);
         match &nest.grid {
             Some((var, extent)) => {

@@ -6,6 +6,7 @@ use super::baselines::{BlasLibrary, Gemm};
 use super::{CpuHarness, Device, Disturbance, Failure, Implementation, Instance, Sample, Timing, Unit};
 use crate::codegen;
 use crate::reference::Arithmetic;
+use crate::sketch::MicroKernel;
 use crate::{Error, ErrorKind, Result};
 
 /// What every comparison has beside the kernels under test.
@@ -55,7 +56,9 @@ impl Baselines {
     ///
     /// If the nest as it stands does not compile.
     pub fn new(harness: &CpuHarness, blas: Option<BlasLibrary>) -> Result<Baselines> {
-        let unit = codegen::c::naive(harness.def())?;
+        let program = harness.program();
+        let nest = MicroKernel::nest(program).lowered(program, harness.target())?;
+        let unit = codegen::c::unit(harness.def(), "naive", &nest)?;
         let naive = harness.build_one(&unit).map_err(|failure| {
             Error::new(ErrorKind::Failed, format!("the nest of `{}` as it stands {failure}", harness.def().name))
         })?;

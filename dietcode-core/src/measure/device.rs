@@ -18,6 +18,7 @@ use super::{Building, Clock, Compile, Cores, Failure, Implementation, Instance, 
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::doing::doing;
+use crate::ir::Program;
 use crate::machine::CpuTarget;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
@@ -28,6 +29,9 @@ use crate::sketch::MicroKernel;
 pub trait Device: fmt::Debug {
     /// The kernel.
     fn def(&self) -> &KernelDef;
+
+    /// Its program.
+    fn program(&self) -> &Program;
 
     /// What schedules are made for.
     fn target(&self) -> &Target;

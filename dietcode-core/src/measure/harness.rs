@@ -14,6 +14,8 @@ use super::{
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
+use crate::frontend;
+use crate::ir::Program;
 use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
@@ -22,6 +24,7 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug)]
 pub struct CpuHarness {
     def: KernelDef,
+    program: Program,
     cpu: CpuTarget,
     target: Target,
     machine: Machine,
@@ -75,7 +78,8 @@ impl CpuHarness {
         let seed = seed.unwrap_or_else(fresh_seed);
         let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
         let (cpu, machine, target) = (target.clone(), Machine::cpu(&target), Target::Cpu(target));
-        Ok(CpuHarness { def, cpu, target, machine, builder, cores, runner, reference, peak, seed })
+        let program = frontend::program(&def);
+        Ok(CpuHarness { def, program, cpu, target, machine, builder, cores, runner, reference, peak, seed })
     }
 
     /// What candidates are compiled for.
@@ -123,6 +127,10 @@ impl Device for CpuHarness {
         &self.def
     }
 
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
     fn target(&self) -> &Target {
         &self.target
     }
@@ -140,9 +148,11 @@ impl Device for CpuHarness {
     }
 
     fn compiler(&self) -> Compile {
-        let (def, cpu, builder) = (self.def.clone(), self.cpu.clone(), Arc::clone(&self.builder));
+        let (def, program, builder) = (self.def.clone(), self.program.clone(), Arc::clone(&self.builder));
+        let (target, march) = (self.target.clone(), self.cpu.march.clone());
         Arc::new(move |micro_kernel| {
-            let unit = codegen::c::translation_unit(&def, micro_kernel, &cpu);
+            let lowered = micro_kernel.lowered(&program, &target);
+            let unit = lowered.and_then(|l| codegen::c::translation_unit(&def, &micro_kernel.name(), &l, &march));
             let unit = unit.map_err(|e| Failure::Compile { message: e.to_string() })?;
             builder.build_one(&unit).map(Code::Cpu)
         })

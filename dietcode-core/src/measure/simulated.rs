@@ -9,9 +9,10 @@ use super::{
     Clock, Code, Compile, Cores, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Sample,
     Timing,
 };
+use crate::ir::Program;
 use crate::machine::Target;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, frontend};
 
 /// Seconds of a call of a micro-kernel (its name) at an instance and a setting, or how it fails.
 pub type Seconds = Box<dyn Fn(&str, &Instance, usize) -> Result<f64, Failure>>;
@@ -19,6 +20,7 @@ pub type Seconds = Box<dyn Fn(&str, &Instance, usize) -> Result<f64, Failure>>;
 /// A simulated device with a kernel.
 pub struct SimulatedDevice {
     def: KernelDef,
+    program: Program,
     target: Target,
     machine: Machine,
     cores: Arc<Cores>,
@@ -39,7 +41,16 @@ impl SimulatedDevice {
             Target::Cuda(limits) => Machine::absent(limits, "none".to_owned()),
         };
         let (cores, clock) = (Arc::new(Cores::of_process()), Clock::simulated());
-        SimulatedDevice { def, target, machine, cores, clock, seconds, measured: Vec::new() }
+        SimulatedDevice {
+            program: frontend::program(&def),
+            def,
+            target,
+            machine,
+            cores,
+            clock,
+            seconds,
+            measured: Vec::new(),
+        }
     }
 }
 
@@ -52,6 +63,10 @@ impl fmt::Debug for SimulatedDevice {
 impl Device for SimulatedDevice {
     fn def(&self) -> &KernelDef {
         &self.def
+    }
+
+    fn program(&self) -> &Program {
+        &self.program
     }
 
     fn target(&self) -> &Target {

@@ -71,16 +71,6 @@ impl Schedule {
         Ok(names)
     }
 
-    /// Fills a staged copy in another way than its instruction said, which then says so too.
-    pub(crate) fn restage(&mut self, at: usize, other: Staging) {
-        let read = &mut self.cache_reads[at];
-        read.staging = other;
-        self.trace.iter_mut().for_each(|instruction| match instruction {
-            Instruction::CacheRead { into, staging, .. } if into.contains(&read.name) => *staging = other,
-            _ => {}
-        });
-    }
-
     /// Whether a loop, a tensor, a variable or a stage already has this name.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.loops.iter().any(|l| &*l.name == name)

@@ -9,8 +9,10 @@ mod cache_read;
 mod cache_write;
 mod compute_at;
 mod decompose_reduction;
+mod enter_postproc;
 mod fuse;
 mod kind;
+mod launch_bounds;
 mod legality;
 mod pipeline;
 mod rasterize;
@@ -20,6 +22,7 @@ mod split;
 mod storage_align;
 mod tensorize;
 mod trace;
+mod vectorize_fetch;
 mod vectorize_store;
 
 use dietcode_syntax::Role;
@@ -57,6 +60,10 @@ pub struct Schedule {
     pub(crate) rfactor: Option<Combine>,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: i64,
+    /// Whether the grid is as large as the device holds at once, and its blocks go on to further tiles.
+    pub(crate) persistent: bool,
+    /// How many blocks a multiprocessor shall hold.
+    pub(crate) min_blocks: i64,
     /// Loops of one iteration that lowering does without; their variables are 0.
     pub(crate) dropped: Vec<Name>,
     trace: Vec<Instruction>,
@@ -171,6 +178,8 @@ impl Schedule {
             matrix_unit: None,
             rfactor: None,
             store_lanes: 1,
+            persistent: false,
+            min_blocks: 1,
             dropped: Vec::new(),
             trace: Vec::new(),
             target: None,
@@ -193,6 +202,12 @@ impl Schedule {
     /// The primitives that were applied, in order.
     pub fn trace(&self) -> &[Instruction] {
         &self.trace
+    }
+
+    /// What postprocessors made, with the marker in front of it.
+    pub(crate) fn postprocessed(&self) -> &[Instruction] {
+        let at = self.trace.iter().position(|instruction| *instruction == Instruction::EnterPostproc);
+        &self.trace[at.unwrap_or(self.trace.len())..]
     }
 
     /// An expression over the block's iteration variables, in terms of the loops. What a fused loop stands for stays a

@@ -21,15 +21,4 @@ impl Schedule {
         self.record(Instruction::VectorizeStore(lanes.into()));
         Ok(())
     }
-
-    /// Writes back by narrower vectors than its instruction said, which then says so too.
-    pub(crate) fn narrow_store(&mut self, lanes: i64) {
-        self.store_lanes = self.store_lanes.min(lanes);
-        let now = self.store_lanes;
-        self.trace.iter_mut().for_each(|instruction| {
-            if let Instruction::VectorizeStore(lanes) = instruction {
-                *lanes = now.into();
-            }
-        });
-    }
 }

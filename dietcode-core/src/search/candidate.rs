@@ -36,7 +36,8 @@ impl Candidate {
     /// One of which nothing is known.
     pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
-        let Proposal { micro_kernel, schedule, structure } = proposal;
+        let Proposal { micro_kernel, lowered, structure } = proposal;
+        let schedule = lowered.schedule().clone();
         let code = OnceCell::new();
         Candidate { micro_kernel, schedule, structure, trial, code, adaptations, gflops, failed: false }
     }

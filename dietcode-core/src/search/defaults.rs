@@ -1,8 +1,7 @@
 //! What runs where nothing was tuned: the first candidates of a search, and what the others are compared with.
 
-use crate::sketch::{MicroKernel, Traced};
-
-use dietcode_syntax::KernelDef;
+use crate::ir::Program;
+use crate::sketch::MicroKernel;
 
 /// The default micro-kernels, and which of them serves each instance of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +14,8 @@ pub struct Defaults {
 
 impl Defaults {
     /// Those of a kernel; `of` says which of them serves each instance.
-    pub fn new(def: &KernelDef, mut micro_kernels: Vec<MicroKernel>, of: Vec<usize>) -> Defaults {
-        let nest = MicroKernel::from(Traced::nest(def));
+    pub fn new(program: &Program, mut micro_kernels: Vec<MicroKernel>, of: Vec<usize>) -> Defaults {
+        let nest = MicroKernel::nest(program);
         if !micro_kernels.contains(&nest) {
             micro_kernels.push(nest);
         }

@@ -1,19 +1,16 @@
 //! What is to be tried.
 
 use super::database::Structure;
-use crate::frontend;
-use crate::machine::Target;
+use crate::Result;
 use crate::measure::Device;
-use crate::schedule::Schedule;
-use crate::sketch::{Applied, MicroKernel, Traced};
-use crate::{Error, Result};
+use crate::sketch::{Lowered, MicroKernel};
 
 /// A micro-kernel that a strategy proposes.
 #[derive(Clone, Debug)]
 pub struct Proposal {
     pub(super) micro_kernel: MicroKernel,
-    /// Its schedule on the device at hand; of several kernels the one that computes the tiles.
-    pub(super) schedule: Schedule,
+    /// The same, carried out on the device at hand.
+    pub(super) lowered: Lowered,
     /// What tells it from others that come to the same code; none for families, whose names do.
     pub(super) structure: Option<Structure>,
 }
@@ -24,30 +21,12 @@ impl Proposal {
     /// # Errors
     /// If it is not valid for the kernel or the device.
     pub(super) fn of_family(micro_kernel: MicroKernel, device: &dyn Device) -> Result<Proposal> {
-        let program = frontend::program(device.def());
-        let schedule = match device.target() {
-            Target::Cpu(target) => micro_kernel.schedule_on_cpu(&program, target)?,
-            Target::Cuda(limits) => main(micro_kernel.schedules_on_gpu(&program, limits)?)?,
-        };
-        Ok(Proposal { micro_kernel, schedule, structure: None })
+        let lowered = micro_kernel.lowered(device.program(), device.target())?;
+        Ok(Proposal { micro_kernel, lowered, structure: None })
     }
 
     /// One of a space.
-    ///
-    /// # Errors
-    /// If it has no schedule, which no trace comes to that was applied.
-    pub(super) fn of_space(applied: Applied) -> Result<Proposal> {
-        let schedule = main(applied.schedules)?;
-        let micro_kernel = MicroKernel::Traced(Traced { trace: applied.trace });
-        Ok(Proposal { micro_kernel, schedule, structure: Some(applied.hash) })
+    pub(super) fn of_space(lowered: Lowered) -> Proposal {
+        Proposal { micro_kernel: MicroKernel::of(&lowered), structure: Some(lowered.hash), lowered }
     }
-}
-
-/// Of kernels in the order of their launches, the one that computes the tiles: the others sum up what it leaves.
-fn main(mut schedules: Vec<Schedule>) -> Result<Schedule> {
-    let main = schedules.iter().position(|schedule| schedule.rfactor.is_some()).unwrap_or(0);
-    if schedules.is_empty() {
-        return Err(Error::input("a trace came to no kernel"));
-    }
-    Ok(schedules.swap_remove(main))
 }

@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use crate::config::CpuConfig;
+use crate::ir::Program;
 use crate::machine::CpuTarget;
-use crate::sketch::Tiled;
+use crate::sketch::{MicroKernel, Tiled};
 
 /// Valid candidates in the order in which they are tried, and what was left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     /// The candidates.
-    pub candidates: Vec<Tiled>,
+    pub candidates: Vec<MicroKernel>,
     /// How many schedules the generators stand for.
     pub total: u128,
     /// How many of those that were looked at are not valid, by reason; numbers in a reason are replaced by `n`.
@@ -30,23 +30,23 @@ const MOST_TRIALS: usize = 10_000;
 
 impl Space {
     /// At most `trials` valid candidates, in an order that depends on `seed` only.
-    pub fn of(config: &CpuConfig, def: &KernelDef, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Space {
+    pub fn of(config: &CpuConfig, program: &Program, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Space {
         let trials = trials.and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST_TRIALS).min(MOST_TRIALS);
         let mut rng = StdRng::seed_from_u64(seed);
         let mut space = Space { candidates: Vec::new(), total: config.count(), invalid: BTreeMap::new() };
         if space.total <= LISTED {
-            let all = config.candidates_on(def, target);
+            let all = config.candidates_on(program, target);
             let mut all: Vec<Result<Tiled, String>> =
                 all.map(|found| found.map_err(|refused| refused.reason)).collect();
             all.shuffle(&mut rng);
-            space.take(all.into_iter(), def, target, trials);
+            space.take(all.into_iter(), program, target, trials);
         } else {
             let mut seen = BTreeSet::new();
-            let mut draw = |_| config.get(rng.random_range(0..config.count()), def, target);
+            let mut draw = |_| config.get(rng.random_range(0..config.count()), program, target);
             let drawn = (0..trials.saturating_mul(16)).filter_map(&mut draw);
             let fresh: Vec<Result<Tiled, String>> =
                 drawn.filter(|drawn| drawn.as_ref().map_or(true, |tiled| seen.insert(tiled.clone()))).collect();
-            space.take(fresh.into_iter(), def, target, trials);
+            space.take(fresh.into_iter(), program, target, trials);
         }
         space
     }
@@ -54,7 +54,7 @@ impl Space {
     fn take(
         &mut self,
         all: impl Iterator<Item = Result<Tiled, String>>,
-        def: &KernelDef,
+        program: &Program,
         target: &CpuTarget,
         trials: usize,
     ) {
@@ -62,12 +62,9 @@ impl Space {
             if self.candidates.len() == trials {
                 break;
             }
-            let valid = found.and_then(|tiled| match tiled.violations(def, target).into_iter().next() {
-                None => Ok(tiled),
-                Some(violation) => Err(violation),
-            });
+            let valid = found.and_then(|tiled| tiled.micro_kernel(program, target).map_err(|e| e.to_string()));
             match valid {
-                Ok(tiled) => self.candidates.push(tiled),
+                Ok((micro_kernel, _)) => self.candidates.push(micro_kernel),
                 Err(reason) => *self.invalid.entry(without_numbers(&reason)).or_default() += 1,
             }
         }

@@ -30,9 +30,12 @@ fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
     let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
     let budget = Budget::start(device.clock(), seconds, &stop);
     let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
-    let default: MicroKernel = match target {
-        Target::Cpu(_) => crate::sketch::Traced::nest(&def).into(),
-        Target::Cuda(limits) => Blocked::default_for(&def, limits).unwrap().into(),
+    let program = crate::frontend::program(&def);
+    let default = match target {
+        Target::Cpu(_) => MicroKernel::nest(&program),
+        Target::Cuda(limits) => {
+            Blocked::default_for(&program, limits).unwrap().micro_kernel(&program, limits).unwrap().0
+        }
     };
     let defaults = Defaults { micro_kernels: vec![default], of: vec![0] };
     let threads = if matches!(target, Target::Cpu(_)) { 1 } else { 0 };

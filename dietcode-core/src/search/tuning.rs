@@ -74,7 +74,8 @@ impl<'a> Tuning<'a> {
 
     /// Takes up a proposal as a candidate; gives its position.
     pub(super) fn admit(&mut self, proposal: Proposal) -> usize {
-        let fit = |point: &Point, threads| Adaptation::of_schedule(&proposal.schedule, &point.instance.shape, threads);
+        let schedule = proposal.lowered.schedule();
+        let fit = |point: &Point, threads| Adaptation::of_schedule(schedule, &point.instance.shape, threads);
         let units = |setting: &usize| self.device.units(*setting);
         let row = |setting: &usize| self.points.iter().map(|point| fit(point, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();

@@ -19,19 +19,20 @@ use crate::ir::{Block, Buffer, Expr, IterVar, Program, Reduction};
 use crate::lower;
 use crate::schedule::{Combine, Schedule};
 
-/// The kernels of a schedule in the order of their launches. Most are one; each has its program.
+/// The kernels of a schedule in the order of their launches, and which of them is the main one. Most are one; each has its
+/// program.
 ///
 /// # Errors
 /// A second kernel whose nest has no loop that threads could share.
-pub(super) fn launches(main: Schedule) -> Result<Vec<Schedule>> {
-    let Some(combine) = main.rfactor else { return Ok(vec![main]) };
+pub(super) fn launches(main: Schedule) -> Result<(Vec<Schedule>, usize)> {
+    let Some(combine) = main.rfactor else { return Ok((vec![main], 0)) };
     match combine {
         Combine::Workspace => {
             let second = scheduled(&main, &sum_of_parts(&main))?;
-            Ok(vec![main, second])
+            Ok((vec![main, second], 0))
         }
-        Combine::Atomic if adds_to_output(&main.block) => Ok(vec![main]),
-        Combine::Atomic => Ok(vec![scheduled(&main, &initialised(&main))?, main]),
+        Combine::Atomic if adds_to_output(&main.block) => Ok((vec![main], 0)),
+        Combine::Atomic => Ok((vec![scheduled(&main, &initialised(&main))?, main], 1)),
     }
 }
 

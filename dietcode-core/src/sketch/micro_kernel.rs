@@ -1,132 +1,128 @@
-//! A micro-kernel of any family, as tuned files, records and the registry know it.
+//! A micro-kernel, as tuned files, records and the registry know it: a schedule, and where it comes from.
 
-use dietcode_syntax::KernelDef;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Blocked, Tiled, Traced};
+use super::name::{MAX_NAME, identifier};
+use super::{Lowered, apply};
+use crate::Result;
 use crate::ir::Program;
-use crate::machine::CpuTarget;
 use crate::machine::Target;
-use crate::machine::cuda::DeviceLimits;
-use crate::schedule::Schedule;
-use crate::{Error, Result};
+use crate::schedule::{Schedule, Trace};
 
-/// A schedule with its family.
+/// A schedule with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "family", rename_all = "snake_case")]
-pub enum MicroKernel {
-    /// The CPU's family with parameters.
-    Tiled(Tiled),
-    /// The GPU's family with parameters.
-    Blocked(Blocked),
-    /// Any schedule: what a search of the whole space finds.
-    Traced(Traced),
+#[serde(deny_unknown_fields)]
+pub struct MicroKernel {
+    /// Where it comes from, for people.
+    pub origin: Origin,
+    /// The schedule: all decisions are made, and postprocessors have run.
+    pub trace: Trace,
 }
 
+/// Where a micro-kernel comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// A readable C identifier.
+    pub name: String,
+    /// The family, such as `tiled`; `traced` for what a search of the whole space finds, `nest` for the nest as it stands.
+    pub family: String,
+    /// The family's parameters; null where there are none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub parameters: Value,
+}
+
+/// The family of what has no parameters.
+pub(crate) const TRACED: &str = "traced";
+/// The family of the nest as it stands.
+pub(super) const NEST: &str = "nest";
+
 impl MicroKernel {
-    /// A readable C identifier: equal names, equal schedules.
+    /// The micro-kernel of a trace that was carried out.
+    pub fn of(lowered: &Lowered) -> MicroKernel {
+        MicroKernel::of_trace(lowered.final_trace(), TRACED)
+    }
+
+    /// That of a family's parameters.
+    pub(super) fn of_family(
+        family: &str,
+        name: String,
+        parameters: &impl Serialize,
+        schedule: &Schedule,
+    ) -> MicroKernel {
+        let parameters = serde_json::to_value(parameters).unwrap_or_default();
+        let origin = Origin { name, family: family.to_owned(), parameters };
+        MicroKernel { origin, trace: Trace::new(schedule.trace()) }
+    }
+
+    /// With what came of it.
+    pub(super) fn carried_out(self, program: &Program, target: &Target) -> Result<(MicroKernel, Lowered)> {
+        let lowered = self.lowered(program, target)?;
+        Ok((self, lowered))
+    }
+
+    /// That of a trace as it is.
+    pub(crate) fn of_trace(trace: Trace, family: &str) -> MicroKernel {
+        let origin = Origin { name: trace_name(&trace, family), family: family.to_owned(), parameters: Value::Null };
+        MicroKernel { origin, trace }
+    }
+
+    /// A readable C identifier, the same for equal parameters of a family.
     pub fn name(&self) -> String {
-        match self {
-            MicroKernel::Tiled(tiled) => tiled.name(),
-            MicroKernel::Blocked(blocked) => blocked.name(),
-            MicroKernel::Traced(traced) => traced.name(),
-        }
+        self.origin.name.clone()
     }
 
-    /// Everything that speaks against it on a nest and a CPU, in sentences.
-    pub fn violations_on_cpu(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
-        match self {
-            MicroKernel::Tiled(tiled) => tiled.violations(def, target),
-            MicroKernel::Blocked(_) => vec![OF_GPU.to_owned()],
-            MicroKernel::Traced(traced) => traced.violations(def, &Target::Cpu(target.clone())),
-        }
+    /// Whether a search of the whole space found it.
+    pub fn is_drawn(&self) -> bool {
+        self.origin.family == TRACED
     }
 
-    /// The schedule on a CPU.
+    /// Whether it comes from no family.
+    pub fn is_trace(&self) -> bool {
+        self.is_drawn() || self.is_nest()
+    }
+
+    /// Whether it is the nest as it stands: nothing in it is split or copied.
+    pub fn is_nest(&self) -> bool {
+        self.origin.family == NEST
+    }
+
+    /// The schedule, carried out.
     ///
     /// # Errors
-    /// What the primitives refuse; where there are no [violations](MicroKernel::violations_on_cpu), nothing.
-    pub fn schedule_on_cpu(&self, program: &Program, target: &CpuTarget) -> Result<Schedule> {
-        match self {
-            MicroKernel::Tiled(tiled) => Ok(tiled.schedule(program, target)?.made_for(Target::Cpu(target.clone()))),
-            MicroKernel::Blocked(_) => Err(Error::input(OF_GPU)),
-            MicroKernel::Traced(traced) => {
-                let mut kernels = traced.schedules(program, &Target::Cpu(target.clone()))?;
-                if kernels.len() == 1 { Ok(kernels.remove(0)) } else { Err(Error::input(OF_GPU)) }
-            }
-        }
+    /// As [`apply`].
+    pub fn lowered(&self, program: &Program, target: &Target) -> Result<Lowered> {
+        apply(program, target, &self.trace)
     }
 
-    /// Everything that speaks against it on a nest and a GPU, in sentences.
-    pub fn violations_on_gpu(&self, def: &KernelDef, device: &DeviceLimits) -> Vec<String> {
-        match self {
-            MicroKernel::Tiled(_) => vec![OF_CPU.to_owned()],
-            MicroKernel::Blocked(blocked) => blocked.violations(def, device),
-            MicroKernel::Traced(traced) => traced.violations(def, &Target::Cuda(*device)),
-        }
-    }
-
-    /// The schedules of its kernels on a GPU, in the order of their launches.
+    /// Checks what a file says of a name: it becomes a symbol, and that of a trace follows from it.
     ///
     /// # Errors
-    /// What the primitives refuse; where there are no [violations](MicroKernel::violations_on_gpu), nothing.
-    pub fn schedules_on_gpu(&self, program: &Program, device: &DeviceLimits) -> Result<Vec<Schedule>> {
-        match self {
-            MicroKernel::Tiled(_) => Err(Error::input(OF_CPU)),
-            MicroKernel::Blocked(blocked) => {
-                let of_device = |schedule: Schedule| schedule.made_for(Target::Cuda(*device));
-                Ok(blocked.schedules(program)?.into_iter().map(of_device).collect())
-            }
-            MicroKernel::Traced(traced) => traced.schedules(program, &Target::Cuda(*device)),
+    /// What is wrong with it.
+    pub(crate) fn check_name(&self) -> Result<(), String> {
+        let Origin { name, family, .. } = &self.origin;
+        let is_symbol = |name: &str| {
+            (1..=MAX_NAME).contains(&name.len())
+                && name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+        };
+        if !is_symbol(name) {
+            return Err(format!(
+                "a micro-kernel is called {name:?}, expected at most {MAX_NAME} letters, digits and _"
+            ));
+        }
+        let expected = trace_name(&self.trace, family);
+        match [TRACED, NEST].contains(&family.as_str()) && *name != expected {
+            true => Err(format!("a micro-kernel is called {name:?}, but its schedule is {expected:?}")),
+            false => Ok(()),
         }
     }
 }
 
-impl MicroKernel {
-    /// Whether a GPU's grid is as large as the device holds at once, and how many blocks a multiprocessor shall hold.
-    pub fn launch_bounds(&self) -> (bool, i64) {
-        match self {
-            MicroKernel::Blocked(blocked) => (blocked.persistent, blocked.min_blocks.0),
-            MicroKernel::Tiled(_) | MicroKernel::Traced(_) => (false, 1),
-        }
-    }
-}
-
-const OF_GPU: &str = "it is one for a GPU";
-const OF_CPU: &str = "it is one for a CPU";
-
-impl From<&MicroKernel> for MicroKernel {
-    fn from(micro_kernel: &MicroKernel) -> MicroKernel {
-        micro_kernel.clone()
-    }
-}
-
-impl From<&Tiled> for MicroKernel {
-    fn from(tiled: &Tiled) -> MicroKernel {
-        MicroKernel::Tiled(tiled.clone())
-    }
-}
-
-impl From<&Blocked> for MicroKernel {
-    fn from(blocked: &Blocked) -> MicroKernel {
-        MicroKernel::Blocked(blocked.clone())
-    }
-}
-
-impl From<Tiled> for MicroKernel {
-    fn from(tiled: Tiled) -> MicroKernel {
-        MicroKernel::Tiled(tiled)
-    }
-}
-
-impl From<Blocked> for MicroKernel {
-    fn from(blocked: Blocked) -> MicroKernel {
-        MicroKernel::Blocked(blocked)
-    }
-}
-
-impl From<Traced> for MicroKernel {
-    fn from(traced: Traced) -> MicroKernel {
-        MicroKernel::Traced(traced)
-    }
+/// The family, the decisions that are not 1, and a hash of the whole, which tells sketches apart.
+fn trace_name(trace: &Trace, family: &str) -> String {
+    let decided = trace.variables().filter_map(|var| Some((var, *trace.decisions.get(var)?)));
+    let decided = decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}"));
+    identifier(trace, &decided.fold(family.to_owned(), |name, part| name + &part), false)
 }

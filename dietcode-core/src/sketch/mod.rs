@@ -1,4 +1,5 @@
 //! Sketches: families of schedules with parameters.
+mod apply;
 mod blocked;
 mod family;
 mod finish;
@@ -15,16 +16,22 @@ mod reproduction;
 mod sample;
 mod space;
 mod tiled;
-mod traced;
 
+pub use apply::{Lowered, apply};
 pub use blocked::{Blocked, Count, Stage, Unit};
 pub(crate) use family::SIZES;
 pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
-pub use micro_kernel::MicroKernel;
-pub use postproc::{Limit, verify_limits};
+pub use micro_kernel::{MicroKernel, Origin};
+pub use postproc::Limit;
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
-pub use space::{Applied, Bounds, Space, drafts};
+pub use space::{Bounds, Space, drafts};
 pub use tiled::Tiled;
-pub use traced::Traced;
+
+use crate::{Error, Result};
+
+/// Refuses what sentences speak against.
+fn refused(why: &[String]) -> Result<()> {
+    if why.is_empty() { Ok(()) } else { Err(Error::input(why.join("; "))) }
+}

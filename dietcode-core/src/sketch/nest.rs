@@ -10,29 +10,23 @@
 //! It is padded nowhere and copies nothing. So it wins where tiles would be nearly all padding, where nothing is used again,
 //! and where sums are short and constant, which a compiler writes out.
 
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::Role;
 
-use super::{Traced, grid};
+use super::micro_kernel::NEST;
+use super::{MicroKernel, grid};
 use crate::Result;
-use crate::frontend;
 use crate::ir::{Name, Program};
 use crate::schedule::{Schedule, Trace};
 
 /// Inner spatial loops that stay loops of their own.
 const ROWS: usize = 2;
 
-impl Traced {
+impl MicroKernel {
     /// The micro-kernel that is the nest as it stands, for a CPU.
-    pub fn nest(def: &KernelDef) -> Traced {
-        let schedule =
-            as_it_stands(&frontend::program(def)).expect("the outer spatial loops are neighbours, and outermost");
-        Traced { trace: Trace::new(schedule.trace()) }
-    }
-
-    /// Whether it is the nest as it stands: nothing in it is split or copied.
-    pub fn is_nest(&self) -> bool {
-        use crate::schedule::Instruction::{DecomposeReduction, Fuse, Kind};
-        self.trace.instructions.iter().all(|i| matches!(i, Fuse { .. } | Kind(..) | DecomposeReduction))
+    pub fn nest(program: &Program) -> MicroKernel {
+        let mut schedule = as_it_stands(program).expect("the outer spatial loops are neighbours, and outermost");
+        schedule.enter_postproc();
+        MicroKernel::of_trace(Trace::new(schedule.trace()), NEST)
     }
 }
 

@@ -75,7 +75,7 @@ impl Reproduction {
         if !self.beside {
             return Ok(main);
         }
-        let kernels = finish::launches(main)?;
+        let (kernels, _) = finish::launches(main)?;
         kernels.into_iter().find(|schedule| schedule.beside.is_some()).ok_or_else(|| {
             Error::input(format!("the trace splits no sum of `{}` for which another kernel is needed", self.def.name))
         })

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use dietcode::Result;
-use dietcode::core::codegen::cuda;
 use dietcode::core::config::Config;
 use dietcode::core::measure::cuda::{Built, CudaHarness};
 use dietcode::core::measure::{Device, Implementation, Instance, Timing};
@@ -17,8 +16,7 @@ use super::shapes::{Shape, Shapes, shapes};
 pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>) -> Result<()> {
     let limits = run.compiler.limits()?;
     let plan = run.plan;
-    let units = plan.checks.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));
-    let units = units.collect::<Result<Vec<_>>>()?;
+    let units = plan.units(&plan.checks, limits)?;
     let progress = &run.progress;
     let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
     let mut harness: Option<CudaHarness> = None;

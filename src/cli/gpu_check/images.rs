@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use dietcode::core::codegen::cuda;
 use dietcode::core::machine::cuda::{Compiled, ComputeCapability};
 use dietcode::core::measure::Failure;
 use dietcode::core::measure::cuda::{CudaCompiler, Images, Made};
@@ -41,8 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     finish_first();
     let (limits, progress) = (compiler.limits()?, Progress::new(0.0));
     let all = plan.all();
-    let units = all.iter().map(|(def, blocked)| cuda::translation_unit(&plan.defs[*def], blocked, limits));
-    let units = units.collect::<Result<Vec<_>>>()?;
+    let units = plan.units(&all, limits)?;
     progress.say(&format!("{} micro-kernels for {capability}, with {}", units.len(), compiler.description()));
     let built = compiler.build(&units, &STOP, |done| progress.count("compiling", done, units.len()));
     progress.finish();

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode::core::config::{Config, KernelSet};
+use dietcode::core::frontend;
+use dietcode::core::ir::Program;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::search::Point;
 use dietcode::core::sketch::Blocked;
@@ -72,6 +75,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The translation units of micro-kernels, each with its kernel's position.
+    ///
+    /// # Errors
+    /// A micro-kernel that is not valid on the device.
+    pub(crate) fn units(&self, of: &[(usize, Blocked)], limits: &DeviceLimits) -> Result<Vec<CudaUnit>> {
+        let programs: Vec<Program> = self.defs.iter().map(frontend::program).collect();
+        let unit = |(def, blocked): &(usize, Blocked)| {
+            let (micro_kernel, lowered) = blocked.micro_kernel(&programs[*def], limits)?;
+            translation_unit(&self.defs[*def], &micro_kernel.name(), &lowered)
+        };
+        of.iter().map(unit).collect()
+    }
+
     /// Every micro-kernel that is compiled, with its kernel's position, each once.
     pub(crate) fn all(&self) -> Vec<(usize, Blocked)> {
         let tuned = self.problems.iter().flat_map(|p| p.candidates.iter().map(|blocked| (p.def, blocked.clone())));
@@ -91,8 +107,9 @@ impl Plan {
                 return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
             }
             let def = config.kernel_def()?;
-            let all = cuda.candidates_on(&def, limits).flatten();
-            let valid = all.filter(|blocked| blocked.violations(&def, limits).is_empty());
+            let program = frontend::program(&def);
+            let all = cuda.candidates_on(&program, limits).flatten();
+            let valid = all.filter(|blocked| blocked.micro_kernel(&program, limits).is_ok());
             valid.collect::<Vec<Blocked>>().into_iter().for_each(|blocked| self.add_check(&def, blocked));
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let at = self.position(&def);
@@ -145,13 +162,13 @@ impl Plan {
     /// The default, the kernel's own micro-kernels, and those of other kernels that are valid for it too: a tile that serves
     /// one product may serve another.
     fn candidates(&self, def: usize, precision: Precision, limits: &DeviceLimits, size: Size) -> Vec<Blocked> {
-        let kernel = &self.defs[def];
-        let default = Blocked::default_for(kernel, limits);
+        let program = frontend::program(&self.defs[def]);
+        let default = Blocked::default_for(&program, limits);
         let own = self.checks.iter().filter(|(of, _)| *of == def);
         let others = self.checks.iter().filter(|(of, _)| *of != def && size == Size::Whole);
         let mut candidates: Vec<Blocked> = Vec::new();
         for blocked in default.iter().chain(own.chain(others).map(|(_, blocked)| blocked)) {
-            let fits = precision.admits(blocked) && blocked.violations(kernel, limits).is_empty();
+            let fits = precision.admits(blocked) && blocked.micro_kernel(&program, limits).is_ok();
             if fits && !candidates.contains(blocked) {
                 candidates.push(blocked.clone());
             }

@@ -4,9 +4,11 @@ use std::time::Instant;
 
 use dietcode::core::config::Scheduling;
 use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Searched, finalize};
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
 use dietcode::core::search::strategy::enumerated;
 use dietcode::core::search::{Course, Database, Defaults, Found, Identity, Journal, Task, Tuning, search};
+use dietcode::core::sketch::Blocked;
 use dietcode::tuning::budget;
 use dietcode::{ErrorKind, Result};
 
@@ -75,13 +77,16 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let identity = Identity { seed: run.seed, space_hash: String::new() };
     let journal = Journal::begin(database, &*device, identity);
     let of = vec![0; problem.points.len()];
-    let defaults = Defaults { micro_kernels: vec![problem.candidates[0].clone().into()], of };
+    let limits = DeviceLimits::of(run.capability)?;
+    let made = |blocked: &Blocked| Ok(blocked.micro_kernel(device.program(), limits)?.0);
+    let mut candidates = problem.candidates.iter().map(made).collect::<Result<Vec<_>>>()?;
+    let defaults = Defaults { micro_kernels: vec![candidates.remove(0)], of };
     let progress = std::cell::RefCell::new(&mut run.progress);
     let watch = |event| progress.borrow_mut().show(&event);
     let budget = budget(seconds, run.stop);
     let mut tuning = Tuning::new(device, problem.points.clone(), vec![0], defaults, budget.clone(), journal, &watch);
     tuning.cold = run.cold;
-    let proposer = enumerated(&problem.candidates[1..]);
+    let proposer = enumerated(candidates);
     let mut task = Task { tuning, proposer, weight: 1.0, per_round: PER_ROUND };
     let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: run.seed };
     let found = search(std::slice::from_mut(&mut task), &course).swap_remove(0);

@@ -4,7 +4,7 @@ use dietcode::benchmark::results::{Cpu, Machine, Run};
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::cpu_features;
 use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, taught};
-use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::{CpuTarget, Target};
 use dietcode::core::measure::Summary;
 use dietcode::{Error, Result};
 
@@ -17,11 +17,11 @@ use crate::cli::setup::Setup;
 pub(super) fn merge(setup: &Setup, sources: &Sources) -> Result<Merged> {
     let target = CpuTarget::detect(&setup.config.cpu.march)?;
     check_machine(sources, &target)?;
-    let winners =
-        Winners::load(&setup.config, &setup.def, &target).unwrap_or_else(|_| Winners::default_for(&setup.def, &target));
+    let winners = Winners::load(&setup.config, &setup.def, &setup.program, &target)
+        .unwrap_or_else(|_| Winners::default_for(&setup.program, &target));
     let mut table = Table::default();
     let ran: Vec<Option<usize>> = sources.instances.iter().map(|(_, runs)| ran(&mut table, runs, &winners)).collect();
-    table.add_configurations(sources, |family| family.on_cpu(&setup.def, &target))?;
+    table.add_configurations(sources, &setup.program, &Target::Cpu(target.clone()))?;
     let seen = table.all_seen(sources);
     let mut joined = joined(setup, &table.names, &seen, &ran)?;
     let model = Model { setup, table: &table, seen: &seen };
@@ -54,8 +54,8 @@ fn check_machine(sources: &Sources, target: &CpuTarget) -> Result<()> {
 /// What the dispatcher ran at an instance, if its schedule is known: it is one of the table, so that it stays where it is faster.
 fn ran(table: &mut Table, runs: &[Run], winners: &Winners) -> Option<usize> {
     let name = runs.iter().flat_map(|run| &run.baselines).find_map(|baseline| baseline.micro_kernel.as_ref())?;
-    let schedule = winners.schedules.iter().find(|schedule| schedule.name() == *name)?;
-    Some(table.add(schedule.clone(), name))
+    let row = winners.schedules.iter().position(|schedule| schedule.name() == *name)?;
+    Some(table.add((winners.schedules[row].clone(), winners.lowered[row].clone()), name))
 }
 
 /// What was seen of the micro-kernels, and what is expected of them elsewhere.
@@ -68,9 +68,8 @@ struct Model<'a> {
 impl Model<'_> {
     /// What a micro-kernel is expected to do at a shape, by what was seen of it.
     fn expected(&self, at: usize, shape: &[i64], threads: usize) -> f64 {
-        let schedule = &self.table.schedules[at];
-        let fit =
-            |shape: &[i64], threads: usize| Adaptation::of_micro_kernel(&self.setup.def, schedule, shape, threads);
+        let schedule = self.table.schedules[at].1.schedule();
+        let fit = |shape: &[i64], threads: usize| Adaptation::of_schedule(schedule, shape, threads);
         let all =
             self.seen.iter().flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
         let observation = |(seen, threads, gflops): (&Seen, usize, Option<Summary>)| {

@@ -1,11 +1,11 @@
 //! Merging what was measured on a GPU.
 
 use dietcode::benchmark::results::{Gpu, Machine};
-use dietcode::core::codegen::cuda::translation_unit;
 use dietcode::core::cost_model::cuda::Profile;
 use dietcode::core::dispatch::{Measurement, Provenance, Seen, today};
+use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
-use dietcode::core::sketch::MicroKernel;
+use dietcode::core::sketch::Lowered;
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
@@ -24,7 +24,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
     };
     let limits = DeviceLimits::of(capability)?;
     let mut table = Table::default();
-    table.add_configurations(sources, |family| family.on_gpu(&setup.def, limits))?;
+    table.add_configurations(sources, &setup.program, &Target::Cuda(*limits))?;
     let seen = table.all_seen(sources);
     let joined = joined(setup, &table.names, &seen, &vec![None; seen.len()])?;
     let Machine::Cuda(Gpu { device, nvcc }) = &sources.machine else { return Err(no_device(sources)) };
@@ -40,7 +40,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         estimated: false,
         date: today(),
     };
-    let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick], of, pick, limits);
+    let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick].1, of, pick, limits);
     let tuned = tuned(setup, capability.to_string(), provenance, (&table, &seen, &joined), measurements)?;
     Ok(Merged { seen, names: table.names, joined, tuned })
 }
@@ -52,13 +52,13 @@ fn no_device(sources: &Sources) -> Error {
 /// What was measured of a micro-kernel at an instance, beside what the cost model expects there.
 fn measurements(
     setup: &Setup,
-    micro_kernel: &MicroKernel,
+    lowered: &Lowered,
     seen: &Seen,
     pick: usize,
     limits: &DeviceLimits,
 ) -> Result<Vec<Measurement>> {
     let Some(gflops) = seen.gflops.values().find_map(|row| row[pick]) else { return Ok(Vec::new()) };
-    let profile = Profile::of(&setup.def, micro_kernel, limits, &translation_unit(&setup.def, micro_kernel, limits)?)?;
+    let profile = Profile::of(lowered);
     let instance = &seen.point.instance;
     let seconds = profile.predict(&setup.def, limits, &profile.resources(limits, None), &instance.shape).seconds;
     Ok(vec![Measurement {

@@ -5,9 +5,10 @@ mod cuda;
 mod sources;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dietcode::core::dispatch::{FORMAT, Instance, Joined, Measurement, Named, Provenance, Seen, Tuned, join};
+use dietcode::core::dispatch::{FORMAT, Instance, Joined, Measurement, Provenance, Seen, Tuned, join};
 use dietcode::{Error, Result};
 
 use self::sources::Sources;
@@ -97,13 +98,14 @@ fn tuned(
             measurements: measurements(of, *pick)?,
         })
     };
-    let used = table.schedules.iter().filter(|schedule| joined.tree.leaves().any(|leaf| leaf == schedule.name()));
+    let used = table.schedules.iter().filter(|(used, _)| joined.tree.leaves().any(|leaf| leaf == used.name()));
     Ok(Tuned {
         format: FORMAT,
         kernel: setup.def.name.clone(),
         target,
         provenance,
-        micro_kernels: used.map(Named::new).collect(),
+        micro_kernels: used.map(|(used, _)| used.clone()).collect(),
+        reports: BTreeMap::new(),
         tree: joined.tree.clone(),
         instances: seen.iter().zip(&joined.picks).map(instance).collect::<Result<_>>()?,
     })

@@ -136,7 +136,7 @@ fn runs<'a>(path: &Path, results: &'a Results, setup: &Setup) -> Result<Vec<&'a 
 
 /// The workload instance whose shape this is, and how much it counts; one that the config does not name counts once.
 fn point(setup: &Setup, run: &Run) -> Result<Point, String> {
-    let Setup { config, def, vars } = setup;
+    let Setup { config, def, vars, .. } = setup;
     let missing = |var: &String| format!("the value of `{var}` is missing in the shape of `{}`", run.kernel);
     let value = |var: &String| run.shape.get(var).copied().ok_or_else(|| missing(var));
     let shape: Vec<i64> = vars.iter().map(value).collect::<Result<_, _>>()?;

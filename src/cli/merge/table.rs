@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use dietcode::benchmark::results::Run;
 use dietcode::core::dispatch::Seen;
+use dietcode::core::ir::Program;
+use dietcode::core::machine::Target;
 use dietcode::core::measure::Summary;
 use dietcode::core::search::Point;
-use dietcode::core::sketch::{Family, MicroKernel};
+use dietcode::core::sketch::{Lowered, MicroKernel};
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
 
-/// Micro-kernels, and which configurations they are of.
+/// Micro-kernels, carried out, and which configurations they are of.
 #[derive(Default)]
 pub(super) struct Table {
-    pub(super) schedules: Vec<MicroKernel>,
+    pub(super) schedules: Vec<(MicroKernel, Lowered)>,
     /// For each the micro-kernel's name, and that of a configuration it is of.
     pub(super) names: Vec<(String, String)>,
     /// From configurations to micro-kernels: two of them may come to the same.
@@ -23,9 +25,10 @@ pub(super) struct Table {
 
 impl Table {
     /// Adds a schedule under its name and the configuration's; gives its position.
-    pub(super) fn add(&mut self, schedule: MicroKernel, configuration: &str) -> usize {
-        let at = self.schedules.iter().position(|known| *known == schedule).unwrap_or_else(|| {
-            self.names.push((schedule.name(), configuration.to_owned()));
+    pub(super) fn add(&mut self, schedule: (MicroKernel, Lowered), configuration: &str) -> usize {
+        let same = |(known, _): &(MicroKernel, Lowered)| known.trace == schedule.0.trace;
+        let at = self.schedules.iter().position(same).unwrap_or_else(|| {
+            self.names.push((schedule.0.name(), configuration.to_owned()));
             self.schedules.push(schedule);
             self.schedules.len() - 1
         });
@@ -33,19 +36,15 @@ impl Table {
         at
     }
 
-    /// Adds every configuration that has figures; `make` gives its schedule, or why there is none.
-    pub(super) fn add_configurations<S: Into<MicroKernel>>(
-        &mut self,
-        sources: &Sources,
-        make: impl Fn(&Family) -> Result<S, String>,
-    ) -> Result<()> {
+    /// Adds every configuration that has figures; one that is none on the nest and the target is an error.
+    pub(super) fn add_configurations(&mut self, sources: &Sources, program: &Program, target: &Target) -> Result<()> {
         let entries = sources.instances.iter().flat_map(|(_, runs)| runs).flat_map(|run| &run.configurations);
         for entry in entries.filter(|entry| entry.outcome.sample().is_some()) {
             if !self.places.contains_key(&entry.name) {
-                let schedule = make(&entry.parameters).map_err(|why| {
+                let made = entry.parameters.micro_kernel(program, target).map_err(|why| {
                     Error::input(format!("`{}` was measured, but it cannot be made here: {why}", entry.name))
                 })?;
-                self.add(schedule.into(), &entry.name);
+                self.add(made, &entry.name);
             }
         }
         Ok(())

@@ -13,3 +13,4 @@ pub(crate) mod schedules;
 pub(crate) mod settings;
 pub(crate) mod shapes;
 pub(crate) mod shipped;
+pub(crate) mod units;

@@ -1,5 +1,6 @@
 //! Random schedules. A primitive that is refused is skipped: what remains is legal by construction of the primitives.
 
+use dietcode_core::frontend;
 use dietcode_core::ir::Program;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::schedule::{Pipeline, Schedule, Staging, Tail};
@@ -98,6 +99,7 @@ fn stages(rng: &mut StdRng, schedule: &mut Schedule) {
 
 /// A random member of the CPU's own family that is valid.
 pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Tiled {
+    let program = frontend::program(def);
     for _ in 0..50 {
         let mut tiled = Tiled::default();
         let size = |rng: &mut StdRng, sizes: &[i64]| *sizes.choose(rng).expect("there are sizes");
@@ -124,9 +126,9 @@ pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Ti
             let pair = spatial.sample(rng, 2).map(|name| (*name).to_owned()).collect::<Vec<String>>();
             tiled.raster = pair.into_iter().map(|name| (name, size(rng, &[1, 2, 3]))).collect();
         }
-        if tiled.violations(def, target).is_empty() {
+        if tiled.violations(&program, target).is_empty() {
             return tiled;
         }
     }
-    Tiled::default_for(def, target)
+    Tiled::default_for(&program, target)
 }

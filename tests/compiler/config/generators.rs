@@ -73,8 +73,9 @@ fn families_are_schedules_where_they_serve_the_nest() {
     let ops = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../src/ops.rs")).unwrap();
     let kernels = dietcode_core::syntax::scan(&ops).unwrap();
     let dense = kernels.iter().map(|k| k.parse().unwrap()).find(|def| def.name == "dense").unwrap();
+    let program = dietcode_core::frontend::program(&dense);
     let target = CpuTarget::detect("x86-64-v3").unwrap();
-    let found: Vec<Result<Tiled, Refused>> = config.cpu.candidates_on(&dense, &target).collect();
+    let found: Vec<Result<Tiled, Refused>> = config.cpu.candidates_on(&program, &target).collect();
     let names: Vec<&str> =
         found.iter().map(|f| f.as_ref().map_or_else(|refused| refused.name.as_str(), |_| "a schedule")).collect();
     let interleaved = "non_local_interleaved_c64_i2x2x2_w2x2x2_v2";
@@ -84,7 +85,7 @@ fn families_are_schedules_where_they_serve_the_nest() {
     );
     assert_eq!(config.cpu.count(), 7);
     // The one naive configuration that is there twice is at both places, and nothing is behind the last.
-    let at = |place| config.cpu.get(place, &dense, &target).map(|found| found.ok().map(|tiled| tiled.name()));
+    let at = |place| config.cpu.get(place, &program, &target).map(|found| found.ok().map(|tiled| tiled.name()));
     assert_eq!(at(4), at(5));
     assert_eq!((at(0), at(6), at(7)), (Some(Some("tiled_vj".to_string())), Some(None), None));
     let without = r#"[{"family": "tiled", "vector": ["j"]}]"#;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use dietcode_core::config::KernelSet;
+use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::Family;
@@ -49,7 +50,9 @@ fn every_configuration_for_a_cpu_serves_a_product() {
         let families = set.families().unwrap();
         assert!((25..=40).contains(&families.len()), "{name} has {}", families.len());
         let target = CpuTarget { l2_bytes: 1 << 20, ..CpuTarget::detect(march).unwrap() };
-        let serves = |family: &Family, def: &KernelDef| family.on_cpu(def, &target).map(|tiled| tiled.name());
+        let serves = |family: &Family, def: &KernelDef| {
+            family.on_cpu(&frontend::program(def), &target).map(|tiled| tiled.name())
+        };
         assert_eq!(idle(&families, serves), [""; 0], "{name}");
     }
 }
@@ -62,7 +65,9 @@ fn every_configuration_for_a_gpu_serves_a_product() {
         assert!((30..=60).contains(&families.len()), "{name} has {}", families.len());
         let [device] = set.capabilities[..] else { panic!("{name} is for one device") };
         let device = DeviceLimits::of(device).unwrap();
-        let serves = |family: &Family, def: &KernelDef| family.on_gpu(def, device).map(|blocked| blocked.name());
+        let serves = |family: &Family, def: &KernelDef| {
+            family.on_gpu(&frontend::program(def), device).map(|blocked| blocked.name())
+        };
         assert_eq!(idle(&families, serves), [""; 0], "{name}");
     }
 }

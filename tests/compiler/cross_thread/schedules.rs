@@ -7,6 +7,7 @@ use dietcode_core::codegen::cuda::{self, CudaUnit};
 use dietcode_core::frontend;
 use dietcode_core::ir::{IterVar, Name};
 use dietcode_core::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
+use dietcode_core::sketch::Lowered;
 use dietcode_syntax::{KernelDef, Role};
 
 pub(crate) type Sizes = BTreeMap<String, i64>;
@@ -63,7 +64,11 @@ struct Loops {
 impl Parameters {
     /// The translation unit of a kernel under this schedule.
     pub(crate) fn unit(&self, def: &KernelDef, name: &str) -> Result<CudaUnit> {
-        cuda::unit(def, name, &[self.schedule(def)?], (self.persistent, 1))
+        let mut schedule = self.schedule(def)?;
+        if self.persistent {
+            schedule.persistent()?;
+        }
+        cuda::translation_unit(def, name, &Lowered::of(schedule)?)
     }
 
     pub(crate) fn schedule(&self, def: &KernelDef) -> Result<Schedule> {

@@ -1,16 +1,16 @@
 //! The same by traces, as a search writes them: decisions in JSON, postprocessors, and a second kernel where blocks share the
 //! sum besides.
 
-use dietcode_core::codegen::cuda::{self, CudaUnit};
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::schedule::{Instruction, Trace};
-use dietcode_core::sketch::Traced;
 use dietcode_syntax::KernelDef;
 use serde_json::json;
 
 use super::{DENSE, kernel};
 use crate::common::instance::Instance;
 use crate::common::on_gpu::{Case, Library};
+use crate::common::units;
 
 /// The dense layer by 8 threads along columns, each sum by `k_cross` of them and by three blocks.
 fn trace(k_cross: i64) -> Trace {
@@ -37,12 +37,12 @@ fn trace(k_cross: i64) -> Trace {
 }
 
 fn unit(def: &KernelDef, k_cross: i64) -> CudaUnit {
-    let traced = Traced { trace: trace(k_cross) };
+    let traced = trace(k_cross);
     let text = serde_json::to_string(&traced).expect("a trace is JSON");
-    let read: Traced = serde_json::from_str(&text).expect("and is read back");
+    let read: Trace = serde_json::from_str(&text).expect("and is read back");
     assert_eq!(read, traced);
     let device = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-    cuda::translation_unit(def, read, device).unwrap_or_else(|e| panic!("{e}"))
+    units::traced_on_gpu(def, &read, device).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// With a factor of 1 each thread sums alone: nothing is shared, and no barrier is left.

@@ -16,11 +16,11 @@ pub(crate) fn random(rng: &mut StdRng, def: &KernelDef, device: &DeviceLimits) -
     let program = frontend::program(def);
     for _ in 0..200 {
         let blocked = draw(rng, &program.blocks[0]);
-        if blocked.violations(def, device).is_empty() {
+        if blocked.violations(&program, device).is_empty() {
             return Some(blocked);
         }
     }
-    Blocked::default_for(def, device)
+    Blocked::default_for(&program, device)
 }
 
 fn draw(rng: &mut StdRng, block: &Block) -> Blocked {

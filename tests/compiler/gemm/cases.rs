@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::sketch::{Blocked, Count, Stage, Tiled};
@@ -44,7 +45,7 @@ pub(crate) fn on_cpu(def: &KernelDef, target: &CpuTarget) -> Vec<Tiled> {
     };
     let mut all = vec![
         Tiled::default(),
-        Tiled::default_for(def, target),
+        Tiled::default_for(&frontend::program(def), target),
         blocks("j", sizes([("i", 3), ("j", 16)]), &[]),
         blocks("j", sizes([("i", 4), ("j", 8), ("k", 2)]), &["a"]),
         blocks("i", sizes([("i", 16), ("j", 2)]), &["a", "b"]),
@@ -57,7 +58,7 @@ pub(crate) fn on_cpu(def: &KernelDef, target: &CpuTarget) -> Vec<Tiled> {
 
 /// The default, one thread for each element, tiles filled by registers and ahead of time, and a split sum.
 pub(crate) fn on_gpu(def: &KernelDef, device: &DeviceLimits) -> Vec<Blocked> {
-    let default = Blocked::default_for(def, device).expect("the nest has loops");
+    let default = Blocked::default_for(&frontend::program(def), device).expect("the nest has loops");
     let flat = Blocked { thread: sizes([("j", 32)]), ..Blocked::default() };
     let ahead = |asynchronous, stages| Blocked { asynchronous, stages: Count(stages), ..staged() };
     let persistent = Blocked { persistent: true, store: Count(4), ..staged() };

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use dietcode_core::codegen::cuda::{CudaUnit, translation_unit};
+use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::config::KernelSet;
+use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode_core::sketch::{Blocked, Stage};
 use dietcode_syntax::KernelDef;
+
+use crate::common::units;
 
 /// The sets, by the device that each is for.
 pub(crate) const SETS: [&str; 2] = ["sm_80", "sm_90"];
@@ -44,7 +47,7 @@ pub(crate) fn of(set: &str) -> Vec<MicroKernel> {
     let defs = set.kernel_defs().unwrap_or_else(|e| panic!("{e}"));
     let device = DeviceLimits::of(set.capabilities[0]).expect("a set is of known devices");
     let micro_kernel = |(def, blocked): (&KernelDef, Blocked)| {
-        let unit = translation_unit(def, &blocked, device).unwrap_or_else(|e| panic!("{e}"));
+        let unit = units::blocked(def, &blocked, device).unwrap_or_else(|e| panic!("{e}"));
         MicroKernel { def: def.clone(), blocked, unit, capabilities: set.capabilities.clone() }
     };
     set.micro_kernels(&defs).expect("a set is of known devices").into_iter().map(micro_kernel).collect()
@@ -71,7 +74,7 @@ pub(crate) fn unused(set: &str) -> Vec<String> {
     for def in &defs {
         let own = set.generators.iter().filter(|g| g.kernels.as_ref().is_none_or(|names| names.contains(&def.name)));
         for blocked in own.flat_map(|g| g.generator.iter()) {
-            let violations = blocked.violations(def, device);
+            let violations = blocked.violations(&frontend::program(def), device);
             if !violations.is_empty() {
                 unused.push(format!("`{}` of `{}`: {}", blocked.name(), def.name, violations.join("; ")));
             }

@@ -2,12 +2,11 @@
 //!
 //! 60 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
-use dietcode_core::codegen::{c, cuda, reference};
+use dietcode_core::codegen::reference;
 use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::schedule::Trace;
-use dietcode_core::sketch::Traced;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -15,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::cases;
 use crate::common::instance::Instance;
-use crate::common::{on_cpu, on_gpu, settings};
+use crate::common::{on_cpu, on_gpu, settings, units};
 
 /// How many cases go into one shared library.
 const BATCH: usize = 10;
@@ -26,14 +25,14 @@ const ITERATIONS: i64 = 1 << 17;
 /// A kernel with a draw and a shape.
 pub(crate) struct Draw {
     instance: Instance,
-    traced: Traced,
+    of: Trace,
     trace: String,
 }
 
 impl Draw {
     pub(crate) fn new(instance: Instance, trace: Trace) -> Draw {
         let text = trace.to_string();
-        Draw { instance, traced: Traced { trace }, trace: text }
+        Draw { instance, of: trace, trace: text }
     }
 }
 
@@ -85,8 +84,8 @@ pub(crate) fn carry_out(target: &Target, draws: Vec<Draw>) {
 
 fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
-    let case = |Draw { instance, traced, trace }: Draw| {
-        let unit = c::translation_unit(&instance.def, traced, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+    let case = |Draw { instance, of, trace }: Draw| {
+        let unit = units::traced(&instance.def, &of, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
         on_cpu::Case { reference: reference::reference(&instance.def), instance, unit, trace }
     };
     let cases: Vec<on_cpu::Case> = draws.into_iter().map(case).collect();
@@ -99,8 +98,8 @@ fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
 
 fn by_emulator(device: &DeviceLimits, draws: Vec<Draw>) {
     let compiler = HostCompiler::find().expect("a C++ compiler");
-    let case = |Draw { instance, traced, trace }: Draw| {
-        let unit = cuda::translation_unit(&instance.def, traced, device).unwrap_or_else(|e| panic!("{e}\n{trace}"));
+    let case = |Draw { instance, of, trace }: Draw| {
+        let unit = units::traced_on_gpu(&instance.def, &of, device).unwrap_or_else(|e| panic!("{e}\n{trace}"));
         on_gpu::Case { instance, unit }
     };
     let cases: Vec<on_gpu::Case> = draws.into_iter().map(case).collect();

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use dietcode_core::codegen::c;
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
 use dietcode_core::machine::Target;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Space, Tiled, Traced, drafts};
+use dietcode_core::sketch::{Space, Tiled, drafts};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -16,6 +15,7 @@ use rand::rngs::StdRng;
 use crate::common::avx512::target;
 use crate::common::nests;
 use crate::common::shipped::{kernel, kernels};
+use crate::common::units;
 
 pub(crate) fn space(def: &KernelDef, custom: &CustomRules) -> dietcode_core::Result<Space> {
     let instances = [40, 96].map(|size| vec![size; def.shape_vars.len()]);
@@ -76,8 +76,8 @@ fn the_sketches_of_the_dense_layer() {
 #[test]
 fn the_default_of_the_family_is_in_the_space() {
     let (def, target) = (kernel("dense"), target());
-    let tiled = Tiled::default_for(&def, &target);
-    let schedule = tiled.schedule(&frontend::program(&def), &target).expect("it is valid");
+    let program = frontend::program(&def);
+    let schedule = Tiled::default_for(&program, &target).schedule(&program, &target).expect("it is valid");
     let space = space(&def, &CustomRules::default()).expect("it has a space");
     let decided = [("i_register", 8), ("i_block", 64), ("j_register", 3), ("j_lanes", 16), ("k_steps", 384)];
     let of_family = in_order(&lower(&schedule).expect("it lowers").body.to_string());
@@ -118,8 +118,7 @@ fn in_order(text: &str) -> String {
 fn a_sketch_is_c_like_any_schedule() {
     let def = kernel("conv2d");
     let space = space(&def, &CustomRules::default()).expect("it has a space");
-    let traced = Traced { trace: space.sketches[0].least() };
-    let unit = c::translation_unit(&def, traced, &target()).expect("it is printed");
+    let unit = units::traced(&def, &space.sketches[0].least(), &target()).expect("it is printed");
     assert!(unit.source.contains("x_panel") || unit.source.contains("x_view"), "{}", unit.source);
 }
 

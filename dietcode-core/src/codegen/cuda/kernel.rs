@@ -17,15 +17,13 @@ pub(super) struct Form<'a> {
     /// What the translation unit's kernels share; each of them takes it, so that all are launched alike.
     pub(super) workspace: Option<&'a Arc<Buffer>>,
     pub(super) symbol: &'a str,
-    pub(super) persistent: bool,
-    pub(super) min_blocks: i64,
 }
 
 /// The text of a kernel.
 pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     let mut printer = Printer::new(&Cuda, nest, form.params.iter().chain(form.workspace));
     let parameters = parameters(nest, form, &mut printer);
-    let bounds = match form.min_blocks {
+    let bounds = match nest.min_blocks {
         1 => nest.threads().to_string(),
         blocks => format!("{}, {blocks}", nest.threads()),
     };
@@ -45,9 +43,9 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     if uses_matrix_unit(nest) {
         printer.constant("dietcode_warp_lane", "static_cast<int>(threadIdx.x) % 32");
     }
-    open_grid(nest, form, &mut printer);
+    open_grid(nest, &mut printer);
     printer.stmt(&nest.body);
-    if form.persistent {
+    if nest.persistent {
         printer.close();
     }
     format!("{}}}\nDIETCODE_ENTRY({})\n\n", printer.text, form.symbol)
@@ -124,10 +122,10 @@ fn uses(nest: &LoopNest, workspace: &Arc<Buffer>) -> bool {
 }
 
 /// Binds the loops of the grid to the block's number, or, in a persistent kernel, to each number that falls to it.
-fn open_grid(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer<'_>) {
+fn open_grid(nest: &LoopNest, printer: &mut Printer<'_>) {
     let loops = grid(&nest.body);
     let mut number = "static_cast<int>(blockIdx.x)".to_owned();
-    if form.persistent {
+    if nest.persistent {
         let total = loops.iter().map(|(_, extent)| extent.clone()).fold(Expr::Int(1), Mul::mul);
         let total = printer.exprs.text(&total);
         printer.open(format_args!(

@@ -8,13 +8,11 @@ use dialect::Cuda;
 use dietcode_syntax::{KernelDef, mangle};
 
 use super::printer::comment;
-use crate::frontend;
 use crate::ir::{Expr, ForKind, Stmt};
-use crate::lower::{LoopNest, lower};
-use crate::machine::cuda::{ComputeCapability, DeviceLimits};
+use crate::machine::cuda::ComputeCapability;
 use crate::reference::Arithmetic;
 use crate::schedule::{MatrixUnit, Pipeline, Schedule};
-use crate::sketch::MicroKernel;
+use crate::sketch::Lowered;
 use crate::{Error, Result};
 
 /// One micro-kernel's source file and what launching it takes.
@@ -53,103 +51,45 @@ pub struct CudaLaunch {
 /// The translation unit of one micro-kernel.
 ///
 /// # Errors
-/// A schedule that is not valid for this nest or device: what [`MicroKernel::violations_on_gpu`] says.
-pub fn translation_unit(
-    def: &KernelDef,
-    micro_kernel: impl Into<MicroKernel>,
-    device: &DeviceLimits,
-) -> Result<CudaUnit> {
-    let micro_kernel = micro_kernel.into();
-    let (comment, unit) = part(def, &micro_kernel, device, &micro_kernel.name())?;
+/// A schedule for a CPU.
+pub fn translation_unit(def: &KernelDef, name: &str, lowered: &Lowered) -> Result<CudaUnit> {
+    let (comment, unit) = part(def, [name, name], lowered)?;
     let source = format!("{comment}{INCLUDE}\n\n{}", unit.source);
     Ok(CudaUnit { source, ..unit })
-}
-
-/// Lowers and prints any schedules of a kernel, in the order of their launches; several share a workspace. Launch bounds are those
-/// of the main one: whether its blocks go on to further tiles, and how many of them a multiprocessor is to hold.
-///
-/// # Errors
-/// As [`lower`]; a schedule that is none of a GPU.
-pub fn unit(def: &KernelDef, name: &str, schedules: &[Schedule], launch_bounds: (bool, i64)) -> Result<CudaUnit> {
-    printed(def, name, schedules, &lowered(schedules)?, launch_bounds)
-}
-
-/// The same of schedules that are lowered already.
-///
-/// # Errors
-/// A schedule that is none of a GPU.
-pub fn printed(
-    def: &KernelDef,
-    name: &str,
-    schedules: &[Schedule],
-    nests: &[LoopNest],
-    launch_bounds: (bool, i64),
-) -> Result<CudaUnit> {
-    if !schedules.iter().all(Schedule::is_gpu) {
-        return Err(Error::input(format!("a schedule for a CPU is not printed as CUDA: `{name}` of `{}`", def.name)));
-    }
-    let (comment, unit) = kernels(def, [name, name], schedules, nests, launch_bounds);
-    let source = format!("{comment}{INCLUDE}\n\n{}", unit.source);
-    Ok(CudaUnit { source, ..unit })
-}
-
-fn lowered(schedules: &[Schedule]) -> Result<Vec<LoopNest>> {
-    schedules.iter().map(lower).collect()
 }
 
 /// What every translation unit includes.
 pub(super) const INCLUDE: &str = "#include \"dietcode.cuh\"";
 
-/// A micro-kernel as one of several in a translation unit: a comment that says what it is made of, and the unit with the text
-/// of its kernels, whose names end in `stem`. Who calls it writes the include.
+/// A micro-kernel as one of several in a translation unit: a comment that says what it is made of, and the unit of a name with
+/// the text of its kernels, whose own names end in `stem`. Who calls it writes the include.
 ///
 /// # Errors
 /// As [`translation_unit`].
-pub(super) fn part(
-    def: &KernelDef,
-    micro_kernel: &MicroKernel,
-    device: &DeviceLimits,
-    stem: &str,
-) -> Result<(String, CudaUnit)> {
-    let violations = micro_kernel.violations_on_gpu(def, device);
-    let name = micro_kernel.name();
-    if !violations.is_empty() {
-        return Err(Error::input(format!("micro-kernel `{name}` of `{}`: {}", def.name, violations.join("; "))));
+pub(super) fn part(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered) -> Result<(String, CudaUnit)> {
+    let Lowered { schedules, nests, .. } = lowered;
+    if !schedules.iter().all(Schedule::is_gpu) {
+        return Err(Error::input(format!("a schedule for a CPU is not printed as CUDA: `{name}` of `{}`", def.name)));
     }
-    let schedules = micro_kernel.schedules_on_gpu(&frontend::program(def), device)?;
-    Ok(kernels(def, [&name, stem], &schedules, &lowered(&schedules)?, micro_kernel.launch_bounds()))
-}
-
-/// The kernels of schedules: a comment, and the unit of a name with their text, their own names ending in a stem.
-fn kernels(
-    def: &KernelDef,
-    [name, stem]: [&str; 2],
-    schedules: &[Schedule],
-    nests: &[LoopNest],
-    (persistent, min_blocks): (bool, i64),
-) -> (String, CudaUnit) {
-    let program = frontend::program(def);
+    let own = lowered.schedule();
     let workspace = nests.iter().find_map(|nest| nest.workspace.clone());
     let mut source = String::new();
     let mut launches = Vec::new();
-    for (schedule, nest) in schedules.iter().zip(nests) {
-        let main = schedule.block.name == program.blocks[0].name && schedules.len() == 1 || schedule.rfactor.is_some();
-        let part = if main { stem.to_owned() } else { format!("{stem}_finish") };
+    for (at, nest) in nests.iter().enumerate() {
+        let part = if at == lowered.main() { stem.to_owned() } else { format!("{stem}_finish") };
         let symbol = mangle::run_symbol(&def.name, def.source_hash(), &part);
         let form = kernel::Form {
-            params: &program.params,
-            output: &program.blocks[0].output,
+            params: &own.program.params,
+            output: &own.block.output,
             workspace: workspace.as_ref(),
             symbol: &symbol,
-            persistent: main && persistent,
-            min_blocks: if main { min_blocks } else { 1 },
         };
         source += &kernel::text(nest, &form);
         launches.push(CudaLaunch {
             threads: nest.threads(),
             shared_bytes: nest.scratch_bytes,
             blocks: grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul),
-            persistent: form.persistent,
+            persistent: nest.persistent,
             symbol,
         });
     }
@@ -160,7 +100,7 @@ fn kernels(
     let needs = schedules.iter().map(needs).max().unwrap_or(ComputeCapability::OLDEST);
     let unit =
         CudaUnit { name: name.to_owned(), launches, workspace_bytes, needs, arithmetic: arithmetic(schedules), source };
-    (comment(def, name, schedules), unit)
+    Ok((comment(def, name, schedules), unit))
 }
 
 /// The oldest device that has a schedule's instructions.

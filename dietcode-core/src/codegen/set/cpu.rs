@@ -7,8 +7,9 @@ use super::{Served, stem};
 use crate::Result;
 use crate::codegen::TranslationUnit;
 use crate::codegen::c::{include, part};
-use crate::machine::CpuTarget;
-use crate::sketch::{Family, MicroKernel};
+use crate::ir::Program;
+use crate::machine::{CpuTarget, Target};
+use crate::sketch::{Family, Lowered};
 
 /// A configuration for the CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,25 +24,26 @@ pub struct CpuUnit {
 }
 
 /// The unit of those of the kernels that the configuration serves.
-pub(super) fn unit(family: &Family, defs: &[KernelDef], target: &CpuTarget) -> Result<Served<CpuUnit>> {
+pub(super) fn unit(family: &Family, nests: &[(&KernelDef, Program)], target: &CpuTarget) -> Result<Served<CpuUnit>> {
+    let of_cpu = Target::Cpu(target.clone());
     let mut left_out = Vec::new();
-    let mut served: Vec<(usize, MicroKernel)> = Vec::new();
-    for (at, def) in defs.iter().enumerate() {
-        match family.on_cpu(def, target) {
+    let mut served: Vec<(usize, String, Lowered)> = Vec::new();
+    for (at, (def, program)) in nests.iter().enumerate() {
+        match family.micro_kernel(program, &of_cpu) {
             Err(why) => left_out.push(format!("{}: {why}", def.name)),
-            Ok(tiled) => served.push((at, tiled.into())),
+            Ok((micro_kernel, lowered)) => served.push((at, micro_kernel.name(), lowered)),
         }
     }
     if served.is_empty() {
         return Ok(Served { unit: None, left_out });
     }
     let name = family.name();
-    let of = || served.iter().map(|(at, _)| &defs[*at]);
+    let of = || served.iter().map(|(at, ..)| nests[*at].0);
     let mut source = format!("{}{}\n\n{}", title(family, &left_out), include(of()), preamble(family, Language::C));
     let stem = stem(&name, &source, target, of());
     let mut kernels = Vec::new();
-    for (at, micro_kernel) in &served {
-        let unit = part(&defs[*at], micro_kernel, target, &stem)?;
+    for (at, own, lowered) in &served {
+        let unit = part(nests[*at].0, own, lowered, &stem)?;
         source += &unit.source;
         kernels.push((*at, TranslationUnit { name: name.clone(), source: String::new(), ..unit }));
     }

@@ -6,8 +6,10 @@ use super::preamble::{Language, preamble, title};
 use super::{Served, stem};
 use crate::Result;
 use crate::codegen::cuda::{CudaUnit, INCLUDE, part};
+use crate::ir::Program;
+use crate::machine::Target;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
-use crate::sketch::{Blocked, Family};
+use crate::sketch::{Family, Lowered, MicroKernel};
 
 /// A configuration for CUDA devices.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,30 +28,30 @@ pub struct CudaSetUnit {
 /// The unit of those of the kernels that the configuration serves. A device that holds only some of them is left out.
 pub(super) fn unit(
     family: &Family,
-    defs: &[KernelDef],
+    nests: &[(&KernelDef, Program)],
     devices: &[&'static DeviceLimits],
 ) -> Result<Served<CudaSetUnit>> {
     let mut left_out = Vec::new();
-    let mut served: Vec<(usize, Blocked)> = Vec::new();
+    let mut served: Vec<(usize, Lowered, String)> = Vec::new();
     let mut fitting = devices.to_vec();
-    for (at, def) in defs.iter().enumerate().filter(|_| !devices.is_empty()) {
-        match on_some(family, def, &fitting) {
+    for (at, (def, program)) in nests.iter().enumerate().filter(|_| !devices.is_empty()) {
+        match on_some(family, program, &fitting) {
             Err(why) => left_out.push(format!("{}: {why}", def.name)),
-            Ok((blocked, held)) => {
+            Ok((micro_kernel, lowered, held)) => {
                 fitting = held;
-                served.push((at, blocked));
+                served.push((at, lowered, micro_kernel.name()));
             }
         }
     }
-    let Some(oldest) = fitting.first().filter(|_| !served.is_empty()) else {
+    if fitting.is_empty() || served.is_empty() {
         return Ok(Served { unit: None, left_out });
-    };
+    }
     let name = family.name();
     let mut source = format!("{}{INCLUDE}\n\n{}", title(family, &left_out), preamble(family, Language::Cuda));
-    let stem = stem(&name, &source, &fitting, served.iter().map(|(at, _)| &defs[*at]));
+    let stem = stem(&name, &source, &fitting, served.iter().map(|(at, ..)| nests[*at].0));
     let mut kernels = Vec::new();
-    for (at, blocked) in served {
-        let (comment, unit) = part(&defs[at], &blocked.into(), oldest, &stem)?;
+    for (at, lowered, own) in served {
+        let (comment, unit) = part(nests[at].0, [&own, &stem], &lowered)?;
         source += &(comment + &unit.source);
         kernels.push((at, CudaUnit { name: name.clone(), source: String::new(), ..unit }));
     }
@@ -60,17 +62,17 @@ pub(super) fn unit(
 /// The micro-kernel on the oldest of the devices that holds it, and all that hold it; else what the newest one says.
 fn on_some(
     family: &Family,
-    def: &KernelDef,
+    program: &Program,
     devices: &[&'static DeviceLimits],
-) -> Result<(Blocked, Vec<&'static DeviceLimits>), String> {
+) -> Result<(MicroKernel, Lowered, Vec<&'static DeviceLimits>), String> {
     let mut why = "no device is left that holds the other kernels".to_owned();
     for device in devices {
-        match family.on_gpu(def, device) {
+        match family.micro_kernel(program, &Target::Cuda(**device)) {
             Err(reason) => why = format!("{}: {reason}", device.capability),
-            Ok(blocked) => {
-                let holds = |device: &&&DeviceLimits| blocked.violations(def, device).is_empty();
+            Ok((micro_kernel, lowered)) => {
+                let holds = |other: &&&DeviceLimits| family.micro_kernel(program, &Target::Cuda(***other)).is_ok();
                 let held = devices.iter().filter(holds).copied().collect();
-                return Ok((blocked, held));
+                return Ok((micro_kernel, lowered, held));
             }
         }
     }

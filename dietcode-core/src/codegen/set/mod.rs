@@ -22,11 +22,11 @@ use dietcode_syntax::{KernelDef, mangle};
 
 use crate::codegen::cuda::headers::{DEVICE_HEADERS, HOST_HEADERS};
 use crate::hash::hash_of;
+use crate::ir::Program;
 use crate::machine::CpuTarget;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
-use crate::parallel;
 use crate::sketch::Family;
-use crate::{Error, Result};
+use crate::{Error, Result, frontend, parallel};
 
 /// The folder of the `.cu` files, beside `registry.def`.
 pub const CUDA_FOLDER: &str = "cuda";
@@ -93,12 +93,13 @@ impl<'a> GeneratedSet<'a> {
         targets: &Targets<'_>,
         at_once: usize,
     ) -> Result<GeneratedSet<'a>> {
+        let nests: Vec<(&KernelDef, Program)> = defs.iter().map(|def| (def, frontend::program(def))).collect();
         let one = |family: &Family| {
             let cpu = match targets.cpu {
-                Some(target) => cpu::unit(family, defs, target)?,
+                Some(target) => cpu::unit(family, &nests, target)?,
                 None => Served { unit: None, left_out: Vec::new() },
             };
-            let cuda = cuda::unit(family, defs, &targets.devices)?;
+            let cuda = cuda::unit(family, &nests, &targets.devices)?;
             Ok(Configuration { family: family.clone(), name: family.name(), cpu, cuda })
         };
         let configurations: Vec<Result<Configuration>> = parallel::each(families.iter().collect(), at_once, one);

@@ -2,6 +2,7 @@
 
 use crate::cost_model::loops::{instructions, taken};
 use crate::ir::{Affine, Buffer, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::lower::LoopNest;
 use crate::schedule::{Relation, Schedule};
 use dietcode_syntax::Role;
 use std::ops::{Add, Mul};
@@ -71,7 +72,7 @@ impl Access {
 }
 
 /// All statements on elements of a schedule's loops.
-pub(super) fn leaves(schedule: &Schedule, body: &Stmt) -> Vec<Leaf> {
+pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Vec<Leaf> {
     let mut walk = Walk {
         schedule,
         loops: Vec::new(),
@@ -80,7 +81,10 @@ pub(super) fn leaves(schedule: &Schedule, body: &Stmt) -> Vec<Leaf> {
         views: Vec::new(),
         found: Vec::new(),
     };
-    walk.stmt(body);
+    if let Some((tile, extent)) = &nest.grid {
+        walk.enter(tile, extent, ForKind::Parallel);
+    }
+    walk.stmt(&nest.body);
     walk.found
 }
 

@@ -15,11 +15,10 @@ mod leaf;
 mod memory;
 mod trips;
 
-use crate::Result;
 use crate::cost_model::Adaptation;
-use crate::lower::loops;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
+use crate::sketch::Lowered;
 use compute::Work;
 use core::{CLOCK, Core, EXPOSED, LAUNCH};
 use leaf::Leaf;
@@ -33,13 +32,10 @@ pub struct Profile<'a> {
 }
 
 impl<'a> Profile<'a> {
-    /// Looks at what a schedule's loops do.
-    ///
-    /// # Errors
-    /// Those of [`lower`](crate::lower::lower).
-    pub fn of(schedule: &'a Schedule) -> Result<Profile<'a>> {
-        let body = loops(schedule, &mut |_, _| {})?;
-        Ok(Profile { schedule, leaves: leaf::leaves(schedule, &body) })
+    /// Looks at what the main kernel's loops do.
+    pub fn of(lowered: &'a Lowered) -> Profile<'a> {
+        let schedule = lowered.schedule();
+        Profile { schedule, leaves: leaf::leaves(schedule, lowered.nest()) }
     }
 
     /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.

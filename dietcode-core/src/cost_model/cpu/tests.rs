@@ -34,12 +34,10 @@ fn def(source: &str) -> KernelDef {
 /// The extents of `i`, `j` and `k`, or of `o`, `i` and `c`, which their variables are named after.
 fn seconds_of(source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
     let def = def(source);
-    let violations = tiled.violations(&def, &target());
-    assert!(violations.is_empty(), "{violations:?}");
     let value = |name: &str| extents.iter().find(|(var, _)| *var == name).map_or(0, |(_, value)| *value);
     let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect();
-    let schedule = tiled.schedule(&frontend::program(&def), &target()).unwrap();
-    Profile::of(&schedule).unwrap().seconds(&target(), &shape, units)
+    let (_, lowered) = tiled.micro_kernel(&frontend::program(&def), &target()).unwrap();
+    Profile::of(&lowered).seconds(&target(), &shape, units)
 }
 
 fn seconds(tiled: &Tiled, m: i64) -> f64 {

@@ -25,14 +25,12 @@ use serde::Serialize;
 pub use self::launch_report::LaunchReport;
 pub use self::work::{Counts, Work};
 use super::{Adaptation, count};
-use crate::codegen::cuda::{CudaLaunch, CudaUnit};
-use crate::frontend;
+use crate::codegen::cuda::CudaLaunch;
 use crate::ir::{Expr, ForKind};
 use crate::lower::LoopNest;
 use crate::machine::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
-use crate::sketch::MicroKernel;
-use crate::{Error, Result};
+use crate::sketch::Lowered;
 use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where no compiler was asked.
@@ -41,10 +39,22 @@ const OTHER_REGISTERS: u32 = 40;
 /// A micro-kernel as the model sees it.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    kernels: Vec<(Work, CudaLaunch)>,
+    kernels: Vec<Kernel>,
     /// Which of them computes the tiles, and how.
     main: usize,
     schedule: Schedule,
+}
+
+/// One launch.
+#[derive(Clone, Debug)]
+struct Kernel {
+    work: Work,
+    threads: u32,
+    shared_bytes: u32,
+    /// Blocks that cover the output.
+    blocks: Expr,
+    /// How many of them a multiprocessor shall hold.
+    min_blocks: u32,
 }
 
 /// What is expected of a micro-kernel at a shape.
@@ -65,70 +75,48 @@ pub struct Prediction {
 }
 
 impl Profile {
-    /// Counts what the kernels of a micro-kernel do; `unit` is its translation unit.
-    ///
-    /// # Errors
-    /// A micro-kernel that is not valid for the nest.
-    pub fn of(
-        def: &KernelDef,
-        micro_kernel: impl Into<MicroKernel>,
+    /// Counts what the kernels of a micro-kernel do.
+    pub fn of(lowered: &Lowered) -> Profile {
+        let kernel = |(schedule, nest): (&Schedule, &LoopNest)| Kernel {
+            work: Work::of(schedule, nest),
+            threads: small(nest.threads()),
+            shared_bytes: small(nest.scratch_bytes),
+            blocks: schedule
+                .loops
+                .iter()
+                .filter(|l| l.kind == ForKind::BlockIdx)
+                .map(|l| l.extent.clone())
+                .fold(Expr::Int(1), Mul::mul),
+            min_blocks: small(nest.min_blocks),
+        };
+        let kernels = lowered.schedules.iter().zip(&lowered.nests).map(kernel).collect();
+        Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone() }
+    }
+
+    /// What each launch takes of a device: what the compiler reports of it, by the symbols of the launches, or else an estimate.
+    pub fn resources(
+        &self,
         device: &DeviceLimits,
-        unit: &CudaUnit,
-    ) -> Result<Profile> {
-        let micro_kernel = micro_kernel.into();
-        let schedules = micro_kernel.schedules_on_gpu(&frontend::program(def), device)?;
-        if schedules.len() != unit.launches.len() {
-            let name = micro_kernel.name();
-            return Err(Error::input(format!("`{}` is not the translation unit of `{name}`", unit.name)));
-        }
-        Profile::new(&schedules, unit.launches.clone())
-    }
-
-    /// The same of kernels for which no translation unit was written: no report of a compiler names them.
-    ///
-    /// # Errors
-    /// Those of [`lower`](crate::lower::lower).
-    pub fn of_kernels(schedules: &[Schedule], nests: &[LoopNest]) -> Result<Profile> {
-        let launch = |(schedule, nest): (&Schedule, &LoopNest)| {
-            let of = |kind: ForKind| schedule.loops.iter().filter(move |l| l.kind == kind);
-            CudaLaunch {
-                symbol: String::new(),
-                threads: of(ForKind::ThreadIdx).filter_map(|l| l.limit).fold(1, i64::saturating_mul),
-                shared_bytes: nest.scratch_bytes,
-                blocks: of(ForKind::BlockIdx).map(|l| l.extent.clone()).fold(Expr::Int(1), Mul::mul),
-                persistent: false,
-            }
+        reports: Option<(&[CudaLaunch], &[KernelReport])>,
+    ) -> Vec<Resources> {
+        let of = |(at, kernel): (usize, &Kernel)| {
+            let Kernel { threads, shared_bytes, .. } = *kernel;
+            let report = reports.and_then(|(launches, reports)| {
+                let symbol = &launches.get(at)?.symbol;
+                reports.iter().find(|r| r.capability == device.capability && r.symbol == *symbol)
+            });
+            let estimate = || Resources { threads, registers: kernel.registers(device), shared_bytes };
+            report.map_or_else(estimate, |report| report.resources(threads, shared_bytes))
         };
-        Profile::new(schedules, schedules.iter().zip(nests).map(launch).collect())
-    }
-
-    fn new(schedules: &[Schedule], launches: Vec<CudaLaunch>) -> Result<Profile> {
-        let main = schedules.iter().position(|schedule| schedule.rfactor.is_some()).unwrap_or(0);
-        let schedule = schedules.get(main).cloned().ok_or_else(|| Error::input("a micro-kernel without a kernel"))?;
-        let works = schedules.iter().map(Work::of).collect::<Result<Vec<Work>>>()?;
-        Ok(Profile { kernels: works.into_iter().zip(launches).collect(), main, schedule })
-    }
-
-    /// What each launch takes of a device: what the compiler reports of it, or else an estimate.
-    pub fn resources(&self, device: &DeviceLimits, reports: Option<&[KernelReport]>) -> Vec<Resources> {
-        let of = |(work, launch): &(Work, CudaLaunch)| {
-            let (threads, shared) = (small(launch.threads), small(launch.shared_bytes));
-            let mut reports = reports.into_iter().flatten();
-            let report = reports.find(|r| r.capability == device.capability && r.symbol == launch.symbol);
-            let most = device.registers_per_thread;
-            let registers = work.registers.saturating_add(OTHER_REGISTERS).min(most);
-            let estimate = Resources { threads, registers, shared_bytes: shared };
-            report.map_or(estimate, |report| report.resources(threads, shared))
-        };
-        self.kernels.iter().map(of).collect()
+        self.kernels.iter().enumerate().map(of).collect()
     }
 
     /// The cost on a device at a shape (the shape variables in declaration order), if the launches take these resources.
     /// A kernel of which no block fits takes forever.
     pub fn predict(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
         let value = |name: &str| def.value_at(shape, name).unwrap_or(0) as f64;
-        let seconds = self.kernels.iter().zip(of).map(|((work, launch), resources)| {
-            let (counts, grid) = (work.at(&value), count(&launch.blocks, &value));
+        let seconds = self.kernels.iter().zip(of).map(|(kernel, resources)| {
+            let (counts, grid) = (kernel.work.at(&value), count(&kernel.blocks, &value));
             LAUNCH + seconds(device, &counts, grid, resources, self.schedule.pipeline.is_some())
         });
         let adaptation = Adaptation::of_schedule(&self.schedule, shape, device.multiprocessors as usize);
@@ -139,6 +127,17 @@ impl Profile {
             resident: of.get(self.main).map_or(0, |resources| blocks_per_sm(device, resources).blocks),
             occupancy: adaptation.occupancy,
             padding_ratio: adaptation.padding_ratio,
+        }
+    }
+}
+
+impl Kernel {
+    /// An estimate of a thread's registers: a compiler keeps to those with which the blocks fit that shall.
+    fn registers(&self, device: &DeviceLimits) -> u32 {
+        let wanted = self.work.registers.saturating_add(OTHER_REGISTERS).min(device.registers_per_thread);
+        match self.min_blocks {
+            1 => wanted,
+            blocks => wanted.min(device.registers_per_sm / (blocks * self.threads).max(1)),
         }
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::codegen::cuda::translation_unit;
 use crate::cost_model::dense::DENSE;
+use crate::frontend;
 use crate::schedule::Tail;
 use crate::sketch::{Blocked, Count, Stage};
 
@@ -28,7 +28,7 @@ fn square(thread: i64, inner: i64) -> Blocked {
 }
 
 fn profile(blocked: &Blocked) -> Profile {
-    Profile::of(&dense(), blocked, a100(), &translation_unit(&dense(), blocked, a100()).unwrap()).unwrap()
+    Profile::of(&blocked.micro_kernel(&frontend::program(&dense()), a100()).unwrap().1)
 }
 
 fn predict(blocked: &Blocked, shape: [i64; 3]) -> Prediction {
@@ -50,7 +50,7 @@ fn shape(m: i64, n: i64, k: i64) -> [i64; 3] {
 #[test]
 fn a_block_is_counted_as_one_would_by_hand() {
     let profile = profile(&square(16, 4));
-    let (work, _) = &profile.kernels[0];
+    let work = &profile.kernels[0].work;
     let counts = work.at(&|name| if name == "K" { 64.0 } else { 640.0 });
     // A tile of 64 × 64 over 64 steps, of which each thread has 4 × 4 and reads 4 + 4 elements a step.
     // Each element that is copied is selected, itself or zero.
@@ -79,7 +79,8 @@ fn threads_that_wait_are_not_counted() {
         schedule.decompose_reduction()
     };
     scheduled().unwrap();
-    let counts = Work::of(&schedule).unwrap().at(&|name| if name == "K" { 64.0 } else { 640.0 });
+    let counts = Work::of(&schedule, Lowered::of(schedule.clone()).unwrap().nest())
+        .at(&|name| if name == "K" { 64.0 } else { 640.0 });
     assert_eq!(counts.arithmetic, 8.0 * 64.0 + 8.0 * 3.0);
     assert_eq!(counts.shared_bytes, 2.0 * 8.0 * 3.0 * 4.0);
     assert_eq!(counts.global_bytes, 8.0 * 64.0 * 4.0 + 8.0 * 4.0);

@@ -4,10 +4,9 @@
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
 use super::share::share;
-use crate::Result;
 use crate::cost_model::loops::{count, instructions, moves, taken};
 use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
-use crate::lower::loops;
+use crate::lower::LoopNest;
 use crate::schedule::Schedule;
 
 /// What a block does in all of its threads together.
@@ -37,18 +36,14 @@ pub struct Work {
 }
 
 impl Work {
-    /// Counts what a schedule's kernel does.
-    ///
-    /// # Errors
-    /// Those of [`lower`](crate::lower::lower).
-    pub fn of(schedule: &Schedule) -> Result<Work> {
-        let body = loops(schedule, &mut |_, _| {})?;
+    /// Counts what a schedule's kernel does in its loops.
+    pub fn of(schedule: &Schedule, nest: &LoopNest) -> Work {
         let mut counter = Counter::default();
-        counter.stmt(&body);
+        counter.stmt(&nest.body);
         for (times, _) in &mut counter.terms {
             *times = taken(times, schedule);
         }
-        Ok(Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) })
+        Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) }
     }
 
     /// The counts at a shape, given as the values of its variables. Numbers that no integer holds stay numbers.

@@ -4,6 +4,8 @@ use dietcode_syntax::KernelDef;
 
 use crate::codegen::cuda::{CudaUnit, translation_unit};
 use crate::cost_model::cuda::{Prediction, Profile};
+use crate::ir::Program;
+use crate::machine::Target;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Resources};
 use crate::sketch::MicroKernel;
 use crate::{Error, Result};
@@ -28,18 +30,27 @@ impl Candidate {
     /// # Errors
     /// Why it is valid on none of them.
     pub(super) fn new(
-        def: &KernelDef,
+        (def, program): (&KernelDef, &Program),
         micro_kernel: MicroKernel,
         devices: &[&'static DeviceLimits],
     ) -> Result<Candidate> {
-        let violations = |device: &&'static DeviceLimits| micro_kernel.violations_on_gpu(def, device);
-        let valid: Vec<_> = devices.iter().copied().filter(|device| violations(device).is_empty()).collect();
-        let Some(device) = valid.first() else {
-            let why = devices.first().map(violations).unwrap_or_default();
-            return Err(Error::input(format!("`{}` is not valid: {}", micro_kernel.name(), why.join("; "))));
+        let (mut valid, mut first, mut why) = (Vec::new(), None, None);
+        for device in devices.iter().copied() {
+            match micro_kernel.lowered(program, &Target::Cuda(*device)) {
+                Ok(lowered) => {
+                    valid.push(device);
+                    first.get_or_insert(lowered);
+                }
+                Err(e) => drop(why.get_or_insert(e)),
+            }
+        }
+        let name = micro_kernel.name();
+        let Some(lowered) = first else {
+            let why = why.map(|e| e.to_string()).unwrap_or_default();
+            return Err(Error::input(format!("`{name}` is not valid: {why}")));
         };
-        let unit = translation_unit(def, &micro_kernel, device)?;
-        let profile = Profile::of(def, &micro_kernel, device, &unit)?;
+        let unit = translation_unit(def, &name, &lowered)?;
+        let profile = Profile::of(&lowered);
         Ok(Candidate { micro_kernel, unit, devices: valid, reports: None, profile })
     }
 
@@ -55,7 +66,8 @@ impl Candidate {
 
     /// What each launch takes of a device, as reported or estimated.
     pub fn resources(&self, device: &DeviceLimits) -> Vec<Resources> {
-        self.profile.resources(device, self.reports.as_deref())
+        let reports = self.reports.as_deref().map(|reports| (&*self.unit.launches, reports));
+        self.profile.resources(device, reports)
     }
 
     /// What is expected of it at a shape; nothing on a device that cannot hold it.

@@ -12,9 +12,10 @@ use crate::config::{Config, CudaConfig};
 use crate::dispatch::foresee::{around, lessons};
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
+use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, frontend};
 
 /// As many of a config's candidates are considered, from the first on: each is lowered, and a build shall not take minutes.
 const MOST_CANDIDATES: usize = 256;
@@ -23,6 +24,7 @@ const MOST_CANDIDATES: usize = 256;
 #[derive(Debug)]
 pub struct Selection {
     def: KernelDef,
+    program: Program,
     vars: Vec<String>,
     /// The config's instances.
     shapes: Vec<Vec<i64>>,
@@ -68,6 +70,7 @@ impl Selection {
         let devices = capabilities.into_iter().map(DeviceLimits::of).collect::<Result<Vec<_>>>()?;
         let mut selection = Selection {
             def: def.clone(),
+            program: frontend::program(def),
             vars: Config::shape_vars(def),
             shapes: Vec::new(),
             weights: Vec::new(),
@@ -82,7 +85,8 @@ impl Selection {
         };
         // The default comes first: of equals the first is chosen.
         for device in selection.devices.clone() {
-            selection.candidates_from(Blocked::default_for(def, device));
+            let default = Blocked::default_for(&selection.program, device);
+            selection.candidates_of(default, device);
         }
         if let Some(config) = config {
             selection.read(config, compiler)?;
@@ -112,8 +116,8 @@ impl Selection {
         if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
             let before = self.candidates.len();
             for device in self.devices.clone() {
-                let def = self.def.clone();
-                self.candidates_from(cuda.candidates_on(&def, device).flatten().take(MOST_CANDIDATES));
+                let program = self.program.clone();
+                self.candidates_of(cuda.candidates_on(&program, device).flatten().take(MOST_CANDIDATES), device);
             }
             self.from_config = self.candidates.len() > before;
         }
@@ -121,7 +125,7 @@ impl Selection {
     }
 
     fn read_tuned(&mut self, config: (&Config, &CudaConfig), device: &'static DeviceLimits, compiler: Option<&str>) {
-        match tuned::load(config, &self.def, device, compiler) {
+        match tuned::load(config, (&self.def, &self.program), device, compiler) {
             Ok((micro_kernels, tree, gap)) => {
                 self.candidates_from(micro_kernels);
                 self.gaps.extend(gap);
@@ -131,11 +135,19 @@ impl Selection {
         }
     }
 
+    /// Adds those of parameters that are valid on a device.
+    fn candidates_of(&mut self, all: impl IntoIterator<Item = Blocked>, device: &'static DeviceLimits) {
+        let program = self.program.clone();
+        let valid = all.into_iter().filter_map(|blocked| Some(blocked.micro_kernel(&program, device).ok()?.0));
+        self.candidates_from(valid);
+    }
+
     /// Adds those that are valid on any device and not there yet.
-    fn candidates_from(&mut self, all: impl IntoIterator<Item = impl Into<MicroKernel>>) {
-        for micro_kernel in all.into_iter().map(Into::into) {
+    fn candidates_from(&mut self, all: impl IntoIterator<Item = MicroKernel>) {
+        for micro_kernel in all {
             if !self.candidates.iter().any(|candidate| candidate.micro_kernel == micro_kernel) {
-                self.candidates.extend(Candidate::new(&self.def, micro_kernel, &self.devices));
+                let nest = (&self.def, &self.program);
+                self.candidates.extend(Candidate::new(nest, micro_kernel, &self.devices));
             }
         }
     }

@@ -3,7 +3,9 @@
 use dietcode_syntax::KernelDef;
 
 use crate::config::{Config, CudaConfig};
-use crate::dispatch::{Expected, Gap, Miss, Named, Tree, Tuned};
+use crate::dispatch::{Expected, Gap, Miss, Tree, Tuned};
+use crate::ir::Program;
+use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::sketch::MicroKernel;
 
@@ -13,7 +15,7 @@ use crate::sketch::MicroKernel;
 /// Why they are not to be used, in one line.
 pub(super) fn load(
     (config, cuda): (&Config, &CudaConfig),
-    def: &KernelDef,
+    (def, program): (&KernelDef, &Program),
     device: &DeviceLimits,
     compiler: Option<&str>,
 ) -> Result<(Vec<MicroKernel>, Tree, Option<Gap>), Miss> {
@@ -33,10 +35,10 @@ pub(super) fn load(
     let unusable = |why: String| Miss::unusable(&path, &target, &why);
     let tuned = Tuned::load(&path, &expected)?;
     let gap = tuned.gap(config, &shape_vars).map_err(|error| unusable(error.to_string()))?;
-    let valid = |Named { name, schedule, .. }: Named| match schedule.violations_on_gpu(def, device).first() {
-        None => Ok(schedule),
-        Some(violation) => Err(format!("its micro-kernel {name} is not valid: {violation}")),
+    let valid = |micro_kernel: &MicroKernel| match micro_kernel.lowered(program, &Target::Cuda(*device)) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("its micro-kernel {} is not valid: {e}", micro_kernel.name())),
     };
-    let micro_kernels: Result<Vec<MicroKernel>, String> = tuned.micro_kernels.into_iter().map(valid).collect();
-    micro_kernels.map(|all| (all, tuned.tree, gap)).map_err(unusable)
+    tuned.micro_kernels.iter().try_for_each(valid).map_err(unusable)?;
+    Ok((tuned.micro_kernels, tuned.tree, gap))
 }

@@ -1,7 +1,7 @@
 //! What a kernel is compared with: the nest as it stands, a pure-Rust library, the system's BLAS, the peak of the core.
 //!
 //! These are the only places that know the word *gemm*. The nest as it stands needs no code here: it is a translation
-//! unit like any other, of `codegen::c::naive`.
+//! unit like any other.
 pub mod blas;
 mod copies;
 mod matmul;

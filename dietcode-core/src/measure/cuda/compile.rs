@@ -237,7 +237,10 @@ mod tests {
     fn unit() -> CudaUnit {
         let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
         let limits = DeviceLimits::of(capability()).unwrap();
-        translation_unit(&def, Blocked::default_for(&def, limits).unwrap(), limits).unwrap()
+        let program = crate::frontend::program(&def);
+        let blocked = Blocked::default_for(&program, limits).unwrap();
+        let (micro_kernel, lowered) = blocked.micro_kernel(&program, limits).unwrap();
+        translation_unit(&def, &micro_kernel.name(), &lowered).unwrap()
     }
 
     #[test]

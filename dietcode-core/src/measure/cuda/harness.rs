@@ -8,6 +8,7 @@ use dietcode_syntax::KernelDef;
 
 use super::{Built, CudaCompiler, DeviceFacts, Expectation};
 use crate::cost_model::cuda::Profile;
+use crate::ir::Program;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{
@@ -16,12 +17,13 @@ use crate::measure::{
 };
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result, codegen};
+use crate::{Error, ErrorKind, Result, codegen, frontend};
 
 /// A measurement harness on one device.
 #[derive(Debug)]
 pub struct CudaHarness {
     def: KernelDef,
+    program: Program,
     target: Target,
     limits: DeviceLimits,
     machine: Machine,
@@ -64,6 +66,7 @@ impl CudaHarness {
     ) -> CudaHarness {
         let toolchain = compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
         CudaHarness {
+            program: frontend::program(&def),
             def,
             target: Target::Cuda(*limits),
             limits: *limits,
@@ -149,8 +152,8 @@ impl CudaHarness {
 
     /// How a micro-kernel is called at the small instance, and how long it is expected to take at the one that was asked for.
     fn estimate(&mut self, built: &Built, micro_kernel: &MicroKernel, instance: &Instance) -> Result<Implementation> {
-        let profile = Profile::of(&self.def, micro_kernel, &self.limits, &built.unit)?;
-        let resources = profile.resources(&self.limits, Some(&built.report));
+        let profile = Profile::of(&micro_kernel.lowered(&self.program, &self.target)?);
+        let resources = profile.resources(&self.limits, Some((&built.unit.launches, &built.report)));
         let seconds = profile.predict(&self.def, &self.limits, &resources, &instance.shape).seconds;
         let small = match self.estimating.as_ref().and_then(|estimating| estimating.small.clone()) {
             Some(small) => small,
@@ -192,6 +195,10 @@ impl Device for CudaHarness {
         &self.def
     }
 
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
     fn target(&self) -> &Target {
         &self.target
     }
@@ -213,11 +220,13 @@ impl Device for CudaHarness {
     }
 
     fn compiler(&self) -> Compile {
-        let (def, limits, compiler) = (self.def.clone(), self.limits, self.compiler.clone());
+        let (def, program, target) = (self.def.clone(), self.program.clone(), self.target.clone());
+        let compiler = self.compiler.clone();
         Arc::new(move |micro_kernel| {
             let missing = || Failure::Compile { message: "there is no compiler".into() };
             let compiler = compiler.as_ref().ok_or_else(missing)?;
-            let unit = codegen::cuda::translation_unit(&def, micro_kernel, &limits);
+            let lowered = micro_kernel.lowered(&program, &target);
+            let unit = lowered.and_then(|l| codegen::cuda::translation_unit(&def, &micro_kernel.name(), &l));
             let built = compiler.build_one(&unit.map_err(|e| Failure::Compile { message: e.to_string() })?)?;
             Ok(Code::Cuda { micro_kernel: micro_kernel.clone(), built: Box::new(built) })
         })

@@ -97,6 +97,19 @@ pub enum Instruction {
     Rfactor(Combine),
     /// See [`crate::schedule::Schedule::vectorize_store`].
     VectorizeStore(Size),
+    /// See [`crate::schedule::Schedule::vectorize_fetch`].
+    VectorizeFetch {
+        /// The tile in shared memory.
+        stage: Name,
+        /// Elements that a thread copies at once.
+        lanes: Size,
+    },
+    /// See [`crate::schedule::Schedule::persistent`].
+    Persistent,
+    /// See [`crate::schedule::Schedule::min_blocks`].
+    MinBlocks(Size),
+    /// See [`crate::schedule::Schedule::enter_postproc`].
+    EnterPostproc,
 }
 
 /// Where a stage stands.
@@ -174,6 +187,10 @@ impl Display for Instruction {
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
             Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),
             Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),
+            Instruction::VectorizeFetch { stage, lanes } => write!(f, "vectorize_fetch({stage}, {lanes})"),
+            Instruction::Persistent => write!(f, "persistent()"),
+            Instruction::MinBlocks(blocks) => write!(f, "min_blocks({blocks})"),
+            Instruction::EnterPostproc => write!(f, "enter_postproc()"),
         }
     }
 }

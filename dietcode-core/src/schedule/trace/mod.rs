@@ -76,6 +76,24 @@ impl Trace {
         trace
     }
 
+    /// Where the instructions of postprocessors begin; none: the trace has none of them yet.
+    fn postprocessed(&self) -> Option<usize> {
+        self.instructions.iter().position(|instruction| *instruction == Instruction::EnterPostproc)
+    }
+
+    /// Whether postprocessors have added what they make, so that a replay gives the schedule as it is lowered.
+    pub fn is_final(&self) -> bool {
+        self.postprocessed().is_some()
+    }
+
+    /// The trace without what postprocessors made: what a mutation starts from.
+    pub fn before_postproc(&self) -> Trace {
+        match self.postprocessed() {
+            Some(at) => Trace { instructions: self.instructions[..at].into(), decisions: self.decisions.clone() },
+            None => self.clone(),
+        }
+    }
+
     /// Those without a value.
     pub fn open(&self) -> impl Iterator<Item = &Name> {
         self.variables().filter(|var| !self.decisions.contains_key(*var))

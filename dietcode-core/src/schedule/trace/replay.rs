@@ -97,6 +97,13 @@ impl Trace {
             Instruction::Tensorize(unit) => schedule.tensorize(*unit),
             Instruction::Rfactor(combine) => schedule.rfactor(*combine),
             Instruction::VectorizeStore(lanes) => schedule.vectorize_store(size(lanes)?),
+            Instruction::VectorizeFetch { stage, lanes } => schedule.vectorize_fetch(stage, size(lanes)?),
+            Instruction::Persistent => schedule.persistent(),
+            Instruction::MinBlocks(blocks) => schedule.min_blocks(size(blocks)?),
+            Instruction::EnterPostproc => {
+                schedule.enter_postproc();
+                Ok(())
+            }
         }
     }
 

@@ -1,18 +1,9 @@
-//! From a line to a record, in any format that there was.
-//!
-//! | format | schedule                                                      | trial, run, seed |
-//! |--------|---------------------------------------------------------------|------------------|
-//! | 1      | parameters without a family: of the CPU's, or of the GPU's     | not there        |
-//! | 2      | `"family"` and its parameters, or a trace                      | there            |
+//! From a line to a record. Lines of earlier formats, whose schedules were parameters of families, are none.
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-
-use super::record::{FORMAT, Outcome, Record, Target, Workload};
-use crate::measure::{Failure, Summary};
+use super::record::{FORMAT, Record};
 use crate::schedule::Instruction;
-use crate::sketch::{Blocked, MicroKernel, Tiled};
 
 /// So many sketches are shared between records; a search has two dozen.
 const SHARED: usize = 64;
@@ -24,15 +15,10 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// None if the line is no record of any format.
+    /// None if the line is no record of this format.
     pub(super) fn record(&mut self, line: &[u8]) -> Option<Record> {
-        let mut record = match serde_json::from_slice::<Record>(line) {
-            Ok(record) if record.format == FORMAT => record,
-            _ => serde_json::from_slice::<FormatOne>(line).ok().filter(|old| old.format == 1)?.record()?,
-        };
-        if let MicroKernel::Traced(traced) = &mut record.schedule {
-            self.share(&mut traced.trace.instructions);
-        }
+        let mut record = serde_json::from_slice::<Record>(line).ok().filter(|record| record.format == FORMAT)?;
+        self.share(&mut record.schedule.trace.instructions);
         Some(record)
     }
 
@@ -42,49 +28,5 @@ impl Parser {
             None if self.sketches.len() < SHARED => self.sketches.push(instructions.clone()),
             None => {}
         }
-    }
-}
-
-#[derive(Deserialize)]
-struct FormatOne {
-    format: u32,
-    workload: Workload,
-    target: Target,
-    name: String,
-    schedule: serde_json::Value,
-    outcome: OutcomeOne,
-    time: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OutcomeOne {
-    /// On a GPU also seconds, which the throughput tells as well.
-    Measured {
-        #[serde(default)]
-        threads: usize,
-        gflops: Summary,
-        rel_err: f64,
-        #[serde(default)]
-        cold: bool,
-    },
-    Failed(Failure),
-}
-
-impl FormatOne {
-    /// None if the schedule is none of the target's family.
-    fn record(self) -> Option<Record> {
-        let outcome = match self.outcome {
-            OutcomeOne::Measured { threads, gflops, rel_err, cold } => {
-                Outcome::Measured { threads, gflops, rel_err, cold }
-            }
-            OutcomeOne::Failed(failure) => Outcome::Failed(failure),
-        };
-        let schedule = match self.target {
-            Target::Cpu { .. } => serde_json::from_value::<Tiled>(self.schedule).ok()?.into(),
-            Target::Cuda { .. } => serde_json::from_value::<Blocked>(self.schedule).ok()?.into(),
-        };
-        let record = Record::new(self.workload, self.target, schedule, outcome);
-        Some(Record { format: self.format, name: self.name, time: self.time, ..record })
     }
 }

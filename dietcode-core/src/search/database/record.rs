@@ -1,10 +1,10 @@
 //! A record: what was seen of one micro-kernel, as a line of JSON.
 //!
 //! ```text
-//! {"format":2,
+//! {"format":3,
 //!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
 //!  "target":{"cpu":"…","march":"native","compiler":"…"},
-//!  "name":"traced_…","schedule":{"family":"traced",…},"structure":"…",
+//!  "name":"traced_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
 //!  "outcome":{"measured":{"threads":1,"gflops":{…},"rel_err":1e-7}},
 //!  "trial":17,"run":"…","seed":0,"space_hash":"…","time":1700000000}
 //! ```
@@ -23,16 +23,16 @@ use crate::sketch::MicroKernel;
 pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
-/// A hash of the structure of a lowered program, see [`crate::sketch::Applied`].
+/// A hash of the structure of a lowered program, see [`crate::sketch::Lowered`].
 pub type Structure = [u8; 32];
 
 /// What was seen of one micro-kernel, on one instance if it came so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// The version of the format: 2. What was read from a line of format 1 has 1.
+    /// The version of the format, [`FORMAT`].
     pub format: u32,
     /// What was computed.
     pub workload: Workload,
@@ -56,7 +56,7 @@ pub struct Record {
     /// Which trial of its run: the first are the default micro-kernels. All records of a micro-kernel in a run have the same.
     #[serde(default)]
     pub trial: u64,
-    /// The run; empty in records of format 1.
+    /// The run; empty where there was none.
     #[serde(default)]
     pub run: String,
     /// Where the run's random choices started.

@@ -27,7 +27,7 @@ use self::population::{Hash, Member, Nursery, distinct};
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
-use crate::sketch::{Applied, Sampler, Space};
+use crate::sketch::{Lowered, Sampler, Space};
 
 pub use self::objective::Objective;
 pub(super) use self::rated::Rated;
@@ -49,12 +49,12 @@ impl Evolution {
         &self,
         space: &Space,
         model: &dyn CostModel,
-        known: &[Applied],
+        known: &[Lowered],
         taken: &HashSet<Hash>,
         objective: &Objective,
         seed: u64,
         want: usize,
-    ) -> Result<Vec<Applied>> {
+    ) -> Result<Vec<Lowered>> {
         let sampler = space.sampler()?;
         let nursery = Nursery { space, model, objective, seed };
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
@@ -84,7 +84,7 @@ impl Evolution {
     ///
     /// # Errors
     /// As [`Evolution::search`].
-    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Applied>> {
+    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Lowered>> {
         let sampler = space.sampler()?;
         let model = crate::cost_model::Random { seed };
         let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
@@ -115,7 +115,7 @@ impl Evolution {
         nursery.raise(DRAWS, count, |_, rng| self.draw(nursery, sampler, rng))
     }
 
-    fn draw(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Applied> {
+    fn draw(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Lowered> {
         (0..self.retries).find_map(|_| nursery.space.apply(&sampler.sample(rng)).ok())
     }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::Objective;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
-use crate::sketch::{Applied, Space};
+use crate::sketch::{Lowered, Space};
 
 /// The structure of a lowered program.
 pub(super) type Hash = [u8; 32];
@@ -41,11 +41,11 @@ impl Nursery<'_> {
         &self,
         stage: u64,
         count: usize,
-        make: impl Fn(usize, &mut StdRng) -> Option<Applied> + Sync,
+        make: impl Fn(usize, &mut StdRng) -> Option<Lowered> + Sync,
     ) -> Vec<Member> {
         let numbers: Vec<usize> = (0..count).collect();
         let batch = |numbers: &[usize]| {
-            let made: Vec<Applied> =
+            let made: Vec<Lowered> =
                 numbers.iter().filter_map(|number| make(*number, &mut self.rng(stage, *number as u64))).collect();
             self.members(&made)
         };
@@ -53,11 +53,11 @@ impl Nursery<'_> {
     }
 
     /// What the model says of candidates.
-    pub(super) fn members(&self, applied: &[Applied]) -> Vec<Member> {
-        let all: Vec<&Applied> = applied.iter().collect();
+    pub(super) fn members(&self, applied: &[Lowered]) -> Vec<Member> {
+        let all: Vec<&Lowered> = applied.iter().collect();
         let Objective { instances, units, .. } = self.objective;
         let predicted = self.model.predict(&self.space.def, &all, instances, *units);
-        let member = |(applied, predicted): (&Applied, Vec<f64>)| Member {
+        let member = |(applied, predicted): (&Lowered, Vec<f64>)| Member {
             trace: applied.trace.clone(),
             hash: applied.hash,
             predicted,

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
-use crate::sketch::{Applied, Space};
+use crate::sketch::{Lowered, Space};
 
 /// Candidates that are told apart by their positions.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl Rated {
     pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
         let nursery = Nursery { space, model, objective, seed: 0 };
         let batch = |traces: &[&Trace]| {
-            let applied = traces.iter().map(|trace| space.apply(trace)).collect::<Result<Vec<Applied>>>()?;
+            let applied = traces.iter().map(|trace| space.apply(trace)).collect::<Result<Vec<Lowered>>>()?;
             Ok(nursery.members(&applied))
         };
         let members = traces.par_chunks(BATCH).map(batch).collect::<Result<Vec<Vec<Member>>>>()?;

@@ -19,12 +19,12 @@ fn small() -> Evolution {
     Evolution { population: 24, generations: 3, ..Evolution::default() }
 }
 
-fn drawn(space: &Space, seed: u64, count: usize) -> Vec<Applied> {
+fn drawn(space: &Space, seed: u64, count: usize) -> Vec<Lowered> {
     let mut rng = StdRng::seed_from_u64(seed);
     (0..count).map(|_| space.apply(&space.sample(&mut rng).unwrap()).unwrap()).collect()
 }
 
-fn hashes(found: &[Applied]) -> Vec<Hash> {
+fn hashes(found: &[Lowered]) -> Vec<Hash> {
     found.iter().map(|applied| applied.hash).collect()
 }
 

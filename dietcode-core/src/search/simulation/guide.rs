@@ -5,7 +5,7 @@ use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
 use crate::search::evolution::{Objective, Rated};
-use crate::sketch::{Applied, Space};
+use crate::sketch::{Lowered, Space};
 use crate::{Error, Result};
 
 /// A space and a model, for a pool.
@@ -67,7 +67,7 @@ impl<'a> Guide<'a> {
     }
 
     /// A candidate of the pool with its loops.
-    pub(super) fn applied(&self, seen: &Seen<'_>, at: usize) -> Result<Applied> {
+    pub(super) fn applied(&self, seen: &Seen<'_>, at: usize) -> Result<Lowered> {
         self.space.apply(&seen.pool.candidates[at].trace)
     }
 }

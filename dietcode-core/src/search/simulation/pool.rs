@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use crate::schedule::Trace;
 use crate::search::{Record, Shape, Structure};
-use crate::sketch::MicroKernel;
 use crate::{Error, Result};
 
 /// What counts: a workload instance at a number of threads.
@@ -116,9 +115,12 @@ fn candidates(records: &[&Record], positions: &Positions<'_>) -> Vec<Recorded> {
     let mut failed = Vec::new();
     let mut candidates: Vec<Recorded> = Vec::new();
     for record in records {
-        let MicroKernel::Traced(traced) = &record.schedule else { continue };
+        if !record.schedule.is_trace() {
+            continue;
+        }
         let place = *places.entry(&record.name).or_insert_with(|| {
-            let (name, trace, structure) = (record.name.clone(), traced.trace.clone(), record.structure);
+            let (name, trace, structure) =
+                (record.name.clone(), record.schedule.trace.before_postproc(), record.structure);
             candidates.push(Recorded { name, trace, structure, gflops: vec![None; positions.len()] });
             candidates.len() - 1
         });
@@ -137,7 +139,7 @@ fn start(records: &[&Record], positions: &Positions<'_>, goal: usize) -> f64 {
     let figure =
         |record: &&Record| seen(record, positions).filter(|(found, _)| *found == goal).map(|(_, figure)| figure);
     let is_default = |record: &&&Record| {
-        let drawn = matches!(&record.schedule, MicroKernel::Traced(traced) if !traced.is_nest());
+        let drawn = record.schedule.is_drawn();
         record.trial == 0 && !record.run.is_empty() && !drawn
     };
     let default = records.iter().filter(is_default).filter_map(figure).next_back();

@@ -6,7 +6,7 @@ use super::guide::Guide;
 use super::nearest::nearest;
 use super::{Seen, Strategy};
 use crate::Result;
-use crate::sketch::Applied;
+use crate::sketch::Lowered;
 
 /// Proposes as a search does.
 pub struct Proposed<'a> {
@@ -21,10 +21,10 @@ impl<'a> Proposed<'a> {
     }
 
     /// What evolution proposes, knowing what was picked.
-    fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Applied>> {
+    fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Lowered>> {
         let Guide { settings, space, model, rated, .. } = self.guide;
         let known = self.guide.known(seen);
-        let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Applied>>>()?;
+        let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Lowered>>>()?;
         let taken: HashSet<_> = seen.picked.iter().map(|at| rated.structure(*at)).collect();
         let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.picked.len() as u64);
         settings.search(space, *model, &known, &taken, &self.guide.objective(seen), seed, want)

@@ -14,27 +14,23 @@ use crate::schedule::{Instruction, Trace};
 use crate::search::testing::{dense, target};
 use crate::search::{Outcome, Record, Shape, Target, Workload};
 use crate::sketch::rules::CustomRules;
-use crate::sketch::{Space, Tiled, Traced};
+use crate::sketch::{MicroKernel, Space};
 
 fn shape(m: i64) -> Shape {
     Shape::from([("M".to_owned(), m)])
 }
 
 /// A trace that decided for a number.
-fn trace(value: i64) -> Traced {
+fn trace(value: i64) -> MicroKernel {
     let candidates = (1..=1000).collect();
     let sampled = Instruction::SampleCategorical { into: "u".into(), candidates, weights: vec![1.0; 1000] };
-    Traced { trace: Trace::new([sampled]).with(BTreeMap::from([("u".into(), value)])) }
+    MicroKernel::of_trace(Trace::new([sampled]).with(BTreeMap::from([("u".into(), value)])), "traced")
 }
 
 fn record(value: i64, m: i64, outcome: Outcome) -> Record {
     let workload = Workload { kernel: "dense".into(), source_hash: "0".into(), shape: Some(shape(m)) };
     let target = Target::Cpu { cpu: "a".into(), march: "native".into(), compiler: "cc".into() };
-    Record {
-        run: "r".into(),
-        trial: value.unsigned_abs(),
-        ..Record::new(workload, target, trace(value).into(), outcome)
-    }
+    Record { run: "r".into(), trial: value.unsigned_abs(), ..Record::new(workload, target, trace(value), outcome) }
 }
 
 fn measured(value: i64, m: i64, median: f64) -> Record {
@@ -48,8 +44,12 @@ fn pool(records: &[Record], instances: &[(Shape, f64)]) -> Pool {
 
 /// The micro-kernel that runs where nothing was tuned, and three traces, one of which failed on its second instance.
 fn records() -> Vec<Record> {
-    let default =
-        Record { schedule: Tiled::default().into(), name: "default".into(), trial: 0, ..measured(0, 64, 5.0) };
+    let default = Record {
+        schedule: MicroKernel::of_trace(Trace::default(), "tiled"),
+        name: "default".into(),
+        trial: 0,
+        ..measured(0, 64, 5.0)
+    };
     vec![
         default,
         measured(1, 64, 10.0),
@@ -125,7 +125,7 @@ fn drawn(space: &Space, model: &Analytic, count: usize) -> Pool {
         let predicted = &model.predict(&space.def, &[&applied], &[vec![64], vec![32]], 1)[0];
         let noise = 0.8 + 0.4 * f64::from(applied.hash[0]) / 255.0;
         for (m, gflops) in [64, 32].into_iter().zip(predicted) {
-            let schedule = Traced { trace: applied.trace.clone() }.into();
+            let schedule = MicroKernel::of(&applied);
             let Record { workload, target, outcome, .. } = measured(1, m, gflops * noise);
             records.push(Record { structure: Some(applied.hash), ..Record::new(workload, target, schedule, outcome) });
         }
@@ -170,7 +170,7 @@ fn a_trace_of_another_space_is_told() {
     let mut records = records();
     records.iter_mut().for_each(|record| record.workload.shape = Some(shape(64)));
     let strange = Trace::new([Instruction::Kind(ForKind::Parallel, "no_loop".into())]);
-    records[3].schedule = Traced { trace: strange }.into();
+    records[3].schedule = MicroKernel::of_trace(strange, "traced");
     let pool = pool(&records, &[(shape(64), 1.0)]);
     let error = Guide::of(&pool, &space, &model, &settings).map(drop).unwrap_err();
     assert!(error.to_string().contains("none of the space as it is now"), "{error}");

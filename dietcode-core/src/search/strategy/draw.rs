@@ -24,6 +24,6 @@ impl Propose for Drawn {
     fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>> {
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let drawn = self.settings.random(&self.space, &tuning.taken(), seed, want)?;
-        drawn.into_iter().map(Proposal::of_space).collect()
+        Ok(drawn.into_iter().map(Proposal::of_space).collect())
     }
 }

@@ -15,8 +15,8 @@ struct Enumerated {
 }
 
 /// Proposes the candidates of a list in their order, after those that are good on record. Who has failed is left out.
-pub fn enumerated(candidates: impl IntoIterator<Item = impl Into<MicroKernel>>) -> Box<dyn Propose> {
-    Box::new(Enumerated { left: candidates.into_iter().map(Into::into).collect(), sorted: false })
+pub fn enumerated(candidates: impl IntoIterator<Item = MicroKernel>) -> Box<dyn Propose> {
+    Box::new(Enumerated { left: candidates.into_iter().collect(), sorted: false })
 }
 
 impl Propose for Enumerated {

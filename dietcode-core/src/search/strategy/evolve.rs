@@ -12,7 +12,7 @@ use crate::cost_model::{CostModel, Observed};
 use crate::search::database::Structure;
 use crate::search::proposal::Proposal;
 use crate::search::{Candidate, Objective, Tuning};
-use crate::sketch::{Applied, MicroKernel, Space};
+use crate::sketch::{Lowered, MicroKernel, Space};
 
 /// A space and what guides through it.
 struct Evolved {
@@ -36,7 +36,7 @@ impl Propose for Evolved {
         let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
         // Who is the best somewhere comes first in the ranking, and is tried again in any case.
         let again = self.share(want).max(tuning.points.len() * tuning.threads.len()).min(want);
-        let mut picked: Vec<Applied> = recorded.iter().take(again).cloned().collect();
+        let mut picked: Vec<Lowered> = recorded.iter().take(again).cloned().collect();
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(picked.iter().map(|applied| applied.hash));
         let known = [self.best(tuning, threads), recorded].concat();
@@ -48,7 +48,7 @@ impl Propose for Evolved {
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - picked.len();
         picked.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
-        picked.into_iter().map(Proposal::of_space).collect()
+        Ok(picked.into_iter().map(Proposal::of_space).collect())
     }
 }
 
@@ -59,7 +59,7 @@ impl Evolved {
     }
 
     /// The best on record from before the run, as far as they are of this space, without those that have failed.
-    fn recorded(&self, tuning: &Tuning<'_>) -> Vec<Applied> {
+    fn recorded(&self, tuning: &Tuning<'_>) -> Vec<Lowered> {
         let (_, failed) = tuning.journal.failed();
         let most = self.share(self.settings.population);
         let mut seen = HashSet::new();
@@ -69,7 +69,7 @@ impl Evolved {
     }
 
     /// What was measured in this run, the best first: by how near it comes to the best where it comes nearest.
-    fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Applied> {
+    fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Lowered> {
         let bests = tuning.bests(threads);
         let share = |candidate: &Candidate| {
             let shares = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
@@ -85,18 +85,15 @@ impl Evolved {
 
     /// A micro-kernel of this space, carried out: the nest as it stands is not drawn from a sketch. Lowered loops are large: they
     /// are made again rather than kept.
-    fn applied(&self, micro_kernel: &MicroKernel) -> Option<Applied> {
-        match micro_kernel {
-            MicroKernel::Traced(traced) if !traced.is_nest() => self.space.apply(&traced.trace).ok(),
-            _ => None,
-        }
+    fn applied(&self, micro_kernel: &MicroKernel) -> Option<Lowered> {
+        micro_kernel.is_drawn().then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
     }
 
     /// Tells the model what was measured since it was last told.
     fn learn(&mut self, tuning: &Tuning<'_>) {
         let fresh = &tuning.candidates[self.learned..];
         self.learned = tuning.candidates.len();
-        let applied: Vec<(&Candidate, Applied)> =
+        let applied: Vec<(&Candidate, Lowered)> =
             fresh.iter().filter_map(|c| Some((c, self.applied(&c.micro_kernel)?))).collect();
         let seen: Vec<Observed<'_>> = applied.iter().flat_map(|(c, applied)| observed(tuning, c, applied)).collect();
         self.model.update(&seen);
@@ -104,7 +101,7 @@ impl Evolved {
 }
 
 /// The figures of a candidate; of one that failed, that it has none.
-fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Applied) -> Vec<Observed<'a>> {
+fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowered) -> Vec<Observed<'a>> {
     let mut seen = Vec::new();
     for (row, setting) in of.gflops.iter().zip(&tuning.threads) {
         for (gflops, point) in row.iter().zip(&tuning.points).filter(|(gflops, _)| of.failed || gflops.is_some()) {

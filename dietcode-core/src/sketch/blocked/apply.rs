@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::operands::{COLUMNS, Operands, ROWS};
+use super::validity::check_padding;
 use super::{Blocked, size};
 use crate::ir::{IterVar, Name, Program};
+use crate::machine::Target;
+use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
-use crate::sketch::{finish, grid};
+use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
 /// The loops that the iteration variables were split into, by level; each level in the order of the nest.
@@ -32,19 +35,23 @@ struct Levels {
 }
 
 impl Blocked {
-    /// The kernels that the parameters stand for, in the order of their launches, each with its program. Most are one;
-    /// sums that blocks share take a second one that adds the parts, or one before that initialises the output.
+    /// The micro-kernel that the parameters stand for, carried out. Sums that blocks share take a second kernel that adds the
+    /// parts, or one before that initialises the output.
     ///
     /// # Errors
-    /// What the primitives refuse; a valid [`Blocked`] (see [`Blocked::violations`]) has none.
-    pub fn schedules(&self, program: &Program) -> Result<Vec<Schedule>> {
-        finish::launches(self.schedule(program)?)
+    /// All that speaks against it.
+    pub fn micro_kernel(&self, program: &Program, device: &DeviceLimits) -> Result<(MicroKernel, Lowered)> {
+        self.check(program, device)?;
+        let mut schedule = self.schedule(program)?;
+        check_padding(&schedule)?;
+        schedule.enter_postproc();
+        MicroKernel::of_family("blocked", self.name(), self, &schedule).carried_out(program, &Target::Cuda(*device))
     }
 
     /// The schedule of the main kernel.
     ///
     /// # Errors
-    /// As [`Blocked::schedules`].
+    /// What the primitives refuse.
     pub fn schedule(&self, program: &Program) -> Result<Schedule> {
         let block = &program.blocks[0];
         let operands = self.operands(block).map_err(Error::input)?;
@@ -67,6 +74,12 @@ impl Blocked {
         }
         if self.store.0 > 1 {
             schedule.vectorize_store(self.store.0)?;
+        }
+        if self.persistent {
+            schedule.persistent()?;
+        }
+        if self.min_blocks.0 > 1 {
+            schedule.min_blocks(self.min_blocks.0)?;
         }
         Ok(schedule)
     }

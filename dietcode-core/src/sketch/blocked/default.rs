@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::Role;
 
 use super::{Blocked, Count, Stage};
-use crate::frontend;
-use crate::ir::{Block, Expr, Name, affine};
+use crate::ir::{Block, Expr, Name, Program, affine};
 use crate::machine::cuda::DeviceLimits;
 
 /// Threads along the output's contiguous loop where nothing is staged.
@@ -15,13 +14,12 @@ const FLAT_THREADS: i64 = 128;
 impl Blocked {
     /// A micro-kernel that is valid for any nest with a spatial loop, and reasonable for those in which inputs are used
     /// again and again: 256 threads with tiles of 4 × 4, both operands staged. For a nest without such a loop none.
-    pub fn default_for(def: &KernelDef, device: &DeviceLimits) -> Option<Blocked> {
-        let program = frontend::program(def);
+    pub fn default_for(program: &Program, device: &DeviceLimits) -> Option<Blocked> {
         let block = &program.blocks[0];
         let contiguous = contiguous_loop(block)?;
         let flat = Blocked { thread: BTreeMap::from([(contiguous.to_string(), FLAT_THREADS)]), ..Blocked::default() };
         let candidates = tiled(block, &contiguous).into_iter().chain(batch_innermost(block, &contiguous)).chain([flat]);
-        candidates.into_iter().find(|blocked| blocked.violations(def, device).is_empty())
+        candidates.into_iter().find(|blocked| blocked.violations(program, device).is_empty())
     }
 }
 

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::Role;
 
 use super::Blocked;
 use super::operands::{COLUMNS, ROWS};
-use crate::frontend;
+use crate::Result;
 use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program};
-use crate::lower::{guards_that_stay, lower};
+use crate::lower::guards_that_stay;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{MOST_COPIES, Schedule};
-use crate::sketch::grid;
+use crate::sketch::{grid, refused};
 
 /// Registers that addresses and operands take beside the accumulators, at the least.
 const OTHER_REGISTERS: i64 = 24;
@@ -23,17 +23,20 @@ const MOST_OVERHANG: i64 = 1 << 20;
 
 impl Blocked {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
-    pub fn violations(&self, def: &KernelDef, device: &DeviceLimits) -> Vec<String> {
-        let program = frontend::program(def);
+    pub fn violations(&self, program: &Program, device: &DeviceLimits) -> Vec<String> {
+        self.micro_kernel(program, device).err().map(|e| e.to_string()).into_iter().collect()
+    }
+
+    /// Refuses parameters that make no sense on a nest and a device, each with the numbers.
+    pub(super) fn check(&self, program: &Program, device: &DeviceLimits) -> Result<()> {
         let block = &program.blocks[0];
-        let checks: [&dyn Fn() -> Vec<String>; 5] = [
-            &|| self.unknown_names(block),
-            &|| self.bad_sizes(),
-            &|| self.beyond_device(block, device),
-            &|| self.wrong_for_nest(block),
-            &|| self.beyond_lowering(&program, device),
-        ];
-        checks.into_iter().map(|check| check()).find(|found| !found.is_empty()).unwrap_or_default()
+        refused(&self.unknown_names(block))?;
+        refused(&self.bad_sizes())?;
+        refused(&self.beyond_device(block, device))?;
+        refused(&self.wrong_for_nest(block))?;
+        let copies = self.accumulators();
+        let unrolled = format!("inner: the unrolled tile has {copies} statements, more than {MOST_COPIES}");
+        refused((copies > MOST_COPIES).then_some(unrolled).as_slice())
     }
 
     fn unknown_names(&self, block: &Block) -> Vec<String> {
@@ -155,26 +158,6 @@ impl Blocked {
         found
     }
 
-    /// What lowering refuses, and what the lowered kernel takes.
-    fn beyond_lowering(&self, program: &Program, device: &DeviceLimits) -> Vec<String> {
-        let copies = self.accumulators();
-        if copies > MOST_COPIES {
-            return vec![format!("inner: the unrolled tile has {copies} statements, more than {MOST_COPIES}")];
-        }
-        let nest = self.schedule(program).and_then(|schedule| Ok((lower(&schedule)?, schedule)));
-        let (nest, schedule) = match nest {
-            Ok(both) => both,
-            Err(e) => return vec![e.to_string()],
-        };
-        let most = i64::from(device.shared_per_block_opt_in);
-        let mut found = Vec::new();
-        if nest.scratch_bytes > most {
-            found.push(format!("the tiles take {} bytes of shared memory, a block has {most}", nest.scratch_bytes));
-        }
-        found.extend(unpadded(&schedule));
-        found
-    }
-
     /// Threads of a block.
     pub fn threads(&self) -> i64 {
         let product = product(&self.thread);
@@ -210,9 +193,9 @@ fn product(sizes: &BTreeMap<String, i64>) -> i64 {
 }
 
 /// Predicates that local padding may not move out of the sum of a tile that threads fill together.
-fn unpadded(schedule: &Schedule) -> Vec<String> {
+pub(super) fn check_padding(schedule: &Schedule) -> Result<()> {
     if schedule.cache_reads.is_empty() {
-        return Vec::new();
+        return Ok(());
     }
     let ragged = schedule.ragged();
     let reads = schedule.block.update_reads();
@@ -228,5 +211,5 @@ fn unpadded(schedule: &Schedule) -> Vec<String> {
             }
         }
     };
-    guards_that_stay(schedule).keys().filter(|name| ragged.contains(name)).map(why).collect()
+    refused(&guards_that_stay(schedule).keys().filter(|name| ragged.contains(name)).map(why).collect::<Vec<String>>())
 }

@@ -9,7 +9,7 @@
 //! | `tiled`, `blocked`      | this project's schedules for a CPU and a GPU, by the names of a nest's own loops  |
 //!
 //! The first four have portBLAS's parameters and validity, so that its files are read as they are. A configuration is a
-//! schedule only on a nest and a device: `Family::on_cpu` and `Family::on_gpu` say which, as one of the last two.
+//! schedule only on a nest and a device: [`Family::micro_kernel`] says which, as one of the last two.
 mod condition;
 mod local;
 mod naive;
@@ -30,7 +30,9 @@ pub use non_local::{NonLocal, Vectorization};
 pub use non_local_interleaved::NonLocalInterleaved;
 
 use super::name::identifier;
-use super::{Blocked, Tiled};
+use super::{Blocked, Lowered, MicroKernel, Tiled};
+use crate::ir::Program;
+use crate::machine::Target;
 
 /// A configuration of one of the families.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,6 +102,24 @@ impl Family {
             Family::Naive(naive) => naive.conditions(),
             Family::Tiled(_) | Family::Blocked(_) => Vec::new(),
         }
+    }
+
+    /// The micro-kernel that this configuration stands for on a nest and a target, carried out.
+    ///
+    /// # Errors
+    /// A sentence that says why it serves this nest or this target not, with the numbers.
+    pub fn micro_kernel(&self, program: &Program, target: &Target) -> Result<(MicroKernel, Lowered), String> {
+        let (mut micro_kernel, lowered) = match target {
+            Target::Cpu(target) => self.tiled(program)?.micro_kernel(program, target),
+            Target::Cuda(device) => self.blocked(program)?.micro_kernel(program, device),
+        }
+        .map_err(|e| e.to_string())?;
+        if let Ok(Value::Object(mut parameters)) = serde_json::to_value(self) {
+            parameters.remove("family");
+            micro_kernel.origin.family = self.family().to_owned();
+            micro_kernel.origin.parameters = Value::Object(parameters);
+        }
+        Ok((micro_kernel, lowered))
     }
 
     /// Whether all conditions hold.

@@ -14,12 +14,9 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_syntax::KernelDef;
-
 use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
 use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
-use crate::frontend;
-use crate::ir::{Block, Name};
+use crate::ir::{Block, Name, Program};
 use crate::machine::CpuTarget;
 use crate::sketch::Tiled;
 
@@ -35,20 +32,26 @@ impl Family {
     ///
     /// # Errors
     /// A sentence that says why it serves this nest or this CPU not, with the numbers.
-    pub fn on_cpu(&self, def: &KernelDef, target: &CpuTarget) -> Result<Tiled, String> {
+    pub fn on_cpu(&self, program: &Program, target: &CpuTarget) -> Result<Tiled, String> {
+        let tiled = self.tiled(program)?;
+        match tiled.micro_kernel(program, target) {
+            Ok(_) => Ok(tiled),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    /// The same, whether it is valid or not.
+    pub(super) fn tiled(&self, program: &Program) -> Result<Tiled, String> {
         valid(self)?;
-        let program = frontend::program(def);
         let block = &program.blocks[0];
-        let tiled = match self {
+        Ok(match self {
             Family::Local(local) => local.on_cpu(&Roles::of(block)?)?,
             Family::NonLocal(non_local) => non_local.on_cpu(&Roles::of(block)?),
             Family::NonLocalInterleaved(interleaved) => interleaved.on_cpu(block)?,
             Family::Naive(naive) => naive.on_cpu(block)?,
             Family::Tiled(tiled) => tiled.clone(),
             Family::Blocked(_) => return Err("`blocked` is a schedule for a GPU".into()),
-        };
-        let violations = tiled.violations(def, target);
-        if violations.is_empty() { Ok(tiled) } else { Err(violations.join("; ")) }
+        })
     }
 }
 

@@ -12,12 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_syntax::KernelDef;
-
 use super::roles::{Operand, Roles, elements, lanes, output_loop, valid};
 use super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
-use crate::frontend;
-use crate::ir::{Block, Name};
+use crate::ir::{Block, Name, Program};
 use crate::machine::cuda::DeviceLimits;
 use crate::sketch::{Blocked, Count, Stage};
 
@@ -29,20 +26,26 @@ impl Family {
     ///
     /// # Errors
     /// A sentence that says why it serves this nest or this device not, with the numbers.
-    pub fn on_gpu(&self, def: &KernelDef, device: &DeviceLimits) -> Result<Blocked, String> {
+    pub fn on_gpu(&self, program: &Program, device: &DeviceLimits) -> Result<Blocked, String> {
+        let blocked = self.blocked(program)?;
+        match blocked.micro_kernel(program, device) {
+            Ok(_) => Ok(blocked),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    /// The same, whether it is valid or not.
+    pub(super) fn blocked(&self, program: &Program) -> Result<Blocked, String> {
         valid(self)?;
-        let program = frontend::program(def);
         let block = &program.blocks[0];
-        let blocked = match self {
+        Ok(match self {
             Family::Local(local) => local.on_gpu(&Roles::of(block)?)?,
             Family::NonLocal(non_local) => non_local.on_gpu(&Roles::of(block)?),
             Family::NonLocalInterleaved(interleaved) => interleaved.on_gpu(block)?,
             Family::Naive(naive) => naive.on_gpu(block)?,
             Family::Blocked(blocked) => blocked.clone(),
             Family::Tiled(_) => return Err("`tiled` is a schedule for a CPU".into()),
-        };
-        let violations = blocked.violations(def, device);
-        if violations.is_empty() { Ok(blocked) } else { Err(violations.join("; ")) }
+        })
     }
 }
 

@@ -12,7 +12,7 @@
 
 use crate::Result;
 use crate::lower::widest_fetch;
-use crate::schedule::{Schedule, SharedTile, Staging};
+use crate::schedule::{Schedule, Staging};
 
 /// Bytes of the widest access of a thread.
 const WIDEST: i64 = 16;
@@ -28,7 +28,10 @@ pub(super) fn rewrite_cooperative_fetch(schedule: &mut Schedule) -> Result<()> {
         let source = schedule.program.params.iter().find(|param| param.name == read.buffer);
         let most = source.map_or(1, |source| WIDEST / source.dtype.bytes()).min(tile.vector);
         let vector = widest_fetch(schedule, read, most)?;
-        schedule.restage(at, Staging::Shared(SharedTile { vector, ..tile }));
+        if vector != tile.vector {
+            let stage = read.name.clone();
+            schedule.vectorize_fetch(&stage, vector)?;
+        }
     }
     Ok(())
 }

@@ -8,14 +8,18 @@
 
 use dietcode_syntax::Role;
 
+use crate::Result;
 use crate::ir::{ForKind, affine};
 use crate::schedule::{Loop, Schedule};
 
 /// Narrows the vectors of the store.
-pub(super) fn rewrite_vector_store(schedule: &mut Schedule) {
-    let most = schedule.store_lanes;
-    let run = run(schedule);
-    schedule.narrow_store([8, 4, 2].into_iter().find(|lanes| *lanes <= most && run % lanes == 0).unwrap_or(1));
+///
+/// # Errors
+/// Those of [`Schedule::vectorize_store`].
+pub(super) fn rewrite_vector_store(schedule: &mut Schedule) -> Result<()> {
+    let (most, run) = (schedule.store_lanes, run(schedule));
+    let lanes = [8, 4, 2].into_iter().find(|lanes| *lanes <= most && run % lanes == 0).unwrap_or(1);
+    if lanes < most { schedule.vectorize_store(lanes) } else { Ok(()) }
 }
 
 /// The neighbours along the innermost loop of a thread that has any, as lowering takes them.

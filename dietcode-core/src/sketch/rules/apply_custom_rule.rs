@@ -10,11 +10,10 @@
 
 use super::{CustomRules, Draft, Rule};
 use crate::ir::Program;
-use crate::lower::lower;
 use crate::machine::Target;
 use crate::message::one_line;
 use crate::schedule::Trace;
-use crate::sketch::Traced;
+use crate::sketch::apply::unlimited;
 use crate::{Error, Result};
 
 /// The rule.
@@ -57,6 +56,5 @@ fn check(sketch: &Trace, program: &Program, target: &Target) -> Result<()> {
     if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
         return Err(Error::input(format!("it decides `{odd}`, which it does not sample")));
     }
-    let schedules = Traced { trace: sketch.least() }.schedules(program, target)?;
-    schedules.iter().try_for_each(|schedule| lower(schedule).map(drop))
+    unlimited(program, target, &sketch.least()).map(drop)
 }

@@ -6,7 +6,6 @@
 //!                                     └─ mutate ─┴─ crossover
 //! ```
 
-mod apply;
 mod generate;
 
 use std::collections::BTreeMap;
@@ -15,10 +14,12 @@ pub use generate::drafts;
 
 use dietcode_syntax::KernelDef;
 
+use super::postproc::verify_limits::verify_grid;
+use super::{Lowered, apply};
+use crate::Result;
 use crate::ir::{Name, Program};
-use crate::lower::LoopNest;
 use crate::machine::Target;
-use crate::schedule::{Schedule, Trace};
+use crate::schedule::Trace;
 
 /// What limits a space: the target, and how large the axes become.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,15 +45,15 @@ pub struct Space {
     pub rule: Option<String>,
 }
 
-/// A trace carried out.
-#[derive(Clone, Debug)]
-pub struct Applied {
-    /// The trace.
-    pub trace: Trace,
-    /// The kernels in the order of their launches; on a CPU there is one.
-    pub schedules: Vec<Schedule>,
-    /// The same, lowered.
-    pub nests: Vec<LoopNest>,
-    /// A hash of the structure of the lowered program: equal for traces that come to the same code.
-    pub hash: [u8; 32],
+impl Space {
+    /// Carries a trace out on the space's program, within all that draws keep to, at the largest of its instances.
+    ///
+    /// # Errors
+    /// As [`apply`](apply()); a limit that draws keep to, a grid that is larger than the device's.
+    pub fn apply(&self, trace: &Trace) -> Result<Lowered> {
+        let lowered = apply(&self.program, &self.bounds.target, trace)?;
+        lowered.check(&self.bounds.target, |_| true)?;
+        lowered.schedules.iter().try_for_each(|schedule| verify_grid(schedule, &self.bounds))?;
+        Ok(lowered)
+    }
 }

@@ -5,9 +5,9 @@ use dietcode_syntax::Role;
 use super::Tiled;
 use crate::Result;
 use crate::ir::{IterVar, Name, Program};
-use crate::machine::CpuTarget;
+use crate::machine::{CpuTarget, Target};
 use crate::schedule::{Pipeline, Schedule, Staging, Tail};
-use crate::sketch::grid;
+use crate::sketch::{Lowered, MicroKernel, grid};
 
 /// The loops that one iteration variable was split into, by level.
 #[derive(Default)]
@@ -44,10 +44,22 @@ impl Tiled {
         [16, 8, 4, 2].into_iter().find(|lanes| lanes * 4 <= target.vector_bytes && size % lanes == 0).unwrap_or(1)
     }
 
+    /// The micro-kernel that the parameters stand for, carried out.
+    ///
+    /// # Errors
+    /// All that speaks against it.
+    pub fn micro_kernel(&self, program: &Program, target: &CpuTarget) -> Result<(MicroKernel, Lowered)> {
+        self.check(program, target)?;
+        let mut schedule = self.schedule(program, target)?;
+        self.check_padding(&schedule)?;
+        schedule.enter_postproc();
+        MicroKernel::of_family("tiled", self.name(), self, &schedule).carried_out(program, &Target::Cpu(target.clone()))
+    }
+
     /// The schedule that the parameters stand for.
     ///
     /// # Errors
-    /// What the primitives refuse; a valid [`Tiled`] (see [`Tiled::violations`]) has none.
+    /// What the primitives refuse.
     pub fn schedule(&self, program: &Program, target: &CpuTarget) -> Result<Schedule> {
         let block = &program.blocks[0];
         let mut schedule = Schedule::new(program, block);

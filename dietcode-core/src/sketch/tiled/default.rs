@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_syntax::{KernelDef, Role};
+use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::frontend;
-use crate::ir::{Affine, Block, Expr, Name, affine};
+use crate::ir::{Affine, Block, Expr, Name, Program, affine};
 use crate::machine::CpuTarget;
 
 /// Steps of all reductions together in a cache block.
@@ -18,12 +17,11 @@ impl Tiled {
     /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
     /// vectors along the output's contiguous loop, a register tile that fills the registers, panels for what would
     /// otherwise be read with a stride or many times.
-    pub fn default_for(def: &KernelDef, target: &CpuTarget) -> Tiled {
-        let program = frontend::program(def);
+    pub fn default_for(program: &Program, target: &CpuTarget) -> Tiled {
         let block = &program.blocks[0];
         let full = full_tile(block, target);
         let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
-        let valid = candidates.into_iter().find(|tiled| tiled.violations(def, target).is_empty());
+        let valid = candidates.into_iter().find(|tiled| tiled.violations(program, target).is_empty());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
         valid.unwrap_or_default()
     }

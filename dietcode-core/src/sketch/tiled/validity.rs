@@ -1,40 +1,39 @@
-//! When a [`Tiled`] is valid for a nest on a CPU: hardware limits, not divisibility of extents.
+//! When a [`Tiled`] is valid for a nest on a CPU: what makes sense of its parameters. What the hardware holds, the limits say.
 
-use dietcode_syntax::{Expr, KernelDef, Loop, Role};
+use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::frontend;
-use crate::ir;
-use crate::lower::{guards_that_stay, lower};
+use crate::Result;
+use crate::ir::{Block, Expr, IterVar, Name, Program};
+use crate::lower::guards_that_stay;
 use crate::machine::CpuTarget;
-use crate::schedule::MOST_COPIES;
-use crate::sketch::grid;
+use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::{grid, refused};
 
 impl Tiled {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
-    pub fn violations(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
-        let mut found = self.unknown_names(def);
-        if found.is_empty() {
-            found = self.bad_sizes(def, target);
-        }
-        if found.is_empty() {
-            found = self.missing_blocks(def);
-        }
-        if found.is_empty() {
-            found = self.beyond_limits(def, target);
-        }
-        found
+    pub fn violations(&self, program: &Program, target: &CpuTarget) -> Vec<String> {
+        self.micro_kernel(program, target).err().map(|e| e.to_string()).into_iter().collect()
+    }
+
+    /// Refuses parameters that make no sense on a nest and a CPU, each with the numbers.
+    pub(super) fn check(&self, program: &Program, target: &CpuTarget) -> Result<()> {
+        let block = &program.blocks[0];
+        refused(&self.unknown_names(block))?;
+        refused(&self.bad_sizes(block, target))?;
+        refused(&self.missing_blocks(block))?;
+        refused(&self.beyond_limits(block, target))
     }
 
     /// Every name must be a loop of the nest, or an input that its reduction reads.
-    fn unknown_names(&self, def: &KernelDef) -> Vec<String> {
+    fn unknown_names(&self, block: &Block) -> Vec<String> {
         let is_loop = |name: &str, role: Option<Role>| {
-            def.loops.iter().any(|l| l.name == name && role.is_none_or(|role| l.role == role))
+            block.iters.iter().any(|iter| *iter.name == *name && role.is_none_or(|role| iter.role == role))
         };
         let mut found = Vec::new();
         let mut check = |key: &str, name: &str, known: bool, expected: &str| {
             if !known {
-                found.push(format!("{key}: `{name}` is not {expected} of `{}`", def.name));
+                found.push(format!("{key}: `{name}` is not {expected} of `{}`", block.name));
             }
         };
         if let Some(name) = &self.vector {
@@ -45,9 +44,10 @@ impl Tiled {
         }
         self.order.iter().for_each(|name| check("order", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
         self.raster.keys().for_each(|name| check("raster", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
-        let read = inputs_of_update(def);
+        let reads = block.update_reads();
+        let read = |name: &str| reads.iter().any(|(buffer, _)| *buffer.name == *name);
         for (key, names) in [("pack", &self.pack), ("load", &self.load)] {
-            names.iter().for_each(|name| check(key, name, read.contains(&name.as_str()), "an input of the reduction"));
+            names.iter().for_each(|name| check(key, name, read(name), "an input of the reduction"));
         }
         let repeated = |names: &[String]| (1..names.len()).find(|&n| names[..n].contains(&names[n]));
         for (key, names) in [("pack", &self.pack), ("order", &self.order), ("load", &self.load)] {
@@ -75,7 +75,7 @@ impl Tiled {
         found
     }
 
-    fn bad_sizes(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+    fn bad_sizes(&self, block: &Block, target: &CpuTarget) -> Vec<String> {
         let mut found = Vec::new();
         for (key, sizes) in [("register_tile", &self.register_tile), ("block_tile", &self.block_tile)] {
             let bad = sizes.iter().filter(|(_, size)| !(1..=1 << 31).contains(*size));
@@ -87,7 +87,7 @@ impl Tiled {
         if !found.is_empty() {
             return found;
         }
-        for l in &def.loops {
+        for l in &block.iters {
             let (size, block) = (self.register_size(&l.name), self.block_size(&l.name, l.role));
             if let Some(block) = block.filter(|block| block % size != 0) {
                 found
@@ -106,28 +106,26 @@ impl Tiled {
             }
             _ => {}
         }
-        let has_block = |l: &&Loop| l.role == Role::Reduce && self.block_tile.contains_key(&l.name);
-        if self.double_buffer && !def.loops.iter().any(|l| has_block(&l)) {
+        if self.double_buffer && !block.iters_of(Role::Reduce).any(|iter| self.block_tile.contains_key(&*iter.name)) {
             found.push("double_buffer: no reduction has a block, so the panels are packed once".into());
         }
         found
     }
 
     /// A copy, packed or at the edge, has constant extents: along a reduction it spans the block, which then has a size.
-    fn missing_blocks(&self, def: &KernelDef) -> Vec<String> {
-        let program = frontend::program(def);
-        let reads = program.blocks[0].update_reads();
-        let hangs_over = |l: &&Loop| {
+    fn missing_blocks(&self, block: &Block) -> Vec<String> {
+        let reads = block.update_reads();
+        let hangs_over = |l: &&IterVar| {
             let size = self.register_size(&l.name);
-            size > 1 && l.extent.as_constant().is_none_or(|extent| extent % size != 0)
+            size > 1 && l.extent.as_int().is_none_or(|extent| extent % size != 0)
         };
-        let padded: Vec<&Loop> = def.loops.iter().filter(hangs_over).collect();
-        let unbounded = def.loops.iter().filter(|l| {
-            l.role == Role::Reduce && l.extent.as_constant().is_none() && !self.block_tile.contains_key(&l.name)
-        });
+        let padded: Vec<&IterVar> = block.iters.iter().filter(hangs_over).collect();
+        let unbounded = block
+            .iters_of(Role::Reduce)
+            .filter(|l| l.extent.as_int().is_none() && !self.block_tile.contains_key(&*l.name));
         let mut found = Vec::new();
         for l in unbounded {
-            let uses = |index: &[ir::Expr], l: &Loop| index.iter().any(|e| e.uses(&l.name));
+            let uses = |index: &[Expr], l: &IterVar| index.iter().any(|e| e.uses(&l.name));
             let copied = reads.iter().filter(|(_, index)| uses(index, l)).find_map(|(buffer, index)| {
                 let pad = padded.iter().find(|l| uses(index, l)).map(|l| &l.name);
                 let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
@@ -150,17 +148,16 @@ impl Tiled {
         found
     }
 
-    /// The limits of the hardware, and what lowering refuses.
-    fn beyond_limits(&self, def: &KernelDef, target: &CpuTarget) -> Vec<String> {
+    /// The registers, and what a C compiler takes minutes over.
+    fn beyond_limits(&self, block: &Block, target: &CpuTarget) -> Vec<String> {
         let product = |role| {
-            let of_role = def.loops.iter().filter(|l| l.role == role);
-            of_role.fold(1i64, |product, l| product.saturating_mul(self.register_size(&l.name)))
+            block.iters_of(role).fold(1i64, |product, iter| product.saturating_mul(self.register_size(&iter.name)))
         };
         let (tile, steps) = (product(Role::Spatial), product(Role::Reduce));
         let registers = tile / self.lanes(target);
         // One register holds the operand that is multiplied with all others, another the next of them.
         let most = target.vector_registers - 2;
-        if self.lanes.is_none() && registers > most && def.reduction.is_some() {
+        if self.lanes.is_none() && registers > most && block.reduction.is_some() {
             return vec![format!(
                 "the register tile takes {registers} registers of {} lanes, the CPU has {most} to spare",
                 self.lanes(target)
@@ -169,48 +166,15 @@ impl Tiled {
         if registers.saturating_mul(steps) > MOST_COPIES {
             return vec![format!("the unrolled tile has {registers} x {steps} statements, more than {MOST_COPIES}")];
         }
-        let nest =
-            self.schedule(&frontend::program(def), target).and_then(|schedule| Ok((lower(&schedule)?, schedule)));
-        match nest {
-            Err(e) => vec![e.to_string()],
-            Ok((nest, _)) if nest.scratch_bytes > target.l2_bytes => {
-                vec![format!(
-                    "the panels take {} bytes, the second-level cache has {}",
-                    nest.scratch_bytes, target.l2_bytes
-                )]
-            }
-            Ok((_, schedule)) => {
-                let stay = guards_that_stay(&schedule);
-                let ragged = schedule.ragged();
-                let why = |name: &str| {
-                    format!(
-                        "register_tile: `{name}` cannot be padded: no value of its inputs makes the update change nothing"
-                    )
-                };
-                stay.keys().filter(|name| ragged.contains(name)).map(|name| why(name)).collect()
-            }
-        }
+        Vec::new()
     }
-}
 
-/// The names of the tensors that a nest's update reads.
-fn inputs_of_update(def: &KernelDef) -> Vec<&str> {
-    let mut names = Vec::new();
-    if let Some(reduction) = &def.reduction {
-        loads(&reduction.update, def, &mut names);
-    }
-    names
-}
-
-fn loads<'a>(e: &Expr, def: &'a KernelDef, names: &mut Vec<&'a str>) {
-    match e {
-        Expr::Load { index, .. } if index.is_empty() => {}
-        Expr::Load { param, .. } => names.push(&def.params[*param].name),
-        Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|e| loads(e, def, names)),
-        Expr::Call(_, args) => args.iter().for_each(|e| loads(e, def, names)),
-        Expr::Select { lhs, rhs, then, otherwise, .. } => {
-            [lhs, rhs, then, otherwise].into_iter().for_each(|e| loads(e, def, names));
-        }
-        Expr::Acc | Expr::Literal(_) | Expr::Index(_) => {}
+    /// Refuses a tile that hangs over an edge where nothing can pad it.
+    pub(super) fn check_padding(&self, schedule: &Schedule) -> Result<()> {
+        let (stay, ragged) = (guards_that_stay(schedule), schedule.ragged());
+        let why = |name: &Name| {
+            format!("register_tile: `{name}` cannot be padded: no value of its inputs makes the update change nothing")
+        };
+        refused(&stay.keys().filter(|name| ragged.contains(name)).map(why).collect::<Vec<String>>())
     }
 }

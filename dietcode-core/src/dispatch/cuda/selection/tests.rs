@@ -1,5 +1,7 @@
 use super::*;
-use crate::dispatch::{FORMAT, Instance, Named, Provenance, Tuned};
+use crate::dispatch::{FORMAT, Instance, Provenance, Tuned};
+use crate::frontend;
+use crate::schedule::Trace;
 
 const DENSE: &str = include_str!("../../../../../tests/nests/dense.rs");
 
@@ -81,9 +83,9 @@ fn instances_get_what_the_model_foresees_and_the_tree_leads_there() {
         assert_eq!(choice.micro_kernels[decision.pick(&shape)].name(), instance.micro_kernel);
     }
     let tile = |at: usize| choice.micro_kernels.iter().find(|c| c.name() == device.instances[at].micro_kernel).unwrap();
-    let rows = |at: usize| match &tile(at).micro_kernel {
-        MicroKernel::Blocked(blocked) => blocked.block_tile("i"),
-        other => panic!("{other:?}"),
+    let rows = |at: usize| {
+        let parameters = tile(at).micro_kernel.origin.parameters.clone();
+        serde_json::from_value::<Blocked>(parameters).unwrap().block_tile("i")
     };
     assert!(rows(0) < rows(2), "{}", choice.account.text());
     assert!(device.launches.iter().all(|launch| launch.report.is_some() && launch.registers == 100));
@@ -106,10 +108,15 @@ fn without_a_config_there_is_the_default() {
     let (choice, _) = settle(&mut selection(None), |_| false);
     let device = DeviceLimits::of(sm_80()).unwrap();
     assert_eq!(choice.micro_kernels.len(), 1);
-    let default = Blocked::default_for(&dense(), device).map(MicroKernel::from);
+    let program = frontend::program(&dense());
+    let default = Blocked::default_for(&program, device).map(|b| b.micro_kernel(&program, device).unwrap().0);
     assert_eq!(Some(&choice.micro_kernels[0].micro_kernel), default.as_ref());
     assert_eq!(choice.decisions[0].1, Decision::Pick(0));
     assert_eq!(choice.account.devices[0].source, Source::Default);
+}
+
+fn of_parameters(blocked: &Blocked) -> MicroKernel {
+    blocked.micro_kernel(&frontend::program(&dense()), DeviceLimits::of(sm_80()).unwrap()).unwrap().0
 }
 
 #[test]
@@ -139,7 +146,8 @@ fn a_tuned_file_is_taken_if_it_fits() {
             estimated: false,
             date: "2026-11-21".into(),
         },
-        micro_kernels: vec![Named::new(all[1].clone()), Named::new(all[4].clone())],
+        micro_kernels: vec![of_parameters(&all[1]), of_parameters(&all[4])],
+        reports: BTreeMap::new(),
         tree,
         instances: vec![of(16), of(256)],
     };
@@ -164,9 +172,12 @@ fn a_tuned_file_is_taken_if_it_fits() {
     let older = Provenance { compiler: "12.8.61".into(), ..tuned.provenance.clone() };
     miss(&Tuned { provenance: older, ..tuned.clone() }, "12.8.61");
     let greedy = Blocked { reduce: BTreeMap::from([("k".into(), 1 << 16)]), ..all[1].clone() };
-    let (leaf, named) = (Tree::Leaf(greedy.name()), Named::new(greedy));
+    let mut schedule = greedy.schedule(&frontend::program(&dense())).unwrap();
+    schedule.enter_postproc();
+    let named = MicroKernel::of_trace(Trace::new(schedule.trace()), "traced");
+    let leaf = Tree::Leaf(named.name());
     miss(&Tuned { micro_kernels: vec![named], tree: leaf, ..tuned.clone() }, "is not valid");
-    let foreign = Named::new(crate::sketch::Tiled::default());
-    let leaf = Tree::Leaf(foreign.name.clone());
+    let foreign = MicroKernel::nest(&frontend::program(&dense()));
+    let leaf = Tree::Leaf(foreign.name());
     miss(&Tuned { micro_kernels: vec![foreign], tree: leaf, ..tuned }, "it is one for a CPU");
 }

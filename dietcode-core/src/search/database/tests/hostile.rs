@@ -74,7 +74,7 @@ proptest! {
 fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
     let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
     for (part, other) in
-        [("\"time\":7", "\"time\":-1"), ("\"time\":7", "\"time\":1e400"), ("\"format\":2", "\"format\":3")]
+        [("\"time\":7", "\"time\":-1"), ("\"time\":7", "\"time\":1e400"), ("\"format\":3", "\"format\":4")]
     {
         let (records, scanned) = read(line.replace(part, other).as_bytes());
         assert_eq!((records.len(), scanned.torn), (0, 0), "{other}");
@@ -83,17 +83,12 @@ fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
     assert_eq!(read(deep.as_bytes()).1.foreign, 1);
 }
 
+/// Their schedules were parameters, of which no trace follows without the nest.
 #[test]
-fn lines_of_format_1_are_read() {
-    let measured = r#"{"measured":{"threads":2,"gflops":{"median":50.5,"iqr":0.5,"repeats":3},"rel_err":1e-7}}"#;
-    let cpu = format!(
-        r#"{{"format":1,"workload":{{"kernel":"dense","source_hash":"0","shape":{{"M":64,"K":768}}}},"target":{{"cpu":"Some CPU","march":"native","compiler":"gcc 14"}},"name":"t","schedule":{{"vector":"j","register_tile":{{"i":8,"j":48}},"block_tile":{{"k":384}},"pack":["w"],"order":["i"]}},"outcome":{measured},"time":5}}"#
-    );
-    let gpu = r#"{"format":1,"workload":{"kernel":"dense","source_hash":"0","shape":null},"target":{"device":"H200","capability":"sm_90","driver":"1","toolchain":"nvcc 13"},"name":"b","schedule":{"thread":{"i":16,"j":16},"reduce":{"k":16}},"outcome":{"failed":{"kind":"launch","message":"no"}},"time":6}"#;
-    let (records, scanned) = read(format!("{cpu}\n{gpu}\n").as_bytes());
-    assert_eq!((scanned.records, scanned.foreign), (2, 0));
-    assert!(matches!(&records[0].schedule, crate::sketch::MicroKernel::Tiled(tiled) if tiled.pack == ["w"]));
-    assert_eq!((records[0].figure(), records[0].format), (Some((2, 50.5)), 1));
-    assert!(matches!(&records[1].schedule, crate::sketch::MicroKernel::Blocked(_)));
-    assert_eq!(records[1].failure().map(Failure::kind), Some("launch"));
+fn lines_of_earlier_formats_are_passed_over_and_counted() {
+    let cpu = r#"{"format":1,"workload":{"kernel":"dense","source_hash":"0","shape":null},"target":{"cpu":"Some CPU","march":"native","compiler":"gcc 14"},"name":"t","schedule":{"vector":"j"},"outcome":{"failed":{"kind":"launch","message":"no"}},"time":5}"#;
+    let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
+    let second = line.trim_end().replace("\"format\":3", "\"format\":2");
+    let (records, scanned) = read(format!("{cpu}\n{second}\n{line}").as_bytes());
+    assert_eq!((records.len(), scanned.foreign), (1, 2));
 }

@@ -7,7 +7,7 @@ mod writing;
 use super::{Outcome, Record, Shape, Target, Workload};
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
-use crate::sketch::{Tiled, Traced};
+use crate::sketch::MicroKernel;
 
 fn cpu() -> Target {
     Target::Cpu { cpu: "Some CPU".into(), march: "native".into(), compiler: "gcc 14".into() }
@@ -32,7 +32,7 @@ fn gflops(median: f64) -> Summary {
 /// A measured record of a family, by a name.
 fn measured(name: &str, m: i64, median: f64) -> Record {
     let outcome = Outcome::Measured { threads: 1, gflops: gflops(median), rel_err: 1e-7, cold: false };
-    let record = Record::new(workload(m), cpu(), Tiled::default().into(), outcome);
+    let record = Record::new(workload(m), cpu(), MicroKernel::of_trace(Trace::default(), "tiled"), outcome);
     Record { name: name.into(), time: 7, ..record }
 }
 
@@ -49,7 +49,7 @@ fn traced(unroll: i64) -> Record {
     ]);
     let trace = trace.with([("k_unroll".into(), unroll)].into());
     let record = measured("", 64, unroll as f64);
-    let schedule = Traced { trace }.into();
+    let schedule = MicroKernel::of_trace(trace, "traced");
     Record {
         structure: Some([unroll as u8; 32]),
         trial: 3,

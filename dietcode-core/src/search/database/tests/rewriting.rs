@@ -15,7 +15,7 @@ fn a_union_has_each_record_once_by_time() {
     std::fs::write(&a, lines(&[at(3, "late"), at(1, "early"), at(1, "early")])).unwrap();
     // The same record may be written differently.
     let spaced = String::from_utf8(lines(&[at(3, "late")])).unwrap().replace(",\"", ", \"");
-    std::fs::write(&b, [spaced.as_bytes(), &lines(&[at(2, "middle")]), b"noise\n{\"format\":2,\"wo"].concat()).unwrap();
+    std::fs::write(&b, [spaced.as_bytes(), &lines(&[at(2, "middle")]), b"noise\n{\"format\":3,\"wo"].concat()).unwrap();
     let united = unite(&[a.clone(), b], &out).unwrap();
     assert_eq!((united.records, united.duplicates, united.notices.len()), (3, 2, 2));
     let mut found = Vec::new();
@@ -57,7 +57,7 @@ fn pruning_keeps_the_best_of_each_instance_and_what_failed() {
         failed("bad", Failure::Timeout { seconds: 2.0 }),
         failed("stopped", Failure::Stopped),
     ];
-    std::fs::write(&path, [&lines(&records)[..], b"noise\n{\"format\":2,\"wo"].concat()).unwrap();
+    std::fs::write(&path, [&lines(&records)[..], b"noise\n{\"format\":3,\"wo"].concat()).unwrap();
     assert_eq!(prune(&path, 2).unwrap(), Pruned { kept: 4, dropped: 4, foreign: 1, unreadable: 1 });
     let text = std::fs::read(&path).unwrap();
     records = [2, 3, 4, 5].map(|n| records[n].clone()).to_vec();

@@ -3,16 +3,21 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use super::super::{Database, prune, unite};
+use super::super::{Database, FORMAT, prune, unite};
 use super::*;
 use crate::ErrorKind;
-use crate::sketch::{Blocked, MicroKernel};
+use crate::schedule::Trace;
+use crate::sketch::MicroKernel;
 
 #[test]
 fn what_was_appended_is_there_when_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.records.jsonl");
-    let blocked = Record { target: gpu(), schedule: Blocked::default().into(), ..measured("b", 64, 5.0) };
+    let blocked = Record {
+        target: gpu(),
+        schedule: MicroKernel::of_trace(Trace::default(), "blocked"),
+        ..measured("b", 64, 5.0)
+    };
     let wrong = Failure::Wrong { index: vec![1, 2], found: "NaN".into(), expected: 0.1, bound: 1e-9, elements: 3 };
     let records = [measured("a", 64, 50.1), failed("w", wrong), blocked, traced(2), failed("t", Failure::Stopped)];
     let mut database = Database::open(&path).unwrap();
@@ -48,12 +53,8 @@ fn records_of_one_sketch_share_its_instructions() {
     let mut database = Database::open(&path).unwrap();
     [1, 2].iter().for_each(|unroll| database.append(&traced(*unroll)).unwrap());
     let again = Database::open(&path).unwrap();
-    let instructions: Vec<_> = (again.records.iter())
-        .map(|record| match &record.schedule {
-            MicroKernel::Traced(traced) => traced.trace.instructions.clone(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
+    let instructions: Vec<_> =
+        (again.records.iter()).map(|record| record.schedule.trace.instructions.clone()).collect();
     assert!(Arc::ptr_eq(&instructions[0], &instructions[1]));
 }
 
@@ -73,7 +74,7 @@ fn a_torn_last_line_is_dropped_with_a_notice_and_not_continued() {
     let path = folder.path().join("a.records.jsonl");
     let mut database = Database::open(&path).unwrap();
     database.append(&measured("a", 64, 50.0)).unwrap();
-    append_raw(&path, b"{\"format\":2,\"work");
+    append_raw(&path, b"{\"format\":3,\"work");
     let mut torn = Database::open(&path).unwrap();
     assert!(torn.records.len() == 1 && torn.notices[0].contains("torn (17 bytes"), "{:?}", torn.notices);
     torn.append(&measured("b", 64, 60.0)).unwrap();
@@ -91,7 +92,7 @@ fn of_a_file_that_is_somebody_elses_nothing_is_cut_off() {
         let mut database = Database::open(&path).unwrap();
         assert!(database.notices[0].contains("1 line is no record"), "{:?}", database.notices);
         database.append(&measured("a", 64, 1.0)).unwrap();
-        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{text}\n{{\"format\":2,")));
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{text}\n{{\"format\":{FORMAT},")));
         assert_eq!(names(&Database::open(&path).unwrap().records), ["a"]);
     }
 }
@@ -114,7 +115,7 @@ fn nobodys_line_is_continued() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.records.jsonl");
     let mut database = Database::open(&path).unwrap();
-    append_raw(&path, b"{\"format\":2,\"work");
+    append_raw(&path, b"{\"format\":3,\"work");
     database.append(&measured("a", 64, 50.0)).unwrap();
     let again = Database::open(&path).unwrap();
     assert_eq!(names(&again.records), ["a"]);
@@ -129,7 +130,11 @@ fn foreign_lines_stay_and_are_counted() {
     let mut database = Database::open(&path).unwrap();
     assert!(database.notices[0].contains("2 lines are no records"), "{:?}", database.notices);
     database.append(&measured("a", 64, 1.0)).unwrap();
-    assert!(std::fs::read_to_string(&path).unwrap().starts_with("{\"format\": 99}\n\nnoise\n{\"format\":2"));
+    assert!(
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .starts_with(&format!("{{\"format\": 99}}\n\nnoise\n{{\"format\":{FORMAT},"))
+    );
 }
 
 /// Locks are those of open files, so that writers in one process are as much apart as those of several.

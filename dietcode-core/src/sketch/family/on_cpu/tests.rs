@@ -22,7 +22,7 @@ fn cpu() -> CpuTarget {
 
 fn on_cpu(family: &Family, nest: &str) -> Result<String, String> {
     let def = dietcode_syntax::scan(nest).expect("the source parses")[0].parse().expect("the nest is one");
-    family.on_cpu(&def, &cpu()).map(|tiled| tiled.name())
+    family.on_cpu(&crate::frontend::program(&def), &cpu()).map(|tiled| tiled.name())
 }
 
 fn local() -> Local {
@@ -113,7 +113,7 @@ fn what_does_not_serve_says_why() {
     let odd = refused(Local { wg_rows: 4, ..local() }, PRODUCT);
     assert!(odd.starts_with("wg_rows_divided: not wg_rows % item_cols == 0: "), "{odd}");
     let large = refused(Local { cache_line_size: 4096, wg_rows: 64, wg_cols: 64, ..local() }, PRODUCT);
-    assert!(large.contains("the second-level cache has 1048576"), "{large}");
+    assert!(large.contains("second-level cache: it takes") && large.contains("allows 1048576"), "{large}");
     let none = refused(Local { cache_line_size: 2, ..local() }, PRODUCT);
     assert!(none.starts_with("cache_line_of_elements: "), "{none}");
     let hostile = refused(Local { item_rows: i64::MAX, wg_rows: -1, ..local() }, PRODUCT);

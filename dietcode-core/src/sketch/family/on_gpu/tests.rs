@@ -7,7 +7,10 @@ const PRODUCT: &str = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32
 
 fn on_gpu(family: &Family, nest: &str) -> Result<Blocked, String> {
     let def = dietcode_syntax::scan(nest).expect("the source parses")[0].parse().expect("the nest is one");
-    family.on_gpu(&def, DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"))
+    family.on_gpu(
+        &crate::frontend::program(&def),
+        DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"),
+    )
 }
 
 fn name(family: &Family, nest: &str) -> String {
@@ -60,7 +63,7 @@ fn what_does_not_fit_says_so_with_the_numbers() {
         "inner: a thread has 256 accumulators and holds operands in 512 registers, the device has 255 registers for it"
     );
     let shared = refused(&Family::Local(Local { cache_line_size: 512, wg_rows: 32, wg_cols: 32, ..local() }));
-    assert!(shared.contains("bytes of shared memory, a block has 166912"), "{shared}");
+    assert!(shared.contains("shared memory: it takes") && shared.contains("allows 166912"), "{shared}");
     let threads = refused(&Family::Local(Local { wg_rows: 64, wg_cols: 32, ..local() }));
     assert_eq!(threads, "thread: a block has 2048 threads, the device allows 1024");
     assert_eq!(refused(&Family::Naive(Naive { cache_line_size: 4 })), "thread: a block has a single thread");

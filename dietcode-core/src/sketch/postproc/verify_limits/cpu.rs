@@ -19,8 +19,14 @@ pub(super) fn limits(schedule: &Schedule, nest: &LoopNest, target: &CpuTarget) -
     });
     let spare = target.vector_registers - OPERANDS;
     vec![
-        Limit { name: "vector registers", found: accumulators, allowed: spare, unit: "registers" },
-        Limit { name: "second-level cache", found: nest.scratch_bytes, allowed: target.l2_bytes, unit: "bytes" },
+        Limit { name: "vector registers", found: accumulators, allowed: spare, hard: false, unit: "registers" },
+        Limit {
+            name: "second-level cache",
+            found: nest.scratch_bytes,
+            allowed: target.l2_bytes,
+            hard: true,
+            unit: "bytes",
+        },
     ]
 }
 

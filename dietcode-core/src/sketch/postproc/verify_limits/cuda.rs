@@ -22,16 +22,21 @@ pub(in crate::sketch) const MOST_OVERHANG: i64 = 1 << 20;
 pub(super) fn limits(schedule: &Schedule, nest: &LoopNest, device: &DeviceLimits) -> Vec<Limit> {
     let threads = nest.threads();
     let registers = registers::most_alive(&nest.body, &|buffer| of_thread(buffer)).saturating_add(OTHER_REGISTERS);
-    let limit = |name, found, allowed: u32, unit| Limit { name, found, allowed: i64::from(allowed), unit };
-    let own = |name, found, allowed, unit| Limit { name, found, allowed, unit };
+    let limit = |name, found, allowed: u32, unit| Limit { name, found, allowed: i64::from(allowed), hard: true, unit };
+    let own = |name, found, allowed, unit| Limit { name, found, allowed, hard: false, unit };
     vec![
         limit("threads", threads, device.threads_per_block, "threads"),
         own("vthreads", vthreads(schedule), MOST_VTHREADS, "parts of a thread"),
         own("innermost factor", longest(schedule, ForKind::Unrolled), MOST_INNERMOST, "iterations"),
         limit("shared memory", nest.scratch_bytes, device.shared_per_block_opt_in, "bytes"),
         limit("registers of a thread", registers, device.registers_per_thread, "registers"),
-        limit("registers of a block", registers.saturating_mul(threads), device.registers_per_block, "registers"),
-        own("overhang", overhang(schedule), MOST_OVERHANG, "elements behind the end"),
+        own(
+            "registers of a block",
+            registers.saturating_mul(threads),
+            i64::from(device.registers_per_block),
+            "registers",
+        ),
+        Limit { hard: true, ..own("overhang", overhang(schedule), MOST_OVERHANG, "elements behind the end") },
     ]
 }
 

@@ -23,7 +23,7 @@ pub(super) fn limit(schedule: &Schedule, extents: &BTreeMap<Name, Vec<i64>>, dev
     };
     let axes = schedule.block.iters_of(Role::Spatial).map(|iter| along(&iter.name));
     let found = axes.fold(parts, i64::saturating_mul);
-    Limit { name: "grid", found, allowed: i64::from(device.grid[0]), unit: "blocks" }
+    Limit { name: "grid", found, allowed: i64::from(device.grid[0]), hard: true, unit: "blocks" }
 }
 
 /// What a block has of an axis.

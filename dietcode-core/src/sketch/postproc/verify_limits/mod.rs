@@ -42,22 +42,29 @@ pub struct Limit {
     pub found: i64,
     /// What the target has.
     pub allowed: i64,
+    /// Whether no kernel can be over it; else one that is, is slow, and draws keep to it.
+    pub hard: bool,
     /// What it is counted in.
     unit: &'static str,
 }
 
 impl Display for Limit {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Limit { name, found, allowed, unit } = self;
+        let Limit { name, found, allowed, unit, .. } = self;
         write!(f, "{name}: it takes {found} {unit}, the target allows {allowed}")
     }
 }
 
-/// Refuses a kernel that the target cannot hold.
+/// Refuses a kernel that is over one of these limits of the target.
 ///
 /// # Errors
 /// Each limit that it is over, with what was found and what is allowed.
-pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, target: &Target) -> Result<()> {
+pub(in crate::sketch) fn verify_limits(
+    schedule: &Schedule,
+    nest: &LoopNest,
+    target: &Target,
+    of: fn(&Limit) -> bool,
+) -> Result<()> {
     let limits = match target {
         Target::Cpu(target) => cpu::limits(schedule, nest, target),
         Target::Cuda(device) => {
@@ -65,7 +72,7 @@ pub fn verify_limits(schedule: &Schedule, nest: &LoopNest, target: &Target) -> R
             cuda::limits(schedule, nest, device)
         }
     };
-    refuse(schedule, limits)
+    refuse(schedule, limits.into_iter().filter(of).collect())
 }
 
 /// Refuses a kernel whose grid is larger than the device's, where the axes are as long as they become.

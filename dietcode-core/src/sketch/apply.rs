@@ -1,0 +1,94 @@
+//! A trace carried out: replayed, postprocessed, lowered, checked against the limits, hashed. This is the only way to loops.
+
+use super::{Limit, finish, postproc};
+use crate::ir::Program;
+use crate::lower::{LoopNest, lower, structure_hash};
+use crate::machine::Target;
+use crate::schedule::{Schedule, Trace};
+use crate::{Error, Result};
+
+/// A trace carried out on a program and a target.
+#[derive(Clone, Debug)]
+pub struct Lowered {
+    /// The trace, as it was given.
+    pub trace: Trace,
+    /// The kernels in the order of their launches; on a CPU there is one.
+    pub schedules: Vec<Schedule>,
+    /// The same, lowered.
+    pub nests: Vec<LoopNest>,
+    /// A hash of the structure of the lowered program: equal for traces that come to the same code.
+    pub hash: [u8; 32],
+    main: usize,
+}
+
+/// Carries a trace out. Postprocessors run unless the trace is [final](Trace::is_final).
+///
+/// # Errors
+/// A decision that is open, an instruction that does not hold, what lowering refuses, a limit of the target with what was found
+/// and what is allowed.
+pub fn apply(program: &Program, target: &Target, trace: &Trace) -> Result<Lowered> {
+    let lowered = unlimited(program, target, trace)?;
+    lowered.check(target, |limit| limit.hard)?;
+    Ok(lowered)
+}
+
+/// The same whatever it takes of the target.
+pub(super) fn unlimited(program: &Program, target: &Target, trace: &Trace) -> Result<Lowered> {
+    let mut schedule = trace.replay(program, &program.blocks[0])?.made_for(target.clone());
+    if !trace.is_final() {
+        schedule.enter_postproc();
+        postproc::rewrite(&mut schedule, target)?;
+    }
+    match (target, schedule.is_gpu()) {
+        (Target::Cpu(_), true) => Err(Error::input("it is one for a GPU")),
+        (Target::Cuda(_), false) => Err(Error::input("it is one for a CPU")),
+        _ => Ok(Lowered { trace: trace.clone(), ..Lowered::of(schedule)? }),
+    }
+}
+
+impl Lowered {
+    /// Lowers a schedule as it is, with the kernels that it needs beside its own.
+    ///
+    /// # Errors
+    /// What lowering refuses.
+    pub fn of(schedule: Schedule) -> Result<Lowered> {
+        let trace = Trace::new(schedule.trace());
+        let (schedules, main) = finish::launches(schedule)?;
+        let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
+        let hash = structure_hash(&nests);
+        Ok(Lowered { trace, schedules, nests, hash, main })
+    }
+
+    /// Refuses kernels that are over some of the limits.
+    pub(super) fn check(&self, target: &Target, of: fn(&Limit) -> bool) -> Result<()> {
+        let mut kernels = self.schedules.iter().zip(&self.nests);
+        kernels.try_for_each(|(schedule, nest)| postproc::verify_limits(schedule, nest, target, of))
+    }
+
+    /// Which of the kernels computes the tiles; another one begins or ends what its blocks share.
+    pub fn main(&self) -> usize {
+        self.main
+    }
+
+    /// The schedule of that kernel.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedules[self.main]
+    }
+
+    /// Its loops.
+    pub fn nest(&self) -> &LoopNest {
+        &self.nests[self.main]
+    }
+
+    /// The trace with what postprocessors added: what is kept, and replays to the same schedule without them.
+    pub fn final_trace(&self) -> Trace {
+        if self.trace.is_final() {
+            return self.trace.clone();
+        }
+        let made = self.schedule().postprocessed().iter();
+        Trace {
+            instructions: self.trace.instructions.iter().chain(made).cloned().collect(),
+            decisions: self.trace.decisions.clone(),
+        }
+    }
+}
