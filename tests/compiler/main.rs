@@ -9,6 +9,7 @@ mod cuda_host;
 mod cuda_lowering;
 mod cuda_property;
 mod cuda_space;
+mod documents;
 mod dumps;
 mod families;
 mod family_conditions;
