@@ -18,6 +18,7 @@ use super::{Building, Clock, Compile, Cores, Failure, Implementation, Instance, 
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::doing::doing;
+use crate::frontend;
 use crate::ir::Program;
 use crate::machine::CpuTarget;
 use crate::machine::Target;
@@ -25,19 +26,52 @@ use crate::machine::cuda::DeviceLimits;
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
 
+/// A kernel and the machine on which it is measured: what every device has.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    def: KernelDef,
+    program: Program,
+    target: Target,
+    machine: Machine,
+    cores: Arc<Cores>,
+}
+
+impl Subject {
+    /// With the cores that this process may use.
+    pub(super) fn new(def: KernelDef, target: Target, machine: Machine) -> Subject {
+        Subject { program: frontend::program(&def), def, target, machine, cores: Arc::new(Cores::of_process()) }
+    }
+
+    /// On a machine that is known better.
+    pub(super) fn on(self, machine: Machine) -> Subject {
+        Subject { machine, ..self }
+    }
+}
+
 /// A device with a kernel. A *setting* is a number of threads, or 0 where there is none to choose.
 pub trait Device: fmt::Debug {
+    /// The kernel and the machine.
+    fn subject(&self) -> &Subject;
+
     /// The kernel.
-    fn def(&self) -> &KernelDef;
+    fn def(&self) -> &KernelDef {
+        &self.subject().def
+    }
 
     /// Its program.
-    fn program(&self) -> &Program;
+    fn program(&self) -> &Program {
+        &self.subject().program
+    }
 
     /// What schedules are made for.
-    fn target(&self) -> &Target;
+    fn target(&self) -> &Target {
+        &self.subject().target
+    }
 
     /// What it is, for records and tuned files.
-    fn machine(&self) -> &Machine;
+    fn machine(&self) -> &Machine {
+        &self.subject().machine
+    }
 
     /// Whether figures are what a model expects: nothing was timed.
     fn is_estimating(&self) -> bool {
@@ -53,7 +87,9 @@ pub trait Device: fmt::Debug {
     }
 
     /// The cores of this machine, which measurements take from the compilers that run ahead.
-    fn cores(&self) -> &Arc<Cores>;
+    fn cores(&self) -> &Arc<Cores> {
+        &self.subject().cores
+    }
 
     /// Compiles micro-kernels, on any thread.
     fn compiler(&self) -> Compile;

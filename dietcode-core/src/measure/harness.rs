@@ -9,13 +9,11 @@ use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak, stream};
 use super::{
-    Builder, Code, Compile, Cores, Device, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine,
-    Measured, Oracle, Runner, Timing, Unit,
+    Builder, Code, Compile, Device, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
+    Oracle, Runner, Subject, Timing, Unit,
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
-use crate::frontend;
-use crate::ir::Program;
 use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::{Error, ErrorKind, Result};
@@ -23,13 +21,9 @@ use crate::{Error, ErrorKind, Result};
 /// A measurement harness: implementations of one kernel are checked and timed on the CPU.
 #[derive(Debug)]
 pub struct CpuHarness {
-    def: KernelDef,
-    program: Program,
+    subject: Subject,
     cpu: CpuTarget,
-    target: Target,
-    machine: Machine,
     builder: Arc<Builder>,
-    cores: Arc<Cores>,
     runner: Runner,
     reference: Unit,
     peak: Unit,
@@ -76,10 +70,8 @@ impl CpuHarness {
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
         drop(opening);
         let seed = seed.unwrap_or_else(fresh_seed);
-        let (builder, cores) = (Arc::new(builder), Arc::new(Cores::of_process()));
-        let (cpu, machine, target) = (target.clone(), Machine::cpu(&target), Target::Cpu(target));
-        let program = frontend::program(&def);
-        Ok(CpuHarness { def, program, cpu, target, machine, builder, cores, runner, reference, peak, seed })
+        let subject = Subject::new(def, Target::Cpu(target.clone()), Machine::cpu(&target));
+        Ok(CpuHarness { subject, cpu: target, builder: Arc::new(builder), runner, reference, peak, seed })
     }
 
     /// What candidates are compiled for.
@@ -89,7 +81,7 @@ impl CpuHarness {
 
     /// As [`Builder::build`].
     pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
-        let _doing = doing(format!("compiling micro-kernels of `{}`", self.def.name));
+        let _doing = doing(format!("compiling micro-kernels of `{}`", self.def().name));
         self.builder.build(units)
     }
 
@@ -123,33 +115,17 @@ impl CpuHarness {
 }
 
 impl Device for CpuHarness {
-    fn def(&self) -> &KernelDef {
-        &self.def
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn target(&self) -> &Target {
-        &self.target
-    }
-
-    fn machine(&self) -> &Machine {
-        &self.machine
+    fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     fn units(&self, setting: usize) -> usize {
         setting
     }
 
-    fn cores(&self) -> &Arc<Cores> {
-        &self.cores
-    }
-
     fn compiler(&self) -> Compile {
-        let (def, program, builder) = (self.def.clone(), self.program.clone(), Arc::clone(&self.builder));
-        let (target, march) = (self.target.clone(), self.cpu.march.clone());
+        let (def, program, builder) = (self.def().clone(), self.program().clone(), Arc::clone(&self.builder));
+        let (target, march) = (self.target().clone(), self.cpu.march.clone());
         Arc::new(move |micro_kernel| {
             let lowered = micro_kernel.lowered(&program, &target);
             let unit = lowered.and_then(|l| codegen::c::translation_unit(&def, &micro_kernel.name(), &l, &march));
@@ -161,7 +137,7 @@ impl Device for CpuHarness {
     fn implementation(&mut self, code: &Code, _: &Instance) -> Result<Implementation> {
         match code {
             Code::Cpu(unit) => Ok(Implementation::MicroKernel(unit.clone())),
-            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a CPU", self.def.name))),
+            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a CPU", self.def().name))),
         }
     }
 
@@ -199,13 +175,14 @@ impl Device for CpuHarness {
     fn stream(&self, instance: &Instance) -> Result<Option<Implementation>> {
         let unit = self.build_one(&stream::translation_unit(instance, &self.cpu));
         let unit = unit.map_err(|failure| {
-            Error::new(ErrorKind::Failed, format!("reading the tensors of `{}` {failure}", self.def.name))
+            Error::new(ErrorKind::Failed, format!("reading the tensors of `{}` {failure}", self.def().name))
         })?;
         Ok(Some(Implementation::Peak { unit, tiles: STREAM_PARTS }))
     }
 
     fn pin(&mut self) {
-        self.runner.pin(Arc::clone(&self.cores));
+        let cores = Arc::clone(self.cores());
+        self.runner.pin(cores);
     }
 
     fn heed(&mut self, interrupt: Interrupt) {

@@ -36,7 +36,7 @@ pub use building::{Building, Compile};
 pub use clock::Clock;
 pub use comparison::{Baselines, Comparison, Finalist, Standing, compare};
 pub use cores::{Cores, Reserved};
-pub use device::{Code, Device, Machine};
+pub use device::{Code, Device, Machine, Subject};
 pub use disturbance::Disturbance;
 pub use failure::Failure;
 pub use harness::{CpuHarness, fresh_seed};

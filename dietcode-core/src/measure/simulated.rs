@@ -6,24 +6,19 @@ use std::sync::Arc;
 use dietcode_syntax::KernelDef;
 
 use super::{
-    Clock, Code, Compile, Cores, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Sample,
+    Clock, Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Sample, Subject,
     Timing,
 };
-use crate::ir::Program;
 use crate::machine::Target;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result, frontend};
+use crate::{Error, ErrorKind, Result};
 
 /// Seconds of a call of a micro-kernel (its name) at an instance and a setting, or how it fails.
 pub type Seconds = Box<dyn Fn(&str, &Instance, usize) -> Result<f64, Failure>>;
 
 /// A simulated device with a kernel.
 pub struct SimulatedDevice {
-    def: KernelDef,
-    program: Program,
-    target: Target,
-    machine: Machine,
-    cores: Arc<Cores>,
+    subject: Subject,
     clock: Clock,
     seconds: Seconds,
     /// What each measurement was of: names, shape, setting.
@@ -40,41 +35,20 @@ impl SimulatedDevice {
             Target::Cpu(target) => Machine::cpu(target),
             Target::Cuda(limits) => Machine::absent(limits, "none".to_owned()),
         };
-        let (cores, clock) = (Arc::new(Cores::of_process()), Clock::simulated());
-        SimulatedDevice {
-            program: frontend::program(&def),
-            def,
-            target,
-            machine,
-            cores,
-            clock,
-            seconds,
-            measured: Vec::new(),
-        }
+        let subject = Subject::new(def, target, machine);
+        SimulatedDevice { subject, clock: Clock::simulated(), seconds, measured: Vec::new() }
     }
 }
 
 impl fmt::Debug for SimulatedDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a simulated {:?} with `{}`", self.machine, self.def.name)
+        write!(f, "a simulated {:?} with `{}`", self.machine(), self.def().name)
     }
 }
 
 impl Device for SimulatedDevice {
-    fn def(&self) -> &KernelDef {
-        &self.def
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn target(&self) -> &Target {
-        &self.target
-    }
-
-    fn machine(&self) -> &Machine {
-        &self.machine
+    fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     fn is_estimating(&self) -> bool {
@@ -87,10 +61,6 @@ impl Device for SimulatedDevice {
 
     fn clock(&self) -> Clock {
         self.clock.clone()
-    }
-
-    fn cores(&self) -> &Arc<Cores> {
-        &self.cores
     }
 
     fn compiler(&self) -> Compile {

@@ -8,27 +8,22 @@ use dietcode_syntax::KernelDef;
 
 use super::{Built, CudaCompiler, DeviceFacts, Expectation};
 use crate::cost_model::cuda::Profile;
-use crate::ir::Program;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{
-    Code, Compile, Cores, Device, Disturbance, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine,
-    Measured, Oracle, Runner, Sample, Timing,
+    Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
+    Oracle, Runner, Sample, Subject, Timing,
 };
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result, codegen, frontend};
+use crate::{Error, ErrorKind, Result, codegen};
 
 /// A measurement harness on one device.
 #[derive(Debug)]
 pub struct CudaHarness {
-    def: KernelDef,
-    program: Program,
-    target: Target,
+    subject: Subject,
     limits: DeviceLimits,
-    machine: Machine,
     compiler: Option<Arc<CudaCompiler>>,
-    cores: Arc<Cores>,
     runner: Runner,
     seed: u64,
     /// What was computed last, for the instances that were asked for.
@@ -66,13 +61,9 @@ impl CudaHarness {
     ) -> CudaHarness {
         let toolchain = compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
         CudaHarness {
-            program: frontend::program(&def),
-            def,
-            target: Target::Cuda(*limits),
+            subject: Subject::new(def, Target::Cuda(*limits), Machine::absent(limits, toolchain)),
             limits: *limits,
-            machine: Machine::absent(limits, toolchain),
             compiler,
-            cores: Arc::new(Cores::of_process()),
             runner: Runner::new(worker, patience),
             seed,
             expected: Vec::new(),
@@ -82,10 +73,10 @@ impl CudaHarness {
 
     /// The same with what the device says of itself, for records.
     #[must_use]
-    pub fn described(mut self, facts: &DeviceFacts) -> CudaHarness {
+    pub fn described(self, facts: &DeviceFacts) -> CudaHarness {
         let toolchain = self.compiler.as_ref().map_or_else(String::new, |compiler| compiler.description());
-        self.machine = Machine::cuda(facts, &self.limits, toolchain);
-        self
+        let machine = Machine::cuda(facts, &self.limits, toolchain);
+        CudaHarness { subject: self.subject.on(machine), ..self }
     }
 
     /// Of a device that is not there. Micro-kernels are compiled for it, and checked by the emulator at an instance that is small
@@ -141,7 +132,7 @@ impl CudaHarness {
         arithmetic.dedup();
         let expected = match known {
             Some(known) if known.bounds.len() == arithmetic.len() => known,
-            _ => Expectation::of(&self.def, instance, &arithmetic, self.seed)?,
+            _ => Expectation::of(self.def(), instance, &arithmetic, self.seed)?,
         };
         self.expected.push((instance.clone(), expected.clone()));
         if self.expected.len() > KEPT {
@@ -152,14 +143,14 @@ impl CudaHarness {
 
     /// How a micro-kernel is called at the small instance, and how long it is expected to take at the one that was asked for.
     fn estimate(&mut self, built: &Built, micro_kernel: &MicroKernel, instance: &Instance) -> Result<Implementation> {
-        let profile = Profile::of(&micro_kernel.lowered(&self.program, &self.target)?);
+        let profile = Profile::of(&micro_kernel.lowered(self.program(), self.target())?);
         let resources = profile.resources(&self.limits, Some((&built.unit.launches, &built.report)));
-        let seconds = profile.predict(&self.def, &self.limits, &resources, &instance.shape).seconds;
+        let seconds = profile.predict(self.def(), &self.limits, &resources, &instance.shape).seconds;
         let small = match self.estimating.as_ref().and_then(|estimating| estimating.small.clone()) {
             Some(small) => small,
-            None => small_instance(&self.def, instance)?,
+            None => small_instance(self.def(), instance)?,
         };
-        let launched = Implementation::launched(built, &self.def, &small.shape)?;
+        let launched = Implementation::launched(built, self.def(), &small.shape)?;
         self.estimating.get_or_insert_default().small = Some(small);
         Ok(match launched {
             Implementation::Launched { call, arithmetic, .. } => {
@@ -191,20 +182,8 @@ impl CudaHarness {
 }
 
 impl Device for CudaHarness {
-    fn def(&self) -> &KernelDef {
-        &self.def
-    }
-
-    fn program(&self) -> &Program {
-        &self.program
-    }
-
-    fn target(&self) -> &Target {
-        &self.target
-    }
-
-    fn machine(&self) -> &Machine {
-        &self.machine
+    fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     fn is_estimating(&self) -> bool {
@@ -215,12 +194,8 @@ impl Device for CudaHarness {
         self.limits.multiprocessors as usize
     }
 
-    fn cores(&self) -> &Arc<Cores> {
-        &self.cores
-    }
-
     fn compiler(&self) -> Compile {
-        let (def, program, target) = (self.def.clone(), self.program.clone(), self.target.clone());
+        let (def, program, target) = (self.def().clone(), self.program().clone(), self.target().clone());
         let compiler = self.compiler.clone();
         Arc::new(move |micro_kernel| {
             let missing = || Failure::Compile { message: "there is no compiler".into() };
@@ -235,8 +210,8 @@ impl Device for CudaHarness {
     fn implementation(&mut self, code: &Code, instance: &Instance) -> Result<Implementation> {
         match code {
             Code::Cuda { micro_kernel, built } if self.is_estimating() => self.estimate(built, micro_kernel, instance),
-            Code::Cuda { built, .. } => Implementation::launched(built, &self.def, &instance.shape),
-            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a GPU", self.def.name))),
+            Code::Cuda { built, .. } => Implementation::launched(built, self.def(), &instance.shape),
+            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a GPU", self.def().name))),
         }
     }
 
