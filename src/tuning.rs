@@ -83,6 +83,8 @@ pub fn worker_command(device: Option<CudaDevice>) -> Result<Vec<OsString>> {
 /// Finds the micro-kernels of a config that are fastest on a target, within a budget of time and the config's trials. Nothing is
 /// written: [`Tuned::save`] to [`Config::tuned_path`] is what a build reads.
 ///
+/// Of several devices that are estimated, it tunes for the first that the config names.
+///
 /// `rules` are the user's own, by name: the config's `search.rules` may name them. The program is started again to measure; see
 /// [`work_if_asked`].
 ///
