@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::doing::doing;
+use crate::runtime::affinity;
 
 /// The cores of this process.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Cores {
 
     /// Keeps the calling thread, and the processes that it starts from now on, on a core (its position).
     pub(super) fn settle_on(&self, core: usize) {
-        affinity::pin(&self.ids[core..=core]);
+        affinity::keep_on(0, &self.ids[core..=core]);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -114,48 +115,6 @@ impl Drop for Taken<'_> {
     fn drop(&mut self) {
         self.cores.lock().compiling[self.core] = false;
         self.cores.changed.notify_all();
-    }
-}
-
-/// What the operating system says of threads and cores. Where it cannot be told (it can on Linux), threads go where the
-/// system puts them; who may start when is the same.
-pub(super) mod affinity {
-    /// The cores that this process may use.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn allowed() -> Vec<usize> {
-        // SAFETY: all zeros is an empty set, and the pointer is to one of that size.
-        let (set, known) = unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            let known = libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) == 0;
-            (set, known)
-        };
-        // SAFETY: the numbers are below the size of a set.
-        let ids = (0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) });
-        Some(ids.collect()).filter(|ids: &Vec<usize>| !ids.is_empty()).unwrap_or_else(counted)
-    }
-
-    /// The cores that this process may use, as far as they can be counted.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn allowed() -> Vec<usize> {
-        counted()
-    }
-
-    fn counted() -> Vec<usize> {
-        (0..std::thread::available_parallelism().map_or(1, usize::from)).collect()
-    }
-
-    /// Keeps the calling thread on some cores. It is a system call and nothing else, as a child needs it before it becomes
-    /// another program; a system that refuses leaves the thread where it was.
-    pub(crate) fn pin(ids: &[usize]) {
-        #[cfg(target_os = "linux")]
-        // SAFETY: all zeros is an empty set; the numbers came from one; the pointer is to one of that size.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            ids.iter().for_each(|id| libc::CPU_SET(*id, &mut set));
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-        }
-        #[cfg(not(target_os = "linux"))]
-        let _ = ids;
     }
 }
 

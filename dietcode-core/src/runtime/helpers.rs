@@ -1,13 +1,14 @@
 //! Lets helper threads join a call, and sees them out before the call ends.
 //!
-//! Unlike a rayon scope, the caller neither steals other work while it waits (calls from inside a rayon pool would pile up
+//! Unlike in a rayon scope, the caller neither steals other work while it waits (calls from inside a rayon pool would pile up
 //! on its stack) nor waits for helpers that have not begun: those find the door closed and go away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
-use rayon::ThreadPool;
+use super::pool::invite;
+use crate::Result;
 
 /// Set in `Door::state` once no more helpers may enter; the other bits count those inside.
 const CLOSED: usize = 1 << (usize::BITS - 1);
@@ -15,26 +16,52 @@ const CLOSED: usize = 1 << (usize::BITS - 1);
 /// About 50 µs: longer than the last tile of a helper mostly takes, and shorter than it is worth to sleep.
 const SPINS: usize = 4096;
 
-/// Runs `body` here, while up to `helpers` threads of the pool run `help`. Returns once none of them runs it any more.
+/// Doors that rayon's threads were asked to enter, and have not come to.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs `body` here, for a call on `threads` threads, while up to `helpers` others run `help`: this process's helpers, or, inside of a
+/// rayon pool, threads of that pool which have nothing else to do. Returns once none of them runs it any more.
+///
+/// # Errors
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started; `body` has not run then.
 pub(super) fn with_helpers<R>(
-    pool: &ThreadPool,
-    helpers: u64,
+    threads: usize,
+    helpers: usize,
     help: &(dyn Fn() + Sync),
     body: impl FnOnce() -> R,
-) -> R {
+) -> Result<R> {
     // SAFETY: only the lifetime changes. `help` is called by helpers inside only, and before this function is left (also by
     // a panic, see `CloseOnDrop`) the door is closed and nobody is inside.
     let help = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(help) };
     let door = Arc::new(Door { state: AtomicUsize::new(0), caller: thread::current(), help });
-    for _ in 0..helpers {
-        let door = Arc::clone(&door);
-        pool.spawn(move || door.enter());
-    }
     let _close = CloseOnDrop(&door);
-    body()
+    if rayon::current_thread_index().is_some() {
+        ask_rayon(helpers, &door);
+        return Ok(body());
+    }
+    let _calling = invite(threads, helpers, &door)?;
+    Ok(body())
 }
 
-struct Door {
+/// Asks other threads of the pool that this is a thread of. One that comes too late finds the door closed; as many as there are
+/// threads may be asked at once, so that callers which never pause do not fill the pool's queue.
+fn ask_rayon(helpers: usize, door: &Arc<Door>) {
+    let most = rayon::current_num_threads();
+    for _ in 0..helpers.min(most - 1) {
+        if ASKED.fetch_add(1, Ordering::Relaxed) >= most {
+            ASKED.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let door = Arc::clone(door);
+        rayon::spawn(move || {
+            ASKED.fetch_sub(1, Ordering::Relaxed);
+            door.enter();
+        });
+    }
+}
+
+/// What helpers enter to work on a call.
+pub(super) struct Door {
     state: AtomicUsize,
     caller: Thread,
     /// Behind a pointer, for a door may outlive it in the pool's queue.
@@ -47,7 +74,13 @@ unsafe impl Send for Door {}
 unsafe impl Sync for Door {}
 
 impl Door {
-    fn enter(&self) {
+    /// Whether the call is over.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Works on the call, if it still is open.
+    pub(super) fn enter(&self) {
         let open = |state: usize| (state & CLOSED == 0).then_some(state + 1);
         if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, open).is_err() {
             return;

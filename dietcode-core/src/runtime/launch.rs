@@ -4,7 +4,6 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::helpers::with_helpers;
-use super::pool::pool_of;
 use super::scratch::with_scratch;
 use crate::{Result, abi};
 
@@ -39,11 +38,10 @@ pub unsafe fn launch(
         // SAFETY: as the caller vouches; this thread carries out all tiles.
         return with_scratch(micro_kernel.scratch_bytes, |scratch| unsafe { call.run(scratch, 0, grid) });
     }
-    let pool = pool_of(threads)?;
     // If this thread has its scratch memory, the call can be completed whatever happens to the helpers.
     with_scratch(micro_kernel.scratch_bytes, |_| ())?;
     // A helper that gets no scratch memory takes no tile, and the others carry them out.
-    with_helpers(&pool, workers - 1, &|| drop(call.work()), || call.work())
+    with_helpers(threads, workers as usize - 1, &|| drop(call.work()), || call.work())?
 }
 
 /// One call, shared by the threads that work on it.

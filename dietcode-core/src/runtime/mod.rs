@@ -4,6 +4,7 @@
 //! a scalar, [`Kernel::bind`] checks them against the nest's [`Signature`] and reads off the shape variables, the kernel's dispatcher picks a
 //! micro-kernel, and [`launch`] carries out its tiles on [`threads`] threads. With one thread nothing on that way
 //! allocates.
+pub(crate) mod affinity;
 mod aligned;
 mod arg;
 mod bind;
@@ -26,6 +27,7 @@ mod pool;
 mod scratch;
 pub mod set;
 mod signature;
+mod spin;
 mod threads;
 mod view;
 mod view_mut;
@@ -39,8 +41,11 @@ pub use launch::launch;
 pub use layout::MAX_RANK;
 pub use operand::{Input, Output};
 pub use owned::Tensor;
+#[cfg(feature = "tuner")]
+pub(crate) use pool::rest;
 pub use scratch::MAX_SCRATCH_BYTES;
 pub use signature::{Affine, Bound, Loop, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature};
+pub use spin::{MAX_SPIN_TIME, set_spin_time, spin_time};
 pub use threads::{MAX_THREADS, set_threads, threads, with_threads};
 pub use view::TensorRef;
 pub use view_mut::TensorMut;

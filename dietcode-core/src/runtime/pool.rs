@@ -1,36 +1,290 @@
-//! The persistent pools of helper threads.
+//! The helper threads: one pool for the process, in which each helper has cores of its own.
+//!
+//! ```text
+//! cores that the process may use   0 1 2 3 4 5 6 7        a call on 4 threads, whose caller runs on core 5
+//! parts, one for a thread          0 1 2 3 0 1 2 3        so part 1 is the caller's, and its helper goes to part 0
+//! ```
+//!
+//! Systems put threads that wake together on one core, next to the caller, and move them milliseconds later, when a call is over. So
+//! a call assigns a part of the cores to each helper before it wakes it; within its part the system is free. Where there are more
+//! threads than cores, all cores are everyone's.
+//!
+//! After a call a helper spins for [`spin_time`](super::spin_time), so that it has begun with the next one long before the system
+//! could have woken it, and then parks.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
-
+use super::affinity::{self, ThreadId};
+use super::helpers::Door;
+use super::spin;
 use crate::{Error, Result};
 
-/// By the number of threads of their calls.
-type Pools = BTreeMap<usize, Arc<ThreadPool>>;
+/// How often a spinning helper looks for work between two looks at the clock.
+const LOOKS: usize = 64;
 
-/// The pool for calls on `threads` threads: one helper less than that, for the caller's thread works too. A pool is
-/// made at the first call that needs it and lives until [`keep`] drops it; idle, it sleeps.
-pub(super) fn pool_of(threads: usize) -> Result<Arc<ThreadPool>> {
-    let mut pools = pools();
-    if let Some(pool) = pools.get(&threads) {
-        return Ok(Arc::clone(pool));
+/// No part of the cores: all of them.
+const ANYWHERE: usize = usize::MAX;
+
+/// The helpers of this process.
+pub(super) struct Pool {
+    helpers: Mutex<Vec<Arc<Helper>>>,
+    /// The cores that the process may use.
+    cores: Vec<usize>,
+    /// Calls that are under way.
+    calls: AtomicUsize,
+    /// Helpers stop spinning when this changes; see `rest`.
+    rests: AtomicUsize,
+}
+
+/// The pool; null before the first call on several threads, and again in a child after a fork, which has none of the helpers. It is
+/// never freed.
+static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
+
+/// A call that is under way, until this is dropped.
+pub(super) struct Calling(&'static Pool);
+
+struct Helper {
+    thread: Thread,
+    id: ThreadId,
+    shared: Arc<Shared>,
+}
+
+/// What a helper and the callers say to each other.
+struct Shared {
+    /// Whether a call has it.
+    taken: AtomicBool,
+    /// What it shall enter, as from [`Arc::into_raw`]; null: nothing.
+    door: AtomicPtr<Door>,
+    /// Whether it shall end.
+    ended: AtomicBool,
+    /// The part of the cores that it is kept on, and of how many: `parts << 32 | part`.
+    part: AtomicUsize,
+    /// For how long it spins, in nanoseconds.
+    spin: AtomicU64,
+}
+
+/// The pool of this process.
+fn pool() -> &'static Pool {
+    let found = POOL.load(Ordering::Acquire);
+    // SAFETY: what was stored there came from a box that is never freed.
+    if let Some(pool) = unsafe { found.as_ref() } {
+        return pool;
     }
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(threads.saturating_sub(1).max(1))
-        .thread_name(|index| format!("dietcode-{index}"))
-        .build()
-        .map_err(|e| Error::unavailable(format!("cannot start {threads} threads")).caused_by(e))?;
-    Ok(Arc::clone(pools.entry(threads).or_insert(Arc::new(pool))))
+    let new = Box::into_raw(Box::new(Pool {
+        helpers: Mutex::new(Vec::new()),
+        cores: affinity::of_process(),
+        calls: AtomicUsize::new(0),
+        rests: AtomicUsize::new(0),
+    }));
+    match POOL.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            affinity::in_forked_children(forget);
+            // SAFETY: as above.
+            unsafe { &*new }
+        }
+        Err(other) => {
+            // SAFETY: nobody has seen `new`; `other` as above.
+            unsafe {
+                drop(Box::from_raw(new));
+                &*other
+            }
+        }
+    }
 }
 
-/// Ends the threads of all other pools; those of a call that is under way, when it is over.
-pub(super) fn keep(wanted: impl Fn(usize) -> bool) {
-    pools().retain(|threads, _| wanted(*threads));
+/// In a forked child the helpers do not exist, and their locks may be held forever.
+extern "C" fn forget() {
+    POOL.store(ptr::null_mut(), Ordering::Release);
 }
 
-fn pools() -> MutexGuard<'static, Pools> {
-    static POOLS: Mutex<Pools> = Mutex::new(BTreeMap::new());
-    POOLS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Has up to `helpers` idle helpers enter a door, for a call on `threads` threads.
+///
+/// Calls that are under way at the same time have the cores, or `threads` if that is more, between them: a call from each of many
+/// threads is carried out by its caller alone.
+///
+/// # Errors
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started.
+pub(super) fn invite(threads: usize, helpers: usize, door: &Arc<Door>) -> Result<Calling> {
+    let spin = spin::spin_time()?;
+    let pool = pool();
+    let calls = pool.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let calling = Calling(pool);
+    let most = threads.max(pool.cores.len()).saturating_sub(calls).min(helpers);
+    if most > 0 {
+        pool.hand_out(threads, most, spin, door)?;
+    }
+    Ok(calling)
+}
+
+/// Ends the helpers beyond so many; those of a call that is under way, when it is over.
+pub(super) fn keep_at_most(helpers: usize) {
+    let pool = pool();
+    let mut all = pool.lock();
+    let kept = helpers.min(all.len());
+    for helper in all.drain(kept..) {
+        helper.shared.ended.store(true, Ordering::Release);
+        helper.thread.unpark();
+    }
+}
+
+/// Has all helpers that spin park at once.
+#[cfg(feature = "tuner")]
+pub(crate) fn rest() {
+    pool().rests.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Helper>>> {
+        self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand_out(&'static self, threads: usize, most: usize, spin: Duration, door: &Arc<Door>) -> Result<()> {
+        let mut helpers = self.lock();
+        while helpers.len() < most {
+            let helper = Helper::start(self, helpers.len())?;
+            helpers.push(Arc::new(helper));
+        }
+        let parts = if threads <= self.cores.len() { threads } else { 0 };
+        let caller = affinity::this_core().and_then(|core| self.cores.iter().position(|known| *known == core));
+        let of_caller = caller.filter(|_| parts > 0).map(|at| at % parts);
+        let mut left = most;
+        for (at, helper) in helpers.iter().enumerate() {
+            if left == 0 {
+                break;
+            }
+            if helper.take() {
+                left -= 1;
+                let own = (at + 1 < parts).then_some(at + 1);
+                let part = own.map(|own| if Some(own) == of_caller { 0 } else { own }).filter(|_| of_caller.is_some());
+                self.place(helper, parts, part);
+                let spin = if part.is_some() { spin.as_nanos() as u64 } else { 0 };
+                helper.shared.spin.store(spin, Ordering::Relaxed);
+                helper.enter(Arc::clone(door));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a helper on one part of the cores, or lets it run on all.
+    fn place(&self, helper: &Helper, parts: usize, part: Option<usize>) {
+        let wanted = part.map_or(ANYWHERE, |part| parts << 32 | part);
+        if helper.shared.part.swap(wanted, Ordering::Relaxed) == wanted {
+            return;
+        }
+        match part {
+            None => affinity::keep_on(helper.id, &self.cores),
+            Some(part) => {
+                let cores: Vec<usize> = self.cores.iter().skip(part).step_by(parts).copied().collect();
+                affinity::keep_on(helper.id, &cores);
+            }
+        }
+    }
+}
+
+impl Helper {
+    /// Takes it for a call, if no other call has it. One that was woken for a call which is over before it has begun is taken from
+    /// that: it may wait for a core that the caller has.
+    fn take(&self) -> bool {
+        if self.shared.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return true;
+        }
+        let pending = self.shared.door.swap(ptr::null_mut(), Ordering::AcqRel);
+        if pending.is_null() {
+            return false;
+        }
+        // SAFETY: a caller has put it there by `into_raw`, and it was taken out once.
+        let door = unsafe { Arc::from_raw(pending) };
+        let is_over = door.is_closed();
+        if !is_over {
+            self.enter(door);
+        }
+        is_over
+    }
+
+    /// Has it enter a door.
+    fn enter(&self, door: Arc<Door>) {
+        self.shared.door.store(Arc::into_raw(door).cast_mut(), Ordering::Release);
+        self.thread.unpark();
+    }
+
+    fn start(pool: &'static Pool, index: usize) -> Result<Helper> {
+        let shared = Arc::new(Shared {
+            taken: AtomicBool::new(false),
+            door: AtomicPtr::new(ptr::null_mut()),
+            ended: AtomicBool::new(false),
+            part: AtomicUsize::new(0),
+            spin: AtomicU64::new(0),
+        });
+        let (tell, told) = mpsc::channel();
+        let body = {
+            let shared = Arc::clone(&shared);
+            move || {
+                // The caller waits for it; if it were gone, nobody would need the helper.
+                if tell.send(affinity::this_thread()).is_ok() {
+                    shared.help(pool);
+                }
+            }
+        };
+        let unavailable = |e| Error::unavailable(format!("cannot start helper thread {}", index + 1)).caused_by(e);
+        let handle = thread::Builder::new().name(format!("dietcode-{index}")).spawn(body).map_err(unavailable)?;
+        let id = told.recv().map_err(|e| Error::unavailable("a helper thread ended at once").caused_by(e))?;
+        Ok(Helper { thread: handle.thread().clone(), id, shared })
+    }
+}
+
+impl Shared {
+    fn help(&self, pool: &Pool) {
+        while let Some(door) = self.next(pool) {
+            door.enter();
+            drop(door);
+            self.taken.store(false, Ordering::Release);
+        }
+    }
+
+    /// The next call's door; nothing when the helper shall end.
+    fn next(&self, pool: &Pool) -> Option<Arc<Door>> {
+        let (start, rests) = (Instant::now(), pool.rests.load(Ordering::Relaxed));
+        let spin = Duration::from_nanos(self.spin.load(Ordering::Relaxed));
+        let mut spinning = true;
+        loop {
+            if !self.door.load(Ordering::Relaxed).is_null() {
+                let door = self.door.swap(ptr::null_mut(), Ordering::Acquire);
+                // SAFETY: as in `Helper::take`, which may have been faster.
+                if let Some(door) = (!door.is_null()).then(|| unsafe { Arc::from_raw(door) }) {
+                    return Some(door);
+                }
+            }
+            if self.ended.load(Ordering::Acquire) {
+                return None;
+            }
+            if spinning {
+                (0..LOOKS)
+                    .take_while(|_| self.door.load(Ordering::Relaxed).is_null())
+                    .for_each(|_| std::hint::spin_loop());
+                spinning = start.elapsed() < spin && pool.rests.load(Ordering::Relaxed) == rests;
+            } else {
+                thread::park();
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let door = *self.door.get_mut();
+        if !door.is_null() {
+            // SAFETY: as in `Helper::take`.
+            drop(unsafe { Arc::from_raw(door) });
+        }
+    }
 }

@@ -43,7 +43,7 @@ pub fn set_threads(n: usize) -> Result<()> {
     }
     let n = resolve(n);
     GLOBAL.store(n, Ordering::Relaxed);
-    pool::keep(|threads| threads == n);
+    pool::keep_at_most(n - 1);
     Ok(())
 }
 
@@ -56,7 +56,7 @@ pub fn with_threads<R>(n: usize, body: impl FnOnce() -> R) -> R {
             let n = SCOPED.replace(self.0);
             let most = [cores(), self.0, GLOBAL.load(Ordering::Relaxed)].into_iter().max().unwrap_or(n);
             if n > most {
-                pool::keep(|threads| threads <= most);
+                pool::keep_at_most(most - 1);
             }
         }
     }

@@ -6,6 +6,8 @@ mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod fake;
+#[cfg(target_os = "linux")]
+mod helpers;
 mod launches;
 #[cfg(feature = "ndarray")]
 mod ndarrays;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::machine::Group;
-use crate::measure::cores::affinity;
 use crate::measure::protocol::{Event, Request, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
+use crate::runtime::affinity;
 use crate::{Error, ErrorKind, Result};
 
 /// A running worker. It is killed when this is dropped.
@@ -86,7 +86,7 @@ impl WorkerProcess {
             // SAFETY: between fork and exec there is one system call, on memory that the child has.
             unsafe {
                 process.pre_exec(move || {
-                    affinity::pin(&cores);
+                    affinity::keep_on(0, &cores);
                     Ok(())
                 });
             }

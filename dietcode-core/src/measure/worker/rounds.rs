@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::callable::{Arguments, Callable};
 use super::foreign::{Watch, are_starved, own_cpu_time};
 use crate::measure::{Disturbance, Failure, Timing};
+use crate::runtime::rest;
 
 /// A sample spans at least this long; calls that are shorter are made several at a time.
 const SAMPLE: Duration = Duration::from_millis(1);
@@ -51,6 +52,7 @@ impl Entry<'_> {
 
     /// One sample.
     fn sample(&self, arguments: &Arguments<'_>) -> Result<Taken, Failure> {
+        rest();
         if arguments.threads > 1 {
             settle();
         }
