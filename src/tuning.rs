@@ -16,7 +16,7 @@ use dietcode_core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness};
 use dietcode_core::measure::{Baselines, Clock, CpuHarness, Device, Instance, Limits, Runner, fresh_seed, worker};
 use dietcode_core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode_core::search::{
-    self, Budget, Course, Database, Event, Found, Identity, Journal, Point, Task, Tuning, search,
+    self, Budget, Course, Database, Event, Found, Identity, Journal, Task, Tuning, WorkloadInstance, search,
 };
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_core::sketch::{MicroKernel, Space};
@@ -95,8 +95,8 @@ pub fn tune(config: &Config, rules: &CustomRules, target: Target, budget: &Budge
     let mut opened = open(config, target, None, &|_| Ok(None), &|_| ())?;
     let opened = opened.swap_remove(0);
     let journal = |device: &dyn Device, identity| Journal::begin(Database::in_memory(), device, identity);
-    let points = points(config)?;
-    let mut task = Kernel { config, rules, points: &points }.task(opened.device, budget, &watch, journal)?;
+    let workloads = workloads(config)?;
+    let mut task = Kernel { config, rules, workloads: &workloads }.task(opened.device, budget, &watch, journal)?;
     let course = Course {
         trials: config.search.trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
         until: None,
@@ -185,14 +185,14 @@ pub fn open(
 const EMULATED: ComputeCapability = ComputeCapability { major: 9, minor: 0 };
 
 /// The instances of a config.
-fn points(config: &Config) -> Result<Vec<Point>> {
+fn workloads(config: &Config) -> Result<Vec<WorkloadInstance>> {
     let def = config.kernel_def()?;
     let vars = Config::shape_vars(&def);
     let weighted = config.wkl_insts.iter().zip(&config.weights);
     weighted
         .map(|(wkl, weight)| {
             let instance = Instance::of(&def, &config.shape_of(&vars, wkl)?)?;
-            Ok(Point { wkl: wkl.clone(), weight: *weight, instance })
+            Ok(WorkloadInstance { wkl: wkl.clone(), weight: *weight, instance })
         })
         .collect()
 }
@@ -205,7 +205,7 @@ pub struct Kernel<'a> {
     /// The user's own rules.
     pub rules: &'a CustomRules,
     /// The instances.
-    pub points: &'a [Point],
+    pub workloads: &'a [WorkloadInstance],
 }
 
 impl Kernel<'_> {
@@ -220,13 +220,13 @@ impl Kernel<'_> {
         watch: &'t dyn Fn(Event),
         journal: impl FnOnce(&dyn Device, Identity) -> Journal,
     ) -> Result<Task<'t>> {
-        let (config, points) = (self.config, self.points.to_vec());
+        let (config, workloads) = (self.config, self.workloads.to_vec());
         let threads = settings(config, &*device);
         let proposer = self.proposer(&*device, &|text| watch(Event::Notice(text)))?;
         let identity = Identity { seed: config.search.seed, space_hash: self.space_hash(&*device, &threads) };
         let journal = journal(&*device, identity);
-        let defaults = defaults(&*device, &points)?;
-        let tuning = Tuning::new(device, points, threads, defaults, budget.clone(), journal, watch);
+        let defaults = defaults(&*device, &workloads)?;
+        let tuning = Tuning::new(device, workloads, threads, defaults, budget.clone(), journal, watch);
         let Search { weight, ref evolution, .. } = config.search;
         Ok(Task { tuning, proposer, weight, per_round: evolution.per_round })
     }
@@ -236,7 +236,7 @@ impl Kernel<'_> {
         if settings.strategy == Strategy::Enumerate {
             return self.listed(device, say);
         }
-        let instances: Vec<Vec<i64>> = self.points.iter().map(|point| point.instance.shape.clone()).collect();
+        let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let custom = self.config.custom_rules(self.rules.clone(), device.target())?;
         let _doing = doing(format!("making the sketches of `{}`", def.name));
         let space = Space::generate(def, device.target().clone(), &instances, &custom)?;
@@ -263,7 +263,7 @@ impl Kernel<'_> {
             return Ok(enumerated(listed));
         }
         let Some(cpu) = device.cpu() else { return Ok(enumerated(Vec::new())) };
-        let listed = search::Space::of(&config.cpu, program, cpu, config.search.trials, config.search.seed);
+        let listed = search::Candidates::of(&config.cpu, program, cpu, config.search.trials, config.search.seed);
         say(format!("{} candidates from {} schedules", listed.candidates.len(), listed.total));
         for (reason, count) in &listed.invalid {
             say(format!("  {count} not valid: {reason}"));
@@ -275,7 +275,7 @@ impl Kernel<'_> {
     pub fn space_hash(&self, device: &dyn Device, threads: &[usize]) -> String {
         let Search { strategy, model, evolution, rules, .. } = &self.config.search;
         let rules: Vec<_> = rules.iter().map(|(block, rule)| (block, &rule.by)).collect();
-        let instances: Vec<(&[i64], f64)> = self.points.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
+        let instances: Vec<(&[i64], f64)> = self.workloads.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
         let space = space_hash(self.config, device);
         Identity::hash(&(space, strategy, model, evolution, rules, threads, instances))
     }
@@ -322,13 +322,13 @@ pub fn finish(
     baselines: &Baselines,
     done: impl FnMut(usize),
 ) -> Result<Finalized> {
-    let Tuning { device, points, threads, budget, cold, .. } = &mut task.tuning;
+    let Tuning { device, workloads, threads, budget, cold, .. } = &mut task.tuning;
     let space_hash = space_hash(config, &**device);
     let searched = Searched {
         config: Some(config),
         tolerance: config.search.tolerance,
         space_hash: &space_hash,
-        points,
+        workloads,
         threads,
         cold: *cold,
         found,
@@ -370,7 +370,7 @@ mod tests {
             let def = def.unwrap()[0].parse().unwrap();
             let target = machine::Target::Cuda(*DeviceLimits::of(EMULATED).unwrap());
             let device = SimulatedDevice::new(def, target, Box::new(|_, _, _| Ok(1.0)));
-            Kernel { config: &config, rules: &CustomRules::default(), points: &[] }.space_hash(&device, &[1])
+            Kernel { config: &config, rules: &CustomRules::default(), workloads: &[] }.space_hash(&device, &[1])
         };
         let (one, other) = (r#"{"instructions": []}"#, r#"{"instructions": ["decompose_reduction"]}"#);
         assert_eq!(hash(one, ""), hash(one, "\"comment\": \"moves the rule\",\n"));

@@ -47,7 +47,7 @@
 //! | `lower`      | `compiler` | makes loops with constant tiles of a schedule, one pass after the other                   |
 //! | `codegen`    | `compiler` | prints C and CUDA C++, and the registry that joins micro-kernels to a program             |
 //! | `measure`    | `tuner`    | compiles, checks and times candidates, in processes that may die of it                    |
-//! | `cost_model` | `compiler` | foresees what a micro-kernel costs at a shape                                             |
+//! | `cost_model` | `compiler` | predicts what a micro-kernel costs at a shape                                             |
 //! | `search`     | `tuner`    | finds the micro-kernels that are fast at the shapes of a config                           |
 //! | `dispatch`   | `compiler` | chooses among them by shape: the tuned file, the decision tree, the default               |
 //! | `runtime`    | `runtime`  | has tensors, checks a call, launches; its module `cuda` does so on devices                |

@@ -26,7 +26,7 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
     });
     let loops = def.loops.iter().map(|l| {
         let (name, extent, reduce) = (&l.name, affine(def, &l.extent), l.role == Role::Reduce);
-        quote!(#runtime::Loop { name: #name, extent: #extent, reduce: #reduce })
+        quote!(#runtime::SignatureLoop { name: #name, extent: #extent, reduce: #reduce })
     });
     let bounds = bounds(def).into_iter().map(|bound| {
         let (param, dim, index) = (bound.param, bound.dim, bound.index.to_string());

@@ -53,14 +53,14 @@ pub(super) struct Bench<'a> {
 
 impl Bench<'_> {
     /// The micro-kernel that the dispatcher picks, by name.
-    pub(super) fn picked(&self) -> Result<String> {
+    pub(super) fn selected(&self) -> Result<String> {
         let (kernel, shape) = (self.problem.kernel, &self.problem.instance.shape);
         if let Some(limits) = self.device.gpu() {
             let capability = (limits.capability.major, limits.capability.minor);
-            return Ok(kernel.picked_on_device(shape, capability)?.name.to_owned());
+            return Ok(kernel.selected_on_device(shape, capability)?.name.to_owned());
         }
         // SAFETY: generated tables have NUL-terminated names, which live as long as the program.
-        Ok(unsafe { CStr::from_ptr(kernel.picked(shape)?.name) }.to_string_lossy().into_owned())
+        Ok(unsafe { CStr::from_ptr(kernel.selected(shape)?.name) }.to_string_lossy().into_owned())
     }
 
     /// Why a configuration has no micro-kernel for the product here; none if it has one.

@@ -11,7 +11,7 @@ use super::Program;
 impl Linked for Program {
     fn cpu(&self, name: &LinkedName, shape: &[i64]) -> Result<&'static abi::MicroKernel> {
         let kernel = self.kernel(name)?;
-        let Some(configuration) = &name.configuration else { return kernel.picked(shape) };
+        let Some(configuration) = &name.configuration else { return kernel.selected(shape) };
         let micro_kernel = self.entry(name, configuration)?.cpu_micro_kernel();
         let micro_kernel = micro_kernel.ok_or_else(|| not_compiled(configuration, "the CPU"))?;
         kernel.check_cpu(micro_kernel)?;
@@ -20,7 +20,7 @@ impl Linked for Program {
 
     fn cuda(&self, name: &LinkedName, shape: &[i64], capability: (u32, u32)) -> Result<&'static CudaMicroKernel> {
         let kernel = self.kernel(name)?;
-        let Some(configuration) = &name.configuration else { return kernel.picked_on_device(shape, capability) };
+        let Some(configuration) = &name.configuration else { return kernel.selected_on_device(shape, capability) };
         let micro_kernel = self.entry(name, configuration)?.cuda;
         micro_kernel.ok_or_else(|| not_compiled(configuration, "CUDA devices"))
     }

@@ -117,7 +117,7 @@ pub struct Run {
 pub struct Baseline {
     /// Such as `blas:OpenBLAS 0.3.21`; `dispatched` for what a call of the kernel runs.
     pub name: String,
-    /// The micro-kernel that the dispatcher picked.
+    /// The micro-kernel that the dispatcher selected.
     pub micro_kernel: Option<String>,
     /// What came of it, alone with the other baselines.
     pub outcome: Outcome,

@@ -96,7 +96,7 @@ fn baselines(bench: &mut Bench<'_>, reps: usize) -> Result<(Vec<Subject>, Vec<Ba
             .as_ref()
             .filter(|_| *subject == Subject::Library)
             .map_or_else(|| DISPATCHED.to_owned(), |library| library.name.clone()),
-        micro_kernel: if *subject == Subject::Dispatched { bench.picked().ok() } else { None },
+        micro_kernel: if *subject == Subject::Dispatched { bench.selected().ok() } else { None },
         outcome: Outcome::of(outcome),
     };
     let baselines = subjects.iter().zip(outcomes).map(baseline).collect();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::resolve_threads;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -58,7 +58,7 @@ const TIMING: Timing = Timing::warm(9, 0.2, 0.5);
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
-    let points = points(arguments, &setup)?;
+    let workloads = workloads(arguments, &setup)?;
     arguments.files.check()?;
     let mut progress = Progress::new(f64::MAX);
     let mut harness = setup.harness(arguments.seed)?;
@@ -76,45 +76,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let blas = arguments.blas.find(&mut harness)?;
     let baselines = Baselines::new(&harness, blas)?;
     let mut seen = Vec::new();
-    let measured = measure(arguments, &mut harness, &own, &baselines, &points, &mut seen, &mut progress);
+    let measured = measure(arguments, &mut harness, &own, &baselines, &workloads, &mut seen, &mut progress);
     progress.finish();
     // A shape that cannot be measured takes nothing from those before it.
     if measured.is_ok() || !seen.is_empty() {
         show(arguments, &harness, &baselines, &winners, &seen)?;
     }
     measured?;
-    let failed = |(_, c): &&(&Point, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
+    let failed =
+        |(_, c): &&(&WorkloadInstance, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
     match seen.iter().filter(failed).count() {
         0 => Ok(()),
         n => Err(Error::new(ErrorKind::Check, format!("the kernel failed on {n} of {} measurements", seen.len()))),
     }
 }
 
-/// Adds a comparison to `seen` for each number of threads and point.
+/// Adds a comparison to `seen` for each number of threads and workload.
 fn measure<'a>(
     arguments: &Arguments,
     harness: &mut CpuHarness,
     own: &[Finalist],
     baselines: &Baselines,
-    points: &'a [Point],
-    seen: &mut Vec<(&'a Point, Comparison)>,
+    workloads: &'a [WorkloadInstance],
+    seen: &mut Vec<(&'a WorkloadInstance, Comparison)>,
     progress: &mut Progress,
 ) -> Result<()> {
     let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
-    let count = threads.len() * points.len();
+    let count = threads.len() * workloads.len();
     for threads in threads {
-        for point in points {
+        for workload in workloads {
             let mut finalists = own.to_vec();
-            finalists.extend(baselines.finalists(harness.def(), &point.instance));
+            finalists.extend(baselines.finalists(harness.def(), &workload.instance));
             finalists
                 .retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
             if finalists.is_empty() {
                 let why = "there is nobody to measure: no BLAS was found, or the kernel is no matrix product";
                 return Err(Error::new(ErrorKind::Unavailable, why));
             }
-            let comparison = compare(harness, &point.instance, &finalists, threads, TIMING)?;
-            complain(point, &comparison, progress);
-            seen.push((point, comparison));
+            let comparison = compare(harness, &workload.instance, &finalists, threads, TIMING)?;
+            complain(workload, &comparison, progress);
+            seen.push((workload, comparison));
             progress.compared(seen.len(), count);
         }
     }
@@ -122,15 +123,15 @@ fn measure<'a>(
 }
 
 /// The shapes that were asked for, but for those at which there is nothing to time.
-fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
-    let mut points = setup.asked(&arguments.wkl)?;
-    points.retain(|point| {
-        if point.instance.computes_nothing() {
-            tell(&format!("{}: a call computes nothing and returns at once; not measured", wkl_text(&point.wkl)));
+fn workloads(arguments: &Arguments, setup: &Setup) -> Result<Vec<WorkloadInstance>> {
+    let mut workloads = setup.asked(&arguments.wkl)?;
+    workloads.retain(|workload| {
+        if workload.instance.computes_nothing() {
+            tell(&format!("{}: a call computes nothing and returns at once; not measured", wkl_text(&workload.wkl)));
         }
-        !point.instance.computes_nothing()
+        !workload.instance.computes_nothing()
     });
-    Ok(points)
+    Ok(workloads)
 }
 
 /// The kernel as a program runs it.
@@ -154,10 +155,10 @@ fn wanted(arguments: &Arguments, name: &str) -> bool {
     arguments.only.is_empty() || arguments.only.iter().any(|only| only == kind)
 }
 
-fn complain(point: &Point, comparison: &Comparison, progress: &Progress) {
+fn complain(workload: &WorkloadInstance, comparison: &Comparison, progress: &Progress) {
     for standing in &comparison.standings {
         if let Err(failure) = &standing.outcome {
-            let on = format!("{} at {} on {} threads", standing.name, wkl_text(&point.wkl), comparison.threads);
+            let on = format!("{} at {} on {} threads", standing.name, wkl_text(&workload.wkl), comparison.threads);
             progress.say(&format!("{on} {failure}"));
         }
     }
@@ -168,7 +169,7 @@ fn show(
     harness: &CpuHarness,
     baselines: &Baselines,
     winners: &Winners,
-    seen: &[(&Point, Comparison)],
+    seen: &[(&WorkloadInstance, Comparison)],
 ) -> Result<()> {
     let mut report = Report::new(harness);
     report.set_peaks(seen.iter().map(|(_, comparison)| comparison), |threads| harness.cores().apart(threads));
@@ -179,17 +180,17 @@ fn show(
     for same in seen.chunk_by(|(_, a), (_, b)| a.threads == b.threads) {
         let lines: Vec<Line<'_>> = same
             .iter()
-            .map(|(point, comparison)| Line {
-                point,
+            .map(|(workload, comparison)| Line {
+                workload,
                 comparison,
                 own: PICK,
-                kernel: winners.schedules[winners.decision.pick(&point.instance.shape)].name(),
+                kernel: winners.schedules[winners.decision.pick(&workload.instance.shape)].name(),
                 predicted: None,
             })
             .collect();
         for line in &lines {
             let kernel = |name: &str| (name == PICK).then(|| line.kernel.clone());
-            report.add(line.point, line.comparison, |name| Some((name.to_owned(), kernel(name))));
+            report.add(line.workload, line.comparison, |name| Some((name.to_owned(), kernel(name))));
         }
         arguments.files.print(&table(&lines, &others, &report, &mut legend))?;
     }

@@ -10,9 +10,9 @@ use dietcode::core::ir::Program;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::ComputeCapability;
-use dietcode::core::search::Space;
+use dietcode::core::search::Candidates;
 use dietcode::core::sketch::Tiled;
-use dietcode::core::sketch::rules::Draft;
+use dietcode::core::sketch::rules::PartialSketch;
 use serde::Serialize;
 
 use super::json::JsonArgument;
@@ -113,23 +113,24 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
 }
 
 /// The sketches of the space that a search draws from, if the strategy searches one.
-fn searched(setup: &Setup, target: &CpuTarget) -> Result<Option<Vec<Draft>>> {
+fn searched(setup: &Setup, target: &CpuTarget) -> Result<Option<Vec<PartialSketch>>> {
     let is_searched = setup.config.search.strategy != Strategy::Enumerate;
     is_searched.then(|| sketches::all(setup, Target::Cpu(target.clone()))).transpose()
 }
 
 impl<'a> Summary<'a> {
-    fn of(setup: &'a Setup, sketches: Option<&[Draft]>) -> Summary<'a> {
+    fn of(setup: &'a Setup, sketches: Option<&[PartialSketch]>) -> Summary<'a> {
         let Setup { config, def, .. } = setup;
         let cuda = config.cuda.as_ref();
         let cuda = cuda.map(|cuda| CudaSummary { capabilities: &cuda.capabilities, schedules: cuda.count() });
-        let sketch = |draft: &Draft| Sketch { rules: draft.rules.iter().map(ToString::to_string).collect() };
+        let sketch =
+            |partial: &PartialSketch| Sketch { rules: partial.rules.iter().map(ToString::to_string).collect() };
         Summary {
             kernel: &def.name,
             schedules: config.cpu.count(),
             cuda,
             strategy: config.search.strategy.to_string(),
-            sketches: sketches.map(|drafts| drafts.iter().map(sketch).collect()),
+            sketches: sketches.map(|partial_sketches| partial_sketches.iter().map(sketch).collect()),
         }
     }
 }
@@ -149,7 +150,7 @@ impl Expanded {
     }
 }
 
-fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[Draft]>) -> String {
+fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[PartialSketch]>) -> String {
     let Setup { config, def, .. } = setup;
     let mut text = match config.cpu.count() {
         0 => "no generators for a CPU\n".to_owned(),
@@ -175,7 +176,7 @@ fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[Draft]>) -> Str
 
 /// How many schedules the generators list, and how many of them are valid.
 fn listed(setup: &Setup, target: &CpuTarget) -> String {
-    let space = Space::of(&setup.config.cpu, &setup.program, target, None, setup.config.search.seed);
+    let space = Candidates::of(&setup.config.cpu, &setup.program, target, None, setup.config.search.seed);
     let invalid: usize = space.invalid.values().sum();
     let seen = space.candidates.len() + invalid;
     let mut text = format!("{} schedules", space.total);

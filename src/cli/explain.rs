@@ -8,11 +8,11 @@ use dietcode::core::codegen::registry::Decision;
 use dietcode::core::config::{Shapes, WklInst};
 use dietcode::core::cost_model::cuda::Prediction;
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
-use dietcode::core::dispatch::cuda::{Choice, DeviceAccount, LaunchAccount, Source};
+use dietcode::core::dispatch::cuda::{Choice, DeviceReport, LaunchReport, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::ComputeCapability;
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::core::sketch::{Lowered, MicroKernel, Tiled};
 use dietcode::tuning::resolve_threads;
 use dietcode::{Error, Result};
@@ -114,7 +114,7 @@ struct DeviceFit {
     part: String,
     source: Source,
     kernel: String,
-    launches: Vec<LaunchAccount>,
+    launches: Vec<LaunchReport>,
     predicted: Option<Prediction>,
     gflops_predicted: Option<f64>,
 }
@@ -132,11 +132,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.wkl.is_empty() {
         return overview::run(arguments, &setup);
     }
-    let points = setup.asked(&arguments.wkl)?;
+    let workloads = setup.asked(&arguments.wkl)?;
     let cpu = Cpu::find(arguments, &setup)?;
     let choice = device_choice(arguments, &setup)?;
     let explanations: Vec<Explanation> =
-        points.iter().map(|point| explain(&setup, point, cpu.as_ref(), choice.as_ref())).collect();
+        workloads.iter().map(|workload| explain(&setup, workload, cpu.as_ref(), choice.as_ref())).collect();
     match &*explanations {
         [only] => arguments.json.write(only)?,
         all => arguments.json.write(&all)?,
@@ -167,12 +167,12 @@ impl Cpu {
         Ok(Some(Cpu { winners, miss, threads: resolve_threads(asked, target.cores) }))
     }
 
-    fn fit(&self, setup: &Setup, point: &Point) -> CpuFit {
-        let (winners, shape) = (&self.winners, &point.instance.shape);
+    fn fit(&self, setup: &Setup, workload: &WorkloadInstance) -> CpuFit {
+        let (winners, shape) = (&self.winners, &workload.instance.shape);
         let row = winners.decision.pick(shape);
         let (micro_kernel, lowered) = (&winners.schedules[row], &winners.lowered[row]);
         let tuned = winners.tuned.as_ref();
-        let fit = |threads: &usize| fit(setup, tuned, (&micro_kernel.name(), lowered), point, *threads);
+        let fit = |threads: &usize| fit(setup, tuned, (&micro_kernel.name(), lowered), workload, *threads);
         CpuFit {
             miss: self.miss.clone(),
             gap: winners.gap.as_ref().map(ToString::to_string),
@@ -204,35 +204,35 @@ fn device_choice(arguments: &Arguments, setup: &Setup) -> Result<Option<Choice>>
     if capabilities.is_empty() { Ok(None) } else { cuda::choice(setup, &capabilities).map(Some) }
 }
 
-fn explain(setup: &Setup, point: &Point, cpu: Option<&Cpu>, choice: Option<&Choice>) -> Explanation {
-    let computes_nothing = point.instance.computes_nothing();
+fn explain(setup: &Setup, workload: &WorkloadInstance, cpu: Option<&Cpu>, choice: Option<&Choice>) -> Explanation {
+    let computes_nothing = workload.instance.computes_nothing();
     let choice = choice.filter(|_| !computes_nothing);
     Explanation {
-        wkl: point.wkl.clone(),
-        shape: setup.named(&point.instance.shape),
+        wkl: workload.wkl.clone(),
+        shape: setup.named(&workload.instance.shape),
         computes_nothing,
-        cpu: cpu.filter(|_| !computes_nothing).map(|cpu| cpu.fit(setup, point)),
-        cuda: choice.map_or_else(Vec::new, |choice| device_fits(setup, point, choice)),
+        cpu: cpu.filter(|_| !computes_nothing).map(|cpu| cpu.fit(setup, workload)),
+        cuda: choice.map_or_else(Vec::new, |choice| device_fits(setup, workload, choice)),
     }
 }
 
-fn device_fits(setup: &Setup, point: &Point, choice: &Choice) -> Vec<DeviceFit> {
-    let shape = &point.instance.shape;
-    let fit = |(account, (_, decision)): (&DeviceAccount, &(_, Decision))| {
+fn device_fits(setup: &Setup, workload: &WorkloadInstance, choice: &Choice) -> Vec<DeviceFit> {
+    let shape = &workload.instance.shape;
+    let fit = |(report, (_, decision)): (&DeviceReport, &(_, Decision))| {
         let candidate = &choice.micro_kernels[decision.pick(shape)];
-        let device = candidate.devices.iter().find(|device| device.capability == account.capability);
+        let device = candidate.devices.iter().find(|device| device.capability == report.capability);
         let predicted = device.and_then(|device| candidate.predict(&setup.def, device, shape));
         DeviceFit {
-            device: account.capability,
-            part: account.part.clone(),
-            source: account.source,
+            device: report.capability,
+            part: report.part.clone(),
+            source: report.source,
             kernel: candidate.name().to_owned(),
-            launches: account.launches.iter().filter(|l| l.micro_kernel == candidate.name()).cloned().collect(),
-            gflops_predicted: predicted.map(|predicted| point.instance.flops / predicted.seconds / 1e9),
+            launches: report.launches.iter().filter(|l| l.micro_kernel == candidate.name()).cloned().collect(),
+            gflops_predicted: predicted.map(|predicted| workload.instance.flops / predicted.seconds / 1e9),
             predicted,
         }
     };
-    choice.account.devices.iter().zip(&choice.decisions).map(fit).collect()
+    choice.report.devices.iter().zip(&choice.decisions).map(fit).collect()
 }
 
 /// The way from the root to the leaf.
@@ -247,9 +247,15 @@ fn path(tree: &Tree, vars: &[String], shape: &[i64]) -> Vec<Step> {
     steps
 }
 
-fn fit(setup: &Setup, tuned: Option<&Tuned>, (name, lowered): (&str, &Lowered), point: &Point, threads: usize) -> Fit {
+fn fit(
+    setup: &Setup,
+    tuned: Option<&Tuned>,
+    (name, lowered): (&str, &Lowered),
+    workload: &WorkloadInstance,
+    threads: usize,
+) -> Fit {
     let adaptation = |shape: &[i64], threads: usize| Adaptation::of_schedule(lowered.schedule(), shape, threads);
-    let here = adaptation(&point.instance.shape, threads);
+    let here = adaptation(&workload.instance.shape, threads);
     let of_kernel = tuned.into_iter().flat_map(|t| &t.instances).filter(|i| i.micro_kernel == name);
     let shape_of = |instance: &dietcode::core::dispatch::Instance| -> Vec<i64> {
         setup.vars.iter().map(|var| instance.shape.get(var).copied().unwrap_or(1)).collect()
@@ -261,7 +267,7 @@ fn fit(setup: &Setup, tuned: Option<&Tuned>, (name, lowered): (&str, &Lowered), 
         for m in &instance.measurements {
             let units = usize::try_from(m.threads).unwrap_or(1);
             seen.push(Observation { adaptation: adaptation(&shape, units), gflops: m.gflops_measured });
-            if shape == point.instance.shape && units == threads {
+            if shape == workload.instance.shape && units == threads {
                 measured = Some(m);
             }
         }

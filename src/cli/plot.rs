@@ -14,40 +14,40 @@ const CHART: (u32, u32) = (760, 360);
 pub(crate) struct Chart {
     pub(crate) caption: String,
     pub(crate) peak: Option<f64>,
-    pub(crate) axis: Axis,
+    pub(crate) axis: PlotAxis,
     /// For each of those compared, its figures as (position on the axis, GFLOP/s).
     pub(crate) lines: BTreeMap<String, Vec<(usize, f64)>>,
 }
 
 /// What the figures are over.
-pub(crate) enum Axis {
+pub(crate) enum PlotAxis {
     /// The shapes, in order.
     Shapes(Vec<String>),
     /// The trials from 0 to this one.
     Trials(usize),
 }
 
-impl Axis {
+impl PlotAxis {
     fn last(&self) -> usize {
         match self {
-            Axis::Shapes(shapes) => shapes.len().saturating_sub(1),
-            Axis::Trials(last) => *last,
+            PlotAxis::Shapes(shapes) => shapes.len().saturating_sub(1),
+            PlotAxis::Trials(last) => *last,
         }
     }
 
     /// The most labels.
     fn labels(&self) -> usize {
         match self {
-            Axis::Shapes(shapes) => shapes.len(),
-            Axis::Trials(_) => 10,
+            PlotAxis::Shapes(shapes) => shapes.len(),
+            PlotAxis::Trials(_) => 10,
         }
     }
 
     fn label(&self, at: f64) -> String {
         let whole = (at - at.round()).abs() < 1e-6;
         match self {
-            Axis::Shapes(shapes) if whole => shapes.get(at.round().max(0.0) as usize).cloned().unwrap_or_default(),
-            Axis::Trials(_) if whole => format!("{at:.0}"),
+            PlotAxis::Shapes(shapes) if whole => shapes.get(at.round().max(0.0) as usize).cloned().unwrap_or_default(),
+            PlotAxis::Trials(_) if whole => format!("{at:.0}"),
             _ => String::new(),
         }
     }
@@ -97,7 +97,7 @@ fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::
     for (n, (name, figures)) in chart.lines.iter().enumerate() {
         let color = Palette99::pick(n).to_rgba();
         let points = figures.iter().map(|(at, gflops)| (*at as f64, *gflops));
-        let size = if matches!(chart.axis, Axis::Shapes(_)) { 3 } else { 0 };
+        let size = if matches!(chart.axis, PlotAxis::Shapes(_)) { 3 } else { 0 };
         axes.draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(size))?
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));

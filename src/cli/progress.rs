@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dietcode::core::message::printable;
-use dietcode::core::search::{Event, Phase, Point, Status};
+use dietcode::core::search::{Event, Phase, Status, WorkloadInstance};
 use dietcode::heartbeat::{Heartbeat, bar, tell};
 use indicatif::ProgressBar;
 
@@ -62,9 +62,12 @@ impl Progress {
     }
 
     /// Tells the instances of a kernel that will be searched, and the BLAS's GFLOP/s there.
-    pub(crate) fn expect_kernel(&mut self, kernel: &str, points: &[Point], blas: &[Option<f64>]) {
-        let instance = |(point, blas): (&Point, &Option<f64>)| Instance { name: wkl_text(&point.wkl), blas: *blas };
-        self.kernels.insert(kernel.to_owned(), points.iter().zip(blas).map(instance).collect());
+    pub(crate) fn expect_kernel(&mut self, kernel: &str, workloads: &[WorkloadInstance], blas: &[Option<f64>]) {
+        let instance = |(workload, blas): (&WorkloadInstance, &Option<f64>)| Instance {
+            name: wkl_text(&workload.wkl),
+            blas: *blas,
+        };
+        self.kernels.insert(kernel.to_owned(), workloads.iter().zip(blas).map(instance).collect());
     }
 
     /// Shows an event of the search.

@@ -8,12 +8,12 @@ use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::{self, Comparison, Device};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use serde::Serialize;
 
 use super::counted;
 use super::json::{JsonArgument, check_writable};
-use super::plot::{self, Axis, Chart};
+use super::plot::{self, Chart, PlotAxis};
 use super::setup::wkl_text;
 use super::table::place;
 
@@ -169,11 +169,11 @@ impl Report {
         self.search = Some(effort);
     }
 
-    /// Adds everybody of a comparison who has a figure; `called` gives the name a contestant is reported under, if any,
+    /// Adds everybody of a comparison who has a figure; `called` gives the name an implementation is reported under, if any,
     /// and its micro-kernel.
     pub(crate) fn add(
         &mut self,
-        point: &Point,
+        workload: &WorkloadInstance,
         comparison: &Comparison,
         called: impl Fn(&str) -> Option<(String, Option<String>)>,
     ) {
@@ -181,12 +181,12 @@ impl Report {
             let (Ok(sample), Some((implementation, kernel))) = (&standing.outcome, called(&standing.name)) else {
                 continue;
             };
-            let gflops = sample.gflops(point.instance.flops);
+            let gflops = sample.gflops(workload.instance.flops);
             if self.peak(comparison.threads).is_some_and(|peak| gflops.median > ABOVE_PEAK * peak) {
                 self.in_use.low_peaks.insert(comparison.threads);
             }
             self.rows.push(Row {
-                wkl: point.wkl.clone(),
+                wkl: workload.wkl.clone(),
                 threads: comparison.threads,
                 implementation,
                 gflops_median: gflops.median,
@@ -263,12 +263,12 @@ impl Report {
         for row in &self.rows {
             let caption = format!("GFLOP/s on {}", place(row.threads));
             let at = charts.iter().position(|chart| chart.caption == caption).unwrap_or_else(|| {
-                let (peak, axis) = (self.peak(row.threads), Axis::Shapes(Vec::new()));
+                let (peak, axis) = (self.peak(row.threads), PlotAxis::Shapes(Vec::new()));
                 charts.push(Chart { caption, peak, axis, lines: BTreeMap::new() });
                 charts.len() - 1
             });
             let chart = &mut charts[at];
-            let Axis::Shapes(shapes) = &mut chart.axis else { continue };
+            let PlotAxis::Shapes(shapes) = &mut chart.axis else { continue };
             let shape = wkl_text(&row.wkl);
             let position = shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
                 shapes.push(shape);
@@ -339,18 +339,18 @@ mod tests {
     #[test]
     fn a_kernel_that_is_faster_than_the_peak_is_told() {
         let mut used = report(&[(1, 7.1, [5, 0])]);
-        let point = point(1e9);
+        let workload = workload(1e9);
         let sample = Sample { seconds: vec![0.1], rel_err: 0.0 };
         let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
         let rounds = Disturbance { clean: 5, disturbed: 0 };
         let comparison = Comparison { threads: 1, standings, peak: Some(7.1), rounds };
-        used.add(&point, &comparison, |name| Some((name.to_owned(), None)));
+        used.add(&workload, &comparison, |name| Some((name.to_owned(), None)));
         let line = used.in_use().unwrap();
         assert!(line.contains("the peak on 1 thread, 7.1 GFLOP/s, is not plausible"), "{line}");
     }
 
     /// An instance of so many operations.
-    fn point(flops: f64) -> Point {
+    fn workload(flops: f64) -> WorkloadInstance {
         let (dims, dtypes, scalars) = (Vec::new(), Vec::new(), Vec::new());
         let instance = Instance {
             shape: vec![1],
@@ -362,7 +362,7 @@ mod tests {
             multiplies: false,
             flops,
         };
-        Point { wkl: WklInst::default(), weight: 1.0, instance }
+        WorkloadInstance { wkl: WklInst::default(), weight: 1.0, instance }
     }
 
     #[test]

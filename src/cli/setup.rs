@@ -9,7 +9,7 @@ use dietcode::core::ir::Program;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
-use dietcode::core::search::{Point, Shape};
+use dietcode::core::search::{Shape, WorkloadInstance};
 use dietcode::core::syntax::KernelDef;
 use dietcode::tuning::worker_command;
 use dietcode::{Error, Result};
@@ -49,30 +49,30 @@ impl Setup {
     /// # Errors
     ///
     /// If one of them has an empty tensor: the config bounds shape variables, but not what a nest makes of them.
-    pub(crate) fn points(&self) -> Result<Vec<Point>> {
+    pub(crate) fn workloads(&self) -> Result<Vec<WorkloadInstance>> {
         let weighted = self.config.wkl_insts.iter().zip(&self.config.weights);
-        let point = |(wkl, weight): (&WklInst, &f64)| {
+        let workload = |(wkl, weight): (&WklInst, &f64)| {
             let odd = |what: &dyn fmt::Display| {
                 Error::input(format!("{}: found the instance {}: {what}", self.config.path.display(), wkl_text(wkl)))
             };
-            let point = self.point(wkl, *weight).map_err(|error| odd(&error))?;
+            let workload = self.workload(wkl, *weight).map_err(|error| odd(&error))?;
             let expected = "expected an instance whose throughput can be measured";
-            let empty = point.instance.empty_part(&self.def).map(|what| odd(&format!("{what}, {expected}")));
-            empty.map_or(Ok(point), Err)
+            let empty = workload.instance.empty_part(&self.def).map(|what| odd(&format!("{what}, {expected}")));
+            empty.map_or(Ok(workload), Err)
         };
-        weighted.map(point).collect()
+        weighted.map(workload).collect()
     }
 
     /// The shapes that `--wkl` asks for, of any extents that a call takes; the config's instances if it does not.
-    pub(crate) fn asked(&self, shapes: &[Shapes]) -> Result<Vec<Point>> {
+    pub(crate) fn asked(&self, shapes: &[Shapes]) -> Result<Vec<WorkloadInstance>> {
         if shapes.is_empty() {
-            return self.points();
+            return self.workloads();
         }
-        let of = |shapes: &Shapes| -> Result<Vec<Point>> {
-            shapes.instances()?.iter().map(|wkl| self.point(wkl, 1.0)).collect()
+        let of = |shapes: &Shapes| -> Result<Vec<WorkloadInstance>> {
+            shapes.instances()?.iter().map(|wkl| self.workload(wkl, 1.0)).collect()
         };
-        let points = shapes.iter().map(|shapes| of(shapes).map_err(|error| at_wkl(shapes, &error)));
-        Ok(points.collect::<Result<Vec<_>>>()?.concat())
+        let workloads = shapes.iter().map(|shapes| of(shapes).map_err(|error| at_wkl(shapes, &error)));
+        Ok(workloads.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// The values of the shape variables by their names.
@@ -81,9 +81,9 @@ impl Setup {
     }
 
     /// An instance.
-    pub(crate) fn point(&self, wkl: &WklInst, weight: f64) -> Result<Point> {
+    pub(crate) fn workload(&self, wkl: &WklInst, weight: f64) -> Result<WorkloadInstance> {
         let shape = self.config.shape_of(&self.vars, wkl)?;
-        Ok(Point { wkl: wkl.clone(), weight, instance: Instance::of(&self.def, &shape)? })
+        Ok(WorkloadInstance { wkl: wkl.clone(), weight, instance: Instance::of(&self.def, &shape)? })
     }
 }
 
@@ -110,14 +110,14 @@ impl BlasArguments {
     }
 
     /// Finds it. One that was named must be there; otherwise there may be none.
-    pub(crate) fn find(&self, lab: &mut CpuHarness) -> Result<Option<BlasLibrary>> {
+    pub(crate) fn find(&self, harness: &mut CpuHarness) -> Result<Option<BlasLibrary>> {
         match &self.blas {
             Some(_) if self.is_declined() => Ok(None),
-            Some(path) => lab.find_blas([path.clone()])?.map(Some).ok_or_else(|| {
+            Some(path) => harness.find_blas([path.clone()])?.map(Some).ok_or_else(|| {
                 let why = "is no library that can be loaded and has cblas_sgemm";
                 Error::unavailable(format!("--blas: {} {why}", path.display()))
             }),
-            None => lab.find_blas(LIBRARY_NAMES.iter().map(PathBuf::from)),
+            None => harness.find_blas(LIBRARY_NAMES.iter().map(PathBuf::from)),
         }
     }
 }

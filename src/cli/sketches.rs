@@ -4,8 +4,8 @@ use dietcode::Result;
 use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::machine::{self, CpuTarget};
 use dietcode::core::schedule::Trace;
-use dietcode::core::sketch::rules::{CustomRules, Draft};
-use dietcode::core::sketch::{Space, drafts};
+use dietcode::core::sketch::rules::{CustomRules, PartialSketch};
+use dietcode::core::sketch::{Space, partial_sketches};
 
 use super::print;
 use super::setup::Setup;
@@ -14,14 +14,14 @@ use super::target::Target;
 /// The space of a config's instances on a target.
 pub(crate) fn space(setup: &Setup, target: machine::Target) -> Result<Space> {
     let custom = setup.config.custom_rules(CustomRules::default(), &target)?;
-    let shapes: Vec<Vec<i64>> = setup.points()?.into_iter().map(|point| point.instance.shape).collect();
+    let shapes: Vec<Vec<i64>> = setup.workloads()?.into_iter().map(|workload| workload.instance.shape).collect();
     Space::generate(&setup.def, target, &shapes, &custom)
 }
 
 /// The sketches of that space, each with the rules that made it.
-pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<Draft>> {
+pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<PartialSketch>> {
     let custom = setup.config.custom_rules(CustomRules::default(), &target)?;
-    drafts(&setup.def, space(setup, target)?.bounds, &custom)
+    partial_sketches(&setup.def, space(setup, target)?.bounds, &custom)
 }
 
 /// Prints every sketch as a trace, with `_` for what is open, and the rules that made it.
@@ -30,15 +30,15 @@ pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
         Target::Cpu => machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
         Target::Cuda(capability) => machine::Target::Cuda(*DeviceLimits::of(capability)?),
     };
-    let drafts = all(setup, target)?;
-    let count = drafts.len();
-    let text = |(n, draft): (usize, Draft)| {
+    let partial_sketches = all(setup, target)?;
+    let count = partial_sketches.len();
+    let text = |(n, partial): (usize, PartialSketch)| {
         let by =
-            if draft.rules.is_empty() { "without a rule".into() } else { format!("by {}", draft.rules.join(", ")) };
-        let structure = draft.structure.map_or_else(String::new, |structure| format!(" {structure},"));
-        let trace = Trace::new(draft.instructions).with(draft.decisions);
+            if partial.rules.is_empty() { "without a rule".into() } else { format!("by {}", partial.rules.join(", ")) };
+        let structure = partial.structure.map_or_else(String::new, |structure| format!(" {structure},"));
+        let trace = Trace::new(partial.instructions).with(partial.decisions);
         format!("sketch {} of {count},{structure} {by}\n{trace}", n + 1)
     };
-    let texts: Vec<String> = drafts.into_iter().enumerate().map(text).collect();
+    let texts: Vec<String> = partial_sketches.into_iter().enumerate().map(text).collect();
     print(&texts.join("\n"))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Row, Table};
 use dietcode::core::measure::{Comparison, Standing};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 
 use super::counted;
 use super::report::Report;
@@ -13,9 +13,9 @@ use super::setup::wkl_text;
 
 /// A comparison with what else stands in its row.
 pub(crate) struct Line<'a> {
-    pub(crate) point: &'a Point,
+    pub(crate) workload: &'a WorkloadInstance,
     pub(crate) comparison: &'a Comparison,
-    /// The contestant whose figure is the kernel's.
+    /// The implementation whose figure is the kernel's.
     pub(crate) own: &'a str,
     /// The micro-kernel's name.
     pub(crate) kernel: String,
@@ -57,10 +57,10 @@ pub(crate) fn grid<R: IntoIterator<Item = String>>(head: impl Into<Row>, rows: i
 pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, legend: &mut Legend) -> String {
     let head = ["instance", "kernel", "predicted", "measured", "± IQR", "of peak"];
     let row = |line: &Line<'_>| {
-        let measured = line.comparison.sample(line.own).map(|s| s.gflops(line.point.instance.flops));
+        let measured = line.comparison.sample(line.own).map(|s| s.gflops(line.workload.instance.flops));
         let peak = report.peak(line.comparison.threads).or(line.comparison.peak);
         let share = measured.zip(peak).map(|(m, peak)| format!("{:.0}%", 100.0 * m.median / peak));
-        let mut row = vec![wkl_text(&line.point.wkl), legend.letter(&line.kernel)];
+        let mut row = vec![wkl_text(&line.workload.wkl), legend.letter(&line.kernel)];
         row.push(gflops(line.predicted));
         row.push(gflops(measured.map(|m| m.median)));
         row.push(gflops(measured.map(|m| m.iqr)));
@@ -91,9 +91,9 @@ pub(crate) fn place(threads: usize) -> String {
 fn cell(line: &Line<'_>, name: &str) -> String {
     let standing = line.comparison.standings.iter().find(|standing| standing.name == name);
     match standing {
-        Some(Standing { outcome: Ok(sample), .. }) => gflops(Some(sample.gflops(line.point.instance.flops).median)),
+        Some(Standing { outcome: Ok(sample), .. }) => gflops(Some(sample.gflops(line.workload.instance.flops).median)),
         Some(Standing { outcome: Err(failure), .. }) => failure.kind().to_owned(),
-        None if line.point.instance.is_empty() => "–".to_owned(),
+        None if line.workload.instance.is_empty() => "–".to_owned(),
         None if name == "blas" => "none found".to_owned(),
         None => "no matmul".to_owned(),
     }

@@ -148,7 +148,7 @@ fn merged_results_are_what_the_next_build_dispatches_by() {
         let instances = tuned["instances"].as_array().unwrap();
         let instance = instances.iter().find(|instance| instance["wkl"] == explained["wkl"]).unwrap();
         assert_eq!(explained["kernel"], instance["micro_kernel"]);
-        // What was picked is within the tolerance of the best that was measured there.
+        // What was selected is within the tolerance of the best that was measured there.
         let run = &json(&place.path(file))["runs"][0];
         let measured =
             run["configurations"].as_array().unwrap().iter().filter(|e| e["outcome"]["measured"].is_object());

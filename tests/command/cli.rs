@@ -249,7 +249,7 @@ fn cuda_files_are_emitted_for_what_was_asked() {
     for name in names {
         let source = fs::read_to_string(place.path(&format!("out/cuda/{name}.cu"))).unwrap();
         assert!(
-            source.contains("__global__") && source.contains(" * sm_80 (A100): foreseen to be the best of 3"),
+            source.contains("__global__") && source.contains(" * sm_80 (A100): predicted to be the best of 3"),
             "{source}"
         );
     }
@@ -263,7 +263,7 @@ fn what_runs_on_a_device_is_explained() {
     let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
     let text = stdout(&place.run(&["explain", "dense.json"]));
     assert!(text.starts_with("the default micro-kernel runs: "), "{text}");
-    for device in ["on this CPU", "on sm_80 (A100), foreseen", "on sm_90 (H100 SXM), foreseen"] {
+    for device in ["on this CPU", "on sm_80 (A100), predicted", "on sm_90 (H100 SXM), predicted"] {
         let (_, table) = text.split_once(device).unwrap_or_else(|| panic!("{text}"));
         assert!(table.contains(" T=1 ") && table.contains("not tuned"), "{text}");
     }
@@ -276,7 +276,7 @@ fn what_runs_on_a_device_is_explained() {
         );
     }
     let text = stdout(&place.run(&["explain", "dense.json", "--wkl", "T=4"]));
-    assert!(text.contains("on sm_90 (H100 SXM), foreseen to be the best of 3: blocked_"), "{text}");
+    assert!(text.contains("on sm_90 (H100 SXM), predicted to be the best of 3: blocked_"), "{text}");
     assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
 }
 

@@ -38,11 +38,11 @@ fn instance(def: &KernelDef) -> Instance {
     Instance::of(def, &shape).unwrap()
 }
 
-fn lab(source: &str) -> CpuHarness {
-    lab_of(def(source))
+fn harness(source: &str) -> CpuHarness {
+    harness_of(def(source))
 }
 
-fn lab_of(def: KernelDef) -> CpuHarness {
+fn harness_of(def: KernelDef) -> CpuHarness {
     let limits = Limits { run: Duration::from_secs(3), ..Limits::default() };
     let worker = vec![env!("CARGO_BIN_EXE_dietcode").into(), "worker".into()];
     CpuHarness::open(def, "native", worker, limits, None).unwrap()
@@ -83,14 +83,14 @@ const RIGHT: &str = "for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
 
 /// Measures candidates in one job; a second right one behind them shows that the run goes on.
 fn outcomes(bodies: &[&str]) -> Vec<Result<Sample, Failure>> {
-    let mut lab = lab(DENSE);
-    let instance = instance(lab.def());
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
     let mut units = vec![candidate("first", RIGHT)];
     units.extend(bodies.iter().map(|body| candidate("odd", body)));
     units.push(candidate("last", RIGHT));
-    let built = lab.build(&units);
+    let built = harness.build(&units);
     let implementations = built.into_iter().map(|unit| Implementation::MicroKernel(unit.unwrap())).collect();
-    let mut outcomes = lab.measure(&instance, implementations, 1, TIMING).unwrap().outcomes;
+    let mut outcomes = harness.measure(&instance, implementations, 1, TIMING).unwrap().outcomes;
     assert_eq!(outcomes.len(), bodies.len() + 2);
     let (first, last) = (outcomes.remove(0), outcomes.pop().unwrap());
     for right in [first, last] {
@@ -141,15 +141,15 @@ fn a_candidate_that_hangs_is_ended() {
 
 #[test]
 fn a_worker_that_died_between_two_jobs_is_replaced() {
-    let mut lab = lab(DENSE);
-    let instance = instance(lab.def());
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
     // It ends the process a second after it was called, when it is nobody's turn.
     let late = format!("extern unsigned alarm(unsigned); alarm(1); {RIGHT}");
-    let units = [candidate("late", &late), candidate("right", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let units = [candidate("late", &late), candidate("right", RIGHT)].map(|unit| harness.build_one(&unit).unwrap());
     let [late, right] = units.map(|unit| vec![Implementation::MicroKernel(unit)]);
-    lab.measure(&instance, late, 1, TIMING).unwrap();
+    harness.measure(&instance, late, 1, TIMING).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
-    let measured = lab.measure(&instance, right, 1, TIMING).unwrap();
+    let measured = harness.measure(&instance, right, 1, TIMING).unwrap();
     assert!(measured.outcomes[0].is_ok(), "{measured:?}");
 }
 
@@ -169,9 +169,9 @@ fn writes_beside_the_output_are_found() {
 
 #[test]
 fn what_does_not_compile_says_why_and_the_others_are_built() {
-    let lab = lab(DENSE);
+    let harness = harness(DENSE);
     let units = [candidate("right", RIGHT), candidate("odd", "this is no C;"), candidate("last", RIGHT)];
-    let built = lab.build(&units);
+    let built = harness.build(&units);
     assert!(built[0].is_ok() && built[2].is_ok());
     let Err(Failure::Compile { message }) = &built[1] else { panic!("{built:?}") };
     assert!(message.contains("error"), "{message}");
@@ -186,25 +186,25 @@ fn compiling_has_a_limit() {
 
 #[test]
 fn a_library_without_the_symbols_is_reported() {
-    let lab = lab(DENSE);
-    let mut unit = lab.build_one(&candidate("odd", RIGHT)).unwrap();
+    let harness = harness(DENSE);
+    let mut unit = harness.build_one(&candidate("odd", RIGHT)).unwrap();
     unit.run_symbol = "walk".into();
-    let mut lab = lab;
-    let instance = instance(lab.def());
-    let measured = lab.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap();
+    let mut harness = harness;
+    let instance = instance(harness.def());
+    let measured = harness.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap();
     assert!(matches!(measured.outcomes[0], Err(Failure::Load { .. })), "{measured:?}");
 }
 
 #[test]
 fn an_output_that_is_added_to_is_checked_against_its_random_contents() {
     let source = DENSE.replace("y[i][j] = acc;", "").replace("let mut acc = 0.0;", "").replace("acc +=", "y[i][j] +=");
-    let mut lab = lab(&source);
-    let instance = instance(lab.def());
+    let mut harness = harness(&source);
+    let instance = instance(harness.def());
     assert!(instance.reads_output);
     let adds = candidate("adds", &RIGHT.replace("y[i * N + j] = acc", "y[i * N + j] += acc"));
-    let units = [adds, candidate("overwrites", RIGHT)].map(|unit| lab.build_one(&unit).unwrap());
+    let units = [adds, candidate("overwrites", RIGHT)].map(|unit| harness.build_one(&unit).unwrap());
     let implementations = units.map(Implementation::MicroKernel).to_vec();
-    let measured = lab.measure(&instance, implementations, 1, TIMING).unwrap();
+    let measured = harness.measure(&instance, implementations, 1, TIMING).unwrap();
     assert!(measured.outcomes[0].is_ok(), "{measured:?}");
     assert!(matches!(measured.outcomes[1], Err(Failure::Wrong { .. })), "{measured:?}");
 }
@@ -216,8 +216,8 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
             .replace("[[f32", &format!("[[{dtype}"))
             .replace("x[i][k] * w[j][k]", "f32::from(x[i][k]) * f32::from(w[j][k])")
             .replace("= acc;", &format!("= {dtype}::from_f32(acc);"));
-        let mut lab = lab(&source);
-        let instance = instance(lab.def());
+        let mut harness = harness(&source);
+        let instance = instance(harness.def());
         let body = |stored: &str| {
             RIGHT
                 .replace("x[i * K + k] * w[j * K + k]", "dietcode_load(x[i * K + k]) * dietcode_load(w[j * K + k])")
@@ -226,8 +226,8 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
         let odd = format!("i == 3 && j == 2 ? acc + {off} : acc");
         let units = [("right", body("acc")), ("odd", body(&odd)), ("lazy", "y[0] = x[0];".to_owned())];
         let units = units.map(|(name, body)| candidate_of(&format!("dietcode_{dtype}"), name, &body));
-        let built = units.map(|unit| Implementation::MicroKernel(lab.build_one(&unit).unwrap())).to_vec();
-        let outcomes = lab.measure(&instance, built, 1, TIMING).unwrap().outcomes;
+        let built = units.map(|unit| Implementation::MicroKernel(harness.build_one(&unit).unwrap())).to_vec();
+        let outcomes = harness.measure(&instance, built, 1, TIMING).unwrap().outcomes;
         assert!(outcomes[0].is_ok(), "{outcomes:?}");
         let wrong = |at: usize| match &outcomes[at] {
             Err(Failure::Wrong { index, elements, .. }) => (index.clone(), *elements),
@@ -235,7 +235,7 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
         };
         assert_eq!(wrong(1), (vec![3, 2], 1));
         assert!(wrong(2).1 >= 34, "what was not written is poison");
-        let finalists = Baselines::new(&lab, None).unwrap().finalists(lab.def(), &instance);
+        let finalists = Baselines::new(&harness, None).unwrap().finalists(harness.def(), &instance);
         let names: Vec<&str> = finalists.iter().map(|finalist| &*finalist.name).collect();
         assert_eq!(names, ["naive"], "the libraries' products are of f32");
     }
@@ -243,15 +243,15 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
 
 #[test]
 fn the_baselines_compute_what_the_nest_says() {
-    let mut lab = lab(DENSE);
-    let instance = instance(lab.def());
-    let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
-    let baselines = Baselines::new(&lab, blas).unwrap();
-    let finalists = baselines.finalists(lab.def(), &instance);
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
+    let blas = harness.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+    let baselines = Baselines::new(&harness, blas).unwrap();
+    let finalists = baselines.finalists(harness.def(), &instance);
     assert!(finalists.iter().any(|c| c.name == "matrixmultiply"));
     assert_eq!(finalists.len(), if baselines.blas().is_some() { 3 } else { 2 });
     for threads in [1, 2] {
-        let comparison = compare(&mut lab, &instance, &finalists, threads, TIMING).unwrap();
+        let comparison = compare(&mut harness, &instance, &finalists, threads, TIMING).unwrap();
         assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{comparison:?}");
         assert!(comparison.peak.unwrap() > 0.1);
     }
@@ -265,13 +265,13 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
         let at =
             scan(shipped).unwrap().iter().position(|found| found.parse().is_ok_and(|def: KernelDef| def.name == name));
         let def: KernelDef = scan(shipped).unwrap()[at.unwrap()].parse().unwrap();
-        let mut lab = lab_of(def.clone());
-        let blas = lab.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
-        let baselines = Baselines::new(&lab, blas).unwrap();
-        let tiled = Tiled::default_for(lab.program(), lab.cpu());
-        let (micro_kernel, lowered) = tiled.micro_kernel(lab.program(), lab.cpu()).unwrap();
+        let mut harness = harness_of(def.clone());
+        let blas = harness.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+        let baselines = Baselines::new(&harness, blas).unwrap();
+        let tiled = Tiled::default_for(harness.program(), harness.cpu());
+        let (micro_kernel, lowered) = tiled.micro_kernel(harness.program(), harness.cpu()).unwrap();
         let unit = c::translation_unit(&def, &micro_kernel.name(), &lowered, "native").unwrap();
-        let unit = lab.build_one(&unit).unwrap();
+        let unit = harness.build_one(&unit).unwrap();
         let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
         let random = Instance::of(&def, &shape).unwrap();
         assert!(random.reads_output);
@@ -283,12 +283,12 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
             (given(&[("alpha", 0.0)]), true),
         ] {
             assert_eq!(instance.reads_output, reads);
-            let mut finalists = baselines.finalists(lab.def(), &instance);
+            let mut finalists = baselines.finalists(harness.def(), &instance);
             if let Some(blas) = baselines.blas() {
                 assert_eq!(finalists.last().unwrap().name, format!("blas:{}{how}", blas.name));
             }
             finalists.push(Finalist { name: "own".into(), implementation: Implementation::MicroKernel(unit.clone()) });
-            let comparison = compare(&mut lab, &instance, &finalists, 1, TIMING).unwrap();
+            let comparison = compare(&mut harness, &instance, &finalists, 1, TIMING).unwrap();
             assert!(comparison.standings.iter().all(|s| s.outcome.is_ok()), "{instance:?}: {comparison:?}");
         }
         let unknown = random.with_scalars(&def, &[("gamma", 1.0)]).unwrap_err();
@@ -313,16 +313,18 @@ fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
             for i in 0..M { for j in 0..N { y[i][j] = x[i][2 * j] + x[i][2 * j + 1]; } }
         }";
     for (nest, shapes) in [(pool, &[&[64, 7, 7][..], &[64, 1, 1], &[3, 5, 63]][..]), (pairs, &[&[64, 1], &[7, 9]])] {
-        let mut lab = lab(nest);
-        let tiled = Tiled::default_for(lab.program(), lab.cpu()).micro_kernel(lab.program(), lab.cpu()).unwrap();
-        let Winners { schedules, lowered, .. } = Winners::default_for(lab.program(), lab.cpu());
+        let mut harness = harness(nest);
+        let tiled = Tiled::default_for(harness.program(), harness.cpu())
+            .micro_kernel(harness.program(), harness.cpu())
+            .unwrap();
+        let Winners { schedules, lowered, .. } = Winners::default_for(harness.program(), harness.cpu());
         for (micro_kernel, lowered) in schedules.into_iter().zip(lowered).chain([tiled]) {
             let unit = c::translation_unit(&def(nest), &micro_kernel.name(), &lowered, "native").unwrap();
-            let unit = lab.build_one(&unit).unwrap();
+            let unit = harness.build_one(&unit).unwrap();
             for shape in shapes {
                 let instance = Instance::of(&def(nest), shape).unwrap();
                 let measured =
-                    lab.measure(&instance, vec![Implementation::MicroKernel(unit.clone())], 1, TIMING).unwrap();
+                    harness.measure(&instance, vec![Implementation::MicroKernel(unit.clone())], 1, TIMING).unwrap();
                 let name = micro_kernel.name();
                 assert!(measured.outcomes[0].is_ok(), "{name} at {shape:?}: {:?}", measured.outcomes);
             }
@@ -332,6 +334,6 @@ fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
 
 #[test]
 fn what_is_no_blas_is_none() {
-    let mut lab = lab(DENSE);
-    assert_eq!(lab.find_blas(["libm.so.6".into(), "no/such/library.so".into()]).unwrap(), None);
+    let mut harness = harness(DENSE);
+    assert_eq!(harness.find_blas(["libm.so.6".into(), "no/such/library.so".into()]).unwrap(), None);
 }

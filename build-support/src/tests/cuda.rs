@@ -77,7 +77,7 @@ fn a_config_names_devices_and_candidates() {
     let lines = package.build().unwrap();
     assert!(warning(&lines).contains("sum.json"), "that of the CPU alone");
     let registry = registry(&package, "sum");
-    assert!(registry.contains("// sm_80 (A100): foreseen to be the best of 3"), "{registry}");
+    assert!(registry.contains("// sm_80 (A100): predicted to be the best of 3"), "{registry}");
     // Sixteen rows keep no multiprocessor busy; the smallest blocks are spread the furthest.
     assert!(registry.contains("M=128,N=768: blocked_t_i32, "), "{registry}");
 

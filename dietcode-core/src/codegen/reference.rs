@@ -31,7 +31,7 @@ pub fn reference(def: &KernelDef) -> TranslationUnit {
     let hash = def.source_hash();
     let grid_symbol = mangle::grid_symbol(&def.name, hash, "reference");
     let run_symbol = mangle::run_symbol(&def.name, hash, "reference");
-    let mut printer = Printer::new(&program);
+    let mut printer = ReferencePrinter::new(&program);
     printer.grid(&grid_symbol);
     printer.run(&run_symbol);
     let source =
@@ -56,7 +56,7 @@ impl Pair {
     }
 }
 
-struct Printer<'a> {
+struct ReferencePrinter<'a> {
     program: &'a Program,
     block: &'a Block,
     exprs: Expressions,
@@ -65,14 +65,14 @@ struct Printer<'a> {
     temporaries: usize,
 }
 
-impl<'a> Printer<'a> {
-    fn new(program: &'a Program) -> Printer<'a> {
+impl<'a> ReferencePrinter<'a> {
+    fn new(program: &'a Program) -> ReferencePrinter<'a> {
         let block = &program.blocks[0];
         let mut taken = program.variables();
         taken.extend(program.params.iter().map(|param| param.name.clone()));
         taken.extend(block.iters.iter().map(|iter| iter.name.clone()));
         let exprs = Expressions::new(&C, taken);
-        Printer { program, block, exprs, text: String::new(), depth: 1, temporaries: 0 }
+        ReferencePrinter { program, block, exprs, text: String::new(), depth: 1, temporaries: 0 }
     }
 
     fn line(&mut self, text: impl Display) {

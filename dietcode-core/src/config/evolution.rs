@@ -16,7 +16,7 @@ pub struct Evolution {
     pub mutation: f64,
     /// How often a draw or a child that cannot be carried out is made anew.
     pub retries: usize,
-    /// The share of a round that is picked at random.
+    /// The share of a round that is selected at random.
     pub epsilon: f64,
     /// Candidates that are measured in a round.
     pub per_round: usize,

@@ -83,7 +83,7 @@ impl KernelSet {
         Ok(self.expand()?.families)
     }
 
-    /// The same with an account of what was left out.
+    /// The same with a report on what was left out.
     ///
     /// # Errors
     /// As for [`KernelSet::families`].

@@ -12,7 +12,7 @@ use crate::ir::Program;
 use crate::machine::{CpuTarget, Target};
 use crate::sketch::{Lowered, MicroKernel, Tiled};
 
-/// So many times faster the tile must be foreseen to be: the model's error where the two are close.
+/// So many times faster the tile must be predicted to be: the model's error where the two are close.
 const CLEARLY: f64 = 1.5;
 
 /// How many shapes the model is asked about.
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn short_sums_that_the_compiler_writes_out_are_left_to_it() {
+    fn short_sums_that_the_compiler_unrolls_are_left_to_it() {
         let depthwise =
             "fn depthwise(x: &[[[f32; Q + 2]; P + 2]; C], k: &[[[f32; 3]; 3]; C], y: &mut [[[f32; Q]; P]; C]) {
             for c in 0..C { for p in 0..P { for q in 0..Q {
@@ -180,7 +180,7 @@ mod tests {
                 y[c][p][q] = acc;
             } } } }";
         assert_eq!(family(depthwise, &[&[64, 56, 56], &[1, 1, 1], &[512, 7, 7]]), ["nest"; 3]);
-        // Of run-time lengths nothing can be written out.
+        // Of run-time lengths nothing can be unrolled.
         let any =
             depthwise.replace("Q + 2", "Q + S - 1").replace("P + 2", "P + R - 1").replace("f32; 3]; 3]", "f32; S]; R]");
         let any = any.replace("0..3 { for s in 0..3", "0..R { for s in 0..S");

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_syntax::KernelDef;
 
-use super::foresee;
 use super::grow::Label;
+use super::predicted_labels;
 use super::select::{Scores, select};
 use super::train::train;
 use super::verify::{Verified, verify};
@@ -15,7 +15,7 @@ use crate::config::{Config, CudaConfig, WklInst};
 use crate::cost_model::Adaptation;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
-use crate::search::{Budget, Candidate, Defaults, Found, Point};
+use crate::search::{Budget, Candidate, Defaults, Found, WorkloadInstance};
 use crate::sketch::Blocked;
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -40,7 +40,7 @@ pub struct Searched<'a> {
     /// The hash of the space, see [`space_hash`].
     pub space_hash: &'a str,
     /// The workload instances.
-    pub points: &'a [Point],
+    pub workloads: &'a [WorkloadInstance],
     /// The settings: numbers of threads, or 0 alone.
     pub threads: &'a [usize],
     /// Whether a device's second-level cache is emptied before each launch.
@@ -62,10 +62,10 @@ pub fn finalize(
     budget: &Budget<'_>,
     mut done: impl FnMut(usize),
 ) -> Result<Finalized> {
-    let Searched { points, threads, found, .. } = searched;
-    let mut selected = selected(found, points, searched.tolerance);
+    let Searched { workloads, threads, found, .. } = searched;
+    let mut selected = selected(found, workloads, searched.tolerance);
     let mut verified = Vec::new();
-    for (at, point) in points.iter().enumerate() {
+    for (at, workload) in workloads.iter().enumerate() {
         if budget.is_stopped() {
             verified.push(None);
             continue;
@@ -73,9 +73,9 @@ pub fn finalize(
         let pick = Some(selected[at]).filter(|pick| *pick != found.default[at]);
         let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
         let default = code(device, &found.candidates[found.default[at]])?;
-        let seen = verify(device, point, pick, default, baselines, (threads, searched.cold))?;
+        let seen = verify(device, workload, pick, default, baselines, (threads, searched.cold))?;
         if let Some(failure) = seen.failure() {
-            let (name, shape) = (&device.def().name, &point.instance.shape);
+            let (name, shape) = (&device.def().name, &workload.instance.shape);
             let why = format!(
                 "`{name}` at {shape:?}: neither what was selected nor the default micro-kernel passed: {failure}"
             );
@@ -97,10 +97,10 @@ fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
 }
 
 /// The selected micro-kernel of each instance; the default where none was measured, and where it was faster.
-fn selected(found: &Found, points: &[Point], tolerance: f64) -> Vec<usize> {
-    let score = |candidate: &Candidate| (0..points.len()).map(|at| candidate.score(at)).collect();
+fn selected(found: &Found, workloads: &[WorkloadInstance], tolerance: f64) -> Vec<usize> {
+    let score = |candidate: &Candidate| (0..workloads.len()).map(|at| candidate.score(at)).collect();
     let scores: Vec<Vec<f64>> = found.candidates.iter().map(score).collect();
-    let weights: Vec<f64> = points.iter().map(|p| p.weight).collect();
+    let weights: Vec<f64> = workloads.iter().map(|p| p.weight).collect();
     let selected = select(Scores { scores: &scores, weights: &weights, tolerance });
     let stands = |at: usize, pick: &usize| scores[*pick][at] >= scores[found.default[at]][at];
     let selected = selected.into_iter().enumerate();
@@ -113,14 +113,14 @@ fn tuned(
     selected: &[usize],
     verified: &[Option<Verified>],
 ) -> Result<Tuned> {
-    let Searched { points, found, .. } = searched;
+    let Searched { workloads, found, .. } = searched;
     let def = device.def();
     let vars = Config::shape_vars(def);
     let names: Vec<String> = selected.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
     // Different workload instances may have one shape, and then one micro-kernel: the first one's.
     let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
-    for (point, name) in points.iter().zip(&names) {
-        labels.entry(&point.instance.shape).or_insert(name);
+    for (workload, name) in workloads.iter().zip(&names) {
+        labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let tree = predicted(train(&vars, &labels)?, searched, device, selected, &labels)?;
@@ -128,15 +128,15 @@ fn tuned(
         return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
     }
     let instance = |at: usize| {
-        let point = &points[at];
+        let workload = &workloads[at];
         Instance {
-            wkl: point.wkl.clone(),
-            shape: vars.iter().cloned().zip(point.instance.shape.iter().copied()).collect(),
-            micro_kernel: tree.pick(&vars, &point.instance.shape).to_owned(),
+            wkl: workload.wkl.clone(),
+            shape: vars.iter().cloned().zip(workload.instance.shape.iter().copied()).collect(),
+            micro_kernel: tree.pick(&vars, &workload.instance.shape).to_owned(),
             measurements: measurements(searched, &found.candidates[selected[at]], at, verified[at].as_ref()),
         }
     };
-    let instances = (0..points.len()).map(instance).collect();
+    let instances = (0..workloads.len()).map(instance).collect();
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
     let report =
@@ -161,10 +161,10 @@ fn predicted(
     selected: &[usize],
     labels: &[Label<'_>],
 ) -> Result<Tree> {
-    let Searched { config, points, threads, found, .. } = searched;
+    let Searched { config, workloads, threads, found, .. } = searched;
     let Some(config) = config else { return Ok(tree) };
     let vars = Config::shape_vars(device.def());
-    let instances: Vec<WklInst> = points.iter().map(|point| point.wkl.clone()).collect();
+    let instances: Vec<WklInst> = workloads.iter().map(|workload| workload.wkl.clone()).collect();
     let winners: BTreeMap<String, usize> =
         selected.iter().map(|at| (found.candidates[*at].micro_kernel.name(), *at)).collect();
     let throughput = |name: &str, shape: &[i64]| {
@@ -176,7 +176,7 @@ fn predicted(
         (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()
     };
     let names: Vec<String> = winners.keys().cloned().collect();
-    foresee::taught(tree, (config, &vars), &instances, labels, &names, throughput)
+    predicted_labels::with_predicted_labels(tree, (config, &vars), &instances, labels, &names, throughput)
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured.
@@ -188,7 +188,7 @@ fn measurements(
 ) -> Vec<Measurement> {
     let measurement = |(n, threads): (usize, &usize)| {
         let sample = verified.and_then(|v| v.comparisons[n].sample(v.taken()));
-        let seen = sample.map(|s| s.gflops(searched.points[at].instance.flops));
+        let seen = sample.map(|s| s.gflops(searched.workloads[at].instance.flops));
         Some(Measurement {
             threads: *threads as i64,
             gflops_predicted: rounded(candidate.adaptations[n][at].throughput(candidate.rate(n).unwrap_or(0.0))),
@@ -255,12 +255,12 @@ fn provenance_on(device: &dyn Device, space_hash: &str, winner: Option<&Candidat
 ///
 /// # Errors
 /// [`ErrorKind::Unavailable`] if there is none.
-pub fn defaults(device: &dyn Device, points: &[Point]) -> Result<Defaults> {
+pub fn defaults(device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<Defaults> {
     let (def, program) = (device.def(), device.program());
     match device.target() {
         Target::Cpu(target) => {
             let default = Winners::default_for(program, target);
-            let of = points.iter().map(|point| default.decision.pick(&point.instance.shape)).collect();
+            let of = workloads.iter().map(|workload| default.decision.pick(&workload.instance.shape)).collect();
             Ok(Defaults::new(program, default.schedules, of))
         }
         Target::Cuda(limits) => {
@@ -270,7 +270,7 @@ pub fn defaults(device: &dyn Device, points: &[Point]) -> Result<Defaults> {
                 Error::new(ErrorKind::Unavailable, message)
             };
             let (default, _) = Blocked::default_for(program, limits).ok_or_else(none)?.micro_kernel(program, limits)?;
-            Ok(Defaults { micro_kernels: vec![default], of: vec![0; points.len()] })
+            Ok(Defaults { micro_kernels: vec![default], of: vec![0; workloads.len()] })
         }
     }
 }
@@ -340,26 +340,26 @@ mod tests {
             Ok(instance.flops / gflops / 1e9)
         };
         let device = SimulatedDevice::new(def(), Target::Cuda(*limits), Box::new(seconds));
-        let point = |m: i64| {
+        let workload = |m: i64| {
             let instance = Workload::of(&def(), &[m, 64, 32]).unwrap();
-            Point { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
+            WorkloadInstance { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
         };
-        let points = vec![point(16), point(512)];
+        let workloads = vec![workload(16), workload(512)];
         let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
         let budget = Budget::start(device.clock(), 1000.0, &stop);
         let identity = Identity { seed: 0, space_hash: String::new() };
         let journal = Journal::begin(Database::in_memory(), &device, identity);
         let defaults = Defaults { micro_kernels: vec![blocked(32)], of: vec![0, 0] };
-        let tuning = Tuning::new(Box::new(device), points, vec![0], defaults, budget.clone(), journal, &watch);
+        let tuning = Tuning::new(Box::new(device), workloads, vec![0], defaults, budget.clone(), journal, &watch);
         let mut tasks = [Task { tuning, proposer: enumerated([blocked(64)]), weight: 1.0, per_round: 8 }];
         let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
         let found = search(&mut tasks, &course).swap_remove(0)?;
-        let Tuning { device, points, .. } = &mut tasks[0].tuning;
+        let Tuning { device, workloads, .. } = &mut tasks[0].tuning;
         let searched = Searched {
             config: None,
             tolerance: 0.02,
             space_hash: "s",
-            points,
+            workloads,
             threads: &[0],
             cold: false,
             found: &found,

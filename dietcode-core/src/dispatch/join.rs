@@ -6,13 +6,13 @@ use super::select::{Scores, select};
 use super::{Label, Tree, train};
 use crate::Result;
 use crate::measure::Summary;
-use crate::search::Point;
+use crate::search::WorkloadInstance;
 
 /// What was measured at one instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// The instance.
-    pub point: Point,
+    pub workload: WorkloadInstance,
     /// By number of threads (0 on a device): GFLOP/s of each micro-kernel that was measured.
     pub gflops: BTreeMap<usize, Vec<Option<Summary>>>,
 }
@@ -47,14 +47,14 @@ pub fn join(
     tolerance: f64,
 ) -> Result<Joined> {
     let scores: Vec<Vec<f64>> = (0..names.len()).map(|at| seen.iter().map(|seen| seen.score(at)).collect()).collect();
-    let weights: Vec<f64> = seen.iter().map(|seen| seen.point.weight).collect();
+    let weights: Vec<f64> = seen.iter().map(|seen| seen.workload.weight).collect();
     let selected = select(Scores { scores: &scores, weights: &weights, tolerance });
     let picks: Vec<usize> = selected
         .into_iter()
         .zip(seen)
         .zip(today)
         .map(|((pick, seen), today)| {
-            let shape = &seen.point.instance.shape;
+            let shape = &seen.workload.instance.shape;
             let pick = pick.ok_or_else(|| crate::Error::input(format!("nothing was measured at shape {shape:?}")))?;
             Ok(today.filter(|today| seen.score(*today) > seen.score(pick)).unwrap_or(pick))
         })
@@ -65,7 +65,7 @@ pub fn join(
 
 /// The instances' shapes with their picks' names.
 pub fn labels<'a>(names: &'a [String], seen: &'a [Seen], picks: &[usize]) -> Vec<Label<'a>> {
-    let label = |(seen, pick): (&'a Seen, &usize)| (&seen.point.instance.shape[..], names[*pick].as_str());
+    let label = |(seen, pick): (&'a Seen, &usize)| (&seen.workload.instance.shape[..], names[*pick].as_str());
     seen.iter().zip(picks).map(label).collect()
 }
 
@@ -81,7 +81,7 @@ mod tests {
         let summary = |median: &f64| Summary { median: *median, iqr: 0.0, repeats: 3 };
         let row = |row: &[Option<f64>]| row.iter().map(|g| g.as_ref().map(summary)).collect();
         Seen {
-            point: Point { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance },
+            workload: WorkloadInstance { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance },
             gflops: rows.iter().map(|(threads, gflops)| (*threads, row(gflops))).collect(),
         }
     }

@@ -7,7 +7,7 @@ pub mod cuda;
 mod default;
 #[cfg(feature = "tuner")]
 mod finalize;
-mod foresee;
+mod predicted_labels;
 mod gap;
 mod grow;
 #[cfg(feature = "tuner")]
@@ -25,13 +25,13 @@ mod winners;
 
 #[cfg(feature = "tuner")]
 pub use finalize::{Finalized, Searched, defaults, finalize, provenance, space_hash, target_name, today};
-#[cfg(feature = "tuner")]
-pub use foresee::taught;
 pub use gap::Gap;
 pub use grow::{Label, grow};
 #[cfg(feature = "tuner")]
 pub use join::{Joined, Seen, join, labels};
 pub use miss::Miss;
+#[cfg(feature = "tuner")]
+pub use predicted_labels::with_predicted_labels;
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]
 pub use train::train;

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::measure::{Baselines, Code, Comparison, Device, Failure, Finalist, Timing, compare};
-use crate::search::Point;
+use crate::search::WorkloadInstance;
 
 /// A finalist's name: the micro-kernel that the tree is to pick.
 pub const PICK: &str = "dietcode";
@@ -29,7 +29,7 @@ pub struct Verified {
 /// If measuring is not possible at all.
 pub fn verify(
     device: &mut dyn Device,
-    point: &Point,
+    workload: &WorkloadInstance,
     pick: Option<&Code>,
     default: &Code,
     baselines: &Baselines,
@@ -37,12 +37,12 @@ pub fn verify(
 ) -> Result<Verified> {
     let mut finalists = Vec::new();
     for (name, code) in pick.map(|pick| (PICK, pick)).into_iter().chain([(DEFAULT, default)]) {
-        let implementation = device.implementation(code, &point.instance)?;
+        let implementation = device.implementation(code, &workload.instance)?;
         finalists.push(Finalist { name: name.to_owned(), implementation });
     }
-    finalists.extend(baselines.finalists(device.def(), &point.instance));
+    finalists.extend(baselines.finalists(device.def(), &workload.instance));
     let timing = Timing { cold, ..CAREFUL };
-    let compared = settings.iter().map(|setting| compare(device, &point.instance, &finalists, *setting, timing));
+    let compared = settings.iter().map(|setting| compare(device, &workload.instance, &finalists, *setting, timing));
     let comparisons: Vec<Comparison> = compared.collect::<Result<_>>()?;
     Ok(Verified { stands: pick.is_some() && wins(&comparisons), comparisons })
 }

@@ -182,9 +182,9 @@ impl Display for Intrinsic {
             Intrinsic::Commit => f.write_str("commit"),
             Intrinsic::Wait(groups) => write!(f, "wait for all but {groups}"),
             Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, fragments, .. } => {
-                let turned = if *reduce_stride == 1 { "" } else { " transposed" };
+                let transposed = if *reduce_stride == 1 { "" } else { " transposed" };
                 let (to, from) = (at(to, to_index), at(from, from_index));
-                write!(f, "{to} = load {fragments} {operand:?}{turned} {from}")
+                write!(f, "{to} = load {fragments} {operand:?}{transposed} {from}")
             }
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 write!(f, "{} += mma {} · {}", at(to, to_index), at(a, a_index), at(b, b_index))

@@ -9,7 +9,7 @@ mod cross_thread;
 mod double_buffer;
 mod dump;
 mod guard;
-mod held;
+mod register_cache;
 mod local_padding;
 mod nest;
 mod partition;

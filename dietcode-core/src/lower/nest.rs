@@ -89,7 +89,9 @@ impl<'a> Builder<'a> {
 
     /// The stages of this depth around a statement.
     fn staged(&self, depth: usize, body: Stmt) -> Stmt {
-        let here = |held: bool| self.stages.iter().filter(move |stage| stage.depth == depth && stage.is_held() == held);
+        let here = |in_registers: bool| {
+            self.stages.iter().filter(move |stage| stage.depth == depth && stage.is_in_registers() == in_registers)
+        };
         let around = |body, stage: &Stage| stage.around(self.schedule, body, |dims, leaf| self.nest(depth, dims, leaf));
         // A thread reads its registers between the barriers, so that these stand around all that a tile is used for.
         let body = here(true).fold(body, around);

@@ -223,11 +223,11 @@ impl Halves {
         let mut registers = None;
         let load = fill.clone().map(&mut |stmt| match stmt {
             Stmt::Store { buffer, value, .. } => {
-                let to = held(&mut registers, &buffer, &steps, 1, schedule);
+                let to = fragment(&mut registers, &buffer, &steps, 1, schedule);
                 Stmt::Store { buffer: to, index: vec![step.clone(), Expr::Int(0)], value }
             }
             Stmt::Intrinsic(Intrinsic::Copy { to, from, from_index, lanes, valid, padding, .. }) => {
-                let to = held(&mut registers, &to, &steps, lanes, schedule);
+                let to = fragment(&mut registers, &to, &steps, lanes, schedule);
                 let to_index = vec![step.clone(), Expr::Int(0)];
                 let (to_step, asynchronous) = (1, false);
                 let copy =
@@ -237,11 +237,11 @@ impl Halves {
             other => other,
         });
         let store = fill.clone().map(&mut |stmt| match (stmt, &registers) {
-            (Stmt::Store { buffer, index, .. }, Some(held)) => {
-                Stmt::Store { buffer, index, value: Expr::Load(held.clone(), vec![step.clone(), Expr::Int(0)]) }
+            (Stmt::Store { buffer, index, .. }, Some(fragment)) => {
+                Stmt::Store { buffer, index, value: Expr::Load(fragment.clone(), vec![step.clone(), Expr::Int(0)]) }
             }
-            (Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, lanes, .. }), Some(held)) => {
-                let (from, from_index) = (held.clone(), vec![step.clone(), Expr::Int(0)]);
+            (Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, lanes, .. }), Some(fragment)) => {
+                let (from, from_index) = (fragment.clone(), vec![step.clone(), Expr::Int(0)]);
                 let (valid, padding, asynchronous) = (Expr::Int(lanes), None, false);
                 let copy =
                     Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
@@ -254,7 +254,7 @@ impl Halves {
 }
 
 /// The registers that hold what a thread fills a tile with: one row for each step of the fetch.
-fn held(
+fn fragment(
     registers: &mut Option<Arc<Buffer>>,
     tile: &Arc<Buffer>,
     steps: &Expr,

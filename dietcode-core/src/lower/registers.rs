@@ -1,7 +1,7 @@
 //! Promotion of the accumulators' tile to registers.
 //!
 //! It stands after vectorization, which decides what the lanes are. A tile qualifies if each of its indices is a constant
-//! where the loops around are written out, that is, such a loop's variable, and the last may be the lane of a vector;
+//! where the loops around are unrolled, that is, such a loop's variable, and the last may be the lane of a vector;
 //! otherwise it stays where it is, on the stack.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::ops::Add;
 use std::sync::Arc;
 
 use super::guard::{self, Guard};
-use super::held;
+use super::register_cache;
 use crate::Result;
 use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
 use crate::schedule::{CacheRead, Schedule, Staging};
@@ -73,7 +73,7 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
         Staging::Always | Staging::Shared(_) => (Scope::Panel, DType::F32),
     };
     if let Staging::Registers(lanes) = read.staging {
-        held::check_vector(schedule, &dims, &index, lanes).map_err(|why| {
+        register_cache::check_vector(schedule, &dims, &index, lanes).map_err(|why| {
             crate::Error::input(format!("schedule of `{}`: `{}`: {why}", schedule.block.name, read.name))
         })?;
     }
@@ -108,7 +108,7 @@ fn is_contiguous(index: &[Expr], name: &str) -> bool {
 
 impl Stage {
     /// Whether a thread of a GPU holds the copy in its registers.
-    pub(super) fn is_held(&self) -> bool {
+    pub(super) fn is_in_registers(&self) -> bool {
         self.target.scope == Scope::Local
     }
 
@@ -139,7 +139,7 @@ impl Stage {
         };
         match (self.read.staging, self.dims.split_last()) {
             (Staging::Registers(lanes), Some((&last, outer))) if lanes > 1 => {
-                let copy = held::by_vectors(schedule, &schedule.loops[last], lanes, copy_to(&self.target));
+                let copy = register_cache::by_vectors(schedule, &schedule.loops[last], lanes, copy_to(&self.target));
                 filled(nest(outer, copy), body)
             }
             (Staging::Always | Staging::Registers(_) | Staging::Shared(_), _) => {

@@ -15,7 +15,7 @@ use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
 use super::{launch, threads};
 use crate::{Error, Result, abi, cpu_features};
 
-/// A kernel: what a call must look like, its micro-kernels, and how one is picked.
+/// A kernel: what a call must look like, its micro-kernels, and how one is selected.
 ///
 /// `#[dynamic_kernel]` and the build script make it, and vouch for its parts fitting together: the micro-kernels touch
 /// what the signature bounds, and nothing else.
@@ -26,7 +26,7 @@ pub struct Kernel {
     pub table: &'static TableSource,
     /// The row of the table for a shape (the shape variables in declaration order).
     pub dispatch: fn(&[i64]) -> usize,
-    /// The micro-kernels for CUDA devices, and how one of those is picked.
+    /// The micro-kernels for CUDA devices, and how one of those is selected.
     pub cuda: &'static CudaTableSource,
 }
 

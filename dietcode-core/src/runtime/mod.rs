@@ -22,7 +22,7 @@ mod linked;
 mod ndarray;
 mod operand;
 mod owned;
-mod picked;
+mod selected;
 mod pool;
 mod scratch;
 pub mod set;
@@ -44,7 +44,7 @@ pub use owned::Tensor;
 #[cfg(feature = "tuner")]
 pub(crate) use pool::rest;
 pub use scratch::MAX_SCRATCH_BYTES;
-pub use signature::{Affine, Bound, Loop, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature};
+pub use signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature, SignatureLoop};
 pub use spin::{MAX_SPIN_TIME, set_spin_time, spin_time};
 pub use threads::{MAX_THREADS, set_threads, threads, with_threads};
 pub use view::TensorRef;

@@ -24,7 +24,7 @@ pub struct Signature {
     /// The parameters in declaration order.
     pub params: &'static [Param],
     /// The loops of the nest.
-    pub loops: &'static [Loop],
+    pub loops: &'static [SignatureLoop],
     /// The ranges of the indices that are not in bounds by construction.
     pub bounds: &'static [Bound],
 }
@@ -62,7 +62,7 @@ impl Param {
 
 /// A loop, `for name in 0..extent`.
 #[derive(Debug)]
-pub struct Loop {
+pub struct SignatureLoop {
     /// The loop variable.
     pub name: &'static str,
     /// The number of iterations.

@@ -65,7 +65,7 @@ impl Schedule {
         self.set_kind(name, ForKind::ThreadIdx)
     }
 
-    /// `for v in 0..2` → parts that each thread carries out one after the other, written out. TVM's virtual threads.
+    /// `for v in 0..2` → parts that each thread carries out one after the other, unrolled. TVM's virtual threads.
     ///
     /// # Errors
     /// The loop is summed over, or its extent is no small constant.

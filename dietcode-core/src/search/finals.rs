@@ -6,31 +6,31 @@ use crate::measure::Timing;
 
 const CLOSE: Timing = Timing::warm(5, 0.05, 1.0);
 
-/// Who is within this of the best is a contender: the spread of separate measurements.
+/// A candidate that reaches this share of the best is a finalist: separate measurements differ by as much.
 const CONTENDS: f64 = 0.95;
 
-/// More than so many contenders would only share the time.
+/// The most finalists of an instance: more would only divide the time among them.
 const MOST: usize = 3;
 
-/// Measures the contenders of all instances, until the budget is used up.
+/// Measures the finalists of all instances, until the budget is used up.
 pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
-    for point in 0..tuning.points.len() {
+    for workload in 0..tuning.workloads.len() {
         if tuning.budget.is_over(1.0) {
             break;
         }
-        let contenders = contenders(tuning, point);
-        if contenders.len() > 1 {
+        let finalists = finalists(tuning, workload);
+        if finalists.len() > 1 {
             for threads in 0..tuning.threads.len() {
-                tuning.measure(&contenders, threads, point, CLOSE)?;
+                tuning.measure(&finalists, threads, workload, CLOSE)?;
             }
         }
-        tuning.progress(Phase::Finals, point + 1, Some(tuning.points.len()));
+        tuning.progress(Phase::Finals, workload + 1, Some(tuning.workloads.len()));
     }
     Ok(())
 }
 
-fn contenders(tuning: &Tuning<'_>, point: usize) -> Vec<usize> {
-    let score = |at: usize| tuning.candidates[at].score(point);
+fn finalists(tuning: &Tuning<'_>, workload: usize) -> Vec<usize> {
+    let score = |at: usize| tuning.candidates[at].score(workload);
     let mut order: Vec<usize> = (0..tuning.candidates.len()).filter(|at| score(*at) > 0.0).collect();
     order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
     let Some(best) = order.first().map(|at| score(*at)) else { return order };

@@ -17,17 +17,17 @@ const MARGIN: f64 = 1.06;
 /// Measures candidates that were screened, at one number of threads after the other, since each takes its own cores; the
 /// cheapest instance first, since each figure says more of whether the next one is worth it.
 pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
-    let (cores, points) = (Arc::clone(tuning.device.cores()), by_work(tuning));
+    let (cores, workloads) = (Arc::clone(tuning.device.cores()), by_work(tuning));
     for threads in 0..tuning.threads.len() {
         // Compilers need not wait where there is nothing to measure.
-        if !batch.iter().any(|at| points.iter().any(|point| could_win(tuning, *at, *point))) {
+        if !batch.iter().any(|at| workloads.iter().any(|workload| could_win(tuning, *at, *workload))) {
             break;
         }
         let _alone = cores.reserve(tuning.threads[threads]);
         for at in batch {
-            for point in &points {
-                if could_win(tuning, *at, *point) {
-                    tuning.measure(&[*at], threads, *point, timing(tuning, THOROUGH, threads, *point))?;
+            for workload in &workloads {
+                if could_win(tuning, *at, *workload) {
+                    tuning.measure(&[*at], threads, *workload, timing(tuning, THOROUGH, threads, *workload))?;
                 }
             }
         }
@@ -37,8 +37,8 @@ pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
 
 /// Whether what is known and expected of a candidate makes it the pick of an instance, over all numbers of threads. The
 /// default of an instance is measured there: the others are compared with it.
-fn could_win(tuning: &Tuning<'_>, at: usize, point: usize) -> bool {
+fn could_win(tuning: &Tuning<'_>, at: usize, workload: usize) -> bool {
     let candidate = &tuning.candidates[at];
-    let best = tuning.candidates.iter().map(|candidate| candidate.score(point)).fold(0.0, f64::max);
-    !candidate.failed && (tuning.is_default(at, point) || candidate.expected_score(point) * MARGIN >= best)
+    let best = tuning.candidates.iter().map(|candidate| candidate.score(workload)).fold(0.0, f64::max);
+    !candidate.failed && (tuning.is_default(at, workload) || candidate.expected_score(workload) * MARGIN >= best)
 }

@@ -20,14 +20,14 @@ mod evolution;
 mod finals;
 mod full;
 mod journal;
-mod point;
+mod workload_instance;
 mod proposal;
 mod roofline;
 mod round;
 mod scheduler;
 mod screening;
 pub mod simulation;
-mod space;
+mod candidates;
 pub mod strategy;
 mod task;
 #[cfg(test)]
@@ -38,6 +38,7 @@ mod tuning;
 
 pub use budget::Budget;
 pub use candidate::Candidate;
+pub use candidates::Candidates;
 pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,
     Workload, prune, scan, unite,
@@ -46,13 +47,12 @@ pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
 pub use evolution::Objective;
 pub use journal::{Identity, Journal};
-pub use point::Point;
 pub use proposal::Proposal;
 pub use roofline::Roofline;
 pub use scheduler::TaskScheduler;
-pub use space::Space;
 pub use task::Task;
 pub use tuning::Tuning;
+pub use workload_instance::WorkloadInstance;
 
 use crate::Result;
 use crate::config::Scheduling;

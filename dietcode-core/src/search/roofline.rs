@@ -3,7 +3,7 @@
 use crate::measure::{Device, Timing};
 use crate::{Error, Result};
 
-use super::Point;
+use super::WorkloadInstance;
 
 /// Measured bounds of the instances of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,12 +20,12 @@ impl Roofline {
     ///
     /// # Errors
     /// If measuring is not possible at all, or it is not known how to measure the bounds of the device.
-    pub fn measure(device: &mut dyn Device, points: &[Point], threads: &[usize]) -> Result<Roofline> {
+    pub fn measure(device: &mut dyn Device, workloads: &[WorkloadInstance], threads: &[usize]) -> Result<Roofline> {
         let mut gflops = Vec::new();
         for threads in threads {
             let mut row = Vec::new();
-            for point in points {
-                row.push(bound(device, point, *threads)?);
+            for workload in workloads {
+                row.push(bound(device, workload, *threads)?);
             }
             gflops.push(row);
         }
@@ -46,12 +46,12 @@ impl Roofline {
     }
 }
 
-fn bound(device: &mut dyn Device, point: &Point, threads: usize) -> Result<f64> {
+fn bound(device: &mut dyn Device, workload: &WorkloadInstance, threads: usize) -> Result<f64> {
     let unknown = || Error::input("found --until, expected a CPU: the bounds of other devices are not measured");
     let (peak, peak_flops) = device.peak(threads).ok_or_else(unknown)?;
-    let stream = device.stream(&point.instance)?.ok_or_else(unknown)?;
-    let outcomes = device.measure(&point.instance, vec![peak, stream], threads, TIMING)?.outcomes;
-    let flops = [peak_flops, point.instance.flops];
+    let stream = device.stream(&workload.instance)?.ok_or_else(unknown)?;
+    let outcomes = device.measure(&workload.instance, vec![peak, stream], threads, TIMING)?.outcomes;
+    let flops = [peak_flops, workload.instance.flops];
     let bounds =
         outcomes.into_iter().zip(flops).filter_map(|(outcome, flops)| Some(outcome.ok()?.gflops(flops).median));
     Ok(bounds.fold(f64::INFINITY, f64::min))

@@ -85,7 +85,7 @@ impl Tuning<'_> {
     /// The structures that were tried, have failed before, or were measured before at an instance of this run: nothing of
     /// that is proposed.
     pub(super) fn taken(&self) -> HashSet<Structure> {
-        let shapes: Vec<Shape> = (0..self.points.len()).map(|point| self.shape(point)).collect();
+        let shapes: Vec<Shape> = (0..self.workloads.len()).map(|workload| self.shape(workload)).collect();
         let mut taken = self.journal.measured(&shapes);
         taken.extend(self.journal.failed().1);
         taken.extend(self.candidates.iter().filter_map(|c| c.structure));

@@ -22,9 +22,9 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     let cores = std::sync::Arc::clone(tuning.device.cores());
     let _alone = cores.reserve(tuning.threads[0]);
     for at in batch {
-        for point in sample_points(tuning) {
+        for workload in sample_workloads(tuning) {
             if !tuning.candidates[*at].failed && !is_behind(tuning, *at) {
-                tuning.measure(&[*at], 0, point, timing(tuning, BRIEF, 0, point))?;
+                tuning.measure(&[*at], 0, workload, timing(tuning, BRIEF, 0, workload))?;
             }
         }
     }
@@ -32,31 +32,33 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
 }
 
 /// A timing that gives up early: whose first calls are so much slower than the best is not called again.
-pub(super) fn timing(tuning: &Tuning<'_>, timing: Timing, threads: usize, point: usize) -> Timing {
-    let best = tuning.best(threads, point);
-    let limit = GIVEN_UP * tuning.points[point].instance.flops / (best * 1e9);
+pub(super) fn timing(tuning: &Tuning<'_>, timing: Timing, threads: usize, workload: usize) -> Timing {
+    let best = tuning.best(threads, workload);
+    let limit = GIVEN_UP * tuning.workloads[workload].instance.flops / (best * 1e9);
     Timing { slow_seconds: if best > 0.0 { limit.min(timing.slow_seconds) } else { timing.slow_seconds }, ..timing }
 }
 
 /// The cheapest instance, and the one in the middle.
-fn sample_points(tuning: &Tuning<'_>) -> Vec<usize> {
+fn sample_workloads(tuning: &Tuning<'_>) -> Vec<usize> {
     let by_work = by_work(tuning);
-    let mut points = vec![by_work[0], by_work[by_work.len() / 2]];
-    points.dedup();
-    points
+    let mut workloads = vec![by_work[0], by_work[by_work.len() / 2]];
+    workloads.dedup();
+    workloads
 }
 
 /// The instances, the cheapest first.
 pub(super) fn by_work(tuning: &Tuning<'_>) -> Vec<usize> {
-    let mut by_work: Vec<usize> = (0..tuning.points.len()).collect();
-    by_work.sort_by(|a, b| tuning.points[*a].instance.flops.total_cmp(&tuning.points[*b].instance.flops));
+    let mut by_work: Vec<usize> = (0..tuning.workloads.len()).collect();
+    by_work.sort_by(|a, b| tuning.workloads[*a].instance.flops.total_cmp(&tuning.workloads[*b].instance.flops));
     by_work
 }
 
 /// Whether what was seen of a candidate puts it behind on every instance. A default is not put off.
 fn is_behind(tuning: &Tuning<'_>, at: usize) -> bool {
     let candidate = &tuning.candidates[at];
-    let behind = |point| candidate.expected(0, point) * BEHIND < tuning.best(0, point);
-    let points = || 0..tuning.points.len();
-    !points().any(|point| tuning.is_default(at, point)) && candidate.rate(0).is_some() && points().all(behind)
+    let behind = |workload| candidate.expected(0, workload) * BEHIND < tuning.best(0, workload);
+    let workloads = || 0..tuning.workloads.len();
+    !workloads().any(|workload| tuning.is_default(at, workload))
+        && candidate.rate(0).is_some()
+        && workloads().all(behind)
 }

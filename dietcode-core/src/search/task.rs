@@ -51,16 +51,16 @@ impl Task<'_> {
     /// The weighted sum over the instances of the seconds that the best take at the first number of threads; infinite as
     /// long as one has none.
     pub(super) fn latency(&self) -> f64 {
-        let seconds = |(point, best): (&super::Point, f64)| match best > 0.0 {
-            true => point.weight * point.instance.flops / (best * 1e9),
+        let seconds = |(workload, best): (&super::WorkloadInstance, f64)| match best > 0.0 {
+            true => workload.weight * workload.instance.flops / (best * 1e9),
             false => f64::INFINITY,
         };
-        self.tuning.points.iter().zip(self.tuning.bests(0)).map(seconds).sum()
+        self.tuning.workloads.iter().zip(self.tuning.bests(0)).map(seconds).sum()
     }
 
     /// The operations of all instances, weighted like their latencies.
     pub(super) fn operations(&self) -> f64 {
-        self.tuning.points.iter().map(|point| point.weight * point.instance.flops).sum()
+        self.tuning.workloads.iter().map(|workload| workload.weight * workload.instance.flops).sum()
     }
 
     /// The finals.

@@ -23,7 +23,7 @@ fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
     };
     let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(times));
     let instance = Instance::of(&def, &[64]).unwrap();
-    let points = vec![Point { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+    let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
     let settings = Evolution { population: 8, generations: 1, per_round: 4, ..Evolution::default() };
     let space = Schedules::generate(&def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
     let proposer = evolved(space, Box::new(Analytic { target: target.clone() }), settings, 3);
@@ -39,7 +39,7 @@ fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
     };
     let defaults = Defaults { micro_kernels: vec![default], of: vec![0] };
     let threads = if matches!(target, Target::Cpu(_)) { 1 } else { 0 };
-    let tuning = Tuning::new(Box::new(device), points, vec![threads], defaults, budget, journal, &watch);
+    let tuning = Tuning::new(Box::new(device), workloads, vec![threads], defaults, budget, journal, &watch);
     let mut tasks = [Task { tuning, proposer, weight: 1.0, per_round: 4 }];
     let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
     let found = search(&mut tasks, &course).swap_remove(0).unwrap();

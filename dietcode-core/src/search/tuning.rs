@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
-use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Point, Roofline, Status};
+use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Roofline, Status, WorkloadInstance};
 use crate::cost_model::Adaptation;
 use crate::measure::{Device, Failure, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
@@ -14,7 +14,7 @@ pub struct Tuning<'a> {
     /// Where it compiles and measures.
     pub device: Box<dyn Device>,
     /// The instances.
-    pub points: Vec<Point>,
+    pub workloads: Vec<WorkloadInstance>,
     /// The settings: numbers of threads, or 0 alone.
     pub threads: Vec<usize>,
     /// How long.
@@ -45,7 +45,7 @@ impl<'a> Tuning<'a> {
     /// Before the first round. Measurements have the first cores from now on, and compilers those that are left.
     pub fn new(
         mut device: Box<dyn Device>,
-        points: Vec<Point>,
+        workloads: Vec<WorkloadInstance>,
         threads: Vec<usize>,
         defaults: Defaults,
         budget: Budget<'a>,
@@ -55,7 +55,7 @@ impl<'a> Tuning<'a> {
         device.pin();
         Tuning {
             device,
-            points,
+            workloads,
             threads,
             budget,
             trials: None,
@@ -75,9 +75,10 @@ impl<'a> Tuning<'a> {
     /// Takes up a proposal as a candidate; gives its position.
     pub(super) fn admit(&mut self, proposal: Proposal) -> usize {
         let schedule = proposal.lowered.schedule();
-        let fit = |point: &Point, threads| Adaptation::of_schedule(schedule, &point.instance.shape, threads);
+        let fit =
+            |workload: &WorkloadInstance, threads| Adaptation::of_schedule(schedule, &workload.instance.shape, threads);
         let units = |setting: &usize| self.device.units(*setting);
-        let row = |setting: &usize| self.points.iter().map(|point| fit(point, units(setting))).collect();
+        let row = |setting: &usize| self.workloads.iter().map(|workload| fit(workload, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();
         let trial = self.candidates.len();
         self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
@@ -87,36 +88,38 @@ impl<'a> Tuning<'a> {
 
     /// Measures candidates against each other on an instance (its position) at a number of threads (its position), notes
     /// and records what came of it. A measurement that is on record of the run is only noted.
-    pub(super) fn measure(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {
+    pub(super) fn measure(&mut self, which: &[usize], threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let names: Vec<String> = which.iter().map(|at| self.candidates[*at].micro_kernel.name()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        match self.journal.recall(&names, Some(&self.shape(point)), self.threads[threads]) {
-            Some(outcomes) => which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, point, seen)),
-            None => self.measure_now(which, threads, point, timing)?,
+        match self.journal.recall(&names, Some(&self.shape(workload)), self.threads[threads]) {
+            Some(outcomes) => {
+                which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, workload, seen))
+            }
+            None => self.measure_now(which, threads, workload, timing)?,
         }
         Ok(())
     }
 
-    fn measure_now(&mut self, which: &[usize], threads: usize, point: usize, timing: Timing) -> Result<()> {
+    fn measure_now(&mut self, which: &[usize], threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let mut compiled = Vec::new();
         let mut implementations = Vec::new();
         for at in which {
             match self.candidates[*at].code(&*self.device).cloned() {
                 Ok(code) => {
                     compiled.push(*at);
-                    implementations.push(self.device.implementation(&code, &self.points[point].instance)?);
+                    implementations.push(self.device.implementation(&code, &self.workloads[workload].instance)?);
                 }
                 Err(failure) => self.fail(*at, failure)?,
             }
         }
-        let instance = self.points[point].instance.clone();
+        let instance = self.workloads[workload].instance.clone();
         let timing = Timing { cold: self.cold, ..timing };
         let measured = self.device.measure(&instance, implementations, self.threads[threads], timing)?;
         for (at, outcome) in compiled.into_iter().zip(measured.outcomes) {
             let outcome = self.outcome(outcome, threads, instance.flops);
-            self.note(at, threads, point, &outcome);
+            self.note(at, threads, workload, &outcome);
             let report = self.candidates[at].report(&*self.device);
-            self.journal.write(&self.candidates[at], report, Some(self.shape(point)), outcome)?;
+            self.journal.write(&self.candidates[at], report, Some(self.shape(workload)), outcome)?;
         }
         Ok(())
     }
@@ -140,9 +143,9 @@ impl<'a> Tuning<'a> {
         self.journal.write(&self.candidates[at], Vec::new(), None, outcome)
     }
 
-    pub(super) fn note(&mut self, at: usize, threads: usize, point: usize, outcome: &Outcome) {
+    pub(super) fn note(&mut self, at: usize, threads: usize, workload: usize, outcome: &Outcome) {
         match outcome {
-            Outcome::Measured { gflops, .. } => self.candidates[at].gflops[threads][point] = Some(gflops.median),
+            Outcome::Measured { gflops, .. } => self.candidates[at].gflops[threads][workload] = Some(gflops.median),
             Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
                 self.failed.push((self.candidates[at].micro_kernel.name(), failure.clone()));
@@ -152,32 +155,32 @@ impl<'a> Tuning<'a> {
         }
     }
 
-    pub(super) fn shape(&self, point: usize) -> Shape {
+    pub(super) fn shape(&self, workload: usize) -> Shape {
         let names = self.device.def().shape_vars.iter().map(|var| var.name.clone());
-        names.zip(self.points[point].instance.shape.iter().copied()).collect()
+        names.zip(self.workloads[workload].instance.shape.iter().copied()).collect()
     }
 
     /// The highest measured GFLOP/s of an instance at a number of threads, both as positions; 0 where there is none.
-    pub(super) fn best(&self, threads: usize, point: usize) -> f64 {
+    pub(super) fn best(&self, threads: usize, workload: usize) -> f64 {
         let alive = self.candidates.iter().filter(|c| !c.failed);
-        alive.filter_map(|c| c.gflops[threads][point]).fold(0.0, f64::max)
+        alive.filter_map(|c| c.gflops[threads][workload]).fold(0.0, f64::max)
     }
 
     /// The best of each instance at a number of threads (its position).
     pub(super) fn bests(&self, threads: usize) -> Vec<f64> {
-        (0..self.points.len()).map(|point| self.best(threads, point)).collect()
+        (0..self.workloads.len()).map(|workload| self.best(threads, workload)).collect()
     }
 
     /// How much of the roofline the best reach, see [`Status::roofline`].
     pub(super) fn reached(&self) -> Option<f64> {
         let bests: Vec<Vec<f64>> = (0..self.threads.len()).map(|threads| self.bests(threads)).collect();
-        let weights: Vec<f64> = self.points.iter().map(|point| point.weight).collect();
+        let weights: Vec<f64> = self.workloads.iter().map(|workload| workload.weight).collect();
         self.roofline.as_ref().map(|roofline| roofline.reached(&bests, &weights))
     }
 
     /// Tells how far a phase has come.
     pub(super) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
-        let default = |(point, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][point];
+        let default = |(workload, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][workload];
         let default = self.defaults.of.iter().enumerate().map(|of| default(of).unwrap_or(0.0)).collect();
         (self.watch)(Event::Progress(Status {
             kernel: self.device.def().name.clone(),
@@ -199,8 +202,8 @@ impl<'a> Tuning<'a> {
     }
 
     /// Whether a candidate (its position) is what runs an instance (its position) where nothing was tuned.
-    pub(super) fn is_default(&self, at: usize, point: usize) -> bool {
-        self.defaults.of[point] == at
+    pub(super) fn is_default(&self, at: usize, workload: usize) -> bool {
+        self.defaults.of[workload] == at
     }
 
     /// The first candidates are the defaults, and serve.

@@ -26,7 +26,7 @@ pub use postproc::Limit;
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
-pub use space::{Bounds, Space, drafts};
+pub use space::{Bounds, Space, partial_sketches};
 pub use tiled::Tiled;
 
 use crate::{Error, Result};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It is padded nowhere and copies nothing. So it wins where tiles would be nearly all padding, where nothing is used again,
-//! and where sums are short and constant, which a compiler writes out.
+//! and where sums are short and constant, which a compiler unrolls.
 
 use dietcode_syntax::Role;
 

@@ -1,6 +1,6 @@
 //! What a call accepts, and what it says about the rest.
 
-use dietcode_core::runtime::{Affine, Kernel, Loop, Signature, Tensor, TensorMut, TensorRef, with_threads};
+use dietcode_core::runtime::{Affine, Kernel, Signature, SignatureLoop, Tensor, TensorMut, TensorRef, with_threads};
 use dietcode_core::{ErrorKind, f16};
 
 use crate::allocations;
@@ -102,7 +102,8 @@ fn negative_extents_and_indices_out_of_bounds_are_errors() {
         bind(1, 1, 0).unwrap_err().to_string(),
         "window: dimension 0 of `y` is 0, but must be H - 2 = -1; H = 1 is dimension 0 of `x`"
     );
-    const FEW: Loop = Loop { name: "i", extent: Affine { terms: &[(0, 1)], constant: -9 }, reduce: false };
+    const FEW: SignatureLoop =
+        SignatureLoop { name: "i", extent: Affine { terms: &[(0, 1)], constant: -9 }, reduce: false };
     let shorter = Kernel { signature: Signature { loops: &[FEW], ..fake::WINDOW.signature }, ..fake::WINDOW };
     let (x, f, mut y) = ([0.0; 8], [0.0; 2], [0.0; 6]);
     let [x, f] = [TensorRef::new(&x, &[8]).unwrap(), TensorRef::new(&f, &[2]).unwrap()];

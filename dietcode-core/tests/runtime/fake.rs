@@ -5,7 +5,7 @@ use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Table};
 use dietcode_core::runtime::cuda::CudaTableSource;
-use dietcode_core::runtime::{Affine, Bound, DType, Kernel, Loop, Param, ShapeVar, Signature, TableSource};
+use dietcode_core::runtime::{Affine, Bound, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource};
 use dietcode_core::runtime::{TensorMut, TensorRef};
 use dietcode_core::{Error, Result};
 
@@ -13,8 +13,8 @@ const ROWS: i64 = 4;
 const M: Affine = Affine { terms: &[(0, 1)], constant: 0 };
 const K: Affine = Affine { terms: &[(1, 1)], constant: 0 };
 const N: Affine = Affine { terms: &[(2, 1)], constant: 0 };
-const fn spatial(name: &'static str, extent: Affine) -> Loop {
-    Loop { name, extent, reduce: false }
+const fn spatial(name: &'static str, extent: Affine) -> SignatureLoop {
+    SignatureLoop { name, extent, reduce: false }
 }
 
 unsafe extern "C" fn dense_grid(shape: *const i64) -> i64 {
@@ -76,7 +76,7 @@ pub(crate) const DENSE: Signature = Signature {
         Param { name: "w", dtype: DType::F32, dims: &[N, K], mutable: false },
         Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
     ],
-    loops: &[spatial("i", M), spatial("j", N), Loop { name: "k", extent: K, reduce: true }],
+    loops: &[spatial("i", M), spatial("j", N), SignatureLoop { name: "k", extent: K, reduce: true }],
     bounds: &[],
 };
 
@@ -101,7 +101,7 @@ pub(crate) static WINDOW: Kernel = Kernel {
         ],
         loops: &[
             spatial("i", Affine { terms: &[(0, 1)], constant: -2 }),
-            Loop { name: "r", extent: Affine { terms: &[(1, 1)], constant: 0 }, reduce: true },
+            SignatureLoop { name: "r", extent: Affine { terms: &[(1, 1)], constant: 0 }, reduce: true },
         ],
         bounds: &[Bound {
             param: 0,

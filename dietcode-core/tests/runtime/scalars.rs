@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Table};
-use dietcode_core::runtime::{Affine, Arg, DType, Kernel, Loop, Param, ShapeVar, Signature, TableSource, Tensor};
+use dietcode_core::runtime::{
+    Affine, Arg, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource, Tensor,
+};
 
 const M: Affine = Affine { terms: &[(0, 1)], constant: 0 };
 const N: Affine = Affine { terms: &[(1, 1)], constant: 0 };
@@ -19,7 +21,10 @@ const BLEND: Signature = Signature {
         Param { name: "beta", dtype: DType::F32, dims: &[], mutable: false },
         Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
     ],
-    loops: &[Loop { name: "i", extent: M, reduce: false }, Loop { name: "j", extent: N, reduce: false }],
+    loops: &[
+        SignatureLoop { name: "i", extent: M, reduce: false },
+        SignatureLoop { name: "j", extent: N, reduce: false },
+    ],
     bounds: &[],
 };
 

@@ -23,7 +23,7 @@ pub(crate) fn whole(tokens: impl ToTokens) -> String {
 }
 
 fn cut(tokens: impl ToTokens, longest: usize) -> String {
-    let mut printer = Printer { out: String::new(), last: Last::Start, generics: 0 };
+    let mut printer = TokenPrinter { out: String::new(), last: Last::Start, generics: 0 };
     printer.stream(tokens.to_token_stream());
     match printer.out.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", printer.out[..end].trim_end()),
@@ -42,13 +42,13 @@ enum Last {
     Operator,
 }
 
-struct Printer {
+struct TokenPrinter {
     out: String,
     last: Last,
     generics: usize,
 }
 
-impl Printer {
+impl TokenPrinter {
     fn stream(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode::Result;
 use dietcode::core::config::WklInst;
-use dietcode::core::dispatch::cuda::{DeviceAccount, InstanceAccount};
+use dietcode::core::dispatch::cuda::{DeviceReport, InstanceReport};
 use dietcode::core::dispatch::{Measurement, Tuned};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use serde::Serialize;
 
 use crate::cli::counted;
@@ -23,7 +23,7 @@ struct Overview {
     #[serde(flatten)]
     cpu: Option<OnCpu>,
     /// One entry for each CUDA device that was asked for.
-    cuda: Vec<DeviceAccount>,
+    cuda: Vec<DeviceReport>,
 }
 
 /// What runs the instances on the CPU.
@@ -49,34 +49,34 @@ struct Row {
 
 /// Prints it.
 pub(super) fn run(arguments: &Arguments, setup: &Setup) -> Result<()> {
-    let points = setup.points()?;
+    let workloads = setup.workloads()?;
     let choice = device_choice(arguments, setup)?;
     let cpu = Cpu::find(arguments, setup)?;
     let overview = Overview {
         kernel: setup.def.name.clone(),
-        cpu: cpu.map(|cpu| on_cpu(setup, &points, cpu)),
-        cuda: choice.map_or_else(Vec::new, |choice| choice.account.devices),
+        cpu: cpu.map(|cpu| on_cpu(setup, &workloads, cpu)),
+        cuda: choice.map_or_else(Vec::new, |choice| choice.report.devices),
     };
     arguments.json.write(&overview)?;
-    arguments.json.print(&text(&overview, &setup.vars, &points))
+    arguments.json.print(&text(&overview, &setup.vars, &workloads))
 }
 
-fn on_cpu(setup: &Setup, points: &[Point], Cpu { winners, miss, .. }: Cpu) -> OnCpu {
-    let row = |point: &Point| {
-        let shape = setup.named(&point.instance.shape);
+fn on_cpu(setup: &Setup, workloads: &[WorkloadInstance], Cpu { winners, miss, .. }: Cpu) -> OnCpu {
+    let row = |workload: &WorkloadInstance| {
+        let shape = setup.named(&workload.instance.shape);
         let instance = winners.tuned.iter().flat_map(|t: &Tuned| &t.instances).find(|i| i.shape == shape);
         Row {
-            wkl: point.wkl.clone(),
-            micro_kernel: winners.schedules[winners.decision.pick(&point.instance.shape)].name(),
+            wkl: workload.wkl.clone(),
+            micro_kernel: winners.schedules[winners.decision.pick(&workload.instance.shape)].name(),
             tuned: instance.is_some(),
             measurements: instance.map_or_else(Vec::new, |instance| instance.measurements.clone()),
             shape,
         }
     };
-    OnCpu { miss, gap: winners.gap.as_ref().map(ToString::to_string), instances: points.iter().map(row).collect() }
+    OnCpu { miss, gap: winners.gap.as_ref().map(ToString::to_string), instances: workloads.iter().map(row).collect() }
 }
 
-fn text(overview: &Overview, vars: &[String], points: &[Point]) -> String {
+fn text(overview: &Overview, vars: &[String], workloads: &[WorkloadInstance]) -> String {
     let mut legend = Legend::default();
     let mut tables = Vec::new();
     if let Some(cpu) = &overview.cpu {
@@ -87,7 +87,7 @@ fn text(overview: &Overview, vars: &[String], points: &[Point]) -> String {
         };
         tables.push(why + &cpu_table(&overview.kernel, cpu, &mut legend));
     }
-    tables.extend(overview.cuda.iter().map(|device| device_table(device, vars, points, &mut legend)));
+    tables.extend(overview.cuda.iter().map(|device| device_table(device, vars, workloads, &mut legend)));
     tables.join("\n") + &legend.text()
 }
 
@@ -115,15 +115,15 @@ fn cpu_table(kernel: &str, cpu: &OnCpu, legend: &mut Legend) -> String {
     format!("`{kernel}` on this CPU{figures}\n{table}\n")
 }
 
-fn device_table(device: &DeviceAccount, vars: &[String], all: &[Point], legend: &mut Legend) -> String {
+fn device_table(device: &DeviceReport, vars: &[String], all: &[WorkloadInstance], legend: &mut Legend) -> String {
     let head = ["instance", "kernel", "predicted", "in the tuned file"];
-    let row = |instance: &InstanceAccount| {
+    let row = |instance: &InstanceReport| {
         let predicted = format!("{:.1} us", instance.predicted.seconds * 1e6);
         let tuned = if instance.tuned { "tuned" } else { "not tuned" }.to_owned();
         // The model has no word on an instance that it cannot predict, so that there may be fewer of them than rows.
         let values: Vec<i64> = vars.iter().filter_map(|var| instance.shape.get(var).copied()).collect();
-        let here = all.iter().find(|point| point.instance.shape == values);
-        let wkl = wkl_text(here.map_or(&instance.shape, |point| &point.wkl));
+        let here = all.iter().find(|workload| workload.instance.shape == values);
+        let wkl = wkl_text(here.map_or(&instance.shape, |workload| &workload.wkl));
         vec![wkl, legend.letter(&instance.micro_kernel), predicted, tuned]
     };
     let table = grid(head, device.instances.iter().map(row));

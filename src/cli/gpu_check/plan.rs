@@ -8,7 +8,7 @@ use dietcode::core::config::{Config, KernelSet};
 use dietcode::core::frontend;
 use dietcode::core::ir::Program;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::KernelDef;
 use dietcode::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ pub(super) struct Problem {
     pub(super) precision: Precision,
     /// The position of its kernel.
     pub(super) def: usize,
-    pub(super) points: Vec<Point>,
+    pub(super) workloads: Vec<WorkloadInstance>,
     /// The default first.
     pub(super) candidates: Vec<Blocked>,
     /// The kernel's config, if it has one: the file's name before its extension, and the hash of its space. A file of winners
@@ -151,9 +151,9 @@ impl Plan {
                 if candidates.is_empty() {
                     continue;
                 }
-                let points = product.points(&self.defs[def], lengths, size)?;
+                let workloads = product.workloads(&self.defs[def], lengths, size)?;
                 let config = self.configs.get(&def).filter(|_| precision != Precision::Tf32).cloned();
-                self.problems.push(Problem { name: product.name, precision, def, points, candidates, config });
+                self.problems.push(Problem { name: product.name, precision, def, workloads, candidates, config });
             }
         }
         Ok(())
@@ -208,7 +208,7 @@ mod tests {
         let plan = Plan::read(&[], "sm_80".parse().unwrap(), Size::Whole).unwrap();
         for problem in &plan.problems {
             let def = &plan.defs[problem.def];
-            for Point { instance, .. } in &problem.points {
+            for WorkloadInstance { instance, .. } in &problem.workloads {
                 let gemm = Gemm::of(def, instance).expect("it is a product");
                 let batch: i64 = gemm.batch.iter().map(|batch| batch.extent).product();
                 assert_eq!(instance.flops, (2 * batch * gemm.m * gemm.n * gemm.k) as f64, "{}", def.name);
@@ -238,7 +238,7 @@ mod tests {
             let plan = Plan::read(&[], name.parse().unwrap(), Size::Whole).unwrap();
             assert!(plan.checks.len() >= 60, "{name}: {}", plan.checks.len());
             assert_eq!(plan.problems.len(), PRODUCTS.len() * PRECISIONS.len(), "{name}");
-            assert!(plan.problems.iter().all(|problem| problem.candidates.len() > 1 && problem.points.len() == 8));
+            assert!(plan.problems.iter().all(|problem| problem.candidates.len() > 1 && problem.workloads.len() == 8));
         }
         let error = Plan::read(&[], "sm_75".parse().unwrap(), Size::Whole).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode::Result;
 use dietcode::core::config::{Config, WklInst};
 use dietcode::core::measure::Instance;
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::core::sketch::{Blocked, Unit};
 use dietcode::core::syntax::KernelDef;
 use serde::Serialize;
@@ -94,14 +94,14 @@ impl Product {
     }
 
     /// The instances at the sequence lengths of a config.
-    pub(super) fn points(&self, def: &KernelDef, lengths: &[i64], size: Size) -> Result<Vec<Point>> {
-        let point = |t: &i64| {
+    pub(super) fn workloads(&self, def: &KernelDef, lengths: &[i64], size: Size) -> Result<Vec<WorkloadInstance>> {
+        let workload = |t: &i64| {
             let shape: BTreeMap<&str, i64> = (self.shape)(*t, size).into_iter().collect();
             let extents: Vec<i64> =
                 Config::shape_vars(def).iter().map(|var| shape.get(var.as_str()).copied().unwrap_or(1)).collect();
             let wkl = WklInst::from([("T".to_owned(), *t)]);
-            Ok(Point { wkl, weight: 1.0, instance: Instance::of(def, &extents)? })
+            Ok(WorkloadInstance { wkl, weight: 1.0, instance: Instance::of(def, &extents)? })
         };
-        lengths.iter().map(point).collect()
+        lengths.iter().map(workload).collect()
     }
 }

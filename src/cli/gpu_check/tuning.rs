@@ -76,7 +76,7 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let database = run.records.as_ref().map_or_else(|| Ok(Database::in_memory()), |path| Database::open(path))?;
     let identity = Identity { seed: run.seed, space_hash: String::new() };
     let journal = Journal::begin(database, &*device, identity);
-    let of = vec![0; problem.points.len()];
+    let of = vec![0; problem.workloads.len()];
     let limits = DeviceLimits::of(run.capability)?;
     let made = |blocked: &Blocked| Ok(blocked.micro_kernel(device.program(), limits)?.0);
     let mut candidates = problem.candidates.iter().map(made).collect::<Result<Vec<_>>>()?;
@@ -84,7 +84,7 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let progress = std::cell::RefCell::new(&mut run.progress);
     let watch = |event| progress.borrow_mut().show(&event);
     let budget = budget(seconds, run.stop);
-    let mut tuning = Tuning::new(device, problem.points.clone(), vec![0], defaults, budget.clone(), journal, &watch);
+    let mut tuning = Tuning::new(device, problem.workloads.clone(), vec![0], defaults, budget.clone(), journal, &watch);
     tuning.cold = run.cold;
     let proposer = enumerated(candidates);
     let mut task = Task { tuning, proposer, weight: 1.0, per_round: PER_ROUND };
@@ -94,14 +94,14 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let found = found?;
     tuned.failed.extend(found.failed.iter().cloned().map(|(name, failure)| Failed { name, failure }));
     let begun = Instant::now();
-    let Tuning { mut device, points, threads, .. } = task.tuning;
+    let Tuning { mut device, workloads, threads, .. } = task.tuning;
     let baselines = Baselines::on_gpu(run.facts.cublas, problem.precision == Precision::Tf32);
     let space_hash = problem.config.as_ref().map_or("", |(_, hash)| hash);
     let searched = Searched {
         config: None,
         tolerance: TOLERANCE,
         space_hash,
-        points: &points,
+        workloads: &workloads,
         threads: &threads,
         cold: run.cold,
         found: &found,
@@ -122,15 +122,15 @@ fn measure_twice(
     found: &Found,
     finalized: &Finalized,
 ) -> Result<Option<Measurer>> {
-    let points = problem.points.iter().zip(&finalized.selected);
-    let largest = points.max_by(|(a, _), (b, _)| a.instance.flops.total_cmp(&b.instance.flops));
-    let Some((point, selected)) = largest else { return Ok(None) };
+    let workloads = problem.workloads.iter().zip(&finalized.selected);
+    let largest = workloads.max_by(|(a, _), (b, _)| a.instance.flops.total_cmp(&b.instance.flops));
+    let Some((workload, selected)) = largest else { return Ok(None) };
     let candidate = &found.candidates[*selected];
     let Ok(code) = candidate.code(device) else { return Ok(None) };
-    let implementation = device.implementation(code, &point.instance)?;
+    let implementation = device.implementation(code, &workload.instance)?;
     let twice =
         ["first", "second"].map(|name| Finalist { name: name.to_owned(), implementation: implementation.clone() });
-    let comparison = compare(device, &point.instance, &twice, 0, Timing::warm(5, 0.05, 1.0))?;
+    let comparison = compare(device, &workload.instance, &twice, 0, Timing::warm(5, 0.05, 1.0))?;
     let outcomes = comparison.standings.iter().filter_map(|standing| standing.outcome.as_ref().ok());
     let seconds: Vec<Summary> = outcomes.map(Sample::seconds).collect();
     let [first, second] = seconds[..] else { return Ok(None) };
@@ -138,7 +138,7 @@ fn measure_twice(
     Ok(Some(Measurer {
         kernel: device.def().name.clone(),
         micro_kernel: candidate.micro_kernel.name(),
-        shape: named(device.def(), &point.instance.shape),
+        shape: named(device.def(), &workload.instance.shape),
         seconds: [first, second],
         spread: slow / fast - 1.0,
     }))
@@ -147,10 +147,10 @@ fn measure_twice(
 /// What was verified: the dispatched micro-kernel, the default where that is another, and cuBLAS.
 fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Compared> {
     let def = &run.plan.defs[problem.def];
-    let of = problem.points.iter().zip(&finalized.verified).zip(&finalized.tuned.instances);
-    of.filter_map(|((point, verified), instance)| {
+    let of = problem.workloads.iter().zip(&finalized.verified).zip(&finalized.tuned.instances);
+    of.filter_map(|((workload, verified), instance)| {
         let verified = verified.as_ref()?;
-        let flops = point.instance.flops;
+        let flops = workload.instance.flops;
         let entry = |standing: &Standing| {
             let implementation = match &*standing.name {
                 name if name == verified.taken() => "dietcode",
@@ -181,8 +181,8 @@ fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Comp
             problem: problem.name,
             precision: problem.precision,
             kernel: def.name.clone(),
-            wkl: point.wkl.clone(),
-            shape: named(def, &point.instance.shape),
+            wkl: workload.wkl.clone(),
+            shape: named(def, &workload.instance.shape),
             flops,
             entries: verified.comparisons.iter().flat_map(|c| c.standings.iter().filter_map(entry)).collect(),
         })

@@ -3,7 +3,7 @@
 use dietcode::benchmark::results::{Cpu, Machine, Run};
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
 use dietcode::core::cpu_features;
-use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, taught};
+use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, with_predicted_labels};
 use dietcode::core::machine::{CpuTarget, Target};
 use dietcode::core::measure::Summary;
 use dietcode::{Error, Result};
@@ -73,13 +73,13 @@ impl Model<'_> {
         let all =
             self.seen.iter().flat_map(|seen| seen.gflops.iter().map(move |(threads, row)| (seen, *threads, row[at])));
         let observation = |(seen, threads, gflops): (&Seen, usize, Option<Summary>)| {
-            Some(Observation { adaptation: fit(&seen.point.instance.shape, threads), gflops: gflops?.median })
+            Some(Observation { adaptation: fit(&seen.workload.instance.shape, threads), gflops: gflops?.median })
         };
         let rate = rate_on(&all.filter_map(observation).collect::<Vec<_>>(), threads);
         rate.map_or(0.0, |rate| fit(shape, threads).throughput(rate))
     }
 
-    /// The tree, taught what is foreseen at shapes that were not measured.
+    /// The tree, grown also from what is predicted at shapes that were not measured.
     fn teach(&self, picks: &[usize], tree: Tree) -> Result<Tree> {
         let Model { setup, seen, .. } = self;
         let names: Vec<String> = self.table.names.iter().map(|(name, _)| name.clone()).collect();
@@ -90,8 +90,15 @@ impl Model<'_> {
             (logs.sum::<f64>() / threads.len() as f64).exp()
         };
         let winners: Vec<String> = picks.iter().map(|pick| names[*pick].clone()).collect();
-        let instances: Vec<_> = seen.iter().map(|seen| seen.point.wkl.clone()).collect();
-        taught(tree, (&setup.config, &setup.vars), &instances, &labels(&names, seen, picks), &winners, throughput)
+        let instances: Vec<_> = seen.iter().map(|seen| seen.workload.wkl.clone()).collect();
+        with_predicted_labels(
+            tree,
+            (&setup.config, &setup.vars),
+            &instances,
+            &labels(&names, seen, picks),
+            &winners,
+            throughput,
+        )
     }
     /// What was measured of a micro-kernel at an instance, beside what is expected of it there.
     fn measurements(&self, of: &Seen, pick: usize) -> Vec<Measurement> {
@@ -99,7 +106,7 @@ impl Model<'_> {
             let gflops = row[pick]?;
             Some(Measurement {
                 threads: *threads as i64,
-                gflops_predicted: self.expected(pick, &of.point.instance.shape, *threads),
+                gflops_predicted: self.expected(pick, &of.workload.instance.shape, *threads),
                 gflops_measured: gflops.median,
                 gflops_iqr: gflops.iqr,
             })

@@ -59,7 +59,7 @@ fn measurements(
 ) -> Result<Vec<Measurement>> {
     let Some(gflops) = seen.gflops.values().find_map(|row| row[pick]) else { return Ok(Vec::new()) };
     let profile = Profile::of(lowered);
-    let instance = &seen.point.instance;
+    let instance = &seen.workload.instance;
     let seconds = profile.predict(&setup.def, limits, &profile.resources(limits, None), &instance.shape).seconds;
     Ok(vec![Measurement {
         threads: 0,

@@ -20,7 +20,7 @@ use super::{counted, print};
 /// Makes of the results of `tune_nt` and its kind what the next build dispatches by.
 ///
 /// The results are those of one kernel on one machine, at as many shapes as there are; files of `tune_all` may hold other
-/// kernels besides. Winners are picked for each shape, as few as are close to the best everywhere, and the decision tree
+/// kernels besides. Winners are selected for each shape, as few as are close to the best everywhere, and the decision tree
 /// between them is trained, as after a search. Nothing is measured.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -92,9 +92,9 @@ fn tuned(
 ) -> Result<Tuned> {
     let instance = |(of, pick): (&Seen, &usize)| {
         Ok(Instance {
-            wkl: of.point.wkl.clone(),
-            shape: setup.named(&of.point.instance.shape),
-            micro_kernel: joined.tree.pick(&setup.vars, &of.point.instance.shape).to_owned(),
+            wkl: of.workload.wkl.clone(),
+            shape: setup.named(&of.workload.instance.shape),
+            micro_kernel: joined.tree.pick(&setup.vars, &of.workload.instance.shape).to_owned(),
             measurements: measurements(of, *pick)?,
         })
     };
@@ -117,7 +117,7 @@ fn text(merged: &Merged) -> String {
         let (name, configuration) = &merged.names[*pick];
         let rates = seen.gflops.iter().filter_map(|(threads, row)| Some((threads, row[*pick]?)));
         let rates: Vec<String> = rates.map(|(threads, gflops)| rate(*threads, gflops.median)).collect();
-        format!("{}: {configuration} ({name}), {}\n", wkl_text(&seen.point.wkl), rates.join(", "))
+        format!("{}: {configuration} ({name}), {}\n", wkl_text(&seen.workload.wkl), rates.join(", "))
     };
     merged.seen.iter().zip(&merged.joined.picks).map(line).collect()
 }

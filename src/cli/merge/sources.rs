@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dietcode::benchmark::results::{Machine, Results, Run};
 use dietcode::core::config::WklInst;
 use dietcode::core::measure::Instance;
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::{Error, Result};
 
 use super::Target;
@@ -20,7 +20,7 @@ pub(super) struct Sources {
     /// On what all of them were measured.
     pub(super) machine: Machine,
     /// The runs at each instance.
-    pub(super) instances: Vec<(Point, Vec<Run>)>,
+    pub(super) instances: Vec<(WorkloadInstance, Vec<Run>)>,
 }
 
 impl Sources {
@@ -42,20 +42,20 @@ impl Sources {
                 )));
             }
         }
-        let mut instances: Vec<(Point, Vec<Run>)> = Vec::new();
+        let mut instances: Vec<(WorkloadInstance, Vec<Run>)> = Vec::new();
         let mut seen: BTreeMap<(Vec<i64>, usize), &Path> = BTreeMap::new();
         let mut scalars = None;
         for (path, results) in &files {
             for run in runs(path, results, setup)? {
                 let odd = |message: String| Error::input(format!("{}: {message}", path.display()));
-                let point = point(setup, run).map_err(odd)?;
+                let workload = workload(setup, run).map_err(odd)?;
                 let known = *scalars.get_or_insert((run.alpha, run.beta));
                 if known != (run.alpha, run.beta) {
                     let found = format!("found alpha = {}, beta = {}", run.alpha, run.beta);
                     return Err(odd(format!("{found}, expected {} and {} as in the others", known.0, known.1)));
                 }
-                if let Some(other) = seen.insert((point.instance.shape.clone(), run.threads), path) {
-                    let shape = super::wkl_text(&point.wkl);
+                if let Some(other) = seen.insert((workload.instance.shape.clone(), run.threads), path) {
+                    let shape = super::wkl_text(&workload.wkl);
                     let other = other.display();
                     return Err(odd(format!(
                         "found {shape} on {} threads, which is in {other} too; give one of them",
@@ -65,9 +65,9 @@ impl Sources {
                 if let Some(why) = &run.stopped {
                     tell(&format!("warning: {}: {why}", path.display()));
                 }
-                match instances.iter_mut().find(|(other, _)| other.instance.shape == point.instance.shape) {
+                match instances.iter_mut().find(|(other, _)| other.instance.shape == workload.instance.shape) {
                     Some((_, runs)) => runs.push(run.clone()),
-                    None => instances.push((point, vec![run.clone()])),
+                    None => instances.push((workload, vec![run.clone()])),
                 }
             }
         }
@@ -135,7 +135,7 @@ fn runs<'a>(path: &Path, results: &'a Results, setup: &Setup) -> Result<Vec<&'a 
 }
 
 /// The workload instance whose shape this is, and how much it counts; one that the config does not name counts once.
-fn point(setup: &Setup, run: &Run) -> Result<Point, String> {
+fn workload(setup: &Setup, run: &Run) -> Result<WorkloadInstance, String> {
     let Setup { config, def, vars, .. } = setup;
     let missing = |var: &String| format!("the value of `{var}` is missing in the shape of `{}`", run.kernel);
     let value = |var: &String| run.shape.get(var).copied().ok_or_else(|| missing(var));
@@ -155,5 +155,5 @@ fn point(setup: &Setup, run: &Run) -> Result<Point, String> {
             "found the shape {shape:?}, expected one without empty tensors: nothing was measured there"
         ));
     }
-    Ok(Point { wkl, weight, instance })
+    Ok(WorkloadInstance { wkl, weight, instance })
 }

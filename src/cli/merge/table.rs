@@ -7,7 +7,7 @@ use dietcode::core::dispatch::Seen;
 use dietcode::core::ir::Program;
 use dietcode::core::machine::Target;
 use dietcode::core::measure::Summary;
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 use dietcode::core::sketch::{Lowered, MicroKernel};
 use dietcode::{Error, Result};
 
@@ -51,7 +51,7 @@ impl Table {
     }
 
     /// The figures of all micro-kernels at an instance.
-    fn seen(&self, point: &Point, runs: &[Run]) -> Seen {
+    fn seen(&self, workload: &WorkloadInstance, runs: &[Run]) -> Seen {
         let row = |run: &Run| {
             let mut row: Vec<Option<Summary>> = vec![None; self.schedules.len()];
             let entries = run.configurations.iter().map(|entry| (&entry.name, &entry.outcome));
@@ -63,11 +63,11 @@ impl Table {
             }
             (run.threads, row)
         };
-        Seen { point: point.clone(), gflops: runs.iter().map(row).collect() }
+        Seen { workload: workload.clone(), gflops: runs.iter().map(row).collect() }
     }
 
     /// The same at all instances.
     pub(super) fn all_seen(&self, sources: &Sources) -> Vec<Seen> {
-        sources.instances.iter().map(|(point, runs)| self.seen(point, runs)).collect()
+        sources.instances.iter().map(|(workload, runs)| self.seen(workload, runs)).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode::core::search::{Record, Target};
 
-use crate::cli::plot::{Axis, Chart};
+use crate::cli::plot::{Chart, PlotAxis};
 use crate::cli::table::place;
 
 /// A run of a kernel on a target.
@@ -36,7 +36,7 @@ fn chart(threads: usize, runs: &[(Run<'_>, Vec<&Record>)]) -> Chart {
     }
     let last = lines.values().flatten().map(|(trial, _)| *trial).max().unwrap_or(0);
     let caption = format!("Best so far on {place}, geometric mean of GFLOP/s over the instances");
-    Chart { caption, peak: None, axis: Axis::Trials(last), lines }
+    Chart { caption, peak: None, axis: PlotAxis::Trials(last), lines }
 }
 
 /// From the trial on at which each instance has a figure. Records without a trial number count by their order.

@@ -10,11 +10,11 @@ use crate::cli::counted;
 use crate::cli::setup::wkl_text;
 use crate::cli::table::{Legend, gflops, grid};
 
-type Point<'a> = (&'a Workload, &'a Target, usize);
+type Series<'a> = (&'a Workload, &'a Target, usize);
 
 /// The best record of each instance on each target at each number of threads, in that order.
 pub(super) fn best(records: &[Record]) -> Vec<&Record> {
-    let mut best: BTreeMap<Point<'_>, (f64, &Record)> = BTreeMap::new();
+    let mut best: BTreeMap<Series<'_>, (f64, &Record)> = BTreeMap::new();
     for record in records {
         let Some((threads, median)) = record.figure() else { continue };
         let entry = best.entry((&record.workload, &record.target, threads)).or_insert((median, record));
@@ -38,7 +38,7 @@ pub(super) fn text(records: &[Record], shown: &[&Record]) -> String {
     text + &legend.text() + &summary(records)
 }
 
-fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Legend) -> Table {
+fn table(shown: &[&Record], tried: &BTreeMap<Series<'_>, usize>, legend: &mut Legend) -> Table {
     let head = ["kernel", "instance", "target", "threads", "GFLOP/s", "± IQR", "micro-kernel", "trial", "measured"];
     let row = |record: &&Record| {
         let (threads, median, iqr) = match &record.outcome {
@@ -59,7 +59,7 @@ fn table(shown: &[&Record], tried: &BTreeMap<Point<'_>, usize>, legend: &mut Leg
 }
 
 /// How many figures there are of each instance.
-fn tried(records: &[Record]) -> BTreeMap<Point<'_>, usize> {
+fn tried(records: &[Record]) -> BTreeMap<Series<'_>, usize> {
     let mut tried = BTreeMap::new();
     for record in records {
         if let Some((threads, _)) = record.figure() {

@@ -15,7 +15,7 @@ use dietcode::tuning::cost_model;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
-use super::plot::{Axis, Chart};
+use super::plot::{Chart, PlotAxis};
 use super::report::ReportFiles;
 use super::setup::Setup;
 use super::sketches;
@@ -135,5 +135,5 @@ fn chart(simulated: &[Simulated]) -> Chart {
     let lines: std::collections::BTreeMap<_, _> = simulated.iter().map(line).collect();
     let last = lines.values().map(|line| line.len().saturating_sub(1)).max().unwrap_or(0);
     let caption = "Best so far, geometric mean of GFLOP/s, mean over seeds".to_owned();
-    Chart { caption, peak: None, axis: Axis::Trials(last), lines }
+    Chart { caption, peak: None, axis: PlotAxis::Trials(last), lines }
 }

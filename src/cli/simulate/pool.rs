@@ -50,5 +50,5 @@ fn check_target(records: &[Record], setup: &Setup) -> Result<()> {
 
 /// The config's instances with their weights.
 fn instances(setup: &Setup) -> Result<Vec<(Shape, f64)>> {
-    Ok(setup.points()?.iter().map(|point| (setup.named(&point.instance.shape), point.weight)).collect())
+    Ok(setup.workloads()?.iter().map(|workload| (setup.named(&workload.instance.shape), workload.weight)).collect())
 }

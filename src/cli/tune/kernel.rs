@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::target_name;
 use dietcode::core::measure::{Baselines, Device, Timing, compare};
-use dietcode::core::search::{Budget, Database, Event, Found, Identity, Journal, Point, Roofline, Task};
+use dietcode::core::search::{Budget, Database, Event, Found, Identity, Journal, Roofline, Task, WorkloadInstance};
 use dietcode::core::sketch::rules::CustomRules;
 use dietcode::tuning::{self, Opened};
 use dietcode::{Error, Result};
@@ -36,15 +36,15 @@ impl<'a> Kernel<'a> {
         watch: &'a dyn Fn(Event),
     ) -> Result<(Kernel<'a>, Task<'a>)> {
         let Opened { mut device, baselines } = opened;
-        let points = points(arguments, setup)?;
+        let workloads = workloads(arguments, setup)?;
         let threads = tuning::settings(&setup.config, &*device);
-        let rivals = rivals(&mut *device, &baselines, &points, threads[0])?;
-        progress.borrow_mut().expect_kernel(&setup.def.name, &points, &rivals);
-        let roofline = arguments.until.map(|_| Roofline::measure(&mut *device, &points, &threads)).transpose()?;
+        let rivals = rivals(&mut *device, &baselines, &workloads, threads[0])?;
+        progress.borrow_mut().expect_kernel(&setup.def.name, &workloads, &rivals);
+        let roofline = arguments.until.map(|_| Roofline::measure(&mut *device, &workloads, &threads)).transpose()?;
         let database = open_database(arguments, setup, &*device, progress)?;
         let journal =
             |device: &dyn Device, identity| journal(arguments, database, device, identity, &progress.borrow());
-        let kernel = tuning::Kernel { config: &setup.config, rules: &CustomRules::default(), points: &points };
+        let kernel = tuning::Kernel { config: &setup.config, rules: &CustomRules::default(), workloads: &workloads };
         let mut task = kernel.task(device, budget, watch, journal)?;
         task.tuning.roofline = roofline;
         Ok((Kernel { setup, baselines }, task))
@@ -59,7 +59,7 @@ impl<'a> Kernel<'a> {
         seconds: f64,
         progress: &RefCell<Progress>,
     ) -> Result<()> {
-        let (config, count) = (&self.setup.config, task.tuning.points.len());
+        let (config, count) = (&self.setup.config, task.tuning.workloads.len());
         let compared = |done| progress.borrow_mut().compared(done, count);
         let finalized = tuning::finish(config, task, found, &self.baselines, compared)?;
         progress.borrow().finish();
@@ -67,21 +67,22 @@ impl<'a> Kernel<'a> {
         let output = arguments.output.clone().unwrap_or_else(|| config.tuned_path(&target_name(device)));
         finalized.tuned.save(&output)?;
         let effort = Effort { seconds, tried: found.tried, known: found.known };
-        show(&finalized, &task.tuning.points, device, &self.baselines, effort, &arguments.files)?;
+        show(&finalized, &task.tuning.workloads, device, &self.baselines, effort, &arguments.files)?;
         arguments.files.print(&format!("Written: {}\n", output.display()))
     }
 }
 
 /// The config's instances, or those of them that were asked for.
-pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>> {
-    let all = setup.points()?;
+pub(super) fn workloads(arguments: &Arguments, setup: &Setup) -> Result<Vec<WorkloadInstance>> {
+    let all = setup.workloads()?;
     if arguments.wkl.is_empty() {
         return Ok(all);
     }
     let chosen = |shapes: &Shapes| {
-        let chosen: Vec<Point> = all.iter().filter(|point| shapes.contains(&point.wkl)).cloned().collect();
+        let chosen: Vec<WorkloadInstance> =
+            all.iter().filter(|workload| shapes.contains(&workload.wkl)).cloned().collect();
         if chosen.is_empty() {
-            let there: Vec<String> = all.iter().map(|point| wkl_text(&point.wkl)).collect();
+            let there: Vec<String> = all.iter().map(|workload| wkl_text(&workload.wkl)).collect();
             return Err(Error::input(format!(
                 "--wkl {shapes}: expected an instance of the config: {}",
                 there.join(" ")
@@ -89,12 +90,15 @@ pub(super) fn points(arguments: &Arguments, setup: &Setup) -> Result<Vec<Point>>
         }
         Ok(chosen)
     };
-    let points = arguments.wkl.iter().map(chosen).collect::<Result<Vec<_>>>()?.concat();
-    let again = |(at, point): &(usize, &Point)| points[..*at].iter().any(|earlier| earlier.wkl == point.wkl);
-    match points.iter().enumerate().find(again) {
-        None => Ok(points),
-        Some((_, point)) => {
-            let message = format!("--wkl {}: found a second time, expected each instance once", wkl_text(&point.wkl));
+    let workloads = arguments.wkl.iter().map(chosen).collect::<Result<Vec<_>>>()?.concat();
+    let again = |(at, workload): &(usize, &WorkloadInstance)| {
+        workloads[..*at].iter().any(|earlier| earlier.wkl == workload.wkl)
+    };
+    match workloads.iter().enumerate().find(again) {
+        None => Ok(workloads),
+        Some((_, workload)) => {
+            let message =
+                format!("--wkl {}: found a second time, expected each instance once", wkl_text(&workload.wkl));
             Err(Error::input(message))
         }
     }
@@ -116,11 +120,11 @@ fn open_database(
 fn rivals(
     device: &mut dyn Device,
     baselines: &Baselines,
-    points: &[Point],
+    workloads: &[WorkloadInstance],
     threads: usize,
 ) -> Result<Vec<Option<f64>>> {
     let mut rivals = Vec::new();
-    for Point { instance, .. } in points {
+    for WorkloadInstance { instance, .. } in workloads {
         let mut finalists = baselines.finalists(device.def(), instance);
         finalists.retain(|finalist| finalist.name.starts_with("blas") || finalist.name.starts_with("cublas"));
         if finalists.is_empty() {

@@ -192,7 +192,7 @@ fn setup(arguments: &Arguments, config: &Path) -> Result<Setup> {
         let message = format!("--model: expected the strategy evolution, found {}", search.strategy);
         return Err(Error::input(format!("{message}, which no model guides")));
     }
-    kernel::points(arguments, &setup)?;
+    kernel::workloads(arguments, &setup)?;
     Ok(setup)
 }
 

@@ -3,7 +3,7 @@
 use dietcode::Result;
 use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Verified};
 use dietcode::core::measure::{Baselines, Device};
-use dietcode::core::search::Point;
+use dietcode::core::search::WorkloadInstance;
 
 use crate::cli::report::{Effort, Report, ReportFiles};
 use crate::cli::setup::wkl_text;
@@ -12,7 +12,7 @@ use crate::cli::table::{Legend, Line, table};
 /// The tables, and the file if one is asked for.
 pub(super) fn show(
     finalized: &Finalized,
-    points: &[Point],
+    workloads: &[WorkloadInstance],
     device: &dyn Device,
     baselines: &Baselines,
     effort: Effort,
@@ -25,9 +25,9 @@ pub(super) fn show(
     let mut legend = Legend::default();
     let counts = finalized.verified.iter().flatten().map(|v| v.comparisons.len()).max().unwrap_or(0);
     for n in 0..counts {
-        let lines = lines(finalized, points, n);
+        let lines = lines(finalized, workloads, n);
         for line in &lines {
-            report.add(line.point, line.comparison, |name| {
+            report.add(line.workload, line.comparison, |name| {
                 (name == line.own).then(|| (PICK.to_owned(), Some(line.kernel.clone()))).or_else(|| other(name))
             });
         }
@@ -46,14 +46,14 @@ pub(super) fn show(
 }
 
 /// The verified instances at one of the numbers of threads.
-fn lines<'a>(finalized: &'a Finalized, points: &'a [Point], n: usize) -> Vec<Line<'a>> {
+fn lines<'a>(finalized: &'a Finalized, workloads: &'a [WorkloadInstance], n: usize) -> Vec<Line<'a>> {
     let line = |(at, verified): (usize, &'a Option<Verified>)| {
         let verified = verified.as_ref()?;
         let comparison = &verified.comparisons[n];
         let instance = &finalized.tuned.instances[at];
         let seen = instance.measurements.iter().find(|m| m.threads == comparison.threads as i64);
         Some(Line {
-            point: &points[at],
+            workload: &workloads[at],
             comparison,
             own: verified.taken(),
             kernel: instance.micro_kernel.clone(),

@@ -39,7 +39,7 @@ fn main() -> dietcode_core::Result<()> {
         assert_eq!(y.download()?.as_slice(), expected.as_slice());
         let shape = dense::KERNEL.shape_vars().iter().map(|var| match var.name { "M" => m, "N" => n, _ => k } as i64);
         let shape: Vec<i64> = shape.collect();
-        println!("T={t} ran {}", dense::KERNEL.picked_on_device(&shape, device.capability())?.name);
+        println!("T={t} ran {}", dense::KERNEL.selected_on_device(&shape, device.capability())?.name);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use super::sketches::space;
 use crate::common::shipped::kernel;
 
-/// Rows of `factor` are written out.
+/// Rows of `factor` are unrolled.
 fn rows(of: &str) -> Trace {
     let factor = Factor { var: "rows".into(), level: Level::Register };
     Trace::new(vec![

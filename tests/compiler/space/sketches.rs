@@ -7,7 +7,7 @@ use dietcode_core::lower::lower;
 use dietcode_core::machine::Target;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Space, Tiled, drafts};
+use dietcode_core::sketch::{Space, Tiled, partial_sketches};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -52,18 +52,19 @@ fn every_sketch_of_random_nests_lowers() {
 #[test]
 fn the_sketches_of_the_dense_layer() {
     let bounds = space(&kernel("dense"), &CustomRules::default()).expect("it has a space").bounds;
-    let drafts = drafts(&kernel("dense"), bounds, &CustomRules::default()).expect("it has sketches");
+    let partial_sketches =
+        partial_sketches(&kernel("dense"), bounds, &CustomRules::default()).expect("it has sketches");
     let print = |at: usize| {
-        let draft = &drafts[at];
+        let partial = &partial_sketches[at];
         format!(
             "sketch {} of {}: {}\n{}",
             at + 1,
-            drafts.len(),
-            draft.rules.join(", "),
-            Trace::new(draft.instructions.clone())
+            partial_sketches.len(),
+            partial.rules.join(", "),
+            Trace::new(partial.instructions.clone())
         )
     };
-    let found = format!("{}\n{}", print(0), print(drafts.len() - 1));
+    let found = format!("{}\n{}", print(0), print(partial_sketches.len() - 1));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compiler/space/dense.txt");
     if std::env::var_os("DIETCODE_BLESS").is_some() {
         std::fs::write(&path, &found).expect("the expected print can be written");

@@ -1,10 +1,10 @@
 //! How long a core computes, if all data is in the first-level cache.
 //!
 //! The slowest decides: multiply-adds, loads, stores, instructions in all, or the chain of additions to one accumulator. Values
-//! that do not move along a loop that is written out are loaded once for all of it; what finds no register is spilled.
+//! that do not move along a loop that is unrolled are loaded once for all of it; what finds no register is spilled.
 
 use super::core::{
-    AHEAD, BROADCASTS, COPIES, Core, ELEMENT, ENTRY, FMA_LATENCY, FORESEEN, FORWARDING, ISSUE, LOOP, SCALARS, STEP,
+    AHEAD, BROADCASTS, COPIES, Core, ELEMENT, ENTRY, FMA_LATENCY, FORWARDING, ISSUE, LOOP, PREDICTED, SCALARS, STEP,
 };
 use super::leaf::{Access, Around, Leaf, Motion};
 use super::trips::in_place;
@@ -87,10 +87,10 @@ impl Work<'_> {
     }
 
     /// Along the loop that is one of vectors, or along an innermost one of which the compiler makes vectors, once it has
-    /// written out short sums inside.
+    /// unrolled short sums inside.
     fn lanes(&self, target: &CpuTarget) -> Lanes {
         let scalar = Lanes { along: None, count: 1.0, registers: 1.0, of_compiler: false };
-        let mut loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.written_out());
+        let mut loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.unrolled());
         let Some((at, last)) = loops.next_back() else { return scalar };
         let widest = target.vector_bytes as f64 / 4.0;
         let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
@@ -105,9 +105,9 @@ impl Work<'_> {
         if found { Lanes { along: Some(at), count, registers: 1.0, of_compiler: true } } else { scalar }
     }
 
-    /// How many of the innermost loops are steps of a short sum that the compiler writes out: GCC does so for up to 16
+    /// How many of the innermost loops are steps of a short sum that the compiler unrolls: GCC does so for up to 16
     /// iterations of a loop whose copies stay below 200 instructions (`max-completely-peel-times`, `max-completely-peeled-insns`).
-    fn written_out(&self) -> usize {
+    fn unrolled(&self) -> usize {
         let mut copies = 1;
         let short = |l: &&Around| {
             let steps = l.extent.as_int().filter(|steps| *steps <= 16 && l.kind == ForKind::Serial && l.reduce);
@@ -166,22 +166,21 @@ impl Work<'_> {
 
     /// Iterations of the loops that stay loops.
     fn iterations(&self) -> f64 {
-        self.repeating(self.trips.len() - self.written_out())
+        self.repeating(self.trips.len() - self.unrolled())
     }
 
     /// How often the innermost of them is entered.
     fn entries(&self) -> f64 {
-        let innermost =
-            (0..self.trips.len() - self.written_out()).rev().find(|at| !in_place(self.leaf.loops[*at].kind));
+        let innermost = (0..self.trips.len() - self.unrolled()).rev().find(|at| !in_place(self.leaf.loops[*at].kind));
         innermost.map_or(0.0, |at| self.repeating(at))
     }
 
-    /// How often the innermost of them begin, as many as it takes for their end not to be foreseen.
+    /// How often the innermost of them begin, as many as it takes for their end not to be predicted.
     fn starts(&self, lanes: Lanes) -> f64 {
-        let stays = self.trips.len() - self.written_out();
+        let stays = self.trips.len() - self.unrolled();
         let (mut outside, mut inside) = (stays, 1.0);
         for at in (0..stays).rev().filter(|at| !in_place(self.leaf.loops[*at].kind)) {
-            if inside >= FORESEEN {
+            if inside >= PREDICTED {
                 break;
             }
             inside *= self.trips[at] / if lanes.along == Some(at) { lanes.iterations() } else { 1.0 };

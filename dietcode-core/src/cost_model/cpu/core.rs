@@ -47,12 +47,12 @@ pub(super) const ELEMENT: f64 = 1.2;
 /// Clocks to begin and to end an innermost loop: its last branch is mispredicted, and the pipeline empties.
 pub(super) const LOOP: f64 = 50.0;
 
-/// Clocks to enter an innermost loop whose iterations are known at run time only, also where its end is foreseen.
+/// Clocks to enter an innermost loop whose iterations are known at run time only, also where its end is predicted.
 pub(super) const ENTRY: f64 = 10.0;
 
-/// Iterations after which the end of a loop is foreseen: short ones are written out by the compiler, or known to the branch
+/// Iterations after which the end of a loop is predicted: short ones are unrolled by the compiler, or known to the branch
 /// predictor.
-pub(super) const FORESEEN: f64 = 32.0;
+pub(super) const PREDICTED: f64 = 32.0;
 
 /// Clocks in a second. It scales all figures alike.
 pub(super) const CLOCK: f64 = 3.6e9;

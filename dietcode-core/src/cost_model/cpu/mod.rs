@@ -1,6 +1,6 @@
 //! What a micro-kernel costs on a CPU, before anything was measured.
 //!
-//! f_MK is a roofline of one core. In the loops before they are written out, each statement has a time in which the core could
+//! f_MK is a roofline of one core. In the loops before they are unrolled, each statement has a time in which the core could
 //! compute it (see `compute.rs`) and times in which its data could come from the caches (see `memory.rs`): packing and its reuse,
 //! small tiles and their loops, sums that wait for themselves, all follow from the loops, whatever they compute. f_adapt
 //! follows from the grid: the last wave of blocks may leave cores without work; padding is in the loops.

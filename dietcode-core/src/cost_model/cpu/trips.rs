@@ -78,7 +78,7 @@ impl<'a> Trips<'a> {
     }
 }
 
-/// Whether a loop is written out or carried out at once.
+/// Whether a loop is unrolled or carried out at once.
 pub(super) fn in_place(kind: ForKind) -> bool {
     matches!(kind, ForKind::Unrolled | ForKind::Vectorized)
 }

@@ -1,4 +1,4 @@
-//! What one block of a GPU's kernel does, counted in its loops before they are written out.
+//! What one block of a GPU's kernel does, counted in its loops before they are unrolled.
 //!
 //! Any nest can be counted: nothing here knows what it computes. Extents that depend on the shape stay expressions, so that
 //! a kernel is walked once and evaluated at as many shapes as there are.
@@ -162,7 +162,7 @@ impl Counter {
         });
     }
 
-    /// An access of a thread; the loops that are written out repeat it only if the address moves with them.
+    /// An access of a thread; the loops that are unrolled repeat it only if the address moves with them.
     fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64) {
         let bytes = bytes as f64;
         let counts = match buffer.scope {
@@ -173,8 +173,8 @@ impl Counter {
             _ => return,
         };
         let lets = std::mem::take(&mut self.lets);
-        let written_out = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
-        self.add(counts, |l| !written_out(l.kind) || index.iter().any(|e| moves(e, &l.var, &lets)));
+        let unrolled = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
+        self.add(counts, |l| !unrolled(l.kind) || index.iter().any(|e| moves(e, &l.var, &lets)));
         self.lets = lets;
     }
 

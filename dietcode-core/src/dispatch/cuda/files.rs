@@ -12,15 +12,15 @@ pub const FOLDER: &str = "cuda";
 impl Choice {
     /// (name, text) of a `.cu` for each micro-kernel, and of `report.json`.
     pub fn sources(&self) -> Vec<(String, String)> {
-        let report = ("report.json".to_owned(), self.account.json());
+        let report = ("report.json".to_owned(), self.report.json());
         let source = |candidate: &Candidate| (format!("{}.cu", candidate.name()), self.source(candidate));
         std::iter::once(report).chain(self.micro_kernels.iter().map(source)).collect()
     }
 
     /// The text of a `.cu`; what was reported and why it was chosen stands at the end, where it moves no line.
     fn source(&self, candidate: &Candidate) -> String {
-        let account = self.account.of(candidate.name()).text();
-        let lines: String = account.lines().map(|line| format!(" * {line}\n")).collect();
+        let report = self.report.of(candidate.name()).text();
+        let lines: String = report.lines().map(|line| format!(" * {line}\n")).collect();
         format!("{}/* Chosen, and the figures of its kernels:\n{lines} */\n", candidate.unit.source)
     }
 
@@ -28,7 +28,7 @@ impl Choice {
     /// in files called as [`Candidate::image_file`] says; `host`, whether the program is linked with what the emulated
     /// device carries out.
     pub fn registry(&self, shape_vars: &[ShapeVar], images: bool, host: bool) -> String {
-        let lines: String = self.account.text().lines().map(|line| format!("// {line}\n")).collect();
+        let lines: String = self.report.text().lines().map(|line| format!("// {line}\n")).collect();
         let entries: Vec<CudaEntry> =
             self.micro_kernels.iter().map(|candidate| entry(candidate, images, host)).collect();
         let table = cuda_rs(&entries, &self.decisions, shape_vars);

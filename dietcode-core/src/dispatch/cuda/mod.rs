@@ -3,19 +3,19 @@
 //! | there is                                           | what is taken                                                      |
 //! |----------------------------------------------------|--------------------------------------------------------------------|
 //! | `configs/<name>.<sm_XX>.tuned.json` that fits      | its micro-kernels and its tree                                     |
-//! | a config with `targets.cuda`                       | the few of its candidates that the model foresees to win instances |
+//! | a config with `targets.cuda`                       | the few of its candidates that the model predicts to win instances |
 //! | neither                                            | [`Blocked::default_for`](crate::sketch::Blocked::default_for)      |
 //!
 //! The model wants to know what a kernel takes of a device, which only a compiler says. So it goes round and round: what is
 //! chosen by estimates is compiled, and chosen again by what was reported, until all that is chosen was compiled. A
 //! micro-kernel that spills is chosen only where no other can be.
-mod account;
+mod report;
 mod candidate;
 mod files;
 mod selection;
 mod tuned;
 
-pub use account::{Account, DeviceAccount, InstanceAccount, LaunchAccount, Source};
 pub use candidate::Candidate;
 pub use files::FOLDER;
+pub use report::{DeviceReport, InstanceReport, LaunchReport, Report, Source};
 pub use selection::{Choice, Selection};

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode_syntax::KernelDef;
 
-use super::account::{Account, DeviceAccount, InstanceAccount, LaunchAccount, Source};
 use super::candidate::Candidate;
+use super::report::{DeviceReport, InstanceReport, LaunchReport, Report, Source};
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
 use crate::config::{Config, CudaConfig};
-use crate::dispatch::foresee::{around, lessons};
+use crate::dispatch::predicted_labels::{around, predicted_labels};
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
 use crate::ir::Program;
@@ -29,7 +29,7 @@ pub struct Selection {
     /// The config's instances.
     shapes: Vec<Vec<i64>>,
     weights: Vec<f64>,
-    /// Shapes around them, which the tree is taught.
+    /// Shapes around them, which get predicted labels.
     around: Vec<Vec<i64>>,
     tolerance: f64,
     devices: Vec<&'static DeviceLimits>,
@@ -51,7 +51,7 @@ pub struct Choice {
     /// For each device the way to a row, oldest first.
     pub decisions: Vec<(Capability, Decision)>,
     /// Why they were chosen.
-    pub account: Account,
+    pub report: Report,
 }
 
 impl Selection {
@@ -174,13 +174,13 @@ impl Selection {
             let ComputeCapability { major, minor } = device.capability;
             ((major, minor), resolve(tree, &names, &self.vars))
         };
-        let account = |(device, tree): (&&'static DeviceLimits, &Tree)| self.account(device, tree);
+        let report = |(device, tree): (&&'static DeviceLimits, &Tree)| self.report(device, tree);
         Choice {
             micro_kernels: rows.iter().map(|row| self.candidates[*row].clone()).collect(),
             decisions: self.devices.iter().zip(&trees).map(decision).collect(),
-            account: Account {
+            report: Report {
                 kernel: self.def.name.clone(),
-                devices: self.devices.iter().zip(&trees).map(account).collect(),
+                devices: self.devices.iter().zip(&trees).map(report).collect(),
             },
         }
     }
@@ -188,7 +188,7 @@ impl Selection {
     /// The way to a micro-kernel on each device.
     fn trees(&self) -> Vec<Tree> {
         let tree = |device: &&'static DeviceLimits| {
-            self.tuned.get(&device.capability).cloned().unwrap_or_else(|| self.foreseen(device))
+            self.tuned.get(&device.capability).cloned().unwrap_or_else(|| self.predicted(device))
         };
         self.devices.iter().map(tree).collect()
     }
@@ -203,8 +203,8 @@ impl Selection {
         rows
     }
 
-    /// The tree of what the model foresees.
-    fn foreseen(&self, device: &'static DeviceLimits) -> Tree {
+    /// The tree of what the model predicts.
+    fn predicted(&self, device: &'static DeviceLimits) -> Tree {
         let usable: Vec<&Candidate> = self.candidates.iter().filter(|c| c.devices.contains(&device)).collect();
         let scores: Vec<Vec<f64>> = usable.iter().map(|c| self.scores(c, device)).collect();
         let scores = spilling_last(&usable, device, scores);
@@ -223,9 +223,9 @@ impl Selection {
             let candidate = usable.iter().find(|candidate| candidate.name() == name);
             candidate.and_then(|c| c.predict(&self.def, device, shape)).map_or(0.0, |p| 1.0 / p.seconds)
         };
-        let lessons = lessons(&tree, &self.vars, &self.around, &winners, throughput);
-        let lessons = lessons.iter().map(|(shape, name)| (&shape[..], &name[..]));
-        grow(&self.vars, &labels.into_iter().chain(lessons).collect::<Vec<Label<'_>>>()).unwrap_or(tree)
+        let predicted_labels = predicted_labels(&tree, &self.vars, &self.around, &winners, throughput);
+        let predicted_labels = predicted_labels.iter().map(|(shape, name)| (&shape[..], &name[..]));
+        grow(&self.vars, &labels.into_iter().chain(predicted_labels).collect::<Vec<Label<'_>>>()).unwrap_or(tree)
     }
 
     /// Calls in a second on each instance.
@@ -234,13 +234,13 @@ impl Selection {
         self.shapes.iter().map(score).collect()
     }
 
-    fn account(&self, device: &'static DeviceLimits, tree: &Tree) -> DeviceAccount {
+    fn report(&self, device: &'static DeviceLimits, tree: &Tree) -> DeviceReport {
         let by_name = |name: &str| self.candidates.iter().find(|candidate| candidate.name() == name);
         let in_force = self.tuned.contains_key(&device.capability);
         let gap = self.gaps.iter().find(|gap| gap.target == device.capability.to_string());
         let instance = |(at, shape): (usize, &Vec<i64>)| {
             let name = tree.pick(&self.vars, shape);
-            Some(InstanceAccount {
+            Some(InstanceReport {
                 shape: self.vars.iter().cloned().zip(shape.iter().copied()).collect(),
                 micro_kernel: name.to_owned(),
                 tuned: in_force && !gap.is_some_and(|gap| gap.instances.contains(&at)),
@@ -254,7 +254,7 @@ impl Selection {
             false => Source::Default,
         };
         let chosen = self.rows(std::slice::from_ref(tree));
-        DeviceAccount {
+        DeviceReport {
             capability: device.capability,
             part: device.part.to_owned(),
             source,
@@ -275,11 +275,11 @@ fn spilling_last(all: &[&Candidate], device: &DeviceLimits, mut scores: Vec<Vec<
     scores
 }
 
-fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchAccount> {
+fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchReport> {
     let of = |(launch, resources): (&crate::codegen::cuda::CudaLaunch, crate::machine::cuda::Resources)| {
         let occupancy = blocks_per_sm(device, &resources);
         let mut reports = candidate.reports.iter().flatten();
-        LaunchAccount {
+        LaunchReport {
             micro_kernel: candidate.name().to_owned(),
             symbol: launch.symbol.clone(),
             threads: resources.threads,

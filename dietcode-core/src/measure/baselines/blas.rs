@@ -180,20 +180,20 @@ impl Call {
     /// Those of a product; none if its strides are not a library's.
     pub(in crate::measure) fn of(gemm: &Gemm) -> Option<Call> {
         let Gemm { m, n, k, a, b, c, .. } = *gemm;
-        let turned = |x: Matrix| Matrix { row: x.col, col: x.row, ..x };
+        let transposed = |x: Matrix| Matrix { row: x.col, col: x.row, ..x };
         if let Some(ldc) = leading(c, m, n) {
             return Some(Call { swapped: false, m, n, a: factor(a, m, k)?, b: factor(b, k, n)?, ldc });
         }
-        let ldc = leading(turned(c), n, m)?;
-        Some(Call { swapped: true, m: n, n: m, a: factor(turned(b), n, k)?, b: factor(turned(a), k, m)?, ldc })
+        let ldc = leading(transposed(c), n, m)?;
+        Some(Call { swapped: true, m: n, n: m, a: factor(transposed(b), n, k)?, b: factor(transposed(a), k, m)?, ldc })
     }
 }
 
 fn factor(x: Matrix, rows: i64, cols: i64) -> Option<Factor> {
     let of = |transpose, leading| Factor { param: x.param, transpose, leading };
-    let turned = Matrix { row: x.col, col: x.row, ..x };
+    let transposed = Matrix { row: x.col, col: x.row, ..x };
     let plain = leading(x, rows, cols).map(|l| of(NO_TRANSPOSE, l));
-    plain.or_else(|| leading(turned, cols, rows).map(|l| of(TRANSPOSE, l)))
+    plain.or_else(|| leading(transposed, cols, rows).map(|l| of(TRANSPOSE, l)))
 }
 
 /// The distance between rows, if columns are neighbours. A stride along an extent of 1 means nothing.

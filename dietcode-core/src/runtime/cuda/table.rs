@@ -23,7 +23,7 @@ pub enum CudaTableSource {
     Skipped(&'static str),
 }
 
-/// All CUDA micro-kernels of a kernel, and how one is picked.
+/// All CUDA micro-kernels of a kernel, and how one is selected.
 #[derive(Debug)]
 pub struct CudaTable {
     /// The rows.

@@ -30,10 +30,10 @@ pub struct Factor {
 /// |--------------|--------|---------|---------------------------------------------------------------|-------------------------------|
 /// | `task`       | cpu    | spatial | blocks that one parallel iteration carries out                | extents                       |
 /// | `block`      | cpu    | spatial | register tiles of a block: what panels are packed for         | second-level cache            |
-/// | `register`   | cpu    | spatial | rows, or vectors, of a register tile, written out             | vector registers              |
+/// | `register`   | cpu    | spatial | rows, or vectors, of a register tile, unrolled                | vector registers              |
 /// | `lanes`      | cpu    | spatial | lanes of a vector: 2, 4, 8 or 16                              | width of a vector register    |
 /// | `steps`      | both   | reduce  | steps in a cache block or in a tile in shared memory          | caches, shared memory         |
-/// | `unroll`     | both   | reduce  | steps that are written out                                    | copies, innermost factor      |
+/// | `unroll`     | both   | reduce  | steps that are unrolled                                       | copies, innermost factor      |
 /// | `vthread`    | cuda   | spatial | virtual threads                                               | most virtual threads          |
 /// | `thread`     | cuda   | spatial | threads of a block                                            | threads per block             |
 /// | `outer`      | cuda   | spatial | the outer part of a thread's tile                             | registers, innermost factor   |

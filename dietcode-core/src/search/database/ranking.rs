@@ -18,7 +18,7 @@ pub(in crate::search) struct Ranked<'a> {
 }
 
 /// An instance of a kernel on a target, at a number of threads.
-type Point<'a> = (&'a super::Workload, &'a super::Target, usize);
+type Series<'a> = (&'a super::Workload, &'a super::Target, usize);
 
 /// Those that were measured, the best first, of equal ones the one that was on record first. What failed somewhere is left out.
 pub(in crate::search) fn ranked<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> Vec<Ranked<'a>> {
@@ -39,8 +39,8 @@ pub(in crate::search) fn ranked<'a>(records: impl Iterator<Item = &'a Record> + 
     ranked
 }
 
-fn best_of_points<'a>(records: impl Iterator<Item = &'a Record>) -> BTreeMap<Point<'a>, f64> {
-    let mut best: BTreeMap<Point<'a>, f64> = BTreeMap::new();
+fn best_of_points<'a>(records: impl Iterator<Item = &'a Record>) -> BTreeMap<Series<'a>, f64> {
+    let mut best: BTreeMap<Series<'a>, f64> = BTreeMap::new();
     for record in records {
         let Some((threads, gflops)) = record.figure() else { continue };
         let entry = best.entry((&record.workload, &record.target, threads)).or_insert(gflops);

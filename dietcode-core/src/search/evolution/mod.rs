@@ -23,7 +23,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use self::objective::Goal;
-use self::population::{Hash, Member, Nursery, distinct};
+use self::population::{Hash, Member, Population, distinct};
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
@@ -56,19 +56,19 @@ impl Evolution {
         want: usize,
     ) -> Result<Vec<Lowered>> {
         let sampler = space.sampler()?;
-        let nursery = Nursery { space, model, objective, seed };
+        let population = Population { space, model, objective, seed };
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
-        let known = nursery.members(&known[..parents]);
+        let known = population.members(&known[..parents]);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
-        let drawn = self.drawn(&nursery, &sampler, self.population - parents.min(self.population));
+        let drawn = self.drawn(&population, &sampler, self.population - parents.min(self.population));
         let mut all = distinct(drawn, &mut seen);
         if all.is_empty() && known.is_empty() {
-            self.lowers(&nursery, &sampler)?;
+            self.lowers(&population, &sampler)?;
         }
         let mut generation: Vec<Member> = known.iter().chain(&all).cloned().collect();
         for number in 0..self.generations {
             let goal = goal(objective, &known, &all);
-            let children = self.children(&nursery, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
+            let children = self.children(&population, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
             let children = distinct(children, &mut seen);
             generation = survivors(generation, &children, &goal, self.population);
             all.extend(children);
@@ -76,8 +76,8 @@ impl Evolution {
         all.retain(|member| !taken.contains(&member.hash));
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(objective, &known, &all);
-        let picked = pick::pick(&all, &goal, want, random, &mut nursery.rng(PICKS, 0));
-        picked.into_iter().map(|at| space.apply(&all[at].trace)).collect()
+        let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
+        selected.into_iter().map(|at| space.apply(&all[at].trace)).collect()
     }
 
     /// At most `want` random candidates that were not taken: what a search is worth without evolution and without a model.
@@ -88,41 +88,41 @@ impl Evolution {
         let sampler = space.sampler()?;
         let model = crate::cost_model::Random { seed };
         let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
-        let nursery = Nursery { space, model: &model, objective: &objective, seed };
+        let population = Population { space, model: &model, objective: &objective, seed };
         let (mut seen, mut found) = (taken.clone(), Vec::new());
         for attempt in 0..self.retries as u64 {
             let left = want.saturating_sub(found.len());
-            let drawn = nursery.raise(DRAWS + attempt, left, |_, rng| self.draw(&nursery, &sampler, rng));
+            let drawn = population.raise(DRAWS + attempt, left, |_, rng| self.draw(&population, &sampler, rng));
             found.extend(distinct(drawn, &mut seen));
         }
         if found.is_empty() {
-            self.lowers(&nursery, &sampler)?;
+            self.lowers(&population, &sampler)?;
         }
         found.iter().map(|member| space.apply(&member.trace)).collect()
     }
 
     /// Why nothing of a space can be lowered, if that is so: a user's own sketch may be none that holds.
-    fn lowers(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>) -> Result<()> {
-        let mut rng = nursery.rng(DRAWS, 0);
-        let mut outcome = nursery.space.apply(&sampler.sample(&mut rng)).map(drop);
+    fn lowers(&self, population: &Population<'_>, sampler: &Sampler<'_>) -> Result<()> {
+        let mut rng = population.rng(DRAWS, 0);
+        let mut outcome = population.space.apply(&sampler.sample(&mut rng)).map(drop);
         for _ in 0..self.retries {
-            outcome = outcome.or_else(|_| nursery.space.apply(&sampler.sample(&mut rng)).map(drop));
+            outcome = outcome.or_else(|_| population.space.apply(&sampler.sample(&mut rng)).map(drop));
         }
         outcome
     }
 
-    fn drawn(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, count: usize) -> Vec<Member> {
-        nursery.raise(DRAWS, count, |_, rng| self.draw(nursery, sampler, rng))
+    fn drawn(&self, population: &Population<'_>, sampler: &Sampler<'_>, count: usize) -> Vec<Member> {
+        population.raise(DRAWS, count, |_, rng| self.draw(population, sampler, rng))
     }
 
-    fn draw(&self, nursery: &Nursery<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Lowered> {
-        (0..self.retries).find_map(|_| nursery.space.apply(&sampler.sample(rng)).ok())
+    fn draw(&self, population: &Population<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Lowered> {
+        (0..self.retries).find_map(|_| population.space.apply(&sampler.sample(rng)).ok())
     }
 
     /// A child for each place of the population. A parent without a child that is new lives on by being a parent.
     fn children(
         &self,
-        nursery: &Nursery<'_>,
+        population: &Population<'_>,
         sampler: &Sampler<'_>,
         parents: &[Member],
         goal: &Goal,
@@ -147,9 +147,9 @@ impl Evolution {
                 true => sampler.mutate(&first.trace, rng)?,
                 false => sampler.crossover(&first.trace, &parent(rng)?.trace, rng)?,
             };
-            nursery.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))
+            population.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))
         };
-        nursery.raise(stage, self.population, |_, rng| (0..self.retries).find_map(|_| attempt(rng)))
+        population.raise(stage, self.population, |_, rng| (0..self.retries).find_map(|_| attempt(rng)))
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Objective {
 /// The spread of a model's error, as a share of what it says.
 const ERROR: f64 = 0.1;
 
-/// What was found, on the scale of a model, while a round is picked.
+/// What was found, on the scale of a model, while a round is selected.
 #[derive(Clone, Debug)]
 pub(super) struct Goal {
     weights: Vec<f64>,

@@ -13,19 +13,19 @@ use super::population::Member;
 pub(super) fn pick(members: &[Member], goal: &Goal, want: usize, random: usize, rng: &mut StdRng) -> Vec<usize> {
     let mut goal = goal.clone();
     let mut left: Vec<usize> = (0..members.len()).collect();
-    let mut picked = Vec::new();
-    while picked.len() + random < want && !left.is_empty() {
+    let mut selected = Vec::new();
+    while selected.len() + random < want && !left.is_empty() {
         let gains = left.iter().map(|at| goal.gain(&members[*at].predicted));
         let best =
             gains.enumerate().fold((0, f64::NEG_INFINITY), |best, found| if found.1 > best.1 { found } else { best });
         let at = left.remove(best.0);
         goal.take(&members[at].predicted);
-        picked.push(at);
+        selected.push(at);
     }
     left.shuffle(rng);
-    left.truncate(want.saturating_sub(picked.len()));
-    picked.extend(left);
-    picked
+    left.truncate(want.saturating_sub(selected.len()));
+    selected.extend(left);
+    selected
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
         rows.iter().map(member).collect()
     }
 
-    fn picked(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
+    fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
         let members = members(rows);
         let objective =
             Objective { instances: vec![vec![1]; 2], weights: vec![1.0; 2], units: 1, best: vec![100.0; 2] };
@@ -53,21 +53,21 @@ mod tests {
     fn the_picks_of_a_round_serve_all_instances() {
         // Five are good at the first instance; the second would have to wait for all of them.
         let rows = [[200.0, 10.0], [199.0, 10.0], [198.0, 10.0], [197.0, 10.0], [196.0, 10.0], [10.0, 150.0]];
-        assert_eq!(picked(&rows, 2, 0), [0, 5]);
+        assert_eq!(selected(&rows, 2, 0), [0, 5]);
     }
 
     #[test]
-    fn a_small_pool_is_picked_whole() {
+    fn a_small_pool_is_selected_whole() {
         let rows = [[1.0, 1.0], [3.0, 3.0], [2.0, 2.0]];
-        assert_eq!(picked(&rows, 64, 3).len(), 3);
-        assert_eq!(picked(&rows, 64, 0)[0], 1);
-        assert_eq!(picked(&[], 64, 3), [0usize; 0]);
+        assert_eq!(selected(&rows, 64, 3).len(), 3);
+        assert_eq!(selected(&rows, 64, 0)[0], 1);
+        assert_eq!(selected(&[], 64, 3), [0usize; 0]);
     }
 
     #[test]
-    fn some_are_picked_at_random() {
+    fn some_are_selected_at_random() {
         let rows: Vec<[f64; 2]> = (0..100).map(|n| [100.0 + f64::from(n), 100.0]).collect();
-        let found = picked(&rows, 10, 4);
+        let found = selected(&rows, 10, 4);
         assert_eq!((found.len(), &found[..2]), (10, &[99, 98][..]));
         assert!(found[6..].iter().any(|at| *at < 80), "{found:?}");
     }

@@ -24,7 +24,7 @@ pub(super) struct Member {
 }
 
 /// What makes members of traces.
-pub(super) struct Nursery<'a> {
+pub(super) struct Population<'a> {
     pub(super) space: &'a Space,
     pub(super) model: &'a dyn CostModel,
     pub(super) objective: &'a Objective,
@@ -34,7 +34,7 @@ pub(super) struct Nursery<'a> {
 /// Candidates of which a model is asked at once.
 const BATCH: usize = 16;
 
-impl Nursery<'_> {
+impl Population<'_> {
     /// What `make` gives for each of `count` numbers, each with random choices of its own, so that it does not matter who comes
     /// first. `make` tries as often as it likes to find a trace that can be carried out and returns that with its loops.
     pub(super) fn raise(

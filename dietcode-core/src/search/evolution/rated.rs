@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::objective::{Goal, Objective};
 use super::pick;
-use super::population::{Hash, Member, Nursery};
+use super::population::{Hash, Member, Population};
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
@@ -29,10 +29,10 @@ impl Rated {
     /// # Errors
     /// A trace that the space does not carry out: the reason.
     pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
-        let nursery = Nursery { space, model, objective, seed: 0 };
+        let population = Population { space, model, objective, seed: 0 };
         let batch = |traces: &[&Trace]| {
             let applied = traces.iter().map(|trace| space.apply(trace)).collect::<Result<Vec<Lowered>>>()?;
-            Ok(nursery.members(&applied))
+            Ok(population.members(&applied))
         };
         let members = traces.par_chunks(BATCH).map(batch).collect::<Result<Vec<Vec<Member>>>>()?;
         Ok(Rated { members: members.concat() })
@@ -59,7 +59,7 @@ impl Evolution {
         let known = known.iter().map(|at| &*rated.members[*at].predicted);
         let goal = Goal::of(objective, &known, &members.iter().map(|member| &*member.predicted));
         let random = (want as f64 * self.epsilon).round() as usize;
-        let picked = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
-        picked.into_iter().map(|at| left[at]).collect()
+        let selected = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
+        selected.into_iter().map(|at| left[at]).collect()
     }
 }

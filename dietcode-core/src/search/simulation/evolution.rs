@@ -1,7 +1,7 @@
 //! Evolution whose space is the pool: what is on record, and nothing else.
 //!
 //! Its generations would go from neighbour to neighbour, towards what the model promises most of. In a pool of some hundreds,
-//! a population of 512 and its mutants are all of it; so what a round is picked from is the whole pool, as the model rates it,
+//! a population of 512 and its mutants are all of it; so what a round is selected from is the whole pool, as the model rates it,
 //! and no generation is carried out. This says what the model and the choice of picks are worth, and nothing of what mutation
 //! and crossover find in a space that is too large to go through.
 
@@ -16,7 +16,7 @@ pub struct Evolved<'a> {
 }
 
 impl<'a> Evolved<'a> {
-    /// The share that is picked at random depends on the seed.
+    /// The share that is selected at random depends on the seed.
     pub fn new(guide: &'a Guide<'a>, seed: u64) -> Evolved<'a> {
         Evolved { guide, seed }
     }
@@ -31,7 +31,7 @@ impl Strategy for Evolved<'_> {
         let Guide { settings, rated, .. } = self.guide;
         let (left, known) = (seen.left(), self.guide.known(seen));
         // Each round has random choices of its own.
-        let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.picked.len() as u64);
+        let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
         Ok(settings.pick_among(rated, (&left, &known), &self.guide.objective(seen), seed, want))
     }
 }

@@ -60,7 +60,7 @@ impl<'a> Guide<'a> {
             let figures = seen.pool.candidates[*at].gflops.iter().zip(seen.best);
             figures.filter_map(|(figure, best)| Some((*figure)? / best)).fold(0.0, f64::max)
         };
-        let mut known: Vec<usize> = seen.picked.iter().copied().filter(|at| share(at) > 0.0).collect();
+        let mut known: Vec<usize> = seen.selected.iter().copied().filter(|at| share(at) > 0.0).collect();
         known.sort_by(|a, b| share(b).total_cmp(&share(a)));
         known.truncate((self.settings.population as f64 * self.settings.from_database).round() as usize);
         known

@@ -14,7 +14,7 @@
 //! |-------------|-------------------------------------------------------------------------------------------------|
 //! | `random`    | any                                                                                             |
 //! | `evolution` | what the model promises most of in the pool, as evolution chooses among its generations         |
-//! | `nearest`   | the nearest in the pool of what evolution proposes from the whole space: same sketch, not picked |
+//! | `nearest`   | the nearest in the pool of what evolution proposes from the whole space: same sketch, not selected |
 //!
 //! Two things limit what that says. The pool has to come of an exploration without preferences (random draws of the whole
 //! space): one that a strategy chose favours that strategy. And it is thin where the space is large: what no draw came to
@@ -43,19 +43,19 @@ use crate::Result;
 /// What a strategy sees.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// The candidates. What is not in `picked` has not been measured yet: its figures are none of a strategy's business.
+    /// The candidates. What is not in `selected` has not been measured yet: its figures are none of a strategy's business.
     pub pool: &'a Pool,
-    /// Those that were picked, in order.
-    pub picked: &'a [usize],
+    /// Those that were selected, in order.
+    pub selected: &'a [usize],
     /// The best figure so far of each goal, in GFLOP/s.
     pub best: &'a [f64],
 }
 
 impl Seen<'_> {
-    /// The candidates that were not picked, in the pool's order.
+    /// The candidates that were not selected, in the pool's order.
     pub fn left(&self) -> Vec<usize> {
         let mut left = vec![true; self.pool.candidates.len()];
-        self.picked.iter().for_each(|at| left[*at] = false);
+        self.selected.iter().for_each(|at| left[*at] = false);
         (0..left.len()).filter(|at| left[*at]).collect()
     }
 }
@@ -65,7 +65,7 @@ pub trait Strategy {
     /// What it is called.
     fn name(&self) -> &'static str;
 
-    /// At most `want` candidates (positions in the pool) that were not picked, each once; none if it has no more.
+    /// At most `want` candidates (positions in the pool) that were not selected, each once; none if it has no more.
     ///
     /// # Errors
     /// If it cannot pick from such a pool.
@@ -78,18 +78,18 @@ pub trait Strategy {
 /// # Errors
 /// What the strategy returns.
 pub fn simulate(pool: &Pool, strategy: &mut dyn Strategy, trials: usize, per_round: usize) -> Result<Vec<f64>> {
-    let (mut picked, mut best) = (Vec::new(), pool.start.clone());
+    let (mut selected, mut best) = (Vec::new(), pool.start.clone());
     let mut curve = vec![pool.mean(&best)];
-    while picked.len() < trials {
-        let want = per_round.clamp(1, trials - picked.len());
-        let round = strategy.pick(&Seen { pool, picked: &picked, best: &best }, want)?;
+    while selected.len() < trials {
+        let want = per_round.clamp(1, trials - selected.len());
+        let round = strategy.pick(&Seen { pool, selected: &selected, best: &best }, want)?;
         if round.is_empty() {
             break;
         }
         for at in round {
             let figures = pool.candidates[at].gflops.iter().zip(&mut best);
             figures.for_each(|(figure, best)| *best = figure.map_or(*best, |figure| best.max(figure)));
-            picked.push(at);
+            selected.push(at);
             curve.push(pool.mean(&best));
         }
     }

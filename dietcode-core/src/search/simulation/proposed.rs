@@ -20,13 +20,13 @@ impl<'a> Proposed<'a> {
         Proposed { guide, seed }
     }
 
-    /// What evolution proposes, knowing what was picked.
+    /// What evolution proposes, knowing what was selected.
     fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Lowered>> {
         let Guide { settings, space, model, rated, .. } = self.guide;
         let known = self.guide.known(seen);
         let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Lowered>>>()?;
-        let taken: HashSet<_> = seen.picked.iter().map(|at| rated.structure(*at)).collect();
-        let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.picked.len() as u64);
+        let taken: HashSet<_> = seen.selected.iter().map(|at| rated.structure(*at)).collect();
+        let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
         settings.search(space, *model, &known, &taken, &self.guide.objective(seen), seed, want)
     }
 }
@@ -37,15 +37,15 @@ impl Strategy for Proposed<'_> {
     }
 
     fn pick(&mut self, seen: &Seen<'_>, want: usize) -> Result<Vec<usize>> {
-        let (mut left, mut picked) = (seen.left(), Vec::new());
+        let (mut left, mut selected) = (seen.left(), Vec::new());
         for proposal in self.proposals(seen, want)? {
             let Some(at) = nearest(seen.pool, &left, &proposal.trace) else { continue };
             left.retain(|other| *other != at);
-            picked.push(at);
+            selected.push(at);
         }
         // Where nothing on record is of the proposed sketches any more, what is left is as good as anything.
-        let missing = want.saturating_sub(picked.len()).min(left.len());
-        picked.extend(left.drain(..missing));
-        Ok(picked)
+        let missing = want.saturating_sub(selected.len()).min(left.len());
+        selected.extend(left.drain(..missing));
+        Ok(selected)
     }
 }

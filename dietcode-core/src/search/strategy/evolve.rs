@@ -35,10 +35,10 @@ impl Propose for Evolved {
         let threads = tuning.round % tuning.threads.len();
         let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
         // Who is the best somewhere comes first in the ranking, and is tried again in any case.
-        let again = self.share(want).max(tuning.points.len() * tuning.threads.len()).min(want);
-        let mut picked: Vec<Lowered> = recorded.iter().take(again).cloned().collect();
+        let again = self.share(want).max(tuning.workloads.len() * tuning.threads.len()).min(want);
+        let mut selected: Vec<Lowered> = recorded.iter().take(again).cloned().collect();
         let mut taken: HashSet<Structure> = tuning.taken();
-        taken.extend(picked.iter().map(|applied| applied.hash));
+        taken.extend(selected.iter().map(|applied| applied.hash));
         let known = [self.best(tuning, threads), recorded].concat();
         let mut objective = objective(tuning, threads);
         if known.is_empty() {
@@ -46,9 +46,9 @@ impl Propose for Evolved {
             objective.best.fill(0.0);
         }
         let seed = self.seed.wrapping_add(tuning.round as u64);
-        let want = want - picked.len();
-        picked.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
-        Ok(picked.into_iter().map(Proposal::of_space).collect())
+        let want = want - selected.len();
+        selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
+        Ok(selected.into_iter().map(Proposal::of_space).collect())
     }
 }
 
@@ -104,8 +104,9 @@ impl Evolved {
 fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowered) -> Vec<Observed<'a>> {
     let mut seen = Vec::new();
     for (row, setting) in of.gflops.iter().zip(&tuning.threads) {
-        for (gflops, point) in row.iter().zip(&tuning.points).filter(|(gflops, _)| of.failed || gflops.is_some()) {
-            let (def, instance) = (tuning.device.def(), &point.instance.shape[..]);
+        for (gflops, workload) in row.iter().zip(&tuning.workloads).filter(|(gflops, _)| of.failed || gflops.is_some())
+        {
+            let (def, instance) = (tuning.device.def(), &workload.instance.shape[..]);
             let units = tuning.device.units(*setting);
             seen.push(Observed { def, candidate, instance, units, gflops: gflops.filter(|_| !of.failed) });
         }
@@ -116,8 +117,8 @@ fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowere
 /// The instances at a number of threads (its position), and what was found for them.
 fn objective(tuning: &Tuning<'_>, threads: usize) -> Objective {
     Objective {
-        instances: tuning.points.iter().map(|point| point.instance.shape.clone()).collect(),
-        weights: tuning.points.iter().map(|point| point.weight).collect(),
+        instances: tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect(),
+        weights: tuning.workloads.iter().map(|workload| workload.weight).collect(),
         units: tuning.device.units(tuning.threads[threads]),
         best: tuning.bests(threads),
     }

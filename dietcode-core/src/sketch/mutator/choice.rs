@@ -7,14 +7,14 @@
 use super::Move;
 use crate::ir::{ForKind, Name};
 use crate::schedule::{Instruction, Part, Size};
-use crate::sketch::sample::{Domain, Outline};
+use crate::sketch::sample::{Domain, Footprint};
 
 /// What a number that is drawn for itself is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// The iterations of a loop that is bound to threads.
     Threads,
-    /// Those of one that is written out.
+    /// Those of one that is unrolled.
     Unroll,
     /// The order of blocks.
     Order,
@@ -22,16 +22,16 @@ pub(super) enum Use {
     Other,
 }
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
-    numbers(outline, values, Use::Other)
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
+    numbers(footprint, values, Use::Other)
 }
 
 /// The other values of numbers with a use.
-pub(super) fn numbers(outline: &Outline, values: &[i64], of: Use) -> Vec<Move> {
+pub(super) fn numbers(footprint: &Footprint, values: &[i64], of: Use) -> Vec<Move> {
     let mut moves = Vec::new();
-    for (var, declared) in outline.vars.iter().enumerate() {
+    for (var, declared) in footprint.vars.iter().enumerate() {
         let Domain::Number { candidates, .. } = &declared.domain else { continue };
-        if used(outline, &declared.name) == of {
+        if used(footprint, &declared.name) == of {
             let others = candidates.iter().filter(|value| **value != values[var]);
             moves.extend(others.map(|value| vec![(var, *value)]));
         }
@@ -40,8 +40,8 @@ pub(super) fn numbers(outline: &Outline, values: &[i64], of: Use) -> Vec<Move> {
 }
 
 /// What a number is for: by the first instruction that says so.
-fn used(outline: &Outline, var: &Name) -> Use {
-    let instructions = &outline.sketch.instructions;
+fn used(footprint: &Footprint, var: &Name) -> Use {
+    let instructions = &footprint.sketch.instructions;
     let found = instructions.iter().find_map(|instruction| match instruction {
         Instruction::Split { factor, into: [_, inner], .. } if names(factor, var) => kind(instructions, inner, var),
         Instruction::Rasterize { tile, .. } if tile.iter().any(|size| names(size, var)) => Some(Use::Order),

@@ -7,10 +7,10 @@
 //! Source: `MutateComputeLocation` of MetaSchedule.
 
 use super::Move;
-use crate::sketch::sample::{Domain, Outline};
+use crate::sketch::sample::{Domain, Footprint};
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
-    let places = outline.vars.iter().enumerate().filter_map(|(var, of)| match of.domain {
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
+    let places = footprint.vars.iter().enumerate().filter_map(|(var, of)| match of.domain {
         Domain::Place { count } => Some((var, count as i64)),
         _ => None,
     });

@@ -13,7 +13,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::schedule::Trace;
-use crate::sketch::sample::{Bounded, Outline};
+use crate::sketch::sample::{Bounded, Footprint};
 
 /// The most parts that are chosen for themselves; further ones go with the last of these. All mixtures of so many are tried if
 /// need be.
@@ -22,7 +22,7 @@ const MOST_PARTS: usize = 10;
 pub(super) fn crossover(bounded: &Bounded, a: &Trace, b: &Trace, rng: &mut StdRng) -> Option<Trace> {
     let [a, b] = [a, b].map(|trace| bounded.is_of(trace).then(|| bounded.values(trace)).flatten());
     let (a, b) = (a?, b?);
-    let mut parts = parts(&bounded.outline);
+    let mut parts = parts(&bounded.footprint);
     parts.retain(|part| part.iter().any(|var| a[*var] != b[*var]));
     if parts.len() > MOST_PARTS {
         let rest = parts.split_off(MOST_PARTS).concat();
@@ -45,8 +45,8 @@ pub(super) fn crossover(bounded: &Bounded, a: &Trace, b: &Trace, rng: &mut StdRn
 }
 
 /// What comes from one parent: the factors of an axis, or another variable.
-fn parts(outline: &Outline) -> Vec<Vec<usize>> {
-    let axes = outline.axes.iter().map(|axis| axis.vars.clone());
-    let others = (0..outline.vars.len()).filter(|var| outline.vars[*var].level().is_none()).map(|var| vec![var]);
+fn parts(footprint: &Footprint) -> Vec<Vec<usize>> {
+    let axes = footprint.axes.iter().map(|axis| axis.vars.clone());
+    let others = (0..footprint.vars.len()).filter(|var| footprint.vars[*var].level().is_none()).map(|var| vec![var]);
     axes.chain(others).collect()
 }

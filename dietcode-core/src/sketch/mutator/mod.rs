@@ -4,8 +4,8 @@
 //! thrown away; a trace that no move of any mutator leads away from has none.
 //!
 //! Source: `Mutator` of TVM's MetaSchedule (`src/meta_schedule/mutator`). Its probabilities for CPUs are those of tile size, compute
-//! location, unroll and parallel. On GPUs it has 0.02 for thread binding beside 0.08 for unroll; here nothing is free to be written
-//! out there, so that threads change more often. Split-K and choice are not among its own.
+//! location, unroll and parallel. On GPUs it has 0.02 for thread binding beside 0.08 for unroll; here nothing is free to be unrolled
+//! there, so that threads change more often. Split-K and choice are not among its own.
 
 mod choice;
 mod compute_location;
@@ -23,7 +23,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::Space;
-use super::sample::{Bounded, Outline, Sampler, pick};
+use super::sample::{Bounded, Footprint, Sampler, pick};
 use crate::schedule::Trace;
 
 /// New values of some variables.
@@ -34,7 +34,7 @@ struct Mutator {
     /// How often it is chosen, relative to the others that have moves.
     probability: f64,
     /// The moves from given values; some may break limits.
-    moves: fn(&Outline, &[i64]) -> Vec<Move>,
+    moves: fn(&Footprint, &[i64]) -> Vec<Move>,
 }
 
 /// | mutator          | changes                                              | probability |
@@ -43,7 +43,7 @@ struct Mutator {
 /// | compute location | where a panel is filled                              | 0.05        |
 /// | split-K          | blocks that share a sum                              | 0.05        |
 /// | thread binding   | along which axes the threads of a block lie          | 0.05        |
-/// | unroll           | how much is written out, where that is free          | 0.03        |
+/// | unroll           | how much is unrolled, where that is free             | 0.03        |
 /// | choice           | widths of copies, padding                            | 0.03        |
 /// | parallel         | what a parallel iteration carries out, their order   | 0.02        |
 const MUTATORS: [Mutator; 7] = [
@@ -84,7 +84,8 @@ impl Sampler<'_> {
 
 fn mutate(bounded: &Bounded, trace: &Trace, rng: &mut StdRng) -> Option<Trace> {
     let values = bounded.values(trace).filter(|values| bounded.holds(values))?;
-    let mut moves: Vec<Vec<Move>> = MUTATORS.iter().map(|mutator| (mutator.moves)(&bounded.outline, &values)).collect();
+    let mut moves: Vec<Vec<Move>> =
+        MUTATORS.iter().map(|mutator| (mutator.moves)(&bounded.footprint, &values)).collect();
     let probability =
         |(mutator, moves): (&Mutator, &Vec<Move>)| if moves.is_empty() { 0.0 } else { mutator.probability };
     let mut weights: Vec<f64> = MUTATORS.iter().zip(&moves).map(probability).collect();
@@ -103,7 +104,7 @@ fn carried_out(bounded: &Bounded, values: &[i64], step: &Move) -> Option<Vec<i64
     let mut new = values.to_vec();
     for (var, value) in step {
         let free = *value == values[*var] || !bounded.is_fixed(*var);
-        (free && bounded.outline.vars[*var].admits(*value)).then(|| new[*var] = *value)?;
+        (free && bounded.footprint.vars[*var].admits(*value)).then(|| new[*var] = *value)?;
     }
     (new != values && bounded.holds(&new)).then_some(new)
 }

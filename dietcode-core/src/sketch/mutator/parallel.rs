@@ -10,9 +10,9 @@ use super::Move;
 use super::choice::{Use, numbers};
 use super::steps::near;
 use crate::schedule::Level;
-use crate::sketch::sample::Outline;
+use crate::sketch::sample::Footprint;
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let sizes = |var: usize| near(values[var]).into_iter().map(move |size| vec![(var, size)]);
-    outline.of_level(Level::Task).flat_map(sizes).chain(numbers(outline, values, Use::Order)).collect()
+    footprint.of_level(Level::Task).flat_map(sizes).chain(numbers(footprint, values, Use::Order)).collect()
 }

@@ -7,9 +7,9 @@
 use super::Move;
 use super::steps::near;
 use crate::schedule::Level;
-use crate::sketch::sample::Outline;
+use crate::sketch::sample::Footprint;
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let sizes = |var: usize| near(values[var]).into_iter().map(move |size| vec![(var, size)]);
-    outline.of_level(Level::Split).flat_map(sizes).collect()
+    footprint.of_level(Level::Split).flat_map(sizes).collect()
 }

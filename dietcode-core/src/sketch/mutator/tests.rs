@@ -48,7 +48,7 @@ fn drawn(space: &Space, var: &str) -> (Bounded, Vec<i64>) {
 /// The variables that moves change.
 fn changed(bounded: &Bounded, values: &[i64], moves: &[Move]) -> BTreeSet<Name> {
     let changes = moves.iter().flatten().filter(|(var, value)| values[*var] != *value);
-    changes.map(|(var, _)| bounded.outline.vars[*var].name.clone()).collect()
+    changes.map(|(var, _)| bounded.footprint.vars[*var].name.clone()).collect()
 }
 
 fn names(all: &[&str]) -> BTreeSet<Name> {
@@ -58,7 +58,7 @@ fn names(all: &[&str]) -> BTreeSet<Name> {
 #[test]
 fn tiles_of_threads_are_left_alone() {
     let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
-    let moves = tile_size::moves(&bounded.outline, &values);
+    let moves = tile_size::moves(&bounded.footprint, &values);
     let free = ["i_vthread", "i_outer", "i_inner", "j_vthread", "j_outer", "j_inner", "k_steps", "k_unroll"];
     assert_eq!(changed(&bounded, &values, &moves), names(&free));
 }
@@ -66,20 +66,20 @@ fn tiles_of_threads_are_left_alone() {
 #[test]
 fn factors_move_between_levels_of_an_axis() {
     let (bounded, mut values) = drawn(&space(DENSE, cpu()), "i_register");
-    let at = |name: &str| bounded.outline.vars.iter().position(|var| *var.name == *name).expect("it is sampled");
+    let at = |name: &str| bounded.footprint.vars.iter().position(|var| *var.name == *name).expect("it is sampled");
     let (block, register) = (at("i_block"), at("i_register"));
     (values[block], values[register]) = (16, 6);
-    let moves = tile_size::moves(&bounded.outline, &values);
+    let moves = tile_size::moves(&bounded.footprint, &values);
     for expected in [vec![(block, 8), (register, 12)], vec![(register, 2), (block, 48)], vec![(block, 19)]] {
         assert!(moves.contains(&expected), "{expected:?} of {moves:?}");
     }
-    assert!(!moves.iter().flatten().any(|(var, _)| bounded.outline.vars[*var].level() == Some(Level::Task)));
+    assert!(!moves.iter().flatten().any(|(var, _)| bounded.footprint.vars[*var].level() == Some(Level::Task)));
 }
 
 #[test]
 fn threads_lie_along_other_axes() {
     let (bounded, values) = drawn(&space(DENSE, gpu()), "i_vthread");
-    let moves = thread_binding::moves(&bounded.outline, &values);
+    let moves = thread_binding::moves(&bounded.footprint, &values);
     let threads = |step: &Move| step.iter().map(|(_, value)| value).product::<i64>();
     assert!(moves.len() > 3 && moves.iter().all(|step| threads(step) == threads(&moves[0])), "{moves:?}");
     assert_eq!(changed(&bounded, &values, &moves), names(&["i_thread", "j_thread"]));
@@ -88,25 +88,25 @@ fn threads_lie_along_other_axes() {
 #[test]
 fn threads_that_are_drawn_alone_become_more_or_fewer() {
     let (bounded, values) = drawn(&space(SCALED, gpu()), "j_thread");
-    let moves = thread_binding::moves(&bounded.outline, &values);
+    let moves = thread_binding::moves(&bounded.footprint, &values);
     assert_eq!(changed(&bounded, &values, &moves), names(&["j_thread"]));
 }
 
 #[test]
-fn what_is_written_out_changes_where_it_is_free() {
+fn what_is_unrolled_changes_where_it_is_free() {
     let (bounded, values) = drawn(&space(SCALED, cpu()), "j_unroll");
-    let moves = unroll::moves(&bounded.outline, &values);
+    let moves = unroll::moves(&bounded.footprint, &values);
     assert_eq!(changed(&bounded, &values, &moves), names(&["j_unroll"]));
     let (bounded, values) = drawn(&space(DENSE, cpu()), "k_unroll");
-    assert!(unroll::moves(&bounded.outline, &values).is_empty());
+    assert!(unroll::moves(&bounded.footprint, &values).is_empty());
 }
 
 #[test]
 fn places_and_tasks_have_mutators_of_their_own() {
     let (bounded, values) = drawn(&space(DENSE, cpu()), "w_place");
-    let places = changed(&bounded, &values, &compute_location::moves(&bounded.outline, &values));
+    let places = changed(&bounded, &values, &compute_location::moves(&bounded.footprint, &values));
     assert!(places.contains(&*Name::from("w_place")), "{places:?}");
-    let tasks = changed(&bounded, &values, &parallel::moves(&bounded.outline, &values));
+    let tasks = changed(&bounded, &values, &parallel::moves(&bounded.footprint, &values));
     assert_eq!(tasks, names(&["i_task", "j_task"]));
 }
 
@@ -119,7 +119,7 @@ fn a_child_has_each_axis_of_one_parent() {
         let [a, b] = [bounded.sample(&mut rng), bounded.sample(&mut rng)];
         let Some(child) = crossover::crossover(&bounded, &a, &b, &mut rng) else { continue };
         let values = [&a, &b, &child].map(|trace| bounded.values(trace).expect("all is decided"));
-        for axis in &bounded.outline.axes {
+        for axis in &bounded.footprint.axes {
             let [a, b, child] =
                 values.each_ref().map(|all| axis.vars.iter().map(|var| all[*var]).collect::<Vec<i64>>());
             assert!(child == a || child == b, "{child:?} of {a:?} and {b:?}");

@@ -8,13 +8,13 @@
 
 use super::Move;
 use super::choice::{Use, numbers};
-use crate::sketch::sample::{Outline, factorisations, is_bound_to_threads};
+use crate::sketch::sample::{Footprint, factorisations, is_bound_to_threads};
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
-    let bound = |var: &usize| outline.vars[*var].level().is_some_and(is_bound_to_threads);
-    let vars: Vec<usize> = (0..outline.vars.len()).filter(bound).collect();
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
+    let bound = |var: &usize| footprint.vars[*var].level().is_some_and(is_bound_to_threads);
+    let vars: Vec<usize> = (0..footprint.vars.len()).filter(bound).collect();
     let threads = vars.iter().fold(1i64, |all, var| all.saturating_mul(values[*var]));
     let most = vec![threads; vars.len()];
     let others = factorisations(threads, &most).into_iter().map(|factors| vars.iter().copied().zip(factors).collect());
-    others.chain(numbers(outline, values, Use::Threads)).collect()
+    others.chain(numbers(footprint, values, Use::Threads)).collect()
 }

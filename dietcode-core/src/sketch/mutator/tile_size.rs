@@ -7,19 +7,19 @@
 //!
 //! What lies outside of all factors is a level too, so that a size is also doubled and halved. Tiles that are bound to threads
 //! are left alone (`thread_binding.rs`), and so are parts of sums (`split_k.rs`) and what orders a grid (`parallel.rs`). What is
-//! written out follows: its factor is the product of the inner tiles.
+//! unrolled follows: its factor is the product of the inner tiles.
 //!
 //! Source: `MutateTileSize` of MetaSchedule; steps that divide nothing are DietCode's.
 
 use super::Move;
 use super::steps::near;
 use crate::schedule::Level;
-use crate::sketch::sample::{Outline, divisors, is_bound_to_threads};
+use crate::sketch::sample::{Footprint, divisors, is_bound_to_threads};
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let mut moves = Vec::new();
-    for axis in &outline.axes {
-        let free = |var: &&usize| outline.vars[**var].level().is_some_and(is_free);
+    for axis in &footprint.axes {
+        let free = |var: &&usize| footprint.vars[**var].level().is_some_and(is_free);
         let vars: Vec<usize> = axis.vars.iter().filter(free).copied().collect();
         for &var in &vars {
             moves.extend(near(values[var]).into_iter().map(|size| vec![(var, size)]));

@@ -1,4 +1,4 @@
-//! The mutator of what is written out, where that is a decision: elsewhere it is the product of the inner tiles.
+//! The mutator of what is unrolled, where that is a decision: elsewhere it is the product of the inner tiles.
 //!
 //! ```text
 //! i_unroll = sample_categorical(1, 2, 4, 8) = 2  →  8
@@ -8,8 +8,8 @@
 
 use super::Move;
 use super::choice::{Use, numbers};
-use crate::sketch::sample::Outline;
+use crate::sketch::sample::Footprint;
 
-pub(super) fn moves(outline: &Outline, values: &[i64]) -> Vec<Move> {
-    numbers(outline, values, Use::Unroll)
+pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
+    numbers(footprint, values, Use::Unroll)
 }

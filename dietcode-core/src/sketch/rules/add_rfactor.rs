@@ -1,7 +1,7 @@
 //! A long sum of few outputs is shared by blocks of the grid: split-K.
 //!
 //! It applies to a block that sums and whose output has an axis, where at the smallest workload instance the outputs make fewer
-//! blocks than the device has multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the draft
+//! blocks than the device has multiprocessors, and the sum is long enough for two blocks. Whether it helps is measured: the partial sketch
 //! without it is kept.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 
 use dietcode_syntax::Role;
 
-use super::{Draft, Rule, gpu};
+use super::{PartialSketch, Rule, gpu};
 use crate::Result;
 use crate::ir::Block;
 use crate::schedule::Combine;
@@ -35,19 +35,19 @@ impl Rule for AddRFactor {
         "AddRFactor"
     }
 
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let own = draft.block(block);
-        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && sums_along(own)) else {
-            return Ok(vec![draft]);
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let own = partial.block(block);
+        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled() && sums_along(own)) else {
+            return Ok(vec![partial]);
         };
-        let fills = gpu::fewest_outputs(&draft, own) / OUTPUTS >= i64::from(device.multiprocessors);
-        let long = gpu::longest(&draft, own).is_some_and(|axis| gpu::most(&draft, &axis) >= 2 * SHORTEST);
+        let fills = gpu::fewest_outputs(&partial, own) / OUTPUTS >= i64::from(device.multiprocessors);
+        let long = gpu::longest(&partial, own).is_some_and(|axis| gpu::most(&partial, &axis) >= 2 * SHORTEST);
         if fills || !long {
-            return Ok(vec![draft]);
+            return Ok(vec![partial]);
         }
         let ways = std::iter::once(Combine::Workspace).chain(own.holds_sum().then_some(Combine::Atomic));
-        let shared = ways.map(|combine| Draft { combine: Some(combine), ..draft.clone() });
-        Ok(std::iter::once(draft.clone()).chain(shared).collect())
+        let shared = ways.map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });
+        Ok(std::iter::once(partial.clone()).chain(shared).collect())
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Source: `ApplyCustomRule` of MetaSchedule.
 
-use super::{CustomRules, Draft, Rule};
+use super::{CustomRules, PartialSketch, Rule};
 use crate::ir::Program;
 use crate::machine::Target;
 use crate::message::one_line;
@@ -28,23 +28,23 @@ impl Rule for ApplyCustomRule<'_> {
     /// # Errors
     /// No function of that name is registered; the function's own; a sketch that decides what it does not sample, or that does
     /// not replay and lower with all that is open at its least, with the instruction. Each with the rule's place.
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let name = draft.block(block).name.clone();
-        let program = draft.program.clone().inlined();
-        let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return Ok(vec![draft]) };
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let name = partial.block(block).name.clone();
+        let program = partial.program.clone().inlined();
+        let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return Ok(vec![partial]) };
         // The names are those of a file, perhaps, and so may be anything.
         let refused = |e: Error| Error::input(one_line(&format!("{rule}: {e}")));
-        let Some(sketches) = self.0.sketches(&name, &program, &draft.bounds)? else { return Ok(vec![draft]) };
+        let Some(sketches) = self.0.sketches(&name, &program, &partial.bounds)? else { return Ok(vec![partial]) };
         if sketches.is_empty() {
             return Err(refused(Error::input("it makes no sketch, expected at least one")));
         }
         let custom = |sketch: &Trace| {
-            check(sketch, &program, &draft.bounds.target).map_err(refused)?;
-            Ok(Draft {
+            check(sketch, &program, &partial.bounds.target).map_err(refused)?;
+            Ok(PartialSketch {
                 instructions: sketch.instructions.to_vec(),
                 decisions: sketch.decisions.clone(),
                 custom: true,
-                ..draft.clone()
+                ..partial.clone()
             })
         };
         sketches.iter().map(custom).collect()

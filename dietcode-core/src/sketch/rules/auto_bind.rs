@@ -17,7 +17,7 @@
 use dietcode_syntax::Role;
 
 use super::gpu::{self, Piece};
-use super::{Draft, Rule, variable};
+use super::{PartialSketch, Rule, variable};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::schedule::{Instruction, Level};
@@ -34,19 +34,19 @@ impl Rule for AutoBind {
         "AutoBind"
     }
 
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let own = draft.block(block).clone();
-        let device = gpu::device(&draft).filter(|_| !draft.is_tiled());
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let own = partial.block(block).clone();
+        let device = gpu::device(&partial).filter(|_| !partial.is_tiled());
         let contiguous = gpu::iters(&own).into_iter().rfind(|iter| iter.role == Role::Spatial);
         match device.zip(contiguous) {
-            Some((_, contiguous)) => Ok(vec![bound(draft, &own, &contiguous.name)]),
-            None => Ok(vec![draft]),
+            Some((_, contiguous)) => Ok(vec![bound(partial, &own, &contiguous.name)]),
+            None => Ok(vec![partial]),
         }
     }
 }
 
-fn bound(mut draft: Draft, block: &Block, contiguous: &Name) -> Draft {
-    let shared = gpu::shared_sum(&draft, block);
+fn bound(mut partial: PartialSketch, block: &Block, contiguous: &Name) -> PartialSketch {
+    let shared = gpu::shared_sum(&partial, block);
     let pieces = |iter: &IterVar| match iter.role {
         Role::Spatial if iter.name == *contiguous => vec![Piece::Drawn(Level::Thread)],
         Role::Reduce if shared.as_ref() == Some(&iter.name) => vec![Piece::Sampled(Level::Split)],
@@ -54,16 +54,16 @@ fn bound(mut draft: Draft, block: &Block, contiguous: &Name) -> Draft {
     };
     let into = variable(contiguous, Level::Thread);
     let (candidates, weights) = (THREADS.to_vec(), vec![1.0; THREADS.len()]);
-    draft.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
-    let splits = gpu::tile(&mut draft, block, pieces);
+    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    let splits = gpu::tile(&mut partial, block, pieces);
     let at = |level| splits.at(level);
     let [parts, threads] = [Level::Split, Level::Thread].map(at);
     let [blocks, sums] = [Role::Spatial, Role::Reduce].map(|role| splits.outermost(role));
-    gpu::reorder(&mut draft, [&parts, &blocks, &threads, &sums].into_iter().flatten().cloned().collect());
-    let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("the contiguous axis has threads");
+    gpu::reorder(&mut partial, [&parts, &blocks, &threads, &sums].into_iter().flatten().cloned().collect());
+    let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the contiguous axis has threads");
     if block.reduction.is_some() {
-        gpu::accumulate(&mut draft, block, thread);
+        gpu::accumulate(&mut partial, block, thread);
     }
-    draft.instructions.extend(draft.combine.map(Instruction::Rfactor));
-    draft
+    partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
+    partial
 }

@@ -9,7 +9,7 @@
 //!
 //! Source: `AutoInline` of MetaSchedule.
 
-use super::{Draft, Rule};
+use super::{PartialSketch, Rule};
 use crate::Result;
 
 /// The rule.
@@ -21,8 +21,8 @@ impl Rule for AutoInline {
         "AutoInline"
     }
 
-    fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        draft.program.inline_elementwise(block);
-        Ok(vec![draft])
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        partial.program.inline_elementwise(block);
+        Ok(vec![partial])
     }
 }

@@ -1,10 +1,10 @@
 //! What the rules for CPUs share: how an axis becomes loops.
 
-use super::{Draft, DraftLoop, product, variable};
+use super::{PartialSketch, SketchLoop, product, variable};
 use crate::ir::{ForKind, IterVar, Name};
 use crate::schedule::{Axis, Factor, Instruction, Level, Size, Tail};
 
-/// Whether the iterations of a level are written out, or lanes: they are the tile that hangs over the edge.
+/// Whether the iterations of a level are unrolled, or lanes: they are the tile that hangs over the edge.
 pub(super) fn is_of_tile(level: Level) -> bool {
     matches!(level, Level::Register | Level::Lanes | Level::Unroll)
 }
@@ -21,7 +21,7 @@ pub(super) fn axis(name: &Name, levels: &[Level]) -> Axis {
 /// ```text
 /// j      →      j_tiles, j_tile      →      j_tiles, j_3, j_4      →      j_blocks, j_2, j_3, j_4      →      j_0, j_1, j_2, j_3, j_4
 /// ```
-pub(super) fn split(draft: &mut Draft, iter: &IterVar, levels: &[Level]) -> Vec<DraftLoop> {
+pub(super) fn split(partial: &mut PartialSketch, iter: &IterVar, levels: &[Level]) -> Vec<SketchLoop> {
     let name = &iter.name;
     let of_tile = levels.iter().position(|level| is_of_tile(*level)).unwrap_or(levels.len());
     let loop_name = |n: usize| format!("{name}_{n}");
@@ -31,30 +31,30 @@ pub(super) fn split(draft: &mut Draft, iter: &IterVar, levels: &[Level]) -> Vec<
         let several = levels.len() - of_tile > 1;
         let tile = if several { format!("{name}_tile") } else { loop_name(levels.len()) };
         let size = product(name, &levels[of_tile..]);
-        let mut tile = cut(draft, &mut rest, size, Tail::Pad, [&format!("{name}_tiles"), &tile]);
+        let mut tile = cut(partial, &mut rest, size, Tail::Pad, [&format!("{name}_tiles"), &tile]);
         for n in of_tile + 1..levels.len() {
             let inner =
-                cut(draft, &mut tile, product(name, &levels[n..]), Tail::Pad, [&loop_name(n), &loop_name(n + 1)]);
+                cut(partial, &mut tile, product(name, &levels[n..]), Tail::Pad, [&loop_name(n), &loop_name(n + 1)]);
             made.push(std::mem::replace(&mut tile, inner));
         }
         made.push(tile);
     }
     for n in (0..of_tile).rev() {
         let outer = if n == 0 { loop_name(0) } else { format!("{name}_blocks") };
-        made.insert(0, cut(draft, &mut rest, product(name, &levels[n..=n]), Tail::Clip, [&outer, &loop_name(n + 1)]));
+        made.insert(0, cut(partial, &mut rest, product(name, &levels[n..=n]), Tail::Clip, [&outer, &loop_name(n + 1)]));
     }
     made.insert(0, rest);
     let levels = std::iter::once(None).chain(levels.iter().copied().map(Some));
     let of =
-        |(made, level)| DraftLoop { name: made, axis: name.clone(), level, role: iter.role, kind: ForKind::Serial };
+        |(made, level)| SketchLoop { name: made, axis: name.clone(), level, role: iter.role, kind: ForKind::Serial };
     made.into_iter().zip(levels).map(of).collect()
 }
 
 /// Splits a loop, which becomes the outer one of the two; returns the inner one.
-fn cut(draft: &mut Draft, parent: &mut Name, factor: Size, tail: Tail, wishes: [&str; 2]) -> Name {
-    let into = wishes.map(|wish| draft.fresh(wish));
+fn cut(partial: &mut PartialSketch, parent: &mut Name, factor: Size, tail: Tail, wishes: [&str; 2]) -> Name {
+    let into = wishes.map(|wish| partial.fresh(wish));
     let split = Instruction::Split { parent: parent.clone(), factor, tail, into: into.clone() };
-    draft.instructions.push(split);
+    partial.instructions.push(split);
     let [outer, inner] = into;
     *parent = outer;
     inner

@@ -2,7 +2,7 @@
 //!
 //! It applies to a block that sums, if its inputs are used once, or if its outputs at the smallest workload instance are fewer than
 //! a block of modest size on each multiprocessor has threads; and if the sum is as long as two warps. It stands in front of the
-//! rules that make tiles, which take what it leaves: the draft without it is kept, unless there is no other loop to share out.
+//! rules that make tiles, which take what it leaves: the partial sketch without it is kept, unless there is no other loop to share out.
 //!
 //! ```text
 //! for i                         for i_0 bound to the grid, i_1 bound to threads
@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 use super::gpu::{self, Piece};
 use super::multi_level_tiling::uses_again;
-use super::{Draft, Rule};
+use super::{PartialSketch, Rule};
 use crate::Result;
 use crate::ir::{Block, ForKind, IterVar, Name};
 use crate::schedule::Level;
@@ -37,47 +37,47 @@ impl Rule for CrossThreadReduction {
         "CrossThreadReduction"
     }
 
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let own = draft.block(block).clone();
-        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled() && draft.combine.is_none()) else {
-            return Ok(vec![draft]);
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let own = partial.block(block).clone();
+        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled() && partial.combine.is_none()) else {
+            return Ok(vec![partial]);
         };
         let alone = own.iters_of(Role::Spatial).next().is_none();
-        let few = gpu::fewest_outputs(&draft, &own) < i64::from(device.multiprocessors) * THREADS;
-        let Some(axis) = gpu::longest(&draft, &own) else { return Ok(vec![draft]) };
-        let long = gpu::most(&draft, &axis) >= SHORTEST;
+        let few = gpu::fewest_outputs(&partial, &own) < i64::from(device.multiprocessors) * THREADS;
+        let Some(axis) = gpu::longest(&partial, &own) else { return Ok(vec![partial]) };
+        let long = gpu::most(&partial, &axis) >= SHORTEST;
         if !alone && !(long && (few || !uses_again(&own))) {
-            return Ok(vec![draft]);
+            return Ok(vec![partial]);
         }
-        let shared = tiled(draft.clone(), &own, &axis);
-        Ok(if alone { vec![shared] } else { vec![shared, draft] })
+        let shared = tiled(partial.clone(), &own, &axis);
+        Ok(if alone { vec![shared] } else { vec![shared, partial] })
     }
 }
 
-fn tiled(mut draft: Draft, block: &Block, axis: &Name) -> Draft {
+fn tiled(mut partial: PartialSketch, block: &Block, axis: &Name) -> PartialSketch {
     let pieces = |iter: &IterVar| match iter.role {
         Role::Spatial => vec![Piece::Sampled(Level::Thread), Piece::Sampled(Level::Inner)],
         Role::Reduce if iter.name == *axis => vec![Piece::Sampled(Level::Cross)],
         Role::Reduce => Vec::new(),
     };
-    let splits = gpu::tile(&mut draft, block, pieces);
+    let splits = gpu::tile(&mut partial, block, pieces);
     let at = |level| splits.at(level);
     let [threads, cross, inner] = [Level::Thread, Level::Cross, Level::Inner].map(at);
     let [blocks, sums] = [Role::Spatial, Role::Reduce].map(|role| splits.outermost(role));
     let fastest = if reads_along(block, axis) { [&threads, &cross] } else { [&cross, &threads] };
     let order = [&blocks].into_iter().chain(fastest).chain([&sums, &inner]).flatten().cloned().collect();
-    gpu::reorder(&mut draft, order);
-    inner.iter().for_each(|name| draft.set_kind(name, ForKind::Unrolled));
-    let block_loop = draft.fuse_all(&blocks, "block");
-    block_loop.iter().for_each(|name| draft.set_kind(name, ForKind::BlockIdx));
-    let thread = draft.fuse_all(&threads, "thread");
+    gpu::reorder(&mut partial, order);
+    inner.iter().for_each(|name| partial.set_kind(name, ForKind::Unrolled));
+    let block_loop = partial.fuse_all(&blocks, "block");
+    block_loop.iter().for_each(|name| partial.set_kind(name, ForKind::BlockIdx));
+    let thread = partial.fuse_all(&threads, "thread");
     // Bound from the outside in, since a thread stands in nothing but blocks and threads.
-    let bound: Vec<Name> = draft.loops.iter().map(|l| l.name.clone()).collect();
+    let bound: Vec<Name> = partial.loops.iter().map(|l| l.name.clone()).collect();
     let bound = bound.iter().filter(|name| cross.contains(name) || thread.as_ref() == Some(name));
-    bound.for_each(|name| draft.set_kind(name, ForKind::ThreadIdx));
-    let innermost = draft.loops.iter().rfind(|l| l.kind == ForKind::ThreadIdx).map(|l| l.name.clone());
-    gpu::accumulate(&mut draft, block, innermost.expect("the threads that share the sum"));
-    draft
+    bound.for_each(|name| partial.set_kind(name, ForKind::ThreadIdx));
+    let innermost = partial.loops.iter().rfind(|l| l.kind == ForKind::ThreadIdx).map(|l| l.name.clone());
+    gpu::accumulate(&mut partial, block, innermost.expect("the threads that share the sum"));
+    partial
 }
 
 /// Whether an input lies contiguous along an axis.

@@ -2,7 +2,7 @@
 
 use dietcode_syntax::Role;
 
-use super::{Draft, DraftLoop, variable};
+use super::{PartialSketch, SketchLoop, variable};
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::machine::Target;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
@@ -71,9 +71,9 @@ impl Splits {
     }
 }
 
-/// The device that a draft is for.
-pub(super) fn device(draft: &Draft) -> Option<&DeviceLimits> {
-    match &draft.bounds.target {
+/// The device that a partial sketch is for.
+pub(super) fn device(partial: &PartialSketch) -> Option<&DeviceLimits> {
+    match &partial.bounds.target {
         Target::Cuda(device) => Some(device),
         Target::Cpu(_) => None,
     }
@@ -92,13 +92,13 @@ pub(super) fn iters(block: &Block) -> Vec<IterVar> {
 /// ```text
 /// for i in 0..M      →      for i_0 in 0..⌈M/(i_vthread·i_thread)⌉: for i_1 in 0..i_vthread: for i_2 in 0..i_thread
 /// ```
-pub(super) fn tile(draft: &mut Draft, block: &Block, pieces: impl Fn(&IterVar) -> Vec<Piece>) -> Splits {
+pub(super) fn tile(partial: &mut PartialSketch, block: &Block, pieces: impl Fn(&IterVar) -> Vec<Piece>) -> Splits {
     let axes: Vec<(IterVar, Vec<Piece>)> = iters(block).into_iter().map(|iter| (iter.clone(), pieces(&iter))).collect();
     let sampled: Vec<Axis> = axes.iter().filter_map(|(iter, pieces)| axis(&iter.name, pieces)).collect();
     if !sampled.is_empty() {
-        draft.instructions.push(Instruction::SampleTiles(sampled));
+        partial.instructions.push(Instruction::SampleTiles(sampled));
     }
-    Splits(axes.iter().map(|(iter, pieces)| split(draft, iter, pieces)).collect())
+    Splits(axes.iter().map(|(iter, pieces)| split(partial, iter, pieces)).collect())
 }
 
 fn axis(name: &Name, pieces: &[Piece]) -> Option<Axis> {
@@ -112,29 +112,29 @@ fn axis(name: &Name, pieces: &[Piece]) -> Option<Axis> {
     (!factors.is_empty()).then(|| Axis { name: name.clone(), factors })
 }
 
-fn split(draft: &mut Draft, iter: &IterVar, pieces: &[Piece]) -> Split {
+fn split(partial: &mut PartialSketch, iter: &IterVar, pieces: &[Piece]) -> Split {
     let axis = &iter.name;
     let mut rest = axis.clone();
     let mut loops = Vec::new();
     for n in 0..pieces.len() {
         let below = if n + 1 == pieces.len() { "" } else { "_rest" };
-        let into = [draft.fresh(&format!("{axis}_{n}")), draft.fresh(&format!("{axis}_{}{below}", n + 1))];
+        let into = [partial.fresh(&format!("{axis}_{n}")), partial.fresh(&format!("{axis}_{}{below}", n + 1))];
         loops.push(into[0].clone());
         let next = into[1].clone();
         let factor = size(axis, &pieces[n..]);
-        draft.instructions.push(Instruction::Split { parent: rest, factor, tail: Tail::Pad, into });
+        partial.instructions.push(Instruction::Split { parent: rest, factor, tail: Tail::Pad, into });
         rest = next;
     }
     loops.push(rest);
     let levels = std::iter::once(None).chain(pieces.iter().map(Piece::level));
-    let made = loops.iter().zip(levels).map(|(name, level)| DraftLoop {
+    let made = loops.iter().zip(levels).map(|(name, level)| SketchLoop {
         name: name.clone(),
         axis: axis.clone(),
         level,
         role: iter.role,
         kind: ForKind::Serial,
     });
-    draft.loops.extend(made);
+    partial.loops.extend(made);
     Split { axis: axis.clone(), role: iter.role, pieces: pieces.to_vec(), loops }
 }
 
@@ -147,39 +147,44 @@ fn size(axis: &Name, pieces: &[Piece]) -> Size {
 }
 
 /// Puts the loops into an order.
-pub(super) fn reorder(draft: &mut Draft, order: Vec<Name>) {
-    draft.loops.sort_by_key(|l| order.iter().position(|name| *name == l.name));
-    draft.instructions.push(Instruction::Reorder(order));
+pub(super) fn reorder(partial: &mut PartialSketch, order: Vec<Name>) {
+    partial.loops.sort_by_key(|l| order.iter().position(|name| *name == l.name));
+    partial.instructions.push(Instruction::Reorder(order));
 }
 
 /// Fuses what lies between blocks and what lies between threads, and binds both and the parts of a shared sum; returns the loop
 /// over threads.
-pub(super) fn bind(draft: &mut Draft, split: &[Name], blocks: &[Name], threads: &[Name]) -> Option<Name> {
-    let block = draft.fuse_all(blocks, "block");
-    let thread = draft.fuse_all(threads, "thread");
-    split.iter().chain(&block).for_each(|name| draft.set_kind(name, ForKind::BlockIdx));
-    thread.iter().for_each(|name| draft.set_kind(name, ForKind::ThreadIdx));
+pub(super) fn bind(partial: &mut PartialSketch, split: &[Name], blocks: &[Name], threads: &[Name]) -> Option<Name> {
+    let block = partial.fuse_all(blocks, "block");
+    let thread = partial.fuse_all(threads, "thread");
+    split.iter().chain(&block).for_each(|name| partial.set_kind(name, ForKind::BlockIdx));
+    thread.iter().for_each(|name| partial.set_kind(name, ForKind::ThreadIdx));
     thread
 }
 
 /// The accumulators of a thread.
-pub(super) fn accumulate(draft: &mut Draft, block: &Block, thread: Name) {
-    let tile = draft.fresh(&format!("{}_tile", block.output.name));
-    draft.instructions.push(Instruction::CacheWrite(tile.clone()));
-    draft.instructions.push(Instruction::ComputeAt { stage: tile, at: Place::Loop(thread) });
+pub(super) fn accumulate(partial: &mut PartialSketch, block: &Block, thread: Name) {
+    let tile = partial.fresh(&format!("{}_tile", block.output.name));
+    partial.instructions.push(Instruction::CacheWrite(tile.clone()));
+    partial.instructions.push(Instruction::ComputeAt { stage: tile, at: Place::Loop(thread) });
 }
 
 /// Stages all inputs of the sum in shared memory, filled in the loop `around`.
-pub(super) fn stage(draft: &mut Draft, block: &Block, around: &Name, how: impl Fn(&Buffer, &[Expr]) -> SharedTile) {
+pub(super) fn stage(
+    partial: &mut PartialSketch,
+    block: &Block,
+    around: &Name,
+    how: impl Fn(&Buffer, &[Expr]) -> SharedTile,
+) {
     let reads = block.update_reads();
     let mut stages = Vec::new();
     for (at, (buffer, index)) in reads.iter().enumerate() {
         if !reads[..at].iter().any(|(other, _)| other == buffer) {
-            stages.extend(draft.cache_read(block, &buffer.name, Staging::Shared(how(buffer, index))));
+            stages.extend(partial.cache_read(block, &buffer.name, Staging::Shared(how(buffer, index))));
         }
     }
     let at = |stage| Instruction::ComputeAt { stage, at: Place::Loop(around.clone()) };
-    draft.instructions.extend(stages.into_iter().map(at));
+    partial.instructions.extend(stages.into_iter().map(at));
 }
 
 /// Whether neighbours of a tensor are terms of a sum.
@@ -196,34 +201,34 @@ pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
     pipelines
 }
 
-/// Overlaps the copies of a draft, lets the parts of a shared sum meet, and stores by vectors.
-pub(super) fn finish(draft: &mut Draft, pipeline: Option<Pipeline>, store: i64) {
-    draft.instructions.extend(pipeline.map(Instruction::Pipeline));
-    draft.instructions.extend(draft.combine.map(Instruction::Rfactor));
-    draft.instructions.push(Instruction::VectorizeStore(store.into()));
+/// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, and stores by vectors.
+pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64) {
+    partial.instructions.extend(pipeline.map(Instruction::Pipeline));
+    partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
+    partial.instructions.push(Instruction::VectorizeStore(store.into()));
 }
 
 /// The reduction that blocks share, if they share one: the longest, of equal ones the last.
-pub(super) fn shared_sum(draft: &Draft, block: &Block) -> Option<Name> {
-    draft.combine.and_then(|_| longest(draft, block))
+pub(super) fn shared_sum(partial: &PartialSketch, block: &Block) -> Option<Name> {
+    partial.combine.and_then(|_| longest(partial, block))
 }
 
 /// The reduction that is the longest at the workload instances.
-pub(super) fn longest(draft: &Draft, block: &Block) -> Option<Name> {
-    block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| most(draft, name))
+pub(super) fn longest(partial: &PartialSketch, block: &Block) -> Option<Name> {
+    block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| most(partial, name))
 }
 
 /// The largest extent of an axis at the workload instances.
-pub(super) fn most(draft: &Draft, axis: &Name) -> i64 {
-    draft.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1)
+pub(super) fn most(partial: &PartialSketch, axis: &Name) -> i64 {
+    partial.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1)
 }
 
 /// The smallest one.
-pub(super) fn least(draft: &Draft, axis: &Name) -> i64 {
-    draft.bounds.extents.get(axis).and_then(|extents| extents.first()).copied().unwrap_or(1)
+pub(super) fn least(partial: &PartialSketch, axis: &Name) -> i64 {
+    partial.bounds.extents.get(axis).and_then(|extents| extents.first()).copied().unwrap_or(1)
 }
 
 /// The output's elements at the smallest workload instance, or fewer: extents are known axis by axis.
-pub(super) fn fewest_outputs(draft: &Draft, block: &Block) -> i64 {
-    block.iters_of(Role::Spatial).map(|iter| least(draft, &iter.name)).fold(1, i64::saturating_mul)
+pub(super) fn fewest_outputs(partial: &PartialSketch, block: &Block) -> i64 {
+    block.iters_of(Role::Spatial).map(|iter| least(partial, &iter.name)).fold(1, i64::saturating_mul)
 }

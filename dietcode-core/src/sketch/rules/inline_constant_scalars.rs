@@ -10,7 +10,7 @@
 //!
 //! Source: `InlineConstantScalars` of MetaSchedule.
 
-use super::{Draft, Rule};
+use super::{PartialSketch, Rule};
 use crate::Result;
 
 /// The rule.
@@ -22,8 +22,8 @@ impl Rule for InlineConstantScalars {
         "InlineConstantScalars"
     }
 
-    fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        draft.program.inline_constant_scalar(block);
-        Ok(vec![draft])
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        partial.program.inline_constant_scalar(block);
+        Ok(vec![partial])
     }
 }

@@ -1,6 +1,6 @@
 //! The rules that sketches are made by: each file is one, says when it applies, and shows before → after.
 //!
-//! A rule takes a [`Draft`] and one of its blocks, and gives the drafts that it makes of it: the same one where it does not
+//! A rule takes a [`PartialSketch`] and one of its blocks, and gives the partial sketches that it makes of it: the same one where it does not
 //! apply, several where there is a choice of structure. What is a matter of sizes is no choice here; it is a decision of
 //! the sketch, and stays open.
 //!
@@ -13,7 +13,7 @@ mod auto_inline;
 mod cpu;
 mod cross_thread_reduction;
 mod custom_rules;
-mod draft;
+mod partial_sketch;
 mod gpu;
 mod inline_constant_scalars;
 mod multi_level_tiling;
@@ -26,10 +26,10 @@ pub use auto_bind::AutoBind;
 pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
 pub use custom_rules::{CustomRule, CustomRules, CustomSketch};
-pub use draft::{Draft, DraftLoop, DraftStage, product, variable};
 pub use inline_constant_scalars::InlineConstantScalars;
 pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
+pub use partial_sketch::{PartialSketch, SketchLoop, SketchStage, product, variable};
 pub use random_compute_location::RandomComputeLocation;
 
 use crate::Result;
@@ -40,12 +40,12 @@ pub trait Rule {
     /// Its name, as `dietcode explain --sketches` prints it: that of MetaSchedule.
     fn name(&self) -> &'static str;
 
-    /// The drafts that it makes of one, for one block of it (an index into `draft.program.blocks`). Where the rule does not
-    /// apply, the draft as it is; never none.
+    /// The partial sketches that it makes of one, for one block of it (an index into `partial.program.blocks`). Where the rule does not
+    /// apply, the partial sketch as it is; never none.
     ///
     /// # Errors
     /// Only what a user got wrong, in a rule of their own.
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>>;
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>>;
 }
 
 /// The rules of a target, in the order in which they are applied. The reductions that threads share stand before the tiles, which

@@ -1,7 +1,7 @@
-//! The loops of a CPU get their kinds: blocks go to threads, the register tile is written out, its last loop are lanes.
+//! The loops of a CPU get their kinds: blocks go to threads, the register tile is unrolled, its last loop are lanes.
 //!
 //! It applies to what `MultiLevelTiling` made, and to elementwise blocks, which it splits itself: how many vectors of them are
-//! written out is free, a decision of its own. In a sum the register tile says so.
+//! unrolled is free, a decision of its own. In a sum the register tile says so.
 //!
 //! ```text
 //! for i, j                         parallel for i_0·j_0
@@ -14,13 +14,13 @@
 use dietcode_syntax::Role;
 
 use super::cpu::{axis, is_of_tile, split};
-use super::{Draft, DraftLoop, Rule, variable};
+use super::{PartialSketch, Rule, SketchLoop, variable};
 use crate::Result;
 use crate::ir::{Block, ForKind, Name};
 use crate::machine::Target;
 use crate::schedule::{Axis, Instruction, Level};
 
-/// How many vectors of an elementwise block may be written out.
+/// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
 
 /// The rule.
@@ -32,57 +32,57 @@ impl Rule for ParallelizeVectorizeUnroll {
         "ParallelizeVectorizeUnroll"
     }
 
-    fn apply(&self, mut draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        if !matches!(draft.bounds.target, Target::Cpu(_)) || draft.custom {
-            return Ok(vec![draft]);
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        if !matches!(partial.bounds.target, Target::Cpu(_)) || partial.custom {
+            return Ok(vec![partial]);
         }
-        if !draft.is_tiled() {
-            let own = draft.block(block).clone();
-            tile(&mut draft, &own);
+        if !partial.is_tiled() {
+            let own = partial.block(block).clone();
+            tile(&mut partial, &own);
         }
-        set_kinds(&mut draft);
-        Ok(vec![draft])
+        set_kinds(&mut partial);
+        Ok(vec![partial])
     }
 }
 
 /// The loops of an elementwise block.
-fn tile(draft: &mut Draft, block: &Block) {
+fn tile(partial: &mut PartialSketch, block: &Block) {
     let last = || block.iters_of(Role::Spatial).last().map(|iter| &iter.name);
     let vector = block.contiguous().or_else(last).cloned();
     let drawn =
         |name: &Name| if vector.as_ref() == Some(name) { &[Level::Task, Level::Lanes][..] } else { &[Level::Task] };
     let axes: Vec<Axis> = block.iters.iter().map(|iter| axis(&iter.name, drawn(&iter.name))).collect();
-    draft.instructions.extend((!axes.is_empty()).then_some(Instruction::SampleTiles(axes)));
-    draft.instructions.extend(vector.iter().map(|name| Instruction::SampleCategorical {
+    partial.instructions.extend((!axes.is_empty()).then_some(Instruction::SampleTiles(axes)));
+    partial.instructions.extend(vector.iter().map(|name| Instruction::SampleCategorical {
         into: variable(name, Level::Unroll),
         candidates: UNROLLED.to_vec(),
         weights: vec![1.0; UNROLLED.len()],
     }));
     let of_vector = [Level::Task, Level::Unroll, Level::Lanes];
-    let mut loops: Vec<DraftLoop> = Vec::new();
+    let mut loops: Vec<SketchLoop> = Vec::new();
     for iter in &block.iters {
         let levels = if vector.as_ref() == Some(&iter.name) { &of_vector[..] } else { &of_vector[..1] };
-        loops.extend(split(draft, iter, levels));
+        loops.extend(split(partial, iter, levels));
     }
     let rank = |level: Option<Level>| level.map(|level| of_vector.iter().position(|known| *known == level));
     loops.sort_by_key(|l| rank(l.level));
     if !loops.is_empty() {
-        draft.instructions.push(Instruction::Reorder(loops.iter().map(|l| l.name.clone()).collect()));
+        partial.instructions.push(Instruction::Reorder(loops.iter().map(|l| l.name.clone()).collect()));
     }
-    draft.loops = loops;
+    partial.loops = loops;
 }
 
-fn set_kinds(draft: &mut Draft) {
-    let tile: Vec<(Name, Level)> = draft
+fn set_kinds(partial: &mut PartialSketch) {
+    let tile: Vec<(Name, Level)> = partial
         .loops
         .iter()
         .filter_map(|l| Some((l.name.clone(), l.level.filter(|level| is_of_tile(*level))?)))
         .collect();
     for (name, level) in tile {
-        draft.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });
+        partial.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });
     }
-    let blocks: Vec<Name> = draft.loops_of(Role::Spatial, None).map(|l| l.name.clone()).collect();
-    if let Some(block) = draft.fuse_all(&blocks, "block") {
-        draft.set_kind(&block, ForKind::Parallel);
+    let blocks: Vec<Name> = partial.loops_of(Role::Spatial, None).map(|l| l.name.clone()).collect();
+    if let Some(block) = partial.fuse_all(&blocks, "block") {
+        partial.set_kind(&block, ForKind::Parallel);
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Source: `RandomComputeLocation` of MetaSchedule.
 
-use super::{Draft, DraftStage, Rule};
+use super::{PartialSketch, Rule, SketchStage};
 use crate::Result;
 use crate::ir::Name;
 use crate::schedule::{Instruction, Place};
@@ -23,26 +23,26 @@ impl Rule for RandomComputeLocation {
         "RandomComputeLocation"
     }
 
-    fn apply(&self, mut draft: Draft, _block: usize) -> Result<Vec<Draft>> {
-        for stage in std::mem::take(&mut draft.stages) {
-            place(&mut draft, stage);
+    fn apply(&self, mut partial: PartialSketch, _block: usize) -> Result<Vec<PartialSketch>> {
+        for stage in std::mem::take(&mut partial.stages) {
+            place(&mut partial, stage);
         }
-        Ok(vec![draft])
+        Ok(vec![partial])
     }
 }
 
-fn place(draft: &mut Draft, stage: DraftStage) {
+fn place(partial: &mut PartialSketch, stage: SketchStage) {
     let at = match &stage.places[..] {
         [] => Place::Root,
         [only] => Place::Loop(only.clone()),
         _ => {
             let into = Name::from(format!("{}_place", stage.what));
-            draft
+            partial
                 .instructions
                 .push(Instruction::SampleComputeLocation { into: into.clone(), candidates: stage.places });
             Place::Sampled(into)
         }
     };
     let placed = stage.names.into_iter().map(|stage| Instruction::ComputeAt { stage, at: at.clone() });
-    draft.instructions.extend(placed);
+    partial.instructions.extend(placed);
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use super::assignment::Assignment;
+use super::footprint::Footprint;
 use super::limits::{Limit, limits};
-use super::outline::Outline;
-use super::point::Point;
 use super::size::pick;
 use super::variable::Domain;
 use super::{threads, tiles};
@@ -19,20 +19,20 @@ use crate::{Error, Result};
 
 /// A sketch that has a draw, and what bounds it.
 pub(crate) struct Bounded {
-    pub(crate) outline: Outline,
+    pub(crate) footprint: Footprint,
     limits: Vec<Limit>,
     /// What the sketch itself decides, as a user's own may; the others have their least.
-    start: Assignment,
+    start: PartialAssignment,
 }
 
 /// Values for all variables of a sketch, in the order of their declaration; the open ones have their least.
 #[derive(Clone)]
-pub(crate) struct Assignment {
+pub(crate) struct PartialAssignment {
     pub(crate) values: Vec<i64>,
     pub(crate) decided: Vec<bool>,
 }
 
-impl Assignment {
+impl PartialAssignment {
     /// Decides a variable.
     pub(crate) fn decide(&mut self, var: usize, value: i64) {
         (self.values[var], self.decided[var]) = (value, true);
@@ -53,13 +53,13 @@ impl Bounded {
     }
 
     fn read(space: &Space, sketch: &Trace) -> Result<Bounded> {
-        let outline = Outline::of(space, sketch)?;
-        let limits = limits(&outline, &space.bounds);
-        let values: Vec<i64> = outline.vars.iter().map(|var| var.least()).collect();
-        let start = Assignment { decided: vec![false; values.len()], values };
-        let mut bounded = Bounded { outline, limits, start };
+        let footprint = Footprint::of(space, sketch)?;
+        let limits = limits(&footprint, &space.bounds);
+        let values: Vec<i64> = footprint.vars.iter().map(|var| var.least()).collect();
+        let start = PartialAssignment { decided: vec![false; values.len()], values };
+        let mut bounded = Bounded { footprint, limits, start };
         if let Some(why) = bounded.broken(&bounded.start.values) {
-            let sketch = &bounded.outline.sketch;
+            let sketch = &bounded.footprint.sketch;
             return Err(Error::input(format!(
                 "a sketch of `{}` has no schedule here: {why}\n{sketch}",
                 space.def.name
@@ -73,7 +73,7 @@ impl Bounded {
 
     /// Whether a trace has this sketch's instructions.
     pub(crate) fn is_of(&self, trace: &Trace) -> bool {
-        let own = &self.outline.sketch.instructions;
+        let own = &self.footprint.sketch.instructions;
         Arc::ptr_eq(own, &trace.instructions) || *own == trace.instructions
     }
 
@@ -84,12 +84,12 @@ impl Bounded {
 
     /// Whether values keep all limits.
     pub(crate) fn holds(&self, values: &[i64]) -> bool {
-        let point = Point::new(&self.outline, values);
-        self.limits.iter().all(|limit| (limit.measure)(&point) <= limit.allowed)
+        let assignment = Assignment::new(&self.footprint, values);
+        self.limits.iter().all(|limit| (limit.measure)(&assignment) <= limit.allowed)
     }
 
     /// Whether all limits are kept if a variable gets a value.
-    pub(crate) fn holds_with(&self, assignment: &mut Assignment, var: usize, value: i64) -> bool {
+    pub(crate) fn holds_with(&self, assignment: &mut PartialAssignment, var: usize, value: i64) -> bool {
         let before = std::mem::replace(&mut assignment.values[var], value);
         let holds = self.holds(&assignment.values);
         assignment.values[var] = before;
@@ -98,9 +98,9 @@ impl Bounded {
 
     /// The first limit that values break: its name, what they take, what is allowed.
     pub(crate) fn broken(&self, values: &[i64]) -> Option<String> {
-        let point = Point::new(&self.outline, values);
+        let assignment = Assignment::new(&self.footprint, values);
         self.limits.iter().find_map(|limit| {
-            let found = (limit.measure)(&point);
+            let found = (limit.measure)(&assignment);
             (found > limit.allowed).then(|| format!("{}: {found}, allowed are {}", limit.name, limit.allowed))
         })
     }
@@ -109,19 +109,19 @@ impl Bounded {
     #[cfg(test)]
     pub(crate) fn measure(&self, values: &[i64], name: &str) -> Option<i64> {
         let limit = self.limits.iter().find(|limit| limit.name.starts_with(name))?;
-        Some((limit.measure)(&Point::new(&self.outline, values)))
+        Some((limit.measure)(&Assignment::new(&self.footprint, values)))
     }
 
     /// A trace of these values.
     pub(crate) fn trace(&self, values: &[i64]) -> Trace {
-        let names = self.outline.vars.iter().map(|var| var.name.clone());
-        self.outline.sketch.with(names.zip(values.iter().copied()).collect())
+        let names = self.footprint.vars.iter().map(|var| var.name.clone());
+        self.footprint.sketch.with(names.zip(values.iter().copied()).collect())
     }
 
     /// The values of a trace of this sketch; none: some are open, or no values of their variables.
     pub(crate) fn values(&self, trace: &Trace) -> Option<Vec<i64>> {
         let value = |var: &super::variable::Var| trace.decisions.get(&var.name).copied().filter(|v| var.admits(*v));
-        self.outline.vars.iter().map(value).collect()
+        self.footprint.vars.iter().map(value).collect()
     }
 
     /// All decisions drawn.
@@ -138,14 +138,14 @@ impl Bounded {
     }
 
     /// Decides variables by name.
-    fn decided(&self, start: Assignment, decisions: &BTreeMap<Name, i64>) -> Result<Assignment> {
-        let unknown = decisions.keys().find(|name| !self.outline.vars.iter().any(|var| var.name == **name));
+    fn decided(&self, start: PartialAssignment, decisions: &BTreeMap<Name, i64>) -> Result<PartialAssignment> {
+        let unknown = decisions.keys().find(|name| !self.footprint.vars.iter().any(|var| var.name == **name));
         if let Some(name) = unknown {
             return Err(Error::input(format!("the trace decides `{name}`, which it does not sample")));
         }
         let mut assignment = start;
         let mut broken = None;
-        for (at, var) in self.outline.vars.iter().enumerate() {
+        for (at, var) in self.footprint.vars.iter().enumerate() {
             let Some(&value) = decisions.get(&var.name) else { continue };
             if !var.admits(value) {
                 return Err(Error::input(format!("`{}` is {value}, expected {}", var.name, var.expected())));
@@ -161,22 +161,22 @@ impl Bounded {
     }
 
     /// Whether values that break a limit keep all with more threads.
-    fn has_threads_for(&self, assignment: &Assignment) -> bool {
+    fn has_threads_for(&self, assignment: &PartialAssignment) -> bool {
         let mut trial = assignment.clone();
         self.draw_threads(&mut trial, &mut StdRng::seed_from_u64(0));
         self.holds(&trial.values)
     }
 
-    fn draw_threads(&self, assignment: &mut Assignment, rng: &mut StdRng) {
-        threads::draw(self, assignment, &vec![false; self.outline.axes.len()], rng);
+    fn draw_threads(&self, assignment: &mut PartialAssignment, rng: &mut StdRng) {
+        threads::draw(self, assignment, &vec![false; self.footprint.axes.len()], rng);
     }
 
     /// Choices of structure first, since they say how much tiles may take.
-    fn draw(&self, mut assignment: Assignment, rng: &mut StdRng) -> Trace {
+    fn draw(&self, mut assignment: PartialAssignment, rng: &mut StdRng) -> Trace {
         if !self.holds(&assignment.values) {
             self.draw_threads(&mut assignment, rng);
         }
-        for (at, var) in self.outline.vars.iter().enumerate().filter(|(_, var)| var.level().is_none()) {
+        for (at, var) in self.footprint.vars.iter().enumerate().filter(|(_, var)| var.level().is_none()) {
             if assignment.decided[at] {
                 continue;
             }

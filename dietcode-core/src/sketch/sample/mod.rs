@@ -13,8 +13,8 @@
 
 mod bounded;
 mod limits;
-mod outline;
-mod point;
+mod footprint;
+mod assignment;
 mod size;
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 pub(crate) use bounded::Bounded;
-pub(crate) use outline::Outline;
+pub(crate) use footprint::Footprint;
 pub(crate) use size::pick;
 pub(crate) use threads::{factorisations, is_bound_to_threads};
 pub(crate) use variable::{Domain, divisors};

@@ -14,7 +14,7 @@ use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, avx512};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::rules::{
-    AddRFactor, AutoBind, CrossThreadReduction, Draft, MultiLevelTilingCuda, MultiLevelTilingTensorCore, Rule,
+    AddRFactor, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore, PartialSketch, Rule,
 };
 use crate::sketch::{Bounds, Space};
 
@@ -118,11 +118,11 @@ fn by_rules(text: &str, name: &str, extents: &[&[i64]], tf32: bool) -> Space {
     let space = space(text, device(name), extents);
     let rules: [&dyn Rule; 5] =
         [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore { tf32 }, &MultiLevelTilingCuda, &AutoBind];
-    let first = vec![Draft::new(space.program.clone(), Arc::new(space.bounds.clone()))];
-    let drafts = rules.into_iter().fold(first, |drafts, rule| {
-        drafts.into_iter().flat_map(|draft| rule.apply(draft, 0).expect("the rule applies")).collect()
+    let first = vec![PartialSketch::new(space.program.clone(), Arc::new(space.bounds.clone()))];
+    let partial_sketches = rules.into_iter().fold(first, |partial_sketches, rule| {
+        partial_sketches.into_iter().flat_map(|partial| rule.apply(partial, 0).expect("the rule applies")).collect()
     });
-    Space { sketches: drafts.into_iter().map(|draft| Trace::new(draft.instructions)).collect(), ..space }
+    Space { sketches: partial_sketches.into_iter().map(|partial| Trace::new(partial.instructions)).collect(), ..space }
 }
 
 /// Bert's dense layer.

@@ -9,7 +9,7 @@
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::bounded::{Assignment, Bounded};
+use super::bounded::{Bounded, PartialAssignment};
 use super::size::pick;
 use super::tiles::most;
 use super::variable::divisors;
@@ -27,8 +27,8 @@ pub(crate) fn is_bound_to_threads(level: Level) -> bool {
 }
 
 /// Decides the factors that are threads: whole warps, fewer threads only where the extents have no place for a warp.
-pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, perfect: &[bool], rng: &mut StdRng) {
-    let all: Vec<usize> = LEVELS.iter().flat_map(|level| bounded.outline.of_level(*level)).collect();
+pub(super) fn draw(bounded: &Bounded, assignment: &mut PartialAssignment, perfect: &[bool], rng: &mut StdRng) {
+    let all: Vec<usize> = LEVELS.iter().flat_map(|level| bounded.footprint.of_level(*level)).collect();
     let decided = all.iter().filter(|var| assignment.decided[**var]);
     let decided = decided.fold(1i64, |product, var| product.saturating_mul(assignment.values[*var]));
     let open: Vec<usize> = all.iter().copied().filter(|var| !assignment.decided[*var]).collect();
@@ -40,7 +40,7 @@ pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, perfect: &[bo
         true => open.iter().map(|var| most(bounded, assignment, *var)).collect(),
         false => vec![i64::MAX; open.len()],
     };
-    let unit = if bounded.outline.of_level(Level::Warp).next().is_some() { 1 } else { WARP };
+    let unit = if bounded.footprint.of_level(Level::Warp).next().is_some() { 1 } else { WARP };
     // As often from 2 to 4 warps as from 4 to 8; powers of two are the likeliest.
     let warps = (1..=WARP).map(|warps| (warps * unit, f64::from(1 + warps.trailing_zeros()) / warps as f64));
     let threads = (1..unit).map(|threads| (threads, (threads * threads) as f64));
@@ -61,15 +61,15 @@ pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, perfect: &[bo
 /// The first that keeps all limits; those that divide the extents where they shall come first.
 fn choose(
     bounded: &Bounded,
-    assignment: &Assignment,
+    assignment: &PartialAssignment,
     open: &[usize],
     mut found: Vec<Vec<i64>>,
     perfect: &[bool],
 ) -> Option<Vec<i64>> {
     let leaves_a_rest = |(var, factor): (&usize, &i64)| {
-        let axis = bounded.outline.axis_of(*var);
-        let tile = bounded.outline.axes[axis].grain.value(&assignment.values).saturating_mul(*factor);
-        perfect[axis] && bounded.outline.axes[axis].shared % tile != 0
+        let axis = bounded.footprint.axis_of(*var);
+        let tile = bounded.footprint.axes[axis].grain.value(&assignment.values).saturating_mul(*factor);
+        perfect[axis] && bounded.footprint.axes[axis].shared % tile != 0
     };
     found.sort_by_cached_key(|factors| open.iter().zip(factors).any(leaves_a_rest));
     found.into_iter().find(|factors| {

@@ -4,10 +4,10 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::bounded::{Assignment, Bounded};
+use super::bounded::{Bounded, PartialAssignment};
 use super::size::{pick, size};
 use super::threads;
-use super::variable::{Axis, LANES};
+use super::variable::{LANES, SampledAxis};
 use crate::schedule::Level;
 
 /// How often tiles divide the extents, along axes that have enough factors for it.
@@ -31,18 +31,18 @@ const ORDER: [Level; 11] = [
 ];
 
 /// Decides all factors that are open.
-pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, rng: &mut StdRng) {
-    let axes = bounded.outline.axes.iter();
+pub(super) fn draw(bounded: &Bounded, assignment: &mut PartialAssignment, rng: &mut StdRng) {
+    let axes = bounded.footprint.axes.iter();
     let perfect: Vec<bool> = axes.map(|axis| axis.has_perfect_tiles() && rng.random_bool(PERFECT)).collect();
     threads::draw(bounded, assignment, &perfect, rng);
     for level in ORDER {
-        let mut vars: Vec<usize> = bounded.outline.of_level(level).filter(|var| !assignment.decided[*var]).collect();
+        let mut vars: Vec<usize> = bounded.footprint.of_level(level).filter(|var| !assignment.decided[*var]).collect();
         // No axis always has the first choice.
         vars.shuffle(rng);
         for var in vars {
-            let axis = bounded.outline.axis_of(var);
+            let axis = bounded.footprint.axis_of(var);
             let whole = perfect.get(axis).is_some_and(|perfect| *perfect);
-            let whole = whole.then(|| perfect_sizes(&bounded.outline.axes[axis], assignment, var)).flatten();
+            let whole = whole.then(|| perfect_sizes(&bounded.footprint.axes[axis], assignment, var)).flatten();
             let value = match level {
                 Level::Lanes => lanes(bounded, assignment, var, whole.as_deref(), rng),
                 _ => factor(bounded, assignment, var, whole.as_deref(), rng),
@@ -53,7 +53,7 @@ pub(super) fn draw(bounded: &Bounded, assignment: &mut Assignment, rng: &mut Std
 }
 
 /// The sizes of a factor with which the tile, as far as it is decided, divides the extents; none: no size does.
-pub(super) fn perfect_sizes(axis: &Axis, assignment: &Assignment, var: usize) -> Option<Vec<i64>> {
+pub(super) fn perfect_sizes(axis: &SampledAxis, assignment: &PartialAssignment, var: usize) -> Option<Vec<i64>> {
     let others = axis.vars.iter().filter(|other| **other != var);
     let tile =
         others.fold(axis.grain.value(&assignment.values), |tile, other| tile.saturating_mul(assignment.values[*other]));
@@ -62,7 +62,7 @@ pub(super) fn perfect_sizes(axis: &Axis, assignment: &Assignment, var: usize) ->
 }
 
 /// The largest size of a factor that keeps all limits: measures do not shrink where a factor grows.
-pub(super) fn most(bounded: &Bounded, assignment: &mut Assignment, var: usize) -> i64 {
+pub(super) fn most(bounded: &Bounded, assignment: &mut PartialAssignment, var: usize) -> i64 {
     const BEYOND: i64 = 1 << 31;
     let mut holds = assignment.values[var];
     let mut breaks = holds + 1;
@@ -80,7 +80,13 @@ pub(super) fn most(bounded: &Bounded, assignment: &mut Assignment, var: usize) -
 }
 
 /// A size: of those that divide the extents each as likely, else as [`size`] has it.
-fn factor(bounded: &Bounded, assignment: &mut Assignment, var: usize, whole: Option<&[i64]>, rng: &mut StdRng) -> i64 {
+fn factor(
+    bounded: &Bounded,
+    assignment: &mut PartialAssignment,
+    var: usize,
+    whole: Option<&[i64]>,
+    rng: &mut StdRng,
+) -> i64 {
     let most = most(bounded, assignment, var);
     let value = match whole {
         Some(whole) => whole[rng.random_range(0..whole.partition_point(|size| *size <= most).max(1))],
@@ -91,8 +97,14 @@ fn factor(bounded: &Bounded, assignment: &mut Assignment, var: usize, whole: Opt
 }
 
 /// Lanes: the more the likelier, but not so many that half of them have nothing to do at any instance.
-fn lanes(bounded: &Bounded, assignment: &mut Assignment, var: usize, whole: Option<&[i64]>, rng: &mut StdRng) -> i64 {
-    let axis = &bounded.outline.axes[bounded.outline.axis_of(var)];
+fn lanes(
+    bounded: &Bounded,
+    assignment: &mut PartialAssignment,
+    var: usize,
+    whole: Option<&[i64]>,
+    rng: &mut StdRng,
+) -> i64 {
+    let axis = &bounded.footprint.axes[bounded.footprint.axis_of(var)];
     let useful = LANES.map(|lanes| lanes < 2 * axis.most && bounded.holds_with(assignment, var, lanes));
     let divides = LANES.map(|lanes| whole.is_none_or(|whole| whole.contains(&lanes)));
     let weight = |n: usize, wanted: bool| if wanted { (LANES[n] * LANES[n]) as f64 } else { 0.0 };

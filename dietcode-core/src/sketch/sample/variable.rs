@@ -95,7 +95,7 @@ impl Var {
 
 /// An iteration variable with factors.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
+pub(crate) struct SampledAxis {
     pub(crate) name: Name,
     /// Its factors, outermost first.
     pub(crate) vars: Vec<usize>,
@@ -109,7 +109,7 @@ pub(crate) struct Axis {
     pub(crate) grain: Product,
 }
 
-impl Axis {
+impl SampledAxis {
     /// Whether tiles that divide all extents are worth it: there are more divisors than factors, and they reach the square root
     /// of the largest extent. A constant extent that is no prime is like that; `16·T` at many `T` is not.
     pub(crate) fn has_perfect_tiles(&self) -> bool {
@@ -130,7 +130,7 @@ pub(crate) fn divisors(n: i64) -> Vec<i64> {
 ///
 /// # Errors
 /// An axis whose extents are not known, a variable that is declared twice or has no values.
-pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Vec<Axis>)> {
+pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Vec<SampledAxis>)> {
     let (mut vars, mut axes) = (Vec::new(), Vec::new());
     for instruction in sketch.instructions.iter() {
         match instruction {
@@ -166,7 +166,7 @@ pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Ve
 }
 
 /// The first split of an axis has all of its tile below.
-fn grain(sketch: &Trace, vars: &[Var], axis: &Axis) -> Product {
+fn grain(sketch: &Trace, vars: &[Var], axis: &SampledAxis) -> Product {
     let first = sketch.instructions.iter().find_map(|instruction| match instruction {
         Instruction::Split { parent, factor, .. } if *parent == axis.name => Some(Product::of(factor, vars)),
         _ => None,
@@ -184,7 +184,7 @@ fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
     Err(Error::input(format!("the sketch samples `{name}` from no candidates, or from some without a weight each")))
 }
 
-fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis> {
+fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<SampledAxis> {
     let name = tile.name.clone();
     let extents = bounds.extents.get(&name).filter(|extents| extents.iter().all(|extent| *extent > 0));
     let most = extents.and_then(|extents| extents.iter().max().copied()).ok_or_else(|| {
@@ -192,7 +192,7 @@ fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<Axis
     })?;
     let shared = extents.into_iter().flatten().fold(0, |shared, extent| gcd(shared, *extent));
     let divisors = divisors(shared);
-    Ok(Axis { name, vars, most, shared, divisors, grain: Product { constant: 1, vars: Vec::new() } })
+    Ok(SampledAxis { name, vars, most, shared, divisors, grain: Product { constant: 1, vars: Vec::new() } })
 }
 
 fn gcd(a: i64, b: i64) -> i64 {

@@ -15,7 +15,7 @@ use super::{Bounds, Space};
 use crate::ir::Name;
 use crate::machine::Target;
 use crate::schedule::Trace;
-use crate::sketch::rules::{self, CustomRules, Draft, Rule};
+use crate::sketch::rules::{self, CustomRules, PartialSketch, Rule};
 use crate::{Error, Result, frontend};
 
 impl Space {
@@ -26,43 +26,49 @@ impl Space {
     /// not; what is wrong with a custom rule.
     pub fn generate(def: &KernelDef, target: Target, instances: &[Vec<i64>], custom: &CustomRules) -> Result<Space> {
         let bounds = Bounds { target, extents: extents(def, instances)? };
-        let drafts = drafts(def, bounds.clone(), custom)?;
-        let sketches = drafts.into_iter().map(|draft| Trace::new(draft.instructions).with(draft.decisions)).collect();
+        let partial_sketches = partial_sketches(def, bounds.clone(), custom)?;
+        let sketches = partial_sketches
+            .into_iter()
+            .map(|partial| Trace::new(partial.instructions).with(partial.decisions))
+            .collect();
         let program = frontend::program(def);
         let rule = custom.of(&program.blocks[0].name);
         Ok(Space { def: def.clone(), program, bounds, sketches, rule })
     }
 }
 
-/// The drafts of all sketches, with the rules that made each.
+/// The partial sketches of all sketches, with the rules that made each.
 ///
 /// # Errors
 /// As [`Space::generate`], but for instances.
-pub fn drafts(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<Draft>> {
+pub fn partial_sketches(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<PartialSketch>> {
     let rules = rules::all(&bounds.target, custom);
-    let mut drafts = vec![Draft::new(frontend::blocks(def), Arc::new(bounds))];
-    let blocks: Vec<Name> = drafts[0].program.blocks.iter().map(|block| block.name.clone()).collect();
+    let mut partial_sketches = vec![PartialSketch::new(frontend::blocks(def), Arc::new(bounds))];
+    let blocks: Vec<Name> = partial_sketches[0].program.blocks.iter().map(|block| block.name.clone()).collect();
     for rule in &rules {
         for block in &blocks {
-            let applied = drafts.into_iter().map(|draft| apply(&**rule, draft, block)).collect::<Result<Vec<_>>>()?;
-            drafts = applied.into_iter().flatten().collect();
+            let applied = partial_sketches
+                .into_iter()
+                .map(|partial| apply(&**rule, partial, block))
+                .collect::<Result<Vec<_>>>()?;
+            partial_sketches = applied.into_iter().flatten().collect();
         }
     }
-    check_blocks(&drafts[0], custom)?;
-    Ok(drafts)
+    check_blocks(&partial_sketches[0], custom)?;
+    Ok(partial_sketches)
 }
 
 /// Applies a rule to a block, unless it was inlined; notes the rule in what it changed.
-fn apply(rule: &dyn Rule, draft: Draft, block: &Name) -> Result<Vec<Draft>> {
-    let Some(at) = draft.program.blocks.iter().position(|b| b.name == *block) else { return Ok(vec![draft]) };
-    let mut made = rule.apply(draft.clone(), at)?;
-    made.iter_mut().filter(|new| **new != draft).for_each(|new| new.rules.push(rule.name()));
+fn apply(rule: &dyn Rule, partial: PartialSketch, block: &Name) -> Result<Vec<PartialSketch>> {
+    let Some(at) = partial.program.blocks.iter().position(|b| b.name == *block) else { return Ok(vec![partial]) };
+    let mut made = rule.apply(partial.clone(), at)?;
+    made.iter_mut().filter(|new| **new != partial).for_each(|new| new.rules.push(rule.name()));
     Ok(made)
 }
 
 /// A rule for a block that is not there would silently do nothing.
-fn check_blocks(draft: &Draft, custom: &CustomRules) -> Result<()> {
-    let mut blocks = draft.program.blocks.iter();
+fn check_blocks(partial: &PartialSketch, custom: &CustomRules) -> Result<()> {
+    let mut blocks = partial.program.blocks.iter();
     let unknown = custom.blocks().find(|name| !blocks.clone().any(|block| *block.name == **name));
     let Some(rule) = unknown.and_then(|name| custom.of(name)) else { return Ok(()) };
     let there: Vec<String> = blocks.by_ref().map(|block| format!("`{}`", block.name)).collect();

@@ -10,7 +10,7 @@ mod generate;
 
 use std::collections::BTreeMap;
 
-pub use generate::drafts;
+pub use generate::partial_sketches;
 
 use dietcode_syntax::KernelDef;
 

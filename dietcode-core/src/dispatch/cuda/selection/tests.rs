@@ -70,12 +70,12 @@ fn settle(selection: &mut Selection, spills: impl Fn(&str) -> bool) -> (Choice, 
 }
 
 #[test]
-fn instances_get_what_the_model_foresees_and_the_tree_leads_there() {
+fn instances_get_what_the_model_predicts_and_the_tree_leads_there() {
     let (_folder, config) = config();
     let (choice, compiled) = settle(&mut selection(Some(&config)), |_| false);
-    let [device] = &choice.account.devices[..] else { panic!("{:?}", choice.account) };
+    let [device] = &choice.report.devices[..] else { panic!("{:?}", choice.report) };
     assert!(matches!(device.source, Source::Predicted { candidates: 7 }), "{:?}", device.source);
-    assert!(choice.micro_kernels.len() >= 2 && compiled < 7, "{}", choice.account.text());
+    assert!(choice.micro_kernels.len() >= 2 && compiled < 7, "{}", choice.report.text());
     let (capability, decision) = &choice.decisions[0];
     assert_eq!(*capability, (8, 0));
     for instance in &device.instances {
@@ -87,7 +87,7 @@ fn instances_get_what_the_model_foresees_and_the_tree_leads_there() {
         let parameters = tile(at).micro_kernel.origin.parameters.clone();
         serde_json::from_value::<Blocked>(parameters).unwrap().block_tile("i")
     };
-    assert!(rows(0) < rows(2), "{}", choice.account.text());
+    assert!(rows(0) < rows(2), "{}", choice.report.text());
     assert!(device.launches.iter().all(|launch| launch.report.is_some() && launch.registers == 100));
 }
 
@@ -95,12 +95,12 @@ fn instances_get_what_the_model_foresees_and_the_tree_leads_there() {
 fn what_spills_is_not_chosen_unless_nothing_else_is_left() {
     let (_folder, config) = config();
     let (before, _) = settle(&mut selection(Some(&config)), |_| false);
-    let best = before.account.devices[0].instances[2].micro_kernel.clone();
+    let best = before.report.devices[0].instances[2].micro_kernel.clone();
     let (after, _) = settle(&mut selection(Some(&config)), |name| name == best);
-    assert!(after.micro_kernels.iter().all(|candidate| candidate.name() != best), "{}", after.account.text());
+    assert!(after.micro_kernels.iter().all(|candidate| candidate.name() != best), "{}", after.report.text());
     let (all, _) = settle(&mut selection(Some(&config)), |_| true);
-    assert!(all.account.text().contains("SPILLS"), "{}", all.account.text());
-    assert!(!before.account.text().contains("SPILLS"));
+    assert!(all.report.text().contains("SPILLS"), "{}", all.report.text());
+    assert!(!before.report.text().contains("SPILLS"));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn without_a_config_there_is_the_default() {
     let default = Blocked::default_for(&program, device).map(|b| b.micro_kernel(&program, device).unwrap().0);
     assert_eq!(Some(&choice.micro_kernels[0].micro_kernel), default.as_ref());
     assert_eq!(choice.decisions[0].1, Decision::Pick(0));
-    assert_eq!(choice.account.devices[0].source, Source::Default);
+    assert_eq!(choice.report.devices[0].source, Source::Default);
 }
 
 fn of_parameters(blocked: &Blocked) -> MicroKernel {
@@ -156,9 +156,9 @@ fn a_tuned_file_is_taken_if_it_fits() {
     let gaps: Vec<String> = selected.gaps.iter().map(ToString::to_string).collect();
     assert!(gaps.len() == 1 && gaps[0].contains("was tuned for 2 instances on sm_80; T=256 of "), "{gaps:?}");
     let (choice, compiled) = settle(&mut selected, |_| false);
-    let known: Vec<bool> = choice.account.devices[0].instances.iter().map(|instance| instance.tuned).collect();
+    let known: Vec<bool> = choice.report.devices[0].instances.iter().map(|instance| instance.tuned).collect();
     assert_eq!(known, [true, true, false]);
-    assert_eq!((choice.account.devices[0].source, compiled), (Source::Tuned, 2));
+    assert_eq!((choice.report.devices[0].source, compiled), (Source::Tuned, 2));
     let names: Vec<&str> = choice.micro_kernels.iter().map(Candidate::name).collect();
     assert_eq!(names, [all[1].name(), all[4].name()]);
 
@@ -167,7 +167,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
         let selection = selection(Some(&config));
         let misses: Vec<String> = selection.misses.iter().map(ToString::to_string).collect();
         assert!(misses.len() == 1 && misses[0].contains(why), "{misses:?}");
-        assert!(matches!(selection.conclude().account.devices[0].source, Source::Predicted { .. }));
+        assert!(matches!(selection.conclude().report.devices[0].source, Source::Predicted { .. }));
     };
     let older = Provenance { compiler: "12.8.61".into(), ..tuned.provenance.clone() };
     miss(&Tuned { provenance: older, ..tuned.clone() }, "12.8.61");

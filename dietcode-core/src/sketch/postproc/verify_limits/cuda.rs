@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// The most parts of a thread that lie apart.
 pub(in crate::sketch) const MOST_VTHREADS: i64 = 8;
-/// The most iterations of a loop that is written out (`max_innermost_factor` of MetaSchedule).
+/// The most iterations of a loop that is unrolled (`max_innermost_factor` of MetaSchedule).
 pub(in crate::sketch) const MOST_INNERMOST: i64 = 64;
 /// Registers that addresses and operands take beside a thread's arrays, at the least.
 pub(in crate::sketch) const OTHER_REGISTERS: i64 = 24;

@@ -4,7 +4,7 @@
 //! |-------------------------|--------|----------------------------------------------|---------------------------------|
 //! | `threads`               | cuda   | threads of a block                           | of a block of the device        |
 //! | `vthreads`              | cuda   | parts of a thread                            | [`cuda::MOST_VTHREADS`]         |
-//! | `innermost factor`      | cuda   | iterations of the longest loop written out   | [`cuda::MOST_INNERMOST`]        |
+//! | `innermost factor`      | cuda   | iterations of the longest loop that is unrolled | [`cuda::MOST_INNERMOST`]        |
 //! | `shared memory`         | cuda   | bytes of all tiles that live at once         | of a block whose launch opts in |
 //! | `registers of a thread` | cuda   | of its arrays, and [`cuda::OTHER_REGISTERS`] | of a thread                     |
 //! | `registers of a block`  | cuda   | the same, for all of its threads             | of a block                      |
@@ -16,7 +16,7 @@
 //! MetaSchedule: `VerifyGPUCode`, which reads the IR as this does. What a device has not (asynchronous copies, a matrix unit) is
 //! a limit too. The copies of the innermost statement are limited by the primitives, which would write them out.
 //!
-//! Draws keep more (`sample/limits`): what register tiles share fits the first-level cache, a CPU's statement is written out a few
+//! Draws keep more (`sample/limits`): what register tiles share fits the first-level cache, a CPU's statement is unrolled a few
 //! hundred times at most, no more blocks share a sum than there are multiprocessors, tiles begin inside of the largest extent. A
 //! trace of other origin may be beyond these, since it is right nevertheless, and only seldom fast.
 

@@ -1,7 +1,7 @@
 //! A sum on a CPU becomes tiles: of a task, of the caches, of the registers.
 //!
 //! It applies to every block that sums. The structure is SSRSRS with packed panels: what threads share out │ blocks of a task │
-//! cache blocks of the sum │ register tiles of a block │ steps │ steps that are written out │ the register tile, of vectors.
+//! cache blocks of the sum │ register tiles of a block │ steps │ steps that are unrolled │ the register tile, of vectors.
 //!
 //! ```text
 //! for i, j, k                   parallel for i_0·j_0, for i_1, j_1
@@ -14,7 +14,7 @@
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
 //! (`variants.rs`). The register tile is the split that hangs over the edge; what is not packed is read through a view, which
 //! is a padded copy there. Steps of a sum that cannot be padded, since its terms are not zero where its inputs are, are not
-//! written out. Along a batch nothing is used again, so that it has no register tile but its vectors.
+//! unrolled. Along a batch nothing is used again, so that it has no register tile but its vectors.
 //!
 //! What `Tiled` has beside this: `load` is a panel whose place is the last loop of steps, and `raster` an order of the blocks
 //! that caches like blocks of a task do.
@@ -24,7 +24,7 @@
 use dietcode_syntax::Role;
 
 use super::super::cpu::{axis, is_of_tile, split};
-use super::super::{Draft, DraftLoop, DraftStage, Rule};
+use super::super::{PartialSketch, Rule, SketchLoop, SketchStage};
 use super::variants::{Reads, Variant};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
@@ -49,41 +49,41 @@ impl Rule for MultiLevelTilingCpu {
         "MultiLevelTiling"
     }
 
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let own = draft.block(block).clone();
-        if !matches!(draft.bounds.target, Target::Cpu(_)) || draft.is_tiled() || own.reduction.is_none() {
-            return Ok(vec![draft]);
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let own = partial.block(block).clone();
+        if !matches!(partial.bounds.target, Target::Cpu(_)) || partial.is_tiled() || own.reduction.is_none() {
+            return Ok(vec![partial]);
         }
         let reads = Reads::of(&own);
-        Ok(reads.variants().iter().map(|variant| tiled(draft.clone(), &own, &reads, variant)).collect())
+        Ok(reads.variants().iter().map(|variant| tiled(partial.clone(), &own, &reads, variant)).collect())
     }
 }
 
-fn tiled(mut draft: Draft, block: &Block, reads: &Reads<'_>, variant: &Variant) -> Draft {
-    draft.structure = Some(STRUCTURE);
+fn tiled(mut partial: PartialSketch, block: &Block, reads: &Reads<'_>, variant: &Variant) -> PartialSketch {
+    partial.structure = Some(STRUCTURE);
     let axes: Vec<(&IterVar, Vec<Level>)> =
         block.iters.iter().map(|iter| (iter, levels(block, iter, reads, variant))).collect();
     let sampled = axes.iter().map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
     if !sampled.is_empty() {
-        draft.instructions.push(Instruction::SampleTiles(sampled));
+        partial.instructions.push(Instruction::SampleTiles(sampled));
     }
-    let loops: Vec<DraftLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut draft, iter, levels)).collect();
-    reorder(&mut draft, loops, variant);
-    accumulate(&mut draft, block);
+    let loops: Vec<SketchLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels)).collect();
+    reorder(&mut partial, loops, variant);
+    accumulate(&mut partial, block);
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             levels.iter().any(|level| is_of_tile(*level)) && reads.moves(tensor, &iter.name)
         };
         if variant.packed.contains(tensor) {
-            pack(&mut draft, block, reads, tensor, variant.doubled);
+            pack(&mut partial, block, reads, tensor, variant.doubled);
         } else if axes.iter().any(padded) {
-            let names = draft.cache_read(block, tensor, Staging::Edge);
-            let places = tile_place(&draft).or_else(|| cache_block(&draft)).into_iter().collect();
-            draft.stages.push(DraftStage { what: tensor.clone(), names, places });
+            let names = partial.cache_read(block, tensor, Staging::Edge);
+            let places = tile_place(&partial).or_else(|| cache_block(&partial)).into_iter().collect();
+            partial.stages.push(SketchStage { what: tensor.clone(), names, places });
         }
     }
-    draft.instructions.extend(variant.doubled.then_some(Instruction::Pipeline(Pipeline::Panels)));
-    draft
+    partial.instructions.extend(variant.doubled.then_some(Instruction::Pipeline(Pipeline::Panels)));
+    partial
 }
 
 /// The levels of an axis, outermost first.
@@ -99,47 +99,47 @@ fn levels(block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -
 }
 
 /// The place of the accumulators and of views: the last loop of register tiles; none where nothing is tiled.
-fn tile_place(draft: &Draft) -> Option<Name> {
-    draft.loops.iter().rfind(|l| l.level == Some(Level::Block)).map(|l| l.name.clone())
+fn tile_place(partial: &PartialSketch) -> Option<Name> {
+    partial.loops.iter().rfind(|l| l.level == Some(Level::Block)).map(|l| l.name.clone())
 }
 
 /// The last loop over cache blocks of the sum, inside of which steps are of constant extents.
-fn cache_block(draft: &Draft) -> Option<Name> {
-    draft.loops_of(Role::Reduce, None).last().map(|l| l.name.clone())
+fn cache_block(partial: &PartialSketch) -> Option<Name> {
+    partial.loops_of(Role::Reduce, None).last().map(|l| l.name.clone())
 }
 
-fn accumulate(draft: &mut Draft, block: &Block) {
-    let name = draft.fresh(&format!("{}_tile", block.output.name));
-    draft.instructions.push(Instruction::CacheWrite(name.clone()));
-    let places = tile_place(draft).into_iter().collect();
-    draft.stages.push(DraftStage { what: block.output.name.clone(), names: vec![name], places });
+fn accumulate(partial: &mut PartialSketch, block: &Block) {
+    let name = partial.fresh(&format!("{}_tile", block.output.name));
+    partial.instructions.push(Instruction::CacheWrite(name.clone()));
+    let places = tile_place(partial).into_iter().collect();
+    partial.stages.push(SketchStage { what: block.output.name.clone(), names: vec![name], places });
 }
 
 /// A panel. Twice of it is packed ahead, which the loop of cache blocks does; one may stand further inside, in loops along which
 /// it moves: in others it would be packed again and again.
-fn pack(draft: &mut Draft, block: &Block, reads: &Reads<'_>, tensor: &Name, doubled: bool) {
-    let names = draft.cache_read(block, tensor, Staging::Always);
+fn pack(partial: &mut PartialSketch, block: &Block, reads: &Reads<'_>, tensor: &Name, doubled: bool) {
+    let names = partial.cache_read(block, tensor, Staging::Always);
     let pad = Name::from(format!("{tensor}_pad"));
     let (candidates, weights) = (PADS.to_vec(), WEIGHTS.to_vec());
-    draft.instructions.push(Instruction::SampleCategorical { into: pad.clone(), candidates, weights });
+    partial.instructions.push(Instruction::SampleCategorical { into: pad.clone(), candidates, weights });
     let pad = Size(vec![Part::Var(pad)]);
     let align = |stage: &Name| Instruction::StorageAlign { stage: stage.clone(), pad: pad.clone() };
-    draft.instructions.extend(names.iter().map(align));
-    let is_tile = |l: &DraftLoop| l.level.is_some_and(is_of_tile);
-    let around = draft.loops.iter().rposition(|l| l.level.is_none() && l.role == Role::Reduce);
-    let around = around.or_else(|| draft.loops.iter().rposition(|l| l.level == Some(Level::Task)));
+    partial.instructions.extend(names.iter().map(align));
+    let is_tile = |l: &SketchLoop| l.level.is_some_and(is_of_tile);
+    let around = partial.loops.iter().rposition(|l| l.level.is_none() && l.role == Role::Reduce);
+    let around = around.or_else(|| partial.loops.iter().rposition(|l| l.level == Some(Level::Task)));
     let from = around.map_or(0, |at| at + 1);
-    let further = draft.loops[from..].iter().filter(|l| !doubled && !is_tile(l) && reads.moves(tensor, &l.axis));
-    let places = around.map(|at| &draft.loops[at]).into_iter().chain(further).map(|l| l.name.clone()).collect();
-    draft.stages.push(DraftStage { what: tensor.clone(), names, places });
+    let further = partial.loops[from..].iter().filter(|l| !doubled && !is_tile(l) && reads.moves(tensor, &l.axis));
+    let places = around.map(|at| &partial.loops[at]).into_iter().chain(further).map(|l| l.name.clone()).collect();
+    partial.stages.push(SketchStage { what: tensor.clone(), names, places });
 }
 
 /// Puts the loops into the order of the structure.
-fn reorder(draft: &mut Draft, loops: Vec<DraftLoop>, variant: &Variant) {
-    let in_block = |l: &DraftLoop| variant.order.iter().position(|axis| *axis == l.axis);
-    let is_vector = |l: &DraftLoop| variant.vector.as_ref() == Some(&l.axis);
-    draft.loops = loops;
-    draft.loops.sort_by_key(|l| match (l.role, l.level) {
+fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, variant: &Variant) {
+    let in_block = |l: &SketchLoop| variant.order.iter().position(|axis| *axis == l.axis);
+    let is_vector = |l: &SketchLoop| variant.vector.as_ref() == Some(&l.axis);
+    partial.loops = loops;
+    partial.loops.sort_by_key(|l| match (l.role, l.level) {
         (Role::Spatial, None) => (0, None),
         (Role::Spatial, Some(Level::Task)) => (1, None),
         (Role::Reduce, None) => (2, None),
@@ -150,5 +150,5 @@ fn reorder(draft: &mut Draft, loops: Vec<DraftLoop>, variant: &Variant) {
         (_, Some(Level::Register)) => (6, Some(usize::from(is_vector(l)))),
         _ => (7, None),
     });
-    draft.instructions.push(Instruction::Reorder(draft.loops.iter().map(|l| l.name.clone()).collect()));
+    partial.instructions.push(Instruction::Reorder(partial.loops.iter().map(|l| l.name.clone()).collect()));
 }

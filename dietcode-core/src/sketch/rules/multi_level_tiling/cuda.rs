@@ -2,7 +2,7 @@
 //!
 //! It applies to a block that sums, and of which an input stays the same along one of the spatial axes. The structure is SSSRRSRS:
 //! blocks, virtual threads, threads │ tiles in shared memory, steps in them │ outer part of a thread's tile │ steps that are
-//! written out │ inner part. Virtual threads stand inside of the steps, since it is the thread that carries them out.
+//! unrolled │ inner part. Virtual threads stand inside of the steps, since it is the thread that carries them out.
 //!
 //! ```text
 //! for i, j, k                   for i_0·j_0 bound to the grid, i_2·j_2 bound to threads
@@ -11,7 +11,7 @@
 //!                                     y_tile += x_shared · w_shared
 //! ```
 //!
-//! Each way to overlap the copies is a sketch. The copies are turned on their way, so that what a thread multiplies lies next to
+//! Each way to overlap the copies is a sketch. The copies are transposed on their way, so that what a thread multiplies lies next to
 //! each other; rows that lay along the sum are padded, so that the stores of a warp go to different banks.
 //!
 //! Source: `MultiLevelTiling` of MetaSchedule; the order of levels as in Ansor (OSDI 2020), section 4.1.
@@ -19,14 +19,14 @@
 use dietcode_syntax::Role;
 
 use super::super::gpu::{self, Piece};
-use super::super::{Draft, Rule};
+use super::super::{PartialSketch, Rule};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::schedule::{Level, Pipeline, SharedTile};
 
 /// Bytes of the widest access of a thread.
 const WIDEST: i64 = 16;
-/// Elements behind each row of a tile that is turned on its way.
+/// Elements behind each row of a tile that is transposed on its way.
 const PAD: i64 = 4;
 /// The most neighbours that a thread stores at once.
 const STORE: i64 = 4;
@@ -43,13 +43,13 @@ impl Rule for MultiLevelTilingCuda {
         "MultiLevelTiling"
     }
 
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled()) else { return Ok(vec![draft]) };
-        let own = draft.block(block).clone();
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled()) else { return Ok(vec![partial]) };
+        let own = partial.block(block).clone();
         if !uses_again(&own) {
-            return Ok(vec![draft]);
+            return Ok(vec![partial]);
         }
-        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(draft.clone(), &own, pipeline)).collect())
+        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, pipeline)).collect())
     }
 }
 
@@ -61,26 +61,27 @@ pub(in super::super) fn uses_again(block: &Block) -> bool {
     block.iters_of(Role::Reduce).next().is_some() && block.iters_of(Role::Spatial).any(reused)
 }
 
-fn tiled(mut draft: Draft, block: &Block, pipeline: Option<Pipeline>) -> Draft {
-    draft.structure = Some(STRUCTURE);
-    let shared = gpu::shared_sum(&draft, block);
-    let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, shared.as_ref()));
+fn tiled(mut partial: PartialSketch, block: &Block, pipeline: Option<Pipeline>) -> PartialSketch {
+    partial.structure = Some(STRUCTURE);
+    let shared = gpu::shared_sum(&partial, block);
+    let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, shared.as_ref()));
     let at = |level| splits.at(level);
     let [parts, blocks, threads] = [at(Level::Split), splits.outermost(Role::Spatial), at(Level::Thread)];
     let tiles = splits.outermost(Role::Reduce);
     let inside = [Level::Steps, Level::Vthread, Level::Outer, Level::Unroll, Level::Inner].map(at);
     let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
-    gpu::reorder(&mut draft, order);
+    gpu::reorder(&mut partial, order);
     [Level::Outer, Level::Unroll, Level::Inner].into_iter().flat_map(at).for_each(|name| {
-        draft.set_kind(&name, ForKind::Unrolled);
+        partial.set_kind(&name, ForKind::Unrolled);
     });
-    at(Level::Vthread).iter().for_each(|name| draft.set_kind(name, ForKind::VThread));
-    let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("an axis along which an input is used again");
-    gpu::accumulate(&mut draft, block, thread);
+    at(Level::Vthread).iter().for_each(|name| partial.set_kind(name, ForKind::VThread));
+    let thread =
+        gpu::bind(&mut partial, &parts, &blocks, &threads).expect("an axis along which an input is used again");
+    gpu::accumulate(&mut partial, block, thread);
     let around = tiles.last().expect("a block that sums");
-    gpu::stage(&mut draft, block, around, |buffer, index| turned(block, buffer, index));
-    gpu::finish(&mut draft, pipeline, STORE);
-    draft
+    gpu::stage(&mut partial, block, around, |buffer, index| transposed(block, buffer, index));
+    gpu::finish(&mut partial, pipeline, STORE);
+    partial
 }
 
 fn pieces(iter: &IterVar, shared: Option<&Name>) -> Vec<Piece> {
@@ -93,7 +94,7 @@ fn pieces(iter: &IterVar, shared: Option<&Name>) -> Vec<Piece> {
 }
 
 /// A tile with the summed dimensions outside.
-fn turned(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
+fn transposed(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
     let pad = if gpu::lies_along_sum(block, index) { PAD } else { 0 };
     SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: true }
 }

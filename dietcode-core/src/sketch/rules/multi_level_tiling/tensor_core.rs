@@ -19,7 +19,7 @@
 use dietcode_syntax::Role;
 
 use super::super::gpu::{self, Piece};
-use super::super::{Draft, Rule};
+use super::super::{PartialSketch, Rule};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
@@ -50,23 +50,23 @@ impl Rule for MultiLevelTilingTensorCore {
         "MultiLevelTilingTensorCore"
     }
 
-    /// The draft without a matrix unit is kept for the rule behind.
-    fn apply(&self, draft: Draft, block: usize) -> Result<Vec<Draft>> {
-        let Some(device) = gpu::device(&draft).filter(|_| !draft.is_tiled()) else { return Ok(vec![draft]) };
-        let own = draft.block(block).clone();
-        let Some(operands) = self.operands(&draft, device, &own) else { return Ok(vec![draft]) };
-        let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(draft.clone(), &own, &operands, pipeline));
-        Ok(made.chain([draft.clone()]).collect())
+    /// The partial sketch without a matrix unit is kept for the rule behind.
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled()) else { return Ok(vec![partial]) };
+        let own = partial.block(block).clone();
+        let Some(operands) = self.operands(&partial, device, &own) else { return Ok(vec![partial]) };
+        let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, &operands, pipeline));
+        Ok(made.chain([partial.clone()]).collect())
     }
 }
 
 impl MultiLevelTilingTensorCore {
     /// The loops that an instruction of the device takes pieces of, steps along the longest sum.
-    fn operands(&self, draft: &Draft, device: &DeviceLimits, block: &Block) -> Option<Operands> {
+    fn operands(&self, partial: &PartialSketch, device: &DeviceLimits, block: &Block) -> Option<Operands> {
         if device.capability < (ComputeCapability { major: 8, minor: 0 }) {
             return None;
         }
-        let longest = gpu::longest(draft, block);
+        let longest = gpu::longest(partial, block);
         let units = std::iter::once(MatrixUnit::Half).chain(self.tf32.then_some(MatrixUnit::Tf32));
         let mut operands =
             units.filter_map(|unit| Operands::of(block, unit, |name| Some(name) == longest.as_ref()).ok());
@@ -86,10 +86,10 @@ fn has_rows(block: &Block, operands: &Operands) -> bool {
     reads.iter().all(|(_, index)| contiguous(index).is_some_and(|iter| taken.contains(&&iter.name)))
 }
 
-fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> Draft {
-    draft.structure = Some(STRUCTURE);
-    let shared = gpu::shared_sum(&draft, block);
-    let splits = gpu::tile(&mut draft, block, |iter| pieces(iter, operands, shared.as_ref()));
+fn tiled(mut partial: PartialSketch, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> PartialSketch {
+    partial.structure = Some(STRUCTURE);
+    let shared = gpu::shared_sum(&partial, block);
+    let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, operands, shared.as_ref()));
     let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(|axis| splits.of(axis));
     let at = |level| splits.at(level);
     let parts = at(Level::Split);
@@ -100,15 +100,15 @@ fn tiled(mut draft: Draft, block: &Block, operands: &Operands, pipeline: Option<
     let fragments = at(Level::Fragment);
     let inside = [at(Level::Steps), fragments.clone(), vec![rows.clone(), columns.clone(), steps]];
     let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
-    gpu::reorder(&mut draft, order);
-    fragments.iter().chain([&rows, &columns]).for_each(|name| draft.set_kind(name, ForKind::Unrolled));
-    let thread = gpu::bind(&mut draft, &parts, &blocks, &threads).expect("the lanes of a warp");
-    gpu::accumulate(&mut draft, block, thread);
+    gpu::reorder(&mut partial, order);
+    fragments.iter().chain([&rows, &columns]).for_each(|name| partial.set_kind(name, ForKind::Unrolled));
+    let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the lanes of a warp");
+    gpu::accumulate(&mut partial, block, thread);
     let around = tiles.last().expect("a block that sums");
-    gpu::stage(&mut draft, block, around, |buffer, index| tile(block, buffer, index));
-    draft.instructions.extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit)));
-    gpu::finish(&mut draft, pipeline, STORE);
-    draft
+    gpu::stage(&mut partial, block, around, |buffer, index| tile(block, buffer, index));
+    partial.instructions.extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit)));
+    gpu::finish(&mut partial, pipeline, STORE);
+    partial
 }
 
 /// A tile as the tensor lies.

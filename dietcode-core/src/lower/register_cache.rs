@@ -1,5 +1,5 @@
-//! What a thread of a GPU holds of an operand, in registers of its own: read by vectors, zero where the tile hangs over the
-//! edge.
+//! A register cache: what a thread of a GPU reads of an operand into registers of its own, by vectors. It is zero where the
+//! tile hangs over the edge.
 //!
 //! It belongs to the first pass. The lanes it makes become one access where copies become vectors; there is no other thread to
 //! wait for, so there is no barrier.

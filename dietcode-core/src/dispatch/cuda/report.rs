@@ -8,18 +8,18 @@ use serde::Serialize;
 use crate::cost_model::cuda::Prediction;
 use crate::machine::cuda::{ComputeCapability, KernelReport};
 
-/// An account of a kernel's choice on all devices.
+/// A report on a kernel's choice on all devices.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Account {
+pub struct Report {
     /// The kernel's name.
     pub kernel: String,
     /// One entry for each device, oldest first.
-    pub devices: Vec<DeviceAccount>,
+    pub devices: Vec<DeviceReport>,
 }
 
 /// The choice on one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DeviceAccount {
+pub struct DeviceReport {
     /// The device.
     pub capability: ComputeCapability,
     /// The part that estimates are made for.
@@ -27,9 +27,9 @@ pub struct DeviceAccount {
     /// Where the choice comes from.
     pub source: Source,
     /// The kernels of the chosen micro-kernels.
-    pub launches: Vec<LaunchAccount>,
+    pub launches: Vec<LaunchReport>,
     /// What runs the config's instances.
-    pub instances: Vec<InstanceAccount>,
+    pub instances: Vec<InstanceReport>,
 }
 
 /// Where a choice comes from.
@@ -49,7 +49,7 @@ pub enum Source {
 
 /// What one kernel takes of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LaunchAccount {
+pub struct LaunchReport {
     /// The micro-kernel that it is part of.
     pub micro_kernel: String,
     /// Its symbol.
@@ -70,7 +70,7 @@ pub struct LaunchAccount {
 
 /// An instance and what runs it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct InstanceAccount {
+pub struct InstanceReport {
     /// The values of the shape variables.
     pub shape: BTreeMap<String, i64>,
     /// The micro-kernel.
@@ -81,21 +81,21 @@ pub struct InstanceAccount {
     pub predicted: Prediction,
 }
 
-impl Account {
+impl Report {
     /// The same as JSON.
     pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("an account has no key that is not text") + "\n"
+        serde_json::to_string_pretty(self).expect("a report has no key that is not text") + "\n"
     }
 
     /// What concerns one micro-kernel, on the devices that were given it.
-    pub fn of(&self, micro_kernel: &str) -> Account {
+    pub fn of(&self, micro_kernel: &str) -> Report {
         let mut devices = self.devices.clone();
         for device in &mut devices {
             device.launches.retain(|launch| launch.micro_kernel == micro_kernel);
             device.instances.retain(|instance| instance.micro_kernel == micro_kernel);
         }
         devices.retain(|device| !device.launches.is_empty());
-        Account { kernel: self.kernel.clone(), devices }
+        Report { kernel: self.kernel.clone(), devices }
     }
 
     /// A table for a comment: a line for each device, kernel and instance.
@@ -112,17 +112,17 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Tuned => f.write_str("as its tuned file says"),
-            Source::Predicted { candidates } => write!(f, "foreseen to be the best of {candidates}"),
+            Source::Predicted { candidates } => write!(f, "predicted to be the best of {candidates}"),
             Source::Default => f.write_str("the default"),
         }
     }
 }
 
-impl DeviceAccount {
+impl DeviceReport {
     fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "{} ({}): {}", self.capability, self.part, self.source)?;
         for launch in &self.launches {
-            let LaunchAccount { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
+            let LaunchReport { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
             let name =
                 if launch.symbol.ends_with("_finish") { "  and its second kernel" } else { &launch.micro_kernel };
             write!(
@@ -136,7 +136,7 @@ impl DeviceAccount {
                 Some(_) => ", no spills\n",
             });
         }
-        for InstanceAccount { shape, micro_kernel, predicted, .. } in &self.instances {
+        for InstanceReport { shape, micro_kernel, predicted, .. } in &self.instances {
             let shape: Vec<String> = shape.iter().map(|(var, value)| format!("{var}={value}")).collect();
             writeln!(
                 text,

@@ -13,7 +13,7 @@
 
 use dietcode_syntax::Role;
 
-use super::variable::{Axis, Domain, Product, Var, variables};
+use super::variable::{Domain, Product, SampledAxis, Var, variables};
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, affine};
 use crate::schedule::{CacheRead, Instruction, Level, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace};
@@ -30,7 +30,7 @@ pub(crate) enum Link {
 
 /// A loop of the schedule, outermost first.
 #[derive(Debug)]
-pub(crate) struct Loop {
+pub(crate) struct FootprintLoop {
     pub(crate) slot: usize,
     pub(crate) kind: ForKind,
     pub(crate) role: Role,
@@ -71,14 +71,14 @@ pub(crate) struct Read {
 
 /// What limits are measured on.
 #[derive(Debug)]
-pub(crate) struct Outline {
+pub(crate) struct Footprint {
     pub(crate) sketch: Trace,
     pub(crate) vars: Vec<Var>,
-    pub(crate) axes: Vec<Axis>,
+    pub(crate) axes: Vec<SampledAxis>,
     /// Iterations of the iteration variables; [`UNBOUNDED`] where a shape variable decides.
     pub(crate) start: Vec<i64>,
     pub(crate) chain: Vec<Link>,
-    pub(crate) loops: Vec<Loop>,
+    pub(crate) loops: Vec<FootprintLoop>,
     pub(crate) stages: Vec<Stage>,
     pub(crate) reads: Vec<Read>,
     /// Where the accumulators stand; none: nothing is summed.
@@ -93,12 +93,12 @@ pub(crate) struct Outline {
 /// As many iterations as a shape says.
 pub(crate) const UNBOUNDED: i64 = i64::MAX;
 
-impl Outline {
+impl Footprint {
     /// Reads a sketch.
     ///
     /// # Errors
     /// A sketch that does not replay with its least decisions, or one with an axis whose extents are not known.
-    pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Outline> {
+    pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Footprint> {
         let (vars, axes) = variables(sketch, &space.bounds)?;
         let least = vars.iter().map(|var| (var.name.clone(), var.least())).collect();
         let block = &space.program.blocks[0];
@@ -110,7 +110,7 @@ impl Outline {
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let store_lanes = reader.store_lanes();
         let sketch = Trace::new(sketch.instructions.clone());
-        Ok(Outline {
+        Ok(Footprint {
             sketch,
             vars,
             axes,
@@ -127,7 +127,7 @@ impl Outline {
     }
 }
 
-impl Outline {
+impl Footprint {
     /// The factors of a level.
     pub(crate) fn of_level(&self, level: Level) -> impl Iterator<Item = usize> {
         (0..self.vars.len()).filter(move |var| self.vars[*var].level() == Some(level))
@@ -209,8 +209,8 @@ impl Reader<'_> {
         found.expect("a relation is that of an instruction")
     }
 
-    fn loops(&self) -> Vec<Loop> {
-        let of = |l: &crate::schedule::Loop| Loop {
+    fn loops(&self) -> Vec<FootprintLoop> {
+        let of = |l: &crate::schedule::Loop| FootprintLoop {
             slot: self.slot(&l.name),
             kind: l.kind,
             role: l.role,

@@ -1,5 +1,5 @@
-//! Shapes that nobody measured: where the cost model clearly foresees that another winner serves them better than the
-//! tree's pick, the tree is taught so.
+//! Shapes that nobody measured: where the cost model clearly predicts that another winner serves them better than the
+//! tree's pick, that winner becomes the shape's label.
 //!
 //! A tree of measured shapes splits halfway between them, and goes on forever beyond the last. A micro-kernel whose
 //! tile fits the smallest instance may then run one that is much smaller, nearly all of it padding. Padding and
@@ -14,13 +14,13 @@ use super::{Label, train};
 use crate::Result;
 use crate::config::{Config, WklInst};
 
-/// A tree of measured shapes, the `labels`, taught what is foreseen of the winners at shapes around the instances.
+/// A tree of measured shapes, the `labels`, and of what is predicted of the winners at shapes around the instances.
 /// `throughput` says what to expect of one of them at a shape.
 ///
 /// # Errors
 /// If it cannot be trained again.
 #[cfg(feature = "tuner")]
-pub fn taught(
+pub fn with_predicted_labels(
     tree: Tree,
     (config, vars): (&Config, &[String]),
     instances: &[WklInst],
@@ -29,15 +29,15 @@ pub fn taught(
     throughput: impl Fn(&str, &[i64]) -> f64,
 ) -> Result<Tree> {
     let shapes = around(config, vars, instances);
-    let lessons = lessons(&tree, vars, &shapes, winners, throughput);
-    if lessons.is_empty() {
+    let predicted_labels = predicted_labels(&tree, vars, &shapes, winners, throughput);
+    if predicted_labels.is_empty() {
         return Ok(tree);
     }
-    let lessons = lessons.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
-    train(vars, &labels.iter().copied().chain(lessons).collect::<Vec<Label<'_>>>())
+    let predicted_labels = predicted_labels.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
+    train(vars, &labels.iter().copied().chain(predicted_labels).collect::<Vec<Label<'_>>>())
 }
 
-/// How much better another winner must be foreseen to be; the cost model's error and more.
+/// How much better another winner must be predicted to be; the cost model's error and more.
 const CLEARLY: f64 = 1.1;
 
 /// Shapes around the instances, along each workload variable: halves below the smallest value, the middles between
@@ -66,24 +66,24 @@ fn unmeasured(known: &[i64]) -> Vec<i64> {
     below.chain(between).chain(above).collect()
 }
 
-/// What the tree should say of the shapes: its own pick, or the winner that is foreseen to be clearly better there.
+/// What the tree should say of the shapes: its own pick, or the winner that is predicted to be clearly better there.
 /// Nothing if the tree already says so.
-pub(super) fn lessons(
+pub(super) fn predicted_labels(
     tree: &Tree,
     vars: &[String],
     shapes: &[Vec<i64>],
     winners: &[String],
     throughput: impl Fn(&str, &[i64]) -> f64,
 ) -> Vec<(Vec<i64>, String)> {
-    let lesson = |shape: &Vec<i64>| {
+    let predicted_label = |shape: &Vec<i64>| {
         let pick = tree.pick(vars, shape);
         let at = |name: &str| throughput(name, shape);
         let best = winners.iter().max_by(|a, b| at(a).total_cmp(&at(b))).filter(|best| at(best) > CLEARLY * at(pick));
         (shape.clone(), best.map_or(pick, |best| best.as_str()).to_owned())
     };
-    let lessons: Vec<(Vec<i64>, String)> = shapes.iter().map(lesson).collect();
-    let news = lessons.iter().any(|(shape, name)| tree.pick(vars, shape) != name);
-    if news { lessons } else { Vec::new() }
+    let predicted_labels: Vec<(Vec<i64>, String)> = shapes.iter().map(predicted_label).collect();
+    let news = predicted_labels.iter().any(|(shape, name)| tree.pick(vars, shape) != name);
+    if news { predicted_labels } else { Vec::new() }
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
 
     /// A tile of 80 rows is right for 80 and more, and wrong for 16.
     #[test]
-    fn a_tree_is_taught_only_what_is_clearly_better() {
+    fn only_what_is_clearly_better_becomes_a_predicted_label() {
         let vars = ["M".to_owned()];
         let winners = ["wide".to_owned(), "narrow".to_owned()];
         let padded = |tile: i64, m: i64| m as f64 / ((m + tile - 1) / tile * tile) as f64;
@@ -108,9 +108,9 @@ mod tests {
         };
         let tree = Tree::Leaf("wide".into());
         let shapes = [vec![16], vec![160], vec![1600]];
-        let lessons = lessons(&tree, &vars, &shapes, &winners, throughput);
-        let names: Vec<&str> = lessons.iter().map(|(_, name)| name.as_str()).collect();
+        let predicted_labels = predicted_labels(&tree, &vars, &shapes, &winners, throughput);
+        let names: Vec<&str> = predicted_labels.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["narrow", "wide", "wide"]);
-        assert!(super::lessons(&tree, &vars, &shapes[1..], &winners, throughput).is_empty());
+        assert!(super::predicted_labels(&tree, &vars, &shapes[1..], &winners, throughput).is_empty());
     }
 }

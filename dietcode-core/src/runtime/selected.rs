@@ -11,7 +11,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no native code, or this CPU lacks a feature that it uses.
-    pub fn picked(&self, shape: &[i64]) -> Result<&'static abi::MicroKernel> {
+    pub fn selected(&self, shape: &[i64]) -> Result<&'static abi::MicroKernel> {
         let micro_kernel = self.micro_kernel((self.dispatch)(shape))?;
         self.check_cpu(micro_kernel)?;
         Ok(micro_kernel)
@@ -22,7 +22,7 @@ impl Kernel {
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no CUDA code.
     #[cfg(feature = "cuda")]
-    pub fn picked_on_device(&self, shape: &[i64], capability: (u32, u32)) -> Result<&'static CudaMicroKernel> {
+    pub fn selected_on_device(&self, shape: &[i64], capability: (u32, u32)) -> Result<&'static CudaMicroKernel> {
         devices::call::row(self.name(), self.cuda, shape, capability)
     }
 }

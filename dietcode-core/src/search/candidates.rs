@@ -13,7 +13,7 @@ use crate::sketch::{MicroKernel, Tiled};
 
 /// Valid candidates in the order in which they are tried, and what was left out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Space {
+pub struct Candidates {
     /// The candidates.
     pub candidates: Vec<MicroKernel>,
     /// How many schedules the generators stand for.
@@ -28,12 +28,12 @@ const LISTED: u128 = 1 << 16;
 /// Without a limit from the config; more than any budget allows.
 const MOST_TRIALS: usize = 10_000;
 
-impl Space {
+impl Candidates {
     /// At most `trials` valid candidates, in an order that depends on `seed` only.
-    pub fn of(config: &CpuConfig, program: &Program, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Space {
+    pub fn of(config: &CpuConfig, program: &Program, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Candidates {
         let trials = trials.and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST_TRIALS).min(MOST_TRIALS);
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut space = Space { candidates: Vec::new(), total: config.count(), invalid: BTreeMap::new() };
+        let mut space = Candidates { candidates: Vec::new(), total: config.count(), invalid: BTreeMap::new() };
         if space.total <= LISTED {
             let all = config.candidates_on(program, target);
             let mut all: Vec<Result<Tiled, String>> =

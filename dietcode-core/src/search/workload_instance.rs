@@ -5,7 +5,7 @@ use crate::measure::Instance;
 
 /// A workload instance of the search.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct WorkloadInstance {
     /// The workload variables.
     pub wkl: WklInst,
     /// How much it counts.

@@ -11,7 +11,7 @@ use crate::sketch::Bounds;
 
 /// What rules have made so far, and what the rules after them need to know.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct PartialSketch {
     /// The program: the blocks as the user wrote them, until they are inlined into one.
     pub program: Program,
     /// What limits the space.
@@ -22,9 +22,9 @@ pub struct Draft {
     pub decisions: BTreeMap<Name, i64>,
     /// The loops as the instructions leave them, outermost first. Empty: the block is not tiled yet, and has the loops that
     /// its iteration variables are.
-    pub loops: Vec<DraftLoop>,
+    pub loops: Vec<SketchLoop>,
     /// Stages that have no place yet.
-    pub stages: Vec<DraftStage>,
+    pub stages: Vec<SketchStage>,
     /// How parts of the sum meet that blocks of a GPU's grid share: asked for by `AddRFactor`, carried out with the tiles.
     pub combine: Option<Combine>,
     /// The structure of its tiles: S for a level of spatial loops, R for one of a sum, the outermost first; none without tiles.
@@ -35,9 +35,9 @@ pub struct Draft {
     pub rules: Vec<&'static str>,
 }
 
-/// A loop of a draft.
+/// A loop of a partial sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DraftLoop {
+pub struct SketchLoop {
     /// Its name: `{axis}_{n}`, counted from the outside in; or that of a fused loop.
     pub name: Name,
     /// The iteration variable that it is a part of; of a fused loop, the outermost one.
@@ -52,7 +52,7 @@ pub struct DraftLoop {
 
 /// A stage whose place is still to be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DraftStage {
+pub struct SketchStage {
     /// What is staged: the variable that holds its place is `{what}_place`.
     pub what: Name,
     /// The accumulators' tile, or the copies that `cache_read` made of one tensor, which stand together.
@@ -61,10 +61,10 @@ pub struct DraftStage {
     pub places: Vec<Name>,
 }
 
-impl Draft {
+impl PartialSketch {
     /// The beginning: a program and its limits.
-    pub fn new(program: Program, bounds: Arc<Bounds>) -> Draft {
-        Draft {
+    pub fn new(program: Program, bounds: Arc<Bounds>) -> PartialSketch {
+        PartialSketch {
             program,
             bounds,
             instructions: Vec::new(),
@@ -89,12 +89,12 @@ impl Draft {
     }
 
     /// The loops of a role and a level, outermost first; those without a level stand outermost of their axis.
-    pub fn loops_of(&self, role: Role, level: Option<Level>) -> impl Iterator<Item = &DraftLoop> {
+    pub fn loops_of(&self, role: Role, level: Option<Level>) -> impl Iterator<Item = &SketchLoop> {
         self.loops.iter().filter(move |l| l.role == role && l.level == level)
     }
 
     /// A name like `wish` that nothing has yet; the same that `Schedule::cache_read` and `cache_write` find for a stage, if all
-    /// instructions so far are in the draft.
+    /// instructions so far are in the partial sketch.
     pub fn fresh(&self, wish: &str) -> Name {
         let params = self.program.params.iter().map(|param| &param.name);
         let axes = self.program.blocks.iter().flat_map(|block| &block.iters).map(|iter| &iter.name);

@@ -5,14 +5,14 @@
 
 use dietcode_syntax::Role;
 
-use super::outline::{Depth, Link, Outline, Read, Stage, UNBOUNDED};
+use super::footprint::{Depth, Footprint, Link, Read, Stage, UNBOUNDED};
 use super::variable::Product;
 use crate::ir::ForKind;
 use crate::schedule::{Pipeline, Staging};
 
 /// Values of a sketch's variables, with the iterations of its loops.
-pub(crate) struct Point<'a> {
-    pub(crate) outline: &'a Outline,
+pub(crate) struct Assignment<'a> {
+    pub(crate) footprint: &'a Footprint,
     pub(crate) values: &'a [i64],
     /// Iterations by slot.
     iterations: Vec<i64>,
@@ -21,14 +21,14 @@ pub(crate) struct Point<'a> {
 /// Bytes of a cache line, to which copies are aligned.
 const ALIGNMENT: i64 = 64;
 
-impl<'a> Point<'a> {
-    pub(crate) fn new(outline: &'a Outline, values: &'a [i64]) -> Point<'a> {
-        let made = outline.chain.iter().map(|link| if matches!(link, Link::Split { .. }) { 2 } else { 1 });
-        let mut iterations = outline.start.clone();
-        iterations.resize(outline.start.len() + made.sum::<usize>(), 1);
-        let mut point = Point { outline, values, iterations };
-        outline.chain.iter().for_each(|link| point.follow(link));
-        point
+impl<'a> Assignment<'a> {
+    pub(crate) fn new(footprint: &'a Footprint, values: &'a [i64]) -> Assignment<'a> {
+        let made = footprint.chain.iter().map(|link| if matches!(link, Link::Split { .. }) { 2 } else { 1 });
+        let mut iterations = footprint.start.clone();
+        iterations.resize(footprint.start.len() + made.sum::<usize>(), 1);
+        let mut assignment = Assignment { footprint, values, iterations };
+        footprint.chain.iter().for_each(|link| assignment.follow(link));
+        assignment
     }
 
     fn follow(&mut self, link: &Link) {
@@ -66,18 +66,18 @@ impl<'a> Point<'a> {
 
     /// How many loops stand around the accumulators.
     pub(crate) fn tile_depth(&self) -> usize {
-        self.outline.tile.as_ref().map_or(self.outline.loops.len(), |tile| self.depth(tile))
+        self.footprint.tile.as_ref().map_or(self.footprint.loops.len(), |tile| self.depth(tile))
     }
 
     /// The iterations of the loops of some kinds together.
     pub(crate) fn of_kinds(&self, kinds: &[ForKind]) -> i64 {
-        let loops = self.outline.loops.iter().filter(|l| kinds.contains(&l.kind));
+        let loops = self.footprint.loops.iter().filter(|l| kinds.contains(&l.kind));
         loops.fold(1, |all, l| all.saturating_mul(self.iterations[l.slot]))
     }
 
     /// The iterations of the longest loop of a kind.
     pub(crate) fn longest(&self, kind: ForKind) -> i64 {
-        let loops = self.outline.loops.iter().filter(|l| l.kind == kind);
+        let loops = self.footprint.loops.iter().filter(|l| l.kind == kind);
         loops.map(|l| self.iterations[l.slot]).max().unwrap_or(1)
     }
 
@@ -88,14 +88,14 @@ impl<'a> Point<'a> {
 
     /// Threads of a block that share a sum.
     pub(crate) fn threads_of_a_sum(&self) -> i64 {
-        let loops = self.outline.loops.iter().filter(|l| l.kind == ForKind::ThreadIdx && l.role == Role::Reduce);
+        let loops = self.footprint.loops.iter().filter(|l| l.kind == ForKind::ThreadIdx && l.role == Role::Reduce);
         loops.fold(1, |all, l| all.saturating_mul(self.iterations[l.slot]))
     }
 
-    /// The elements of a thread's tile of accumulators that are written out, vectors counted by the registers that they take.
+    /// The elements of a thread's tile of accumulators that are unrolled, vectors counted by the registers that they take.
     pub(crate) fn accumulators(&self, lanes_of_register: i64) -> i64 {
-        let Some(tile) = &self.outline.tile else { return 0 };
-        let loops = self.outline.loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial);
+        let Some(tile) = &self.footprint.tile else { return 0 };
+        let loops = self.footprint.loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial);
         loops.fold(1, |all, l| {
             let count = self.iterations[l.slot];
             let vector = l.kind == ForKind::Vectorized;
@@ -110,19 +110,19 @@ impl<'a> Point<'a> {
     /// The elements that the loops inside of a depth run over along which a read moves.
     pub(crate) fn spanned(&self, read: &Read, depth: usize) -> Vec<i64> {
         let moves = |roots: &[usize]| roots.iter().any(|root| read.roots.iter().any(|(moved, _)| moved == root));
-        let loops = self.outline.loops.iter().skip(depth).filter(|l| moves(&l.roots));
+        let loops = self.footprint.loops.iter().skip(depth).filter(|l| moves(&l.roots));
         loops.map(|l| self.iterations[l.slot]).collect()
     }
 
     /// For each slot how many values it takes inside of a depth; the threads of a block are, wherever their loops stand.
     pub(crate) fn inside(&self, depth: usize, with_threads: bool) -> Vec<i64> {
         let mut inside = vec![1; self.iterations.len()];
-        for (at, l) in self.outline.loops.iter().enumerate() {
+        for (at, l) in self.footprint.loops.iter().enumerate() {
             if at >= depth || (with_threads && l.kind == ForKind::ThreadIdx) {
                 inside[l.slot] = self.iterations[l.slot];
             }
         }
-        for link in self.outline.chain.iter().rev() {
+        for link in self.footprint.chain.iter().rev() {
             match link {
                 Link::Split { parent, outer, inner, factor, .. } => {
                     let steps = (inside[*outer] - 1).saturating_mul(self.size(factor));
@@ -156,16 +156,16 @@ impl<'a> Point<'a> {
         let fewer: Vec<i64> = dims.iter().copied().filter(|dim| *dim != 1).collect();
         let pad = self.size(&stage.pad);
         let elements = set_apart(dims, pad).max(set_apart(fewer, pad));
-        let doubled = self.outline.pipeline == Some(Pipeline::Panels) && stage.staging == Staging::Always;
+        let doubled = self.footprint.pipeline == Some(Pipeline::Panels) && stage.staging == Staging::Always;
         let bytes = if stage.staging == Staging::Always { 4 } else { stage.read.dtype.bytes() };
         aligned(elements.saturating_mul(if doubled { 2 * bytes } else { bytes }))
     }
 
     /// Bytes of sums that wait in a panel for the next block of a reduction.
     pub(crate) fn waiting_bytes(&self) -> i64 {
-        let loops = &self.outline.loops;
+        let loops = &self.footprint.loops;
         let waits = |at: &usize| loops[*at].role == Role::Reduce && loops[*at].kind != ForKind::BlockIdx;
-        let Some(depth) = (0..self.tile_depth()).find(waits).filter(|_| self.outline.sums_in_panel) else { return 0 };
+        let Some(depth) = (0..self.tile_depth()).find(waits).filter(|_| self.footprint.sums_in_panel) else { return 0 };
         let spatial = loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
         aligned(spatial.fold(4, |bytes, l| bytes.saturating_mul(self.iterations[l.slot])))
     }
