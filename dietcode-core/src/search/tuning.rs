@@ -93,7 +93,7 @@ impl<'a> Tuning<'a> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         match self.journal.recall(&names, Some(&self.shape(workload)), self.threads[threads]) {
             Some(outcomes) => {
-                which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, workload, seen))
+                which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, workload, seen));
             }
             None => self.measure_now(which, threads, workload, timing)?,
         }
