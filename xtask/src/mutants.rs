@@ -4,8 +4,8 @@
 //! The copy of a panel fills what hangs over with 1 instead of the reduction's identity.
 //! Test: --package dietcode-core --all-features --test compiler lowering::
 //!
-//! --- a/dietcode-core/src/lower/local_padding.rs
-//! +++ b/dietcode-core/src/lower/local_padding.rs
+//! --- a/dietcode-core/src/lower/passes/local_padding.rs
+//! +++ b/dietcode-core/src/lower/passes/local_padding.rs
 //! @@ …
 //! ```
 //!

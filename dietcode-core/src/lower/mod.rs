@@ -1,41 +1,22 @@
 //! Lowering: from a schedule to the loops that are printed as source text.
 //!
-//! [`lower`] is the pipeline, one named line a pass; each pass is one file whose header says what it does and why it
-//! stands where it stands. After each pass (in a release build: after the last that matters) the invariants of
+//! `nest` builds the loops, and `passes` has the pipeline, one named line a pass; each pass is one file whose header says what it
+//! does and why it stands where it stands. After each pass (in a release build: after the last that matters) the invariants of
 //! [`crate::ir::verify`] are checked: a pass that breaks one is an error with a dump of all passes ([`Dump`]), not wrong code.
 
-mod complete;
-mod cross_thread;
-mod double_buffer;
 mod dump;
 mod guard;
-mod register_cache;
-mod local_padding;
 mod nest;
-mod partition;
-mod pipeline;
-mod raster;
-mod registers;
-mod shared;
-mod stage;
-mod storage;
+mod passes;
 mod structure;
-mod tensorize;
-mod transpose;
-mod unit_loops;
-mod unswitch;
-mod vector_copy;
-mod vectorize;
-mod write_back;
 
 use std::sync::Arc;
 
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
-pub(crate) use local_padding::{can_be_padded, guards_that_stay};
-pub(crate) use shared::widest_fetch;
+pub(crate) use nest::{widest_fetch, workspace};
+pub(crate) use passes::{can_be_padded, guards_that_stay};
 pub use structure::structure_hash;
-pub(crate) use write_back::workspace;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};
 use crate::schedule::{Combine, Schedule};
@@ -108,7 +89,7 @@ pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
 /// As [`lower`].
 pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
     let body = loops(schedule, observe)?;
-    let (panels, scratch_bytes) = storage::storage(&body);
+    let (panels, scratch_bytes) = passes::storage(&body);
     let (grid, body) = grid(body);
     let Writes { workspace, output } = Writes::of(schedule);
     Ok(LoopNest {
@@ -132,37 +113,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
 /// # Errors
 /// As [`lower`].
 pub(crate) fn loops(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
-    dump::dumped(schedule, observe, passes)
-}
-
-/// The passes, in their order.
-fn passes(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
-    complete::check(schedule)?;
-    let schedule = &unit_loops::drop_unit_loops(schedule);
-    let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
-    let body = pass("nest", nest::build(schedule)?)?;
-    let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
-    let body = if schedule.is_gpu() {
-        let body = pass("vector_copy", vector_copy::vector_copy(body))?;
-        let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
-        pass("pipeline", pipeline::pipeline(body, schedule)?)?
-    } else {
-        let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
-        let body = pass("transpose", transpose::transpose(body))?;
-        let body = pass("partition", partition::partition(body))?;
-        pass("vectorize", vectorize::vectorize(body))?
-    };
-    pass("registers", registers::registers(body, schedule.is_gpu()))
-}
-
-/// The pass whose result is checked in release builds too: what a broken schedule breaks is still there. Checking all passes
-/// would take as long as they do.
-const LAST_CHECKED: &str = "registers";
-
-/// What a pass made, shown and checked.
-fn pass(schedule: &Schedule, observe: Observer<'_>, name: &'static str, body: Stmt) -> Result<Stmt> {
-    observe(name, &body);
-    if cfg!(debug_assertions) || name == LAST_CHECKED { checked(schedule, name, body) } else { Ok(body) }
+    dump::dumped(schedule, observe, passes::run)
 }
 
 /// What of the program's derived values the loops name: a kernel that only adds parts of sums has no other use for them.

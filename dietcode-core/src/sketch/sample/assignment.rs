@@ -1,7 +1,7 @@
 //! The numbers that follow from values of a sketch's variables: iterations of loops, elements of copies.
 //!
 //! They are those that lowering comes to, without lowering: panels span loops, tiles in shared memory are boxes of iteration
-//! variables (`lower/stage.rs`, `lower/shared.rs`), so that a sliding window counts as often as it is copied.
+//! variables (`lower/nest/stage.rs`, `lower/nest/shared.rs`), so that a sliding window counts as often as it is copied.
 
 use dietcode_syntax::Role;
 

@@ -11,7 +11,7 @@ use crate::ir::{Buffer, Scope, Stmt};
 const ALIGNMENT: i64 = 64;
 
 /// The panels' offsets in bytes, and how many bytes there are in all.
-pub(super) fn storage(body: &Stmt) -> (Vec<(Arc<Buffer>, i64)>, i64) {
+pub(in crate::lower) fn storage(body: &Stmt) -> (Vec<(Arc<Buffer>, i64)>, i64) {
     let mut places = Vec::new();
     let bytes = place(body, 0, &mut places);
     (places, bytes)

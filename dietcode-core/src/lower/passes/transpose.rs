@@ -10,8 +10,8 @@
 //!
 //! Where columns are missing too, as the last unrolled steps of a sum may be, the loops stay.
 
-use super::guard;
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::lower::guard;
 use std::ops::Sub;
 
 /// Replaces every copy of that kind by the intrinsic.

@@ -11,8 +11,8 @@
 use std::ops::Sub;
 use std::sync::Arc;
 
-use super::guard;
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::lower::guard;
 
 /// Replaces every vectorized copy.
 pub(super) fn vector_copy(body: Stmt) -> Stmt {

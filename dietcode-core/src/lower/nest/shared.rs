@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::guard::{self, Guard};
 use crate::ir::{Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Loop, Relation, Schedule, SharedTile, Staging};
 use crate::{Error, Result};
 

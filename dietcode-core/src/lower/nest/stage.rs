@@ -4,10 +4,10 @@
 use std::ops::Add;
 use std::sync::Arc;
 
-use super::guard::{self, Guard};
 use super::register_cache;
 use crate::Result;
 use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
+use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Schedule, Staging};
 
 /// A staged read: which loops it spans, and the statements around its users.

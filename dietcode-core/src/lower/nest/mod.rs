@@ -13,18 +13,28 @@
 //!     if guards: output[…] = epilogue(tile)
 //! ```
 
+mod cross_thread;
+mod raster;
+mod register_cache;
+mod shared;
+mod stage;
+mod unswitch;
+mod write_back;
+
 use std::ops::Sub;
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::cross_thread::CrossThread;
+use cross_thread::CrossThread;
+use raster::Pair;
+use shared::SharedStage;
+pub(crate) use shared::widest_fetch;
+use stage::Stage;
+use unswitch::unswitch;
+pub(crate) use write_back::workspace;
+
 use super::guard::{self, Guard};
-use super::raster::{self, Pair};
-use super::shared::{self, SharedStage};
-use super::stage::{self, Stage};
-use super::unswitch::unswitch;
-use super::write_back;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Loop, Relation, Schedule};

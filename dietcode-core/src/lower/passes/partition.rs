@@ -10,8 +10,8 @@
 //!                                              for i in 0..8: if i_0·8 + i < M: y[…] = tile[i]
 //! ```
 
-use super::guard;
 use crate::ir::{Expr, ForKind, Scope, Stmt};
+use crate::lower::guard;
 
 /// Splits every ragged copy and every ragged final store into an inside and an edge.
 pub(super) fn partition(body: Stmt) -> Stmt {

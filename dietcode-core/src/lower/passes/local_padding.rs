@@ -28,9 +28,9 @@ use std::collections::BTreeMap;
 
 use dietcode_syntax::Role;
 
-use super::guard::{self, Guard};
 use crate::ir::function::row;
 use crate::ir::{BinaryOp, Block, DType, Expr, Name, Reduction, Scope, Stmt};
+use crate::lower::guard::{self, Guard};
 use crate::schedule::Schedule;
 
 /// Moves the guards of staged copies into the copied value, and drops those of the compute part that may go.

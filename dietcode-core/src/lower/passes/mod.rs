@@ -1,0 +1,52 @@
+//! The passes of lowering, in the order of [`run`]: one pass, one file, one function.
+
+mod complete;
+mod unit_loops;
+mod local_padding;
+mod vector_copy;
+mod tensorize;
+mod pipeline;
+mod double_buffer;
+mod transpose;
+mod partition;
+mod vectorize;
+mod registers;
+mod storage;
+
+pub(crate) use local_padding::{can_be_padded, guards_that_stay};
+pub(super) use storage::storage;
+
+use super::{Observer, checked, nest};
+use crate::Result;
+use crate::ir::Stmt;
+use crate::schedule::Schedule;
+
+/// The passes, in their order.
+pub(super) fn run(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
+    complete::check(schedule)?;
+    let schedule = &unit_loops::drop_unit_loops(schedule);
+    let mut pass = |name: &'static str, body: Stmt| pass(schedule, observe, name, body);
+    let body = pass("nest", nest::build(schedule)?)?;
+    let body = pass("local_padding", local_padding::local_padding(body, schedule))?;
+    let body = if schedule.is_gpu() {
+        let body = pass("vector_copy", vector_copy::vector_copy(body))?;
+        let body = pass("tensorize", tensorize::tensorize(body, schedule)?)?;
+        pass("pipeline", pipeline::pipeline(body, schedule)?)?
+    } else {
+        let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
+        let body = pass("transpose", transpose::transpose(body))?;
+        let body = pass("partition", partition::partition(body))?;
+        pass("vectorize", vectorize::vectorize(body))?
+    };
+    pass("registers", registers::registers(body, schedule.is_gpu()))
+}
+
+/// The pass whose result is checked in release builds too: what a broken schedule breaks is still there. Checking all passes
+/// would take as long as they do.
+const LAST_CHECKED: &str = "registers";
+
+/// What a pass made, shown and checked.
+fn pass(schedule: &Schedule, observe: Observer<'_>, name: &'static str, body: Stmt) -> Result<Stmt> {
+    observe(name, &body);
+    if cfg!(debug_assertions) || name == LAST_CHECKED { checked(schedule, name, body) } else { Ok(body) }
+}
