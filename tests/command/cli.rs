@@ -518,6 +518,11 @@ fn sketches_are_printed_with_the_rules_that_made_them() {
     assert!(text.contains("w_place = sample_compute_location(k_0, j_2, k_1) = _\n"), "{text}");
     let text = stdout(&place.run(&["explain", "dense.json", "--sketches", "--target", "sm_80"]));
     assert!(text.contains("x_shared = cache_read(x, shared"), "{text}");
+    assert!(text.contains(", SSSRRSRS, by InlineConstantScalars, AutoInline, "), "{text}");
+    let structure = CONFIG.replace("\"search\": {", r#""search": { "structure": { "cpu": "SSRRS" }, "#);
+    fs::write(place.path("flat.json"), structure).unwrap();
+    let text = stdout(&place.run(&["explain", "flat.json", "--sketches"]));
+    assert!(text.contains(", SSRRS, by ") && !text.contains("SSRSRS"), "{text}");
     let own = r#"{ "instructions": [{ "kind": ["unrolled", "i"] }] }"#;
     fs::write(place.path("own.json"), own).unwrap();
     let rules = r#""search": { "rules": { "dense": "own.json" }, "#;

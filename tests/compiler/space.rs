@@ -8,3 +8,4 @@ mod draws;
 mod custom;
 mod odd;
 mod sketches;
+mod structures;

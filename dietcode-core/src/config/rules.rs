@@ -6,7 +6,7 @@ use super::reader::Node;
 use super::{Config, is_identifier};
 use crate::machine::Target;
 use crate::schedule::Trace;
-use crate::sketch::rules::{CustomRules, CustomSketch};
+use crate::sketch::rules::{CustomRules, CustomSketch, Structure};
 use crate::{Error, Result};
 
 const EXPECTED: &str =
@@ -14,6 +14,55 @@ const EXPECTED: &str =
 
 /// The kinds of targets that rules may be for.
 const TARGETS: [&str; 2] = ["cpu", "cuda"];
+
+/// `search.structure`: the structure of tiles, of all targets or of those of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedStructure {
+    /// What is named, by `cpu` and `cuda`.
+    pub by_kind: BTreeMap<&'static str, String>,
+    /// Where the config says so.
+    place: String,
+}
+
+impl NamedStructure {
+    /// A structure that at least one kind of targets has, or one for each kind.
+    pub(super) fn read(node: &Node<'_>) -> Result<NamedStructure> {
+        let named = |node: &Node<'_>, kinds: &[&'static str]| {
+            let expected: Vec<String> = kinds.iter().map(|kind| expected_structure(kind)).collect();
+            let expected = expected.join(", or ");
+            let text = node.string(&expected)?;
+            let known = kinds.iter().any(|kind| Structure::of(kind, text).is_some());
+            if known { Ok(text.to_owned()) } else { Err(node.expected(&expected)) }
+        };
+        let mut by_kind = BTreeMap::new();
+        if node.is_string() {
+            let text = named(node, &TARGETS)?;
+            by_kind.extend(TARGETS.map(|kind| (kind, text.clone())));
+        } else {
+            let object = node.object(&TARGETS)?;
+            for kind in TARGETS {
+                by_kind.extend(object.get(kind).map(|node| Ok((kind, named(&node, &[kind])?))).transpose()?);
+            }
+        }
+        Ok(NamedStructure { by_kind, place: node.place() })
+    }
+
+    /// The one for a kind of targets, if one is named.
+    fn of(&self, kind: &str) -> Result<Option<&'static Structure>> {
+        let Some(text) = self.by_kind.get(kind) else { return Ok(None) };
+        Structure::of(kind, text).map(Some).ok_or_else(|| {
+            let (place, expected) = (&self.place, expected_structure(kind));
+            Error::input(format!(
+                "{place}: found \"{text}\", expected {expected}, or an object with one for each target"
+            ))
+        })
+    }
+}
+
+fn expected_structure(kind: &str) -> String {
+    let all: Vec<String> = Structure::all(kind).iter().map(|structure| format!("\"{}\"", structure.text)).collect();
+    format!("for {kind} one of {}", all.join(", "))
+}
 
 /// What a block has in place of all rules: it stays as it is written.
 const NONE: &str = "None";
@@ -69,12 +118,10 @@ impl Config {
     /// The rules that are registered, with those of this config for their blocks on a target, and what it lets the others do.
     ///
     /// # Errors
-    /// A block that the kernel does not have, or a rule that is not registered, with its place in the file.
+    /// A block that the kernel does not have, a rule that is not registered, or a structure that tiles of the target cannot have, with
+    /// its place in the file.
     pub fn custom_rules(&self, mut registered: CustomRules, target: &Target) -> Result<CustomRules> {
-        let kind = match target {
-            Target::Cpu(_) => "cpu",
-            Target::Cuda(_) => "cuda",
-        };
+        let kind = target.kind();
         let rules = self.search.rules.values();
         let mut rules: Vec<&BlockRule> = rules.filter(|rule| rule.target.is_none_or(|target| target == kind)).collect();
         // What is said of one kind of targets counts for that.
@@ -89,6 +136,9 @@ impl Config {
         }
         registered.check()?;
         registered.allow_tf32(self.search.tf32);
+        if let Some(structure) = self.search.structure.as_ref().map(|named| named.of(kind)).transpose()?.flatten() {
+            registered.set_structure(structure);
+        }
         Ok(registered)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::choices::{Model, Strategy};
 use super::evolution::{Evolution, Scheduling};
 use super::reader::{MAX_INTEGER, Node};
-use super::rules::BlockRule;
+use super::rules::{BlockRule, NamedStructure};
 use crate::Result;
 
 /// The longest search, in seconds: thirty days.
@@ -39,6 +39,8 @@ pub struct Search {
     pub rules: BTreeMap<String, BlockRule>,
     /// Whether a GPU's matrix units may round tensors of `f32` to tf32.
     pub tf32: bool,
+    /// The structure of tiles; none: the default of each target.
+    pub structure: Option<NamedStructure>,
 }
 
 const KEYS: &[&str] = &[
@@ -54,6 +56,7 @@ const KEYS: &[&str] = &[
     "weight",
     "rules",
     "tf32",
+    "structure",
 ];
 
 impl Default for Search {
@@ -71,6 +74,7 @@ impl Default for Search {
             weight: 1.0,
             rules: BTreeMap::new(),
             tf32: false,
+            structure: None,
         }
     }
 }
@@ -116,6 +120,9 @@ impl Search {
         }
         if let Some(tf32) = object.get("tf32") {
             search.tf32 = tf32.boolean()?;
+        }
+        if let Some(structure) = object.get("structure") {
+            search.structure = Some(NamedStructure::read(&structure)?);
         }
         Ok(search)
     }

@@ -18,6 +18,16 @@ pub enum Target {
     Cuda(DeviceLimits),
 }
 
+impl Target {
+    /// The kind of targets that it is of, as configs name it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Target::Cpu(_) => "cpu",
+            Target::Cuda(_) => "cuda",
+        }
+    }
+}
+
 /// A target in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -81,7 +81,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
 fn keys() {
     assert_eq!(
         error("\"seconds\"", "\"second\""),
-        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, weight, rules, tf32; did you mean `seconds`?"
+        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, weight, rules, tf32, structure; did you mean `seconds`?"
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),

@@ -38,6 +38,7 @@ fn all_keys() {
         weight: 2.5,
         rules: config.search.rules.clone(),
         tf32: true,
+        structure: config.search.structure.clone(),
     };
     assert_eq!(config.search, search);
     assert_eq!(config.tuned_path("cpu"), PathBuf::from("configs/full.cpu.tuned.json"));

@@ -40,6 +40,42 @@ fn a_rule_may_be_for_one_kind_of_targets_and_none_leaves_the_nest() {
 }
 
 #[test]
+fn a_structure_is_one_of_its_target() {
+    let cpu = Target::Cpu(CpuTarget::detect("x86-64").unwrap());
+    let config = |structure: &str| Config::parse("c.json", FULL.replace("\"SSRRS\"", structure));
+    let custom = |structure: &str, target: &Target| {
+        let mut registered = CustomRules::default();
+        registered.register("by_hand", |_, _| Ok(vec![Trace::default()]));
+        let custom = config(structure).unwrap().custom_rules(registered, target);
+        custom.map(|custom| format!("{custom:?}")).map_err(|e| e.to_string())
+    };
+    let [both, by_kind] = ["\"SSRRS\"", "{ \"cpu\": \"SSRS\", \"cuda\": \"SSSRRS\" }"];
+    assert!(custom(both, &cpu).unwrap().contains("\"SSRRS\"") && custom(both, &gpu()).unwrap().contains("\"SSRRS\""));
+    assert!(custom(by_kind, &cpu).unwrap().contains("\"SSRS\""));
+    assert!(custom(by_kind, &gpu()).unwrap().contains("\"SSSRRS\""));
+    assert!(custom("{ \"cpu\": \"SSRS\" }", &gpu()).unwrap().contains("structure: None"));
+    let all_cpu = "for cpu one of \"SSRSRS\", \"SSRRS\", \"SSRS\"";
+    let other = custom("\"SSSRRSRS\"", &cpu).unwrap_err();
+    assert!(
+        other.starts_with("c.json:28:") && other.contains("key `search.structure`: found \"SSSRRSRS\", expected"),
+        "{other}"
+    );
+    assert!(other.contains(all_cpu) && other.ends_with("or an object with one for each target"), "{other}");
+    for (structure, expected) in [
+        ("\"SRSRS\"", "key `search.structure`: found the string \"SRSRS\", expected for cpu one of"),
+        (
+            "{ \"cpu\": \"SSSRRSRS\" }",
+            "key `search.structure.cpu`: found the string \"SSSRRSRS\", expected for cpu one of",
+        ),
+        ("{ \"gpu\": \"SSRS\" }", "key `search.structure.gpu`: found an unknown key, expected one of cpu, cuda"),
+        ("7", "key `search.structure`: found 7, expected"),
+    ] {
+        let error = config(structure).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn a_rule_is_a_name_or_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.json");

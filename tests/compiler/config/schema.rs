@@ -119,6 +119,9 @@ fn bad_configs() {
         ("\"mutation\": 0.5", "\"mutation\": 1.5"),
         ("\"beta\": 1.5", "\"beta\": 0"),
         ("\"window\": 5", "\"window\": 0.5"),
+        ("\"SSRRS\"", "\"SRSRS\""),
+        ("\"SSRRS\"", "7"),
+        ("\"SSRRS\"", "{ \"cpu\": \"SSSRRSRS\" }"),
     ];
     let validator = validator();
     for (from, to) in replacements {

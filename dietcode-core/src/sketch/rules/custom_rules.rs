@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
+use super::Structure;
 use crate::ir::{Name, Program};
+use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::Bounds;
 use crate::{Error, Result};
@@ -36,6 +38,7 @@ pub struct CustomRules {
     functions: BTreeMap<String, Arc<CustomRule>>,
     of_blocks: BTreeMap<String, Own>,
     tf32: bool,
+    structure: Option<&'static Structure>,
 }
 
 /// The rule of a block.
@@ -83,6 +86,16 @@ impl CustomRules {
         self.tf32
     }
 
+    /// Names the structure that the tiles of sums have, in place of the target's default; those of matrix units keep theirs.
+    pub fn set_structure(&mut self, structure: &'static Structure) {
+        self.structure = Some(structure);
+    }
+
+    /// The structure of tiles on a target.
+    pub(super) fn structure(&self, target: &Target) -> &'static Structure {
+        self.structure.unwrap_or_else(|| Structure::default_of(target))
+    }
+
     /// The blocks that have a rule.
     pub fn blocks(&self) -> impl Iterator<Item = &str> {
         self.of_blocks.keys().map(String::as_str)
@@ -127,6 +140,7 @@ impl Debug for CustomRules {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let functions: Vec<&String> = self.functions.keys().collect();
         let mut all = f.debug_struct("CustomRules");
-        all.field("functions", &functions).field("of_blocks", &self.of_blocks).field("tf32", &self.tf32).finish()
+        all.field("functions", &functions).field("of_blocks", &self.of_blocks).field("tf32", &self.tf32);
+        all.field("structure", &self.structure).finish()
     }
 }

@@ -19,6 +19,7 @@ mod inline_constant_scalars;
 mod multi_level_tiling;
 mod parallelize_vectorize_unroll;
 mod random_compute_location;
+mod structure;
 
 pub use add_rfactor::AddRFactor;
 pub use apply_custom_rule::ApplyCustomRule;
@@ -31,6 +32,7 @@ pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLev
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
 pub use partial_sketch::{PartialSketch, SketchLoop, SketchStage, product, variable};
 pub use random_compute_location::RandomComputeLocation;
+pub use structure::Structure;
 
 use crate::Result;
 use crate::machine::Target;
@@ -55,7 +57,7 @@ pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + '
         vec![Box::new(ApplyCustomRule(custom)), Box::new(InlineConstantScalars), Box::new(AutoInline)];
     match target {
         Target::Cpu(_) => {
-            rules.push(Box::new(MultiLevelTilingCpu));
+            rules.push(Box::new(MultiLevelTilingCpu(custom.structure(target))));
             rules.push(Box::new(ParallelizeVectorizeUnroll));
             rules.push(Box::new(RandomComputeLocation));
         }
@@ -63,7 +65,7 @@ pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + '
             rules.push(Box::new(AddRFactor));
             rules.push(Box::new(CrossThreadReduction));
             rules.push(Box::new(MultiLevelTilingTensorCore { tf32: custom.allows_tf32() }));
-            rules.push(Box::new(MultiLevelTilingCuda));
+            rules.push(Box::new(MultiLevelTilingCuda(custom.structure(target))));
             rules.push(Box::new(AutoBind));
         }
     }

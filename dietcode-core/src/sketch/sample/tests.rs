@@ -15,6 +15,7 @@ use crate::machine::{CpuTarget, avx512};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::rules::{
     AddRFactor, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore, PartialSketch, Rule,
+    Structure,
 };
 use crate::sketch::{Bounds, Space};
 
@@ -116,8 +117,13 @@ fn on_gpu(text: &str, name: &str, extents: &[&[i64]]) -> Space {
 
 fn by_rules(text: &str, name: &str, extents: &[&[i64]], tf32: bool) -> Space {
     let space = space(text, device(name), extents);
-    let rules: [&dyn Rule; 5] =
-        [&AddRFactor, &CrossThreadReduction, &MultiLevelTilingTensorCore { tf32 }, &MultiLevelTilingCuda, &AutoBind];
+    let rules: [&dyn Rule; 5] = [
+        &AddRFactor,
+        &CrossThreadReduction,
+        &MultiLevelTilingTensorCore { tf32 },
+        &MultiLevelTilingCuda(&Structure::all("cuda")[0]),
+        &AutoBind,
+    ];
     let first = vec![PartialSketch::new(space.program.clone(), Arc::new(space.bounds.clone()))];
     let partial_sketches = rules.into_iter().fold(first, |partial_sketches, rule| {
         partial_sketches.into_iter().flat_map(|partial| rule.apply(partial, 0).expect("the rule applies")).collect()

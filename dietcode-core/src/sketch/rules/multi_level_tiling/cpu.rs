@@ -1,6 +1,6 @@
 //! A sum on a CPU becomes tiles: of a task, of the caches, of the registers.
 //!
-//! It applies to every block that sums. The structure is SSRSRS with packed panels: what threads share out │ blocks of a task │
+//! It applies to every block that sums. The structure, unless another one is named, is SSRSRS with packed panels: what threads share out │ blocks of a task │
 //! cache blocks of the sum │ register tiles of a block │ steps │ steps that are unrolled │ the register tile, of vectors.
 //!
 //! ```text
@@ -24,7 +24,7 @@
 use dietcode_syntax::Role;
 
 use super::super::cpu::{axis, is_of_tile, split};
-use super::super::{PartialSketch, Rule, SketchLoop, SketchStage};
+use super::super::{PartialSketch, Rule, SketchLoop, SketchStage, Structure};
 use super::variants::{Reads, Variant};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
@@ -37,12 +37,9 @@ const PADS: [i64; 2] = [0, 16];
 /// How likely each is.
 const WEIGHTS: [f64; 2] = [3.0, 1.0];
 
-/// The structure of the tiles.
-const STRUCTURE: &str = "SSRSRS";
-
-/// The rule.
+/// The rule, for tiles of a structure.
 #[derive(Clone, Copy, Debug)]
-pub struct MultiLevelTilingCpu;
+pub struct MultiLevelTilingCpu(pub &'static Structure);
 
 impl Rule for MultiLevelTilingCpu {
     fn name(&self) -> &'static str {
@@ -55,20 +52,37 @@ impl Rule for MultiLevelTilingCpu {
             return Ok(vec![partial]);
         }
         let reads = Reads::of(&own);
-        Ok(reads.variants().iter().map(|variant| tiled(partial.clone(), &own, &reads, variant)).collect())
+        // What is packed ahead is a tile of the sum, which a structure without steps does not have.
+        let has_steps = self.0.levels_of('R').next().is_some();
+        let variants = reads.variants().into_iter().filter(|variant| has_steps || !variant.doubled);
+        let mut made: Vec<PartialSketch> = Vec::new();
+        for variant in variants {
+            let new = tiled(partial.clone(), &own, &reads, (self.0, &variant));
+            // Without a loop over register tiles their orders are the same.
+            if !made.contains(&new) {
+                made.push(new);
+            }
+        }
+        Ok(made)
     }
 }
 
-fn tiled(mut partial: PartialSketch, block: &Block, reads: &Reads<'_>, variant: &Variant) -> PartialSketch {
-    partial.structure = Some(STRUCTURE);
+fn tiled(
+    mut partial: PartialSketch,
+    block: &Block,
+    reads: &Reads<'_>,
+    (structure, variant): (&Structure, &Variant),
+) -> PartialSketch {
+    partial.structure = Some(structure.text);
     let axes: Vec<(&IterVar, Vec<Level>)> =
-        block.iters.iter().map(|iter| (iter, levels(block, iter, reads, variant))).collect();
-    let sampled = axes.iter().map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
+        block.iters.iter().map(|iter| (iter, levels(structure, block, iter, reads, variant))).collect();
+    let tiled = axes.iter().filter(|(_, levels)| !levels.is_empty());
+    let sampled = tiled.map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
     if !sampled.is_empty() {
         partial.instructions.push(Instruction::SampleTiles(sampled));
     }
     let loops: Vec<SketchLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels)).collect();
-    reorder(&mut partial, loops, variant);
+    reorder(&mut partial, loops, structure, variant);
     accumulate(&mut partial, block);
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
@@ -78,7 +92,7 @@ fn tiled(mut partial: PartialSketch, block: &Block, reads: &Reads<'_>, variant: 
             pack(&mut partial, block, reads, tensor, variant.doubled);
         } else if axes.iter().any(padded) {
             let names = partial.cache_read(block, tensor, Staging::Edge);
-            let places = tile_place(&partial).or_else(|| cache_block(&partial)).into_iter().collect();
+            let places = last_of(&partial, Level::Block).or_else(|| cache_block(&partial)).into_iter().collect();
             partial.stages.push(SketchStage { what: tensor.clone(), names, places });
         }
     }
@@ -87,20 +101,28 @@ fn tiled(mut partial: PartialSketch, block: &Block, reads: &Reads<'_>, variant: 
 }
 
 /// The levels of an axis, outermost first.
-fn levels(block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -> Vec<Level> {
+fn levels(structure: &Structure, block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -> Vec<Level> {
     let is_vector = variant.vector.as_ref() == Some(&iter.name);
-    match iter.role {
-        Role::Spatial if is_vector => vec![Level::Task, Level::Block, Level::Register, Level::Lanes],
-        Role::Spatial if reads.is_batch(&iter.name) => vec![Level::Task, Level::Block],
-        Role::Spatial => vec![Level::Task, Level::Block, Level::Register],
-        Role::Reduce if can_be_padded(block, &iter.name) => vec![Level::Steps, Level::Unroll],
-        Role::Reduce => vec![Level::Steps],
+    let has = |level: &Level| match level {
+        Level::Lanes => is_vector,
+        Level::Register => is_vector || !reads.is_batch(&iter.name),
+        Level::Unroll => can_be_padded(block, &iter.name),
+        _ => true,
+    };
+    structure.levels_of(letter(iter.role)).filter(has).collect()
+}
+
+/// The letter of a role in a structure.
+fn letter(role: Role) -> char {
+    match role {
+        Role::Spatial => 'S',
+        Role::Reduce => 'R',
     }
 }
 
-/// The place of the accumulators and of views: the last loop of register tiles; none where nothing is tiled.
-fn tile_place(partial: &PartialSketch) -> Option<Name> {
-    partial.loops.iter().rfind(|l| l.level == Some(Level::Block)).map(|l| l.name.clone())
+/// The last loop of a level: views stand in that of register tiles, accumulators there or, without such, in that of a task.
+fn last_of(partial: &PartialSketch, level: Level) -> Option<Name> {
+    partial.loops.iter().rfind(|l| l.level == Some(level)).map(|l| l.name.clone())
 }
 
 /// The last loop over cache blocks of the sum, inside of which steps are of constant extents.
@@ -111,7 +133,8 @@ fn cache_block(partial: &PartialSketch) -> Option<Name> {
 fn accumulate(partial: &mut PartialSketch, block: &Block) {
     let name = partial.fresh(&format!("{}_tile", block.output.name));
     partial.instructions.push(Instruction::CacheWrite(name.clone()));
-    let places = tile_place(partial).into_iter().collect();
+    let place = last_of(partial, Level::Block).or_else(|| last_of(partial, Level::Task));
+    let places = place.into_iter().collect();
     partial.stages.push(SketchStage { what: block.output.name.clone(), names: vec![name], places });
 }
 
@@ -135,20 +158,20 @@ fn pack(partial: &mut PartialSketch, block: &Block, reads: &Reads<'_>, tensor: &
 }
 
 /// Puts the loops into the order of the structure.
-fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, variant: &Variant) {
+fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, structure: &Structure, variant: &Variant) {
     let in_block = |l: &SketchLoop| variant.order.iter().position(|axis| *axis == l.axis);
     let is_vector = |l: &SketchLoop| variant.vector.as_ref() == Some(&l.axis);
     partial.loops = loops;
-    partial.loops.sort_by_key(|l| match (l.role, l.level) {
-        (Role::Spatial, None) => (0, None),
-        (Role::Spatial, Some(Level::Task)) => (1, None),
-        (Role::Reduce, None) => (2, None),
-        (_, Some(Level::Block)) => (3, in_block(l)),
-        (_, Some(Level::Steps)) => (4, None),
-        (_, Some(Level::Unroll)) => (5, None),
-        // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
-        (_, Some(Level::Register)) => (6, Some(usize::from(is_vector(l)))),
-        _ => (7, None),
+    partial.loops.sort_by_key(|l| {
+        let inside = match l.level {
+            Some(Level::Block) => in_block(l),
+            Some(Level::Unroll) => Some(0),
+            // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
+            Some(Level::Register) => Some(usize::from(is_vector(l))),
+            Some(Level::Lanes) => Some(2),
+            _ => None,
+        };
+        (structure.place(letter(l.role), l.level), inside)
     });
     partial.instructions.push(Instruction::Reorder(partial.loops.iter().map(|l| l.name.clone()).collect()));
 }

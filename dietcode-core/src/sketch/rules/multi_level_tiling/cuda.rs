@@ -1,7 +1,7 @@
 //! A sum whose inputs are used again and again becomes tiles: of a block, of a thread, in shared memory.
 //!
-//! It applies to a block that sums, and of which an input stays the same along one of the spatial axes. The structure is SSSRRSRS:
-//! blocks, virtual threads, threads │ tiles in shared memory, steps in them │ outer part of a thread's tile │ steps that are
+//! It applies to a block that sums, and of which an input stays the same along one of the spatial axes. The structure, unless another one is
+//! named, is SSSRRSRS: blocks, virtual threads, threads │ tiles in shared memory, steps in them │ outer part of a thread's tile │ steps that are
 //! unrolled │ inner part. Virtual threads stand inside of the steps, since it is the thread that carries them out.
 //!
 //! ```text
@@ -19,7 +19,7 @@
 use dietcode_syntax::Role;
 
 use super::super::gpu::{self, Piece};
-use super::super::{PartialSketch, Rule};
+use super::super::{PartialSketch, Rule, Structure};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::schedule::{Level, Pipeline, SharedTile};
@@ -31,12 +31,9 @@ const PAD: i64 = 4;
 /// The most neighbours that a thread stores at once.
 const STORE: i64 = 4;
 
-/// The structure of the tiles.
-const STRUCTURE: &str = "SSSRRSRS";
-
-/// The rule for threads that multiply.
+/// The rule for threads that multiply, for tiles of a structure.
 #[derive(Clone, Copy, Debug)]
-pub struct MultiLevelTilingCuda;
+pub struct MultiLevelTilingCuda(pub &'static Structure);
 
 impl Rule for MultiLevelTilingCuda {
     fn name(&self) -> &'static str {
@@ -49,7 +46,7 @@ impl Rule for MultiLevelTilingCuda {
         if !uses_again(&own) {
             return Ok(vec![partial]);
         }
-        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, pipeline)).collect())
+        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, self.0, pipeline)).collect())
     }
 }
 
@@ -61,14 +58,26 @@ pub(in super::super) fn uses_again(block: &Block) -> bool {
     block.iters_of(Role::Reduce).next().is_some() && block.iters_of(Role::Spatial).any(reused)
 }
 
-fn tiled(mut partial: PartialSketch, block: &Block, pipeline: Option<Pipeline>) -> PartialSketch {
-    partial.structure = Some(STRUCTURE);
+fn tiled(
+    mut partial: PartialSketch,
+    block: &Block,
+    structure: &Structure,
+    pipeline: Option<Pipeline>,
+) -> PartialSketch {
+    partial.structure = Some(structure.text);
     let shared = gpu::shared_sum(&partial, block);
-    let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, shared.as_ref()));
+    let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, structure, shared.as_ref()));
     let at = |level| splits.at(level);
     let [parts, blocks, threads] = [at(Level::Split), splits.outermost(Role::Spatial), at(Level::Thread)];
     let tiles = splits.outermost(Role::Reduce);
-    let inside = [Level::Steps, Level::Vthread, Level::Outer, Level::Unroll, Level::Inner].map(at);
+    // Virtual threads stand inside of the steps, since it is the thread that carries them out.
+    let inside = structure
+        .levels
+        .iter()
+        .skip_while(|levels| **levels != [Level::Thread])
+        .flat_map(|levels| levels.iter().copied());
+    let of_thread = inside.filter(|level| !matches!(level, Level::Thread | Level::Steps));
+    let inside: Vec<Vec<Name>> = [Level::Steps, Level::Vthread].into_iter().chain(of_thread).map(at).collect();
     let order = [&parts, &blocks, &threads, &tiles].into_iter().chain(&inside).flatten().cloned().collect();
     gpu::reorder(&mut partial, order);
     [Level::Outer, Level::Unroll, Level::Inner].into_iter().flat_map(at).for_each(|name| {
@@ -84,13 +93,10 @@ fn tiled(mut partial: PartialSketch, block: &Block, pipeline: Option<Pipeline>) 
     partial
 }
 
-fn pieces(iter: &IterVar, shared: Option<&Name>) -> Vec<Piece> {
-    let levels: &[Level] = match iter.role {
-        Role::Spatial => &[Level::Vthread, Level::Thread, Level::Outer, Level::Inner],
-        Role::Reduce if shared == Some(&iter.name) => &[Level::Split, Level::Steps, Level::Unroll],
-        Role::Reduce => &[Level::Steps, Level::Unroll],
-    };
-    levels.iter().map(|level| Piece::Sampled(*level)).collect()
+fn pieces(iter: &IterVar, structure: &Structure, shared: Option<&Name>) -> Vec<Piece> {
+    let split = (shared == Some(&iter.name)).then_some(Level::Split);
+    let letter = if iter.role == Role::Spatial { 'S' } else { 'R' };
+    split.into_iter().chain(structure.levels_of(letter)).map(Piece::Sampled).collect()
 }
 
 /// A tile with the summed dimensions outside.
