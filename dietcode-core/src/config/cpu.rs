@@ -1,29 +1,27 @@
 //! `targets.cpu`: the instruction set and the schedules for a CPU.
 
-use super::family::{FamilyGenerator, Refused, schedules};
-use super::generator::Generator;
-use super::product::{total, union};
+use super::generator::{Generator, Refused, schedules, split, total, union};
 use super::reader::Node;
 use crate::Result;
 use crate::ir::Program;
 use crate::machine::CpuTarget;
-use crate::sketch::Tiled;
+use crate::sketch::{Family, Tiled};
+
+/// The family whose configurations are schedules for a CPU as they are.
+const OWN: &str = "tiled";
 
 /// `targets.cpu`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CpuConfig {
     /// What `-march=` says.
     pub march: String,
-    /// The schedules to choose from.
+    /// The schedules to choose from: first those that are given as such, then those of families without loops' names.
     pub generators: Vec<Generator>,
-    /// More of them, by families of configurations.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub families: Vec<FamilyGenerator>,
 }
 
 impl Default for CpuConfig {
     fn default() -> CpuConfig {
-        CpuConfig { march: NATIVE.to_string(), generators: Vec::new(), families: Vec::new() }
+        CpuConfig { march: NATIVE.to_string(), generators: Vec::new() }
     }
 }
 
@@ -35,30 +33,28 @@ impl CpuConfig {
             config.march = read_march(&march)?;
         }
         if let Some(generators) = object.get("generators") {
-            for element in generators.array("an array of generators")? {
-                match FamilyGenerator::read_named(&element, "tiled")? {
-                    FamilyGenerator::Tiled(tiled) => config.generators.push(tiled),
-                    other => config.families.push(other),
-                }
-            }
+            config.generators = Generator::read_all(&generators, OWN)?;
         }
         Ok(config)
     }
 
     /// The schedules that are given as such, each once, made one by one.
     pub fn candidates(&self) -> impl Iterator<Item = Tiled> + '_ {
-        union(&self.generators)
+        union(split(&self.generators, OWN).0).filter_map(|family| match family {
+            Family::Tiled(tiled) => Some(tiled),
+            _ => None,
+        })
     }
 
     /// All schedules for a nest and a CPU, each once, made one by one: first those that are given as such, valid or not, which
-    /// [`Tiled::violations`] says; then those of the families, or why a configuration is none.
+    /// [`Tiled::violations`] says; then those of the other families, or why a configuration is none.
     pub fn candidates_on<'c>(
         &'c self,
         program: &'c Program,
         target: &'c CpuTarget,
     ) -> impl Iterator<Item = Result<Tiled, Refused>> + 'c {
-        let of_families = schedules(&self.families, &self.generators, |family| family.on_cpu(program, target));
-        self.candidates().map(Ok).chain(of_families)
+        let (given, others) = split(&self.generators, OWN);
+        self.candidates().map(Ok).chain(schedules(others, given, |family| family.on_cpu(program, target)))
     }
 
     /// One of all combinations by its place, without looking for the same at another; `None` from [`CpuConfig::count`] on.
@@ -67,13 +63,12 @@ impl CpuConfig {
         for generator in &self.generators {
             match rest.checked_sub(generator.count()) {
                 Some(behind) => rest = behind,
-                None => return generator.get(rest).map(Ok),
-            }
-        }
-        for generator in &self.families {
-            match rest.checked_sub(generator.count()) {
-                Some(behind) => rest = behind,
-                None => return generator.get(rest).map(|family| family.on_cpu(program, target)),
+                None => {
+                    return generator.get(rest).map(|family| match family {
+                        Family::Tiled(tiled) => Ok(tiled),
+                        family => family.on_cpu(program, target),
+                    });
+                }
             }
         }
         None
@@ -81,7 +76,7 @@ impl CpuConfig {
 
     /// How many combinations there are, those counted again that several generators have in common.
     pub fn count(&self) -> u128 {
-        self.families.iter().fold(total(&self.generators), |sum, family| sum.saturating_add(family.count()))
+        total(&self.generators)
     }
 }
 

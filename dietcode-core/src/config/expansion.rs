@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::family::{FAMILIES, FamilyGenerator};
+use super::generator::{Generator, keys};
 use super::reader::Object;
 use super::set::MOST_SCHEDULES;
-use crate::sketch::{Condition, Family};
+use crate::sketch::{Condition, FAMILIES, Family, FamilyTable};
 use crate::{Error, Result};
 
 /// A generator of a set, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
-    pub(super) generator: FamilyGenerator,
+    pub(super) generator: Generator,
     /// `file:line:column: key`
     place: String,
 }
@@ -47,12 +47,12 @@ const MOST_COMBINATIONS: u128 = 1 << 20;
 /// The arrays of generators by the names of their families, in the order of the families.
 pub(super) fn read_generators(object: &Object<'_>) -> Result<Vec<Placed>> {
     let mut all: Vec<Placed> = Vec::new();
-    for (family, keys) in FAMILIES {
-        let Some(list) = object.get(family) else { continue };
-        let allowed = [&["comment"], keys].concat();
+    for family in FAMILIES {
+        let Some(list) = object.get(family.name) else { continue };
+        let allowed = keys(family, &["comment"]);
         let (mut combinations, most) = (0u128, most_combinations(family));
         for node in list.filled_array("an array of at least one generator")? {
-            let generator = FamilyGenerator::read(family, &node.object(&allowed)?)?;
+            let generator = Generator::read(family, &node.object(&allowed)?)?;
             combinations = combinations.saturating_add(generator.count());
             all.push(Placed { generator, place: node.place() });
             if combinations > most {
@@ -64,9 +64,9 @@ pub(super) fn read_generators(object: &Object<'_>) -> Result<Vec<Placed>> {
     Ok(all)
 }
 
-/// Those of `tiled` and `blocked` hold names, and are as few as in the generators of a set's own kernels.
-fn most_combinations(family: &str) -> u128 {
-    if matches!(family, "tiled" | "blocked") { MOST_SCHEDULES } else { MOST_COMBINATIONS }
+/// Those that hold names are as few as in the generators of a set's own kernels.
+fn most_combinations(family: &FamilyTable) -> u128 {
+    if family.names_loops() { MOST_SCHEDULES } else { MOST_COMBINATIONS }
 }
 
 impl Expansion {

@@ -1,19 +1,16 @@
 //! The files under `configs/`: which kernel, which shapes, which schedules, how long to search.
 //!
 //! `configs/schema.json` describes them for editors; this reader is what decides.
-mod blocked;
 mod choices;
 mod cpu;
 mod cuda;
 mod evolution;
 mod expansion;
 mod expression;
-mod family;
 mod file;
 mod generator;
 mod kernel;
 mod nearest;
-mod product;
 mod reader;
 mod rules;
 mod search;
@@ -26,17 +23,13 @@ use std::path::{Path, PathBuf};
 
 use dietcode_syntax::Affine;
 
-pub use blocked::BlockedGenerator;
 pub use choices::{Model, Strategy};
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
 pub use evolution::{Evolution, Scheduling};
 pub use expansion::{Expansion, Removed};
-pub use family::{
-    FamilyGenerator, LocalGenerator, NaiveGenerator, NonLocalGenerator, NonLocalInterleavedGenerator, Refused,
-};
 pub use file::ConfigFile;
-pub use generator::Generator;
+pub use generator::{Generator, Refused};
 use kernel::KernelPlaces;
 pub use kernel::{KernelSource, read_kernel};
 use reader::{Node, Object, Source};

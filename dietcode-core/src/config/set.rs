@@ -9,20 +9,18 @@ use std::path::{Path, PathBuf};
 
 use dietcode_syntax::KernelDef;
 
-use super::blocked::{self, BlockedGenerator};
 use super::cpu::{NATIVE, read_march};
-use super::cuda::{CAPABILITIES, read_capabilities};
+use super::cuda::{CAPABILITIES, OWN, blocked, read_capabilities};
 use super::expansion::{Expansion, Placed, read_generators};
-use super::family::FAMILIES;
+use super::generator::{Generator, keys};
 use super::kernel::KernelPlaces;
-use super::product::union;
 use super::reader::{Node, Object, Source};
 use super::values::read_names;
 use super::workload::read_shapes;
 use super::{Config, KernelSource, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
-use crate::sketch::{Blocked, Family};
+use crate::sketch::{Blocked, FAMILIES, Family, FamilyTable};
 use crate::{Result, frontend};
 
 /// A set, checked.
@@ -50,7 +48,7 @@ pub struct SetGenerator {
     /// The names of the kernels that it is for; none: all of them.
     pub kernels: Option<Vec<String>>,
     /// The schedules.
-    pub generator: BlockedGenerator,
+    pub generator: Generator,
 }
 
 impl KernelSet {
@@ -129,7 +127,7 @@ impl KernelSet {
     fn candidates(&self, kernel: &str) -> Vec<Blocked> {
         let own =
             self.generators.iter().filter(|g| g.kernels.as_ref().is_none_or(|names| names.iter().any(|n| n == kernel)));
-        union(own.map(|g| &g.generator)).collect()
+        blocked(own.map(|g| &g.generator)).collect()
     }
 }
 
@@ -142,7 +140,7 @@ const GENERATORS: &str = "an array of at least one generator";
 
 /// Whether a file is a set, as far as its keys say.
 pub(super) fn is_set(node: &Node<'_>) -> bool {
-    let families = FAMILIES.iter().map(|(family, _)| *family);
+    let families = FAMILIES.iter().map(|family| family.name);
     !node.has("kernel") && families.chain(["kernels"]).any(|key| node.has(key))
 }
 
@@ -150,7 +148,7 @@ pub(super) fn read_set(path: &Path, node: &Node<'_>) -> Result<KernelSet> {
     if node.has("kernel") && node.has("shape") {
         return Err(node.fail("a config of one kernel", "a set: generators by the names of their families"));
     }
-    let families: Vec<&str> = FAMILIES.iter().map(|(family, _)| *family).collect();
+    let families: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
     let object = node.object(&[KEYS, &families].concat())?;
     object.check_comment("$schema")?;
     object.check_comment("comment")?;
@@ -234,9 +232,14 @@ fn read_kernels(path: &Path, node: &Node<'_>) -> Result<(Vec<KernelSource>, Vec<
 }
 
 fn read_generator(node: &Node<'_>, kernels: &[KernelSource]) -> Result<SetGenerator> {
-    let object = node.object(&[&["family", "comment", "kernels"], blocked::LISTS].concat())?;
+    let table = FamilyTable::of_name(OWN).expect("it is a family");
+    let object = node.object(&keys(table, &["family", "comment", "kernels"]))?;
     let names = object.get("kernels").map(|node| read_kernel_names(&node, kernels)).transpose()?;
-    Ok(SetGenerator { kernels: names, generator: BlockedGenerator::of(&object)? })
+    let (family, expected) = (object.require("family", "\"blocked\"")?, "\"blocked\"");
+    if family.string(expected)? != OWN {
+        return Err(family.expected(expected));
+    }
+    Ok(SetGenerator { kernels: names, generator: Generator::read(table, &object)? })
 }
 
 /// Some of the set's kernels.

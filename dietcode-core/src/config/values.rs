@@ -6,22 +6,8 @@ use std::ops::RangeInclusive;
 use dietcode_syntax::MAX_PARAMS;
 
 use super::is_identifier;
-use super::reader::{Node, Object};
+use super::reader::Node;
 use crate::Result;
-
-/// The values of one key, without duplicates; one default value if the key is missing.
-pub(super) fn read_axis<T: Default + Ord + Clone>(
-    object: &Object<'_>,
-    key: &str,
-    read: impl Fn(&Node<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    object.get(key).map_or_else(|| Ok(vec![T::default()]), |node| read_list(&node, read))
-}
-
-/// Whether a list says what holds without it.
-pub(super) fn only_default<T: Default + PartialEq>(values: &[T]) -> bool {
-    values == [T::default()]
-}
 
 /// The values of a list, without duplicates.
 pub(super) fn read_list<T: Ord + Clone>(node: &Node<'_>, read: impl Fn(&Node<'_>) -> Result<T>) -> Result<Vec<T>> {
@@ -36,7 +22,7 @@ pub(super) fn read_list<T: Ord + Clone>(node: &Node<'_>, read: impl Fn(&Node<'_>
     Ok(values)
 }
 
-/// Sizes by loop.
+/// Sizes by loop, or by input.
 pub(super) fn read_tile(node: &Node<'_>, sizes: RangeInclusive<i64>) -> Result<BTreeMap<String, i64>> {
     let mut tile = BTreeMap::new();
     let entries = node.entries("an object from loops to sizes, such as {\"i\": 8}")?;

@@ -1,7 +1,5 @@
 //! Sketches: families of schedules with parameters.
 mod apply;
-mod blocked;
-mod family;
 mod finish;
 mod grid;
 mod micro_kernel;
@@ -15,19 +13,20 @@ mod reproduction;
 #[cfg(feature = "tuner")]
 mod sample;
 mod space;
-mod tiled;
+mod template;
 
 pub use apply::{Lowered, apply};
-pub use blocked::{Blocked, Count, Stage, Unit};
-pub(crate) use family::SIZES;
-pub use family::{Condition, Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
 pub use micro_kernel::{MicroKernel, Origin};
 pub use postproc::Limit;
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
 pub use space::{Bounds, Space, partial_sketches};
-pub use tiled::Tiled;
+pub(crate) use template::SIZES;
+pub use template::{
+    Absent, Blocked, Condition, FAMILIES, Family, FamilyTable, Kind, Local, Naive, Named, NonLocal,
+    NonLocalInterleaved, Parameter, Stage, Tiled, Value, Vectorization,
+};
 
 use crate::{Error, Result};
 

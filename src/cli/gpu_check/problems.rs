@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use dietcode::Result;
 use dietcode::core::config::{Config, WklInst};
 use dietcode::core::measure::Instance;
+use dietcode::core::schedule::MatrixUnit;
 use dietcode::core::search::WorkloadInstance;
-use dietcode::core::sketch::{Blocked, Unit};
+use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::KernelDef;
 use serde::Serialize;
 
@@ -79,7 +80,7 @@ impl Precision {
 
     /// Whether a micro-kernel computes with it; tf32 is never a choice for f32.
     pub(super) fn admits(self, blocked: &Blocked) -> bool {
-        (self == Precision::Tf32) == (blocked.matrix_unit == Some(Unit::Tf32))
+        (self == Precision::Tf32) == (blocked.matrix_unit == Some(MatrixUnit::Tf32))
     }
 }
 

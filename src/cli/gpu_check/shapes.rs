@@ -1,6 +1,7 @@
 //! The shapes at which a micro-kernel is checked: whole tiles, and what hangs over their edges in every way.
 
-use dietcode::core::sketch::{Blocked, Unit};
+use dietcode::core::schedule::MatrixUnit;
+use dietcode::core::sketch::Blocked;
 use dietcode::core::syntax::{KernelDef, Role};
 
 /// How many shapes.
@@ -70,7 +71,11 @@ fn tile(def: &KernelDef, blocked: &Blocked, var: &str) -> (i64, Role) {
 /// What a matrix instruction has of a loop, at most: tiles are counted in them.
 fn unit(blocked: &Blocked, name: &str) -> i64 {
     match blocked.matrix_unit {
-        Some(Unit::Half | Unit::Tf32) if blocked.thread.contains_key(name) || blocked.inner.contains_key(name) => 16,
+        Some(MatrixUnit::Half | MatrixUnit::Tf32)
+            if blocked.thread.contains_key(name) || blocked.inner.contains_key(name) =>
+        {
+            16
+        }
         _ => 1,
     }
 }
@@ -103,7 +108,7 @@ mod tests {
         assert_eq!((&seen[0].extents[..], &seen[1].extents[..], seen[1].gap), (&[128, 16, 2][..], &[65, 9, 2][..], 3));
         assert!(seen.iter().all(|shape| shape.extents.iter().all(|extent| *extent >= 1)));
         assert_eq!(shapes(&def, &blocked, Shapes::Quick).len(), 3);
-        let unit = Blocked { matrix_unit: Some(Unit::Tf32), ..blocked };
+        let unit = Blocked { matrix_unit: Some(MatrixUnit::Tf32), ..blocked };
         assert_eq!(shapes(&def, &unit, Shapes::Quick)[0].extents, [2048, 16, 2]);
     }
 }

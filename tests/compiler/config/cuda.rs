@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use dietcode_core::config::Config;
-use dietcode_core::sketch::{Count, Stage, Unit};
+use dietcode_core::sketch::{Family, Stage, Value};
 
 /// A config with all keys of a GPU's generator.
 pub(crate) const CUDA: &str = r#"{
@@ -53,10 +53,13 @@ fn all_keys() {
     let cuda = config.cuda.unwrap();
     assert_eq!(cuda.capabilities.iter().map(ToString::to_string).collect::<Vec<_>>(), ["sm_80", "sm_90"]);
     let generator = &cuda.generators[0];
-    assert_eq!((generator.thread.len(), generator.thread[0]["j"]), (2, 16));
-    assert_eq!(generator.stage[0]["x"], Stage { vector: Count(8), pad: 8, reduce_outside: false });
-    assert_eq!(generator.stage[0]["w"], Stage { reduce_outside: true, ..Stage::default() });
-    assert_eq!(generator.matrix_unit, [None, Some(Unit::Half), Some(Unit::Tf32)]);
+    let first = generator.get(0).unwrap();
+    let Family::Blocked(first) = first else { panic!("{first:?}") };
+    assert_eq!((generator.values("thread").unwrap().len(), first.thread["j"]), (2, 16));
+    assert_eq!(first.stage["x"], Stage { vector: 8, pad: 8, reduce_outside: false });
+    assert_eq!(first.stage["w"], Stage { reduce_outside: true, ..Stage::default() });
+    let units = ["half", "tf32"].map(|unit| Value::Word(unit.into()));
+    assert_eq!(generator.values("matrix_unit").unwrap(), [&[Value::None], &units[..]].concat());
     assert_eq!(generator.count(), 2 * 2 * 2 * 3 * 2 * 2 * 2 * 2 * 2);
     assert_eq!(cuda.count(), generator.count() + 1);
     assert_eq!(cuda.candidates().count() as u128, cuda.count());
@@ -66,7 +69,7 @@ fn all_keys() {
 #[test]
 fn products_are_ordered() {
     let cuda = config().cuda.unwrap();
-    let choices = cuda.generators[0].iter().take(6).map(|b| (b.split.contains_key("k"), b.atomic, b.store.0));
+    let choices = cuda.candidates().take(6).map(|b| (b.split.contains_key("k"), b.atomic, b.store));
     let expected =
         [(false, false, 1), (false, false, 4), (false, true, 1), (false, true, 4), (true, false, 1), (true, false, 4)];
     assert_eq!(choices.collect::<Vec<_>>(), expected);

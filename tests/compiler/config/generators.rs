@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use dietcode_core::config::{Config, Refused};
 use dietcode_core::machine::CpuTarget;
-use dietcode_core::sketch::Tiled;
+use dietcode_core::sketch::{Family, Tiled};
 
 use super::FULL;
 
@@ -18,19 +18,19 @@ fn products_are_ordered_and_have_no_duplicates() {
     let config = Config::parse("full.json", FULL).unwrap();
     let generator = &config.cpu.generators[0];
     assert_eq!(generator.count(), 2 * 2 * 2 * 3);
-    let names: Vec<String> = generator.iter().map(|tiled| tiled.name()).collect();
+    let names: Vec<String> = generator.iter().map(|family| family.name()).collect();
     assert_eq!(names[0], "tiled_vj_r_i8_j48_b_i512_j96_k384_p_w_o_i_j");
     assert_eq!(names[1], "tiled_vj_r_i8_j48_b_i512_j96_k384_o_i_j");
     assert_eq!(names[3], "tiled_vj_r_i8_j48_p_w_o_i_j");
     assert_eq!(names[6], "tiled_vj_r_i6_j64_b_i512_j96_k384_p_w_o_i_j");
     assert_eq!(names[23], "tiled_r_i6_j64_p_x_w_o_i_j");
     assert_eq!(names.iter().collect::<HashSet<_>>().len(), 24);
-    for (at, tiled) in generator.iter().enumerate() {
-        assert_eq!(generator.get(at as u128), Some(tiled.clone()));
-        assert!(generator.contains(&tiled));
+    for (at, family) in generator.iter().enumerate() {
+        assert_eq!(generator.get(at as u128), Some(family.clone()));
+        assert!(generator.contains(&family));
     }
     assert_eq!(generator.get(24), None);
-    assert!(!generator.contains(&Tiled::default()));
+    assert!(!generator.contains(&Tiled::default().into()));
 }
 
 #[test]
@@ -55,6 +55,7 @@ fn a_product_too_large_to_list_is_walked() {
     assert_eq!(generator.count(), 20_000_u128.pow(4));
     assert_eq!(config.cpu.candidates().take(3).count(), 3);
     let last = generator.get(generator.count() - 1).unwrap();
+    let Family::Tiled(last) = last else { panic!("{last:?}") };
     assert_eq!((last.register_tile["i"], last.pack[0].as_str()), (20_000, "x19999"));
 }
 
@@ -78,7 +79,7 @@ fn families_are_schedules_where_they_serve_the_nest() {
     let found: Vec<Result<Tiled, Refused>> = config.cpu.candidates_on(&program, &target).collect();
     let names: Vec<&str> =
         found.iter().map(|f| f.as_ref().map_or_else(|refused| refused.name.as_str(), |_| "a schedule")).collect();
-    let interleaved = "non_local_interleaved_c64_i2x2x2_w2x2x2_v2";
+    let interleaved = "non_local_interleaved_c64_i2x2_w2x2_b2x2_v2";
     assert_eq!(
         names,
         ["a schedule", "a schedule", "local_c64_i4x6_w8x8_t1x1_v8", "a schedule", "a schedule", interleaved]

@@ -1,9 +1,7 @@
 //! Whatever the bytes are, there is a config or an error with a position, and never a panic.
 
-use std::collections::BTreeMap;
-
-use dietcode_core::config::{BlockedGenerator, Config, KernelSet};
-use dietcode_core::sketch::{Blocked, Count, Stage, Unit};
+use dietcode_core::config::{Config, Generator, KernelSet};
+use dietcode_core::sketch::{Blocked, Family, Value};
 use proptest::prelude::*;
 
 use super::cuda::CUDA;
@@ -94,15 +92,16 @@ proptest! {
 
     #[test]
     fn a_generator_is_nested_loops(generator in generator()) {
-        let all: Vec<Blocked> = generator.iter().collect();
+        let all: Vec<Family> = generator.iter().collect();
         prop_assert_eq!(all.len() as u128, generator.count());
         prop_assert_eq!(&all, &nested_loops(&generator));
-        prop_assert!((0..).zip(&all).all(|(at, blocked)| generator.get(at).as_ref() == Some(blocked)));
-        prop_assert!(all.iter().all(|blocked| generator.contains(blocked)));
+        prop_assert!((0..).zip(&all).all(|(at, family)| generator.get(at).as_ref() == Some(family)));
+        prop_assert!(all.iter().all(|family| generator.contains(family)));
         prop_assert_eq!(generator.get(generator.count()), None);
         prop_assert_eq!(generator.get(u128::MAX), None);
-        let other = Blocked { min_blocks: Count(9), ..all[0].clone() };
-        prop_assert!(!generator.contains(&other));
+        let Family::Blocked(first) = all[0].clone() else { panic!("{:?}", all[0]) };
+        let other = Blocked { min_blocks: 9, ..first };
+        prop_assert!(!generator.contains(&other.into()));
     }
 
     #[test]
@@ -110,7 +109,8 @@ proptest! {
         let text = CUDA.replace("{ \"family\": \"blocked\" }", &texts.join(","));
         let cuda = Config::parse("c.json", text).unwrap().cuda.unwrap();
         let mut expected: Vec<Blocked> = Vec::new();
-        for blocked in cuda.generators.iter().skip(1).flat_map(|generator| generator.iter()) {
+        for family in cuda.generators.iter().skip(1).flat_map(|generator| generator.iter()) {
+            let Family::Blocked(blocked) = family else { panic!("{family:?}") };
             if !expected.contains(&blocked) {
                 expected.push(blocked);
             }
@@ -121,74 +121,44 @@ proptest! {
 }
 
 /// The same product, without arithmetic on places.
-fn nested_loops(g: &BlockedGenerator) -> Vec<Blocked> {
-    let mut all = vec![Blocked::default()];
-    fn each<T: Clone>(all: &mut Vec<Blocked>, values: &[T], set: impl Fn(&mut Blocked, T)) {
-        let with = |blocked: &Blocked, value: &T| {
-            let mut blocked = blocked.clone();
-            set(&mut blocked, value.clone());
-            blocked
-        };
-        *all = all
-            .iter()
-            .flat_map(|blocked| values.iter().map(|value| with(blocked, value)).collect::<Vec<_>>())
-            .collect();
+fn nested_loops(g: &Generator) -> Vec<Family> {
+    let mut all: Vec<Vec<Value>> = vec![Vec::new()];
+    for parameter in g.family.parameters {
+        let values = g.values(parameter.key).unwrap();
+        let with =
+            |so_far: &Vec<Value>| values.iter().map(|value| [so_far.clone(), vec![value.clone()]].concat()).collect();
+        all = all.iter().flat_map(|so_far| -> Vec<Vec<Value>> { with(so_far) }).collect();
     }
-    each(&mut all, &g.thread, |blocked, value| blocked.thread = value);
-    each(&mut all, &g.vthread, |blocked, value| blocked.vthread = value);
-    each(&mut all, &g.inner, |blocked, value| blocked.inner = value);
-    each(&mut all, &g.reduce, |blocked, value| blocked.reduce = value);
-    each(&mut all, &g.stage, |blocked, value| blocked.stage = value);
-    each(&mut all, &g.matrix_unit, |blocked, value| blocked.matrix_unit = value);
-    each(&mut all, &g.stages, |blocked, value| blocked.stages = value);
-    each(&mut all, &g.asynchronous, |blocked, value| blocked.asynchronous = value);
-    each(&mut all, &g.split, |blocked, value| blocked.split = value);
-    each(&mut all, &g.atomic, |blocked, value| blocked.atomic = value);
-    each(&mut all, &g.persistent, |blocked, value| blocked.persistent = value);
-    each(&mut all, &g.min_blocks, |blocked, value| blocked.min_blocks = value);
-    each(&mut all, &g.store, |blocked, value| blocked.store = value);
-    each(&mut all, &g.load, |blocked, value| blocked.load = value);
-    each(&mut all, &g.raster, |blocked, value| blocked.raster = value);
-    all
+    all.into_iter().map(|values| g.family.configuration(values).unwrap()).collect()
 }
 
-/// A list without duplicates, of one to three values.
-fn list<T: Clone + PartialEq + std::fmt::Debug + 'static>(values: Vec<T>) -> impl Strategy<Value = Vec<T>> {
-    let most = values.len().min(3);
-    prop::sample::subsequence(values, 1..=most).prop_shuffle()
-}
+/// Values of a list, of which one to three are taken.
+const LISTS: [(&str, &[&str]); 12] = [
+    ("thread", &[r#"{"i": 1}"#, r#"{"i": 2}"#, r#"{"i": 4}"#]),
+    ("inner", &[r#"{"i": 1}"#, r#"{"i": 2}"#, r#"{"i": 4}"#]),
+    ("reduce", &[r#"{"k": 1}"#, r#"{"k": 2}"#, r#"{"k": 4}"#]),
+    ("stage", &[r#"{"x": {}}"#, r#"{"x": {"pad": 4}}"#]),
+    ("matrix_unit", &["null", "\"half\"", "\"tf32\""]),
+    ("stages", &["1", "2"]),
+    ("async", &["false", "true"]),
+    ("split", &["{}", r#"{"k": 2}"#]),
+    ("atomic", &["false", "true"]),
+    ("min_blocks", &["2"]),
+    ("store", &["1", "2"]),
+    ("load", &["{}", r#"{"x": 4}"#]),
+];
 
 /// Not more than some thousand schedules.
-fn generator() -> impl Strategy<Value = BlockedGenerator> {
-    let sizes = || list([1, 2, 4].map(|size| BTreeMap::from([("i".to_string(), size)])).to_vec());
-    let staged = |pad| BTreeMap::from([("x".to_string(), Stage { pad, ..Stage::default() })]);
-    let flags = || list(vec![false, true]);
-    let units = list(vec![None, Some(Unit::Half), Some(Unit::Tf32)]);
-    let counts = || list(vec![Count(1), Count(2)]);
-    let tiles = (sizes(), sizes(), sizes(), list(vec![staged(0), staged(4)]), units);
-    (tiles, counts(), flags(), sizes(), flags(), flags(), counts()).prop_map(
-        |((thread, inner, reduce, stage, matrix_unit), stages, asynchronous, split, atomic, persistent, store)| {
-            let (vthread, min_blocks) = (vec![BTreeMap::new()], vec![Count(2)]);
-            let (load, raster) = (vec![BTreeMap::new(), [("x".to_string(), 4)].into()], vthread.clone());
-            BlockedGenerator {
-                thread,
-                vthread,
-                inner,
-                reduce,
-                stage,
-                matrix_unit,
-                stages,
-                asynchronous,
-                split,
-                atomic,
-                persistent,
-                min_blocks,
-                store,
-                load,
-                raster,
-            }
-        },
-    )
+fn generator() -> impl Strategy<Value = Generator> {
+    let list = |(key, values): (&'static str, &'static [&'static str])| {
+        let some = prop::sample::subsequence(values.to_vec(), 1..=values.len().min(3)).prop_shuffle();
+        some.prop_map(move |values| format!("\"{key}\": [{}]", values.join(", ")))
+    };
+    LISTS.map(list).to_vec().prop_map(|lists| {
+        let text = format!("{{ \"family\": \"blocked\", {} }}", lists.join(", "));
+        let text = CUDA.replace("{ \"family\": \"blocked\" }", &text);
+        Config::parse("c.json", text).unwrap().cuda.unwrap().generators.swap_remove(1)
+    })
 }
 
 /// A small generator as a file has it, with repetitions.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dietcode_core::config::{KernelSet, WklInst};
-use dietcode_core::sketch::{Blocked, Count, Stage};
+use dietcode_core::sketch::{Blocked, Stage};
 
 /// A set with all keys.
 pub(crate) const SET: &str = r#"{
@@ -58,9 +58,8 @@ fn micro_kernels_are_those_that_are_valid_on_every_device_each_once() {
     let (row, square) = (threads(&[("j", 32)]), threads(&[("i", 16), ("j", 16)]));
     let staged = Blocked {
         reduce: [("k".to_string(), 8)].into(),
-        stage: [("w".to_string(), Stage::default()), ("x".to_string(), Stage { vector: Count(4), ..Stage::default() })]
-            .into(),
-        stages: Count(2),
+        stage: [("w".to_string(), Stage::default()), ("x".to_string(), Stage { vector: 4, ..Stage::default() })].into(),
+        stages: 2,
         ..square.clone()
     };
     // 64 x 64 threads are too many, and sm_75 has no asynchronous copies.

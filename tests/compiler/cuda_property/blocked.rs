@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Block, Name};
 use dietcode_core::machine::cuda::DeviceLimits;
-use dietcode_core::sketch::{Blocked, Count, Stage};
+use dietcode_core::sketch::{Blocked, Stage};
 use dietcode_syntax::{KernelDef, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -50,13 +50,13 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
                 blocked.load.insert(buffer.name.to_string(), lanes);
                 continue;
             }
-            let vector = Count(lanes);
+            let vector = lanes;
             let stage = Stage { vector, pad: rng.random_range(0..=4), reduce_outside: rng.random_bool(0.5) };
             blocked.stage.insert(buffer.name.to_string(), stage);
         }
         match rng.random_range(0..4) {
-            0 => blocked.stages = Count(2),
-            1 => (blocked.stages, blocked.asynchronous) = (Count(rng.random_range(2..=4)), true),
+            0 => blocked.stages = 2,
+            1 => (blocked.stages, blocked.asynchronous) = (rng.random_range(2..=4), true),
             _ => {}
         }
     }
@@ -65,7 +65,7 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
         blocked.raster = pair.into_iter().map(|name| (name, rng.random_range(1..=3))).collect();
     }
     blocked.persistent = rng.random_bool(0.2);
-    blocked.store = Count(*[1, 2, 4].choose(rng).expect("widths"));
+    blocked.store = *[1, 2, 4].choose(rng).expect("widths");
     blocked
 }
 

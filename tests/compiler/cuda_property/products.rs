@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use dietcode_core::sketch::{Blocked, Count, Stage, Unit};
+use dietcode_core::schedule::MatrixUnit;
+use dietcode_core::sketch::{Blocked, Stage};
 use dietcode_syntax::{DType, KernelDef, Param, Role};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -86,7 +87,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     if convolution {
         reduce.insert("r".into(), one(&[1, 2]));
     }
-    let mut stage = || Stage { vector: Count(one(&[1, 2, 4, 8])), pad: one(&[0, 8, 8, 1]), reduce_outside: false };
+    let mut stage = || Stage { vector: one(&[1, 2, 4, 8]), pad: one(&[0, 8, 8, 1]), reduce_outside: false };
     let stage = factors.iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
@@ -96,12 +97,12 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         inner,
         reduce,
         stage,
-        matrix_unit: Some(if half { Unit::Half } else { Unit::Tf32 }),
-        stages: Count(stages),
+        matrix_unit: Some(if half { MatrixUnit::Half } else { MatrixUnit::Tf32 }),
+        stages,
         asynchronous,
         split,
         persistent: rng.random_bool(0.2),
-        store: Count(if rng.random_bool(0.5) { 2 } else { 1 }),
+        store: if rng.random_bool(0.5) { 2 } else { 1 },
         ..Blocked::default()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::cuda::DeviceLimits;
-use dietcode_core::sketch::{Blocked, Count, Stage, Tiled};
+use dietcode_core::sketch::{Blocked, Stage, Tiled};
 use dietcode_syntax::KernelDef;
 
 /// The shape variables, in the order of the table of shapes.
@@ -60,8 +60,8 @@ pub(crate) fn on_cpu(def: &KernelDef, target: &CpuTarget) -> Vec<Tiled> {
 pub(crate) fn on_gpu(def: &KernelDef, device: &DeviceLimits) -> Vec<Blocked> {
     let default = Blocked::default_for(&frontend::program(def), device).expect("the nest has loops");
     let flat = Blocked { thread: sizes([("j", 32)]), ..Blocked::default() };
-    let ahead = |asynchronous, stages| Blocked { asynchronous, stages: Count(stages), ..staged() };
-    let persistent = Blocked { persistent: true, store: Count(4), ..staged() };
+    let ahead = |asynchronous, stages| Blocked { asynchronous, stages, ..staged() };
+    let persistent = Blocked { persistent: true, store: 4, ..staged() };
     vec![default, flat, ahead(false, 2), ahead(true, 3), persistent, split()]
 }
 

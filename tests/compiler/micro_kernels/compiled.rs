@@ -65,7 +65,7 @@ impl Compiler {
                 let limits = DeviceLimits::of(*device).expect("a set is of known devices");
                 let blocks = blocks_per_sm(limits, &resources).blocks;
                 assert!(!report.spills(), "{name} spills: {report:?}");
-                assert!(i64::from(blocks) >= kernel.blocked.min_blocks.0, "{name}: {blocks} blocks of {resources:?}");
+                assert!(i64::from(blocks) >= kernel.blocked.min_blocks, "{name}: {blocks} blocks of {resources:?}");
                 built.push(Built { report, blocks });
             }
         }

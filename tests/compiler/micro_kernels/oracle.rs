@@ -8,7 +8,7 @@ use dietcode_core::codegen::reference::reference;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
-use dietcode_core::sketch::Unit;
+use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::{KernelDef, Role};
 
 use crate::common::instance::{GUARD, Instance};
@@ -45,11 +45,11 @@ impl Oracles {
     /// A matrix unit may truncate where it adds (u becomes 2·u in γₙ), and tf32 rounds both operands by 2⁻¹¹ before. Both
     /// are in proportion to the sum of the terms' sizes, which is the output for the tensors' absolute values; the
     /// rounding of an output of 16 bits makes them at most 2⁻⁸ larger.
-    pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f32>], unit: Option<Unit>) -> Vec<Approx> {
+    pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f32>], unit: Option<MatrixUnit>) -> Vec<Approx> {
         let mut expected = self.evaluate(instance, tensors);
         let Some(unit) = unit else { return expected };
         let absolute: Vec<Vec<f32>> = tensors.iter().map(|t| t.iter().map(|x| x.abs()).collect()).collect();
-        let operand = if unit == Unit::Tf32 { 2f64.powi(-11) } else { 0.0 };
+        let operand = if unit == MatrixUnit::Tf32 { 2f64.powi(-11) } else { 0.0 };
         let nu = (terms(instance) + 2.0) * 2.0 * U;
         let relative = (1.0 + operand).powi(2) * (1.0 + nu / (1.0 - nu)) - 1.0;
         for (expected, size) in expected.iter_mut().zip(self.evaluate(instance, &absolute)) {

@@ -73,10 +73,9 @@ pub(crate) fn unused(set: &str) -> Vec<String> {
     let mut unused = Vec::new();
     for def in &defs {
         let own = set.generators.iter().filter(|g| g.kernels.as_ref().is_none_or(|names| names.contains(&def.name)));
-        for blocked in own.flat_map(|g| g.generator.iter()) {
-            let violations = blocked.violations(&frontend::program(def), device);
-            if !violations.is_empty() {
-                unused.push(format!("`{}` of `{}`: {}", blocked.name(), def.name, violations.join("; ")));
+        for family in own.flat_map(|g| g.generator.iter()) {
+            if let Err(why) = family.on_gpu(&frontend::program(def), device) {
+                unused.push(format!("`{}` of `{}`: {why}", family.name(), def.name));
             }
         }
     }
@@ -89,25 +88,25 @@ pub(crate) fn missing_choices(kernels: &[MicroKernel]) -> Vec<&'static str> {
     let stage = |holds: &dyn Fn(&Stage) -> bool| any(&|b| b.stage.values().any(holds));
     let split = |atomic: bool| any(&|b| !b.split.is_empty() && b.atomic == atomic);
     let choices = [
-        ("vectors of 1", stage(&|stage| stage.vector.0 == 1)),
-        ("vectors of 2", stage(&|stage| stage.vector.0 == 2)),
-        ("vectors of 4", stage(&|stage| stage.vector.0 == 4)),
-        ("vectors of 8", stage(&|stage| stage.vector.0 == 8)),
+        ("vectors of 1", stage(&|stage| stage.vector == 1)),
+        ("vectors of 2", stage(&|stage| stage.vector == 2)),
+        ("vectors of 4", stage(&|stage| stage.vector == 4)),
+        ("vectors of 8", stage(&|stage| stage.vector == 8)),
         ("rows that are padded", stage(&|stage| stage.pad > 0)),
         ("rows that are not padded", stage(&|stage| stage.pad == 0)),
         ("the sum outside", stage(&|stage| stage.reduce_outside)),
         ("the tensor as it lies", stage(&|stage| !stage.reduce_outside)),
-        ("a single tile", any(&|b| b.stages.0 == 1)),
-        ("the next tile in registers", any(&|b| b.stages.0 == 2 && !b.asynchronous)),
-        ("2 asynchronous tiles", any(&|b| b.stages.0 == 2 && b.asynchronous)),
-        ("3 asynchronous tiles", any(&|b| b.stages.0 == 3 && b.asynchronous)),
-        ("4 asynchronous tiles", any(&|b| b.stages.0 == 4 && b.asynchronous)),
+        ("a single tile", any(&|b| b.stages == 1)),
+        ("the next tile in registers", any(&|b| b.stages == 2 && !b.asynchronous)),
+        ("2 asynchronous tiles", any(&|b| b.stages == 2 && b.asynchronous)),
+        ("3 asynchronous tiles", any(&|b| b.stages == 3 && b.asynchronous)),
+        ("4 asynchronous tiles", any(&|b| b.stages == 4 && b.asynchronous)),
         ("shared sums in order", split(false)),
         ("shared sums by atomic additions", split(true)),
         ("a persistent grid", any(&|b| b.persistent)),
-        ("a minimum of blocks", any(&|b| b.min_blocks.0 > 1)),
-        ("stores of 4", any(&|b| b.store.0 == 4)),
-        ("stores of 8", any(&|b| b.store.0 == 8)),
+        ("a minimum of blocks", any(&|b| b.min_blocks > 1)),
+        ("stores of 4", any(&|b| b.store == 4)),
+        ("stores of 8", any(&|b| b.store == 8)),
         ("vthreads", any(&|b| !b.vthread.is_empty())),
     ];
     choices.into_iter().filter(|(_, there)| !there).map(|(choice, _)| choice).collect()

@@ -33,7 +33,7 @@ pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
     let first_sum = def.loops.iter().find(|l| l.role == Role::Reduce).map(|l| &l.name);
     let extent = |n: usize, at: usize, l: &Loop| {
         // Of the first sum as much as fills each buffer of the pipeline.
-        let steps = if Some(&l.name) == first_sum { blocked.stages.0 + 1 } else { 1 };
+        let steps = if Some(&l.name) == first_sum { blocked.stages + 1 } else { 1 };
         let parts = blocked.split.get(&l.name).copied().unwrap_or(1);
         let tile = tile(blocked, l) * parts * steps;
         if n + 1 == COUNT {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dietcode_core::sketch::Unit;
+use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::DType;
 
 use super::compiled::Built;
@@ -28,8 +28,8 @@ impl Table {
     pub(crate) fn add(&mut self, kernel: &MicroKernel, kernels: &[Built]) {
         let kind = match kernel.blocked.matrix_unit {
             None => "SIMT",
-            Some(Unit::Half) => "tensor core",
-            Some(Unit::Tf32) => "tensor core, tf32",
+            Some(MatrixUnit::Half) => "tensor core",
+            Some(MatrixUnit::Tf32) => "tensor core, tf32",
         };
         let dtype = match kernel.def.params[kernel.def.output].dtype {
             DType::F32 => "f32",

@@ -4,7 +4,7 @@ use super::*;
 use crate::cost_model::dense::DENSE;
 use crate::frontend;
 use crate::schedule::Tail;
-use crate::sketch::{Blocked, Count, Stage};
+use crate::sketch::{Blocked, Stage};
 
 fn dense() -> KernelDef {
     dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
@@ -98,7 +98,7 @@ fn large_tiles_win_large_instances_and_small_tiles_small_ones() {
 
 #[test]
 fn nothing_is_faster_than_the_device() {
-    for blocked in [square(8, 4), square(16, 4), square(16, 8), Blocked { stages: Count(2), ..square(16, 8) }] {
+    for blocked in [square(8, 4), square(16, 4), square(16, 8), Blocked { stages: 2, ..square(16, 8) }] {
         for shape in [shape(1, 1, 1), shape(80, 2304, 768), shape(2048, 2304, 768), shape(8192, 8192, 8192)] {
             let prediction = predict(&blocked, shape);
             let peak = 108.0 * 64.0 * 1.41e9;
@@ -114,7 +114,7 @@ fn overlapping_and_sharing_sums_help_where_they_should() {
     let plain = square(16, 4);
     let shape = shape(64, 64, 1 << 16);
     let split = Blocked { split: BTreeMap::from([("k".to_owned(), 16)]), ..plain.clone() };
-    let overlapped = Blocked { stages: Count(2), ..plain.clone() };
+    let overlapped = Blocked { stages: 2, ..plain.clone() };
     let seconds = |blocked: &Blocked| predict(blocked, shape).seconds;
     assert!(seconds(&overlapped) < seconds(&plain));
     assert!(seconds(&split) < seconds(&plain) / 4.0);

@@ -24,7 +24,7 @@ use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Instruction, Level, MatrixUnit, Pipeline, SharedTile};
-use crate::sketch::blocked::operands::{COLUMNS, Operands, ROWS};
+use crate::sketch::template::operands::{COLUMNS, Operands, ROWS};
 
 /// Bytes of the widest access of a thread.
 const WIDEST: i64 = 16;

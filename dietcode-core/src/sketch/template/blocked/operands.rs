@@ -2,7 +2,7 @@
 
 use dietcode_syntax::Role;
 
-use super::{Blocked, Unit};
+use super::Blocked;
 use crate::ir::{BinaryOp, Block, Expr, Name, Reduction};
 use crate::schedule::MatrixUnit;
 
@@ -19,20 +19,12 @@ pub(in crate::sketch) const ROWS: i64 = 16;
 pub(in crate::sketch) const COLUMNS: i64 = 8;
 
 impl Blocked {
-    /// The matrix unit, as a schedule names it.
-    pub(super) fn unit(&self) -> Option<MatrixUnit> {
-        self.matrix_unit.map(|unit| match unit {
-            Unit::Half => MatrixUnit::Half,
-            Unit::Tf32 => MatrixUnit::Tf32,
-        })
-    }
-
     /// The loops for the matrix unit, if there is one.
     ///
     /// # Errors
     /// A sentence that says what of a matrix product the nest lacks.
     pub(super) fn operands(&self, block: &Block) -> Result<Option<Operands>, String> {
-        let Some(unit) = self.unit() else { return Ok(None) };
+        let Some(unit) = self.matrix_unit else { return Ok(None) };
         let holds = |name: &Name| self.reduce.get(&**name).is_some_and(|tile| tile % unit.steps() == 0);
         Operands::of(block, unit, holds).map(Some)
     }

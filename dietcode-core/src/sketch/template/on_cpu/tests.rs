@@ -1,6 +1,7 @@
 //! What configurations become on nests, and what they say where they serve none.
 
-use super::*;
+use super::super::{Family, Local, Naive, NonLocal, NonLocalInterleaved, Vectorization};
+use crate::machine::CpuTarget;
 
 const PRODUCT: &str = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32; K]; N], c: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { for k in 0..K { c[i][j] += a[i][k] * b[j][k]; } } } }";
@@ -54,11 +55,11 @@ fn non_local(vectorization: Vectorization) -> Family {
 
 #[test]
 fn every_parameter_is_in_the_schedule() {
-    let expected = "tiled_vj8_r_i4_j8_b_i32_j128_k64_p_a_b_pad_a16_double_raster_i2_j4";
+    let expected = "tiled_vj_r_i4_j8_b_i32_j128_k64_p_a_b_lanes8_pad_a16_raster_i2_j4_double";
     assert_eq!(on_cpu(&Family::Local(local()), PRODUCT).as_deref(), Ok(expected));
-    let partial = "tiled_vj8_r_i8_j8_b_i32_j32_k512";
+    let partial = "tiled_vj_r_i8_j8_b_i32_j32_k512_lanes8";
     assert_eq!(on_cpu(&non_local(Vectorization::Partial), PRODUCT).as_deref(), Ok(partial));
-    let full = "tiled_vj8_r_i8_j8_k8_b_i32_j32_k512_load_b";
+    let full = "tiled_vj_r_i8_j8_k8_b_i32_j32_k512_lanes8_load_b";
     assert_eq!(on_cpu(&non_local(Vectorization::Full), PRODUCT).as_deref(), Ok(full));
     assert_eq!(on_cpu(&Family::Naive(Naive { cache_line_size: 64 }), PRODUCT).as_deref(), Ok("tiled_b_j16"));
 }
@@ -68,7 +69,7 @@ fn roles_follow_from_what_loops_move() {
     let turned = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32; K]; N], c: &mut [[f32; M]; N]) {
         for y in 0..N { for x in 0..M { for z in 0..K { c[y][x] += a[x][z] * b[y][z]; } } } }";
     let one = Local { tile_rows: 1, tile_cols: 1, double_buffer: false, no_bank_conflict_a: false, ..local() };
-    let expected = "tiled_vx4_r_x4_y8_b_x32_y128_z64_p_a_b";
+    let expected = "tiled_vx_r_x4_y8_b_x32_y128_z64_p_a_b_lanes4";
     assert_eq!(on_cpu(&Family::Local(one), turned).as_deref(), Ok(expected));
 }
 
@@ -79,9 +80,9 @@ const INTERLEAVED: &str = "#[dynamic_kernel]
 #[test]
 fn vectors_of_columns_become_vectors_of_batches() {
     let one = Local { tile_rows: 1, tile_cols: 1, vectorization_size: 4, ..local() };
-    let expected = "tiled_vs4_r_i4_j2_s4_b_i8_j32_k64_s4_p_a_b_pad_a16_double";
+    let expected = "tiled_vs_r_i4_j2_s4_b_i8_j32_k64_s4_p_a_b_lanes4_pad_a16_double";
     assert_eq!(on_cpu(&Family::Local(one), INTERLEAVED).as_deref(), Ok(expected));
-    let partial = "tiled_vs8_r_i8_j1_s8_b_i8_j4_k512_s8";
+    let partial = "tiled_vs_r_i8_j1_s8_b_i8_j4_k512_s8_lanes8";
     assert_eq!(on_cpu(&non_local(Vectorization::Partial), INTERLEAVED).as_deref(), Ok(partial));
 }
 
@@ -97,7 +98,7 @@ fn interleaved_batches_are_vectors() {
         wg_batches: 2,
         vectorization_size: 2,
     });
-    assert_eq!(on_cpu(&family, INTERLEAVED).as_deref(), Ok("tiled_vs2_r_i2_j2_s8_b_i8_j8_k16_s16"));
+    assert_eq!(on_cpu(&family, INTERLEAVED).as_deref(), Ok("tiled_vs_r_i2_j2_s8_b_i8_j8_k16_s16_lanes2"));
     assert_eq!(on_cpu(&family, PRODUCT).unwrap_err(), "no batches: no loop moves both operands");
 }
 

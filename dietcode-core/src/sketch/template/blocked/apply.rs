@@ -72,14 +72,14 @@ impl Blocked {
         if let Some(operands) = operands {
             schedule.tensorize(operands.unit)?;
         }
-        if self.store.0 > 1 {
-            schedule.vectorize_store(self.store.0)?;
+        if self.store > 1 {
+            schedule.vectorize_store(self.store)?;
         }
         if self.persistent {
             schedule.persistent()?;
         }
-        if self.min_blocks.0 > 1 {
-            schedule.min_blocks(self.min_blocks.0)?;
+        if self.min_blocks > 1 {
+            schedule.min_blocks(self.min_blocks)?;
         }
         Ok(schedule)
     }
@@ -168,7 +168,7 @@ impl Blocked {
         let around = levels.outer.last().or(thread);
         let mut placed = Vec::new();
         for (input, stage) in &self.stage {
-            let tile = SharedTile { vector: stage.vector.0, pad: stage.pad, reduce_outside: stage.reduce_outside };
+            let tile = SharedTile { vector: stage.vector, pad: stage.pad, reduce_outside: stage.reduce_outside };
             placed.extend(schedule.cache_read(input, Staging::Shared(tile))?);
         }
         for (input, lanes) in &self.load {
@@ -177,7 +177,7 @@ impl Blocked {
         schedule.compute_at(&tile, thread.map(|name| &**name))?;
         placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.map(|name| &**name)))?;
         schedule.decompose_reduction()?;
-        match (self.stages.0, self.asynchronous) {
+        match (self.stages, self.asynchronous) {
             (1, _) => {}
             (stages, true) => schedule.pipeline(Pipeline::Async(stages))?,
             (_, false) => schedule.pipeline(Pipeline::Registers)?,

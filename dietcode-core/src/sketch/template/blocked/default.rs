@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use dietcode_syntax::Role;
 
-use super::{Blocked, Count, Stage};
+use super::Blocked;
 use crate::ir::{Block, Expr, Name, Program, affine};
 use crate::machine::cuda::DeviceLimits;
+use crate::sketch::Stage;
 
 /// Threads along the output's contiguous loop where nothing is staged.
 const FLAT_THREADS: i64 = 128;
@@ -53,9 +54,9 @@ fn batch_innermost(block: &Block, contiguous: &Name) -> Option<Blocked> {
         reduce: steps(block).into_iter().map(|(name, steps)| (name, steps.min(8))).collect(),
         stage: reads
             .iter()
-            .map(|(buffer, _)| (buffer.name.to_string(), Stage { vector: Count(4), ..Stage::default() }))
+            .map(|(buffer, _)| (buffer.name.to_string(), Stage { vector: 4, ..Stage::default() }))
             .collect(),
-        min_blocks: Count(2),
+        min_blocks: 2,
         ..Blocked::default()
     })
 }
@@ -73,7 +74,7 @@ fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
             let last = index.last().and_then(affine);
             let summed = last.is_some_and(|form| reductions.iter().any(|name| form.coefficient(name) != 0));
             let pad = if summed { 4 } else { 0 };
-            Stage { vector: Count(if vector { 4 } else { 1 }), pad, reduce_outside: true }
+            Stage { vector: if vector { 4 } else { 1 }, pad, reduce_outside: true }
         };
         reads.iter().map(|(buffer, index)| (buffer.name.to_string(), stage(index))).collect()
     };
@@ -82,10 +83,10 @@ fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
         inner: along(4),
         reduce: reduce.clone(),
         stage: stage(vector),
-        store: Count(if vector { 4 } else { 1 }),
+        store: if vector { 4 } else { 1 },
         // A sum over one loop takes 60 to 80 registers: `ptxas`, left alone, may stop at 64 and spill. One over several, which is
         // unrolled further, may take all that there are.
-        min_blocks: Count(if reductions.len() == 1 { 2 } else { 1 }),
+        min_blocks: if reductions.len() == 1 { 2 } else { 1 },
         ..Blocked::default()
     };
     vec![of(true), of(false)]

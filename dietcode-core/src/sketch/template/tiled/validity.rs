@@ -8,6 +8,7 @@ use crate::ir::{Block, Expr, IterVar, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::machine::CpuTarget;
 use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::template::parameter::Table;
 use crate::sketch::{grid, refused};
 
 impl Tiled {
@@ -19,49 +20,18 @@ impl Tiled {
     /// Refuses parameters that make no sense on a nest and a CPU, each with the numbers.
     pub(super) fn check(&self, program: &Program, target: &CpuTarget) -> Result<()> {
         let block = &program.blocks[0];
-        refused(&self.unknown_names(block))?;
-        refused(&self.bad_sizes(block, target))?;
+        let table: &dyn Table = self;
+        refused(&table.unknown_names(block))?;
+        refused(&table.bad_sizes())?;
+        refused(&self.misplaced())?;
+        refused(&self.unfit_sizes(block, target))?;
         refused(&self.missing_blocks(block))?;
         refused(&self.beyond_limits(block, target))
     }
 
-    /// Every name must be a loop of the nest, or an input that its reduction reads.
-    fn unknown_names(&self, block: &Block) -> Vec<String> {
-        let is_loop = |name: &str, role: Option<Role>| {
-            block.iters.iter().any(|iter| *iter.name == *name && role.is_none_or(|role| iter.role == role))
-        };
-        let mut found = Vec::new();
-        let mut check = |key: &str, name: &str, known: bool, expected: &str| {
-            if !known {
-                found.push(format!("{key}: `{name}` is not {expected} of `{}`", block.name));
-            }
-        };
-        if let Some(name) = &self.vector {
-            check("vector", name, is_loop(name, Some(Role::Spatial)), "a spatial loop");
-        }
-        for (key, sizes) in [("register_tile", &self.register_tile), ("block_tile", &self.block_tile)] {
-            sizes.keys().for_each(|name| check(key, name, is_loop(name, None), "a loop"));
-        }
-        self.order.iter().for_each(|name| check("order", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
-        self.raster.keys().for_each(|name| check("raster", name, is_loop(name, Some(Role::Spatial)), "a spatial loop"));
-        let reads = block.update_reads();
-        let read = |name: &str| reads.iter().any(|(buffer, _)| *buffer.name == *name);
-        for (key, names) in [("pack", &self.pack), ("load", &self.load)] {
-            names.iter().for_each(|name| check(key, name, read(name), "an input of the reduction"));
-        }
-        let repeated = |names: &[String]| (1..names.len()).find(|&n| names[..n].contains(&names[n]));
-        for (key, names) in [("pack", &self.pack), ("order", &self.order), ("load", &self.load)] {
-            if let Some(n) = repeated(names) {
-                found.push(format!("{key}: `{}` is named twice", names[n]));
-            }
-        }
-        found.extend(self.misplaced());
-        found
-    }
-
     /// What asks for something that only another parameter brings.
     fn misplaced(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut found: Vec<String> = grid::violations(&self.raster).into_iter().collect();
         let unpacked = self.pad.keys().filter(|input| !self.pack.contains(input));
         found.extend(unpacked.map(|input| format!("pad: `{input}` is not packed")));
         let packed = self.load.iter().filter(|input| self.pack.contains(input));
@@ -75,18 +45,8 @@ impl Tiled {
         found
     }
 
-    fn bad_sizes(&self, block: &Block, target: &CpuTarget) -> Vec<String> {
+    fn unfit_sizes(&self, block: &Block, target: &CpuTarget) -> Vec<String> {
         let mut found = Vec::new();
-        for (key, sizes) in [("register_tile", &self.register_tile), ("block_tile", &self.block_tile)] {
-            let bad = sizes.iter().filter(|(_, size)| !(1..=1 << 31).contains(*size));
-            found.extend(bad.map(|(name, size)| format!("{key}: `{name}` is {size}, expected 1 to 2^31")));
-        }
-        let bad = self.pad.iter().filter(|(_, pad)| !(1..=1024).contains(*pad));
-        found.extend(bad.map(|(name, pad)| format!("pad: `{name}` is {pad}, expected 1 to 1024")));
-        found.extend(grid::violations(&self.raster));
-        if !found.is_empty() {
-            return found;
-        }
         for l in &block.iters {
             let (size, block) = (self.register_size(&l.name), self.block_size(&l.name, l.role));
             if let Some(block) = block.filter(|block| block % size != 0) {

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::sketch::{Count, Stage};
 
 fn local() -> Local {
     Local {
@@ -47,7 +46,7 @@ fn names_are_readable() {
     assert_eq!(Family::Local(local()).name(), "local_c64_i4x8_w8x16_t1x2_v4_double_padb");
     assert_eq!(Family::NonLocal(non_local(Vectorization::Full)).name(), "non_local_i4x4_w8x8_v4_full");
     let interleaved = Family::NonLocalInterleaved(interleaved(4, 16, 3));
-    assert_eq!(interleaved.name(), "non_local_interleaved_c64_i2x4x8_w4x16x3_v2");
+    assert_eq!(interleaved.name(), "non_local_interleaved_c64_i2x4_w4x16_b8x3_v2");
     assert_eq!(Family::Naive(Naive { cache_line_size: 128 }).name(), "naive_c128");
     assert_eq!(Family::Tiled(Tiled::default()).name(), "tiled");
     let negative = Family::Naive(Naive { cache_line_size: -64 }).name();
@@ -106,7 +105,7 @@ fn json_is_read_back() {
 }
 
 fn samples() -> Vec<Family> {
-    let stage = [("a".to_owned(), Stage { vector: Count(4), pad: 1, reduce_outside: true })].into();
+    let stage = [("a".to_owned(), Stage { vector: 4, pad: 1, reduce_outside: true })].into();
     vec![
         Family::Local(local()),
         Family::NonLocal(non_local(Vectorization::Partial)),
@@ -140,4 +139,72 @@ fn any_local() -> impl Strategy<Value = Local> {
         no_bank_conflict_b: flags[2],
         ..local()
     })
+}
+
+fn tiled(parameters: &str) -> String {
+    serde_json::from_str::<Tiled>(parameters).expect("parameters").name()
+}
+
+fn blocked(parameters: &str) -> String {
+    serde_json::from_str::<Blocked>(parameters).expect("parameters").name()
+}
+
+#[test]
+fn names_of_schedules_are_readable() {
+    let dense = r#"{"vector": "j", "register_tile": {"i": 8, "j": 48}, "block_tile": {"i": 512, "j": 96, "k": 384},
+        "pack": ["w"], "order": ["j", "i"], "lanes": 8, "pad": {"w": 16}, "double_buffer": true}"#;
+    assert_eq!(tiled(dense), "tiled_vj_r_i8_j48_b_i512_j96_k384_p_w_o_j_i_lanes8_pad_w16_double");
+    assert_eq!(tiled(r#"{"load": ["w"], "raster": {"i": 4, "j": 2}}"#), "tiled_load_w_raster_i4_j2");
+    let simt = r#"{"thread": {"i": 16, "j": 16}, "vthread": {"i": 2}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8},
+        "stage": {"x": {"vector": 4, "pad": 4, "reduce_outside": true}, "w": {}}, "stages": 2, "store": 4}"#;
+    assert_eq!(blocked(simt), "blocked_t_i16_j16_v_i2_r_i4_j4_k_k8_s_w1_x4p4r_stages2_store4");
+    let half = r#"{"thread": {"i": 2}, "reduce": {"k": 32}, "matrix_unit": "half", "stages": 3, "async": true,
+        "split": {"k": 4}, "atomic": true, "persistent": true, "min_blocks": 2}"#;
+    assert_eq!(blocked(half), "blocked_t_i2_k_k32_half_stages3_z_k4_min2_async_atomic_persistent");
+    assert_eq!((tiled("{}"), blocked("{}")), ("tiled".to_owned(), "blocked".to_owned()));
+}
+
+#[test]
+fn what_could_be_read_in_two_ways_gets_a_hash() {
+    let of_tiled = [
+        (r#"{"register_tile": {"i1": 2}}"#, r#"{"register_tile": {"i": 12}}"#),
+        (r#"{"pack": ["w", "o", "i"]}"#, r#"{"pack": ["w"], "order": ["i"]}"#),
+        (r#"{"pack": ["a_b"]}"#, r#"{"pack": ["a", "b"]}"#),
+        (r#"{"vector": "j_r_i8"}"#, r#"{"vector": "j", "register_tile": {"i": 8}}"#),
+        (r#"{"register_tile": {"i": -8}}"#, r#"{"register_tile": {"i_": 8}}"#),
+        (r#"{"pack": ["w", "load", "x"]}"#, r#"{"pack": ["w"], "load": ["x"]}"#),
+        (r#"{"pack": ["double"]}"#, r#"{"pack": [], "double_buffer": true}"#),
+        (r#"{"pad": {"raster": 4}}"#, r#"{"raster": {"": 4}}"#),
+        (r#"{"lanes": 8}"#, r#"{"lanes": 4}"#),
+    ];
+    let of_blocked = [
+        (r#"{"thread": {"i1": 2}}"#, r#"{"thread": {"i": 12}}"#),
+        (r#"{"stage": {"store": {"vector": 4}}}"#, r#"{"stage": {}, "store": 4}"#),
+        (r#"{"stage": {"xr": {}}}"#, r#"{"stage": {"x": {"reduce_outside": true}}}"#),
+        (r#"{"stage": {"xp": {"vector": 1}}}"#, r#"{"stage": {"x": {"pad": 1}}}"#),
+        (r#"{"thread": {"half": 1}}"#, r#"{"matrix_unit": "half"}"#),
+        (r#"{"load": {"async": 1}}"#, r#"{"load": {}, "async": true}"#),
+        (r#"{"stage": {"load": {"vector": 4}}}"#, r#"{"stage": {}, "load": {"": 4}}"#),
+    ];
+    let of_tiled = of_tiled.map(|(a, b)| (tiled(a), tiled(b)));
+    for (a, b) in of_tiled.into_iter().chain(of_blocked.map(|(a, b)| (blocked(a), blocked(b)))) {
+        assert_ne!(a, b);
+        assert!([&a, &b].iter().all(|name| is_identifier(name)), "{a} {b}");
+    }
+}
+
+#[test]
+fn long_and_odd_names_are_still_identifiers_and_differ() {
+    let long = "a".repeat(200);
+    let [one, other] =
+        [8, 9].map(|size| tiled(&format!(r#"{{"vector": "{long}", "register_tile": {{"{long}": {size}}}}}"#)));
+    assert_ne!(one, other);
+    assert!(is_identifier(&one) && is_identifier(&other));
+    assert!(is_identifier(&tiled(r#"{"vector": "ü; rm -rf /", "register_tile": {"\n": 1}, "pack": ["\""]}"#)));
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+        && name.len() <= crate::sketch::name::MAX_NAME
 }

@@ -12,6 +12,7 @@ use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::template::parameter::Table;
 use crate::sketch::{grid, refused};
 
 /// Registers that addresses and operands take beside the accumulators, at the least.
@@ -30,8 +31,10 @@ impl Blocked {
     /// Refuses parameters that make no sense on a nest and a device, each with the numbers.
     pub(super) fn check(&self, program: &Program, device: &DeviceLimits) -> Result<()> {
         let block = &program.blocks[0];
-        refused(&self.unknown_names(block))?;
-        refused(&self.bad_sizes())?;
+        let table: &dyn Table = self;
+        refused(&table.unknown_names(block))?;
+        refused(&table.bad_sizes())?;
+        refused(&self.misplaced())?;
         refused(&self.beyond_device(block, device))?;
         refused(&self.wrong_for_nest(block))?;
         let copies = self.accumulators();
@@ -39,50 +42,13 @@ impl Blocked {
         refused((copies > MOST_COPIES).then_some(unrolled).as_slice())
     }
 
-    fn unknown_names(&self, block: &Block) -> Vec<String> {
+    /// What asks for something that another parameter brings, or rules out.
+    fn misplaced(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let tiles = [
-            ("thread", &self.thread, Role::Spatial),
-            ("vthread", &self.vthread, Role::Spatial),
-            ("inner", &self.inner, Role::Spatial),
-            ("reduce", &self.reduce, Role::Reduce),
-            ("split", &self.split, Role::Reduce),
-            ("raster", &self.raster, Role::Spatial),
-        ];
-        for (key, sizes, role) in tiles {
-            let known = |name: &str| block.iters_of(role).any(|iter| *iter.name == *name);
-            let kind = if role == Role::Spatial { "spatial loop" } else { "reduction loop" };
-            let unknown = sizes.keys().filter(|name| !known(name));
-            found.extend(unknown.map(|name| format!("{key}: `{name}` is not a {kind} of `{}`", block.name)));
-        }
-        let reads = block.update_reads();
-        for (key, input) in self.stage.keys().map(|i| ("stage", i)).chain(self.load.keys().map(|i| ("load", i))) {
-            if !reads.iter().any(|(buffer, _)| *buffer.name == **input) {
-                found.push(format!("{key}: `{input}` is not an input of the reduction of `{}`", block.name));
-            }
-        }
         let both = self.load.keys().filter(|input| self.stage.contains_key(*input));
         found.extend(both.map(|input| format!("load: `{input}` is staged already")));
-        found
-    }
-
-    fn bad_sizes(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut check = |key: &str, what: &str, size: i64, most: i64| {
-            if !(1..=most).contains(&size) {
-                found.push(format!("{key}: {what} is {size}, expected 1 to {most}"));
-            }
-        };
-        let all = [("thread", &self.thread), ("vthread", &self.vthread), ("inner", &self.inner)];
-        for (key, sizes) in all.into_iter().chain([("reduce", &self.reduce), ("split", &self.split)]) {
-            sizes.iter().for_each(|(name, size)| check(key, &format!("`{name}`"), *size, 1 << 16));
-        }
-        self.load.iter().for_each(|(input, lanes)| check("load", &format!("`{input}`"), *lanes, 16));
-        check("stages", "it", self.stages.0, 8);
-        check("min_blocks", "it", self.min_blocks.0, 32);
-        check("store", "it", self.store.0, 8);
         found.extend(grid::violations(&self.raster));
-        let stages = self.stages.0;
+        let stages = self.stages;
         if self.asynchronous && stages == 1 {
             found.push("stages: it is 1; asynchronous copies need 2 or more".into());
         }
@@ -113,8 +79,8 @@ impl Blocked {
             found.push(format!("thread: a block has {threads} threads, the device allows {most}"));
         }
         let resident = i64::from(device.threads_per_sm);
-        if threads.saturating_mul(self.min_blocks.0) > resident {
-            let blocks = self.min_blocks.0;
+        if threads.saturating_mul(self.min_blocks) > resident {
+            let blocks = self.min_blocks;
             found.push(format!(
                 "min_blocks: {blocks} blocks of {threads} threads, a multiprocessor holds {resident} threads"
             ));
@@ -143,7 +109,7 @@ impl Blocked {
         } else if self.threads() == 1 {
             found.push("thread: a block has a single thread".into());
         }
-        if block.reduction.is_none() && (!self.stage.is_empty() || self.stages.0 > 1) {
+        if block.reduction.is_none() && (!self.stage.is_empty() || self.stages > 1) {
             found.push(format!("stage: `{}` sums nothing", block.name));
         }
         if self.matrix_unit.is_some() && !self.load.is_empty() {
