@@ -24,3 +24,4 @@ mod property;
 mod space;
 mod traces;
 mod tuned_file;
+mod walk_through;

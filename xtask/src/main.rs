@@ -17,11 +17,14 @@ const USAGE: &str = "\
 usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask mutants [NAME...]
        cargo xtask toolkit
+       cargo xtask walk-through
        cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
 mutants  plants the mistakes of tests/mutants one by one, or those that are named, and expects that tests find each
 toolkit  prints the path of the CUDA compiler that the checks use, which is installed into target/ where there is none
+walk-through
+         writes docs/walk_through.md, a nest on its way from source to assembly
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
          was ended
 
@@ -42,6 +45,8 @@ fn main() -> ExitCode {
             Err(sentence) => failed(&sentence),
         },
         ["toolkit"] => toolkit(),
+        ["walk-through"] => walk_through(),
+        ["walk-through", extra, ..] => bad_usage(&format!("`walk-through` takes no argument, found `{extra}`")),
         ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
         ["help" | "--help" | "-h"] => {
@@ -50,6 +55,17 @@ fn main() -> ExitCode {
         }
         [] => bad_usage("a command is missing"),
         [other, ..] => bad_usage(&format!("there is no command `{other}`")),
+    }
+}
+
+/// The test that compares the document writes it, where it is told to.
+fn walk_through() -> ExitCode {
+    let mut cargo = std::process::Command::new("cargo");
+    cargo.args(["test", "--package", "dietcode-core", "--all-features", "--test", "compiler", "walk_through::"]);
+    match cargo.env("DIETCODE_BLESS", "1").current_dir(steps::root()).status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(e) => failed(&format!("cargo cannot be started: {e}")),
     }
 }
 
