@@ -36,6 +36,24 @@ enum Described {
     Cuda(ComputeCapability),
 }
 
+impl Target {
+    /// The CPU, if it is one.
+    pub fn cpu(&self) -> Option<&CpuTarget> {
+        match self {
+            Target::Cpu(cpu) => Some(cpu),
+            Target::Cuda(_) => None,
+        }
+    }
+
+    /// The device, if it is one.
+    pub fn cuda(&self) -> Option<&DeviceLimits> {
+        match self {
+            Target::Cuda(device) => Some(device),
+            Target::Cpu(_) => None,
+        }
+    }
+}
+
 impl From<Target> for Described {
     fn from(target: Target) -> Described {
         match target {

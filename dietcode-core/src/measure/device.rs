@@ -149,18 +149,12 @@ impl dyn Device + '_ {
 
     /// The CPU, if it is one.
     pub fn cpu(&self) -> Option<&CpuTarget> {
-        match self.target() {
-            Target::Cpu(target) => Some(target),
-            Target::Cuda(_) => None,
-        }
+        self.target().cpu()
     }
 
     /// The limits of the GPU, if it is one.
     pub fn gpu(&self) -> Option<&DeviceLimits> {
-        match self.target() {
-            Target::Cpu(_) => None,
-            Target::Cuda(limits) => Some(limits),
-        }
+        self.target().cuda()
     }
 }
 

@@ -1,7 +1,10 @@
 //! A trace carried out: replayed, postprocessed, lowered, checked against the limits, hashed. This is the only way to loops.
 
-use super::{Limit, finish, postproc};
-use crate::ir::Program;
+use std::collections::BTreeMap;
+
+use super::limits::{self, Kernel, Limit};
+use super::{finish, postproc};
+use crate::ir::{Name, Program};
 use crate::lower::{LoopNest, lower, structure_hash};
 use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
@@ -28,7 +31,7 @@ pub struct Lowered {
 /// and what is allowed.
 pub fn apply(program: &Program, target: &Target, trace: &Trace) -> Result<Lowered> {
     let lowered = unlimited(program, target, trace)?;
-    lowered.check(target, |limit| limit.hard)?;
+    lowered.check(target, &BTreeMap::new(), |limit| limit.hard)?;
     Ok(lowered)
 }
 
@@ -59,10 +62,24 @@ impl Lowered {
         Ok(Lowered { trace, schedules, nests, hash, main })
     }
 
-    /// Refuses kernels that are over some of the limits.
-    pub(super) fn check(&self, target: &Target, of: fn(&Limit) -> bool) -> Result<()> {
-        let mut kernels = self.schedules.iter().zip(&self.nests);
-        kernels.try_for_each(|(schedule, nest)| postproc::verify_limits(schedule, nest, target, of))
+    /// Refuses kernels that are over some of the limits, at workload instances where axes are so long.
+    pub(super) fn check(
+        &self,
+        target: &Target,
+        extents: &BTreeMap<Name, Vec<i64>>,
+        of: fn(&Limit) -> bool,
+    ) -> Result<()> {
+        self.kernels(target, extents).try_for_each(|kernel| limits::verify(&kernel, of))
+    }
+
+    /// The kernels as limits see them.
+    pub(super) fn kernels<'a>(
+        &'a self,
+        target: &'a Target,
+        extents: &'a BTreeMap<Name, Vec<i64>>,
+    ) -> impl Iterator<Item = Kernel<'a>> {
+        let kernels = self.schedules.iter().zip(&self.nests);
+        kernels.map(move |(schedule, nest)| Kernel { trace: &self.trace, schedule, nest, target, extents })
     }
 
     /// Which of the kernels computes the tiles; another one begins or ends what its blocks share.

@@ -1,7 +1,10 @@
 //! Sketches: families of schedules with parameters.
 mod apply;
 mod finish;
+#[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
+mod footprint;
 mod grid;
+mod limits;
 mod micro_kernel;
 #[cfg(feature = "tuner")]
 mod mutator;
@@ -17,7 +20,6 @@ mod template;
 
 pub use apply::{Lowered, apply};
 pub use micro_kernel::{MicroKernel, Origin};
-pub use postproc::Limit;
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;

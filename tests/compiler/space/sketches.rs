@@ -7,7 +7,7 @@ use dietcode_core::lower::lower;
 use dietcode_core::machine::Target;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Space, Tiled, partial_sketches};
+use dietcode_core::sketch::{Space, Tiled, apply, partial_sketches};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -86,7 +86,8 @@ fn the_default_of_the_family_is_in_the_space() {
         let mut trace = sketch.least();
         trace.decisions.extend(decided.map(|(var, value)| (var.into(), value)));
         // Panels of both inputs are too large for the caches with these blocks.
-        space.apply(&trace).is_ok_and(|applied| in_order(&applied.nests[0].body.to_string()) == of_family)
+        apply(&program, &Target::Cpu(target.clone()), &trace)
+            .is_ok_and(|applied| in_order(&applied.nests[0].body.to_string()) == of_family)
     });
     // Where a block has one tile along j, its two orders are the same.
     assert_eq!(same.count(), 2, "{}", lower(&schedule).expect("it lowers").body);
@@ -130,7 +131,6 @@ fn instances_that_make_no_sense_are_refused() {
         let custom = CustomRules::default();
         Space::generate(&def, Target::Cpu(target()), instances, &custom).expect_err("it makes no sense").to_string()
     };
-    assert!(refused(&[]).contains("no workload instance"));
     assert!(refused(&[vec![1, 2]]).contains("has 2 values, expected"));
     let empty = refused(&[vec![3; def.shape_vars.len()], vec![0; def.shape_vars.len()]]);
     assert!(empty.contains("the loop `o` in 0..O has no iteration") && empty.contains("O = 0"), "{empty}");

@@ -7,7 +7,7 @@
 use super::Move;
 use crate::ir::{ForKind, Name};
 use crate::schedule::{Instruction, Part, Size};
-use crate::sketch::sample::{Domain, Footprint};
+use crate::sketch::footprint::{Domain, Footprint};
 
 /// What a number that is drawn for itself is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! Source: `MutateComputeLocation` of MetaSchedule.
 
 use super::Move;
-use crate::sketch::sample::{Domain, Footprint};
+use crate::sketch::footprint::{Domain, Footprint};
 
 pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let places = footprint.vars.iter().enumerate().filter_map(|(var, of)| match of.domain {

@@ -13,7 +13,8 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::schedule::Trace;
-use crate::sketch::sample::{Bounded, Footprint};
+use crate::sketch::footprint::Footprint;
+use crate::sketch::sample::Bounded;
 
 /// The most parts that are chosen for themselves; further ones go with the last of these. All mixtures of so many are tried if
 /// need be.

@@ -23,7 +23,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::Space;
-use super::sample::{Bounded, Footprint, Sampler, pick};
+use super::footprint::Footprint;
+use super::sample::{Bounded, Sampler, pick};
 use crate::schedule::Trace;
 
 /// New values of some variables.

@@ -10,7 +10,7 @@ use super::Move;
 use super::choice::{Use, numbers};
 use super::steps::near;
 use crate::schedule::Level;
-use crate::sketch::sample::Footprint;
+use crate::sketch::footprint::Footprint;
 
 pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let sizes = |var: usize| near(values[var]).into_iter().map(move |size| vec![(var, size)]);

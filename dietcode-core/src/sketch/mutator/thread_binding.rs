@@ -8,7 +8,8 @@
 
 use super::Move;
 use super::choice::{Use, numbers};
-use crate::sketch::sample::{Footprint, factorisations, is_bound_to_threads};
+use crate::sketch::footprint::Footprint;
+use crate::sketch::sample::{factorisations, is_bound_to_threads};
 
 pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let bound = |var: &usize| footprint.vars[*var].level().is_some_and(is_bound_to_threads);

@@ -14,7 +14,8 @@
 use super::Move;
 use super::steps::near;
 use crate::schedule::Level;
-use crate::sketch::sample::{Footprint, divisors, is_bound_to_threads};
+use crate::sketch::footprint::{Footprint, divisors};
+use crate::sketch::sample::is_bound_to_threads;
 
 pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     let mut moves = Vec::new();

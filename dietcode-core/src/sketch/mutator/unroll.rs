@@ -8,7 +8,7 @@
 
 use super::Move;
 use super::choice::{Use, numbers};
-use crate::sketch::sample::Footprint;
+use crate::sketch::footprint::Footprint;
 
 pub(super) fn moves(footprint: &Footprint, values: &[i64]) -> Vec<Move> {
     numbers(footprint, values, Use::Unroll)

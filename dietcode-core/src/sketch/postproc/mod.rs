@@ -1,6 +1,6 @@
 //! From a trace to the schedules that are lowered: what follows from decisions and target, and needs no decision of its own.
 //!
-//! Each pass is one file, and shows before → after. [`verify_limits`] is apart, since it reads the lowered loops.
+//! Each pass is one file, and shows before → after. What a kernel may take of its target is verified behind lowering, by `limits`.
 //!
 //! Source: `Postproc` of TVM's MetaSchedule (`src/meta_schedule/postproc`).
 
@@ -9,12 +9,9 @@ mod rewrite_reduction;
 mod rewrite_tensorize;
 mod rewrite_unbound_block;
 mod rewrite_vector_store;
-pub(super) mod verify_limits;
 
 pub(super) use rewrite_reduction::rewrite_reduction;
 pub(super) use rewrite_unbound_block::rewrite_unbound_block;
-pub use verify_limits::Limit;
-pub(super) use verify_limits::verify_limits;
 
 use crate::Result;
 use crate::machine::Target;

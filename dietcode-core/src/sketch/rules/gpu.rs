@@ -4,7 +4,6 @@ use dietcode_syntax::Role;
 
 use super::{PartialSketch, SketchLoop, variable};
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
-use crate::machine::Target;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Axis, Factor, Instruction, Level, Part, Pipeline, Place, SharedTile, Size, Staging, Tail};
 
@@ -73,10 +72,7 @@ impl Splits {
 
 /// The device that a partial sketch is for.
 pub(super) fn device(partial: &PartialSketch) -> Option<&DeviceLimits> {
-    match &partial.bounds.target {
-        Target::Cuda(device) => Some(device),
-        Target::Cpu(_) => None,
-    }
+    partial.bounds.target.cuda()
 }
 
 /// The iteration variables in the order of the nest, but for the one along which the output is contiguous: of the spatial ones
@@ -218,9 +214,9 @@ pub(super) fn longest(partial: &PartialSketch, block: &Block) -> Option<Name> {
     block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| most(partial, name))
 }
 
-/// The largest extent of an axis at the workload instances.
+/// The largest extent of an axis at the workload instances; without any, axes are unbounded.
 pub(super) fn most(partial: &PartialSketch, axis: &Name) -> i64 {
-    partial.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1)
+    partial.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(i64::MAX)
 }
 
 /// The smallest one.

@@ -6,21 +6,19 @@ use std::sync::Arc;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::assignment::Assignment;
-use super::footprint::Footprint;
-use super::limits::{Limit, limits};
 use super::size::pick;
-use super::variable::Domain;
 use super::{threads, tiles};
 use crate::ir::Name;
 use crate::schedule::Trace;
 use crate::sketch::Space;
+use crate::sketch::footprint::{Assignment, Domain, Footprint, Var};
+use crate::sketch::limits::{Bound, bounds};
 use crate::{Error, Result};
 
 /// A sketch that has a draw, and what bounds it.
 pub(crate) struct Bounded {
     pub(crate) footprint: Footprint,
-    limits: Vec<Limit>,
+    bounds: Vec<Bound>,
     /// What the sketch itself decides, as a user's own may; the others have their least.
     start: PartialAssignment,
 }
@@ -54,10 +52,10 @@ impl Bounded {
 
     fn read(space: &Space, sketch: &Trace) -> Result<Bounded> {
         let footprint = Footprint::of(space, sketch)?;
-        let limits = limits(&footprint, &space.bounds);
+        let bounds = bounds(&space.bounds.target);
         let values: Vec<i64> = footprint.vars.iter().map(|var| var.least()).collect();
         let start = PartialAssignment { decided: vec![false; values.len()], values };
-        let mut bounded = Bounded { footprint, limits, start };
+        let mut bounded = Bounded { footprint, bounds, start };
         if let Some(why) = bounded.broken(&bounded.start.values) {
             let sketch = &bounded.footprint.sketch;
             return Err(Error::input(format!(
@@ -85,7 +83,7 @@ impl Bounded {
     /// Whether values keep all limits.
     pub(crate) fn holds(&self, values: &[i64]) -> bool {
         let assignment = Assignment::new(&self.footprint, values);
-        self.limits.iter().all(|limit| (limit.measure)(&assignment) <= limit.allowed)
+        self.bounds.iter().all(|bound| (bound.of)(&assignment) <= bound.allowed)
     }
 
     /// Whether all limits are kept if a variable gets a value.
@@ -99,17 +97,13 @@ impl Bounded {
     /// The first limit that values break: its name, what they take, what is allowed.
     pub(crate) fn broken(&self, values: &[i64]) -> Option<String> {
         let assignment = Assignment::new(&self.footprint, values);
-        self.limits.iter().find_map(|limit| {
-            let found = (limit.measure)(&assignment);
-            (found > limit.allowed).then(|| format!("{}: {found}, allowed are {}", limit.name, limit.allowed))
-        })
+        self.bounds.iter().find_map(|bound| bound.limit.over((bound.of)(&assignment), bound.allowed))
     }
 
-    /// What values take of a limit whose name begins so.
+    /// The trace with the least of all decisions that the sketch leaves open.
     #[cfg(test)]
-    pub(crate) fn measure(&self, values: &[i64], name: &str) -> Option<i64> {
-        let limit = self.limits.iter().find(|limit| limit.name.starts_with(name))?;
-        Some((limit.measure)(&Assignment::new(&self.footprint, values)))
+    pub(crate) fn least(&self) -> Trace {
+        self.trace(&self.start.values)
     }
 
     /// A trace of these values.
@@ -120,7 +114,7 @@ impl Bounded {
 
     /// The values of a trace of this sketch; none: some are open, or no values of their variables.
     pub(crate) fn values(&self, trace: &Trace) -> Option<Vec<i64>> {
-        let value = |var: &super::variable::Var| trace.decisions.get(&var.name).copied().filter(|v| var.admits(*v));
+        let value = |var: &Var| trace.decisions.get(&var.name).copied().filter(|v| var.admits(*v));
         self.footprint.vars.iter().map(value).collect()
     }
 

@@ -12,25 +12,19 @@
 //! `Schedule::SampleCategorical` and `SampleComputeLocation` of TVM.
 
 mod bounded;
-mod limits;
-mod footprint;
-mod assignment;
 mod size;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod tiles;
-mod variable;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 pub(crate) use bounded::Bounded;
-pub(crate) use footprint::Footprint;
 pub(crate) use size::pick;
 pub(crate) use threads::{factorisations, is_bound_to_threads};
-pub(crate) use variable::{Domain, divisors};
 
 use super::Space;
 use crate::schedule::Trace;

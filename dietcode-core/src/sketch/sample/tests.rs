@@ -13,6 +13,8 @@ use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, avx512};
 use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
+use crate::sketch::footprint::Assignment;
+use crate::sketch::limits::bounds;
 use crate::sketch::rules::{
     AddRFactor, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore, PartialSketch, Rule,
     Structure,
@@ -204,9 +206,12 @@ fn measures_are_what_lowering_comes_to() {
                 let trace = bounded.sample(&mut rng);
                 let applied = space.apply(&trace).expect("it lowers");
                 let values = bounded.values(&trace).expect("all is decided");
-                let measured = bounded.measure(&values, "bytes of the second-level cache");
-                let measured = measured.or_else(|| bounded.measure(&values, "bytes of shared memory"));
-                let [measured, found] = [measured.expect("it is limited"), applied.nests[0].scratch_bytes];
+                let of_memory = ["second-level cache", "shared memory"];
+                let bound =
+                    bounds(&space.bounds.target).into_iter().find(|bound| of_memory.contains(&bound.limit.name));
+                let assignment = Assignment::new(&bounded.footprint, &values);
+                let measured = (bound.expect("it is limited").of)(&assignment);
+                let found = applied.nests[0].scratch_bytes;
                 // Where nothing hangs over the edge, there is no view; and what lies between a panel's runs depends on which loops
                 // of one iteration stay: the larger counts.
                 let set = |name: &str, value: i64| trace.decisions.get(name) == Some(&value);
@@ -283,19 +288,19 @@ fn impossible_decisions_are_told() {
     };
     assert_eq!(
         refused("i_register", 31),
-        "`i_register` = 31 has no schedule here: vector registers for accumulators: 31, allowed are 30"
+        "`i_register` = 31 has no schedule here: vector registers: it takes 31 registers, the target allows 30"
     );
     assert_eq!(refused("j_lanes", 3), "`j_lanes` is 3, expected one of 2, 4, 8, 16");
     assert_eq!(refused("w_place", 2), "`w_place` is 2, expected the position of one of 2 places");
     assert_eq!(refused("z", 2), "the trace decides `z`, which it does not sample");
-    assert!(refused("j_block", 4000).contains("elements of the tile along `j`"));
+    assert!(refused("j_block", 4000).contains("tile: "));
 }
 
 #[test]
 fn an_empty_space_names_the_limit() {
     let tiny = CpuTarget { l2_bytes: 32, ..avx512() };
     let error = on_cpu(tiny, &BERT).sample(&mut StdRng::seed_from_u64(6)).expect_err("no panel fits").to_string();
-    assert!(error.contains("bytes of the second-level cache for panels: 128, allowed are 32"), "{error}");
+    assert!(error.contains("second-level cache: it takes 128 bytes, the target allows 32"), "{error}");
     assert!(error.contains("sample_target_constrained_tiles() = _, _"), "{error}");
 }
 

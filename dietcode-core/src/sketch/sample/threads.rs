@@ -12,8 +12,8 @@ use rand::seq::SliceRandom;
 use super::bounded::{Bounded, PartialAssignment};
 use super::size::pick;
 use super::tiles::most;
-use super::variable::divisors;
 use crate::schedule::Level;
+use crate::sketch::footprint::divisors;
 
 /// Threads of a warp, and warps of the largest block, on every GPU.
 const WARP: i64 = 32;

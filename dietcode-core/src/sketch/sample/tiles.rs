@@ -7,8 +7,8 @@ use rand::seq::SliceRandom;
 use super::bounded::{Bounded, PartialAssignment};
 use super::size::{pick, size};
 use super::threads;
-use super::variable::{LANES, SampledAxis};
 use crate::schedule::Level;
+use crate::sketch::footprint::{LANES, SampledAxis};
 
 /// How often tiles divide the extents, along axes that have enough factors for it.
 const PERFECT: f64 = 0.75;

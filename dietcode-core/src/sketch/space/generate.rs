@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dietcode_syntax::{Affine, KernelDef};
+use dietcode_syntax::{Affine, KernelDef, Loop};
 
 use super::{Bounds, Space};
 use crate::ir::Name;
@@ -19,10 +19,11 @@ use crate::sketch::rules::{self, CustomRules, PartialSketch, Rule};
 use crate::{Error, Result, frontend};
 
 impl Space {
-    /// The sketches of a kernel on a target. Instances are values of its shape variables, in declaration order.
+    /// The sketches of a kernel on a target. Instances are values of its shape variables, in declaration order; without any, the
+    /// loops whose extents they decide are unbounded.
     ///
     /// # Errors
-    /// No instance, one of another number of values, or one at which a loop has no iteration; a rule for a block that there is
+    /// An instance of another number of values, or one at which a loop has no iteration; a rule for a block that there is
     /// not; what is wrong with a custom rule.
     pub fn generate(def: &KernelDef, target: Target, instances: &[Vec<i64>], custom: &CustomRules) -> Result<Space> {
         let bounds = Bounds { target, extents: extents(def, instances)? };
@@ -77,13 +78,9 @@ fn check_blocks(partial: &PartialSketch, custom: &CustomRules) -> Result<()> {
 
 /// The extents of each iteration variable at the instances, each once, ascending.
 fn extents(def: &KernelDef, instances: &[Vec<i64>]) -> Result<BTreeMap<Name, Vec<i64>>> {
-    if instances.is_empty() {
-        return Err(Error::input(format!(
-            "`{}` has no workload instance; its space is that of at least one",
-            def.name
-        )));
-    }
-    let mut extents: BTreeMap<Name, Vec<i64>> = BTreeMap::new();
+    let constant = |l: &&Loop| instances.is_empty() && l.extent.terms.is_empty();
+    let constants = def.loops.iter().filter(constant).map(|l| (l.name.as_str().into(), vec![l.extent.constant]));
+    let mut extents: BTreeMap<Name, Vec<i64>> = constants.collect();
     for instance in instances {
         if instance.len() != def.shape_vars.len() {
             let (found, expected) = (instance.len(), def.shape_vars.len());

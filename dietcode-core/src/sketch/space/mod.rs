@@ -14,7 +14,6 @@ pub use generate::partial_sketches;
 
 use dietcode_syntax::KernelDef;
 
-use super::postproc::verify_limits::verify_grid;
 use super::{Lowered, apply};
 use crate::Result;
 use crate::ir::{Name, Program};
@@ -26,7 +25,8 @@ use crate::schedule::Trace;
 pub struct Bounds {
     /// The target.
     pub target: Target,
-    /// The extents of each iteration variable of the block at the workload instances, each once, ascending.
+    /// The extents of each iteration variable of the block at the workload instances, each once, ascending. One without any is
+    /// unbounded.
     pub extents: BTreeMap<Name, Vec<i64>>,
 }
 
@@ -52,8 +52,7 @@ impl Space {
     /// As [`apply`](apply()); a limit that draws keep to, a grid that is larger than the device's.
     pub fn apply(&self, trace: &Trace) -> Result<Lowered> {
         let lowered = apply(&self.program, &self.bounds.target, trace)?;
-        lowered.check(&self.bounds.target, |_| true)?;
-        lowered.schedules.iter().try_for_each(|schedule| verify_grid(schedule, &self.bounds))?;
+        lowered.check(&self.bounds.target, &self.bounds.extents, |_| true)?;
         Ok(lowered)
     }
 }

@@ -1,8 +1,9 @@
 //! The variables of a sketch, the values that they may take, and the axes whose tiles they are.
 
+use std::collections::BTreeMap;
+
 use crate::ir::Name;
 use crate::schedule::{self, Instruction, Level, Part, Size, Trace};
-use crate::sketch::Bounds;
 use crate::{Error, Result};
 
 /// A sampled variable.
@@ -99,7 +100,7 @@ pub(crate) struct SampledAxis {
     pub(crate) name: Name,
     /// Its factors, outermost first.
     pub(crate) vars: Vec<usize>,
-    /// The largest extent that an instance has.
+    /// The largest extent that an instance has; [`LONGEST`] where there is none.
     pub(crate) most: i64,
     /// The largest number that divides the extents of all instances.
     pub(crate) shared: i64,
@@ -126,18 +127,21 @@ pub(crate) fn divisors(n: i64) -> Vec<i64> {
     small.iter().copied().chain(large).collect()
 }
 
-/// The variables of a sketch in the order of their declaration, and its axes.
+/// The longest tile where no instance bounds an axis.
+const LONGEST: i64 = 1 << 31;
+
+/// The variables of a sketch in the order of their declaration, and its axes; one without extents is unbounded.
 ///
 /// # Errors
-/// An axis whose extents are not known, a variable that is declared twice or has no values.
-pub(crate) fn variables(sketch: &Trace, bounds: &Bounds) -> Result<(Vec<Var>, Vec<SampledAxis>)> {
+/// An axis with an extent that is not positive, a variable that is declared twice or has no values.
+pub(crate) fn variables(sketch: &Trace, extents: &BTreeMap<Name, Vec<i64>>) -> Result<(Vec<Var>, Vec<SampledAxis>)> {
     let (mut vars, mut axes) = (Vec::new(), Vec::new());
     for instruction in sketch.instructions.iter() {
         match instruction {
             Instruction::SampleTiles(tiles) => {
                 for tile in tiles {
                     let factors = vars.len()..vars.len() + tile.factors.len();
-                    axes.push(axis(bounds, tile, factors.collect())?);
+                    axes.push(axis(extents, tile, factors.collect())?);
                     let axis = axes.len() - 1;
                     let factor = |f: &schedule::Factor| (f.var.clone(), Domain::Factor { axis, level: f.level });
                     vars.extend(tile.factors.iter().map(factor).map(|(name, domain)| Var { name, domain }));
@@ -184,13 +188,16 @@ fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
     Err(Error::input(format!("the sketch samples `{name}` from no candidates, or from some without a weight each")))
 }
 
-fn axis(bounds: &Bounds, tile: &schedule::Axis, vars: Vec<usize>) -> Result<SampledAxis> {
+fn axis(extents: &BTreeMap<Name, Vec<i64>>, tile: &schedule::Axis, vars: Vec<usize>) -> Result<SampledAxis> {
     let name = tile.name.clone();
-    let extents = bounds.extents.get(&name).filter(|extents| extents.iter().all(|extent| *extent > 0));
-    let most = extents.and_then(|extents| extents.iter().max().copied()).ok_or_else(|| {
-        Error::input(format!("the sketch has tiles along `{name}`, whose extents at the instances are not known"))
-    })?;
-    let shared = extents.into_iter().flatten().fold(0, |shared, extent| gcd(shared, *extent));
+    let extents = extents.get(&name).map_or(&[][..], Vec::as_slice);
+    if let Some(odd) = extents.iter().find(|extent| **extent < 1) {
+        return Err(Error::input(format!(
+            "the sketch has tiles along `{name}`, which has {odd} elements at an instance"
+        )));
+    }
+    let most = extents.iter().max().copied().unwrap_or(LONGEST);
+    let shared = extents.iter().copied().reduce(gcd).unwrap_or(1);
     let divisors = divisors(shared);
     Ok(SampledAxis { name, vars, most, shared, divisors, grain: Product { constant: 1, vars: Vec::new() } })
 }

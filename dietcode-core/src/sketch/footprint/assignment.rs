@@ -5,8 +5,8 @@
 
 use dietcode_syntax::Role;
 
-use super::footprint::{Depth, Footprint, Link, Read, Stage, UNBOUNDED};
 use super::variable::Product;
+use super::{Depth, Footprint, Link, Read, Stage, UNBOUNDED};
 use crate::ir::ForKind;
 use crate::schedule::{Pipeline, Staging};
 
@@ -93,7 +93,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// The elements of a thread's tile of accumulators that are unrolled, vectors counted by the registers that they take.
-    pub(crate) fn accumulators(&self, lanes_of_register: i64) -> i64 {
+    pub(crate) fn accumulators(&self) -> i64 {
+        let lanes_of_register = self.footprint.lanes_of_register;
         let Some(tile) = &self.footprint.tile else { return 0 };
         let loops = self.footprint.loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial);
         loops.fold(1, |all, l| {

@@ -1,5 +1,5 @@
-//! A sketch as its limits see it: which variables it has, and how the iterations of its loops and the places of its stages
-//! follow from them.
+//! The symbolic footprint of a sketch, as limits see it: which variables it has, and how the iterations of its loops and the places
+//! of its stages follow from them. With values of the variables it is an [`Assignment`], which has the numbers.
 //!
 //! ```text
 //! i_block, i_register = sample…           vars     i_block, i_register
@@ -11,11 +11,20 @@
 //! What the primitives do is not told a second time: the sketch is replayed once with its least decisions, and the schedule
 //! has the loops in their order, their kinds and roots. Only numbers change with the decisions, and those the chain computes.
 
+mod assignment;
+mod variable;
+
 use dietcode_syntax::Role;
 
-use super::variable::{Domain, Product, SampledAxis, Var, variables};
+pub(crate) use assignment::{Assignment, aligned};
+pub(crate) use variable::{Domain, SampledAxis, Var, variables};
+#[cfg(feature = "tuner")]
+pub(crate) use variable::{LANES, divisors};
+
+use self::variable::Product;
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, affine};
+use crate::machine::Target;
 use crate::schedule::{CacheRead, Instruction, Level, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace};
 use crate::sketch::Space;
 
@@ -84,6 +93,8 @@ pub(crate) struct Footprint {
     /// Where the accumulators stand; none: nothing is summed.
     pub(crate) tile: Option<Depth>,
     pub(crate) pipeline: Option<Pipeline>,
+    /// How many accumulators a register holds.
+    pub(crate) lanes_of_register: i64,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: Product,
     /// Whether sums that wait for the next block of a reduction do so in a panel.
@@ -99,7 +110,7 @@ impl Footprint {
     /// # Errors
     /// A sketch that does not replay with its least decisions, or one with an axis whose extents are not known.
     pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Footprint> {
-        let (vars, axes) = variables(sketch, &space.bounds)?;
+        let (vars, axes) = variables(sketch, &space.bounds.extents)?;
         let least = vars.iter().map(|var| (var.name.clone(), var.least())).collect();
         let block = &space.program.blocks[0];
         let schedule = sketch.with(least).replay(&space.program, block)?;
@@ -109,6 +120,10 @@ impl Footprint {
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let store_lanes = reader.store_lanes();
+        let lanes_of_register = match &space.bounds.target {
+            Target::Cpu(target) => (target.vector_bytes / 4).max(1),
+            Target::Cuda(_) => 1,
+        };
         let sketch = Trace::new(sketch.instructions.clone());
         Ok(Footprint {
             sketch,
@@ -121,6 +136,7 @@ impl Footprint {
             reads,
             tile,
             pipeline,
+            lanes_of_register,
             store_lanes,
             sums_in_panel,
         })

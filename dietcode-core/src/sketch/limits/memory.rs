@@ -1,0 +1,110 @@
+//! Shared memory of a GPU's block, caches of a CPU's core.
+
+use super::Kernel;
+use crate::ir::{Affine, Buffer, Expr, Name, affine};
+use crate::schedule::{Pipeline, Relation, Schedule, SharedTile, Staging};
+use crate::sketch::footprint::{Assignment, Read, Stage, aligned};
+
+/// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums whose parts meet there.
+pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {
+    let stages = match assignment.footprint.pipeline {
+        Some(Pipeline::Registers) => 2,
+        Some(Pipeline::Async(stages)) => stages,
+        Some(Pipeline::Panels) | None => 1,
+    };
+    let bytes = assignment.footprint.stages.iter().map(|stage| match stage.staging {
+        Staging::Shared(tile) => {
+            let elements = assignment.shared_elements(stage, tile.pad, tile.reduce_outside);
+            aligned(elements.saturating_mul(stage.read.dtype.bytes()).saturating_mul(stages))
+        }
+        _ => 0,
+    });
+    bytes.fold(meeting_bytes(assignment), i64::saturating_add)
+}
+
+/// Where threads share a sum, each has a place for its part of each accumulator.
+fn meeting_bytes(assignment: &Assignment<'_>) -> i64 {
+    match assignment.threads_of_a_sum() {
+        1 => 0,
+        _ => aligned(assignment.accumulators().saturating_mul(assignment.threads()).saturating_mul(4)),
+    }
+}
+
+/// Elements of the next tile that a thread has loaded and not stored yet.
+pub(super) fn elements_under_way(assignment: &Assignment<'_>, stage: &Stage, tile: SharedTile) -> i64 {
+    let elements = assignment.shared_elements(stage, 0, tile.reduce_outside);
+    let vectors = elements.saturating_add(tile.vector - 1) / tile.vector;
+    let threads = assignment.threads().max(1);
+    (vectors.saturating_add(threads - 1) / threads).saturating_mul(tile.vector)
+}
+
+/// Bytes of the copies that a CPU's thread has at the same time, and of the sums that wait.
+pub(super) fn bound_of_panels(assignment: &Assignment<'_>) -> i64 {
+    let copies = assignment.footprint.stages.iter().map(|stage| assignment.panel_bytes(stage));
+    copies.fold(assignment.waiting_bytes(), i64::saturating_add)
+}
+
+/// Bytes that a register tile reads in one block of the reduction, but for the largest of its strips: that one is streamed
+/// from the second-level cache once for each tile, and the others have to be there still when the next tile reads them.
+pub(super) fn bound_of_strips(assignment: &Assignment<'_>) -> i64 {
+    let depth = assignment.tile_depth();
+    let inside = assignment.inside(depth, false);
+    but_for_largest(assignment.footprint.reads.iter().map(|read| bound_of_strip(assignment, read, depth, &inside)))
+}
+
+/// One of them: as it lies in its panel, or in the tensor.
+fn bound_of_strip(assignment: &Assignment<'_>, read: &Read, depth: usize, inside: &[i64]) -> i64 {
+    let packed = |of: &Read| of.buffer == read.buffer && of.roots == read.roots;
+    let mut panels = assignment.footprint.stages.iter().filter(|stage| stage.staging == Staging::Always);
+    match panels.any(|stage| packed(&stage.read)) {
+        true => assignment.spanned(read, depth).into_iter().fold(4, i64::saturating_mul),
+        false => assignment.touched_bytes(read, inside),
+    }
+}
+
+/// The same of a schedule.
+pub(super) fn strips(kernel: &Kernel<'_>) -> i64 {
+    let reads = kernel.schedule.block.update_reads();
+    but_for_largest(reads.iter().map(|(buffer, index)| strip(kernel.schedule, buffer, index)))
+}
+
+fn strip(schedule: &Schedule, buffer: &Buffer, index: &[Expr]) -> i64 {
+    let depth = schedule.tile_depth();
+    let mut reads = schedule.cache_reads.iter().filter(|read| read.staging == Staging::Always);
+    if reads.any(|read| read.buffer == buffer.name && read.index == index) {
+        let moves = |name: &Name| schedule.roots(name).iter().any(|root| index.iter().any(|e| e.uses(root)));
+        let loops = schedule.loops[depth..].iter().filter(|l| moves(&l.name));
+        return loops.map(|l| l.limit.unwrap_or(i64::MAX)).fold(4, i64::saturating_mul);
+    }
+    let span = |form: &Affine| {
+        let steps = form.terms.iter().map(|(name, c)| c.abs().saturating_mul(inside(schedule, name, depth) - 1));
+        steps.fold(1, i64::saturating_add)
+    };
+    let forms: Option<Vec<Affine>> = index.iter().map(affine).collect();
+    forms.iter().flatten().map(span).fold(buffer.dtype.bytes(), i64::saturating_mul)
+}
+
+/// How many values a variable takes in the loops inside of a depth.
+fn inside(schedule: &Schedule, name: &str, depth: usize) -> i64 {
+    if let Some(at) = schedule.loops.iter().position(|l| &*l.name == name) {
+        return if at < depth { 1 } else { schedule.loops[at].limit.unwrap_or(i64::MAX) };
+    }
+    let of = |name: &str| inside(schedule, name, depth);
+    let found = schedule.relations.iter().find_map(|relation| match relation {
+        Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => {
+            Some((of(outer) - 1).saturating_mul(*factor).saturating_add(of(inner)))
+        }
+        Relation::Fuse { fused, outer, inner, limits, .. } => {
+            let part = [outer, inner].iter().position(|part| &***part == name)?;
+            Some(if of(fused) > 1 { limits[part].unwrap_or(i64::MAX) } else { 1 })
+        }
+        Relation::Split { .. } => None,
+    });
+    found.unwrap_or(1)
+}
+
+fn but_for_largest(strips: impl Iterator<Item = i64>) -> i64 {
+    let (all, largest) =
+        strips.fold((0i64, 0), |(all, largest), bytes| (all.saturating_add(bytes), largest.max(bytes)));
+    all - largest
+}

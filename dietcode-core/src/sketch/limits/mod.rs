@@ -1,0 +1,180 @@
+//! What a kernel may take of its target: one table, for draws and for what was lowered.
+//!
+//! | limit                   | target | found                                           | allowed                            | hard |
+//! |-------------------------|--------|-------------------------------------------------|------------------------------------|------|
+//! | `tile`                  | both   | elements before the last vector or instruction  | none is behind the longest extent  |      |
+//! | `parts of a sum`        | cuda   | blocks that share a sum                         | multiprocessors                    |      |
+//! | `overhang`              | cuda   | elements behind the end of a sum that is shared | [`axes::MOST_OVERHANG`]            | yes  |
+//! | `grid`                  | cuda   | blocks at the largest workload instance         | along x                            | yes  |
+//! | `lanes`                 | cpu    | lanes of a vector                               | of a register                      |      |
+//! | `copies`                | both   | copies of the innermost statement, unrolled     | [`loops::most_copies`]             |      |
+//! | `vthreads`              | cuda   | parts of a thread                               | [`loops::MOST_VTHREADS`]           |      |
+//! | `innermost factor`      | cuda   | iterations of the longest loop that is unrolled | [`loops::MOST_INNERMOST`]          |      |
+//! | `threads`               | cuda   | threads of a block                              | of a block of the device           | yes  |
+//! | `registers of a thread` | cuda   | of its arrays, and [`registers::OTHER`]         | of a thread                        | yes  |
+//! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                         |      |
+//! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`registers::OPERANDS`]    |      |
+//! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in    | yes  |
+//! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                        | yes  |
+//! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
+//!
+//! No kernel may be over a hard limit. One that is over another is right, and slow: draws keep to all of them, and so does
+//! [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply()) takes traces of any origin.
+//!
+//! Each row measures twice. `found` reads the lowered kernel. `bound` reads an assignment of a sketch's variables before anything is
+//! lowered: it is no less than what is found of the same values, and does not shrink when a variable grows. So the values of some
+//! variables are possible if they keep all bounds with all others at their least, and a draw that takes one variable after the other
+//! never has to go back. One does shrink, with the threads that share the loads under way: these are drawn first.
+//!
+//! What a device has no instruction for is refused here too; draws keep to it by their rules.
+//!
+//! Source: MetaSchedule's `VerifyGPUCode`, which reads the IR as `found` does; DietCode (MLSys 2022, section 4.2) for draws.
+
+mod axes;
+mod instructions;
+mod loops;
+mod memory;
+mod registers;
+#[cfg(all(test, feature = "tuner"))]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use super::footprint::Assignment;
+use crate::ir::{ForKind, Name};
+use crate::lower::LoopNest;
+use crate::machine::Target;
+use crate::schedule::{Schedule, Trace};
+use crate::{Error, Result};
+
+/// A row of the table.
+pub(super) struct Limit {
+    pub(super) name: &'static str,
+    /// What is counted.
+    unit: &'static str,
+    /// Whether no kernel may be over it; else draws keep to it.
+    pub(super) hard: bool,
+    /// The most of it; none: the target has no such limit.
+    allowed: fn(&Target) -> Option<i64>,
+    /// At least what is found of a kernel with these values; none: it shrinks where tiles grow, so that draws cannot keep to it.
+    #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
+    bound: Option<fn(&Assignment<'_>) -> i64>,
+    /// What a lowered kernel takes.
+    found: fn(&Kernel<'_>) -> i64,
+}
+
+/// A lowered kernel, and what for.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel<'a> {
+    /// The trace that led to it.
+    pub(super) trace: &'a Trace,
+    pub(super) schedule: &'a Schedule,
+    pub(super) nest: &'a LoopNest,
+    pub(super) target: &'a Target,
+    /// The extents of the axes at the workload instances, ascending; an axis that has none is of any length.
+    pub(super) extents: &'a BTreeMap<Name, Vec<i64>>,
+}
+
+/// The table; what is measured in no time stands in front.
+#[rustfmt::skip]
+static LIMITS: [Limit; 15] = [
+    row(("tile", "elements behind the longest extent", DRAWN),
+        |_| Some(0), Some(axes::bound_of_tile), axes::tile),
+    row(("parts of a sum", "blocks", DRAWN),
+        |target| Some(target.cuda()?.multiprocessors.into()), Some(axes::bound_of_parts), axes::parts),
+    row(("overhang", "elements behind the end", HARD),
+        |target| target.cuda().map(|_| axes::MOST_OVERHANG), Some(axes::bound_of_overhang), axes::overhang),
+    row(("grid", "blocks", HARD),
+        |target| Some(target.cuda()?.grid[0].into()), None, axes::grid),
+    row(("lanes", "lanes of a vector", DRAWN),
+        |target| Some((target.cpu()?.vector_bytes / 4).max(2)),
+        Some(|assignment| assignment.of_kinds(&[ForKind::Vectorized])), |kernel| loops::of_kinds(kernel, &[ForKind::Vectorized])),
+    row(("copies", "copies of the innermost statement", DRAWN),
+        |target| Some(loops::most_copies(target)),
+        Some(|assignment| assignment.of_kinds(&loops::COPIED)), |kernel| loops::of_kinds(kernel, &loops::COPIED)),
+    row(("vthreads", "parts of a thread", DRAWN),
+        |target| target.cuda().map(|_| loops::MOST_VTHREADS),
+        Some(|assignment| assignment.of_kinds(&[ForKind::VThread])), |kernel| loops::of_kinds(kernel, &[ForKind::VThread])),
+    row(("innermost factor", "iterations", DRAWN),
+        |target| target.cuda().map(|_| loops::MOST_INNERMOST),
+        Some(|assignment| assignment.longest(ForKind::Unrolled)), |kernel| loops::longest(kernel, ForKind::Unrolled)),
+    row(("threads", "threads", HARD),
+        |target| Some(target.cuda()?.threads_per_block.into()),
+        Some(|assignment| assignment.threads()), |kernel| kernel.nest.threads()),
+    row(("registers of a thread", "registers", HARD),
+        |target| Some(target.cuda()?.registers_per_thread.into()),
+        Some(registers::bound_of_thread), registers::of_thread),
+    row(("registers of a block", "registers", DRAWN),
+        |target| Some(target.cuda()?.registers_per_block.into()),
+        Some(|assignment| registers::bound_of_thread(assignment).saturating_mul(assignment.threads())),
+        |kernel| registers::of_thread(kernel).saturating_mul(kernel.nest.threads())),
+    row(("vector registers", "registers", DRAWN),
+        |target| Some((target.cpu()?.vector_registers - registers::OPERANDS).max(1)),
+        Some(registers::bound_of_vectors), registers::of_vectors),
+    row(("shared memory", "bytes", HARD),
+        |target| Some(target.cuda()?.shared_per_block_opt_in.into()),
+        Some(memory::bound_of_shared), |kernel| kernel.nest.scratch_bytes),
+    row(("second-level cache", "bytes", HARD),
+        |target| Some(target.cpu()?.l2_bytes),
+        Some(memory::bound_of_panels), |kernel| kernel.nest.scratch_bytes),
+    row(("first-level cache", "bytes", DRAWN),
+        |target| Some(target.cpu()?.l1_bytes),
+        Some(memory::bound_of_strips), memory::strips),
+];
+
+/// The rows of a target that it limits, with what it allows.
+pub(super) fn limits(target: &Target) -> impl Iterator<Item = (&'static Limit, i64)> {
+    LIMITS.iter().filter_map(|limit| Some((limit, (limit.allowed)(target)?)))
+}
+
+/// Refuses a kernel that is over one of some limits, or takes what the target has no instruction for.
+///
+/// # Errors
+/// Each limit that it is over, with what was found and what is allowed.
+pub(super) fn verify(kernel: &Kernel<'_>, of: impl Fn(&Limit) -> bool) -> Result<()> {
+    let name = &kernel.schedule.block.name;
+    if let Some(device) = kernel.target.cuda() {
+        instructions::check(kernel.schedule, device)?;
+    }
+    let over = limits(kernel.target).filter(|(limit, _)| of(limit));
+    let over: Vec<String> = over.filter_map(|(limit, allowed)| limit.over((limit.found)(kernel), allowed)).collect();
+    match over.is_empty() {
+        true => Ok(()),
+        false => Err(Error::input(format!("a kernel of `{name}` is over the limits: {}", over.join("; ")))),
+    }
+}
+
+impl Limit {
+    /// What is told if this is over what is allowed.
+    pub(super) fn over(&self, found: i64, allowed: i64) -> Option<String> {
+        let Limit { name, unit, .. } = self;
+        (found > allowed).then(|| format!("{name}: it takes {found} {unit}, the target allows {allowed}"))
+    }
+}
+
+/// A limit that draws keep to.
+#[cfg(feature = "tuner")]
+pub(super) struct Bound {
+    pub(super) limit: &'static Limit,
+    /// What values of variables take, at the most.
+    pub(super) of: fn(&Assignment<'_>) -> i64,
+    pub(super) allowed: i64,
+}
+
+/// Those of a target.
+#[cfg(feature = "tuner")]
+pub(super) fn bounds(target: &Target) -> Vec<Bound> {
+    limits(target).filter_map(|(limit, allowed)| Some(Bound { limit, of: limit.bound?, allowed })).collect()
+}
+
+const HARD: bool = true;
+const DRAWN: bool = false;
+
+const fn row(
+    (name, unit, hard): (&'static str, &'static str, bool),
+    allowed: fn(&Target) -> Option<i64>,
+    bound: Option<fn(&Assignment<'_>) -> i64>,
+    found: fn(&Kernel<'_>) -> i64,
+) -> Limit {
+    Limit { name, unit, hard, allowed, bound, found }
+}
