@@ -8,7 +8,7 @@ use dietcode::core::codegen::registry::Decision;
 use dietcode::core::config::{Shapes, WklInst};
 use dietcode::core::cost_model::cuda::Prediction;
 use dietcode::core::cost_model::{Adaptation, Observation, rate_on};
-use dietcode::core::dispatch::cuda::{Choice, DeviceReport, LaunchReport, Source};
+use dietcode::core::dispatch::cuda::{Choice, DeviceReport, LaunchResources, Source};
 use dietcode::core::dispatch::{Measurement, Tree, Tuned, Winners};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::ComputeCapability;
@@ -114,7 +114,7 @@ struct DeviceFit {
     part: String,
     source: Source,
     kernel: String,
-    launches: Vec<LaunchReport>,
+    launches: Vec<LaunchResources>,
     predicted: Option<Prediction>,
     gflops_predicted: Option<f64>,
 }

@@ -14,5 +14,6 @@ mod gpu_check;
 mod init;
 mod measure;
 mod measure_cuda;
+mod merge_cuda;
 mod records;
 mod tune;

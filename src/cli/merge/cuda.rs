@@ -1,17 +1,21 @@
 //! Merging what was measured on a GPU.
 
+use std::collections::BTreeMap;
+
 use dietcode::benchmark::results::{Gpu, Machine};
-use dietcode::core::cost_model::cuda::Profile;
-use dietcode::core::dispatch::{Measurement, Provenance, Seen, today};
+use dietcode::core::codegen::{self, cuda::headers::DEVICE_HEADERS};
+use dietcode::core::cost_model::cuda::{LaunchReport, Profile};
+use dietcode::core::dispatch::{Measurement, Provenance, Seen, Tuned, today};
 use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
-use dietcode::core::sketch::Lowered;
+use dietcode::core::sketch::{Lowered, MicroKernel};
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
 use super::table::Table;
 use super::{Merged, joined, tuned};
 use crate::cli::setup::Setup;
+use crate::cli::tell;
 
 /// Makes the tuned file of a GPU.
 pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapability) -> Result<Merged> {
@@ -41,8 +45,32 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
         date: today(),
     };
     let measurements = |of: &Seen, pick: usize| measurements(setup, &table.schedules[pick].1, of, pick, limits);
-    let tuned = tuned(setup, capability.to_string(), provenance, (&table, &seen, &joined), measurements)?;
+    let mut tuned = tuned(setup, capability.to_string(), provenance, (&table, &seen, &joined), measurements)?;
+    tuned.reports = reports(setup, &table, &tuned, limits)?;
     Ok(Merged { seen, names: table.names, joined, tuned })
+}
+
+/// What the nvcc that is here reports of the winners, by their names; nothing where there is none.
+fn reports(
+    setup: &Setup,
+    table: &Table,
+    tuned: &Tuned,
+    limits: &DeviceLimits,
+) -> Result<BTreeMap<String, Vec<LaunchReport>>> {
+    let nvcc = match Nvcc::find() {
+        Ok(nvcc) => nvcc,
+        Err(error) => {
+            tell(&format!("warning: the tuned file has no compile reports: {error}"));
+            return Ok(BTreeMap::new());
+        }
+    };
+    let report = |(micro_kernel, lowered): &(MicroKernel, Lowered)| {
+        let unit = codegen::cuda::translation_unit(&setup.def, &micro_kernel.name(), lowered)?;
+        let compiled = nvcc.compile(&unit.source, &[limits.capability], DEVICE_HEADERS)?;
+        Ok((micro_kernel.name(), LaunchReport::of(&unit, limits, &compiled.report)))
+    };
+    let winners = table.schedules.iter().filter(|(micro_kernel, _)| tuned.micro_kernels.contains(micro_kernel));
+    winners.map(report).collect()
 }
 
 fn no_device(sources: &Sources) -> Error {

@@ -108,6 +108,56 @@ fn traces_are_evolved_built_and_called() {
     assert!(run.text.contains("T=9 ran "), "{}", run.text);
 }
 
+/// The records of a target: which were drawn from sketches, and whether figures are estimates.
+fn searched(place: &Place, target: &str) -> (usize, bool) {
+    let seen = records(&std::fs::read_to_string(place.path(&format!("dense.{target}.records.jsonl"))).unwrap());
+    let drawn: std::collections::BTreeSet<&str> =
+        seen.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+    let estimated = |record: &Value| record["estimated"] == true;
+    assert!(seen.iter().all(estimated) || !seen.iter().any(estimated), "one target, one kind of figures: {seen:?}");
+    (drawn.len(), seen.iter().all(estimated))
+}
+
+#[test]
+fn several_targets_are_searched_in_one_run() {
+    let place = Place::new();
+    place.set("dense.json", "\"targets\": {", "\"targets\": { \"cuda\": { \"capabilities\": [\"sm_80\"] },");
+    place.tune(&["dense.json", "--target", "cpu,cuda-host", "--strategy", "evolution", "--trials", "9"]);
+    let ((on_cpu, cpu_estimated), (on_gpu, gpu_estimated)) = (searched(&place, "cpu"), searched(&place, "sm_80"));
+    assert!(on_cpu > 0 && on_gpu > 0, "{on_cpu} on the CPU, {on_gpu} on the GPU");
+    assert!(!cpu_estimated && gpu_estimated, "times on the CPU, estimates for the GPU");
+    for target in ["cpu", "sm_80"] {
+        let tuned = place.json(&format!("dense.{target}.tuned.json"));
+        assert_eq!((&tuned["kernel"], &tuned["target"]), (&"dense".into(), &target.into()));
+        assert_eq!(tuned["instances"].as_array().unwrap().len(), 2, "{tuned}");
+    }
+}
+
+/// All of the config's list is tried, and nothing else but the default.
+#[test]
+fn what_the_generators_list_for_a_gpu_is_enumerated() {
+    let place = Place::new();
+    let generators = r#""targets": { "cuda": { "capabilities": ["sm_80"], "generators": [
+        { "family": "blocked", "thread": [{ "i": 2, "j": 8 }, { "i": 4, "j": 8 }], "reduce": [{ "k": 4 }, { "k": 8 }] } ] },"#;
+    place.set("dense.json", "\"targets\": {", generators);
+    let said = place.tune(&["dense.json", "--target", "cuda-host", "--strategy", "enumerate"]);
+    assert!(said.contains("4 candidates from 4 schedules"), "{said}");
+    let seen = records(&std::fs::read_to_string(place.path("dense.sm_80.records.jsonl")).unwrap());
+    let listed = seen.iter().filter(|record| record["trial"] != 0);
+    let names: std::collections::BTreeSet<&str> =
+        listed.clone().map(|record| record["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    for record in listed {
+        assert_eq!(record["schedule"]["origin"]["family"], "blocked", "{record}");
+        assert!(record["outcome"]["measured"]["rel_err"].as_f64().unwrap() < 1e-5, "the emulator's check: {record}");
+    }
+    let tuned = place.json("dense.sm_80.tuned.json");
+    let tried: Vec<&str> = seen.iter().map(|record| record["name"].as_str().unwrap()).collect();
+    let winners =
+        tuned["instances"].as_array().unwrap().iter().map(|instance| instance["micro_kernel"].as_str().unwrap());
+    assert!(winners.clone().count() == 2 && winners.clone().all(|name| tried.contains(&name)), "{tuned}");
+}
+
 /// At its own shapes, which no emulator could carry out.
 #[test]
 fn the_shipped_config_is_evolved_for() {

@@ -17,5 +17,5 @@ mod tuned;
 
 pub use candidate::Candidate;
 pub use files::FOLDER;
-pub use report::{DeviceReport, InstanceReport, LaunchReport, Report, Source};
+pub use report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 pub use selection::{Choice, Selection};

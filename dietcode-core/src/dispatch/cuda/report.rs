@@ -27,7 +27,7 @@ pub struct DeviceReport {
     /// Where the choice comes from.
     pub source: Source,
     /// The kernels of the chosen micro-kernels.
-    pub launches: Vec<LaunchReport>,
+    pub launches: Vec<LaunchResources>,
     /// What runs the config's instances.
     pub instances: Vec<InstanceReport>,
 }
@@ -49,7 +49,7 @@ pub enum Source {
 
 /// What one kernel takes of the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LaunchReport {
+pub struct LaunchResources {
     /// The micro-kernel that it is part of.
     pub micro_kernel: String,
     /// Its symbol.
@@ -122,7 +122,7 @@ impl DeviceReport {
     fn write(&self, text: &mut String) -> fmt::Result {
         writeln!(text, "{} ({}): {}", self.capability, self.part, self.source)?;
         for launch in &self.launches {
-            let LaunchReport { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
+            let LaunchResources { registers, shared_bytes, blocks_per_sm, limiter, threads, .. } = launch;
             let name =
                 if launch.symbol.ends_with("_finish") { "  and its second kernel" } else { &launch.micro_kernel };
             write!(

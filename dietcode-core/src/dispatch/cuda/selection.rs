@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dietcode_syntax::KernelDef;
 
 use super::candidate::Candidate;
-use super::report::{DeviceReport, InstanceReport, LaunchReport, Report, Source};
+use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
 use crate::config::{Config, CudaConfig};
@@ -275,11 +275,11 @@ fn spilling_last(all: &[&Candidate], device: &DeviceLimits, mut scores: Vec<Vec<
     scores
 }
 
-fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchReport> {
+fn launches(candidate: &Candidate, device: &DeviceLimits) -> Vec<LaunchResources> {
     let of = |(launch, resources): (&crate::codegen::cuda::CudaLaunch, crate::machine::cuda::Resources)| {
         let occupancy = blocks_per_sm(device, &resources);
         let mut reports = candidate.reports.iter().flatten();
-        LaunchReport {
+        LaunchResources {
             micro_kernel: candidate.name().to_owned(),
             symbol: launch.symbol.clone(),
             threads: resources.threads,
