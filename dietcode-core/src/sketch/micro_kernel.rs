@@ -8,7 +8,7 @@ use super::{Lowered, apply};
 use crate::Result;
 use crate::ir::Program;
 use crate::machine::Target;
-use crate::schedule::{Schedule, Trace};
+use crate::schedule::Trace;
 
 /// A schedule with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,15 +45,10 @@ impl MicroKernel {
     }
 
     /// That of a family's parameters.
-    pub(super) fn of_family(
-        family: &str,
-        name: String,
-        parameters: &impl Serialize,
-        schedule: &Schedule,
-    ) -> MicroKernel {
+    pub(super) fn of_family(family: &str, name: String, parameters: &impl Serialize, trace: Trace) -> MicroKernel {
         let parameters = serde_json::to_value(parameters).unwrap_or_default();
         let origin = Origin { name, family: family.to_owned(), parameters };
-        MicroKernel { origin, trace: Trace::new(schedule.trace()) }
+        MicroKernel { origin, trace }
     }
 
     /// With what came of it.

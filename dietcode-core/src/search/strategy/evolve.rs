@@ -83,10 +83,10 @@ impl Evolved {
         applied.take(self.share(self.settings.population)).collect()
     }
 
-    /// A micro-kernel of this space, carried out: the nest as it stands is not drawn from a sketch. Lowered loops are large: they
-    /// are made again rather than kept.
+    /// A micro-kernel within the limits of this space, carried out: the nest as it stands has no decisions, those of families have.
+    /// Lowered loops are large: they are made again rather than kept.
     fn applied(&self, micro_kernel: &MicroKernel) -> Option<Lowered> {
-        micro_kernel.is_drawn().then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
+        (!micro_kernel.is_nest()).then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
     }
 
     /// Tells the model what was measured since it was last told.

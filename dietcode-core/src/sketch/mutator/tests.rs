@@ -11,9 +11,9 @@ use crate::machine::Target;
 use crate::machine::avx512;
 use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Level;
-use crate::sketch::Space;
 use crate::sketch::rules::CustomRules;
 use crate::sketch::sample::Bounded;
+use crate::sketch::{Blocked, MicroKernel, Space, Tiled};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -129,4 +129,47 @@ fn a_child_has_each_axis_of_one_parent() {
     let other = space.sketches.iter().find(|sketch| !bounded.is_of(sketch)).expect("there are several");
     let stranger = space.complete(other, &mut rng).expect("it has a draw");
     assert!(space.crossover(&bounded.sample(&mut rng), &stranger, &mut rng).is_none());
+}
+
+/// The numbers of a family are decisions: mutants of its trace are other schedules of the same structure, which keep all limits,
+/// with instances and without.
+#[test]
+fn numbers_of_a_family_are_decisions() {
+    let unbounded = |mut space: Space| {
+        space.bounds.extents.clear();
+        space
+    };
+    for target in [cpu(), gpu()] {
+        for space in [space(DENSE, target.clone()), unbounded(space(DENSE, target.clone()))] {
+            let default = default_of_family(&space);
+            let trace = default.trace.before_postproc();
+            let first = space.apply(&trace).expect("the default keeps all limits");
+            let mut rng = StdRng::seed_from_u64(5);
+            let (mut hashes, mut vars) = (BTreeSet::from([first.hash]), BTreeSet::new());
+            for _ in 0..60 {
+                let mutant = space.mutate(&trace, &mut rng).expect("there are traces nearby");
+                assert_eq!(mutant.instructions, trace.instructions);
+                let changed = mutant.decisions.iter().filter(|(var, value)| trace.decisions[*var] != **value);
+                vars.extend(changed.map(|(var, _)| var.clone()));
+                hashes.insert(space.apply(&mutant).unwrap_or_else(|e| panic!("{e}\n{mutant}")).hash);
+            }
+            assert!(hashes.len() > 20, "{target:?}: {} schedules", hashes.len());
+            let expected = match target {
+                Target::Cpu(_) => names(&["i_block", "i_register", "j_register", "k_steps"]),
+                Target::Cuda(_) => names(&["i_thread", "j_thread", "i_inner", "j_inner", "k_steps"]),
+            };
+            assert!(vars.is_superset(&expected), "{vars:?}");
+        }
+    }
+}
+
+fn default_of_family(space: &Space) -> MicroKernel {
+    let found = match &space.bounds.target {
+        Target::Cpu(target) => Tiled::default_for(&space.program, target).micro_kernel(&space.program, target),
+        Target::Cuda(device) => {
+            let default = Blocked::default_for(&space.program, device).expect("there is a default");
+            default.micro_kernel(&space.program, device)
+        }
+    };
+    found.expect("it is valid").0
 }

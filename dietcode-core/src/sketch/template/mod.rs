@@ -15,6 +15,7 @@
 //! block of threads.
 mod blocked;
 mod condition;
+mod decisions;
 mod local;
 mod naive;
 mod non_local;

@@ -10,7 +10,8 @@ use super::{Blocked, size};
 use crate::ir::{IterVar, Name, Program};
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
-use crate::schedule::{Combine, Pipeline, Schedule, SharedTile, Staging, Tail};
+use crate::schedule::{Combine, Level, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
+use crate::sketch::template::decisions::Decided;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
@@ -42,10 +43,10 @@ impl Blocked {
     /// All that speaks against it.
     pub fn micro_kernel(&self, program: &Program, device: &DeviceLimits) -> Result<(MicroKernel, Lowered)> {
         self.check(program, device)?;
-        let mut schedule = self.schedule(program)?;
-        check_padding(&schedule)?;
-        schedule.enter_postproc();
-        MicroKernel::of_family("blocked", self.name(), self, &schedule).carried_out(program, &Target::Cuda(*device))
+        let decided = self.decided(program)?;
+        check_padding(&decided.schedule)?;
+        MicroKernel::of_family("blocked", self.name(), self, decided.trace())
+            .carried_out(program, &Target::Cuda(*device))
     }
 
     /// The schedule of the main kernel.
@@ -53,108 +54,129 @@ impl Blocked {
     /// # Errors
     /// What the primitives refuse.
     pub fn schedule(&self, program: &Program) -> Result<Schedule> {
+        Ok(self.decided(program)?.schedule)
+    }
+
+    fn decided(&self, program: &Program) -> Result<Decided> {
         let block = &program.blocks[0];
         let operands = self.operands(block).map_err(Error::input)?;
-        let mut schedule = Schedule::new(program, block);
+        let mut decided = Decided::new(program);
         let mut levels = Levels::default();
         for iter in &block.iters {
             match iter.role {
-                Role::Spatial => self.split_spatial(&mut schedule, iter, operands.as_ref(), &mut levels)?,
-                Role::Reduce => self.split_reduction(&mut schedule, iter, operands.as_ref(), &mut levels)?,
+                Role::Spatial => self.split_spatial(&mut decided, iter, operands.as_ref(), &mut levels)?,
+                Role::Reduce => self.split_reduction(&mut decided, iter, operands.as_ref(), &mut levels)?,
             }
         }
         levels.thread.extend(levels.lanes.iter().flatten().cloned());
-        levels.reorder(&mut schedule, &self.raster)?;
-        let thread = levels.bind(&mut schedule, &self.raster)?;
+        let schedule = &mut decided.schedule;
+        levels.reorder(schedule, &self.raster)?;
+        let thread = levels.bind(schedule, &self.raster)?;
         if block.reduction.is_some() {
-            self.stage(&mut schedule, &levels, thread.as_ref())?;
+            self.stage(schedule, &levels, thread.as_ref())?;
         }
         if let Some(operands) = operands {
             schedule.tensorize(operands.unit)?;
         }
         if self.store > 1 {
-            schedule.vectorize_store(self.store)?;
+            decided.vectorize_store(self.store)?;
         }
         if self.persistent {
-            schedule.persistent()?;
+            decided.schedule.persistent()?;
         }
         if self.min_blocks > 1 {
-            schedule.min_blocks(self.min_blocks)?;
+            decided.schedule.min_blocks(self.min_blocks)?;
         }
-        Ok(schedule)
+        decided.rasterized();
+        Ok(decided)
     }
 
     fn split_spatial(
         &self,
-        schedule: &mut Schedule,
+        decided: &mut Decided,
         iter: &IterVar,
         operands: Option<&Operands>,
         levels: &mut Levels,
     ) -> Result<()> {
         let name = &iter.name;
         let [thread, vthread, inner] = [&self.thread, &self.vthread, &self.inner].map(|sizes| size(sizes, name));
-        let mut splitter = Splitter { schedule, root: name.clone(), rest: name.clone() };
         let mut block = |between: Name| levels.block.push((name.clone(), between));
-        match operands {
-            Some(unit) if unit.row == *name => {
-                block(splitter.take("b", thread * inner * ROWS)?);
-                levels.thread.push(splitter.take("w", inner * ROWS)?);
-                levels.inner.push(splitter.take("m", ROWS)?);
-                levels.unit[0] = Some(splitter.take("h", ROWS / 2)?);
+        let of_unit = operands.and_then(|unit| match () {
+            _ if unit.row == *name => Some(ROWS),
+            _ if unit.column == *name => Some(COLUMNS),
+            _ => None,
+        });
+        if let Some(elements) = of_unit {
+            let (warps, fragments) =
+                (decided.factor(name, Level::Warp, thread), decided.factor(name, Level::Fragment, inner));
+            let elements_part = Part::Int(elements);
+            let mut splitter = Splitter { decided, root: name.clone(), rest: name.clone() };
+            block(splitter.take("b", &[warps, fragments.clone(), elements_part.clone()])?);
+            levels.thread.push(splitter.take("w", &[fragments, elements_part.clone()])?);
+            if elements == ROWS {
+                levels.inner.push(splitter.take("m", &[elements_part])?);
+                levels.unit[0] = Some(splitter.take("h", &[Part::Int(ROWS / 2)])?);
                 levels.lanes[0] = Some(splitter.rest);
-            }
-            Some(unit) if unit.column == *name => {
-                block(splitter.take("b", thread * inner * COLUMNS)?);
-                levels.thread.push(splitter.take("w", inner * COLUMNS)?);
-                levels.inner.push(splitter.take("n", COLUMNS)?);
-                levels.lanes[1] = Some(splitter.take("q", 2)?);
+            } else {
+                levels.inner.push(splitter.take("n", &[elements_part])?);
+                levels.lanes[1] = Some(splitter.take("q", &[Part::Int(2)])?);
                 levels.unit[1] = Some(splitter.rest);
             }
-            _ if thread * vthread * inner == 1 => block(splitter.rest),
-            _ => {
-                block(splitter.take("b", thread * vthread * inner)?);
-                if vthread > 1 {
-                    levels.vthread.push(splitter.take("v", thread * inner)?);
-                }
-                if thread > 1 {
-                    levels.thread.push(splitter.take("t", inner)?);
-                }
-                levels.inner.push(splitter.rest);
-            }
+            return Ok(());
         }
+        if thread * vthread * inner == 1 {
+            block(name.clone());
+            return Ok(());
+        }
+        let vthreads = (vthread > 1).then(|| decided.factor(name, Level::Vthread, vthread));
+        let threads = (thread > 1).then(|| decided.factor(name, Level::Thread, thread));
+        let inner = decided.factor(name, Level::Inner, inner);
+        let of = |parts: [Option<&Part>; 3]| parts.into_iter().flatten().cloned().collect::<Vec<Part>>();
+        let mut splitter = Splitter { decided, root: name.clone(), rest: name.clone() };
+        block(splitter.take("b", &of([vthreads.as_ref(), threads.as_ref(), Some(&inner)]))?);
+        if vthreads.is_some() {
+            levels.vthread.push(splitter.take("v", &of([None, threads.as_ref(), Some(&inner)]))?);
+        }
+        if threads.is_some() {
+            levels.thread.push(splitter.take("t", &[inner])?);
+        }
+        levels.inner.push(splitter.rest);
         Ok(())
     }
 
     fn split_reduction(
         &self,
-        schedule: &mut Schedule,
+        decided: &mut Decided,
         iter: &IterVar,
         operands: Option<&Operands>,
         levels: &mut Levels,
     ) -> Result<()> {
         let name = &iter.name;
         let parts = size(&self.split, name);
-        let mut splitter = Splitter { schedule, root: name.clone(), rest: name.clone() };
+        let unit = operands.filter(|operands| operands.step == *name).map(|operands| operands.unit.steps());
+        let split = (parts > 1).then(|| decided.factor(name, Level::Split, parts));
+        let tile = self.reduce.get(&**name).map(|tile| decided.factor(name, Level::Steps, tile / unit.unwrap_or(1)));
+        let mut splitter = Splitter { decided, root: name.clone(), rest: name.clone() };
         let mut outer = None;
-        if let Some(&tile) = self.reduce.get(&**name) {
-            outer = Some(splitter.take("0", tile)?);
-            let unit = operands.filter(|operands| operands.step == *name).map(|operands| operands.unit);
-            match unit {
-                Some(unit) => {
-                    levels.steps.push(splitter.take("1", unit.steps())?);
+        if let Some(tile) = tile {
+            let of_unit = unit.map(Part::Int);
+            outer = Some(splitter.take("0", &[tile].into_iter().chain(of_unit.clone()).collect::<Vec<Part>>())?);
+            match of_unit {
+                Some(of_unit) => {
+                    levels.steps.push(splitter.take("1", &[of_unit])?);
                     levels.unit[2] = Some(splitter.rest);
                 }
                 None => levels.steps.push(splitter.rest),
             }
-        } else if parts == 1 {
+        } else if split.is_none() {
             levels.steps.push(splitter.rest);
         } else {
             outer = Some(splitter.rest);
         }
-        if let Some(whole) = outer.as_ref().filter(|_| parts > 1) {
+        if let Some((whole, parts)) = outer.as_ref().zip(split) {
             // Neighbouring tiles go to different blocks: the last part is as long as the first.
-            let (rest, split) = (schedule.fresh_name(&format!("{name}_2")), schedule.fresh_name(&format!("{name}_s")));
-            schedule.split(whole, parts, Tail::Pad, [&rest, &split])?;
+            let [rest, split] = ["2", "s"].map(|level| decided.schedule.fresh_name(&format!("{name}_{level}")));
+            decided.split(whole, &[parts], Tail::Pad, [&rest, &split])?;
             levels.split.push(split);
             outer = Some(rest);
         }
@@ -191,7 +213,7 @@ impl Blocked {
 
 /// Splits one iteration variable from the outside in.
 struct Splitter<'a> {
-    schedule: &'a mut Schedule,
+    decided: &'a mut Decided,
     root: Name,
     /// What is not split yet.
     rest: Name,
@@ -199,10 +221,10 @@ struct Splitter<'a> {
 
 impl Splitter<'_> {
     /// Splits off what lies outside of `below` elements; only the first split of a variable may hang over the edge.
-    fn take(&mut self, level: &str, below: i64) -> Result<Name> {
-        let outer = self.schedule.fresh_name(&format!("{}_{level}", self.root));
-        let inner = self.schedule.fresh_name(&format!("{}_i", self.root));
-        self.schedule.split(&self.rest, below, Tail::Pad, [&outer, &inner])?;
+    fn take(&mut self, level: &str, below: &[Part]) -> Result<Name> {
+        let outer = self.decided.schedule.fresh_name(&format!("{}_{level}", self.root));
+        let inner = self.decided.schedule.fresh_name(&format!("{}_i", self.root));
+        self.decided.split(&self.rest, below, Tail::Pad, [&outer, &inner])?;
         self.rest = inner;
         Ok(outer)
     }

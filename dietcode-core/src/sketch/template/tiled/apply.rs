@@ -6,7 +6,8 @@ use super::Tiled;
 use crate::Result;
 use crate::ir::{IterVar, Name, Program};
 use crate::machine::{CpuTarget, Target};
-use crate::schedule::{Pipeline, Schedule, Staging, Tail};
+use crate::schedule::{Level, Part, Pipeline, Schedule, Staging, Tail};
+use crate::sketch::template::decisions::Decided;
 use crate::sketch::{Lowered, MicroKernel, grid};
 
 /// The loops that one iteration variable was split into, by level.
@@ -50,10 +51,10 @@ impl Tiled {
     /// All that speaks against it.
     pub fn micro_kernel(&self, program: &Program, target: &CpuTarget) -> Result<(MicroKernel, Lowered)> {
         self.check(program, target)?;
-        let mut schedule = self.schedule(program, target)?;
-        self.check_padding(&schedule)?;
-        schedule.enter_postproc();
-        MicroKernel::of_family("tiled", self.name(), self, &schedule).carried_out(program, &Target::Cpu(target.clone()))
+        let decided = self.decided(program, target)?;
+        self.check_padding(&decided.schedule)?;
+        let target = Target::Cpu(target.clone());
+        MicroKernel::of_family("tiled", self.name(), self, decided.trace()).carried_out(program, &target)
     }
 
     /// The schedule that the parameters stand for.
@@ -61,58 +62,74 @@ impl Tiled {
     /// # Errors
     /// What the primitives refuse.
     pub fn schedule(&self, program: &Program, target: &CpuTarget) -> Result<Schedule> {
+        Ok(self.decided(program, target)?.schedule)
+    }
+
+    fn decided(&self, program: &Program, target: &CpuTarget) -> Result<Decided> {
         let block = &program.blocks[0];
-        let mut schedule = Schedule::new(program, block);
+        let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
         for iter in &block.iters {
-            let levels = self.split(&mut schedule, iter, target)?;
+            let levels = self.split(&mut decided, iter, target)?;
             if iter.role == Role::Spatial { &mut spatial } else { &mut reduce }.push((iter.name.clone(), levels));
         }
-        self.reorder(&mut schedule, &spatial, &reduce)?;
+        let schedule = &mut decided.schedule;
+        self.reorder(schedule, &spatial, &reduce)?;
         for levels in spatial.iter().chain(&reduce).map(|(_, levels)| levels) {
             levels.inner.iter().try_for_each(|name| schedule.unroll(name))?;
             levels.lanes.iter().try_for_each(|name| schedule.vectorize(name))?;
         }
-        let grid = grid::fuse(&mut schedule, &between(&spatial), &self.raster, "block")?;
+        let grid = grid::fuse(schedule, &between(&spatial), &self.raster, "block")?;
         grid.iter().try_for_each(|name| schedule.parallel(name))?;
+        decided.rasterized();
         if block.reduction.is_some() {
-            self.stage(&mut schedule, grid, &spatial, &reduce)?;
+            self.stage(&mut decided, grid, &spatial, &reduce)?;
         }
-        Ok(schedule)
+        Ok(decided)
     }
 
-    fn split(&self, schedule: &mut Schedule, iter: &IterVar, target: &CpuTarget) -> Result<Levels> {
+    /// Splits off the register tile, which hangs over the edge, and what lies between blocks and tiles, which is clipped. A loop that
+    /// would have one iteration is not made.
+    fn split(&self, decided: &mut Decided, iter: &IterVar, target: &CpuTarget) -> Result<Levels> {
         let name = &iter.name;
-        let level = |schedule: &Schedule, level: &str| schedule.fresh_name(&format!("{name}_{level}"));
         let size = self.register_size(name);
         let lanes = if self.vector.as_deref() == Some(name) { self.lanes(target) } else { 1 };
         let steps = self.block_size(name, iter.role).map(|block| (block / size).max(1));
+        let clipped = if iter.role == Role::Spatial { steps.filter(|steps| *steps != 1) } else { steps };
+        let [of_steps, of_tile] = match iter.role {
+            Role::Spatial => [Level::Block, Level::Register],
+            Role::Reduce => [Level::Steps, Level::Unroll],
+        };
+        let steps_part = clipped.map(|steps| decided.factor(name, of_steps, steps));
+        let tile_part = (size > lanes).then(|| decided.factor(name, of_tile, size / lanes));
+        let lanes_part = (lanes > 1).then(|| decided.factor(name, Level::Lanes, lanes));
+        let tile: Vec<Part> = tile_part.iter().chain(&lanes_part).cloned().collect();
+        let level = |decided: &Decided, level: &str| decided.schedule.fresh_name(&format!("{name}_{level}"));
         let mut levels = Levels::default();
         let mut between = name.clone();
-        if size > 1 {
-            let outer = level(schedule, "o");
-            let inner = level(schedule, if lanes == size { "v" } else { "t" });
-            schedule.split(name, size, Tail::Pad, [&outer, &inner])?;
+        if !tile.is_empty() {
+            let (outer, inner) = (level(decided, "o"), level(decided, if lanes == size { "v" } else { "t" }));
+            decided.split(name, &tile, Tail::Pad, [&outer, &inner])?;
             between = outer;
-            if lanes > 1 && lanes < size {
-                let (tiles, vector) = (level(schedule, "2"), level(schedule, "v"));
-                schedule.split(&inner, lanes, Tail::Pad, [&tiles, &vector])?;
-                (levels.inner, levels.lanes) = (Some(tiles), Some(vector));
-            } else if lanes == size {
-                levels.lanes = Some(inner);
-            } else {
-                levels.inner = Some(inner);
+            match (tile_part, lanes_part) {
+                (Some(_), Some(lanes)) => {
+                    let (tiles, vector) = (level(decided, "2"), level(decided, "v"));
+                    decided.split(&inner, &[lanes], Tail::Pad, [&tiles, &vector])?;
+                    (levels.inner, levels.lanes) = (Some(tiles), Some(vector));
+                }
+                (None, Some(_)) => levels.lanes = Some(inner),
+                (_, None) => levels.inner = Some(inner),
             }
         }
-        match (iter.role, steps) {
-            (Role::Spatial, Some(1)) => levels.outer = Some(between),
-            (Role::Reduce, None) => levels.middle = Some(between),
-            (_, steps) => {
-                let (outer, middle) = (level(schedule, "0"), level(schedule, "1"));
-                schedule.split(&between, steps.unwrap_or(1), Tail::Clip, [&outer, &middle])?;
+        match steps_part {
+            Some(steps) => {
+                let (outer, middle) = (level(decided, "0"), level(decided, "1"));
+                decided.split(&between, &[steps], Tail::Clip, [&outer, &middle])?;
                 (levels.outer, levels.middle) = (Some(outer), Some(middle));
             }
+            None if iter.role == Role::Spatial => levels.outer = Some(between),
+            None => levels.middle = Some(between),
         }
         Ok(levels)
     }
@@ -139,11 +156,12 @@ impl Tiled {
     /// The tile of accumulators, the panels, and views of everything else that may hang over the edge.
     fn stage(
         &self,
-        schedule: &mut Schedule,
+        decided: &mut Decided,
         grid: Option<Name>,
         spatial: &[(Name, Levels)],
         reduce: &[(Name, Levels)],
     ) -> Result<()> {
+        let schedule = &mut decided.schedule;
         let names = schedule.loop_names();
         let last = |levels: &[(Name, Levels)], level: fn(&Levels) -> Option<&Name>| {
             names.iter().rfind(|name| levels.iter().any(|(_, l)| level(l) == Some(name))).cloned()
@@ -155,28 +173,29 @@ impl Tiled {
         let mut stages = vec![(tile, around_tile.clone())];
         let ragged = schedule.ragged();
         let mut read = Vec::new();
-        for (buffer, index) in schedule.block.update_reads() {
+        for (buffer, index) in decided.schedule.block.update_reads() {
             if read.contains(&buffer.name) {
                 continue;
             }
             let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
             if named(&self.pack) {
-                let panels = schedule.cache_read(&buffer.name, Staging::Always)?;
+                let panels = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
                 if let Some(pad) = self.pad.get(&*buffer.name) {
-                    panels.iter().try_for_each(|panel| schedule.storage_align(panel, *pad))?;
+                    decided.storage_align(&buffer.name, &panels, *pad)?;
                 }
                 stages.extend(panels.into_iter().map(|panel| (panel, around_panels.clone())));
             } else if named(&self.load) {
-                let copies = schedule.cache_read(&buffer.name, Staging::Always)?;
+                let copies = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
                 stages.extend(copies.into_iter().map(|copy| (copy, around_steps.clone())));
             } else if ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
-                let views = schedule.cache_read(&buffer.name, Staging::Edge)?;
+                let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
             } else {
                 continue;
             }
             read.push(buffer.name.clone());
         }
+        let schedule = &mut decided.schedule;
         for (stage, at) in stages {
             schedule.compute_at(&stage, at.as_deref())?;
         }

@@ -1,0 +1,134 @@
+//! A family's schedule in the making: primitives, and its numbers as decisions.
+//!
+//! Each primitive is carried out with a number, and recorded with the variable that holds it. So the trace is that of a sketch with all
+//! decisions made, which the mutators of a search change as they change those that are drawn.
+//!
+//! ```text
+//! split(i, 8)      →      i_register = sample_target_constrained_tiles() = 8
+//!                         split(i, i_register)
+//! ```
+
+use std::collections::BTreeMap;
+
+use crate::Result;
+use crate::ir::{Name, Program};
+use crate::schedule::{Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
+use crate::sketch::rules::variable;
+
+/// A schedule, and what its numbers are called.
+pub(super) struct Decided {
+    pub(super) schedule: Schedule,
+    axes: Vec<Axis>,
+    /// Sampling instructions of numbers that are no factors of an axis.
+    numbers: Vec<Instruction>,
+    decisions: BTreeMap<Name, i64>,
+    /// The sizes of primitives, by their place in the schedule's trace.
+    sizes: BTreeMap<usize, Vec<Size>>,
+}
+
+impl Decided {
+    pub(super) fn new(program: &Program) -> Decided {
+        Decided {
+            schedule: Schedule::new(program, &program.blocks[0]),
+            axes: Vec::new(),
+            numbers: Vec::new(),
+            decisions: BTreeMap::new(),
+            sizes: BTreeMap::new(),
+        }
+    }
+
+    /// Decides a factor of an axis, the outermost first.
+    pub(super) fn factor(&mut self, axis: &Name, level: Level, value: i64) -> Part {
+        let var = variable(axis, level);
+        let factor = Factor { var: var.clone(), level };
+        match self.axes.iter_mut().find(|known| known.name == *axis) {
+            Some(known) => known.factors.push(factor),
+            None => self.axes.push(Axis { name: axis.clone(), factors: vec![factor] }),
+        }
+        self.decisions.insert(var.clone(), value);
+        Part::Var(var)
+    }
+
+    /// Decides a number that may also be one of some others.
+    fn number(&mut self, into: String, value: i64, others: &[i64]) -> Size {
+        let into = Name::from(into);
+        let mut candidates = [others, &[value]].concat();
+        candidates.sort_unstable();
+        candidates.dedup();
+        let weights = vec![1.0; candidates.len()];
+        self.numbers.push(Instruction::SampleCategorical { into: into.clone(), candidates, weights });
+        self.decisions.insert(into.clone(), value);
+        Size(vec![Part::Var(into)])
+    }
+
+    /// See [`Schedule::split`].
+    pub(super) fn split(&mut self, name: &str, factor: &[Part], tail: Tail, into: [&str; 2]) -> Result<()> {
+        let factor = Size(factor.to_vec());
+        let value = factor.value(&self.decisions).map_err(crate::Error::input)?;
+        self.schedule.split(name, value, tail, into)?;
+        self.called(vec![factor]);
+        Ok(())
+    }
+
+    /// See [`Schedule::storage_align`]: all copies of an input alike.
+    pub(super) fn storage_align(&mut self, input: &str, stages: &[Name], pad: i64) -> Result<()> {
+        let size = self.number(format!("{input}_pad"), pad, &[0, 16]);
+        for stage in stages {
+            self.schedule.storage_align(stage, pad)?;
+            self.called(vec![size.clone()]);
+        }
+        Ok(())
+    }
+
+    /// See [`Schedule::vectorize_store`].
+    pub(super) fn vectorize_store(&mut self, lanes: i64) -> Result<()> {
+        let size = self.number("store_lanes".to_owned(), lanes, &[1, 2, 4]);
+        self.schedule.vectorize_store(lanes)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
+    /// Makes decisions of the tiles in which a grid goes through its blocks, if it does.
+    pub(super) fn rasterized(&mut self) {
+        let is_rasterize = |instruction: &Instruction| matches!(instruction, Instruction::Rasterize { .. });
+        let Some(at) = self.schedule.trace().iter().rposition(is_rasterize) else { return };
+        let Instruction::Rasterize { tile, .. } = &self.schedule.trace()[at] else { return };
+        let values = tile.each_ref().map(|size| size.value(&self.decisions).unwrap_or(1));
+        let names = ["raster_rows", "raster_columns"].into_iter().zip(values);
+        let sizes = names.map(|(name, value)| self.number(name.to_owned(), value, &[1, 2, 4, 8])).collect();
+        self.sizes.insert(at, sizes);
+    }
+
+    /// What the sizes of the last primitive are called.
+    fn called(&mut self, sizes: Vec<Size>) {
+        self.sizes.insert(self.schedule.trace().len() - 1, sizes);
+    }
+
+    /// The trace: what is sampled, then the primitives. Nothing is left to postprocessors.
+    pub(super) fn trace(&self) -> Trace {
+        let tiles = (!self.axes.is_empty()).then(|| Instruction::SampleTiles(self.axes.clone()));
+        let recorded = self.schedule.trace().iter().enumerate();
+        let primitives = recorded.map(|(at, instruction)| match self.sizes.get(&at) {
+            Some(sizes) => with_sizes(instruction.clone(), sizes),
+            None => instruction.clone(),
+        });
+        let all = tiles.into_iter().chain(self.numbers.iter().cloned()).chain(primitives);
+        let instructions: Vec<Instruction> = all.chain([Instruction::EnterPostproc]).collect();
+        Trace::new(instructions).with(self.decisions.clone())
+    }
+}
+
+/// A primitive with other sizes.
+fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
+    match (instruction, sizes) {
+        (Instruction::Split { parent, tail, into, .. }, [factor]) => {
+            Instruction::Split { parent, factor: factor.clone(), tail, into }
+        }
+        (Instruction::StorageAlign { stage, .. }, [pad]) => Instruction::StorageAlign { stage, pad: pad.clone() },
+        (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
+        (Instruction::Rasterize { name, .. }, [rows, columns]) => {
+            Instruction::Rasterize { name, tile: [rows.clone(), columns.clone()] }
+        }
+        (other, _) => other,
+    }
+}
