@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, CellAlignment, Row, Table};
-use dietcode::core::measure::{Comparison, Standing};
+use dietcode::core::measure::{Baselines, Comparison, Standing};
 use dietcode::core::search::WorkloadInstance;
 
 use super::counted;
@@ -79,7 +79,12 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
     } else {
         "medians, warm caches, measured by turns"
     };
-    format!("\nGFLOP/s on {on}: {how}{peak}\n{table}\n")
+    let mut text = format!("\nGFLOP/s on {on}: {how}{peak}\n{table}\n");
+    let partial = |name: &&String| lines.iter().any(|line| Baselines::times_part(name, &line.workload.instance));
+    for name in others.iter().filter(partial) {
+        text += &format!("{name}: timed on a part of its iterations where a call is long, and scaled to all\n");
+    }
+    text
 }
 
 /// `1 thread`, `2 threads`; where there are none to choose, `a GPU`.

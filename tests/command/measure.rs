@@ -332,6 +332,27 @@ fn tiles_at_the_edge_of_windows_with_steps_read_only_what_is_there() {
     }
 }
 
+/// Two of five rows, each of which takes 2 ms at least: what is wrong there is found, what is wrong behind them is not computed.
+#[test]
+fn of_a_part_what_it_computes_is_checked_and_its_time_scaled() {
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
+    let rows = |name: &str, off: &str| {
+        let body = RIGHT.replace("int i = 0; i < M; i++", "int i = begin; i < end; i++");
+        let unit = candidate(name, &format!("usleep(2000 * (end - begin)); {body} {off}"));
+        let source = unit.source.replace("return 1;", "return 5;").replace("stdio.h", "unistd.h");
+        harness.build_one(&TranslationUnit { source, ..unit }).unwrap()
+    };
+    let units = [rows("right", ""), rows("first", "y[N] += 1;"), rows("behind", "if (end > 2) y[2 * N] += 1;")];
+    let parts = units.map(|unit| Implementation::Part { unit, share: 0.4 }).to_vec();
+    let outcomes = harness.measure(&instance, parts, 1, TIMING).unwrap().outcomes;
+    for right in [&outcomes[0], &outcomes[2]] {
+        assert!(right.as_ref().unwrap().seconds.iter().all(|seconds| *seconds >= 0.01), "{right:?}");
+    }
+    let Err(Failure::Wrong { index, elements, .. }) = &outcomes[1] else { panic!("{:?}", outcomes[1]) };
+    assert_eq!((&**index, *elements), (&[1, 0][..], 1));
+}
+
 #[test]
 fn what_is_no_blas_is_none() {
     let mut harness = harness(DENSE);

@@ -49,6 +49,12 @@ pub struct Comparison {
     pub rounds: Disturbance,
 }
 
+/// The name of the nest as it stands.
+const NAIVE: &str = "naive";
+
+/// The nest as it stands takes a call's time many times over: of one that has more operations it is timed on so many.
+const NAIVE_OPERATIONS: f64 = 1e8;
+
 impl Baselines {
     /// Compiles the nest as it stands; `blas` is whichever was found, see [`CpuHarness::find_blas`].
     ///
@@ -75,20 +81,26 @@ impl Baselines {
         self.blas.as_ref()
     }
 
+    /// Whether the finalist of this name is timed on a part of an instance, and the time scaled.
+    pub fn times_part(name: &str, instance: &Instance) -> bool {
+        name == NAIVE && instance.flops > NAIVE_OPERATIONS
+    }
+
     /// The names of all finalists there can be; `blas` where none was found.
     pub fn names(&self) -> Vec<String> {
         if self.naive.is_none() {
             return self.cublas.iter().map(|(version, _)| format!("cublas:{version}")).collect();
         }
         let blas = self.blas.as_ref().map_or_else(|| "blas".to_owned(), |library| format!("blas:{}", library.name));
-        vec!["naive".to_owned(), "matrixmultiply".to_owned(), blas]
+        vec![NAIVE.to_owned(), "matrixmultiply".to_owned(), blas]
     }
 
     /// Those who can carry out the kernel at this instance: the libraries only where the nest is a matrix product.
     pub fn finalists(&self, def: &KernelDef, instance: &Instance) -> Vec<Finalist> {
         let finalist = |name: &str, implementation| Finalist { name: name.to_owned(), implementation };
-        let mut finalists: Vec<Finalist> =
-            self.naive.iter().map(|unit| finalist("naive", Implementation::MicroKernel(unit.clone()))).collect();
+        let share = (NAIVE_OPERATIONS / instance.flops).min(1.0);
+        let part = |unit: &Unit| Implementation::Part { unit: unit.clone(), share };
+        let mut finalists: Vec<Finalist> = self.naive.iter().map(|unit| finalist(NAIVE, part(unit))).collect();
         // With no elements they are not called: BLAS refuses leading dimensions of 0.
         let Some(gemm) = Gemm::of(def, instance).filter(|_| !instance.is_empty()) else { return finalists };
         let dtype = instance.dtypes[instance.output];

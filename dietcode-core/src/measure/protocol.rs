@@ -136,6 +136,13 @@ impl Timing {
 pub enum Implementation {
     /// One compiled micro-kernel for the CPU.
     MicroKernel(Unit),
+    /// A share of a micro-kernel's tiles, at least one of them. What they computed is checked, and their times are scaled to all.
+    Part {
+        /// The micro-kernel.
+        unit: Unit,
+        /// How large a share, from 0 to 1.
+        share: f64,
+    },
     /// One compiled micro-kernel for a device, at the job's instance.
     Launched {
         /// How it is launched.

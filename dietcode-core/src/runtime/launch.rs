@@ -27,8 +27,24 @@ pub unsafe fn launch(
     shape: &[i64],
     threads: usize,
 ) -> Result<()> {
+    // SAFETY: as the caller vouches.
+    unsafe { launch_part(micro_kernel, u64::MAX, buffers, strides, shape, threads) }
+}
+
+/// The same for at most the first `most` tiles.
+///
+/// # Safety
+/// As for [`launch`].
+pub(crate) unsafe fn launch_part(
+    micro_kernel: &abi::MicroKernel,
+    most: u64,
+    buffers: &[*mut c_void],
+    strides: &[i64],
+    shape: &[i64],
+    threads: usize,
+) -> Result<()> {
     // SAFETY: `shape` is what the caller vouches for.
-    let grid = u64::try_from(unsafe { (micro_kernel.grid)(shape.as_ptr()) }).unwrap_or(0);
+    let grid = u64::try_from(unsafe { (micro_kernel.grid)(shape.as_ptr()) }).unwrap_or(0).min(most);
     if grid == 0 {
         return Ok(());
     }

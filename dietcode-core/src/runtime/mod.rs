@@ -38,6 +38,8 @@ pub use constant::{Decimal, other_constant};
 pub use element::{DType, Element};
 pub use kernel::{Kernel, TableSource};
 pub use launch::launch;
+#[cfg(feature = "tuner")]
+pub(crate) use launch::launch_part;
 pub use layout::MAX_RANK;
 pub use operand::{Input, Output};
 pub use owned::Tensor;

@@ -12,6 +12,8 @@ use crate::{Error, abi, runtime};
 /// What there is to call.
 pub(super) enum Callable {
     MicroKernel(Library),
+    /// The first tiles, and how many times as many there are in all.
+    Part(Library, u64, f64),
     Linked(&'static abi::MicroKernel),
     Dispatched(Vec<Library>, Decision),
     Matrixmultiply(Gemm),
@@ -38,6 +40,12 @@ impl Callable {
     ) -> Result<Callable, Failure> {
         Ok(match implementation {
             Implementation::MicroKernel(unit) => Callable::MicroKernel(Library::load(unit)?),
+            Implementation::Part { unit, share } => {
+                let library = Library::load(unit)?;
+                let all = library.tiles(shape);
+                let part = ((all as f64 * share).ceil() as u64).clamp(1, all.max(1));
+                Callable::Part(library, part, all.max(1) as f64 / part as f64)
+            }
             Implementation::Linked { name, .. } => {
                 Callable::Linked(linked.cpu(name, shape).map_err(|e| unloadable(&e))?)
             }
@@ -55,9 +63,9 @@ impl Callable {
         })
     }
 
-    /// Whether it computes the kernel's output, so that there is something to check.
-    pub(super) fn has_output(&self) -> bool {
-        !matches!(self, Callable::Peak(..))
+    /// How many times as long all of it takes as what a call carries out.
+    pub(super) fn scale(&self) -> f64 {
+        if let Callable::Part(_, _, scale) = self { *scale } else { 1.0 }
     }
 
     /// Whether each of its threads has work from the beginning of a call to its end.
@@ -76,6 +84,11 @@ impl Callable {
         };
         match self {
             Callable::MicroKernel(library) => launched(library, shape),
+            Callable::Part(library, most, _) => {
+                // SAFETY: as above.
+                let result = unsafe { library.launch_part(*most, buffers, strides, shape, threads) };
+                result.map_err(|e| unloadable(&e))
+            }
             Callable::Linked(micro_kernel) => {
                 // SAFETY: as above; whoever found the micro-kernel has asked whether this CPU can carry it out.
                 let result = unsafe { runtime::launch(micro_kernel, buffers, strides, shape, threads) };

@@ -32,6 +32,12 @@ impl Library {
         Ok(Library { micro_kernel, _name: name, _library: library })
     }
 
+    /// How many tiles there are at a shape.
+    pub(super) fn tiles(&self, shape: &[i64]) -> u64 {
+        // SAFETY: the function reads one entry for each shape variable, as many as the kernel of the shape has.
+        u64::try_from(unsafe { (self.micro_kernel.grid)(shape.as_ptr()) }).unwrap_or(0)
+    }
+
     /// Carries it out.
     ///
     /// # Safety
@@ -45,6 +51,23 @@ impl Library {
         threads: usize,
     ) -> Result<()> {
         // SAFETY: as the caller vouches.
-        unsafe { runtime::launch(&self.micro_kernel, buffers, strides, shape, threads) }
+        unsafe { self.launch_part(u64::MAX, buffers, strides, shape, threads) }
+    }
+
+    /// Carries out at most the first `most` tiles.
+    ///
+    /// # Safety
+    ///
+    /// As for [`runtime::launch`].
+    pub(super) unsafe fn launch_part(
+        &self,
+        most: u64,
+        buffers: &[*mut c_void],
+        strides: &[i64],
+        shape: &[i64],
+        threads: usize,
+    ) -> Result<()> {
+        // SAFETY: as the caller vouches.
+        unsafe { runtime::launch_part(&self.micro_kernel, most, buffers, strides, shape, threads) }
     }
 }

@@ -63,6 +63,11 @@ impl Tensors {
         self.elements().values()
     }
 
+    /// Whether an element of the output is still what [`Tensors::poison`] put there.
+    pub(super) fn is_untouched(&self, at: usize, found: f32) -> bool {
+        self.initial.as_ref().map_or(found.is_nan(), |initial| initial[at].to_bits() == found.to_bits())
+    }
+
     fn elements(&mut self) -> Elements<'_> {
         // SAFETY: the memory holds that many elements and is aligned to a page, and `self` is borrowed mutably.
         unsafe { Elements::at(self.memory[self.output].data(), self.output_dtype, self.output_elements) }
