@@ -52,7 +52,7 @@ impl Drop for Heartbeat {
     }
 }
 
-/// A line for people on standard error. Whoever reads may have gone; the work goes on.
+/// A line for people on standard error. The reader may have closed the pipe; the work goes on.
 pub fn tell(line: &str) {
     write(line, &mut lock(&LAST_LINE));
 }

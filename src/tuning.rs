@@ -119,7 +119,7 @@ pub struct Opened {
 pub type FindBlas<'a> = &'a dyn Fn(&mut CpuHarness) -> Result<Option<BlasLibrary>>;
 
 /// The devices of a target: one, but for GPUs that are not there, of which a config may name several. Inputs are made from `seed`;
-/// what a person should know is told to `say`.
+/// messages for people go to `say`.
 ///
 /// # Errors
 /// A compiler that is missing; a config that names no GPU.
@@ -312,7 +312,7 @@ pub fn cost_model(model: Model, target: machine::Target, seed: u64) -> Box<dyn C
     }
 }
 
-/// Verifies what a search found beside the baselines (`done` is told how many instances), and makes the tuned file.
+/// Verifies what a search found beside the baselines (`done` gets the number of instances so far), and makes the tuned file.
 ///
 /// # Errors
 /// As [`finalize`].
@@ -342,7 +342,7 @@ pub fn budget(seconds: f64, stop: &std::sync::atomic::AtomicBool) -> Budget<'_> 
     Budget::start(Clock::default(), seconds, stop)
 }
 
-/// Where the records of a config lie that nobody names another file for.
+/// The file of a config's records unless another one is named.
 pub fn records_path(config: &Config, device: &dyn Device) -> PathBuf {
     config.path.with_extension(format!("{}.records.jsonl", dietcode_core::dispatch::target_name(device)))
 }

@@ -92,8 +92,8 @@ impl Kernels {
     }
 
     /// Says nothing of kernels that run default micro-kernels because nothing was tuned for them yet, whether they have a config
-    /// or not. For crates with many kernels that nobody tunes, such as tests; without it, one warning names them all, and
-    /// the command that tunes them. A tuned file that is there and does not fit is told in any case.
+    /// or not. For crates with many kernels that are not tuned, such as tests; without it, one warning names them all, and
+    /// the command that tunes them. A tuned file that does not fit gets a warning in any case.
     pub fn allow_untuned(mut self) -> Kernels {
         self.allow_untuned = true;
         self

@@ -18,7 +18,7 @@ struct Counts {
 }
 
 impl Progress {
-    /// Progress that is told in a file.
+    /// Progress that is written to a file.
     pub(crate) fn new(file: PathBuf) -> Progress {
         Progress { file, counts: Mutex::default() }
     }
@@ -34,7 +34,7 @@ impl Progress {
         counts.done += 1;
         let line = format!("dietcode: compiled {} of {}: {name}\n", counts.done, counts.expected);
         eprint!("{line}");
-        // It is there for whoever looks; a build does not fail for want of it.
+        // The file is for people who wait; a build does not fail without it.
         drop(fs::write(&self.file, line));
     }
 

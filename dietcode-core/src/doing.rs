@@ -1,6 +1,6 @@
-//! What this process is at, so that whoever waits for it can be told.
+//! The long steps that are under way in this process, for messages to people who wait for it.
 //!
-//! Those who do what may take seconds say so while they do it; a command shows it where nothing else is heard for a while.
+//! Code that may take seconds registers what it does while it does it; a command prints that where it has printed nothing for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

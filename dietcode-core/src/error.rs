@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::message::printable;
 
-/// Why something could not be done. [`Error::kind`] tells what a caller may want to tell apart; the text is for people.
+/// Why something could not be done. [`Error::kind`] says what a program may act on; the text is for people.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -33,7 +33,7 @@ pub enum ErrorKind {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of a kind, with its sentence. What a terminal would obey is escaped in it: a sentence quotes what it found.
+    /// An error of a kind, with its sentence. Control characters are escaped in it: a sentence quotes what it found.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: printable(&message.into()).into_owned(), source: None }
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The text as a terminal shows it and nothing else: what it would obey is written as Rust escapes it. Lines and tabs stay.
+/// The text as a terminal shows it and nothing else: control characters are escaped as Rust does it. Lines and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && c != '\n' && c != '\t')
 }

@@ -1,6 +1,6 @@
 //! A folder for what is compiled, which goes with its process.
 //!
-//! A process that is killed leaves its folder. The next one removes it: a folder is somebody's as long as its lock is held,
+//! A process that is killed leaves its folder. The next one removes it: a folder is in use as long as its lock is held,
 //! and the operating system lets go of that however the process ends.
 
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A new one in the folder that `TMPDIR` names, or else where the system has such folders, once those that nobody owns
+    /// A new one in the folder that `TMPDIR` names, or else where the system has such folders, once those that are not in use
     /// any more are gone.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Scratch {
         remove_abandoned(place);
         let mut own = own();
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
-        // Whoever sees the file finds it locked.
+        // The file is locked before another process can see it.
         let unseen = folder.path().join("lock");
         let lock = File::create(&unseen)?;
         lock.lock()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 pub(crate) fn write_whole<P: AsRef<[u8]>>(path: &Path, parts: impl IntoIterator<Item = P>) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // These files are for everybody to read, not for their writer alone like other temporary files.
+    // All users may read these files, not their writer alone as with other temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = BufWriter::new(builder.tempfile_in(folder)?);

@@ -27,7 +27,7 @@ pub(super) enum Subject {
 /// The name of [`Subject::Dispatched`] in results.
 pub(super) const DISPATCHED: &str = "dispatched";
 
-/// How often somebody is timed.
+/// How often an implementation is timed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeats {
     /// So often.
@@ -87,7 +87,7 @@ impl Bench<'_> {
         Ok(measured.outcomes)
     }
 
-    /// Under which name somebody is linked into the program; none for a library.
+    /// The name under which an implementation is linked into the program; none for a library.
     fn linked(&self, subject: &Subject) -> Option<LinkedName> {
         let configuration = match subject {
             Subject::Library => return None,

@@ -14,7 +14,7 @@ use super::bench::Bench;
 use super::problem::Problem;
 use super::results::{Cpu, Machine};
 
-/// Whoever computes more slowly than this is taken to hang, in operations per second.
+/// An implementation that is slower than this, in operations per second, counts as one that hangs.
 const SLOWEST: f64 = 3e8;
 
 /// What starting, loading and checking may take besides.

@@ -62,7 +62,7 @@ pub fn main(program: &Program) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Whoever reads may have gone; the status is there still.
+            // The reader may have closed the pipe; the exit status is given in any case.
             drop(writeln!(std::io::stderr(), "{}: {error}", program.name));
             ExitCode::from(match error.kind() {
                 ErrorKind::Input => 2,

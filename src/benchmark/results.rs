@@ -226,7 +226,7 @@ impl Results {
     }
 }
 
-/// The bytes of a file; nobody waits for a pipe, or for what has no end.
+/// The bytes of a regular file: reading a pipe might never end.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let error = |message: &str| Error::input(format!("{}: {message}", path.display()));
     let unreadable = |e| error("cannot be read").caused_by(e);
@@ -244,7 +244,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 /// Writes a file so that there is all of it or, if that fails, what was there before.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut builder = tempfile::Builder::new();
-    // Results are for everybody to read, not for their writer alone like other temporary files.
+    // All users may read results, not their writer alone as with other temporary files.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let written = builder.tempfile_in(folder(path)).and_then(|mut file| {

@@ -110,7 +110,7 @@ fn measure<'a>(
             finalists
                 .retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
             if finalists.is_empty() {
-                let why = "there is nobody to measure: no BLAS was found, or the kernel is no matrix product";
+                let why = "found nothing to measure: no BLAS was found, or the kernel is no matrix product";
                 return Err(Error::new(ErrorKind::Unavailable, why));
             }
             let comparison = compare(harness, &workload.instance, &finalists, threads, TIMING)?;

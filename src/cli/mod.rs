@@ -128,7 +128,7 @@ pub(crate) fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Whoever reads may have gone, as after `2>&1 | head`; the status is there still.
+            // The reader may have closed the pipe, as in `2>&1 | head`; the exit status is given in any case.
             drop(writeln!(std::io::stderr(), "dietcode: {error}"));
             ExitCode::from(status(&error))
         }

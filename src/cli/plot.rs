@@ -1,5 +1,5 @@
 //! Pictures of throughput: over the shapes or over the trials of a search, one below the other, one line for each of those
-//! that are compared, and the machine's peak as the line that nobody passes.
+//! that are compared, and the machine's peak as the upper bound.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -160,7 +160,7 @@ impl Progress {
         [trials, budget].into_iter().flatten().min()
     }
 
-    /// The best of each instance, and how it compares; of instances that nobody named, the highest.
+    /// The best of each instance, and how it compares; of instances without a name, the highest.
     fn bests(&self, status: &Status) -> Vec<String> {
         let Some(instances) = self.kernels.get(&status.kernel) else {
             let best = status.best.iter().copied().fold(0.0, f64::max);

@@ -169,7 +169,7 @@ impl Report {
         self.search = Some(effort);
     }
 
-    /// Adds everybody of a comparison who has a figure; `called` gives the name an implementation is reported under, if any,
+    /// Adds all implementations of a comparison that have a figure; `called` gives the name an implementation is reported under, if any,
     /// and its micro-kernel.
     pub(crate) fn add(
         &mut self,
@@ -198,7 +198,7 @@ impl Report {
         }
     }
 
-    /// Notes the peak at each number of threads: the highest of the comparisons that nobody disturbed, or else of all, since
+    /// Notes the peak at each number of threads: the highest of the undisturbed comparisons, or else of all, since
     /// what disturbs a measurement only ever makes it lower. `apart` tells how many cores so many threads have.
     pub(crate) fn set_peaks<'a>(
         &mut self,

@@ -153,7 +153,7 @@ fn what_is_missing_is_status_3_and_says_what_to_install() {
     assert!(stderr(&output).contains("no-such-blas.so"), "{}", stderr(&output));
     let output = place.run(&["bench", "dense.json", "--only", "blas", "--blas", "none"]);
     assert_eq!(status(&output), 3);
-    assert!(stderr(&output).contains("nobody to measure"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("found nothing to measure"), "{}", stderr(&output));
 }
 
 #[test]

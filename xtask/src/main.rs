@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The test that compares the document writes it, where it is told to.
+/// The test that compares the document writes it with `DIETCODE_BLESS=1`.
 fn walk_through() -> ExitCode {
     let mut cargo = std::process::Command::new("cargo");
     cargo.args(["test", "--package", "dietcode-core", "--all-features", "--test", "compiler", "walk_through::"]);

@@ -52,7 +52,7 @@ impl Compilers {
         Targets { cpu, devices: self.devices.clone(), host: self.host.is_ok() }
     }
 
-    /// What a program is told of it.
+    /// What is passed on to the program.
     pub(super) fn availability(&self) -> Availability {
         Availability {
             cpu: self.cpu.as_ref().map(drop).map_err(String::clone),

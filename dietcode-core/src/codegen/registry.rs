@@ -10,7 +10,7 @@
 //! | `registry.c`     | includes that list twice, as declarations and as the table it exports           |
 //! | `registry.rs`    | that table and one of the micro-kernels for CUDA, as the program includes them  |
 //!
-//! A kernel's `registry.rs` has a dispatcher, which knows what serves which shape. That of a set
+//! A kernel's `registry.rs` has a dispatcher, which selects a micro-kernel for each shape. That of a set
 //! ([`set::registry_rs`](super::set::registry_rs)) has none, but a list of its configurations.
 
 mod cuda;
@@ -81,7 +81,7 @@ pub fn files<'a>(
     files
 }
 
-/// The symbol of a table, told apart by what stands in it.
+/// The symbol of a table; it has a hash of the table's contents.
 fn table_symbol(kernel: &str, source_hash: u64, units: &[TranslationUnit]) -> String {
     let contents = hash_of(units.iter().flat_map(|unit| [&unit.run_symbol, &unit.source]));
     mangle::table_symbol(kernel, source_hash, &contents[..8])
@@ -89,7 +89,7 @@ fn table_symbol(kernel: &str, source_hash: u64, units: &[TranslationUnit]) -> St
 
 /// The text of `registry.rs` for a kernel whose table is linked in, but for [`library_rs`].
 ///
-/// Whoever includes it has brought this crate into scope as `dietcode_core`: in the user's package it may have another name.
+/// It is included where this crate is in scope as `dietcode_core`: in the user's package it may have another name.
 ///
 /// `units` are the micro-kernels in the order of the table.
 pub fn registry_rs(

@@ -68,7 +68,7 @@ choice! {
         /// What the machine allows, by its data sheet and its caches.
         #[default]
         Analytic = "analytic",
-        /// Random numbers: what a search is worth that knows nothing of the machine.
+        /// Random numbers: the baseline of a search without knowledge of the machine.
         Random = "random",
     }
 }

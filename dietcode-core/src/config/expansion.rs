@@ -40,7 +40,7 @@ pub struct Removed {
     pub count: usize,
 }
 
-/// The most combinations of a family in a set: each valid one is compiled, so nobody waits for more, and so many still fit
+/// The most combinations of a family in a set: each valid one is compiled, so that more would take days, and so many still fit
 /// into memory at once.
 const MOST_COMBINATIONS: u128 = 1 << 20;
 

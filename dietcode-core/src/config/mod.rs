@@ -61,7 +61,7 @@ pub struct Config {
     pub weights: Vec<f64>,
     /// What to generate for a CPU.
     pub cpu: CpuConfig,
-    /// What to generate for NVIDIA's GPUs; none: nothing was asked for.
+    /// What to generate for NVIDIA's GPUs; none: the config has no `targets.cuda`.
     pub cuda: Option<CudaConfig>,
     /// How to search.
     pub search: Search,
@@ -99,7 +99,7 @@ impl Config {
     }
 
     /// The hash of the space that a search on a CPU chooses from, for the provenance of what it chose; for a GPU:
-    /// [`CudaConfig::space_hash`]. What is generated for one target says nothing about what was tuned for the other.
+    /// [`CudaConfig::space_hash`]. It does not depend on what is generated for the other target.
     pub fn space_hash(&self) -> String {
         let space = serde_json::to_vec(&self.cpu).unwrap_or_default();
         blake3::hash(&space).to_hex().to_string()

@@ -2,7 +2,7 @@
 
 /// The candidate with the fewest changed characters, if it is near enough to be what was meant.
 pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Names that nobody could have meant are not worth comparing.
+    // Longer names are not misspelt ones of ours.
     if name.len() > 64 {
         return None;
     }

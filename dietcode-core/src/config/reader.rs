@@ -83,7 +83,7 @@ impl Source {
         }
     }
 
-    /// The parser that knows positions also takes dialects of JSON; what is JSON is decided by `serde_json`.
+    /// The parser that gives positions also takes dialects of JSON; what is JSON is decided by `serde_json`.
     fn check_strict(&self) -> Result<()> {
         let Err(e) = serde_json::from_str::<IgnoredAny>(&self.text) else { return Ok(()) };
         let message = e.to_string();

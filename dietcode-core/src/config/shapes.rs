@@ -26,7 +26,7 @@ pub struct Shapes {
 struct Values {
     first: i64,
     last: i64,
-    /// None: whoever makes instances chooses.
+    /// None: the code that makes instances chooses.
     step: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What every count of loops asks of an expression: its value at a shape, whether it moves with a loop, what it computes.
+//! What every count of loops needs of an expression: its value at a shape, whether it moves with a loop, what it computes.
 
 use crate::ir::function::row;
 use crate::ir::{BinaryOp, Expr, Name, holds};

@@ -1,4 +1,4 @@
-//! What a search asks of a cost model, whichever it is.
+//! The interface between a search and a cost model.
 
 use dietcode_syntax::KernelDef;
 
@@ -11,7 +11,7 @@ pub trait CostModel: Send + Sync {
 
     /// GFLOP/s of each candidate on each instance (the shape variables in declaration order) on so many cores or
     /// multiprocessors: `[candidate][instance]`, 0 for one that cannot run. What it says of a candidate does not depend on the
-    /// others, nor on the number of threads that it is asked on.
+    /// others, nor on the number of threads that call it.
     fn predict(&self, def: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>>;
 
     /// Learns from what was measured, if it is a model that learns.

@@ -1,4 +1,4 @@
-//! A model that knows nothing: what a search is worth without one.
+//! A model that predicts random numbers: the baseline that other models are compared with.
 
 use dietcode_syntax::KernelDef;
 

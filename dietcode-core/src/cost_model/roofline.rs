@@ -1,4 +1,4 @@
-//! The model that knows the machine and needs no measurement: f_MK from a roofline, f_occupancy and f_padding from the shape.
+//! The analytic model, which needs no measurement: f_MK from a roofline, f_occupancy and f_padding from the shape.
 
 use dietcode_syntax::KernelDef;
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! What runs where nothing was tuned: a tile that fits most nests, the nest as it stands, and which of them serves which shape.
 //!
 //! A tile pays where values are used again. Where nothing is summed none is, and the nest stands alone. Elsewhere the cost model
-//! is asked about shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. The tile has to
+//! predicts both at shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. The tile has to
 //! be clearly ahead: a nest that was taken wrongly is a little slower, a tile that is nearly all padding is many times slower.
 
 use dietcode_syntax::Role;
@@ -15,7 +15,7 @@ use crate::sketch::{Lowered, MicroKernel, Tiled};
 /// So many times faster the tile must be predicted to be: the model's error where the two are close.
 const CLEARLY: f64 = 1.5;
 
-/// How many shapes the model is asked about.
+/// How many shapes the model predicts.
 const SAMPLES: usize = 256;
 
 /// The largest value of a shape variable among them is 2 to the power of this.

@@ -49,7 +49,7 @@ pub struct Searched<'a> {
     pub found: &'a Found,
 }
 
-/// Selects, verifies what was selected beside the baselines (`done` is told how many), trains the tree.
+/// Selects, verifies what was selected beside the baselines (`done` gets their number so far), trains the tree.
 ///
 /// # Errors
 ///
@@ -209,7 +209,7 @@ pub fn target_name(device: &dyn Device) -> String {
     device.gpu().map_or_else(|| super::CPU.to_owned(), |limits| limits.capability.to_string())
 }
 
-/// The hash of what a config lets a search on a device choose from; empty where it says nothing of such a device.
+/// The hash of what a config lets a search on a device choose from; empty where it has nothing for such a device.
 pub fn space_hash(config: &Config, device: &dyn Device) -> String {
     match device.gpu() {
         None => config.space_hash(),

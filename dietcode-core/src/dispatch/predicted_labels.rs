@@ -1,4 +1,4 @@
-//! Shapes that nobody measured: where the cost model clearly predicts that another winner serves them better than the
+//! Labels of shapes that were not measured: where the cost model clearly predicts that another winner serves them better than the
 //! tree's pick, that winner becomes the shape's label.
 //!
 //! A tree of measured shapes splits halfway between them, and goes on forever beyond the last. A micro-kernel whose

@@ -28,13 +28,13 @@ pub fn select(scores: Scores<'_>) -> Vec<Option<usize>> {
     (0..scores.weights.len()).map(best_of).collect()
 }
 
-/// Who is good enough where.
+/// Which micro-kernels are within the tolerance of the best of which instances.
 struct Cover<'a> {
     /// Scores relative to the best of the instance.
     relative: Vec<Vec<f64>>,
     /// The rows that are good enough somewhere.
     rows: Vec<usize>,
-    /// The instances that anybody was measured on.
+    /// The instances on which at least one was measured.
     instances: Vec<usize>,
     weights: &'a [f64],
     enough: f64,
@@ -78,7 +78,7 @@ impl Cover<'_> {
         best.map(|(_, set)| set)
     }
 
-    /// Whoever serves most of the instances that are left, until none is left.
+    /// Adds the row that serves most of the instances that are left, until none is left.
     fn greedy(&self) -> Vec<usize> {
         let mut left = self.instances.clone();
         let mut set = Vec::new();

@@ -136,7 +136,7 @@ impl Tuned {
         let unusable = |why: String| Miss::unusable(path, expected.target, &why);
         let text = read(path).map_err(unusable)?.ok_or_else(|| Miss::absent(path, expected.target))?;
         let unreadable = |e: serde_json::Error| unusable(format!("it cannot be read: {e}"));
-        // What another format holds is not asked.
+        // The contents of another format are not read.
         let Version { format } = serde_json::from_str(&text).map_err(unreadable)?;
         same("format version", format, FORMAT).map_err(unusable)?;
         let tuned: Tuned = serde_json::from_str(&text).map_err(unreadable)?;
@@ -214,10 +214,10 @@ fn check_tree(tree: &Tree, micro_kernels: &[MicroKernel], shape_vars: &[String])
     Ok(())
 }
 
-/// The text, nothing if there is no such file, or why it cannot be had.
+/// The text; none if there is no such file; else why it cannot be read.
 fn read(path: &Path) -> Result<Option<String>, String> {
     let why = |e: std::io::Error| format!("it cannot be read: {e}");
-    // Nobody waits for the other end of a pipe.
+    // Reading a pipe would wait for its other end.
     match fs::metadata(path) {
         Ok(found) if found.is_file() => {}
         Ok(_) => return Err("it is not a file".to_owned()),

@@ -13,7 +13,7 @@ pub const DEFAULT: &str = "default";
 /// Enough rounds for a median with its spread.
 const CAREFUL: Timing = Timing::warm(5, 0.05, 0.4);
 
-/// An instance with its pick beside everybody else, one comparison for each number of threads.
+/// An instance with the selected micro-kernel beside the baselines: a comparison for each number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
     /// Whether the pick stands; else it is the default.

@@ -1,4 +1,4 @@
-//! Expressions as sums of variables with integer coefficients, for the questions that schedules ask of an index.
+//! Expressions as sums of variables with integer coefficients, for the analysis of indices by schedules.
 
 pub use dietcode_syntax::Affine;
 

@@ -188,7 +188,7 @@ impl Expr {
         self.any(&mut |e| e.is_var(name))
     }
 
-    /// Whether `is` holds for a node; parents are asked first, and none after the first for which it does.
+    /// Whether `is` holds for a node; parents are visited first, and none after the first for which it does.
     pub fn any<'a>(&'a self, is: &mut impl FnMut(&'a Expr) -> bool) -> bool {
         is(self)
             || match self {

@@ -48,7 +48,7 @@ pub(crate) const KERNELS: [&str; 2] = ["main", "beside"];
 pub fn dump_folder() -> Result<Option<PathBuf>> {
     let Some(folder) = named() else { return Ok(None) };
     std::fs::create_dir_all(&folder).map_err(|e| unwritable(&folder, e))?;
-    // A folder that is there may still refuse files; whoever begins long work wants to know before it.
+    // A folder that is there may still refuse files, which has to be known before long work begins.
     tempfile::tempfile_in(&folder).map_err(|e| unwritable(&folder, e))?;
     Ok(Some(folder))
 }

@@ -1,4 +1,4 @@
-//! The predicates that a schedule's ragged ends ask for.
+//! The predicates that a schedule's ragged ends need.
 
 use std::borrow::Borrow;
 use std::ops::Sub;

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::frontend;
 
-    /// A pass whose result is broken, here since the schedule forgot a tensor, is no fault of who asked for it.
+    /// A pass whose result is broken, here since the schedule forgot a tensor, is a defect of the compiler, not of its input.
     #[test]
     fn a_broken_invariant_is_a_defect_with_a_dump() {
         let nest = "#[dynamic_kernel] fn copy(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i]; } }";

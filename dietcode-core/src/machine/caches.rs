@@ -11,7 +11,7 @@ pub(super) struct Caches {
 /// What is assumed of a machine that does not say: small enough for any CPU with vector registers.
 const MODEST: Caches = Caches { l1: 32 << 10, l2: 256 << 10, l3: 4 << 20 };
 
-/// Asks the operating system, then the CPU itself. A hypervisor may hide either.
+/// Reads what the operating system says, then what the CPU itself says. A hypervisor may hide either.
 pub(super) fn detect() -> Caches {
     let found = [from_sysfs(), from_cpuid()].into_iter().flatten().next().unwrap_or_default();
     let level = |n: usize, modest: i64| if found[n] > 0 { found[n] } else { modest };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of a CPU and of the instruction set that the compiler was told to use.
+/// The limits of a CPU and of the instruction set that the compiler may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuTarget {

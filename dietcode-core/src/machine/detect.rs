@@ -4,7 +4,7 @@ use super::{CpuTarget, Macros, Toolchain, caches};
 use crate::{Result, cpu_features::CPU_FEATURES};
 
 impl CpuTarget {
-    /// Asks the CPU for its model and caches, and the compiler for what `-march=<march>` lets it use.
+    /// Reads the model and the caches from the CPU, and what `-march=<march>` allows from the compiler.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Group(Child);
 
-/// The groups whose process has not been waited for: their numbers are nobody else's.
+/// The groups whose process has not been waited for: the system does not give their numbers away.
 static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 impl Group {
@@ -78,7 +78,7 @@ fn kill(group: u32) {
 /// already. Only Linux has that.
 fn end_with(parent: u32) -> Result<()> {
     #[cfg(target_os = "linux")]
-    // SAFETY: prctl is told to send a signal; the others take nothing.
+    // SAFETY: prctl sets a signal; the others take no argument.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid().cast_unsigned() != parent {

@@ -6,7 +6,7 @@ use super::CpuTarget;
 use super::cuda::{ComputeCapability, DeviceLimits};
 use crate::Error;
 
-/// A target: all that schedules, limits and cost models ask of a machine.
+/// A target: all that schedules, limits and cost models need of a machine.
 ///
 /// In JSON `{"cpu": {"march": …}}` or `{"cuda": "sm_80"}`: a device as the table of its capability describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

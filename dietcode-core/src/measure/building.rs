@@ -49,7 +49,7 @@ impl Building {
         Building { results, waiting: BTreeMap::new(), stop, compilers: places.map(compiler).collect() }
     }
 
-    /// Waits for one, by its position; each can be taken once. Without one, whoever compiled it is gone.
+    /// Waits for one, by its position; each can be taken once. Without one, its compiler has ended.
     pub fn take(&mut self, at: usize) -> Result<Code, Failure> {
         let _doing = doing("waiting for a candidate's compiler");
         loop {

@@ -1,4 +1,4 @@
-//! Who has which core: compilers and measurements want the same ones.
+//! The cores, shared out between compilers and measurements.
 //!
 //! ```text
 //! core 0   compile │ compile │ measure, 1 thread │ compile │ measure, 2 threads │ …
@@ -29,7 +29,7 @@ pub struct Cores {
 struct State {
     /// So many, the first ones, belong to a measurement or are about to.
     reserved: usize,
-    /// Whether somebody compiles there.
+    /// Whether a compiler runs there.
     compiling: Vec<bool>,
 }
 
@@ -37,7 +37,7 @@ struct State {
 #[derive(Debug)]
 pub struct Reserved<'a>(&'a Cores);
 
-/// A core on which somebody compiles until this is dropped, also by a panic.
+/// A core that a compiler has until this is dropped, also by a panic.
 struct Taken<'a> {
     cores: &'a Cores,
     core: usize,

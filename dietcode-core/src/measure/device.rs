@@ -211,7 +211,7 @@ pub enum Machine {
         device: String,
         /// Its compute capability, such as `sm_90`.
         capability: String,
-        /// The version of the driver, as it was told.
+        /// The version of the driver, as the system reports it.
         driver: String,
         /// What micro-kernels are compiled with.
         toolchain: String,

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// The rounds of a measurement, by whether others used the cores meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbance {
-    /// Rounds in which nobody did.
+    /// Rounds in which no other process did.
     pub clean: u32,
-    /// Rounds in which somebody did. They were repeated, and count only where there are not enough of the others.
+    /// Rounds in which another process did. They were repeated, and count only where there are not enough of the others.
     pub disturbed: u32,
 }
 
 impl Disturbance {
-    /// Whether the machine was in use: somebody used the cores in more rounds than not.
+    /// Whether the machine was in use: other processes used the cores in more rounds than not.
     pub fn is_in_use(self) -> bool {
         self.disturbed > self.clean
     }

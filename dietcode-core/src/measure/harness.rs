@@ -190,7 +190,7 @@ impl Device for CpuHarness {
     }
 }
 
-/// A seed that nobody had before.
+/// A seed that was not used before.
 pub fn fresh_seed() -> u64 {
     rand::random()
 }

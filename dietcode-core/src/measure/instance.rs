@@ -92,7 +92,7 @@ impl Instance {
         self.flops == 0.0
     }
 
-    /// Whether a tensor has no element. A call takes it, but there is no throughput to be had.
+    /// Whether a tensor has no element. A call takes it, but it has no throughput.
     pub fn is_empty(&self) -> bool {
         self.computes_nothing() || self.dims.iter().flatten().any(|extent| *extent == 0)
     }

@@ -27,7 +27,7 @@ impl Interrupt {
         Interrupt { stop, end: left.and_then(|left| Instant::now().checked_add(left)) }
     }
 
-    /// Whether it was asked for from outside.
+    /// Whether a signal set it.
     pub fn is_asked_for(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -12,7 +12,7 @@ use super::{Disturbance, Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
 use crate::reference::Arithmetic;
 
-/// Both sides are the same binary as a rule; where they are not, this tells.
+/// Both sides are the same binary as a rule; where they are not, this number differs.
 pub(super) const VERSION: u32 = 6;
 
 /// From the runner.
@@ -35,7 +35,7 @@ pub(super) enum Request {
 pub(super) enum Event {
     /// The first line of a worker.
     Ready {
-        /// The protocol it speaks.
+        /// The version of its protocol.
         version: u32,
     },
     /// The device.

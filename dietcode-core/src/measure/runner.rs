@@ -88,7 +88,8 @@ impl Runner {
                 Attempt::NotBegun(Failure::Crash { .. } | Failure::Launch { .. }) if !restarted => restarted = true,
                 Attempt::NotBegun(failure) => {
                     let shape = &job.instance.shape;
-                    let why = format!("the reference and the tensors cannot be had at shape {shape:?}: it {failure}");
+                    let why =
+                        format!("the worker that makes the reference and the tensors at shape {shape:?} {failure}");
                     return Err(Error::new(ErrorKind::Failed, why));
                 }
                 Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
@@ -145,13 +146,11 @@ impl Runner {
         match self.ask(0, request, self.limits.start)? {
             Ok(Event::Refused { why, unavailable }) => Err(refused(unavailable, why)),
             Ok(event) => Ok(event),
-            Err(failure) => {
-                Err(Error::new(ErrorKind::Failed, format!("the device cannot be asked: the worker {failure}")))
-            }
+            Err(failure) => Err(Error::new(ErrorKind::Failed, format!("the worker that queries the device {failure}"))),
         }
     }
 
-    /// Asks what is answered at once, or says how the worker ended.
+    /// Sends a request that is answered at once; else how the worker ended.
     fn ask(&mut self, threads: usize, request: &Request, limit: Duration) -> Result<Result<Event, Failure>> {
         let worker = self.worker(threads)?;
         Ok(worker.ask(request).and_then(|()| worker.next(limit)).map_err(|ended| {

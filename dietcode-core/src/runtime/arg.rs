@@ -78,7 +78,7 @@ impl Arg<'_> {
         }
     }
 
-    /// The bytes from the first element to the end of the last; none of a scalar, which nobody else has.
+    /// The bytes from the first element to the end of the last; none of a scalar, which nothing else can overlap.
     pub(super) fn addresses(&self) -> Range<usize> {
         match self.value {
             Value::Tensor(data) => data.addr()..data.addr() + self.layout.span() * self.dtype.bytes(),

@@ -36,7 +36,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// A Rust type that elements of a kernel's tensors may have. It is sealed: a kernel's code knows these types and no others.
+/// A Rust type that elements of a kernel's tensors may have. It is sealed: a kernel's code has these types and no others.
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The type as a value.
     const DTYPE: DType;

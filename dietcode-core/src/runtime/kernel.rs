@@ -45,7 +45,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Those of [`Kernel::bind`], before anything is written; [`crate::ErrorKind::Unavailable`] if there is no code for the place,
-    /// if this CPU lacks a feature that the code uses, or if memory or threads cannot be had; on a device also
+    /// if this CPU lacks a feature that the code uses, or if there is no memory or no thread for it; on a device also
     /// [`crate::ErrorKind::Input`] for a grid that it does not take, and [`crate::ErrorKind::Failed`] if the launch fails.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
         let shape = self.bind(args)?;

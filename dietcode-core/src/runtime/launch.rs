@@ -19,7 +19,7 @@ use crate::{Result, abi};
 /// apart from all inputs and from everything other threads use, and this CPU has the micro-kernel's features.
 ///
 /// # Errors
-/// [`Unavailable`](crate::ErrorKind::Unavailable) if scratch memory or threads cannot be had; nothing is written then.
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no scratch memory or no thread for it; nothing is written then.
 pub unsafe fn launch(
     micro_kernel: &abi::MicroKernel,
     buffers: &[*mut c_void],
@@ -68,7 +68,7 @@ struct Call<'a> {
     shape: &'a [i64],
     grid: u64,
     workers: u64,
-    /// The first tile that nobody has taken.
+    /// The first tile that no thread has taken.
     next: AtomicU64,
 }
 

@@ -1,7 +1,7 @@
 //! A set of configurations as a build script has compiled it into the program: what there is to choose from by measuring.
 //!
-//! A kernel of a program has a dispatcher, which knows what is good. A set has none: each configuration is there, with a
-//! micro-kernel for each kernel that it serves, and whoever calls says which one is to run.
+//! A kernel of a program has a dispatcher, which selects a micro-kernel. A set has none: each configuration is there, with a
+//! micro-kernel for each kernel that it serves, and the caller says which one is to run.
 
 use super::arg::Arg;
 #[cfg(feature = "cuda")]
@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result, abi};
 /// The configurations of a set file, as `dietcode_build::set` compiles them.
 #[derive(Debug)]
 pub struct Set {
-    /// The file, as the build was told of it.
+    /// The file, as the build script names it.
     pub config: &'static str,
     /// Whether the configurations were compiled for the CPU, or a sentence that says why not and what to do.
     pub cpu: Result<(), &'static str>,

@@ -30,7 +30,7 @@ impl Schedule {
         Ok(name)
     }
 
-    /// How many loops stand around the accumulators' tile. If nobody said so: those outside of the reductions, and
+    /// How many loops stand around the accumulators' tile. If it is not set: those outside of the reductions, and
     /// every loop without a constant extent that would be a dimension of it.
     pub(crate) fn tile_depth(&self) -> usize {
         let chosen = self.cache_write.as_ref().and_then(|tile| tile.depth);

@@ -33,7 +33,7 @@ impl Schedule {
     /// slowest.
     ///
     /// # Errors
-    /// The loop stands in one that is none of the grid, or is summed over with an extent that is no constant.
+    /// The loop stands inside of one that is not bound to the grid, or is summed over with an extent that is no constant.
     pub fn bind_block(&mut self, name: &str) -> Result<()> {
         self.set_kind(name, ForKind::BlockIdx)
     }
@@ -59,7 +59,7 @@ impl Schedule {
     /// columns are summed.
     ///
     /// # Errors
-    /// The loop stands in one that is none of the grid, or its extent is no constant; the block would have more than 1024
+    /// The loop stands inside of one that is not bound to the grid, or its extent is no constant; the block would have more than 1024
     /// threads.
     pub fn bind_thread(&mut self, name: &str) -> Result<()> {
         self.set_kind(name, ForKind::ThreadIdx)

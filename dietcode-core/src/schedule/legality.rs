@@ -50,7 +50,7 @@ pub(super) fn reorder(schedule: &Schedule, order: &[usize]) -> Result<()> {
     loops_are_free(schedule)
 }
 
-/// A loop around all others is none of a grid's or of threads', which stand outermost themselves.
+/// A loop around all others is bound neither to the grid nor to threads, whose loops stand outermost themselves.
 pub(super) fn add_unit_loop(schedule: &Schedule, name: &str) -> Result<()> {
     fresh(schedule, name)?;
     match schedule.loops.first().filter(|l| l.kind != ForKind::Serial) {
@@ -201,7 +201,7 @@ pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
     }
 }
 
-/// Only the runs of a panel can be set apart: a view has the tensor's strides, and a tile in shared memory its own padding.
+/// Only the runs of a panel can be padded: a view has the tensor's strides, and a tile in shared memory its own padding.
 /// Returns the panel's place.
 pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Result<usize> {
     if !(0..=1024).contains(&pad) {

@@ -67,7 +67,7 @@ pub struct Schedule {
     /// Loops of one iteration that lowering does without; their variables are 0.
     pub(crate) dropped: Vec<Name>,
     trace: Vec<Instruction>,
-    /// The target that it is made for, where that is known: primitives do not ask.
+    /// The target that it is made for, where that is known: primitives do not depend on it.
     pub(crate) target: Option<Target>,
     /// Of a kernel beside the main one of a split sum, the main one's trace, from which both follow.
     pub(crate) beside: Option<Vec<Instruction>>,

@@ -4,7 +4,7 @@ use super::{Instruction, Schedule, legality};
 use crate::Result;
 
 impl Schedule {
-    /// Sets the runs of a panel apart by `pad` unused elements or a little more, so that they do not all begin in the same set
+    /// Pads the runs of a panel by `pad` unused elements or a little more, so that they do not all begin in the same set
     /// of a cache; TVM's `storage_align`. A run is what the outermost dimension of the panel counts: a micro-panel.
     ///
     /// ```text

@@ -18,11 +18,11 @@ pub struct Candidate {
     pub micro_kernel: MicroKernel,
     /// Its schedule on the device; of several kernels the one that computes the tiles.
     pub schedule: Schedule,
-    /// What tells it from others that come to the same code; none for families.
+    /// The hash that candidates of the same code share; none for families.
     pub(super) structure: Option<Structure>,
     /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
-    /// The compiled code, once somebody needed it: what is known from records may never be compiled.
+    /// The compiled code, made when it is first needed: what is known from records may never be compiled.
     pub(super) code: OnceCell<Code>,
     /// How the instances fit it: `[threads][instance]`.
     pub adaptations: Vec<Vec<Adaptation>>,

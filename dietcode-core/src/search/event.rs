@@ -1,4 +1,4 @@
-//! What a search tells whoever watches it.
+//! What a search reports while it runs.
 
 use std::collections::BTreeMap;
 

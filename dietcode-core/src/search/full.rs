@@ -7,7 +7,7 @@ use super::screening::{by_work, timing};
 use crate::Result;
 use crate::measure::Timing;
 
-/// Little: whoever comes near the best anywhere is measured again in the finals.
+/// Little: a candidate that comes near the best of an instance is measured again in the finals.
 const THOROUGH: Timing = Timing::warm(2, 0.01, 1.0);
 
 /// A candidate is measured where its rate and the fit come within this of the best: the cost model's error, and more than

@@ -1,7 +1,7 @@
 //! A run in the records: what it does is written there at once, and a run that is continued reads there what it did.
 //!
 //! The proposals of a search depend on its seed, on what was on record when it began, and on what it measured since. So a
-//! run that was ended is continued by beginning it again: what it asks to be measured and is on record, is not measured.
+//! run that was ended is continued by beginning it again: what it would measure and is on record is not measured.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -30,7 +30,7 @@ pub struct Journal {
     /// How many records were there when the run began.
     earlier: usize,
     replay: Replay,
-    /// Who is on record in the run that is continued.
+    /// The micro-kernels that are on record in the run that is continued, by their names.
     begun: HashSet<String>,
 }
 
@@ -93,7 +93,7 @@ impl Journal {
     }
 
     /// What the run saw of micro-kernels when it measured them against each other at a shape and a number of threads, or of
-    /// compiling one, if that is on record and was not told yet.
+    /// compiling one, if that is on record and was not replayed yet.
     pub(super) fn recall(&mut self, names: &[&str], shape: Option<&Shape>, threads: usize) -> Option<Vec<Outcome>> {
         self.replay.take(names, shape, threads)
     }
@@ -130,7 +130,7 @@ impl Journal {
         ranked(self.before()).into_iter().map(|ranked| ranked.schedule).collect()
     }
 
-    /// Who failed before the run began, by names and by structures: whatever the shape was, nobody tries them again.
+    /// Those that failed before the run began, by names and by structures: they are not tried again, whatever the shape was.
     pub(super) fn failed(&self) -> (HashSet<&str>, HashSet<Structure>) {
         let failed = || self.before().filter(|record| record.failure().is_some());
         (failed().map(|record| &*record.name).collect(), failed().filter_map(|record| record.structure).collect())

@@ -11,7 +11,7 @@ pub struct Proposal {
     pub(super) micro_kernel: MicroKernel,
     /// The same, carried out on the device at hand.
     pub(super) lowered: Lowered,
-    /// What tells it from others that come to the same code; none for families, whose names do.
+    /// The hash that proposals of the same code share; none for families, which are compared by their names.
     pub(super) structure: Option<Structure>,
 }
 

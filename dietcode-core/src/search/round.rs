@@ -17,7 +17,7 @@ use super::{Outcome, Phase, Tuning, full, screening};
 use crate::Result;
 use crate::measure::Building;
 
-/// Between two of these, measurements give the cores back to the compilers. More would make whoever ends the search wait.
+/// Between two of these, measurements give the cores back to the compilers. More would delay the end of a search that is interrupted.
 const BATCH: usize = 8;
 
 /// What is compiled ahead, and who it is of: positions in the round.

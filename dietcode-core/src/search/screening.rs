@@ -10,11 +10,11 @@ use crate::measure::Timing;
 /// Enough to tell a candidate that is much slower.
 const BRIEF: Timing = Timing::warm(2, 0.005, 0.5);
 
-/// A call that takes so many times as long as the best's is the last.
+/// A candidate is not called again after a call that takes so many times as long as the best's.
 const GIVEN_UP: f64 = 3.0;
 
-/// Who is expected to be so many times slower than the best everywhere has no second instance: more than rates differ from one
-/// instance to another, as far as tiles fit.
+/// A candidate that is expected to be so many times slower than the best everywhere is not timed on a second instance: rates differ by
+/// less from one instance to another, as far as tiles fit.
 const BEHIND: f64 = 1.5;
 
 /// Screens candidates at the first number of threads.
@@ -31,7 +31,7 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// A timing that gives up early: whose first calls are so much slower than the best is not called again.
+/// A timing that ends early where the first calls are so much slower than the best.
 pub(super) fn timing(tuning: &Tuning<'_>, timing: Timing, threads: usize, workload: usize) -> Timing {
     let best = tuning.best(threads, workload);
     let limit = GIVEN_UP * tuning.workloads[workload].instance.flops / (best * 1e9);

@@ -27,7 +27,7 @@ pub struct Tuning<'a> {
     pub roofline: Option<Roofline>,
     /// Where everything that is measured goes.
     pub journal: Journal,
-    /// Who watches.
+    /// Gets what the search reports while it runs.
     pub watch: &'a dyn Fn(Event),
     /// What runs where nothing was tuned.
     pub defaults: Defaults,
@@ -178,7 +178,7 @@ impl<'a> Tuning<'a> {
         self.roofline.as_ref().map(|roofline| roofline.reached(&bests, &weights))
     }
 
-    /// Tells how far a phase has come.
+    /// Reports how far a phase has come.
     pub(super) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
         let default = |(workload, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][workload];
         let default = self.defaults.of.iter().enumerate().map(|of| default(of).unwrap_or(0.0)).collect();
@@ -196,7 +196,7 @@ impl<'a> Tuning<'a> {
         }));
     }
 
-    /// Tells a sentence.
+    /// Reports a sentence.
     pub(super) fn notice(&self, text: String) {
         (self.watch)(Event::Notice(text));
     }

@@ -75,7 +75,7 @@ fn initialised(main: &Schedule) -> Program {
 
 /// What the blocks share.
 fn reduction(block: &Block) -> &Reduction {
-    block.reduction.as_ref().expect("rfactor wants a reduction that is bound to the grid")
+    block.reduction.as_ref().expect("rfactor takes a reduction that is bound to the grid")
 }
 
 /// Whether the sum starts with what the output holds.

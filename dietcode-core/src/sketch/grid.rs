@@ -50,7 +50,7 @@ pub(super) fn fuse_all(schedule: &mut Schedule, loops: &[Name], into: &str) -> R
     Ok(fused)
 }
 
-/// What speaks against an order of the blocks: it takes two loops.
+/// Why an order of the blocks is not possible: it takes two loops.
 pub(super) fn violations(raster: &BTreeMap<String, i64>) -> Option<String> {
     let expected = matches!(raster.len(), 0 | 2);
     (!expected).then(|| format!("raster: it names {} loops; two make a tile of blocks", raster.len()))

@@ -115,7 +115,7 @@ impl MicroKernel {
     }
 }
 
-/// The family, the decisions that are not 1, and a hash of the whole, which tells sketches apart.
+/// The family, the decisions that are not 1, and a hash of the whole, which differs between sketches.
 fn trace_name(trace: &Trace, family: &str) -> String {
     let decided = trace.variables().filter_map(|var| Some((var, *trace.decisions.get(var)?)));
     let decided = decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}"));

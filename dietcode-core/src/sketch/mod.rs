@@ -32,7 +32,7 @@ pub use template::{
 
 use crate::{Error, Result};
 
-/// Refuses what sentences speak against.
+/// An error of all reasons, if there are any.
 fn refused(why: &[String]) -> Result<()> {
     if why.is_empty() { Ok(()) } else { Err(Error::input(why.join("; "))) }
 }

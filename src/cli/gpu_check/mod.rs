@@ -120,7 +120,7 @@ impl Run<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Writes what is known so far to a file: whoever ends the run from outside takes nothing from it.
+    /// Writes what is known so far to a file: a run that is ended from outside loses nothing.
     fn save(&self, outcome: &mut Outcome) -> Result<()> {
         outcome.sum_up();
         if self.json.file().is_some() { self.json.write(outcome) } else { Ok(()) }

@@ -114,7 +114,7 @@ pub(super) struct Failed {
     pub(super) failure: Failure,
 }
 
-/// An instance with everybody who was timed on it.
+/// An instance with all implementations that were timed on it.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     pub(super) problem: &'static str,
@@ -139,7 +139,7 @@ pub(super) struct Entry {
 }
 
 impl Compared {
-    /// The median GFLOP/s of somebody.
+    /// The median GFLOP/s of an implementation.
     pub(super) fn gflops(&self, implementation: &str) -> Option<f64> {
         let entry = self.entries.iter().find(|entry| entry.implementation == implementation)?;
         entry.gflops.map(|gflops| gflops.median)

@@ -166,7 +166,7 @@ fn targets(arguments: &Arguments) -> Vec<Target> {
     if arguments.target.is_empty() { vec![Target::Cpu] } else { arguments.target.clone() }
 }
 
-/// The BLAS to compare with, which is told.
+/// The BLAS to compare with; it is named in a message.
 fn find_blas(arguments: &Arguments, harness: &mut CpuHarness, progress: &Progress) -> Result<Option<BlasLibrary>> {
     let blas = arguments.blas.find(harness)?;
     match &blas {

@@ -15,7 +15,7 @@ pub(super) struct Figures {
     pub(super) compared: Vec<Value>,
 }
 
-/// Who is compared, in the order of the columns; each stands in the rows under a part of its name.
+/// What is compared, in the order of the columns; each stands in the rows under a part of its name.
 const COLUMNS: [&str; 4] = ["enumerated", "joint", "single", "blas"];
 
 /// GFLOP/s of an instance on a number of threads, as [`COLUMNS`].
@@ -51,7 +51,7 @@ pub(super) fn print(figures: &Figures, path: &Path) -> Result<(), String> {
     std::fs::write(path, format!("{value:#}\n")).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Whoever has a name of their own in the rows is in a column; the tuned file beside the config is in none.
+/// A strategy with a name of its own in the rows is in a column; the tuned file beside the config is in none.
 fn lines(rows: &[Value]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for row in rows {

@@ -20,7 +20,7 @@ pub(super) fn grid(nest: &LoopNest, symbol: &str) -> String {
     format!("int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {extent};\n}}\n\n")
 }
 
-/// What carries out a range of tiles, and the function of the ABI that calls it. GCC heeds `restrict` on parameters of functions,
+/// What carries out a range of tiles, and the function of the ABI that calls it. GCC uses `restrict` on parameters of functions,
 /// and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
 pub(super) fn run(nest: &LoopNest, symbol: &str) -> String {
     const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \

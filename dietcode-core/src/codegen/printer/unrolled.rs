@@ -5,7 +5,7 @@
 //!   acc[i] = acc[i] + x[i] * w[k]   →    acc_r_1 += x[1] * w[k];
 //! ```
 //!
-//! No pass of lowering does it, since the copies are many and all that is asked of a lowered program can be asked of its
+//! No pass of lowering does it, since the copies are many and all that others read from a lowered program can be read from its
 //! loops. The number of copies is the product of the inner tiles' extents.
 
 use std::borrow::Cow;

@@ -163,7 +163,7 @@ impl<'a> GeneratedSet<'a> {
     }
 }
 
-/// What the symbols of a configuration end in, told apart by all that decides its code: one symbol always is one code.
+/// What the symbols of a configuration end in: a hash of all that decides its code, so that one symbol always is one code.
 fn stem<'a>(name: &str, head: &str, target: impl Debug, defs: impl Iterator<Item = &'a KernelDef>) -> String {
     let decided = [env!("CARGO_PKG_VERSION").to_owned(), head.to_owned(), format!("{target:?}")];
     let kernels = defs.map(|def| format!("{} {:016x}", def.name, def.source_hash()));

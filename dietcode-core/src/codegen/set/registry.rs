@@ -37,7 +37,7 @@ fn named<'a, U>(set: &'a GeneratedSet<'_>, kernels: &'a [(usize, U)]) -> impl It
     kernels.iter().map(|(at, unit)| (&*set.defs[*at].name, unit))
 }
 
-/// The symbol of the table, told apart by what stands in it.
+/// The symbol of the table; it has a hash of the table's contents.
 fn table_symbol(set: &GeneratedSet<'_>) -> String {
     let units = set.cpu_units().flat_map(|unit| &unit.kernels);
     mangle::set_symbol(&hash_of(units.map(|(_, unit)| &unit.run_symbol))[..16])

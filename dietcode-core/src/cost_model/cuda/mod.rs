@@ -33,7 +33,7 @@ use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
 
-/// Registers of addresses, operands and counters beside a thread's arrays, where no compiler was asked.
+/// Registers of addresses, operands and counters beside a thread's arrays, where there is no compile report.
 const OTHER_REGISTERS: u32 = 40;
 
 /// A micro-kernel as the model sees it.

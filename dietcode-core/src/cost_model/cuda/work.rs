@@ -1,6 +1,6 @@
 //! What one block of a GPU's kernel does, counted in its loops before they are unrolled.
 //!
-//! Any nest can be counted: nothing here knows what it computes. Extents that depend on the shape stay expressions, so that
+//! Any nest can be counted: nothing here depends on what it computes. Extents that depend on the shape stay expressions, so that
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
 use super::share::share;

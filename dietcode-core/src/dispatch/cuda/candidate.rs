@@ -19,7 +19,7 @@ pub struct Candidate {
     pub unit: CudaUnit,
     /// The devices, of those asked for, that can hold it; oldest first.
     pub devices: Vec<&'static DeviceLimits>,
-    /// What the compiler said, one entry for each kernel on each device; `None` before it was asked.
+    /// What the compiler said, one entry for each kernel on each device; `None` before it was compiled.
     pub reports: Option<Vec<KernelReport>>,
     profile: Profile,
 }

@@ -6,7 +6,7 @@
 //! | a config with `targets.cuda`                       | the few of its candidates that the model predicts to win instances |
 //! | neither                                            | [`Blocked::default_for`](crate::sketch::Blocked::default_for)      |
 //!
-//! The model wants to know what a kernel takes of a device, which only a compiler says. So it goes round and round: what is
+//! The model needs the registers and memory that a kernel takes of a device, which only a compiler reports. So it works in rounds: what is
 //! chosen by estimates is compiled, and chosen again by what was reported, until all that is chosen was compiled. A
 //! micro-kernel that spills is chosen only where no other can be.
 mod report;

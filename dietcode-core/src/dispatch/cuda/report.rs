@@ -64,7 +64,7 @@ pub struct LaunchResources {
     pub blocks_per_sm: u32,
     /// What allows no more.
     pub limiter: String,
-    /// What the compiler reported; null where none was asked and the figures are estimates.
+    /// What the compiler reported; null where there is none and the figures are estimates.
     pub report: Option<KernelReport>,
 }
 

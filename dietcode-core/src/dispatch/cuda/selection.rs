@@ -99,7 +99,10 @@ impl Selection {
 
     fn none_for(&self, device: &DeviceLimits) -> Error {
         let why = "its nest has no loop that blocks and threads could share, and its config names no micro-kernel";
-        Error::new(ErrorKind::Unavailable, format!("`{}` cannot be had on {}: {why}", self.def.name, device.capability))
+        Error::new(
+            ErrorKind::Unavailable,
+            format!("found no micro-kernel of `{}` for {}: {why}", self.def.name, device.capability),
+        )
     }
 
     /// Takes in the instances, the candidates and the tuned files of a config.

@@ -81,7 +81,7 @@ impl CrossThread {
             left = half;
         }
         let first = Expr::compare(CompareOp::Eq, self.part.0.clone(), Expr::Int(0));
-        // Whoever uses the memory next finds it read by all.
+        // All threads have read the memory before it is used again.
         let body = Stmt::seq(steps.into_iter().chain([Stmt::Sync, Stmt::if_(first, finish)]));
         Stmt::Allocate { buffer: self.parts.clone(), body: Box::new(body) }
     }

@@ -1,7 +1,7 @@
 //! Local padding: no predicate in the compute part.
 //!
 //! It stands right after the loops are built, because there the guards still are what the schedule made them, and
-//! before anything is vectorized, because that pass wants plain stores.
+//! before anything is vectorized, because that pass takes plain stores only.
 //!
 //! ```text
 //! for i in 0..100                                    for i in 0..100

@@ -1,7 +1,7 @@
 //! Partitioning: inside of the tensor, no predicate at all.
 //!
 //! It stands after local padding, which leaves predicates only in copies and in final stores, and before
-//! vectorization, which wants loops whose body is one plain store. TVM: `LoopPartition`.
+//! vectorization, which takes loops whose body is one plain store. TVM: `LoopPartition`.
 //!
 //! ```text
 //! for i in 0..8                              if i_0·8 + 7 < M

@@ -110,7 +110,7 @@ impl Steps {
             self.staged(self.uses.clone(), stages, &here),
         ]);
         let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
-        // Behind the loop nothing is under way, and the tiles are free for whoever comes next.
+        // Behind the loop no copy is under way, and the tiles' memory may be used again.
         let end = [Stmt::Intrinsic(Intrinsic::Wait(0)), Stmt::Sync];
         self.allocated(stages, Stmt::seq(ahead.chain([body]).chain(end)))
     }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub struct DeviceLimits {
     /// Which devices these are.
     pub capability: ComputeCapability,
-    /// A widely used part of this capability, the one that estimates are made for where no device can be asked.
+    /// A widely used part of this capability, the one that estimates are made for where there is no device.
     pub part: &'static str,
     /// The streaming multiprocessors of that part.
     pub multiprocessors: u32,

@@ -1,4 +1,4 @@
-//! Products of matrices that lie between each other, on copies that do not: what a program has to do that wants a BLAS to
+//! Products of matrices that lie between each other, on copies that do not: what a program has to do for a BLAS to
 //! multiply matrices of an interleaved batch.
 
 use std::ffi::c_void;

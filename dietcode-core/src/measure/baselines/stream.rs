@@ -1,11 +1,11 @@
-//! How fast an instance's tensors can be read and written once: the roof for whoever computes little.
+//! How fast an instance's tensors can be read and written once: the bound of kernels that compute little.
 
 use crate::codegen::TranslationUnit;
 use crate::machine::CpuTarget;
 use crate::measure::Instance;
 
 /// A micro-kernel that reads all inputs of an instance and writes its output, in as many parts as its shape, one number,
-/// says. What it writes is nobody's result.
+/// says. What it writes is not read.
 pub(in crate::measure) fn translation_unit(instance: &Instance, target: &CpuTarget) -> TranslationUnit {
     let bytes = |param: usize| instance.elements(param) as i64 * instance.dtypes[param].bytes();
     let inputs = (0..instance.dims.len()).filter(|param| *param != instance.output);

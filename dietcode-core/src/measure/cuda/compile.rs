@@ -34,9 +34,9 @@ pub struct CudaCompiler {
 enum How {
     Nvcc(Box<Nvcc>),
     Nvrtc,
-    /// A C++ compiler makes code for the emulator; nvcc, if it is asked too, says what a device would need for it.
+    /// A C++ compiler makes code for the emulator; nvcc, where it compiles too, reports what a device would need for it.
     Host(HostCompiler, Option<Box<Nvcc>>),
-    /// Only what is among the images can be had; why.
+    /// Nothing: only what is among the images is found; why.
     Nothing(String),
 }
 
@@ -47,7 +47,7 @@ pub struct Built {
     pub unit: CudaUnit,
     /// The image, or, for the emulated device, the shared library.
     pub image: PathBuf,
-    /// What the compiler says of its kernels; empty if it says nothing.
+    /// What the compiler says of its kernels; empty if it has no report.
     pub report: Vec<KernelReport>,
     /// The compiler with its version.
     pub toolchain: String,
@@ -123,7 +123,7 @@ impl CudaCompiler {
         images.into_iter().chain(own).collect::<Vec<String>>().join(", else ")
     }
 
-    /// Compiles all, as many at a time as there are cores; `done` is told how many. Once `stop` is set, none is begun.
+    /// Compiles all, as many at a time as there are cores; `done` gets their number so far. Once `stop` is set, none is begun.
     pub fn build(
         &self,
         units: &[CudaUnit],

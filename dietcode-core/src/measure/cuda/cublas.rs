@@ -3,7 +3,7 @@
 //! It is loaded by the names of all its versions, and from the folders in which toolkits and Python's wheels put it, of which
 //! the dynamic linker may know nothing. Only functions are called whose signatures are the same in all of them.
 //!
-//! Parts of sums are to meet in `f32`, as ours do: without being told so, it may round them to 16 bits before.
+//! Parts of sums are to meet in `f32`, as ours do: by default, it may round them to 16 bits before.
 //!
 //! cuBLAS takes matrices by columns. A row-major matrix read by columns is its transpose, and Cᵀ = Bᵀ · Aᵀ: so a row-major
 //! product is called for with its factors exchanged, each with the transposition that it has by rows.

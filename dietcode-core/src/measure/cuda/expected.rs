@@ -29,7 +29,7 @@ pub struct Expectation {
     pub at: Vec<usize>,
     /// Their values.
     pub values: Vec<f64>,
-    /// How far they may be off, for each arithmetic that was asked for.
+    /// How far they may be off, for each arithmetic that is checked.
     pub bounds: Vec<(Arithmetic, Vec<f64>)>,
 }
 

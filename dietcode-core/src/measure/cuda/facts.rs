@@ -48,7 +48,7 @@ pub struct DeviceFacts {
     pub nvidia_smi: BTreeMap<String, String>,
 }
 
-/// What is asked of `nvidia-smi`; nothing is set.
+/// What `nvidia-smi` is queried for; nothing is set.
 const QUERY: &[&str] = &[
     "driver_version",
     "clocks.sm",
@@ -66,7 +66,7 @@ const QUERY: &[&str] = &[
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl DeviceFacts {
-    /// Asks a device.
+    /// Queries a device.
     pub(super) fn of(device: &Device, cublas: &Result<CuBlas, String>) -> DeviceFacts {
         let limits = device.limits();
         let context = device.stream().map(|stream| stream.context());

@@ -88,7 +88,7 @@ impl std::fmt::Display for CudaDevice {
     }
 }
 
-/// An error of a launch. After one that a driver tells of, nothing else runs in its context.
+/// An error of a launch. After one that a driver reports, nothing else runs in its context.
 fn trouble_of_launch(device: &Device, error: &Error) -> Trouble {
     let failure = Failure::Launch { message: error.to_string() };
     let emulated = CudaDevice::of(device) == CudaDevice::Emulated;

@@ -1,7 +1,7 @@
 //! The tensors of one instance in device memory: fresh random inputs, an output that starts as poison, and around each of
-//! them elements that tell when somebody was there.
+//! them elements that show an access.
 //!
-//! Beside the elements of an input lie NaNs: who reads them has them in its sums. Beside those of the output, between its
+//! Beside the elements of an input lie NaNs: a kernel that reads them has NaN in its sums. Beside those of the output, between its
 //! rows too, lies a number that must still be there afterwards.
 
 use dietcode_syntax::DType;

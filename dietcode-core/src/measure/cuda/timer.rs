@@ -56,7 +56,7 @@ impl Timer {
         loop {
             let one = self.warm(launches, launch)?;
             let wanted = (SAMPLE_SECONDS / one.max(1e-9)).ceil().clamp(1.0, MOST_LAUNCHES as f64) as usize;
-            // A single launch is mostly the cost of starting it: what it promises is asked again of a batch.
+            // A single launch is mostly the cost of starting it: its time is confirmed by a batch.
             match self.events.is_some() {
                 false => return Ok((1, one)),
                 true if wanted <= 2 * launches => return Ok((wanted, one)),

@@ -36,7 +36,7 @@ pub(super) enum Ended {
     Interrupted,
 }
 
-/// So often it is asked whether the measurement has to end.
+/// The interval at which an interrupt of the measurement is looked for.
 const PULSE: Duration = Duration::from_millis(50);
 
 /// Variables from which libraries read the number of their threads when they start.
@@ -64,9 +64,7 @@ impl WorkerProcess {
         let mut worker = WorkerProcess::spawn(command, variables, cores)?;
         match worker.next(limit) {
             Ok(Event::Ready { version: VERSION }) => Ok(worker),
-            Ok(other) => {
-                Err(does_not_start(command, &format!("it speaks another protocol than version {VERSION}: {other:?}")))
-            }
+            Ok(other) => Err(does_not_start(command, &format!("its protocol is not of version {VERSION}: {other:?}"))),
             Err(ended) => Err(does_not_start(command, &ended.into_failure().to_string())),
         }
     }

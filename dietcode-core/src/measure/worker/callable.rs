@@ -90,7 +90,7 @@ impl Callable {
                 result.map_err(|e| unloadable(&e))
             }
             Callable::Linked(micro_kernel) => {
-                // SAFETY: as above; whoever found the micro-kernel has asked whether this CPU can carry it out.
+                // SAFETY: as above; the code that found the micro-kernel has checked that this CPU can carry it out.
                 let result = unsafe { runtime::launch(micro_kernel, buffers, strides, shape, threads) };
                 result.map_err(|e| unloadable(&e))
             }

@@ -19,7 +19,7 @@ struct Passed {
     own: Duration,
     /// How often a thread of it lost its core.
     preempted: i64,
-    /// CPU time of all cores, where the system tells.
+    /// CPU time of all cores, where the system has it.
     machine: Option<Duration>,
 }
 
@@ -72,7 +72,7 @@ fn usage() -> libc::rusage {
     usage
 }
 
-/// How often a thread of this process lost its core to somebody else.
+/// How often a thread of this process lost its core to another process.
 fn preemptions() -> i64 {
     usage().ru_nivcsw
 }

@@ -1,4 +1,4 @@
-//! Memory for tensors that notices when somebody writes beside it.
+//! Memory for tensors in which writes beside a tensor are found.
 //!
 //! ```text
 //! input:   | no access | padding ··· | data |  no access |     then read-only: any stray access past the end crashes
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 const CANARY: u8 = 0xA5;
 
-/// A tensor's memory, between pages that nobody may touch.
+/// A tensor's memory, between pages that are not accessible.
 #[derive(Debug)]
 pub(super) struct Guarded {
     map: NonNull<u8>,

@@ -22,11 +22,11 @@ use crate::{Error, ErrorKind, Result};
 
 /// What carries out requests: the CPU that this process runs on, or a device that it has.
 pub(super) trait Worker {
-    /// Carries out one. Events that go before the answer are told by `tell`.
+    /// Carries out one. Events that go before the answer are sent by `tell`.
     fn answer(&mut self, request: &Request, tell: Tell<'_>) -> Result<Event, Trouble>;
 }
 
-/// Tells an event.
+/// Sends an event.
 pub(super) type Tell<'a> = &'a mut dyn FnMut(&Event) -> Result<()>;
 
 /// What went wrong in a worker, by what has to be done about it.

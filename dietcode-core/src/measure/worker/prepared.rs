@@ -1,4 +1,4 @@
-//! Instances that stay prepared, as long as memory allows: a search asks for the same ones again and again.
+//! Instances that stay prepared, as long as memory allows: a search measures at the same ones again and again.
 
 use crate::measure::{Instance, Job};
 

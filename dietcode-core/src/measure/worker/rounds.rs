@@ -89,7 +89,7 @@ pub(super) fn estimate(first: f64, threads: usize, timing: &Timing) -> f64 {
 }
 
 /// Runs the rounds; gives in how many of them others used the cores. Those are repeated, at most as many as
-/// are asked for; on a machine that is never left alone all samples count.
+/// are asked for; on a machine that is always in use all samples count.
 pub(super) fn run(
     entries: &mut [Entry<'_>],
     arguments: &Arguments<'_>,
@@ -135,8 +135,8 @@ fn enough(entries: &[Entry<'_>], threads: usize, timing: &Timing) -> bool {
     })
 }
 
-/// Waits until the threads of whoever was called last have gone to sleep: some libraries' threads spin for a while, and
-/// would take the cores from whoever is called next.
+/// Waits until the threads of the last call sleep: some libraries' threads spin for a while, and would take the cores from the next
+/// call.
 fn settle() {
     for _ in 0..200 {
         let before = own_cpu_time();

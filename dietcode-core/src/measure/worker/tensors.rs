@@ -84,7 +84,7 @@ impl Tensors {
         }
     }
 
-    /// Whether somebody wrote beside the output. A write to an input, or past its end, has killed the process before.
+    /// Whether elements beside the output were written. A write to an input, or past its end, has killed the process before.
     pub(super) fn damage(&self) -> Option<Failure> {
         let byte = self.memory[self.output].damage()?;
         let bytes = self.output_elements * self.output_dtype.bytes() as usize;

@@ -131,7 +131,7 @@ impl Trace {
 }
 
 fn among(holds: bool, var: &Name, value: i64) -> Result<()> {
-    if holds { Ok(()) } else { Err(Error::input(format!("`{var}` is {value}, which is none of its candidates"))) }
+    if holds { Ok(()) } else { Err(Error::input(format!("`{var}` is {value}, expected one of its candidates"))) }
 }
 
 /// Later instructions name what this one made.

@@ -1,4 +1,4 @@
-//! Which records are asked for.
+//! Which records to take.
 
 use super::record::{Outcome, Record, Shape, Target};
 

@@ -42,7 +42,7 @@ pub struct Record {
     pub name: String,
     /// Its schedule.
     pub schedule: MicroKernel,
-    /// What its lowered program hashes to, 64 hexadecimal digits; none for families, which are told apart by their names.
+    /// What its lowered program hashes to, 64 hexadecimal digits; none for families, which are compared by their names.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "structure")]
     pub structure: Option<Structure>,
     /// What a GPU's compiler says of its launches; empty for a CPU, and where nothing was compiled.
@@ -137,7 +137,7 @@ impl Record {
         }
     }
 
-    /// Why it has no figure. That a run was stopped says nothing of a micro-kernel.
+    /// Why it has no figure. That a run was stopped is no failure of a micro-kernel.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.outcome {
             Outcome::Failed(failure) if *failure != Failure::Stopped => Some(failure),

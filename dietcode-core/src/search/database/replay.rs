@@ -15,7 +15,7 @@ use super::record::{Outcome, Record, Shape};
 /// A micro-kernel at a shape; without one: compiling it.
 type Asked = (String, Option<Shape>);
 
-/// The outcomes of a run that were not asked for yet.
+/// The outcomes of a run that were not replayed yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::search) struct Replay {
     /// By their positions among the records of the run.
@@ -38,7 +38,7 @@ impl Replay {
     /// that stand side by side, since figures of different times cannot be compared as closely. What was measured more than
     /// once is given in that order, each once.
     ///
-    /// A failure says nothing of threads, but is the last that is seen of a micro-kernel. That a run was stopped is no answer.
+    /// A failure has no number of threads, but is the last outcome of a micro-kernel. That a run was stopped is no answer.
     pub(in crate::search) fn take(
         &mut self,
         names: &[&str],

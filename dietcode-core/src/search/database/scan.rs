@@ -96,7 +96,7 @@ pub(super) fn scan_lines(
     Ok(scanned)
 }
 
-/// Whether it may be what a writer of records could not finish. Whatever else stands there is somebody's.
+/// Whether it may be what a writer of records could not finish. Anything else is not ours to cut off.
 fn begins_a_record(bytes: &[u8]) -> bool {
     (1..=FORMAT).any(|format| {
         let start = format!("{{\"format\":{format},\"workload\":").into_bytes();

@@ -1,8 +1,8 @@
 //! A file to which several processes append, and which one may replace.
 //!
-//! Whoever writes holds the file's lock. A line that its writer could not finish is ended by the next one, so that nobody's
-//! line continues another's. Who rewrites a file puts a new one in its place, and holds the lock of the old one until then;
-//! a writer that gets the lock of a file that is no longer there opens the new one.
+//! A writer holds the file's lock. A line that a writer could not finish is ended by the next writer, so that no line continues another
+//! one. A process that rewrites the file puts a new one in its place, and holds the lock of the old one until then; a writer that gets
+//! the lock of a file that is no longer there opens the new one.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

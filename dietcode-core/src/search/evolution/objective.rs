@@ -52,7 +52,7 @@ impl Goal {
         gains.zip(&self.weights).map(|(gain, weight)| gain * weight).sum()
     }
 
-    /// Counts a candidate as found: whoever serves the same instances gains less after it.
+    /// Counts a candidate as found: others that serve the same instances gain less after it.
     pub(super) fn take(&mut self, predicted: &[f64]) {
         for (best, gflops) in self.best.iter_mut().zip(predicted) {
             *best += expected(gflops.ln() - *best);

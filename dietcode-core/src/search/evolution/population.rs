@@ -31,7 +31,7 @@ pub(super) struct Population<'a> {
     pub(super) seed: u64,
 }
 
-/// Candidates of which a model is asked at once.
+/// Candidates whose figures are predicted at once.
 const BATCH: usize = 16;
 
 impl Population<'_> {

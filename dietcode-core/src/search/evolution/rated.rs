@@ -14,7 +14,7 @@ use crate::cost_model::CostModel;
 use crate::schedule::Trace;
 use crate::sketch::{Lowered, Space};
 
-/// Candidates that are told apart by their positions.
+/// Candidates, by their positions.
 #[derive(Clone, Debug)]
 pub struct Rated {
     members: Vec<Member>,
@@ -24,7 +24,7 @@ pub struct Rated {
 const BATCH: usize = 16;
 
 impl Rated {
-    /// Carries traces out and asks a model what they reach at the instances of an objective.
+    /// Carries traces out and predicts what they reach at the instances of an objective.
     ///
     /// # Errors
     /// A trace that the space does not carry out: the reason.

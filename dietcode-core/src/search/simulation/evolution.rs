@@ -1,6 +1,6 @@
 //! Evolution whose space is the pool: what is on record, and nothing else.
 //!
-//! Its generations would go from neighbour to neighbour, towards what the model promises most of. In a pool of some hundreds,
+//! Its generations would go from neighbour to neighbour, towards what the model predicts to be fastest. In a pool of some hundreds,
 //! a population of 512 and its mutants are all of it; so what a round is selected from is the whole pool, as the model rates it,
 //! and no generation is carried out. This says what the model and the choice of picks are worth, and nothing of what mutation
 //! and crossover find in a space that is too large to go through.

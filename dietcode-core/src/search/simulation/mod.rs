@@ -7,13 +7,13 @@
 //! ```
 //!
 //! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, a measurement
-//! is a look at their records. So strategies are told apart by how soon they find the pool's best, and none is told more than
-//! it would have measured.
+//! is a look at their records. So strategies are compared by how soon they find the pool's best, and none sees more than it would have
+//! measured.
 //!
 //! | strategy    | picks                                                                                           |
 //! |-------------|-------------------------------------------------------------------------------------------------|
 //! | `random`    | any                                                                                             |
-//! | `evolution` | what the model promises most of in the pool, as evolution chooses among its generations         |
+//! | `evolution` | what the model predicts to be the fastest of the pool, as evolution chooses among its generations |
 //! | `nearest`   | the nearest in the pool of what evolution proposes from the whole space: same sketch, not selected |
 //!
 //! Two things limit what that says. The pool has to come of an exploration without preferences (random draws of the whole

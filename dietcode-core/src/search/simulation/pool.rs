@@ -43,7 +43,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Of the records of one kernel on one target. Instances are shapes with their weights; those that nobody was measured at do
+    /// Of the records of one kernel on one target. Instances are shapes with their weights; those without a measurement do
     /// not count.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The candidates that a config's generators list, one after the other: those first that earlier runs speak for.
+//! The candidates that a config's generators list, one after the other: those first that were the best in earlier runs.
 
 use std::collections::{HashMap, VecDeque};
 

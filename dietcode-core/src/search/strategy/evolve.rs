@@ -1,7 +1,7 @@
 //! Evolution of a space, guided by a model that has seen what was measured.
 //!
 //! The first round tries again what earlier runs found to be best: their figures are of another day. After that, each round
-//! is one for another number of threads, by turns: who is best with one core need not be with all.
+//! is one for another number of threads, by turns: the best with one core need not be the best with all.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ struct Evolved {
     model: Box<dyn CostModel>,
     settings: Evolution,
     seed: u64,
-    /// So many candidates the model has been told of.
+    /// The number of candidates that the model has learned from.
     learned: usize,
 }
 
@@ -34,7 +34,7 @@ impl Propose for Evolved {
         self.learn(tuning);
         let threads = tuning.round % tuning.threads.len();
         let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
-        // Who is the best somewhere comes first in the ranking, and is tried again in any case.
+        // The best of each instance come first in the ranking, and are tried again in any case.
         let again = self.share(want).max(tuning.workloads.len() * tuning.threads.len()).min(want);
         let mut selected: Vec<Lowered> = recorded.iter().take(again).cloned().collect();
         let mut taken: HashSet<Structure> = tuning.taken();
@@ -42,7 +42,7 @@ impl Propose for Evolved {
         let known = [self.best(tuning, threads), recorded].concat();
         let mut objective = objective(tuning, threads);
         if known.is_empty() {
-            // What the default measures says nothing on the scale of the model.
+            // Figures of the default are not on the scale of the model.
             objective.best.fill(0.0);
         }
         let seed = self.seed.wrapping_add(tuning.round as u64);
@@ -89,7 +89,7 @@ impl Evolved {
         (!micro_kernel.is_nest()).then(|| self.space.apply(&micro_kernel.trace.before_postproc()).ok())?
     }
 
-    /// Tells the model what was measured since it was last told.
+    /// Lets the model learn from what was measured since it last learned.
     fn learn(&mut self, tuning: &Tuning<'_>) {
         let fresh = &tuning.candidates[self.learned..];
         self.learned = tuning.candidates.len();

@@ -8,7 +8,7 @@
 //! compute_at(x_panel, k_0)                stages   x_panel: what it reads, how deep it stands
 //! ```
 //!
-//! What the primitives do is not told a second time: the sketch is replayed once with its least decisions, and the schedule
+//! What the primitives do is not repeated here: the sketch is replayed once with its least decisions, and the schedule
 //! has the loops in their order, their kinds and roots. Only numbers change with the decisions, and those the chain computes.
 
 mod assignment;

@@ -54,7 +54,7 @@ impl Product {
 pub(crate) const LANES: [i64; 4] = [2, 4, 8, 16];
 
 impl Var {
-    /// The value that asks least of the hardware: the smallest number, the innermost place.
+    /// The value that needs least of the hardware: the smallest number, the innermost place.
     pub(crate) fn least(&self) -> i64 {
         match &self.domain {
             Domain::Factor { level: Level::Lanes, .. } => LANES[0],
@@ -120,7 +120,7 @@ impl SampledAxis {
 }
 
 /// The divisors of a positive number, ascending. Of a number beyond 2³² those between 2¹⁶ and a 2¹⁶th of it are missing: no tile is
-/// so large, and nobody waits for them.
+/// so large, and they would take too long.
 pub(crate) fn divisors(n: i64) -> Vec<i64> {
     let small: Vec<i64> = (1..=n.isqrt().min(1 << 16)).filter(|d| n % d == 0).collect();
     let large = small.iter().rev().map(|d| n / d).filter(|d| *d > n.isqrt());

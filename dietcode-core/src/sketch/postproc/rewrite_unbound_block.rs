@@ -1,6 +1,6 @@
 //! What no rule has bound gets a grid and threads: elementwise kernels, and those beside a shared sum.
 //!
-//! It stands first, because the passes behind it ask which loops are threads.
+//! It stands first, because the passes behind it depend on which loops are threads.
 //!
 //! ```text
 //! for i in 0..M                          for block in 0..M·⌈N/128⌉ bound to the grid

@@ -51,7 +51,7 @@ impl Rule for ApplyCustomRule<'_> {
     }
 }
 
-/// Carries a sketch out with the least of everything. Limits are the sampler's matter, which knows what least asks least.
+/// Carries a sketch out with the least of everything. Limits are checked by the sampler.
 fn check(sketch: &Trace, program: &Program, target: &Target) -> Result<()> {
     if let Some(odd) = sketch.decisions.keys().find(|var| !sketch.variables().any(|own| own == *var)) {
         return Err(Error::input(format!("it decides `{odd}`, which it does not sample")));

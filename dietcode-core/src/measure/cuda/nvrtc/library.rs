@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 /// A program under compilation.
 pub(super) type Program = *mut c_void;
 
-/// The functions that a compilation needs. All but `error_string` return 0 or a number that it knows.
+/// The functions that a compilation needs. All but `error_string` return 0 or an error code.
 pub(super) struct Nvrtc {
     pub(super) create: Create,
     pub(super) compile: unsafe extern "C" fn(Program, c_int, *const *const c_char) -> c_int,

@@ -35,7 +35,7 @@ pub(in crate::runtime) struct Context {
     pub(super) last_launch: Mutex<Option<String>>,
 }
 
-/// How contexts are told apart.
+/// What identifies a context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     /// The handle of a driver's context, which is not given to another one as long as ours keeps it alive.
@@ -113,7 +113,7 @@ fn emulated(like: Option<(u32, u32)>) -> Context {
 }
 
 impl fmt::Display for Context {
-    /// Its name, and what tells it apart from others of that name.
+    /// Its name, and an identity among others of that name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.name.fmt(f)?;
         let (major, minor) = self.capability;

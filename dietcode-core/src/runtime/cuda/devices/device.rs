@@ -135,7 +135,7 @@ impl Device {
     /// Waits until all that was launched on the stream is done.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Failed`] if a kernel has failed since the last error was told of.
+    /// [`crate::ErrorKind::Failed`] if a kernel has failed since the last error was reported.
     pub fn synchronize(&self) -> Result<()> {
         match &self.stream {
             Some(stream) => self.told("cannot wait for its kernels", stream.synchronize()),

@@ -23,7 +23,7 @@ pub(super) fn of_driver(device: DeviceName, what: &str, error: DriverError) -> E
 }
 
 /// As [`of_driver`], on a device in use. Where a kernel that ran earlier has brought it down, the message says which was the
-/// last: the driver tells of it at whatever call comes next.
+/// last: the driver reports it at the next call, whichever that is.
 pub(super) fn of_device(context: &Context, what: &str, error: DriverError) -> Error {
     let last = Context::lock(&context.last_launch);
     match &*last {

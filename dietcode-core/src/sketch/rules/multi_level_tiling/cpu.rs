@@ -17,7 +17,7 @@
 //! unrolled. Along a batch nothing is used again, so that it has no register tile but its vectors.
 //!
 //! What `Tiled` has beside this: `load` is a panel whose place is the last loop of steps, and `raster` an order of the blocks
-//! that caches like blocks of a task do.
+//! that uses caches as blocks of a task do.
 //!
 //! Source: `MultiLevelTiling` of MetaSchedule; Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (TOMS 2008).
 
