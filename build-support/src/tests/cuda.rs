@@ -3,6 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use dietcode_core::frontend;
+use dietcode_core::machine::cuda::DeviceLimits;
+use dietcode_core::sketch::Blocked;
+use dietcode_core::syntax::scan;
+
 use crate::kernels;
 
 use super::package::{OUTER, Package, SUM, SUM_CONFIG, quiet, warning};
@@ -21,6 +26,14 @@ fn warnings(lines: &[String]) -> Vec<&String> {
     lines.iter().filter(|line| line.starts_with("cargo::warning")).collect()
 }
 
+/// The name of the micro-kernel that has so many threads along one loop of a kernel, and nothing else.
+fn flat(source: &str, along: &str, threads: i64) -> String {
+    let program = frontend::program(&scan(source).unwrap()[0].parse().unwrap());
+    let blocked = Blocked { thread: [(along.to_owned(), threads)].into(), ..Blocked::default() };
+    let device = DeviceLimits::of("sm_80".parse().unwrap()).unwrap();
+    blocked.micro_kernel(&program, device).unwrap().0.name()
+}
+
 /// A compiler that says which it is, and otherwise does as the script says.
 fn compiler(package: &mut Package, script: &str) {
     let version = "echo 'Cuda compilation tools, release 13.0, V13.0.88'";
@@ -36,9 +49,10 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
     let lines = package.build_with(quiet().cuda(["sm_90", "sm_80"])).unwrap();
     assert_eq!(warnings(&lines), [""; 0]);
     assert!(lines.iter().any(|line| line == "cargo::rerun-if-env-changed=NVCC"), "{lines:#?}");
-    let name = "blocked_t_j128";
-    let expected = ["blocked_t_j128.cu", "blocked_t_j128.fatbin", "blocked_t_j128.json", "dietcode.cuh", "report.json"];
-    assert_eq!(files(&package, "outer"), expected);
+    let name = &flat(OUTER, "j", 128);
+    let own = ["cu", "fatbin", "json"].map(|end| format!("{name}.{end}"));
+    let expected = own.into_iter().chain(["dietcode.cuh", "report.json"].map(str::to_owned));
+    assert_eq!(files(&package, "outer"), expected.collect::<Vec<String>>());
     let registry = registry(&package, "outer");
     for part in [
         &format!("static IMAGE_0: &[u8] = include_bytes!(\"cuda/{name}.fatbin\");"),
@@ -54,8 +68,8 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
     let list = String::from_utf8_lossy(&generated["dietcode/outer/registry.def"]);
     assert!(list.contains(&format!("\nDIETCODE_CUDA(outer, {name}, dietcode1_run_outer_")), "{list}");
     let text = |file: &str| String::from_utf8_lossy(&generated[&format!("dietcode/outer/cuda/{file}")]).into_owned();
-    assert!(text("blocked_t_j128.cu").contains(" * sm_90 (H100 SXM): the default"));
-    assert!(text("blocked_t_j128.json").contains("\"registers\""));
+    assert!(text(&format!("{name}.cu")).contains(" * sm_90 (H100 SXM): the default"));
+    assert!(text(&format!("{name}.json")).contains("\"registers\""));
     assert!(text("report.json").contains("\"blocks_per_sm\""));
 
     let times = package.times();
@@ -79,7 +93,7 @@ fn a_config_names_devices_and_candidates() {
     let registry = registry(&package, "sum");
     assert!(registry.contains("// sm_80 (A100): predicted to be the best of 3"), "{registry}");
     // Sixteen rows keep no multiprocessor busy; the smallest blocks are spread the furthest.
-    assert!(registry.contains("M=128,N=768: blocked_t_i32, "), "{registry}");
+    assert!(registry.contains(&format!("M=128,N=768: {}, ", flat(SUM, "i", 32))), "{registry}");
 
     package.write("configs/sum.sm_80.tuned.json", "{}");
     let lines = package.build().unwrap();
@@ -113,7 +127,7 @@ fn what_the_compiler_refuses_is_told_in_its_words() {
     compiler(&mut package, "echo 'kernel.cu(7): error: it rains' >&2; exit 2");
     let errors = package.build_with(quiet().cuda(["sm_80"])).unwrap_err();
     assert_eq!(errors.len(), 1);
-    assert!(errors[0].contains("blocked_t_j128") && errors[0].contains("it rains"), "{errors:?}");
+    assert!(errors[0].contains(&flat(OUTER, "j", 128)) && errors[0].contains("it rains"), "{errors:?}");
     assert!(!package.generated().contains_key("dietcode/outer/registry.rs"));
 }
 
@@ -154,7 +168,8 @@ fn the_emulated_device_needs_no_cuda_compiler() {
     assert!(registry_text.contains("_host)") && registry_text.contains("image: None"), "{registry_text}");
     let with_host = package.generated();
     let library = "dietcode/outer/libdietcode_a_package_outer.a";
-    let symbol = |text: &[u8]| text.windows(19).any(|part| part == b"blocked_t_j128_host");
+    let entry = format!("{}_host", flat(OUTER, "j", 128));
+    let symbol = |text: &[u8]| text.windows(entry.len()).any(|part| part == entry.as_bytes());
     assert!(symbol(&with_host[library]), "the entry is in the library");
 
     package.build().unwrap();

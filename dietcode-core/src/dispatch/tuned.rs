@@ -20,7 +20,7 @@ use crate::whole_file::write_whole;
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// A tuned file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::name::{MAX_NAME, identifier};
+use super::name::name_of;
 use super::{Lowered, apply};
 use crate::Result;
 use crate::ir::Program;
@@ -24,7 +24,7 @@ pub struct MicroKernel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// A readable C identifier.
+    /// Its name: that of its trace.
     pub name: String,
     /// The family, such as `tiled`; `traced` for what a search of the whole space finds, `nest` for the nest as it stands.
     pub family: String,
@@ -45,9 +45,9 @@ impl MicroKernel {
     }
 
     /// That of a family's parameters.
-    pub(super) fn of_family(family: &str, name: String, parameters: &impl Serialize, trace: Trace) -> MicroKernel {
+    pub(super) fn of_family(family: &str, parameters: &impl Serialize, trace: Trace) -> MicroKernel {
         let parameters = serde_json::to_value(parameters).unwrap_or_default();
-        let origin = Origin { name, family: family.to_owned(), parameters };
+        let origin = Origin { name: name_of(&trace), family: family.to_owned(), parameters };
         MicroKernel { origin, trace }
     }
 
@@ -59,11 +59,11 @@ impl MicroKernel {
 
     /// That of a trace as it is.
     pub(crate) fn of_trace(trace: Trace, family: &str) -> MicroKernel {
-        let origin = Origin { name: trace_name(&trace, family), family: family.to_owned(), parameters: Value::Null };
+        let origin = Origin { name: name_of(&trace), family: family.to_owned(), parameters: Value::Null };
         MicroKernel { origin, trace }
     }
 
-    /// A readable C identifier, the same for equal parameters of a family.
+    /// Its name, which follows from its trace: equal traces have equal names, whatever made them.
     pub fn name(&self) -> String {
         self.origin.name.clone()
     }
@@ -91,33 +91,15 @@ impl MicroKernel {
         apply(program, target, &self.trace)
     }
 
-    /// Checks what a file says of a name: it becomes a symbol, and that of a trace follows from it.
+    /// Checks what a file says of a name: it becomes a part of symbols, and follows from the trace.
     ///
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn check_name(&self) -> Result<(), String> {
-        let Origin { name, family, .. } = &self.origin;
-        let is_symbol = |name: &str| {
-            (1..=MAX_NAME).contains(&name.len())
-                && name.starts_with(|c: char| c.is_ascii_alphabetic())
-                && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
-        };
-        if !is_symbol(name) {
-            return Err(format!(
-                "a micro-kernel is called {name:?}, expected at most {MAX_NAME} letters, digits and _"
-            ));
-        }
-        let expected = trace_name(&self.trace, family);
-        match [TRACED, NEST].contains(&family.as_str()) && *name != expected {
-            true => Err(format!("a micro-kernel is called {name:?}, but its schedule is {expected:?}")),
-            false => Ok(()),
+        let (name, expected) = (&self.origin.name, name_of(&self.trace));
+        match *name == expected {
+            true => Ok(()),
+            false => Err(format!("a micro-kernel is called {name:?}, but its schedule is {expected:?}")),
         }
     }
-}
-
-/// The family, the decisions that are not 1, and a hash of the whole, which differs between sketches.
-fn trace_name(trace: &Trace, family: &str) -> String {
-    let decided = trace.variables().filter_map(|var| Some((var, *trace.decisions.get(var)?)));
-    let decided = decided.filter(|(_, value)| *value != 1).map(|(var, value)| format!("_{var}{value}"));
-    identifier(trace, &decided.fold(family.to_owned(), |name, part| name + &part), false)
 }

@@ -171,7 +171,7 @@ fn the_shipped_config_is_evolved_for() {
     let tuned: Value = serde_json::from_str(&std::fs::read_to_string(&tuned).unwrap()).unwrap();
     assert_eq!(tuned["instances"].as_array().unwrap().len(), 8, "{tuned}");
     let seen = records(&std::fs::read_to_string(&seen).unwrap());
-    let traced = seen.iter().filter(|record| record["name"].as_str().unwrap().starts_with("traced_"));
+    let traced = seen.iter().filter(|record| record["schedule"]["origin"]["family"] == "traced");
     let checked = traced.filter(|record| record["outcome"]["measured"]["rel_err"].as_f64().is_some_and(|e| e < 1e-5));
     assert!(checked.count() >= 2, "{seen:?}");
 }

@@ -1,10 +1,10 @@
 //! A record: what was seen of one micro-kernel, as a line of JSON.
 //!
 //! ```text
-//! {"format":3,
+//! {"format":4,
 //!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
 //!  "target":{"cpu":"…","march":"native","compiler":"…"},
-//!  "name":"traced_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
+//!  "name":"8x48_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
 //!  "outcome":{"measured":{"threads":1,"gflops":{…},"rel_err":1e-7}},
 //!  "trial":17,"run":"…","seed":0,"space_hash":"…","time":1700000000}
 //! ```
@@ -23,7 +23,7 @@ use crate::sketch::MicroKernel;
 pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// A hash of the structure of a lowered program, see [`crate::sketch::Lowered`].
 pub type Structure = [u8; 32];

@@ -128,10 +128,12 @@ fn a_tuned_file_is_taken_if_it_fits() {
     let of = |m: i64| Instance {
         wkl: BTreeMap::new(),
         shape: [("M", m), ("K", 768), ("N", 2304)].map(|(var, value)| (var.to_owned(), value)).into(),
-        micro_kernel: all[1].name(),
+        micro_kernel: of_parameters(&all[1]).name(),
         measurements: vec![],
     };
-    let tree = Tree::split("M", 100, Tree::Leaf(all[1].name()), Tree::Leaf(all[4].name()));
+    let own = [1, 4].map(|at| of_parameters(&all[at]).name());
+    let [small, large] = own.clone().map(Tree::Leaf);
+    let tree = Tree::split("M", 100, small, large);
     let tuned = Tuned {
         format: FORMAT,
         kernel: "dense".into(),
@@ -160,7 +162,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
     assert_eq!(known, [true, true, false]);
     assert_eq!((choice.report.devices[0].source, compiled), (Source::Tuned, 2));
     let names: Vec<&str> = choice.micro_kernels.iter().map(Candidate::name).collect();
-    assert_eq!(names, [all[1].name(), all[4].name()]);
+    assert_eq!(names, own);
 
     let miss = |tuned: &Tuned, why: &str| {
         tuned.save(&path).unwrap();

@@ -45,8 +45,7 @@ impl Blocked {
         self.check(program, device)?;
         let decided = self.decided(program)?;
         check_padding(&decided.schedule)?;
-        MicroKernel::of_family("blocked", self.name(), self, decided.trace())
-            .carried_out(program, &Target::Cuda(*device))
+        MicroKernel::of_family("blocked", self, decided.trace()).carried_out(program, &Target::Cuda(*device))
     }
 
     /// The schedule of the main kernel.

@@ -54,7 +54,7 @@ impl Tiled {
         let decided = self.decided(program, target)?;
         self.check_padding(&decided.schedule)?;
         let target = Target::Cpu(target.clone());
-        MicroKernel::of_family("tiled", self.name(), self, decided.trace()).carried_out(program, &target)
+        MicroKernel::of_family("tiled", self, decided.trace()).carried_out(program, &target)
     }
 
     /// The schedule that the parameters stand for.
