@@ -36,6 +36,7 @@ mod choice;
 mod cuda;
 mod emit;
 mod environment;
+mod gather;
 mod modules;
 mod objects;
 mod pipeline;

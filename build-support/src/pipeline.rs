@@ -15,6 +15,7 @@ use dietcode_syntax::mangle;
 use crate::choice;
 use crate::cuda::{self, Half};
 use crate::environment::{Environment, SKIP_NATIVE};
+use crate::gather::gather;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::sources::{self, Found, Sources};
@@ -214,17 +215,4 @@ fn join(plan: &Plan, environment: &Environment, report: &mut Report) -> Result<(
 fn forget_others(environment: &Environment, plans: &[Plan]) -> Result<()> {
     let folder_name = |plan: &Plan| plan.folder.file_name().and_then(|name| name.to_str()).map(str::to_owned);
     emit::keep_only(&environment.folder(""), &plans.iter().filter_map(folder_name).collect())
-}
-
-/// All results, or all errors.
-pub(crate) fn gather<T>(results: impl Iterator<Item = Result<T>>) -> Result<Vec<T>, Vec<Error>> {
-    let mut values = Vec::new();
-    let mut errors = Vec::new();
-    for result in results {
-        match result {
-            Ok(value) => values.push(value),
-            Err(error) => errors.push(error),
-        }
-    }
-    if errors.is_empty() { Ok(values) } else { Err(errors) }
 }

@@ -86,6 +86,8 @@ pub mod lower;
 #[cfg(feature = "compiler")]
 pub mod codegen;
 #[cfg(feature = "tuner")]
+mod instance;
+#[cfg(feature = "tuner")]
 pub mod measure;
 #[cfg(feature = "compiler")]
 pub mod cost_model;

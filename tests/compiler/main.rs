@@ -17,6 +17,7 @@ mod functions;
 mod gemm;
 mod golden;
 mod half_conversions;
+mod imports;
 mod lowering;
 mod micro_kernels;
 mod occupancy;

@@ -7,8 +7,9 @@ use dietcode_core::dispatch::cuda::{Candidate, Selection};
 use dietcode_core::machine::cuda::{Compiled, Nvcc, ObjectCache};
 use dietcode_core::{Error, parallel};
 
+use crate::emit;
 use crate::environment::Environment;
-use crate::{emit, pipeline};
+use crate::gather::gather;
 
 /// Compiled micro-kernels by their sources.
 pub(super) type Images = BTreeMap<String, Compiled>;
@@ -43,7 +44,7 @@ pub(super) fn compile(
             Ok((at, candidate, key, compiled))
         };
         let compiled = parallel::each(wanted, environment.jobs, one);
-        for (at, candidate, key, compiled) in pipeline::gather(compiled.into_iter())? {
+        for (at, candidate, key, compiled) in gather(compiled.into_iter())? {
             selections[at].learn(candidate.name(), compiled.report.clone());
             images.insert(candidate.unit.source, compiled);
             keys.extend([format!("{key}.image"), format!("{key}.json")]);

@@ -21,7 +21,7 @@ use dietcode_core::machine::cuda::{ComputeCapability, HostCompiler, Nvcc};
 use dietcode_core::{Error, ErrorKind, Result};
 
 use crate::environment::Environment;
-use crate::pipeline::gather;
+use crate::gather::gather;
 use crate::report::Report;
 use crate::sources::Found;
 use crate::{Kernels, choice};

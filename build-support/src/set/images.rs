@@ -9,7 +9,7 @@ use dietcode_core::{Error, parallel};
 
 use crate::emit;
 use crate::environment::Environment;
-use crate::pipeline::gather;
+use crate::gather::gather;
 use crate::progress::Progress;
 
 /// (name, image) of all configurations; what no configuration needs any more is forgotten.

@@ -39,12 +39,11 @@ pub use set::{KernelSet, SetGenerator};
 pub use shapes::Shapes;
 pub use workload::WklInst;
 
+pub use crate::sketch::MAX_EXTENT;
+
 pub(crate) use reader::MAX_BYTES;
 
 use crate::Result;
-
-/// The largest extent or tile.
-pub const MAX_EXTENT: i64 = 1 << 31;
 
 /// A config file, checked.
 #[derive(Clone, Debug, PartialEq)]

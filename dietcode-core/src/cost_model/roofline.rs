@@ -4,10 +4,10 @@ use dietcode_syntax::KernelDef;
 use rayon::prelude::*;
 
 use super::{CostModel, cpu, cuda};
+use crate::instance::Instance;
 use crate::machine::CpuTarget;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
-use crate::measure::Instance;
 use crate::sketch::Lowered;
 
 /// The roofline of a target: [`cpu`] or [`cuda`].

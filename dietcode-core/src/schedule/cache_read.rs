@@ -1,36 +1,8 @@
 //! The primitive `cache_read`.
 
-use super::{CacheRead, Instruction, Schedule, legality};
+use super::{CacheRead, Instruction, Schedule, Staging, legality};
 use crate::Result;
 use crate::ir::{Name, Scope};
-
-/// When a read is staged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Staging {
-    /// Always: into a packed panel, in the order in which the tile reads it.
-    Always,
-    /// Only where the tile hangs over the edge of the tensor; inside, it is read in place. This is what makes local
-    /// padding free for an operand that needs no packing.
-    Edge,
-    /// Always: into registers of each thread of a GPU, by vectors of so many neighbours.
-    Registers(i64),
-    /// Always: into a tile that all threads of a GPU's block share and fill together.
-    Shared(SharedTile),
-}
-
-/// How a tile in shared memory is filled and laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SharedTile {
-    /// How many neighbouring elements a thread copies at once.
-    pub vector: i64,
-    /// Elements that follow each row without being used, so that rows begin in different banks.
-    pub pad: i64,
-    /// Which dimension lies contiguous: that of the tensor, or, if this is set, the spatial one, with the summed ones
-    /// outside, so that a thread's operands are neighbours.
-    pub reduce_outside: bool,
-}
 
 impl Schedule {
     /// Reads a tensor through a staged copy; TVM's `cache_read`. One copy is made for each distinct index; where it

@@ -28,13 +28,11 @@ mod vectorize_store;
 use dietcode_syntax::Role;
 use std::ops::{Add, Div, Mul, Rem};
 
-pub use cache_read::{SharedTile, Staging};
 pub(crate) use legality::MOST_COPIES;
-pub use pipeline::Pipeline;
-pub use rfactor::Combine;
-pub use split::Tail;
-pub use tensorize::MatrixUnit;
-pub use trace::{Axis, Factor, Instruction, Level, Part, Place, Size, Trace};
+pub use trace::{
+    Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
+    Trace,
+};
 
 use crate::Error;
 use crate::ir::{Block, Expr, ForKind, Name, Program};

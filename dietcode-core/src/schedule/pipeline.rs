@@ -1,19 +1,7 @@
 //! The primitive `pipeline`.
 
-use super::{Instruction, Schedule, legality};
+use super::{Instruction, Pipeline, Schedule, legality};
 use crate::Result;
-
-/// How the copies into shared memory, or into panels, overlap with the computation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pipeline {
-    /// Two tiles: while one is read, the next is on its way to registers, and is stored after that.
-    Registers,
-    /// Two panels of each packed input of a CPU: the next is packed before the current is computed with.
-    Panels,
-    /// So many tiles, filled by asynchronous copies (`cp.async`, compute capability 8.0 on).
-    Async(i64),
-}
 
 impl Schedule {
     /// Fills the tiles in shared memory, or packs the panels, ahead of their use; TVM's `software_pipeline`, known as double buffering.

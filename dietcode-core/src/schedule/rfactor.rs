@@ -1,17 +1,7 @@
 //! The primitive `rfactor`.
 
-use super::{Instruction, Schedule, legality};
+use super::{Combine, Instruction, Schedule, legality};
 use crate::Result;
-
-/// How the parts of a reduction meet that different blocks of the grid compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Combine {
-    /// Each part is stored; a second kernel combines them in order, so that the result has the same bits each time.
-    Workspace,
-    /// Each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
-    Atomic,
-}
 
 impl Schedule {
     /// Lets the blocks along a reduction that is bound to the grid compute parts of the sum; TVM's `rfactor`, known as

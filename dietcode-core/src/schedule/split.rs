@@ -1,19 +1,9 @@
 //! The primitive `split`.
 
-use super::{Instruction, Loop, Relation, Schedule, legality};
+use super::{Instruction, Loop, Relation, Schedule, Tail, legality};
 use crate::Result;
 use crate::ir::{Expr, ForKind, Name};
 use std::ops::{Mul, Sub};
-
-/// What a split does where the factor does not divide the extent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tail {
-    /// The inner loop keeps its constant extent and hangs over the edge; local padding makes that safe. For tiles.
-    Pad,
-    /// The last inner loop is shorter. For loops outside of the tile.
-    Clip,
-}
 
 impl Schedule {
     /// Splits a loop in two; TVM's and Halide's `split`.

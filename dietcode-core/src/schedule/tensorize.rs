@@ -1,33 +1,7 @@
 //! The primitive `tensorize`.
 
-use super::{Instruction, Schedule, legality};
+use super::{Instruction, MatrixUnit, Schedule, legality};
 use crate::Result;
-use crate::ir::DType;
-
-/// A matrix instruction of a warp: `mma.sync` with 16 rows, 8 columns and 32 bytes of steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MatrixUnit {
-    /// m16n8k16 on f16 or bf16, whichever the operands are.
-    Half,
-    /// m16n8k8 on f32 rounded to tf32: 10 bits of mantissa.
-    Tf32,
-}
-
-impl MatrixUnit {
-    /// How many products one instruction sums.
-    pub fn steps(self) -> i64 {
-        match self {
-            MatrixUnit::Half => 16,
-            MatrixUnit::Tf32 => 8,
-        }
-    }
-
-    /// Whether it takes operands of this type.
-    pub fn takes(self, dtype: DType) -> bool {
-        (self == MatrixUnit::Tf32) == (dtype == DType::F32)
-    }
-}
 
 impl Schedule {
     /// Lets a matrix unit carry out the three innermost loops; TVM's and Exo's `tensorize`.

@@ -1,5 +1,6 @@
 //! Sketches: families of schedules with parameters.
 mod apply;
+mod bounds;
 mod finish;
 #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
 mod footprint;
@@ -19,11 +20,12 @@ mod space;
 mod template;
 
 pub use apply::{Lowered, apply};
+pub use bounds::{Bounds, MAX_EXTENT};
 pub use micro_kernel::{MicroKernel, Origin};
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
-pub use space::{Bounds, Space, partial_sketches};
+pub use space::{Space, partial_sketches};
 pub(crate) use template::SIZES;
 pub use template::{
     Absent, Blocked, Condition, FAMILIES, Family, FamilyTable, Kind, Local, Naive, Named, NonLocal,

@@ -16,8 +16,8 @@ use std::ffi::c_void;
 use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, ReduceOp, Role};
 use serde::{Deserialize, Serialize};
 
+use crate::instance::contiguous;
 use crate::measure::Instance;
-use crate::measure::instance::contiguous;
 
 /// `c = alpha · a · b + beta · c` for each entry of the batch; `a` is m × k, `b` is k × n, `c` is m × n.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@
 use super::loaded::Loaded;
 use super::tensors::Tensors;
 use super::{Expectation, trouble_of_launch};
-use crate::measure::instance::unflatten;
+use crate::instance::unflatten;
 use crate::measure::worker::Trouble;
 use crate::measure::{Failure, Job, Oracle};
 use crate::reference::{Arithmetic, comparable, same_special};

@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::doing::doing;
+use crate::instance::unflatten;
 use crate::ir::Name;
 use crate::measure::Instance;
 use crate::measure::inputs;
-use crate::measure::instance::unflatten;
 use crate::reference::{self, Arithmetic, Tensors};
 use crate::{Result, frontend};
 

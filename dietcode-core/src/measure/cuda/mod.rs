@@ -18,6 +18,7 @@ mod expected;
 mod facts;
 mod harness;
 mod images;
+mod launched;
 mod libraries;
 mod loaded;
 pub mod nvrtc;

@@ -9,7 +9,7 @@ use dietcode_syntax::DType;
 
 use super::library::Library;
 use super::tensors::Tensors;
-use crate::measure::instance::unflatten;
+use crate::instance::unflatten;
 use crate::measure::{Failure, Job, Oracle, Unit};
 use crate::reference::{comparable, same_special};
 use crate::{Error, ErrorKind, Result};

@@ -1,5 +1,6 @@
 //! The process in which candidates run: it may crash, hang or be killed, and only the candidate is lost.
 
+mod answer;
 mod callable;
 mod cpu;
 mod elements;
@@ -10,47 +11,18 @@ mod library;
 mod prepared;
 mod rounds;
 mod tensors;
+mod trouble;
 
 use std::io::{BufRead, Write};
 
+pub(super) use answer::{Tell, Worker, misdirected};
 pub(super) use prepared::{Keep, Kept};
+pub(super) use trouble::Trouble;
 
 use super::cuda::{CudaDevice, DeviceWorker};
 use super::protocol::{Event, Request, VERSION};
-use super::{Failure, Linked, NothingLinked};
+use super::{Linked, NothingLinked};
 use crate::{Error, ErrorKind, Result};
-
-/// What carries out requests: the CPU that this process runs on, or a device that it has.
-pub(super) trait Worker {
-    /// Carries out one. Events that go before the answer are sent by `tell`.
-    fn answer(&mut self, request: &Request, tell: Tell<'_>) -> Result<Event, Trouble>;
-}
-
-/// Sends an event.
-pub(super) type Tell<'a> = &'a mut dyn FnMut(&Event) -> Result<()>;
-
-/// What went wrong in a worker, by what has to be done about it.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// With an implementation; the next one may go on.
-    Failed(Failure),
-    /// With an implementation, and the driver's context is lost with it.
-    Lost(Failure),
-    /// With the machine: there is no memory for the tensors, for instance.
-    Machine(Error),
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Failed(failure)
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Trouble::Machine(error)
-    }
-}
 
 /// Carries out requests until `input` ends: on a device, or else on the CPU. Each is one line of JSON, and so is each event.
 ///
@@ -112,11 +84,6 @@ impl Worker for Absent {
 
 fn refusal(error: &Error) -> Event {
     Event::Refused { why: error.to_string(), unavailable: error.kind() == ErrorKind::Unavailable }
-}
-
-/// That a request is not for such a worker.
-pub(super) fn misdirected(request: &Request) -> Trouble {
-    Trouble::Machine(Error::new(ErrorKind::Failed, format!("a worker cannot carry this out: {request:?}")))
 }
 
 fn broken(cause: &dyn std::fmt::Display) -> Error {

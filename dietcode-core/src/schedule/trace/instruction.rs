@@ -4,9 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Axis, Size};
+use super::{Axis, Combine, MatrixUnit, Pipeline, SharedTile, Size, Staging, Tail};
 use crate::ir::{ForKind, Name};
-use crate::schedule::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
 
 /// A sampling instruction, which declares variables, or a primitive, which may name them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

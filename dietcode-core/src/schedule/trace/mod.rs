@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Source: `Trace` of TVM's MetaSchedule (`src/tir/schedule/trace.cc`), with the joint tiles of DietCode (MLSys 2022).
+mod argument;
 mod instruction;
 mod replay;
 mod sampling;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use argument::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
 pub use instruction::{Instruction, Place};
 pub use sampling::{Axis, Factor, Level};
 pub use size::{Part, Size};

@@ -23,10 +23,10 @@ pub(crate) use variable::{LANES, divisors};
 
 use self::variable::Product;
 use crate::Result;
-use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, affine};
+use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, Program, affine};
 use crate::machine::Target;
 use crate::schedule::{CacheRead, Instruction, Level, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace};
-use crate::sketch::Space;
+use crate::sketch::Bounds;
 
 /// What one split or fusion does to numbers of iterations, by the slots that hold them.
 #[derive(Debug)]
@@ -109,18 +109,18 @@ impl Footprint {
     ///
     /// # Errors
     /// A sketch that does not replay with its least decisions, or one with an axis whose extents are not known.
-    pub(crate) fn of(space: &Space, sketch: &Trace) -> Result<Footprint> {
-        let (vars, axes) = variables(sketch, &space.bounds.extents)?;
+    pub(crate) fn of(program: &Program, bounds: &Bounds, sketch: &Trace) -> Result<Footprint> {
+        let (vars, axes) = variables(sketch, &bounds.extents)?;
         let least = vars.iter().map(|var| (var.name.clone(), var.least())).collect();
-        let block = &space.program.blocks[0];
-        let schedule = sketch.with(least).replay(&space.program, block)?;
+        let block = &program.blocks[0];
+        let schedule = sketch.with(least).replay(program, block)?;
         let reader = Reader { sketch, vars: &vars, schedule: &schedule, slots: slots(&schedule) };
         let (start, chain) = (reader.start(), reader.chain());
         let (loops, stages, reads) = (reader.loops(), reader.stages(), reader.reads());
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let store_lanes = reader.store_lanes();
-        let lanes_of_register = match &space.bounds.target {
+        let lanes_of_register = match &bounds.target {
             Target::Cpu(target) => (target.vector_bytes / 4).max(1),
             Target::Cuda(_) => 1,
         };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ir::Name;
 use crate::schedule::{self, Instruction, Level, Part, Size, Trace};
+use crate::sketch::MAX_EXTENT;
 use crate::{Error, Result};
 
 /// A sampled variable.
@@ -100,7 +101,7 @@ pub(crate) struct SampledAxis {
     pub(crate) name: Name,
     /// Its factors, outermost first.
     pub(crate) vars: Vec<usize>,
-    /// The largest extent that an instance has; [`LONGEST`] where there is none.
+    /// The largest extent that an instance has; [`MAX_EXTENT`] where there is none.
     pub(crate) most: i64,
     /// The largest number that divides the extents of all instances.
     pub(crate) shared: i64,
@@ -126,9 +127,6 @@ pub(crate) fn divisors(n: i64) -> Vec<i64> {
     let large = small.iter().rev().map(|d| n / d).filter(|d| *d > n.isqrt());
     small.iter().copied().chain(large).collect()
 }
-
-/// The longest tile where no instance bounds an axis.
-const LONGEST: i64 = 1 << 31;
 
 /// The variables of a sketch in the order of their declaration, and its axes; one without extents is unbounded.
 ///
@@ -196,7 +194,7 @@ fn axis(extents: &BTreeMap<Name, Vec<i64>>, tile: &schedule::Axis, vars: Vec<usi
             "the sketch has tiles along `{name}`, which has {odd} elements at an instance"
         )));
     }
-    let most = extents.iter().max().copied().unwrap_or(LONGEST);
+    let most = extents.iter().max().copied().unwrap_or(MAX_EXTENT);
     let shared = extents.iter().copied().reduce(gcd).unwrap_or(1);
     let divisors = divisors(shared);
     Ok(SampledAxis { name, vars, most, shared, divisors, grain: Product { constant: 1, vars: Vec::new() } })

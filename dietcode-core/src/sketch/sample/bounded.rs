@@ -51,7 +51,7 @@ impl Bounded {
     }
 
     fn read(space: &Space, sketch: &Trace) -> Result<Bounded> {
-        let footprint = Footprint::of(space, sketch)?;
+        let footprint = Footprint::of(&space.program, &space.bounds, sketch)?;
         let bounds = bounds(&space.bounds.target);
         let values: Vec<i64> = footprint.vars.iter().map(|var| var.least()).collect();
         let start = PartialAssignment { decided: vec![false; values.len()], values };

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use dietcode_syntax::{Affine, KernelDef, Loop};
 
-use super::{Bounds, Space};
+use super::Space;
 use crate::ir::Name;
 use crate::machine::Target;
 use crate::schedule::Trace;
+use crate::sketch::Bounds;
 use crate::sketch::rules::{self, CustomRules, PartialSketch, Rule};
 use crate::{Error, Result, frontend};
 

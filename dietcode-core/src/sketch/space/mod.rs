@@ -8,27 +8,14 @@
 
 mod generate;
 
-use std::collections::BTreeMap;
-
 pub use generate::partial_sketches;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Lowered, apply};
+use super::{Bounds, Lowered, apply};
 use crate::Result;
-use crate::ir::{Name, Program};
-use crate::machine::Target;
+use crate::ir::Program;
 use crate::schedule::Trace;
-
-/// What limits a space: the target, and how large the axes become.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bounds {
-    /// The target.
-    pub target: Target,
-    /// The extents of each iteration variable of the block at the workload instances, each once, ascending. One without any is
-    /// unbounded.
-    pub extents: BTreeMap<Name, Vec<i64>>,
-}
 
 /// The sketches of a kernel on a target, for a set of workload instances.
 #[derive(Clone, Debug)]

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 
 use super::parameter::{FromValues, Kind, Named, Parameter, template};
 use super::{Blocked, Template};
-use crate::config::MAX_EXTENT;
 use crate::ir::Block;
+use crate::sketch::MAX_EXTENT;
 
 template! {
     /// The parameters of one micro-kernel, each named by the loop variables and tensors of the user's nest.

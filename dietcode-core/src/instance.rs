@@ -159,11 +159,11 @@ mod dtype_names {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(dtypes: &[DType], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(dtypes: &[DType], to: S) -> Result<S::Ok, S::Error> {
         dtypes.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<DType>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<DType>, D::Error> {
         let dtype = |name: &String| {
             let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
             found.ok_or_else(|| D::Error::custom(format!("`{name}` is no element type")))
@@ -173,7 +173,7 @@ mod dtype_names {
 }
 
 /// Row-major strides without gaps.
-pub(super) fn contiguous(dims: &[i64]) -> Vec<i64> {
+pub(crate) fn contiguous(dims: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; dims.len()];
     for d in (1..dims.len()).rev() {
         strides[d - 1] = strides[d] * dims[d];
@@ -182,7 +182,7 @@ pub(super) fn contiguous(dims: &[i64]) -> Vec<i64> {
 }
 
 /// The index of an element by its number in row-major order.
-pub(super) fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
+pub(crate) fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
     let strides = contiguous(dims);
     strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
 }

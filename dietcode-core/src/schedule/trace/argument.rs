@@ -1,0 +1,90 @@
+//! What instructions say beside names and sizes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ir::DType;
+
+/// What a split does where the factor does not divide the extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tail {
+    /// The inner loop keeps its constant extent and hangs over the edge; local padding makes that safe. For tiles.
+    Pad,
+    /// The last inner loop is shorter. For loops outside of the tile.
+    Clip,
+}
+
+/// When a read is staged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Staging {
+    /// Always: into a packed panel, in the order in which the tile reads it.
+    Always,
+    /// Only where the tile hangs over the edge of the tensor; inside, it is read in place. This is what makes local
+    /// padding free for an operand that needs no packing.
+    Edge,
+    /// Always: into registers of each thread of a GPU, by vectors of so many neighbours.
+    Registers(i64),
+    /// Always: into a tile that all threads of a GPU's block share and fill together.
+    Shared(SharedTile),
+}
+
+/// How a tile in shared memory is filled and laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedTile {
+    /// How many neighbouring elements a thread copies at once.
+    pub vector: i64,
+    /// Elements that follow each row without being used, so that rows begin in different banks.
+    pub pad: i64,
+    /// Which dimension lies contiguous: that of the tensor, or, if this is set, the spatial one, with the summed ones
+    /// outside, so that a thread's operands are neighbours.
+    pub reduce_outside: bool,
+}
+
+/// How the copies into shared memory, or into panels, overlap with the computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pipeline {
+    /// Two tiles: while one is read, the next is on its way to registers, and is stored after that.
+    Registers,
+    /// Two panels of each packed input of a CPU: the next is packed before the current is computed with.
+    Panels,
+    /// So many tiles, filled by asynchronous copies (`cp.async`, compute capability 8.0 on).
+    Async(i64),
+}
+
+/// How the parts of a reduction meet that different blocks of the grid compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Combine {
+    /// Each part is stored; a second kernel combines them in order, so that the result has the same bits each time.
+    Workspace,
+    /// Each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
+    Atomic,
+}
+
+/// A matrix instruction of a warp: `mma.sync` with 16 rows, 8 columns and 32 bytes of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatrixUnit {
+    /// m16n8k16 on f16 or bf16, whichever the operands are.
+    Half,
+    /// m16n8k8 on f32 rounded to tf32: 10 bits of mantissa.
+    Tf32,
+}
+
+impl MatrixUnit {
+    /// How many products one instruction sums.
+    pub fn steps(self) -> i64 {
+        match self {
+            MatrixUnit::Half => 16,
+            MatrixUnit::Tf32 => 8,
+        }
+    }
+
+    /// Whether it takes operands of this type.
+    pub fn takes(self, dtype: DType) -> bool {
+        (self == MatrixUnit::Tf32) == (dtype == DType::F32)
+    }
+}
