@@ -103,7 +103,7 @@ fn buffer(param: &syntax::Param) -> Buffer {
     }
 }
 
-fn iter_var(l: &syntax::Loop) -> IterVar {
+fn iter_var(l: &syntax::LoopDef) -> IterVar {
     IterVar { name: l.name.as_str().into(), extent: extent(&l.extent), role: l.role }
 }
 

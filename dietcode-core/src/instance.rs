@@ -1,6 +1,6 @@
 //! A workload instance: a kernel at one shape, with every extent a number.
 
-use dietcode_syntax::{Affine, DType, Expr, KernelDef, Loop, Param, ReduceOp, Role};
+use dietcode_syntax::{Affine, DType, Expr, KernelDef, LoopDef, Param, ReduceOp, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::ir::holds;
@@ -119,7 +119,7 @@ impl Instance {
 /// What has an extent.
 #[derive(Clone, Copy)]
 enum Part<'a> {
-    Loop(&'a Loop),
+    Loop(&'a LoopDef),
     /// A dimension of a parameter.
     Dim(&'a Param, usize),
 }
@@ -215,7 +215,7 @@ fn given(expr: &Expr, scalars: &[Option<f32>]) -> Option<f32> {
 /// Operations as they are counted for throughput: one per arithmetic operator, method or comparison.
 fn flops(def: &KernelDef, extents: &[i64]) -> f64 {
     let all: f64 = extents.iter().map(|n| *n as f64).product();
-    let spatial = |l: &&Loop| l.role == Role::Spatial;
+    let spatial = |l: &&LoopDef| l.role == Role::Spatial;
     let outputs: f64 = def.loops.iter().zip(extents).filter(|(l, _)| spatial(l)).map(|(_, n)| *n as f64).product();
     let sum = def.reduction.as_ref().map_or(0.0, |r| all * (operations(&r.update) + 1.0));
     // A copy counts one operation per element, so that its throughput is a number too.

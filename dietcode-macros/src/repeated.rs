@@ -13,7 +13,7 @@
 //! A macro on the stable compiler has no warnings, so each is the use of something deprecated, which has the sentence as its
 //! note and the loop's place as its own. It stands in the function, where `#[allow(deprecated)]` on it holds.
 
-use dietcode_syntax::{Affine, Expr, KernelDef, Loop, Role};
+use dietcode_syntax::{Affine, Expr, KernelDef, LoopDef, Role};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::visit::{self, Visit};
@@ -23,8 +23,8 @@ use syn::{ExprForLoop, ItemFn, Pat};
 pub(crate) fn warnings(def: &KernelDef, item: &ItemFn) -> TokenStream {
     let Some(sum) = &def.reduction else { return TokenStream::new() };
     let again =
-        |l: &&Loop| l.role == Role::Spatial && l.extent.as_constant() != Some(1) && !depends(&sum.update, &l.name);
-    let again: Vec<&Loop> = def.loops.iter().filter(again).collect();
+        |l: &&LoopDef| l.role == Role::Spatial && l.extent.as_constant() != Some(1) && !depends(&sum.update, &l.name);
+    let again: Vec<&LoopDef> = def.loops.iter().filter(again).collect();
     let over: Vec<String> =
         def.loops.iter().filter(|l| l.role == Role::Reduce).map(|l| format!("`{}`", l.name)).collect();
     let mut variables = Variables(Vec::new());

@@ -29,7 +29,7 @@ pub(crate) fn choice(setup: &Setup, capabilities: &[ComputeCapability]) -> Resul
         Ok(nvcc) => compile(&mut selection, nvcc)?,
         Err(error) => tell(&format!("warning: choosing by estimates: {error}")),
     }
-    Ok(selection.conclude())
+    Ok(selection.finalize())
 }
 
 fn compile(selection: &mut Selection, nvcc: &Nvcc) -> Result<()> {

@@ -87,7 +87,7 @@ pub(crate) fn halves(
         Err(_) => Images::new(),
     };
     let half = |(request, selected): (&Option<Request<'_>>, &Result<Selection, String>)| match (request, selected) {
-        (Some(request), Ok(selection)) => Half::of(request, &selection.conclude(), &images, compilers.host.as_ref()),
+        (Some(request), Ok(selection)) => Half::of(request, &selection.finalize(), &images, compilers.host.as_ref()),
         (_, Err(why)) => Half::skipped(why),
         (None, Ok(_)) => unreachable!("only what was asked for is selected"),
     };

@@ -7,7 +7,7 @@ use crate::measure::Timing;
 const CLOSE: Timing = Timing::warm(5, 0.05, 1.0);
 
 /// A candidate that reaches this share of the best is a finalist: separate measurements differ by as much.
-const CONTENDS: f64 = 0.95;
+const FINALIST_SHARE: f64 = 0.95;
 
 /// The most finalists of an instance: more would only divide the time among them.
 const MOST: usize = 3;
@@ -34,7 +34,7 @@ fn finalists(tuning: &Tuning<'_>, workload: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..tuning.candidates.len()).filter(|at| score(*at) > 0.0).collect();
     order.sort_by(|a, b| score(*b).total_cmp(&score(*a)));
     let Some(best) = order.first().map(|at| score(*at)) else { return order };
-    order.retain(|at| score(*at) >= CONTENDS * best);
+    order.retain(|at| score(*at) >= FINALIST_SHARE * best);
     order.truncate(MOST);
     order
 }

@@ -22,13 +22,13 @@ use crate::reduction::Term;
 use crate::scope::{Accumulator, Iterations, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::{text, whole};
-use crate::{Affine, BinaryOp, Condition, Expr, Loop, MAX_COEFFICIENT, Param, Reduction, Role};
+use crate::{Affine, BinaryOp, Condition, Expr, LoopDef, MAX_COEFFICIENT, Param, Reduction, Role};
 use proc_macro2::Ident;
 use syn::BinOp;
 
 /// What a nest computes; see the fields of the same names of [`crate::KernelDef`].
 pub(crate) struct Body {
-    pub(crate) loops: Vec<Loop>,
+    pub(crate) loops: Vec<LoopDef>,
     pub(crate) output_index: Vec<Affine>,
     pub(crate) reduction: Option<Reduction>,
     pub(crate) epilogue: Expr,
@@ -373,10 +373,14 @@ impl<'e> Walk<'_, 'e> {
 }
 
 /// Spatial loops in source order, then reductions in source order.
-fn loops(open: Vec<OpenLoop>) -> Vec<Loop> {
+fn loops(open: Vec<OpenLoop>) -> Vec<LoopDef> {
     let (reduce, spatial): (Vec<_>, Vec<_>) = open.into_iter().partition(|l| l.reduce);
     let role = |reduce| if reduce { Role::Reduce } else { Role::Spatial };
-    spatial.into_iter().chain(reduce).map(|l| Loop { name: l.name, extent: l.extent, role: role(l.reduce) }).collect()
+    spatial
+        .into_iter()
+        .chain(reduce)
+        .map(|l| LoopDef { name: l.name, extent: l.extent, role: role(l.reduce) })
+        .collect()
 }
 
 /// A `let mut` of an integer was meant as a float, or is an index.

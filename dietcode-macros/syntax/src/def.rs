@@ -19,7 +19,7 @@ pub struct KernelDef {
     /// The shape variables in order of first appearance, outermost dimension of the first parameter first.
     pub shape_vars: Vec<ShapeVar>,
     /// All loops of the nest: the spatial ones in source order, then the reductions in source order.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<LoopDef>,
     /// Index of the mutable parameter in `params`.
     pub output: usize,
     /// One entry per dimension of the output: at most one spatial loop variable, each used once and times 1, plus shape
@@ -133,7 +133,7 @@ pub struct ShapeVar {
 
 /// One loop, `for name in 0..extent`; one that starts elsewhere has its start in all that its variable is used in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loop {
+pub struct LoopDef {
     /// The loop variable.
     pub name: String,
     /// The number of iterations, affine in the shape variables.

@@ -4,7 +4,9 @@
 //! parsing again changes nothing. It is what people are shown, and what the source hash is taken of.
 
 use crate::reduce::Form;
-use crate::{Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, Reduction, Role};
+use crate::{
+    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, LoopDef, Param, Reduction, Role,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl KernelDef {
@@ -95,7 +97,7 @@ fn indent(depth: usize) -> String {
     " ".repeat(4 * depth)
 }
 
-fn open<'a>(f: &mut Formatter<'_>, depth: usize, loops: impl Iterator<Item = &'a Loop>) -> fmt::Result {
+fn open<'a>(f: &mut Formatter<'_>, depth: usize, loops: impl Iterator<Item = &'a LoopDef>) -> fmt::Result {
     for (at, l) in loops.enumerate() {
         writeln!(f, "{}for {} in 0..{} {{", indent(depth + at), l.name, l.extent)?;
     }

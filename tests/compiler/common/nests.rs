@@ -3,8 +3,8 @@
 //! element type anywhere.
 
 use dietcode_syntax::{
-    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, Loop, Param, ReduceOp, Reduction, Role,
-    ShapeVar,
+    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, LoopDef, Param, ReduceOp, Reduction,
+    Role, ShapeVar,
 };
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -98,7 +98,7 @@ fn shape_var(name: &str) -> ShapeVar {
     ShapeVar { name: name.into(), param: 0, dim: 0 }
 }
 
-fn loops(rng: &mut StdRng, spatial: usize, reduce: usize) -> Vec<Loop> {
+fn loops(rng: &mut StdRng, spatial: usize, reduce: usize) -> Vec<LoopDef> {
     let names = ["i", "j", "l", "k", "m"];
     let mut loops = Vec::new();
     for n in 0..spatial + reduce {
@@ -111,7 +111,7 @@ fn loops(rng: &mut StdRng, spatial: usize, reduce: usize) -> Vec<Loop> {
             extent.constant = -2;
         }
         let role = if n < spatial { Role::Spatial } else { Role::Reduce };
-        loops.push(Loop { name: name.into(), extent, role });
+        loops.push(LoopDef { name: name.into(), extent, role });
     }
     loops
 }
@@ -146,7 +146,7 @@ fn input(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
 
 /// The output, its dimensions in any order of the spatial loops; seldom the nest writes a part of it only.
 fn output(rng: &mut StdRng, def: &mut KernelDef) {
-    let mut spatial: Vec<Loop> = def.loops.iter().filter(|l| l.role == Role::Spatial).cloned().collect();
+    let mut spatial: Vec<LoopDef> = def.loops.iter().filter(|l| l.role == Role::Spatial).cloned().collect();
     if rng.random_bool(0.3) {
         spatial.reverse();
     }
@@ -243,7 +243,7 @@ fn tail(rng: &mut StdRng, def: &mut KernelDef, value: Expr) -> Expr {
 
 /// A tensor that is read along some of the spatial loops, in any order.
 fn along_spatial(rng: &mut StdRng, def: &mut KernelDef, name: &str) -> Expr {
-    let mut spatial: Vec<&Loop> = def.loops.iter().filter(|l| l.role == Role::Spatial).collect();
+    let mut spatial: Vec<&LoopDef> = def.loops.iter().filter(|l| l.role == Role::Spatial).collect();
     spatial.shuffle(rng);
     spatial.truncate(rng.random_range(1..=2));
     let dims = spatial.iter().map(|l| l.extent.clone()).collect();

@@ -38,7 +38,7 @@ impl Compiler {
         loop {
             let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
             if wanted.is_empty() {
-                return selection.conclude();
+                return selection.finalize();
             }
             for candidate in wanted {
                 let (source, devices) = (&candidate.unit.source, candidate.capabilities());

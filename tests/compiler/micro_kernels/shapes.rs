@@ -1,7 +1,7 @@
 //! The shapes that a micro-kernel is run at: multiples of its tiles, one more, one less, primes, 1, sums of nothing.
 
 use dietcode_core::sketch::Blocked;
-use dietcode_syntax::{KernelDef, Loop, Role};
+use dietcode_syntax::{KernelDef, LoopDef, Role};
 
 /// How many there are.
 pub(crate) const COUNT: usize = 12;
@@ -31,7 +31,7 @@ const STRIDES: [usize; 6] = [1, 5, 7, 3, 2, 4];
 /// The values of the shape variables. At the first of the shapes every tile is full, at the last the sums are empty.
 pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
     let first_sum = def.loops.iter().find(|l| l.role == Role::Reduce).map(|l| &l.name);
-    let extent = |n: usize, at: usize, l: &Loop| {
+    let extent = |n: usize, at: usize, l: &LoopDef| {
         // Of the first sum as much as fills each buffer of the pipeline.
         let steps = if Some(&l.name) == first_sum { blocked.stages + 1 } else { 1 };
         let parts = blocked.split.get(&l.name).copied().unwrap_or(1);
@@ -52,14 +52,14 @@ pub(crate) fn shapes(def: &KernelDef, blocked: &Blocked) -> Vec<Vec<i64>> {
 }
 
 /// The loop that goes as far as a shape variable says.
-pub(crate) fn loop_of<'d>(def: &'d KernelDef, var: &str) -> &'d Loop {
+pub(crate) fn loop_of<'d>(def: &'d KernelDef, var: &str) -> &'d LoopDef {
     let own = def.loops.iter().find(|l| l.extent.terms.iter().any(|(name, _)| name == var));
     own.expect("every shape variable is the extent of a loop")
 }
 
 /// What a block covers of a spatial loop; of a summed one, the tile in shared memory. With a matrix unit, sizes count its
 /// instructions, of 16 rows `i` and 8 columns `j`.
-pub(crate) fn tile(blocked: &Blocked, l: &Loop) -> i64 {
+pub(crate) fn tile(blocked: &Blocked, l: &LoopDef) -> i64 {
     let instruction = match (blocked.matrix_unit, l.name.as_str()) {
         (Some(_), "i") => 16,
         (Some(_), "j") => 8,

@@ -169,7 +169,7 @@ impl Selection {
     }
 
     /// The choice as things stand.
-    pub fn conclude(&self) -> Choice {
+    pub fn finalize(&self) -> Choice {
         let trees = self.trees();
         let rows = self.rows(&trees);
         let names: Vec<&str> = rows.iter().map(|row| self.candidates[*row].name()).collect();

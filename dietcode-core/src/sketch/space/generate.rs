@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dietcode_syntax::{Affine, KernelDef, Loop};
+use dietcode_syntax::{Affine, KernelDef, LoopDef};
 
 use super::Space;
 use crate::ir::Name;
@@ -79,7 +79,7 @@ fn check_blocks(partial: &PartialSketch, custom: &CustomRules) -> Result<()> {
 
 /// The extents of each iteration variable at the instances, each once, ascending.
 fn extents(def: &KernelDef, instances: &[Vec<i64>]) -> Result<BTreeMap<Name, Vec<i64>>> {
-    let constant = |l: &&Loop| instances.is_empty() && l.extent.terms.is_empty();
+    let constant = |l: &&LoopDef| instances.is_empty() && l.extent.terms.is_empty();
     let constants = def.loops.iter().filter(constant).map(|l| (l.name.as_str().into(), vec![l.extent.constant]));
     let mut extents: BTreeMap<Name, Vec<i64>> = constants.collect();
     for instance in instances {

@@ -16,10 +16,10 @@ pub(super) const PAD: i64 = 16;
 pub(super) const STEPS: i64 = 512;
 
 /// A loop with the size of its register tile, and how many of these make a block.
-type Axis<'n> = (&'n Name, i64, i64);
+type TileAxis<'n> = (&'n Name, i64, i64);
 
 /// Register tiles and blocks, vectors along the output's contiguous loop.
-pub(super) fn tiles(roles: &Roles, axes: &[Axis<'_>], vectorization_size: i64) -> Tiled {
+pub(super) fn tiles(roles: &Roles, axes: &[TileAxis<'_>], vectorization_size: i64) -> Tiled {
     let size = |along: &Name| axes.iter().find(|(name, ..)| *name == along).map_or(1, |(_, item, _)| *item);
     Tiled {
         vector: Some(roles.contiguous.to_string()),
@@ -32,7 +32,12 @@ pub(super) fn tiles(roles: &Roles, axes: &[Axis<'_>], vectorization_size: i64) -
 
 /// Rows and columns of a work item, and how many of these make a work group along each; with the batches, where vectors go
 /// along them. Their panels hold a vector for each element, so that a work group has that many rows fewer.
-pub(super) fn axes<'r>(roles: &'r Roles, item: [i64; 2], group: [i64; 2], vectorization_size: i64) -> Vec<Axis<'r>> {
+pub(super) fn axes<'r>(
+    roles: &'r Roles,
+    item: [i64; 2],
+    group: [i64; 2],
+    vectorization_size: i64,
+) -> Vec<TileAxis<'r>> {
     let ([rows, columns], [row_items, column_items]) = (item, group);
     match roles.batches.as_ref().filter(|batches| **batches == roles.contiguous) {
         None => vec![(&roles.rows, rows, row_items), (&roles.columns, columns, column_items)],

@@ -12,10 +12,10 @@ use crate::ir::Name;
 const MOST_STORED: i64 = 8;
 
 /// A loop with the elements of a thread, and how many threads a block has along it.
-type Axis<'n> = (&'n Name, i64, i64);
+type TileAxis<'n> = (&'n Name, i64, i64);
 
 /// Threads and their tiles, and the tile of the sum: so many steps of its innermost loop, one of each other.
-pub(super) fn tiles(roles: &Roles, axes: &[Axis<'_>], steps: i64) -> Blocked {
+pub(super) fn tiles(roles: &Roles, axes: &[TileAxis<'_>], steps: i64) -> Blocked {
     let others = roles.other_steps.iter().map(|name| (name.to_string(), 1));
     Blocked {
         thread: axes.iter().map(|(name, _, threads)| (name.to_string(), *threads)).collect(),

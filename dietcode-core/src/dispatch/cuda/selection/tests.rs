@@ -59,7 +59,7 @@ fn settle(selection: &mut Selection, spills: impl Fn(&str) -> bool) -> (Choice, 
     loop {
         let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();
         if wanted.is_empty() {
-            return (selection.conclude(), compiled);
+            return (selection.finalize(), compiled);
         }
         for candidate in wanted {
             compiled += 1;
@@ -169,7 +169,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
         let selection = selection(Some(&config));
         let misses: Vec<String> = selection.misses.iter().map(ToString::to_string).collect();
         assert!(misses.len() == 1 && misses[0].contains(why), "{misses:?}");
-        assert!(matches!(selection.conclude().report.devices[0].source, Source::Predicted { .. }));
+        assert!(matches!(selection.finalize().report.devices[0].source, Source::Predicted { .. }));
     };
     let older = Provenance { compiler: "12.8.61".into(), ..tuned.provenance.clone() };
     miss(&Tuned { provenance: older, ..tuned.clone() }, "12.8.61");

@@ -1,4 +1,4 @@
-use dietcode_syntax::{DType, Loop, Param, ReduceOp, Reduction, ShapeVar};
+use dietcode_syntax::{DType, LoopDef, Param, ReduceOp, Reduction, ShapeVar};
 
 use super::*;
 
@@ -39,7 +39,7 @@ impl Nest {
             loops: self
                 .loops
                 .iter()
-                .map(|(n, e, role)| Loop { name: (*n).into(), extent: sum(e), role: *role })
+                .map(|(n, e, role)| LoopDef { name: (*n).into(), extent: sum(e), role: *role })
                 .collect(),
             output: 2,
             output_index: sums(&self.c),
@@ -152,11 +152,11 @@ fn the_general_products_are_recognised_with_their_factors_and_as_they_lie() {
         assert_eq!((gemm.m, gemm.n, gemm.k, gemm.batch[0].extent), (5, 7, 11, 2));
         let interleaved = def.name.ends_with("interleaved");
         let between = if interleaved { 2 } else { 1 };
-        let matrix = |turned: bool, rows: i64, cols: i64| if turned { (1, rows) } else { (cols, 1) };
-        let turned = def.name.trim_start_matches("gemm_").as_bytes();
+        let matrix = |transposed: bool, rows: i64, cols: i64| if transposed { (1, rows) } else { (cols, 1) };
+        let transposed = def.name.trim_start_matches("gemm_").as_bytes();
         for (found, (row, col)) in [
-            (gemm.a, matrix(turned[0] == b't', 5, 11)),
-            (gemm.b, matrix(turned[1] == b't', 11, 7)),
+            (gemm.a, matrix(transposed[0] == b't', 5, 11)),
+            (gemm.b, matrix(transposed[1] == b't', 11, 7)),
             (gemm.c, matrix(false, 5, 7)),
         ] {
             assert_eq!((found.row, found.col), (row * between, col * between), "{}", def.name);

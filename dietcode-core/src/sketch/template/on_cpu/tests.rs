@@ -66,11 +66,11 @@ fn every_parameter_is_in_the_schedule() {
 
 #[test]
 fn roles_follow_from_what_loops_move() {
-    let turned = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32; K]; N], c: &mut [[f32; M]; N]) {
+    let transposed = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32; K]; N], c: &mut [[f32; M]; N]) {
         for y in 0..N { for x in 0..M { for z in 0..K { c[y][x] += a[x][z] * b[y][z]; } } } }";
     let one = Local { tile_rows: 1, tile_cols: 1, double_buffer: false, no_bank_conflict_a: false, ..local() };
     let expected = "tiled_vx_r_x4_y8_b_x32_y128_z64_p_a_b_lanes4";
-    assert_eq!(on_cpu(&Family::Local(one), turned).as_deref(), Ok(expected));
+    assert_eq!(on_cpu(&Family::Local(one), transposed).as_deref(), Ok(expected));
 }
 
 const INTERLEAVED: &str = "#[dynamic_kernel]

@@ -87,8 +87,8 @@ fn a_tensor_that_is_both_operands_is_read_by_vectors_that_suit_both() {
         for i in 0..N { for j in 0..N { for k in 0..N { c[i][j] += x[i][k] * x[k][j]; } } } }";
     let partial = name(&non_local(4, 4, Vectorization::Partial), SQUARE);
     assert_eq!(partial, "blocked_t_i8_j8_r_i4_j4_k_k1_load_x1");
-    let turned = SQUARE.replace("x[i][k] * x[k][j]", "x[k][i] * x[j][k]");
+    let transposed = SQUARE.replace("x[i][k] * x[k][j]", "x[k][i] * x[j][k]");
     let padded = Local { no_bank_conflict_a: false, ..local() };
     let expected = "blocked_t_i8_j16_r_i8_j4_k_k16_s_x4p4r_stages2_store4";
-    assert_eq!(name(&Family::Local(padded), &turned), expected);
+    assert_eq!(name(&Family::Local(padded), &transposed), expected);
 }

@@ -17,7 +17,7 @@ struct Levels {
     outer: Option<Name>,
     /// Between tiles of a block.
     middle: Option<Name>,
-    /// Inside of the register tile, written out.
+    /// Inside of the register tile, unrolled.
     inner: Option<Name>,
     /// The lanes of a vector.
     lanes: Option<Name>,
