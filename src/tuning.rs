@@ -9,6 +9,7 @@ use dietcode_core::config::{Config, Model, Search, Strategy};
 use dietcode_core::cost_model::{Analytic, CostModel, Random};
 use dietcode_core::dispatch::{Finalized, Searched, defaults, finalize, space_hash};
 use dietcode_core::doing::doing;
+use dietcode_core::ir::Program;
 use dietcode_core::machine;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode_core::measure::baselines::BlasLibrary;
@@ -97,14 +98,15 @@ pub fn tune(config: &Config, rules: &CustomRules, target: Target, budget: &Budge
     let journal = |device: &dyn Device, identity| Journal::begin(Database::in_memory(), device, identity);
     let workloads = workloads(config)?;
     let mut task = Kernel { config, rules, workloads: &workloads }.task(opened.device, budget, &watch, journal)?;
-    let course = Course {
-        trials: config.search.trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX)),
-        until: None,
-        scheduling: config.search.scheduler.clone(),
-        seed: config.search.seed,
-    };
-    let found = search(std::slice::from_mut(&mut task), &course).swap_remove(0)?;
+    let found = search(std::slice::from_mut(&mut task), &course(config)).swap_remove(0)?;
     Ok(finish(config, &mut task, &found, &opened.baselines, |_| ())?.tuned)
+}
+
+/// The course of a search for one config alone.
+pub fn course(config: &Config) -> Course {
+    let Search { trials, ref scheduler, seed, .. } = config.search;
+    let trials = trials.map(|trials| usize::try_from(trials).unwrap_or(usize::MAX));
+    Course { trials, until: None, scheduling: scheduler.clone(), seed }
 }
 
 /// A device with what its kernel is compared with.
@@ -255,10 +257,7 @@ impl Kernel<'_> {
     fn listed(&self, device: &dyn Device, say: &dyn Fn(String)) -> Result<Box<dyn Propose>> {
         let (config, program) = (self.config, device.program());
         if let (Some(limits), Some(cuda)) = (device.gpu(), &config.cuda) {
-            let all = cuda.candidates_on(program, limits).flatten();
-            let valid = all.filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0));
-            let most = config.search.trials.and_then(|trials| usize::try_from(trials).ok()).unwrap_or(MOST_LISTED);
-            let listed: Vec<MicroKernel> = valid.take(most.min(MOST_LISTED)).collect();
+            let listed = listed_on_gpu(config, program, limits);
             say(format!("{} candidates from {} schedules", listed.len(), cuda.count()));
             return Ok(enumerated(listed));
         }
@@ -284,6 +283,15 @@ impl Kernel<'_> {
 
 /// More candidates than this are not listed for a GPU: each is compiled for seconds.
 const MOST_LISTED: usize = 4096;
+
+/// What a config's generators list for a GPU, as far as it is valid there: at most as many as the config has trials.
+pub fn listed_on_gpu(config: &Config, program: &Program, limits: &DeviceLimits) -> Vec<MicroKernel> {
+    let Some(cuda) = &config.cuda else { return Vec::new() };
+    let valid = cuda.candidates_on(program, limits).flatten();
+    let valid = valid.filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0));
+    let most = config.search.trials.and_then(|trials| usize::try_from(trials).ok()).unwrap_or(MOST_LISTED);
+    valid.take(most.min(MOST_LISTED)).collect()
+}
 
 /// The numbers of threads that a config asks for, 0 standing for all cores; on a GPU there is none to choose.
 pub fn settings(config: &Config, device: &dyn Device) -> Vec<usize> {

@@ -55,10 +55,11 @@ impl Place {
         told(&self.command(arguments).output().unwrap())
     }
 
-    /// The whole run, with a C++ compiler.
+    /// The whole run of what the set lists, with a C++ compiler.
     fn rehearse(&self, compiler: Option<&Path>) -> (i32, String, String) {
-        let seconds = ["--device", "cuda-host", "--config", "set.json", "--seconds", "4", "--json", "result.json"];
-        let mut command = self.command(&seconds);
+        let set = ["--device", "cuda-host", "--config", "set.json", "--strategy", "enumerate"];
+        let mut command = self.command(&set);
+        command.args(["--seconds", "4", "--json", "result.json"]);
         compiler.into_iter().for_each(|compiler| {
             command.env("CXX", compiler);
         });
@@ -87,6 +88,9 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
     let precisions: Vec<&str> =
         result["tuned"].as_array().unwrap().iter().map(|t| t["precision"].as_str().unwrap()).collect();
     assert_eq!(precisions, ["f32", "tf32", "f16"]);
+    let problems: Vec<&str> =
+        result["tuned"].as_array().unwrap().iter().map(|t| t["problem"].as_str().unwrap()).collect();
+    assert_eq!(problems, ["bert_dense", "bert_dense", "bert_p_v"]);
     assert_eq!(result["comparisons"].as_array().unwrap().len(), 6, "two shapes each");
     let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
     assert!(records.lines().count() >= 6, "{records}");
@@ -101,6 +105,34 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
         torn.as_object_mut().unwrap().remove(part);
         assert!(check(&torn, Kind::Rehearsal).unwrap_err().contains(part));
     }
+}
+
+/// A kernel that is no product, and a config without a schedule: all that is tried but the default comes from the tuner's space.
+#[test]
+fn a_config_of_any_nest_is_tuned_by_evolution() {
+    let place = Place::new();
+    let config = r#"{ "kernel": { "source": "ops.rs", "function": "row_sum" }, "shape": { "M": "T", "N": 2000 },
+        "wkl_insts": [{ "T": 7 }, { "T": 3000 }, { "T": 4 }], "search": { "seed": 3, "trials": 4,
+        "evolution": { "population": 8, "generations": 1, "retries": 3, "per_round": 3 } } }"#;
+    fs::write(place.path("sums.json"), config).unwrap();
+    let arguments = ["--device", "cuda-host", "--config", "sums.json", "--seconds", "60", "--json", "result.json"];
+    let (status, table, said) = place.run(&arguments);
+    assert_eq!(status, 0, "{said}\n{table}");
+    assert!(said.contains("evolution of ") && table.contains("sums"), "{said}\n{table}");
+    let result = place.result();
+    assert!(result["complete"] == true && result["failures"] == 0, "{result}");
+    let tuned = &result["tuned"][0];
+    assert_eq!(
+        (&tuned["problem"], &tuned["precision"], &tuned["kernel"]),
+        (&"sums".into(), &"f32".into(), &"row_sum".into())
+    );
+    assert_eq!((&tuned["strategy"], &tuned["candidates"]), (&"evolution".into(), &4.into()));
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 2, "a rehearsal takes two instances");
+    let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
+    let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let traced: std::collections::BTreeSet<&str> =
+        records.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+    assert_eq!(traced.len(), 3, "traces beside the default: {traced:?}");
 }
 
 #[test]
@@ -153,6 +185,8 @@ fn what_is_missing_or_wrong_has_a_status_and_a_sentence() {
         (&["--device", "cuda-host", "--config", "missing.json"], 2, "missing.json"),
         (&["--device", "cuda-host", "--images", "set.json"], 2, "machine code"),
         (&["--images", "nowhere"], 2, "gpu-images"),
+        (&["--images", "nowhere", "--strategy", "evolution"], 2, "expected enumerate"),
+        (&["--strategy", "guess"], 2, "expected one of evolution, random, enumerate"),
         (&["--device", "cuda-host", "--tuned", "tuned"], 2, "mean nothing"),
         (&["--device", "cuda-host", "--json", "no/such/folder.json"], 3, "no/such/folder.json"),
         (&["--device", "cuda:4711"], 3, "there is no"),

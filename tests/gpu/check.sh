@@ -9,7 +9,8 @@
 #              DIETCODE. Built on Debian 12 it starts on any x86-64 Linux with glibc 2.34 or newer; `strip` makes 10 MB of 66.
 #   images     only if the machine has neither nvcc nor NVRTC: `dietcode gpu-images --target sm_90 -o images`,
 #              written where there is an nvcc, beside this script or named in DIETCODE_IMAGES; or packed by
-#              `tar -cJf images.tar.xz images`, a tenth as large. Images spare the time to compile on other machines too.
+#              `tar -cJf images.tar.xz images`, a tenth as large. Images spare the time to compile on other machines too,
+#              and what is tuned is then chosen from the micro-kernels that configs and sets list.
 #
 # cuBLAS, NVRTC and nvcc are found where toolkits and Python's wheels put them; CUDA_HOME names another place.
 # The exit status is gpu-check's: 0 all is right, 1 something failed or the run was stopped, 2 wrong usage, 3 no GPU.

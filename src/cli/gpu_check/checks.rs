@@ -16,7 +16,7 @@ use super::shapes::{Shape, Shapes, shapes};
 pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>) -> Result<()> {
     let limits = run.compiler.limits()?;
     let plan = run.plan;
-    let units = plan.units(&plan.checks, limits)?;
+    let units = plan.checked(limits)?;
     let progress = &run.progress;
     let built = run.compiler.build(&units, run.stop, |done| progress.count("compiling", done, units.len()));
     let mut harness: Option<CudaHarness> = None;

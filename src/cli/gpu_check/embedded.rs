@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dietcode::core::config::Config;
 use dietcode::core::scratch::Scratch;
 use dietcode::{Error, ErrorKind, Result};
 
@@ -10,17 +11,39 @@ use dietcode::{Error, ErrorKind, Result};
 const FILES: &[(&str, &str)] = &[
     ("configs/sm_80.json", include_str!("../../../configs/sm_80.json")),
     ("configs/sm_90.json", include_str!("../../../configs/sm_90.json")),
-    ("configs/bert_dense.json", include_str!("../../../configs/bert_dense.json")),
-    ("src/ops.rs", include_str!("../../ops.rs")),
-    ("src/ops/matmul.rs", include_str!("../../ops/matmul.rs")),
-    ("src/ops/batched.rs", include_str!("../../ops/batched.rs")),
+    (DENSE, include_str!("../../../configs/bert_dense.json")),
+    (Q_K, include_str!("../../../configs/bert_q_k.json")),
+    (P_V, include_str!("../../../configs/bert_p_v.json")),
+    (OPS, include_str!("../../ops.rs")),
+    (MATMUL, include_str!("../../ops/matmul.rs")),
+    (BATCHED, include_str!("../../ops/batched.rs")),
 ];
 
-/// The sets and configs that are used where none are named.
-const CONFIGS: &[&str] = &["configs/sm_80.json", "configs/sm_90.json", "configs/bert_dense.json"];
+const DENSE: &str = "configs/bert_dense.json";
+const Q_K: &str = "configs/bert_q_k.json";
+const P_V: &str = "configs/bert_p_v.json";
+const OPS: &str = "src/ops.rs";
+const MATMUL: &str = "src/ops/matmul.rs";
+const BATCHED: &str = "src/ops/batched.rs";
 
-/// The config that says which sequence lengths count.
-pub(super) const BERT: &str = "configs/bert_dense.json";
+/// The sets and configs whose micro-kernels are checked where none are named.
+const CHECKED: &[&str] = &["configs/sm_80.json", "configs/sm_90.json", DENSE];
+
+/// What is tuned where no config is named: a config, the kernel that takes the place of its own, and whether tf32 is allowed.
+const TUNED: &[(&str, &str, &str, bool)] = &[
+    (DENSE, OPS, "dense", false),
+    (DENSE, OPS, "dense", true),
+    (DENSE, MATMUL, "matmul_nt_f16", false),
+    (DENSE, MATMUL, "matmul_nt_bf16", false),
+    (Q_K, BATCHED, "batch_matmul_nt", false),
+    (Q_K, BATCHED, "batch_matmul_nt", true),
+    (Q_K, BATCHED, "batch_matmul_nt_f16", false),
+    (Q_K, BATCHED, "batch_matmul_nt_bf16", false),
+    (P_V, BATCHED, "batch_matmul_nn", false),
+    (P_V, BATCHED, "batch_matmul_nn", true),
+    (P_V, BATCHED, "batch_matmul_nn_f16", false),
+    (P_V, BATCHED, "batch_matmul_nn_bf16", false),
+];
 
 /// The files, in a folder that goes with this.
 pub(super) struct Embedded(Scratch);
@@ -38,13 +61,20 @@ impl Embedded {
         Ok(Embedded(folder))
     }
 
-    /// Where a file is.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+    /// What is checked where nothing is named.
+    pub(super) fn checked(&self) -> Vec<PathBuf> {
+        CHECKED.iter().map(|name| self.0.path().join(name)).collect()
     }
 
-    /// Those that are used where none are named.
-    pub(super) fn configs(&self) -> Vec<PathBuf> {
-        CONFIGS.iter().map(|name| self.path(name)).collect()
+    /// What is tuned where no config is named, each with whether it is a file as it stands.
+    pub(super) fn tuned(&self) -> Result<Vec<(Config, bool)>> {
+        let variant = |(name, source, function, tf32): &(&str, &str, &str, bool)| {
+            let mut config = Config::read(self.0.path().join(name))?;
+            let as_it_stands = config.kernel.function == *function && config.search.tf32 == *tf32;
+            (config.kernel.source, config.kernel.function) = (self.0.path().join(source), (*function).to_owned());
+            config.search.tf32 = *tf32;
+            Ok((config, as_it_stands))
+        };
+        TUNED.iter().map(variant).collect()
     }
 }

@@ -7,13 +7,14 @@ use dietcode::core::measure::Failure;
 use dietcode::core::measure::cuda::{CudaCompiler, Images, Made};
 use dietcode::{Error, ErrorKind, Result};
 
-use super::plan::Plan;
-use super::problems::Size;
+use super::plan::{Plan, Size};
 use crate::cli::interrupt::{STOP, finish_first};
 use crate::cli::progress::Progress;
 use crate::cli::{print, tell};
 
-/// Compiles, with nvcc, every micro-kernel that gpu-check would, for a machine that has a GPU but no compiler.
+/// Compiles, with nvcc, every micro-kernel that gpu-check would with --images, for a machine that has a GPU but no compiler.
+///
+/// These are the micro-kernels that it checks, and those that --strategy enumerate takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,17 +40,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut images = Images::create(&arguments.output)?;
     finish_first();
     let (limits, progress) = (compiler.limits()?, Progress::new(0.0));
-    let all = plan.all();
-    let units = plan.units(&all, limits)?;
+    let (kernels, units): (Vec<String>, Vec<_>) = plan.all(limits)?.into_iter().unzip();
     progress.say(&format!("{} micro-kernels for {capability}, with {}", units.len(), compiler.description()));
     let built = compiler.build(&units, &STOP, |done| progress.count("compiling", done, units.len()));
     progress.finish();
     let mut failed = 0;
-    for ((def, _), built) in all.iter().zip(built) {
+    for (kernel, built) in kernels.into_iter().zip(built) {
         let added = built.and_then(|built| {
             let image = std::fs::read(&built.image).map_err(|e| Failure::Load { message: e.to_string() })?;
             let made = Made {
-                kernel: plan.defs[*def].name.clone(),
+                kernel: kernel.clone(),
                 micro_kernel: built.unit.name.clone(),
                 capability,
                 toolchain: built.toolchain,
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Ok((source, compiled, made)) => images.add(&source, &compiled, made)?,
             Err(failure) => {
                 failed += 1;
-                tell(&format!("{}: a micro-kernel {failure}", plan.defs[*def].name));
+                tell(&format!("{kernel}: a micro-kernel {failure}"));
             }
         }
     }

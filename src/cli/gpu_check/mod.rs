@@ -3,7 +3,6 @@ mod checks;
 mod embedded;
 mod images;
 mod plan;
-mod problems;
 mod result;
 mod shapes;
 mod table;
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dietcode::core::config::Strategy;
 use dietcode::core::dispatch::today;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::measure::cuda::{CudaCompiler, CudaDevice, CudaHarness, DeviceFacts, Images};
@@ -28,8 +28,7 @@ use dietcode::{Error, ErrorKind, Result};
 pub(super) use images::Arguments as ImagesArguments;
 pub(super) use images::run as run_images;
 
-use self::plan::Plan;
-use self::problems::Size;
+use self::plan::{Plan, Size};
 use self::result::{FORMAT, Outcome, Settings};
 use self::shapes::Shapes;
 use super::interrupt::{STOP, finish_first};
@@ -39,15 +38,18 @@ use super::tune::positive;
 
 /// Checks, tunes and measures CUDA kernels on a device.
 ///
-/// Every micro-kernel of the configs is compiled, and compared with a reference in double precision at whole and ragged
-/// shapes. The dense layer of BERT and the two products of its attention are tuned, and what was found is timed against
-/// cuBLAS. Beside the file of --json, each measurement goes to FILE.records.jsonl as soon as it is made. Needs NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says
-/// that something failed or is wrong, or that the run was stopped, 3 that there is no such device.
+/// Every micro-kernel that the configs and sets list is compiled, and compared with a reference in double precision at whole and
+/// ragged shapes. Then each config is tuned for its instances, and what was found is timed against the default and, where it is a
+/// product of matrices, cuBLAS. Where no config is named, those are the dense layer of BERT and the two products of its attention,
+/// of f32, tf32, f16 and bf16. Beside the file of --json, each measurement goes to FILE.records.jsonl as soon as it is made. Needs
+/// NVIDIA's driver, and nvcc, NVRTC or a folder of images made elsewhere (see gpu-images). Exit status 1 says that something failed
+/// or is wrong, or that the run was stopped, 3 that there is no such device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   dietcode gpu-check --json results.json
   dietcode gpu-check --device cuda:1 --seconds 600 --shapes full --cold-l2
+  dietcode gpu-check --strategy enumerate
   dietcode gpu-check --images images
   dietcode gpu-check --device cuda-host --config my_set.json   a rehearsal without a GPU")]
 pub(crate) struct Arguments {
@@ -57,10 +59,15 @@ pub(crate) struct Arguments {
     /// A config or a set of micro-kernels; may be given more than once. Default: those of the binary.
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// How long to tune, all products together; checks and comparisons come on top.
+    /// How long to tune, all configs together; checks and comparisons come on top.
     #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
     seconds: f64,
-    /// A folder that gpu-images has written on another machine.
+    /// Where the candidates of a config come from: evolution (of all schedules, guided by a model), random (draws of all schedules)
+    /// or enumerate (what the config and the sets list). Default: enumerate with --images, else what the config says, which is
+    /// evolution if it says nothing.
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
+    /// A folder that gpu-images has written on another machine. It has what is listed, so that no other --strategy goes with it.
     #[arg(long, value_name = "DIR")]
     images: Option<PathBuf>,
     /// At how many shapes each micro-kernel is checked.
@@ -69,17 +76,29 @@ pub(crate) struct Arguments {
     /// Empty the second-level cache before each launch that is timed.
     #[arg(long)]
     cold_l2: bool,
-    /// Inputs are made from this. Default: new ones each time.
+    /// Where random choices start: the proposals, the inputs. Default: each config's `search.seed`, and inputs that are new each time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
     json: JsonArgument,
-    /// Also write the winners of kernels that have a config to this folder, as files to be put beside their configs.
+    /// Also write the winners to this folder, as files to be put beside the configs.
     #[arg(long, value_name = "DIR")]
     tuned: Option<PathBuf>,
 }
 
 impl Arguments {
+    /// The strategy for all configs, if they have none of their own.
+    fn strategy(&self) -> Result<Option<Strategy>> {
+        match (&self.images, self.strategy) {
+            (None, strategy) => Ok(strategy),
+            (Some(_), None | Some(Strategy::Enumerate)) => Ok(Some(Strategy::Enumerate)),
+            (Some(_), Some(other)) => Err(Error::input(format!(
+                "--strategy {other}: found --images too, which have no micro-kernel that is made during a search; expected \
+                 enumerate, or no --images on a machine with nvcc or NVRTC"
+            ))),
+        }
+    }
+
     /// What has no meaning without a GPU is refused.
     fn check_emulated(&self) -> Result<()> {
         let refused = |what: &str| Err(Error::input(format!("{what} on the emulated device, cuda-host")));
@@ -140,6 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     if device == CudaDevice::Emulated {
         arguments.check_emulated()?;
     }
+    let strategy = arguments.strategy()?;
     arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
     let _heartbeat = Heartbeat::start();
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
@@ -148,7 +168,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     let size = if facts.emulated { Size::Rehearsal } else { Size::Whole };
     let (major, minor) = facts.capability;
     let capability = ComputeCapability { major, minor };
-    let plan = Plan::read(&arguments.config, capability, size)?;
+    let mut plan = Plan::read(&arguments.config, capability, size)?;
+    for problem in &mut plan.problems {
+        let search = &mut problem.setup.config.search;
+        search.strategy = strategy.unwrap_or(search.strategy);
+        search.seed = arguments.seed.unwrap_or(search.seed);
+    }
     let compiler = Arc::new(CudaCompiler::find(device, capability, images)?);
     finish_first();
     records.as_ref().map(|path| Database::create(path)).transpose()?;
@@ -210,6 +235,7 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
             device: arguments.device.clone(),
             configs: arguments.config.iter().map(|path| path.display().to_string()).collect(),
             seconds: arguments.seconds,
+            strategy: arguments.strategy().ok().flatten().map(Strategy::name),
             // Where it stood on that machine says nothing of the result.
             images: arguments.images.as_ref().and_then(|path| path.file_name()).map(|name| name.display().to_string()),
             shapes: if arguments.shapes == Shapes::Quick { "quick" } else { "full" },

@@ -1,181 +1,237 @@
 //! What there is to check and to tune on a device: from configs and sets of micro-kernels.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
-use dietcode::core::config::{Config, KernelSet};
+use dietcode::core::config::{Config, ConfigFile, CudaConfig, SetGenerator, Strategy};
 use dietcode::core::frontend;
 use dietcode::core::ir::Program;
+use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
+use dietcode::core::measure::cuda::small_instance;
 use dietcode::core::search::WorkloadInstance;
-use dietcode::core::sketch::Blocked;
-use dietcode::core::syntax::KernelDef;
+use dietcode::core::sketch::{Blocked, MicroKernel, Value};
+use dietcode::core::syntax::{Affine, DType, KernelDef};
+use dietcode::tuning::listed_on_gpu;
 use dietcode::{Error, ErrorKind, Result};
 
-use super::embedded::{BERT, Embedded};
-use super::problems::{PRECISIONS, PRODUCTS, Precision, Size};
+use super::embedded::Embedded;
+use crate::cli::setup::Setup;
 
 /// All of it.
-pub(crate) struct Plan {
-    /// The kernels of the configs, each once.
-    pub(crate) defs: Vec<KernelDef>,
-    /// The micro-kernels of the configs, with the positions of their kernels.
-    pub(crate) checks: Vec<(usize, Blocked)>,
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The kernels whose micro-kernels are checked, each once.
+    pub(super) defs: Vec<KernelDef>,
+    /// The micro-kernels of the configs and sets, with the positions of their kernels.
+    pub(super) checks: Vec<(usize, Blocked)>,
     /// What is tuned.
     pub(super) problems: Vec<Problem>,
-    /// Configs by the positions of their kernels, as [`Problem::config`].
-    configs: BTreeMap<usize, (String, String)>,
+    /// The schedules of the sets.
+    generators: Vec<SetGenerator>,
 }
 
-/// A product with the micro-kernels that may carry it out.
+/// A config that is tuned.
 pub(super) struct Problem {
-    pub(super) name: &'static str,
-    pub(super) precision: Precision,
-    /// The position of its kernel.
-    pub(super) def: usize,
+    /// The file's name before its extension.
+    pub(super) name: String,
+    /// The type of the elements, or `tf32`, to which those of `f32` may be rounded.
+    pub(super) precision: &'static str,
+    pub(super) setup: Setup,
     pub(super) workloads: Vec<WorkloadInstance>,
-    /// The default first.
-    pub(super) candidates: Vec<Blocked>,
-    /// The kernel's config, if it has one: the file's name before its extension, and the hash of its space. A file of winners
-    /// beside it would never hold tf32.
-    pub(super) config: Option<(String, String)>,
+    /// Whether the config is a file as it stands, which a file of winners may lie beside.
+    pub(super) as_it_stands: bool,
+}
+
+/// Whole instances, or what an emulator can carry out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Whole,
+    Rehearsal,
 }
 
 /// A config has at most so many schedules.
 const MOST_CHECKS: u128 = 4096;
 
-/// More candidates than this are not compiled for one product.
-const MOST_CANDIDATES: usize = 40;
+/// More micro-kernels than this are not listed for one config that says nothing else.
+const MOST_LISTED: u64 = 40;
 
-/// In a rehearsal all of it is emulated.
-const FEW_CANDIDATES: usize = 2;
-const FEW_LENGTHS: usize = 2;
+/// In a rehearsal all of it is emulated: so many candidates, the default among them, if the config says nothing else.
+const FEW_TRIALS: u64 = 2;
+const FEW_INSTANCES: usize = 2;
 
 impl Plan {
-    /// Reads configs, or else those that the binary carries, for a device.
+    /// Reads configs and sets, or else those that the binary carries, for a device. Where no config is named, those of the
+    /// binary are tuned whose kernels the sets have.
     ///
     /// # Errors
     /// What is wrong with a config, or that none of them is for the device.
-    pub(super) fn read(configs: &[PathBuf], capability: ComputeCapability, size: Size) -> Result<Plan> {
+    pub(super) fn read(files: &[PathBuf], capability: ComputeCapability, size: Size) -> Result<Plan> {
         let embedded = Embedded::unpack()?;
         let limits = DeviceLimits::of(capability)?;
-        let mut plan = Plan { defs: Vec::new(), checks: Vec::new(), problems: Vec::new(), configs: BTreeMap::new() };
-        let paths = if configs.is_empty() { embedded.configs() } else { configs.to_vec() };
+        let mut plan = Plan::default();
+        let paths = if files.is_empty() { embedded.checked() } else { files.to_vec() };
+        let mut configs = Vec::new();
         for path in &paths {
-            plan.add(path, limits)?;
+            configs.extend(plan.add(path, limits)?.map(|config| (config, true)));
         }
-        if plan.checks.is_empty() {
+        let named = !files.is_empty() && !configs.is_empty();
+        for (config, as_it_stands) in if named { configs } else { embedded.tuned()? } {
+            let setup = Setup::of(config)?;
+            if named || plan.defs.contains(&setup.def) {
+                plan.problems.push(Problem::of(setup, as_it_stands, size)?);
+            }
+        }
+        if plan.checks.is_empty() && plan.problems.is_empty() {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             let why = format!("no micro-kernel of {} is for {capability}", names.join(", "));
             return Err(Error::new(ErrorKind::Unavailable, why));
         }
-        let lengths = lengths(&embedded, size)?;
-        plan.add_problems(limits, &lengths, size)?;
         Ok(plan)
     }
 
-    /// The translation units of micro-kernels, each with its kernel's position.
+    /// The translation units of the micro-kernels that are checked.
     ///
     /// # Errors
     /// A micro-kernel that is not valid on the device.
-    pub(crate) fn units(&self, of: &[(usize, Blocked)], limits: &DeviceLimits) -> Result<Vec<CudaUnit>> {
+    pub(super) fn checked(&self, limits: &DeviceLimits) -> Result<Vec<CudaUnit>> {
         let programs: Vec<Program> = self.defs.iter().map(frontend::program).collect();
-        let unit = |(def, blocked): &(usize, Blocked)| {
-            let (micro_kernel, lowered) = blocked.micro_kernel(&programs[*def], limits)?;
-            translation_unit(&self.defs[*def], &micro_kernel.name(), &lowered)
+        let of = |(at, blocked): &(usize, Blocked)| {
+            let (micro_kernel, _) = blocked.micro_kernel(&programs[*at], limits)?;
+            unit(&self.defs[*at], &programs[*at], &micro_kernel, limits)
         };
-        of.iter().map(unit).collect()
+        self.checks.iter().map(of).collect()
     }
 
-    /// Every micro-kernel that is compiled, with its kernel's position, each once.
-    pub(crate) fn all(&self) -> Vec<(usize, Blocked)> {
-        let tuned = self.problems.iter().flat_map(|p| p.candidates.iter().map(|blocked| (p.def, blocked.clone())));
-        let all: BTreeSet<(usize, Blocked)> = self.checks.iter().cloned().chain(tuned).collect();
-        all.into_iter().collect()
-    }
-
-    fn add(&mut self, path: &PathBuf, limits: &DeviceLimits) -> Result<()> {
-        if is_config(path) {
-            let config = Config::read(path)?;
-            let Some(cuda) = config.cuda.as_ref().filter(|cuda| serves(&cuda.capabilities, limits)) else {
-                return Ok(());
-            };
-            if cuda.count() > MOST_CHECKS {
-                let (path, count) = (path.display(), cuda.count());
-                let why = format!("its generators stand for {count} schedules, expected at most {MOST_CHECKS}");
-                return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
-            }
-            let def = config.kernel_def()?;
-            let program = frontend::program(&def);
-            let all = cuda.candidates_on(&program, limits).flatten();
-            let valid = all.filter(|blocked| blocked.micro_kernel(&program, limits).is_ok());
-            valid.collect::<Vec<Blocked>>().into_iter().for_each(|blocked| self.add_check(&def, blocked));
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let at = self.position(&def);
-            self.configs.insert(at, (stem, cuda.space_hash()));
-        } else {
-            let set = KernelSet::read(path)?;
-            if serves(&set.capabilities, limits) {
-                let defs = set.kernel_defs()?;
-                for (def, blocked) in set.micro_kernels(&defs)? {
-                    self.add_check(def, blocked);
-                }
+    /// Those of everything that a run compiles which takes what is listed, each once, with the names of their kernels.
+    ///
+    /// # Errors
+    /// As [`Plan::checked`].
+    pub(super) fn all(&self, limits: &DeviceLimits) -> Result<Vec<(String, CudaUnit)>> {
+        let names = self.checks.iter().map(|(at, _)| self.defs[*at].name.clone());
+        let mut all: Vec<(String, CudaUnit)> = names.zip(self.checked(limits)?).collect();
+        for problem in &self.problems {
+            let Setup { def, program, .. } = &problem.setup;
+            let default = Blocked::default_for(program, limits);
+            let default = default.map(|blocked| blocked.micro_kernel(program, limits)).transpose()?;
+            let listed = listed_on_gpu(&self.listing(problem), program, limits);
+            for micro_kernel in default.map(|(default, _)| default).into_iter().chain(listed) {
+                all.push((def.name.clone(), unit(def, program, &micro_kernel, limits)?));
             }
         }
-        Ok(())
+        let all: BTreeMap<String, _> = all.into_iter().map(|unit| (unit.1.source.clone(), unit)).collect();
+        Ok(all.into_values().collect())
+    }
+
+    /// A problem's config with the schedules of the sets beside its own: a tile that serves one kernel may serve another. Those
+    /// that round to tf32 come first where that is allowed, and not at all where it is not; then those for the kernel itself.
+    pub(super) fn listing(&self, problem: &Problem) -> Config {
+        let mut config = problem.setup.config.clone();
+        let (tf32, function) = (problem.precision == TF32, &problem.setup.def.name);
+        let rounds = |set: &SetGenerator| {
+            set.generator.values("matrix_unit").is_some_and(|units| units.contains(&Value::Word(TF32.to_owned())))
+        };
+        let is_own = |set: &SetGenerator| set.kernels.as_ref().is_none_or(|names| names.contains(function));
+        let mut sets: Vec<&SetGenerator> = self.generators.iter().filter(|set| tf32 || !rounds(set)).collect();
+        sets.sort_by_key(|set| (!rounds(set), !is_own(set)));
+        let sets = sets.into_iter().map(|set| set.generator.clone());
+        let none = || CudaConfig { capabilities: Vec::new(), generators: Vec::new() };
+        let generators = &mut config.cuda.get_or_insert_with(none).generators;
+        let own = std::mem::take(generators);
+        *generators = if tf32 { sets.chain(own).collect() } else { own.into_iter().chain(sets).collect() };
+        // Those of families without loops' names come last.
+        generators.sort_by_key(|generator| !generator.family.names_loops());
+        config.search.trials.get_or_insert(MOST_LISTED);
+        config.search.strategy = Strategy::Enumerate;
+        config
+    }
+
+    /// Adds what is checked of a file; its config, if it is one for the device.
+    fn add(&mut self, path: &PathBuf, limits: &DeviceLimits) -> Result<Option<Config>> {
+        let config = match ConfigFile::read(path)? {
+            ConfigFile::Kernel(config) => *config,
+            ConfigFile::Set(set) => {
+                if serves(&set.capabilities, limits) {
+                    let defs = set.kernel_defs()?;
+                    for (def, blocked) in set.micro_kernels(&defs)? {
+                        self.add_check(def, blocked);
+                    }
+                    self.generators.extend(set.generators);
+                }
+                return Ok(None);
+            }
+        };
+        let Some(cuda) = &config.cuda else { return Ok(Some(config)) };
+        if !serves(&cuda.capabilities, limits) {
+            return Ok(None);
+        }
+        if cuda.count() > MOST_CHECKS {
+            let (path, count) = (path.display(), cuda.count());
+            let why = format!("its generators stand for {count} schedules, expected at most {MOST_CHECKS}");
+            return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
+        }
+        let def = config.kernel_def()?;
+        let program = frontend::program(&def);
+        let all = cuda.candidates_on(&program, limits).flatten();
+        let valid = all.filter(|blocked| blocked.micro_kernel(&program, limits).is_ok());
+        valid.for_each(|blocked| self.add_check(&def, blocked));
+        Ok(Some(config))
     }
 
     fn add_check(&mut self, def: &KernelDef, blocked: Blocked) {
-        let check = (self.position(def), blocked);
+        let at = self.defs.iter().position(|known| known == def).unwrap_or_else(|| {
+            self.defs.push(def.clone());
+            self.defs.len() - 1
+        });
+        let check = (at, blocked);
         if !self.checks.contains(&check) {
             self.checks.push(check);
         }
     }
+}
 
-    /// The position of a kernel, which is added if it is not there.
-    fn position(&mut self, def: &KernelDef) -> usize {
-        self.defs.iter().position(|known| known == def).unwrap_or_else(|| {
-            self.defs.push(def.clone());
-            self.defs.len() - 1
+const TF32: &str = "tf32";
+
+impl Problem {
+    fn of(setup: Setup, as_it_stands: bool, size: Size) -> Result<Problem> {
+        let (setup, workloads) = match (size, setup.workloads()?) {
+            (Size::Whole, workloads) => (setup, workloads),
+            (Size::Rehearsal, workloads) => shrunk(setup, workloads)?,
+        };
+        let element = setup.def.params.iter().find(|param| !param.dims.is_empty());
+        Ok(Problem {
+            name: setup.config.path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            precision: match element.map_or(DType::F32, |param| param.dtype) {
+                DType::F32 if setup.config.search.tf32 => TF32,
+                dtype => dtype.name(),
+            },
+            setup,
+            workloads,
+            as_it_stands,
         })
     }
+}
 
-    /// The products whose kernels there are, each in every precision that a micro-kernel has.
-    fn add_problems(&mut self, limits: &DeviceLimits, lengths: &[i64], size: Size) -> Result<()> {
-        for product in PRODUCTS {
-            for precision in PRECISIONS {
-                let function = product.function(precision);
-                let Some(def) = self.defs.iter().position(|def| def.name == function) else { continue };
-                let candidates = self.candidates(def, precision, limits, size);
-                if candidates.is_empty() {
-                    continue;
-                }
-                let workloads = product.workloads(&self.defs[def], lengths, size)?;
-                let config = self.configs.get(&def).filter(|_| precision != Precision::Tf32).cloned();
-                self.problems.push(Problem { name: product.name, precision, def, workloads, candidates, config });
-            }
-        }
-        Ok(())
+/// A config with a few small instances, whose workload variables are the shape variables.
+fn shrunk(mut setup: Setup, mut workloads: Vec<WorkloadInstance>) -> Result<(Setup, Vec<WorkloadInstance>)> {
+    workloads.truncate(FEW_INSTANCES);
+    for workload in &mut workloads {
+        workload.instance = small_instance(&setup.def, &workload.instance)?;
+        workload.wkl = setup.named(&workload.instance.shape);
     }
+    let config = &mut setup.config;
+    let itself = |var: &String| (var.clone(), Affine { terms: vec![(var.clone(), 1)], constant: 0 });
+    config.shape = setup.vars.iter().map(itself).collect();
+    config.wkl_insts = workloads.iter().map(|workload| workload.wkl.clone()).collect();
+    config.weights.truncate(FEW_INSTANCES);
+    config.search.trials.get_or_insert(FEW_TRIALS);
+    Ok((setup, workloads))
+}
 
-    /// The default, the kernel's own micro-kernels, and those of other kernels that are valid for it too: a tile that serves
-    /// one product may serve another.
-    fn candidates(&self, def: usize, precision: Precision, limits: &DeviceLimits, size: Size) -> Vec<Blocked> {
-        let program = frontend::program(&self.defs[def]);
-        let default = Blocked::default_for(&program, limits);
-        let own = self.checks.iter().filter(|(of, _)| *of == def);
-        let others = self.checks.iter().filter(|(of, _)| *of != def && size == Size::Whole);
-        let mut candidates: Vec<Blocked> = Vec::new();
-        for blocked in default.iter().chain(own.chain(others).map(|(_, blocked)| blocked)) {
-            let fits = precision.admits(blocked) && blocked.micro_kernel(&program, limits).is_ok();
-            if fits && !candidates.contains(blocked) {
-                candidates.push(blocked.clone());
-            }
-        }
-        candidates.truncate(if size == Size::Whole { MOST_CANDIDATES } else { FEW_CANDIDATES });
-        candidates
-    }
+/// What a compiler gets for a micro-kernel.
+fn unit(def: &KernelDef, program: &Program, micro_kernel: &MicroKernel, limits: &DeviceLimits) -> Result<CudaUnit> {
+    translation_unit(def, &micro_kernel.name(), &micro_kernel.lowered(program, &Target::Cuda(*limits))?)
 }
 
 /// Code for an older device is compiled for this one; code for a newer one may not be.
@@ -183,22 +239,10 @@ fn serves(capabilities: &[ComputeCapability], limits: &DeviceLimits) -> bool {
     capabilities.iter().any(|capability| *capability <= limits.capability)
 }
 
-/// Whether a file is of one kernel; others are sets, whose reader says what is wrong with them.
-fn is_config(path: &PathBuf) -> bool {
-    let text = std::fs::read(path).unwrap_or_default();
-    let value: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
-    value.is_some_and(|value| value.get("kernel").is_some())
-}
-
-/// The sequence lengths that count.
-fn lengths(embedded: &Embedded, size: Size) -> Result<Vec<i64>> {
-    let config = Config::read(embedded.path(BERT))?;
-    let lengths = config.wkl_insts.iter().filter_map(|wkl| wkl.get("T").copied());
-    Ok(lengths.take(if size == Size::Whole { usize::MAX } else { FEW_LENGTHS }).collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use dietcode::core::measure::baselines::Gemm;
 
     use super::*;
@@ -206,9 +250,8 @@ mod tests {
     #[test]
     fn every_product_is_one_of_cublas_and_its_operations_are_counted_once() {
         let plan = Plan::read(&[], "sm_80".parse().unwrap(), Size::Whole).unwrap();
-        for problem in &plan.problems {
-            let def = &plan.defs[problem.def];
-            for WorkloadInstance { instance, .. } in &problem.workloads {
+        for Problem { setup: Setup { def, .. }, workloads, .. } in &plan.problems {
+            for WorkloadInstance { instance, .. } in workloads {
                 let gemm = Gemm::of(def, instance).expect("it is a product");
                 let batch: i64 = gemm.batch.iter().map(|batch| batch.extent).product();
                 assert_eq!(instance.flops, (2 * batch * gemm.m * gemm.n * gemm.k) as f64, "{}", def.name);
@@ -232,15 +275,80 @@ mod tests {
         assert!(error.contains("dense.json: its generators stand for 4097 schedules"), "{error}");
     }
 
+    /// Where nothing can be compiled, a run has what it needs among the images.
+    #[test]
+    fn what_is_listed_of_sets_and_configs_is_compiled_for_other_machines() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ops.rs"), include_str!("../../ops.rs")).unwrap();
+        let path = folder.path().join("set.json");
+        let text = r#"{ "kernels": [{ "source": "ops.rs", "function": "dense" }], "targets": { "cuda": { "capabilities": ["sm_80"],
+            "generators": [{ "family": "blocked", "thread": [{ "i": 8, "j": 8 }], "inner": [{ "i": 2, "j": 2 }], "reduce": [{ "k": 8 }] },
+            { "family": "blocked", "thread": [{ "i": 1, "j": 2 }], "inner": [{ "i": 1, "j": 2 }], "reduce": [{ "k": 16 }],
+            "stage": [{ "x": { "vector": 4, "pad": 4 }, "w": { "vector": 4, "pad": 4 } }], "matrix_unit": ["tf32"] }] } } }"#;
+        std::fs::write(&path, text).unwrap();
+        let capability = "sm_90".parse().unwrap();
+        let (plan, limits) =
+            (Plan::read(&[path], capability, Size::Whole).unwrap(), DeviceLimits::of(capability).unwrap());
+        let precisions: Vec<&str> = plan.problems.iter().map(|problem| problem.precision).collect();
+        assert_eq!((plan.checks.len(), &precisions[..]), (2, &["f32", TF32][..]));
+        let all = plan.all(limits).unwrap();
+        let compiled: BTreeSet<&str> = all.iter().map(|(_, unit)| &*unit.name).collect();
+        assert_eq!(compiled.len(), all.len(), "each once");
+        let mut needed = BTreeSet::new();
+        for problem in &plan.problems {
+            let program = &problem.setup.program;
+            let default = Blocked::default_for(program, limits).unwrap().name();
+            let listed = listed_on_gpu(&plan.listing(problem), program, limits);
+            needed.extend(listed.iter().map(MicroKernel::name).chain([default]));
+        }
+        assert_eq!(compiled, needed.iter().map(|name| &**name).collect(), "the checked are among the listed here");
+    }
+
     #[test]
     fn the_configs_of_the_binary_serve_ampere_and_hopper() {
         for name in ["sm_80", "sm_90"] {
-            let plan = Plan::read(&[], name.parse().unwrap(), Size::Whole).unwrap();
+            let (capability, mut precisions) = (name.parse().unwrap(), BTreeSet::new());
+            let plan = Plan::read(&[], capability, Size::Whole).unwrap();
+            let limits = DeviceLimits::of(capability).unwrap();
             assert!(plan.checks.len() >= 60, "{name}: {}", plan.checks.len());
-            assert_eq!(plan.problems.len(), PRODUCTS.len() * PRECISIONS.len(), "{name}");
-            assert!(plan.problems.iter().all(|problem| problem.candidates.len() > 1 && problem.workloads.len() == 8));
+            for problem in &plan.problems {
+                let listed = listed_on_gpu(&plan.listing(problem), &problem.setup.program, limits);
+                let rounding = listed.iter().filter(|listed| listed.name().contains(TF32)).count();
+                assert!(listed.len() > 1 && problem.workloads.len() == 8, "{}", problem.name);
+                assert_eq!(rounding > 1, problem.precision == TF32, "{} in {}", problem.name, problem.precision);
+                precisions.insert((problem.name.clone(), problem.precision));
+            }
+            assert_eq!(precisions.len(), 12, "{name}: three products in four precisions: {precisions:?}");
+            assert_eq!(plan.problems.iter().filter(|problem| problem.as_it_stands).count(), 3, "{name}");
         }
         let error = Plan::read(&[], "sm_75".parse().unwrap(), Size::Whole).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn any_nest_is_rehearsed_at_small_instances() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ops.rs"), include_str!("../../ops.rs")).unwrap();
+        let config = |name: &str, function: &str, shape: &str| {
+            let text = format!(
+                r#"{{ "kernel": {{ "source": "ops.rs", "function": "{function}" }}, "shape": {shape},
+                "wkl_insts": [{{ "T": 56 }}, {{ "T": 1000 }}, {{ "T": 2 }}] }}"#
+            );
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let shape = r#"{ "O": 64, "H": "T", "W": "T", "C": 64, "R": 3, "S": 3 }"#;
+        let files = [config("a.json", "conv2d", shape), config("b.json", "row_sum", r#"{ "M": "T", "N": 4096 }"#)];
+        let plan = Plan::read(&files, "sm_90".parse().unwrap(), Size::Rehearsal).unwrap();
+        let names: Vec<&str> = plan.problems.iter().map(|problem| &*problem.name).collect();
+        assert_eq!(names, ["a", "b"]);
+        for Problem { setup, workloads, .. } in &plan.problems {
+            assert_eq!(workloads.len(), 2);
+            for (workload, wkl) in workloads.iter().zip(&setup.config.wkl_insts) {
+                assert!(workload.instance.flops <= 3e5, "{workload:?}");
+                assert_eq!(setup.config.shape_of(&setup.vars, wkl).unwrap(), workload.instance.shape);
+            }
+        }
     }
 }

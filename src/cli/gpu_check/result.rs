@@ -11,8 +11,6 @@ use dietcode::core::measure::{Failure, Summary};
 use dietcode::core::reference::Arithmetic;
 use serde::Serialize;
 
-use super::problems::Precision;
-
 /// The version of the format.
 pub(super) const FORMAT: u32 = 1;
 
@@ -49,6 +47,8 @@ pub(super) struct Settings {
     pub(super) device: String,
     pub(super) configs: Vec<String>,
     pub(super) seconds: f64,
+    /// Where candidates come from, whatever the configs say; null: from where each says.
+    pub(super) strategy: Option<&'static str>,
     pub(super) images: Option<String>,
     pub(super) shapes: &'static str,
     pub(super) cold_l2: bool,
@@ -94,11 +94,13 @@ pub(super) struct Measurer {
 /// What a search found.
 #[derive(Debug, Serialize)]
 pub(super) struct Tuned {
-    pub(super) problem: &'static str,
-    pub(super) precision: Precision,
+    pub(super) problem: String,
+    pub(super) precision: &'static str,
     pub(super) kernel: String,
     pub(super) source_hash: String,
+    pub(super) strategy: &'static str,
     pub(super) seconds: f64,
+    /// How many were tried, the default among them.
     pub(super) candidates: usize,
     pub(super) failed: Vec<Failed>,
     pub(super) default: String,
@@ -117,8 +119,8 @@ pub(super) struct Failed {
 /// An instance with all implementations that were timed on it.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
-    pub(super) problem: &'static str,
-    pub(super) precision: Precision,
+    pub(super) problem: String,
+    pub(super) precision: &'static str,
     pub(super) kernel: String,
     pub(super) wkl: WklInst,
     pub(super) shape: BTreeMap<String, i64>,
@@ -157,7 +159,7 @@ impl Outcome {
         self.failures = compile + checks + tuned + compared;
         for compared in &self.comparisons {
             let best = compared.entries.iter().filter_map(|e| e.gflops).map(|g| g.median).fold(0.0, f64::max);
-            let known = self.best_gflops.entry(compared.precision.name()).or_insert(0.0);
+            let known = self.best_gflops.entry(compared.precision).or_insert(0.0);
             *known = known.max(best);
         }
     }
@@ -173,14 +175,14 @@ impl Outcome {
             }));
         }
         for t in &self.tuned {
-            let place = format!("{} {}", t.problem, t.precision.name());
+            let place = format!("{} {}", t.problem, t.precision);
             sentences.extend(t.failed.iter().map(|f| format!("{place}: {} {}", f.name, f.failure)));
             sentences.extend(t.failure.iter().map(|why| format!("{place}: {why}")));
         }
         for c in &self.comparisons {
             sentences.extend(c.entries.iter().filter_map(|entry| {
                 let failure = entry.failure.as_ref()?;
-                let place = format!("{} {} at {:?}", c.problem, c.precision.name(), c.wkl);
+                let place = format!("{} {} at {:?}", c.problem, c.precision, c.wkl);
                 Some(format!("{place}: {} {failure}", entry.implementation))
             }));
         }

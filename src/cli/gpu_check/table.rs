@@ -9,7 +9,7 @@ use crate::cli::table::gflops;
 /// Failures in words, the rest is in the file.
 const MOST_SENTENCES: usize = 20;
 
-/// The device, what was checked, and one line for each product and precision.
+/// The device, what was checked, and one line for each config and precision.
 pub(super) fn text(outcome: &Outcome) -> String {
     let mut text = heading(outcome);
     if let Some(note) = outcome.note {
@@ -61,14 +61,14 @@ fn table(comparisons: &[Compared]) -> String {
     }
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["product", "precision", "shapes", "dietcode", "default", "cuBLAS", "of cuBLAS", "worst", "best"]);
+    table.set_header(["config", "precision", "shapes", "dietcode", "default", "cuBLAS", "of cuBLAS", "worst", "best"]);
     for same in comparisons.chunk_by(|a, b| a.problem == b.problem && a.precision == b.precision) {
         let mean = |implementation: &str| mean(same.iter().map(|c| c.gflops(implementation)));
         let ratios: Vec<f64> = same.iter().filter_map(|c| Some(c.gflops("dietcode")? / c.gflops("cublas")?)).collect();
         let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
         let row = [
-            same[0].problem.to_owned(),
-            same[0].precision.name().to_owned(),
+            same[0].problem.clone(),
+            same[0].precision.to_owned(),
             same.len().to_string(),
             gflops(mean("dietcode")),
             // Where the default is what is dispatched, it is not timed again.

@@ -1,30 +1,23 @@
-//! Tunes each product in its share of the time, beside cuBLAS.
+//! Tunes each config in its share of the time, beside cuBLAS.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::time::Instant;
 
-use dietcode::core::config::Scheduling;
-use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Searched, finalize};
-use dietcode::core::machine::cuda::DeviceLimits;
+use dietcode::core::config::Strategy;
+use dietcode::core::dispatch::{DEFAULT, Finalized, PICK};
 use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
-use dietcode::core::search::strategy::enumerated;
-use dietcode::core::search::{Course, Database, Defaults, Found, Identity, Journal, Task, Tuning, search};
-use dietcode::core::sketch::Blocked;
-use dietcode::tuning::budget;
+use dietcode::core::search::{Database, Found, Journal, Task, search};
+use dietcode::core::sketch::rules::CustomRules;
+use dietcode::tuning::{Kernel, budget, course, finish};
 use dietcode::{ErrorKind, Result};
 
 use super::Run;
 use super::checks::named;
 use super::plan::Problem;
-use super::problems::Precision;
 use super::result::{Compared, Entry, Failed, Measurer, Outcome, Tuned};
 
-/// A micro-kernel may be so much slower than the best of an instance, if fewer of them do.
-const TOLERANCE: f64 = 0.02;
-
-/// So many candidates are proposed before the best so far are looked at.
-const PER_ROUND: usize = 8;
-
-/// All products, one after the other; what is known is saved after each.
+/// All configs, one after the other; what is known is saved after each.
 pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -> Result<()> {
     let (start, problems) = (Instant::now(), &run.plan.problems);
     // Comparing afterwards is not of the time for tuning.
@@ -35,34 +28,36 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
         }
         let left = (seconds + beside - start.elapsed().as_secs_f64()).max(1.0);
         let share = left / (problems.len() - n) as f64;
-        run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision.name()));
+        run.progress.say(&format!("tuning {} in {}: {share:.1} s", problem.name, problem.precision));
+        let def = &problem.setup.def;
         let mut tuned = Tuned {
-            problem: problem.name,
+            problem: problem.name.clone(),
             precision: problem.precision,
-            kernel: run.plan.defs[problem.def].name.clone(),
-            source_hash: format!("{:016x}", run.plan.defs[problem.def].source_hash()),
+            kernel: def.name.clone(),
+            source_hash: format!("{:016x}", def.source_hash()),
+            strategy: problem.setup.config.search.strategy.name(),
             seconds: share,
-            candidates: problem.candidates.len(),
+            candidates: 0,
             failed: Vec::new(),
-            default: problem.candidates[0].name(),
+            default: String::new(),
             file: None,
             failure: None,
         };
-        let found = tune(run, problem, share, &mut tuned, &mut beside);
-        let found = match found {
-            // Nothing passed: that is a result, and the next product may do better.
+        let found = match tune(run, problem, share, &mut tuned, &mut beside) {
+            // Nothing passed: that is a result, and the next config may do better.
             Err(error) if matches!(error.kind(), ErrorKind::Failed | ErrorKind::Check) => {
                 tuned.failure = Some(error.to_string());
                 None
             }
             found => Some(found?),
         };
-        outcome.tuned.push(tuned);
-        let Some((finalized, found, mut device)) = found else { continue };
-        if outcome.measurer.is_none() {
-            outcome.measurer = measure_twice(&mut *device, problem, &found, &finalized)?;
+        if let Some((finalized, found, mut device)) = found {
+            if outcome.measurer.is_none() {
+                outcome.measurer = measure_twice(&mut *device, problem, &found, &finalized)?;
+            }
+            outcome.comparisons.extend(compared(problem, &tuned.default, &finalized));
         }
-        outcome.comparisons.extend(compared(run, problem, &finalized));
+        outcome.tuned.push(tuned);
         run.save(outcome)?;
     }
     Ok(())
@@ -70,49 +65,39 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
 
 type Tuning3 = (Finalized, Found, Box<dyn Device>);
 
-/// Tunes a product; how long it took beside the search is added to `beside`.
+/// Tunes a config; how long it took beside the search is added to `beside`.
 fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, beside: &mut f64) -> Result<Tuning3> {
-    let device: Box<dyn Device> = Box::new(run.harness(&run.plan.defs[problem.def])?);
+    let own = &problem.setup.config;
+    let config = match own.search.strategy {
+        Strategy::Enumerate => Cow::Owned(run.plan.listing(problem)),
+        _ => Cow::Borrowed(own),
+    };
+    let device: Box<dyn Device> = Box::new(run.harness(&problem.setup.def)?);
     let database = run.records.as_ref().map_or_else(|| Ok(Database::in_memory()), |path| Database::open(path))?;
-    let identity = Identity { seed: run.seed, space_hash: String::new() };
-    let journal = Journal::begin(database, &*device, identity);
-    let of = vec![0; problem.workloads.len()];
-    let limits = DeviceLimits::of(run.capability)?;
-    let made = |blocked: &Blocked| Ok(blocked.micro_kernel(device.program(), limits)?.0);
-    let mut candidates = problem.candidates.iter().map(made).collect::<Result<Vec<_>>>()?;
-    let defaults = Defaults { micro_kernels: vec![candidates.remove(0)], of };
-    let progress = std::cell::RefCell::new(&mut run.progress);
+    let progress = RefCell::new(&mut run.progress);
     let watch = |event| progress.borrow_mut().show(&event);
     let budget = budget(seconds, run.stop);
-    let mut tuning = Tuning::new(device, problem.workloads.clone(), vec![0], defaults, budget.clone(), journal, &watch);
-    tuning.cold = run.cold;
-    let proposer = enumerated(candidates);
-    let mut task = Task { tuning, proposer, weight: 1.0, per_round: PER_ROUND };
-    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: run.seed };
-    let found = search(std::slice::from_mut(&mut task), &course).swap_remove(0);
-    tuned.failed.extend(task.tuning.take_failed().into_iter().map(|(name, failure)| Failed { name, failure }));
+    let journal = |device: &dyn Device, identity| Journal::begin(database, device, identity);
+    let kernel = Kernel { config: &config, rules: &CustomRules::default(), workloads: &problem.workloads };
+    let mut task = kernel.task(device, &budget, &watch, journal)?;
+    task.tuning.cold = run.cold;
+    tuned.default = task.tuning.defaults.micro_kernels[0].name();
+    let found = search(std::slice::from_mut(&mut task), &course(&config)).swap_remove(0);
+    let failed = |(name, failure)| Failed { name, failure };
+    tuned.failed.extend(task.tuning.take_failed().into_iter().map(failed));
     let found = found?;
-    tuned.failed.extend(found.failed.iter().cloned().map(|(name, failure)| Failed { name, failure }));
+    tuned.candidates = found.tried;
+    tuned.failed.extend(found.failed.iter().cloned().map(failed));
     let begun = Instant::now();
-    let Tuning { mut device, workloads, threads, .. } = task.tuning;
-    let baselines = Baselines::on_gpu(run.facts.cublas, problem.precision == Precision::Tf32);
-    let space_hash = problem.config.as_ref().map_or("", |(_, hash)| hash);
-    let searched = Searched {
-        config: None,
-        tolerance: TOLERANCE,
-        space_hash,
-        workloads: &workloads,
-        threads: &threads,
-        cold: run.cold,
-        found: &found,
-    };
-    let finalized = finalize(&mut *device, searched, &baselines, &budget, |_| ())?;
+    let baselines = Baselines::on_gpu(run.facts.cublas, own.search.tf32);
+    let finalized = finish(own, &mut task, &found, &baselines, |_| ())?;
     *beside += begun.elapsed().as_secs_f64();
-    if let (Some(folder), Some((stem, _))) = (run.tuned, &problem.config) {
-        finalized.tuned.save(&folder.join(format!("{stem}.{}.tuned.json", run.capability)))?;
+    if let Some(folder) = run.tuned.filter(|_| problem.as_it_stands) {
+        finalized.tuned.save(&folder.join(format!("{}.{}.tuned.json", problem.name, run.capability)))?;
     }
     tuned.file = Some(finalized.tuned.clone());
-    Ok((finalized, found, device))
+    let Task { tuning, .. } = task;
+    Ok((finalized, found, tuning.device))
 }
 
 /// Times what was selected for the largest instance against itself.
@@ -145,8 +130,8 @@ fn measure_twice(
 }
 
 /// What was verified: the dispatched micro-kernel, the default where that is another, and cuBLAS.
-fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Compared> {
-    let def = &run.plan.defs[problem.def];
+fn compared(problem: &Problem, default: &str, finalized: &Finalized) -> Vec<Compared> {
+    let def = &problem.setup.def;
     let of = problem.workloads.iter().zip(&finalized.verified).zip(&finalized.tuned.instances);
     of.filter_map(|((workload, verified), instance)| {
         let verified = verified.as_ref()?;
@@ -161,7 +146,7 @@ fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Comp
             };
             let micro_kernel = match implementation {
                 "dietcode" => Some(instance.micro_kernel.clone()),
-                "default" => Some(problem.candidates[0].name()),
+                "default" => Some(default.to_owned()),
                 _ => None,
             };
             let (sample, failure) = match &standing.outcome {
@@ -178,7 +163,7 @@ fn compared(run: &Run<'_>, problem: &Problem, finalized: &Finalized) -> Vec<Comp
             })
         };
         Some(Compared {
-            problem: problem.name,
+            problem: problem.name.clone(),
             precision: problem.precision,
             kernel: def.name.clone(),
             wkl: workload.wkl.clone(),

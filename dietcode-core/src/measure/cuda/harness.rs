@@ -242,7 +242,10 @@ impl Device for CudaHarness {
 }
 
 /// An instance with few operations whose shape is that of another, but for its largest extents: they are halved, and odd.
-fn small_instance(def: &KernelDef, of: &Instance) -> Result<Instance> {
+///
+/// # Errors
+/// As [`Instance::of`].
+pub fn small_instance(def: &KernelDef, of: &Instance) -> Result<Instance> {
     let (mut shape, mut small) = (of.shape.clone(), of.clone());
     while small.flops > SMALL_FLOPS {
         let Some(largest) = shape.iter_mut().max_by_key(|extent| **extent).filter(|extent| **extent > 1) else { break };

@@ -35,7 +35,7 @@ pub use call::{CudaCall, CudaCallLaunch};
 pub use compile::{Built, CudaCompiler};
 pub use expected::Expectation;
 pub use facts::DeviceFacts;
-pub use harness::CudaHarness;
+pub use harness::{CudaHarness, small_instance};
 pub use images::{Images, Made};
 pub(super) use worker::DeviceWorker;
 
