@@ -1,7 +1,7 @@
 //! Property: for random programs and random micro-kernels for a GPU, the generated CUDA, carried out on the CPU, equals the
 //! reference within the bound.
 //!
-//! `DIETCODE_CASES` sets how many cases are tried (200), `DIETCODE_SEED` where the random numbers start. A failure prints
+//! `DIETCODE_CASES` sets how many cases are tried (100), `DIETCODE_SEED` where the random numbers start. A failure prints
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
 mod blocked;
@@ -72,10 +72,10 @@ fn check(cases: usize, draw: Draw) {
 
 #[test]
 fn generated_cuda_equals_the_reference() {
-    check(settings::cases(200, 2_000), any_nest);
+    check(settings::cases(100, 2_000), any_nest);
 }
 
 #[test]
 fn matrix_instructions_equal_the_reference() {
-    check(settings::cases(200, 2_000) / 4, matrix_product);
+    check(settings::cases(100, 2_000) / 4, matrix_product);
 }

@@ -25,7 +25,7 @@ use shapes::{Tiles, instances};
 /// How many micro-kernels go into one shared library.
 const BATCH: usize = 5;
 /// The pairs of a configuration and a nest are shared out over so many seeds.
-const TURNS: usize = 16;
+const TURNS: usize = 32;
 
 /// Whether it is a configuration's turn on a nest: each pair's comes once in so many seeds in a row, and no configuration's on
 /// two nests at once.
@@ -56,7 +56,8 @@ fn each_group<M: Sync + Send>(
     }
     println!("{count} of {fitting} pairs that fit, {} in all", families.len() * nests.len());
     assert!(
-        count * 4 > fitting * 3,
+        // Of all 3 in 4 and more; of a few the share may be less.
+        if settings::all() { count * 4 > fitting * 3 } else { count * 2 > fitting },
         "{count} of {fitting} pairs are served: a device has no room for some, not for many"
     );
     let queue = Mutex::new(groups.iter());

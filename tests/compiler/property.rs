@@ -1,6 +1,6 @@
 //! Property: for random programs and random legal schedules, the generated C equals the reference within the bound.
 //!
-//! `DIETCODE_CASES` sets how many cases are tried (500), `DIETCODE_SEED` where the random numbers start. A failure prints
+//! `DIETCODE_CASES` sets how many cases are tried (250), `DIETCODE_SEED` where the random numbers start. A failure prints
 //! the seed of its case, the nest, the schedule and the first wrong element.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,7 +67,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case
 
 #[test]
 fn generated_code_equals_the_reference() {
-    let cases = settings::cases(500, 5_000);
+    let cases = settings::cases(250, 5_000);
     let seed = settings::seed_or(20_261_121);
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let target = CpuTarget::of(&toolchain);

@@ -91,10 +91,12 @@ fn cargo(args: &'static str) -> Cargo {
 }
 
 impl Cargo {
-    /// The example is a workspace of its own. It shares the target folder, so that nothing is compiled twice.
+    /// The example is a workspace of its own, with profiles of its own. It is built where the tests build crates of users, so that
+    /// what these depend on is compiled once.
     fn in_example(self) -> Cargo {
         let folder = root().join("examples").join("dense");
-        Cargo { folder, ..self }.with("CARGO_TARGET_DIR", &target_folder().to_string_lossy())
+        Cargo { folder, ..self }
+            .with("CARGO_TARGET_DIR", &target_folder().join("tmp/build_support/target").to_string_lossy())
     }
 
     fn with(mut self, name: &'static str, value: &str) -> Cargo {

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use dietcode_core::codegen::cuda::headers::{self, HOST_HEADERS};
 use dietcode_core::codegen::cuda::{CudaLaunch, CudaUnit};
@@ -36,11 +38,18 @@ impl Library {
     /// Compiles translation units as one file.
     pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        headers::write(folder.path(), HOST_HEADERS).expect("the folder can be written");
+        // Compiled once for all libraries of a run.
+        static HEADERS: OnceLock<PathBuf> = OnceLock::new();
+        let headers = HEADERS.get_or_init(|| {
+            let headers = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-host");
+            headers::write(&headers, HOST_HEADERS).expect("the folder can be written");
+            compiler.precompile(&headers, HOST_HEADERS[0].0);
+            headers
+        });
         let source: String = units.map(|unit| &*unit.source).collect();
         let [cu, so] = ["cases.cu", "cases.so"].map(|name| folder.path().join(name));
         fs::write(&cu, &source).expect("the folder can be written");
-        let built = compiler.shared_library(&cu, &so, folder.path()).output().expect("the compiler starts");
+        let built = compiler.shared_library(&cu, &so, headers).output().expect("the compiler starts");
         assert!(built.status.success(), "{}\n{source}", String::from_utf8_lossy(&built.stderr));
         // SAFETY: the library has no initialisers.
         Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))

@@ -137,13 +137,16 @@ fn sums_that_are_added_to_the_output() {
     ];
     let spatial: [&[(&str, i64)]; 3] = [&[("M", 1), ("N", 1)], &[("M", 3), ("N", 9)], &[("M", 4), ("N", 16)]];
     check(ADDED, &schedules, &sums_by(ADDED, 8, &spatial));
-    let split = schedules.map(|parameters| Parameters { split: sizes("k 3"), ..parameters });
-    for (shape, parameters) in sums_by(ADDED, 8, &spatial).iter().zip(split.iter().cycle()) {
-        let def = kernel(ADDED);
-        let unit = parameters.unit(&def, "split").unwrap_or_else(|e| panic!("{e}"));
-        let library = Library::compile(&HostCompiler::find().expect("a C++ compiler"), [&unit].into_iter());
-        let instance = Instance { seed: 1, def, shape: shape.clone(), gap: 1, coarse: false };
-        let case = Case { instance, unit };
+    let split = ["split", "split_in_steps"].into_iter().zip(schedules);
+    let def = kernel(ADDED);
+    let units: Vec<CudaUnit> = split
+        .map(|(name, parameters)| Parameters { split: sizes("k 3"), ..parameters }.unit(&def, name))
+        .map(|unit| unit.unwrap_or_else(|e| panic!("{e}")))
+        .collect();
+    let library = Library::compile(&HostCompiler::find().expect("a C++ compiler"), units.iter());
+    for (shape, unit) in sums_by(ADDED, 8, &spatial).iter().zip(units.iter().cycle()) {
+        let instance = Instance { seed: 1, def: def.clone(), shape: shape.clone(), gap: 1, coarse: false };
+        let case = Case { instance, unit: unit.clone() };
         let tensors = case.instance.tensors();
         library.check(&case, &tensors, &case.instance.expected(&tensors));
     }

@@ -1,6 +1,6 @@
 //! A sample of draws is compiled and run at ragged shapes, on the CPU and by the emulator, and equals the reference.
 //!
-//! 60 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
+//! 30 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
 use dietcode_core::codegen::reference;
 use dietcode_core::machine::Target;
@@ -59,7 +59,7 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], target: &Target) -> Dra
 /// Compiles and runs draws in batches, on two threads.
 fn check(name: &str) {
     let (seed, kernels, target) = (settings::seed_of_the_day(), cases::kernels(), cases::target(name));
-    let count = settings::count(60, 300);
+    let count = settings::count(30, 300);
     let numbers: Vec<usize> = (0..count).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {

@@ -91,7 +91,11 @@ impl CudaCompiler {
     /// As [`Nvcc::find`], or if there is no C++ compiler.
     pub fn reporting(capability: ComputeCapability) -> Result<CudaCompiler> {
         let nvcc = Box::new(Nvcc::find()?.with_limit(LIMIT));
-        CudaCompiler::new(How::Host(HostCompiler::find()?, Some(nvcc)), capability, None)
+        let host = HostCompiler::find()?;
+        let compiler = CudaCompiler::new(How::Host(host.clone(), Some(nvcc)), capability, None)?;
+        // A search compiles many.
+        host.precompile(compiler.folder.path(), DEVICE_HEADERS[0].0);
+        Ok(compiler)
     }
 
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
