@@ -4,7 +4,6 @@ use std::path::Path;
 
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::{CPU, Winners};
-use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::{Error, Result};
 
@@ -46,14 +45,14 @@ pub(crate) fn choose(
             report.untuned(name, tuning);
         }
     };
-    let program = frontend::program(&kernel.def);
+    let program = &kernel.program;
     let Some(config) = config else {
         let shape_vars = kernel.def.shape_vars.iter().map(|var| var.name.clone()).collect();
         untuned(report, Tuning::Kernel(format!("{}:{name}", kernel.file.display()), shape_vars));
-        return Winners::default_for(&program, target);
+        return Winners::default_for(program, target);
     };
     let path = config.tuned_path(CPU);
-    let loaded = Winners::load(config, &kernel.def, &program, target);
+    let loaded = Winners::load(config, &kernel.def, program, target);
     watch(&path, !matches!(&loaded, Err(miss) if miss.is_absent()), report);
     loaded.iter().filter_map(|winners| winners.gap.as_ref()).for_each(|gap| report.warning(&gap.to_string()));
     loaded.unwrap_or_else(|why| {
@@ -61,7 +60,7 @@ pub(crate) fn choose(
             true => untuned(report, Tuning::Config(config.path.display().to_string())),
             false => report.warning(&format!("`{name}` runs a default micro-kernel: {why}")),
         }
-        Winners::default_for(&program, target)
+        Winners::default_for(program, target)
     })
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use dietcode_core::Error;
+use dietcode_core::ir::Program;
+use dietcode_core::{Error, frontend};
 use dietcode_syntax::{Annotated, Cfg, Errors, KernelDef, Module, mangle, scan_with_modules};
 
 use crate::Kernels;
@@ -17,6 +18,7 @@ use crate::report::Report;
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) def: KernelDef,
+    pub(crate) program: Program,
     /// The file that it stands in, as its package names it.
     pub(crate) file: PathBuf,
     /// `file:line:column` of its name.
@@ -94,8 +96,10 @@ pub(crate) fn read(groups: &[Kernels], environment: &Environment, report: &mut R
 fn found(next: &Pending, kernel: &Annotated) -> Result<Found, Vec<Error>> {
     let file = &next.source.file;
     let place = |(line, column)| format!("{}:{line}:{column}", file.display());
+    let def = kernel.parse().map_err(|problems| placed(file, &problems))?;
     Ok(Found {
-        def: kernel.parse().map_err(|problems| placed(file, &problems))?,
+        program: frontend::program(&def),
+        def,
         file: file.clone(),
         place: place((kernel.line, kernel.column)),
         config_place: place(kernel.config_place()),

@@ -20,7 +20,7 @@ pub(crate) fn capabilities(setup: &Setup) -> Vec<ComputeCapability> {
 pub(crate) fn choice(setup: &Setup, capabilities: &[ComputeCapability]) -> Result<Choice> {
     let nvcc = Nvcc::find();
     let version = nvcc.as_ref().ok().map(Nvcc::version);
-    let mut selection = Selection::new(&setup.def, Some(&setup.config), capabilities, version)?;
+    let mut selection = Selection::new(&setup.def, &setup.program, Some(&setup.config), capabilities, version)?;
     for miss in selection.misses.iter().filter(|miss| !miss.is_absent()) {
         tell(&format!("warning: choosing by the model: {miss}"));
     }

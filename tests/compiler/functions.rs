@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::fs;
 
-use dietcode_core::codegen::{DIETCODE_H, TranslationUnit, reference};
+use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -97,7 +97,7 @@ fn case(at: usize, function: Function, exponent: i32) -> Case {
     );
     let def = dietcode_syntax::scan(&source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
     let unit = units::naive(&def);
-    let oracle = reference::reference(&def);
+    let oracle = units::oracle(&def);
     Case { function, exponent, def, unit, oracle }
 }
 
@@ -145,7 +145,7 @@ fn tensors_may_be_called_like_functions_of_the_c_library() {
         }
     }";
     let def = dietcode_syntax::scan(source).expect("it is Rust")[0].parse().unwrap_or_else(|e| panic!("{e}"));
-    compile([&units::naive(&def), &reference::reference(&def)].into_iter());
+    compile([&units::naive(&def), &units::oracle(&def)].into_iter());
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn extremes_take_nan_infinities_and_zeros_as_they_say() {
         .flat_map(|(at, (op, form))| [2, 40].map(|terms| (*op, terms, def(at, form, terms))))
         .collect();
     let units: Vec<[TranslationUnit; 3]> =
-        cases.iter().map(|(.., def)| [units::naive(def), tiled(def), reference::reference(def)]).collect();
+        cases.iter().map(|(.., def)| [units::naive(def), tiled(def), units::oracle(def)]).collect();
     let library = compile(units.iter().flatten());
     let pairs = NUMBERS.iter().flat_map(|a| NUMBERS.iter().flat_map(move |b| [*a, *b]));
     let terms: Vec<f32> = pairs.collect();

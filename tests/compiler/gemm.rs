@@ -6,7 +6,6 @@
 
 mod cases;
 
-use dietcode_core::codegen::reference;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::sketch::{Blocked, Tiled};
@@ -66,7 +65,7 @@ fn on_the_cpu() {
             // One library holds all micro-kernels of a nest, each under the symbols of a nest of its own.
             let def = KernelDef { name: format!("{}_{n}", def.name), ..def.clone() };
             let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}"));
-            (tiled.name(), reference::reference(&def), unit, def)
+            (tiled.name(), units::oracle(&def), unit, def)
         };
         let units: Vec<_> = cases::on_cpu(&def, &target).into_iter().enumerate().map(of).collect();
         let case = |(trace, reference, unit, def): &(String, _, _, KernelDef), instance: Instance| on_cpu::Case {

@@ -5,7 +5,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dietcode_core::codegen::reference;
 use dietcode_core::frontend;
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use rand::rngs::StdRng;
@@ -61,7 +60,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case
     let shape = shapes::random(&mut rng, &def);
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let reference = reference::reference(&def);
+    let reference = units::oracle(&def);
     Case { instance: Instance { seed, def, shape, gap, coarse: false }, reference, unit, trace }
 }
 

@@ -143,7 +143,7 @@ fn select(request: &Request<'_>, compilers: &Compilers, report: &mut Report) -> 
         return Ok(Err(why.clone()));
     }
     let compiler = compilers.nvcc.as_ref().ok().map(Nvcc::version);
-    match Selection::new(&found.def, *config, capabilities, compiler) {
+    match Selection::new(&found.def, &found.program, *config, capabilities, compiler) {
         Ok(selection) => {
             config.iter().for_each(|config| watch_tuned(config, &selection, request, report));
             Ok(Ok(selection))

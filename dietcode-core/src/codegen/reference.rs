@@ -20,18 +20,16 @@ use dietcode_syntax::{KernelDef, Role, mangle};
 use super::TranslationUnit;
 use super::c::{C, include};
 use super::printer::{Expressions, element_type};
-use crate::frontend;
 use crate::ir::function::{self, Row, Spread, row};
 use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program, ReduceOp};
 use crate::reference::{Rounding, rounding};
 
-/// The translation unit of a nest's oracle; it exports the usual `grid` and `run`.
-pub fn reference(def: &KernelDef) -> TranslationUnit {
-    let program = frontend::program(def);
+/// The translation unit of the oracle of a nest and its program; it exports the usual `grid` and `run`.
+pub fn reference(def: &KernelDef, program: &Program) -> TranslationUnit {
     let hash = def.source_hash();
     let grid_symbol = mangle::grid_symbol(&def.name, hash, "reference");
     let run_symbol = mangle::run_symbol(&def.name, hash, "reference");
-    let mut printer = ReferencePrinter::new(&program);
+    let mut printer = ReferencePrinter::new(program);
     printer.grid(&grid_symbol);
     printer.run(&run_symbol);
     let source =

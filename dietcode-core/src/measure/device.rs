@@ -29,8 +29,8 @@ use crate::sketch::MicroKernel;
 /// A kernel and the machine on which it is measured: what every device has.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    def: KernelDef,
-    program: Program,
+    pub(super) def: KernelDef,
+    pub(super) program: Program,
     target: Target,
     machine: Machine,
     cores: Arc<Cores>,

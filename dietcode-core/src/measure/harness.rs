@@ -60,17 +60,18 @@ impl CpuHarness {
         refuse_foreign_code(&target)?;
         let builder = Builder::new(toolchain, COMPILE_LIMIT)?;
         let runner = Runner::new(worker, limits);
-        let units = [codegen::reference::reference(&def), peak::translation_unit(&target)];
+        let subject = Subject::new(def, Target::Cpu(target.clone()), Machine::cpu(&target));
+        let name = &subject.def.name;
+        let units = [codegen::reference::reference(&subject.def, &subject.program), peak::translation_unit(&target)];
         let mut built = builder.build(&units).into_iter();
         let mut next = |what: &str| match built.next() {
             Some(Ok(unit)) => Ok(unit),
-            Some(Err(failure)) => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` {failure}", def.name))),
-            None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{}` was not compiled", def.name))),
+            Some(Err(failure)) => Err(Error::new(ErrorKind::Failed, format!("{what} of `{name}` {failure}"))),
+            None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{name}` was not compiled"))),
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
         drop(opening);
         let seed = seed.unwrap_or_else(fresh_seed);
-        let subject = Subject::new(def, Target::Cpu(target.clone()), Machine::cpu(&target));
         Ok(CpuHarness { subject, cpu: target, builder: Arc::new(builder), runner, reference, peak, seed })
     }
 

@@ -1,13 +1,18 @@
 //! From what tests have to translation units.
 
 use dietcode_core::codegen::cuda::CudaUnit;
-use dietcode_core::codegen::{TranslationUnit, c, cuda};
+use dietcode_core::codegen::{TranslationUnit, c, cuda, reference};
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::machine::{CpuTarget, Target};
 use dietcode_core::schedule::{Schedule, Trace};
 use dietcode_core::sketch::{Blocked, Lowered, MicroKernel, Tiled, apply};
 use dietcode_core::{Result, frontend};
 use dietcode_syntax::KernelDef;
+
+/// The oracle of a nest.
+pub(crate) fn oracle(def: &KernelDef) -> TranslationUnit {
+    reference::reference(def, &frontend::program(def))
+}
 
 /// Of parameters, for a CPU.
 pub(crate) fn tiled(def: &KernelDef, tiled: &Tiled, target: &CpuTarget) -> Result<TranslationUnit> {

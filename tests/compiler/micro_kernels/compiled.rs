@@ -5,6 +5,7 @@ use std::path::Path;
 use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
+use dietcode_core::frontend;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
 use dietcode_syntax::KernelDef;
 
@@ -33,7 +34,7 @@ impl Compiler {
 
     /// What a build chooses that measures nothing: it is compiled, and chosen again with what nvcc reports.
     pub(crate) fn choice(&self, def: &KernelDef, config: Option<&Config>, devices: &[ComputeCapability]) -> Choice {
-        let selection = Selection::new(def, config, devices, Some(self.nvcc.version()));
+        let selection = Selection::new(def, &frontend::program(def), config, devices, Some(self.nvcc.version()));
         let mut selection = selection.unwrap_or_else(|e| panic!("`{}`: {e}", def.name));
         loop {
             let wanted: Vec<Candidate> = selection.wanted().into_iter().cloned().collect();

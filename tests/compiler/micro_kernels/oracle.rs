@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fs;
 
-use dietcode_core::codegen::reference::reference;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
@@ -12,6 +11,7 @@ use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::{KernelDef, Role};
 
 use crate::common::instance::{GUARD, Instance};
+use crate::common::units;
 
 type Grid = unsafe extern "C" fn(*const i64) -> i64;
 type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
@@ -28,7 +28,7 @@ pub(crate) struct Oracles {
 impl Oracles {
     /// Compiles them as one file.
     pub(crate) fn compile<'d>(defs: impl Iterator<Item = &'d KernelDef>) -> Oracles {
-        let units: BTreeMap<String, TranslationUnit> = defs.map(|def| (def.name.clone(), reference(def))).collect();
+        let units: BTreeMap<String, TranslationUnit> = defs.map(|def| (def.name.clone(), units::oracle(def))).collect();
         let toolchain = Toolchain::find("native").expect("a C compiler");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [c, so] = ["oracles.c", "oracles.so"].map(|name| folder.path().join(name));

@@ -2,7 +2,6 @@
 //!
 //! 30 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
-use dietcode_core::codegen::reference;
 use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -86,7 +85,7 @@ fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let case = |Draw { instance, of, trace }: Draw| {
         let unit = units::traced(&instance.def, &of, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
-        on_cpu::Case { reference: reference::reference(&instance.def), instance, unit, trace }
+        on_cpu::Case { reference: units::oracle(&instance.def), instance, unit, trace }
     };
     let cases: Vec<on_cpu::Case> = draws.into_iter().map(case).collect();
     let library = on_cpu::Library::compile(&toolchain, &cases);

@@ -15,7 +15,7 @@ use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
 use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
-use crate::{Error, ErrorKind, Result, frontend};
+use crate::{Error, ErrorKind, Result};
 
 /// As many of a config's candidates are considered, from the first on: each is lowered, and a build shall not take minutes.
 const MOST_CANDIDATES: usize = 256;
@@ -55,13 +55,14 @@ pub struct Choice {
 }
 
 impl Selection {
-    /// Starts to choose for these devices; `compiler` is nvcc's version, if there is one, for the provenance of tuned files.
+    /// Starts to choose micro-kernels of a nest and its program for these devices; `compiler` is nvcc's version, if there is one, for the provenance of tuned files.
     ///
     /// # Errors
     /// [`ErrorKind::Input`] if an instance of the config is none of the nest; [`ErrorKind::Unavailable`] if no micro-kernel
     /// is possible at all.
     pub fn new(
         def: &KernelDef,
+        program: &Program,
         config: Option<&Config>,
         capabilities: &[ComputeCapability],
         compiler: Option<&str>,
@@ -70,7 +71,7 @@ impl Selection {
         let devices = capabilities.into_iter().map(DeviceLimits::of).collect::<Result<Vec<_>>>()?;
         let mut selection = Selection {
             def: def.clone(),
-            program: frontend::program(def),
+            program: program.clone(),
             vars: Config::shape_vars(def),
             shapes: Vec::new(),
             weights: Vec::new(),

@@ -9,13 +9,13 @@ use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::doing::doing;
 use crate::instance::unflatten;
-use crate::ir::Name;
+use crate::ir::{Name, Program};
 use crate::measure::Instance;
 use crate::measure::inputs;
 use crate::reference::{self, Arithmetic, Tensors};
-use crate::{Result, frontend};
 
 /// So many elements are computed, at most; each takes as many steps as there are terms in its sum.
 const SAMPLE: usize = 1024;
@@ -39,9 +39,14 @@ impl Expectation {
     ///
     /// # Errors
     /// If the reference cannot be evaluated there.
-    pub fn of(def: &KernelDef, instance: &Instance, arithmetic: &[Arithmetic], seed: u64) -> Result<Expectation> {
+    pub fn of(
+        def: &KernelDef,
+        program: &Program,
+        instance: &Instance,
+        arithmetic: &[Arithmetic],
+        seed: u64,
+    ) -> Result<Expectation> {
         let _doing = doing(format!("computing the reference of `{}` at shape {:?}", def.name, instance.shape));
-        let program = frontend::program(def);
         let shape = names(def).zip(instance.shape.iter().copied()).collect::<BTreeMap<Name, i64>>();
         let tensors = inputs(def, instance, seed);
         let extents = spatial_extents(def, instance);
@@ -51,7 +56,7 @@ impl Expectation {
         for arithmetic in arithmetic {
             let parts: Vec<_> = iterations
                 .par_chunks(16)
-                .map(|part| reference::evaluate_at(&program, &shape, &tensors, *arithmetic, part))
+                .map(|part| reference::evaluate_at(program, &shape, &tensors, *arithmetic, part))
                 .collect::<Result<_>>()?;
             // A quotient or a root may be infinite; there is no bound to compare it within.
             let seen: Vec<_> =

@@ -132,7 +132,7 @@ impl CudaHarness {
         arithmetic.dedup();
         let expected = match known {
             Some(known) if known.bounds.len() == arithmetic.len() => known,
-            _ => Expectation::of(self.def(), instance, &arithmetic, self.seed)?,
+            _ => Expectation::of(self.def(), self.program(), instance, &arithmetic, self.seed)?,
         };
         self.expected.push((instance.clone(), expected.clone()));
         if self.expected.len() > KEPT {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use dietcode_syntax::{Affine, KernelDef, LoopDef};
 
 use super::Space;
-use crate::ir::Name;
+use crate::ir::{Name, Program};
 use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::Bounds;
@@ -28,12 +28,12 @@ impl Space {
     /// not; what is wrong with a custom rule.
     pub fn generate(def: &KernelDef, target: Target, instances: &[Vec<i64>], custom: &CustomRules) -> Result<Space> {
         let bounds = Bounds { target, extents: extents(def, instances)? };
-        let partial_sketches = partial_sketches(def, bounds.clone(), custom)?;
-        let sketches = partial_sketches
+        let blocks = frontend::blocks(def);
+        let program = blocks.clone().inlined();
+        let sketches = scheduled(blocks, bounds.clone(), custom)?
             .into_iter()
             .map(|partial| Trace::new(partial.instructions).with(partial.decisions))
             .collect();
-        let program = frontend::program(def);
         let rule = custom.of(&program.blocks[0].name);
         Ok(Space { def: def.clone(), program, bounds, sketches, rule })
     }
@@ -44,8 +44,12 @@ impl Space {
 /// # Errors
 /// As [`Space::generate`], but for instances.
 pub fn partial_sketches(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<PartialSketch>> {
+    scheduled(frontend::blocks(def), bounds, custom)
+}
+
+fn scheduled(blocks: Program, bounds: Bounds, custom: &CustomRules) -> Result<Vec<PartialSketch>> {
     let rules = rules::all(&bounds.target, custom);
-    let mut partial_sketches = vec![PartialSketch::new(frontend::blocks(def), Arc::new(bounds))];
+    let mut partial_sketches = vec![PartialSketch::new(blocks, Arc::new(bounds))];
     let blocks: Vec<Name> = partial_sketches[0].program.blocks.iter().map(|block| block.name.clone()).collect();
     for rule in &rules {
         for block in &blocks {

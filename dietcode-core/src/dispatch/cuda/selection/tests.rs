@@ -34,7 +34,7 @@ fn config() -> (tempfile::TempDir, Config) {
 }
 
 fn selection(config: Option<&Config>) -> Selection {
-    Selection::new(&dense(), config, &[sm_80()], Some("13.0.88")).unwrap()
+    Selection::new(&dense(), &frontend::program(&dense()), config, &[sm_80()], Some("13.0.88")).unwrap()
 }
 
 /// What a compiler would say of a micro-kernel.
