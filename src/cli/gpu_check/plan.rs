@@ -297,9 +297,9 @@ mod tests {
         let mut needed = BTreeSet::new();
         for problem in &plan.problems {
             let program = &problem.setup.program;
-            let default = Blocked::default_for(program, limits).unwrap().name();
+            let (default, _) = Blocked::default_for(program, limits).unwrap().micro_kernel(program, limits).unwrap();
             let listed = listed_on_gpu(&plan.listing(problem), program, limits);
-            needed.extend(listed.iter().map(MicroKernel::name).chain([default]));
+            needed.extend(listed.iter().map(MicroKernel::name).chain([default.name()]));
         }
         assert_eq!(compiled, needed.iter().map(|name| &**name).collect(), "the checked are among the listed here");
     }
@@ -313,7 +313,7 @@ mod tests {
             assert!(plan.checks.len() >= 60, "{name}: {}", plan.checks.len());
             for problem in &plan.problems {
                 let listed = listed_on_gpu(&plan.listing(problem), &problem.setup.program, limits);
-                let rounding = listed.iter().filter(|listed| listed.name().contains(TF32)).count();
+                let rounding = listed.iter().filter(|listed| format!("{:?}", listed.trace).contains("Tf32")).count();
                 assert!(listed.len() > 1 && problem.workloads.len() == 8, "{}", problem.name);
                 assert_eq!(rounding > 1, problem.precision == TF32, "{} in {}", problem.name, problem.precision);
                 precisions.insert((problem.name.clone(), problem.precision));
