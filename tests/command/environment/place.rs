@@ -64,7 +64,9 @@ impl Place {
 
     /// A link to a program of this system.
     pub(crate) fn link(&self, name: &str, to: &str) {
-        symlink(program(to), self.path(name)).unwrap();
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(program(to), path).unwrap();
     }
 }
 
