@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use dietcode::core::abi::{self, MicroKernel};
+use dietcode::core::abi::{Array, MicroKernel, Phase, Table};
 use dietcode::ops::gemm_nt;
 use dietcode::runtime::TableSource;
 use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
@@ -21,10 +21,17 @@ macro_rules! configuration {
                 kernel: "gemm_nt",
                 source_hash: gemm_nt::KERNEL.signature.source_hash,
                 cpu: Some({
-                    static ROW: MicroKernel =
-                        MicroKernel { name: NAME.as_ptr(), cpu_features: $features, scratch_bytes: 0, grid, run: $run };
-                    static TABLE: TableSource =
-                        TableSource::Linked(&abi::Table { micro_kernels: &raw const ROW, len: 1 });
+                    static PHASES: [Phase; 1] = [Phase { grid, run: $run }];
+                    static ROW: MicroKernel = MicroKernel {
+                        name: NAME.as_ptr(),
+                        cpu_features: $features,
+                        scratch_bytes: 0,
+                        phases: Array::new(&PHASES),
+                        workspace_bytes: None,
+                        parameters: Array::new(&[]),
+                    };
+                    static ROWS: Table = Table::new(&[&ROW]);
+                    static TABLE: TableSource = TableSource::Linked(&ROWS);
                     CpuRow { table: &TABLE, row: 0 }
                 }),
                 cuda: None,

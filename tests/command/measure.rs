@@ -59,23 +59,19 @@ fn candidate_of(element: &str, name: &str, body: &str) -> TranslationUnit {
     let at = |var: &str| order.iter().position(|v| v == var).unwrap();
     let source = format!(
         "#define DIETCODE_HALF\n#include <stdlib.h>\n#include <stdio.h>\n#include \"dietcode.h\"\n\
-         int64_t grid(const int64_t *shape) {{ return 1; }}\n\
-         void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
+         static int64_t grid(const int64_t *shape) {{ return 1; }}\n\
+         static void run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,\n\
                   int64_t end) {{\n\
            const {element} *x = buffers[0], *w = buffers[1]; {element} *y = buffers[2];\n\
            const int64_t M = shape[{}], N = shape[{}], K = shape[{}];\n\
-           {body}\n}}\n",
+           {body}\n}}\n\
+         const struct dietcode_micro_kernel row = {{\n\
+           .name = \"{name}\", .phases = (const struct dietcode_phase[]){{{{grid, run}}}}, .phases_len = 1}};\n",
         at("M"),
         at("N"),
         at("K"),
     );
-    TranslationUnit {
-        name: name.into(),
-        grid_symbol: "grid".into(),
-        run_symbol: "run".into(),
-        scratch_bytes: 0,
-        source,
-    }
+    TranslationUnit { name: name.into(), symbol: "row".into(), source }
 }
 
 const RIGHT: &str = "for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) {
@@ -188,7 +184,7 @@ fn compiling_has_a_limit() {
 fn a_library_without_the_symbols_is_reported() {
     let harness = harness(DENSE);
     let mut unit = harness.build_one(&candidate("odd", RIGHT)).unwrap();
-    unit.run_symbol = "walk".into();
+    unit.symbol = "walk".into();
     let mut harness = harness;
     let instance = instance(harness.def());
     let measured = harness.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap();

@@ -175,7 +175,14 @@ const SHARED: Staging = Staging::Shared(SharedTile { vector: 1, pad: 0, reduce_o
 #[test]
 fn primitives_that_do_not_fit_together_are_refused() {
     type Build = fn(&mut Schedule) -> Result<()>;
-    let cases: [(Build, &str); 6] = [
+    let cases: [(Build, &str); 7] = [
+        (
+            |s| {
+                s.parameter("size", 2, 4)?;
+                threads(s, Tail::Pad)
+            },
+            "parameter: `size` is one of a CPU's code",
+        ),
         (|s| split_sum(s), "blocks share the sum over `k_s`, but no rfactor"),
         (
             |s| {

@@ -13,9 +13,7 @@ use dietcode_core::runtime::function::{clamp, erf};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::{Function, KernelDef, ReduceOp};
 
-use crate::common::units;
-
-type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
+use crate::common::{on_cpu, units};
 
 const NUMBERS: [f32; 17] = [
     f32::NAN,
@@ -109,17 +107,8 @@ fn cases() -> Vec<Case> {
 
 /// Runs a unit on contiguous tensors of one dimension.
 fn call(library: &libloading::Library, unit: &TranslationUnit, buffers: &[*mut c_void], len: usize) {
-    // SAFETY: the unit exports this symbol, and each of its buffers has this many elements.
-    unsafe {
-        let run = library.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
-        let grid =
-            library.get::<unsafe extern "C" fn(*const i64) -> i64>(unit.grid_symbol.as_bytes()).expect("its grid");
-        let shape = [len as i64];
-        let mut scratch = vec![0f32; unit.scratch_bytes as usize / 4 + 16];
-        let start = scratch.as_ptr().align_offset(64);
-        let scratch = scratch[start..].as_mut_ptr().cast();
-        run(buffers.as_ptr(), [1; 8].as_ptr(), shape.as_ptr(), scratch, 0, grid(shape.as_ptr()));
-    }
+    // SAFETY: each of the unit's buffers has this many elements.
+    unsafe { on_cpu::call(library, unit, None, (buffers, &[1; 8], &[len as i64]), &unit.name) };
 }
 
 /// Compiles units as one file.

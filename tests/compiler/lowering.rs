@@ -8,7 +8,7 @@ use std::path::Path;
 use dietcode_core::frontend;
 use dietcode_core::ir::{DType, Expr, ForKind, Scope, Stmt};
 use dietcode_core::lower::{lower, lower_observed};
-use dietcode_core::schedule::{Schedule, Staging, Tail};
+use dietcode_core::schedule::{Schedule, Size, Staging, Tail, Trace};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::KernelDef;
 
@@ -182,6 +182,52 @@ fn a_guard_stays_where_padding_would_be_summed() {
         "{:?}",
         padded.violations(&frontend::program(&def), &target())
     );
+}
+
+/// The size of an outer step may be a parameter; where it begins has a name, so that indices stay affine, and what is staged has
+/// room for the largest.
+#[test]
+fn a_size_may_be_known_at_run_time_only() {
+    let def = kernel(DENSE);
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.parameter("block", 64, 100).unwrap();
+    schedule.split("k", Size(vec![2.into(), "block".into()]), Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.split("j", 8, Tail::Pad, ["j_0", "j_1"]).unwrap();
+    schedule.reorder(&["i", "j_0", "k_0", "k_1", "j_1"]).unwrap();
+    schedule.cache_read("w", Staging::Always).unwrap();
+    schedule.compute_at("w_panel", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let nest = lower(&schedule).unwrap();
+    let body = nest.body.to_string();
+    assert!(body.contains("let k_0_start = k_0 * (block * 2)") && body.contains("[i][k_0_start + k_1]"), "{body}");
+    assert!(body.contains("panel w_panel[200][8]"), "{body}");
+    assert_eq!((&*nest.shape_vars[3], nest.parameters), ("block", vec![64]));
+
+    let trace = Trace::new(schedule.trace().to_vec());
+    assert!(
+        trace.to_string().contains("block = parameter(64, at most 100)\nk_0, k_1 = split(k, 2·block, clip)"),
+        "{trace}"
+    );
+    let json = serde_json::to_string(&trace).unwrap();
+    let trace: Trace = serde_json::from_str(&json).unwrap();
+    assert_eq!(trace.replay(&program, &program.blocks[0]).unwrap().trace(), schedule.trace());
+
+    let mut other = Schedule::new(&program, &program.blocks[0]);
+    let mut refused = |name: &str, value, most, tail| {
+        let declared = other.parameter(name, value, most);
+        let made = declared.and_then(|()| other.split("i", Size::product([name]), tail, ["a", "b"]));
+        made.expect_err("it is refused").to_string()
+    };
+    assert!(refused("b0", 4, 4, Tail::Pad).contains("split of `i` by b0: only a constant can be padded"));
+    assert!(
+        refused("b1", 5, 4, Tail::Clip).contains("it is 5 of at most 4; expected a bound from 1 to 2^31, and a value")
+    );
+    assert!(refused("b2", 0, 4, Tail::Clip).contains("it is 0 of at most 4"));
+    assert!(refused("b3", 1, 1 << 32, Tail::Clip).contains("it is 1 of at most 4294967296"));
+    assert!(refused("K", 4, 4, Tail::Clip).contains("the name `K` is taken"));
+    let undeclared = other.split("i", Size::product(["Q"]), Tail::Clip, ["a", "b"]).unwrap_err().to_string();
+    assert!(undeclared.contains("`Q` is open"), "{undeclared}");
 }
 
 /// Staged copies hold what makes the update the operator's identity; where nothing does, the guard stays.

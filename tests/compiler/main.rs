@@ -22,6 +22,7 @@ mod lowering;
 mod micro_kernels;
 mod occupancy;
 mod property;
+mod rows;
 mod space;
 mod traces;
 mod tuned_file;

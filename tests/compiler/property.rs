@@ -21,11 +21,14 @@ const BATCH: usize = 25;
 const LONGEST: usize = 40_000;
 
 /// What a legal schedule may ask for and not get, as lowering says it.
-const REFUSALS: [&str; 4] = [
+const REFUSALS: [&str; 7] = [
     "so that partial sums wait in a panel; but its extent along",
     "pipeline: no loop packs panels",
     "spans a fused loop; stage it inside of that",
     "that the stack is asked for",
+    "whose steps are known at run time only; stage it inside of that, or pack it",
+    "which a part must hold whole",
+    "rfactor: no reduction is bound to the grid any more",
 ];
 
 /// Schedules that were drawn again: those that lowering refused, and those whose text is too long.
@@ -61,7 +64,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let reference = units::oracle(&def);
-    Case { instance: Instance { seed, def, shape, gap, coarse: false }, reference, unit, trace }
+    Case { instance: Instance { seed, def, shape, gap, coarse: false }, reference, unit, trace, parameters: None }
 }
 
 #[test]

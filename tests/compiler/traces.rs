@@ -95,7 +95,7 @@ fn a_trace_is_a_micro_kernel_of_the_same_code() {
         assert!(name.len() <= 128 && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_'));
         let code = |unit: dietcode_core::codegen::TranslationUnit| {
             let code = unit.source.split_once("*/").unwrap().1.to_owned();
-            code.replace(&unit.grid_symbol, "grid").replace(&unit.run_symbol, "run")
+            code.replace(&unit.symbol, "row").replace(&unit.name, "name")
         };
         let traced = units::traced(&def, &read.trace, &target).unwrap();
         assert_eq!(code(traced), code(units::tiled(&def, &tiled, &target).unwrap()), "{}", def.name);

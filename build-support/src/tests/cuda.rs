@@ -66,7 +66,7 @@ fn a_kernel_is_compiled_for_the_devices_that_were_asked_for() {
     }
     let generated = package.generated();
     let list = String::from_utf8_lossy(&generated["dietcode/outer/registry.def"]);
-    assert!(list.contains(&format!("\nDIETCODE_CUDA(outer, {name}, dietcode1_run_outer_")), "{list}");
+    assert!(list.contains(&format!("\nDIETCODE_CUDA(outer, {name}, dietcode2_run_outer_")), "{list}");
     let text = |file: &str| String::from_utf8_lossy(&generated[&format!("dietcode/outer/cuda/{file}")]).into_owned();
     assert!(text(&format!("{name}.cu")).contains(" * sm_90 (H100 SXM): the default"));
     assert!(text(&format!("{name}.json")).contains("\"registers\""));

@@ -5,19 +5,104 @@
 
 #include <stdint.h>
 
-struct dietcode_micro_kernel {
-  const char *name;
-  uint64_t cpu_features; /* bits as in dietcode_core::cpu_features */
-  int64_t scratch_bytes; /* per thread, aligned to 64 bytes */
+/* A step of a micro-kernel: its tiles may be carried out in any order, and at once. */
+struct dietcode_phase {
   int64_t (*grid)(const int64_t *shape);
   void (*run)(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch, int64_t begin,
               int64_t end);
 };
 
-struct dietcode_table {
-  const struct dietcode_micro_kernel *micro_kernels;
-  int64_t len;
+struct dietcode_micro_kernel {
+  const char *name;
+  uint64_t cpu_features; /* bits as in dietcode_core::cpu_features */
+  int64_t scratch_bytes; /* per thread, aligned to 64 bytes */
+  const struct dietcode_phase *phases; /* one after the other */
+  int64_t phases_len;
+  int64_t (*workspace_bytes)(const int64_t *shape); /* of a call, aligned to 64 bytes; NULL: none */
+  const int64_t *parameters; /* what stands behind the shape variables in `shape` */
+  int64_t parameters_len;
 };
+
+struct dietcode_table {
+  const struct dietcode_micro_kernel *const *micro_kernels;
+  int64_t micro_kernels_len;
+};
+
+/* The CPU features that the compiler may use, as bits of dietcode_core::cpu_features. */
+#ifdef __SSE4_2__
+#define DIETCODE_BIT_0 (UINT64_C(1) << 0) /* sse4.2 */
+#else
+#define DIETCODE_BIT_0 0
+#endif
+#ifdef __AVX__
+#define DIETCODE_BIT_1 (UINT64_C(1) << 1) /* avx */
+#else
+#define DIETCODE_BIT_1 0
+#endif
+#ifdef __AVX2__
+#define DIETCODE_BIT_2 (UINT64_C(1) << 2) /* avx2 */
+#else
+#define DIETCODE_BIT_2 0
+#endif
+#ifdef __FMA__
+#define DIETCODE_BIT_3 (UINT64_C(1) << 3) /* fma */
+#else
+#define DIETCODE_BIT_3 0
+#endif
+#ifdef __BMI__
+#define DIETCODE_BIT_4 (UINT64_C(1) << 4) /* bmi1 */
+#else
+#define DIETCODE_BIT_4 0
+#endif
+#ifdef __BMI2__
+#define DIETCODE_BIT_5 (UINT64_C(1) << 5) /* bmi2 */
+#else
+#define DIETCODE_BIT_5 0
+#endif
+#ifdef __F16C__
+#define DIETCODE_BIT_6 (UINT64_C(1) << 6) /* f16c */
+#else
+#define DIETCODE_BIT_6 0
+#endif
+#ifdef __AVX512F__
+#define DIETCODE_BIT_7 (UINT64_C(1) << 7) /* avx512f */
+#else
+#define DIETCODE_BIT_7 0
+#endif
+#ifdef __AVX512BW__
+#define DIETCODE_BIT_8 (UINT64_C(1) << 8) /* avx512bw */
+#else
+#define DIETCODE_BIT_8 0
+#endif
+#ifdef __AVX512CD__
+#define DIETCODE_BIT_9 (UINT64_C(1) << 9) /* avx512cd */
+#else
+#define DIETCODE_BIT_9 0
+#endif
+#ifdef __AVX512DQ__
+#define DIETCODE_BIT_10 (UINT64_C(1) << 10) /* avx512dq */
+#else
+#define DIETCODE_BIT_10 0
+#endif
+#ifdef __AVX512VL__
+#define DIETCODE_BIT_11 (UINT64_C(1) << 11) /* avx512vl */
+#else
+#define DIETCODE_BIT_11 0
+#endif
+#ifdef __AVX512VBMI__
+#define DIETCODE_BIT_12 (UINT64_C(1) << 12) /* avx512vbmi */
+#else
+#define DIETCODE_BIT_12 0
+#endif
+#ifdef __AVX512VNNI__
+#define DIETCODE_BIT_13 (UINT64_C(1) << 13) /* avx512vnni */
+#else
+#define DIETCODE_BIT_13 0
+#endif
+#define DIETCODE_CPU_FEATURES \
+  (DIETCODE_BIT_0 | DIETCODE_BIT_1 | DIETCODE_BIT_2 | DIETCODE_BIT_3 | DIETCODE_BIT_4 | \
+   DIETCODE_BIT_5 | DIETCODE_BIT_6 | DIETCODE_BIT_7 | DIETCODE_BIT_8 | DIETCODE_BIT_9 | \
+   DIETCODE_BIT_10 | DIETCODE_BIT_11 | DIETCODE_BIT_12 | DIETCODE_BIT_13)
 
 typedef int64_t dietcode_int;
 

@@ -3,7 +3,6 @@
 //! | file             | what it is                                                                      |
 //! |------------------|---------------------------------------------------------------------------------|
 //! | `dietcode.h`     | the ABI, the same for every kernel                                              |
-//! | `cpu_features.h` | `DIETCODE_CPU_FEATURES`: what the compiler was allowed to use                   |
 //! | `<micro>.c`      | one micro-kernel, or those of one configuration of a set                        |
 //! | `cuda/<micro>.cu` | the same for CUDA devices                                                      |
 //! | `registry.def`   | a line for each micro-kernel, the only list of them in C                        |
@@ -83,7 +82,7 @@ pub fn files<'a>(
 
 /// The symbol of a table; it has a hash of the table's contents.
 fn table_symbol(kernel: &str, source_hash: u64, units: &[TranslationUnit]) -> String {
-    let contents = hash_of(units.iter().flat_map(|unit| [&unit.run_symbol, &unit.source]));
+    let contents = hash_of(units.iter().flat_map(|unit| [&unit.symbol, &unit.source]));
     mangle::table_symbol(kernel, source_hash, &contents[..8])
 }
 
@@ -187,7 +186,6 @@ fn local(var: &ShapeVar) -> String {
 mod tests {
     use super::*;
     use crate::codegen::cuda::CudaLaunch;
-    use crate::cpu_features::CPU_FEATURES;
 
     fn vars() -> Vec<ShapeVar> {
         vec![ShapeVar { name: "M".into(), param: 0, dim: 0 }, ShapeVar { name: "K".into(), param: 0, dim: 1 }]
@@ -198,13 +196,7 @@ mod tests {
     }
 
     fn unit(name: &str) -> TranslationUnit {
-        TranslationUnit {
-            name: name.into(),
-            grid_symbol: format!("grid_{name}"),
-            run_symbol: format!("run_{name}"),
-            scratch_bytes: 64,
-            source: String::new(),
-        }
+        TranslationUnit { name: name.into(), symbol: format!("row_{name}"), source: String::new() }
     }
 
     #[test]
@@ -232,7 +224,7 @@ mod tests {
 }
 ";
         assert!(text.ends_with(expected), "{text}");
-        assert!(text.contains("(table \"dietcode1_table_dense_0000000000000abc_"), "{text}");
+        assert!(text.contains("(table \"dietcode2_table_dense_0000000000000abc_"), "{text}");
     }
 
     #[test]
@@ -269,11 +261,10 @@ mod tests {
         let files = files("dense", 1, &[unit("a"), unit("b")], [&cuda]);
         let text = |wanted: &str| files.iter().find(|(name, _)| name == wanted).map(|(_, text)| text.as_str()).unwrap();
         assert!(text("registry.def").contains(
-            "\nDIETCODE_KERNEL(dense, a, grid_a, run_a, 64)\nDIETCODE_KERNEL(dense, b, grid_b, run_b, 64)\n\
+            "\nDIETCODE_KERNEL(dense, a, row_a)\nDIETCODE_KERNEL(dense, b, row_b)\n\
              DIETCODE_CUDA(dense, c, run_c, 128, 4096)\nDIETCODE_CUDA(dense, c, run_c_finish, 128, 4096)\n"
         ));
-        assert!(!text("registry.c").contains("grid_a"));
-        assert_eq!(text("cpu_features.h").matches("#ifdef").count(), CPU_FEATURES.len());
+        assert!(!text("registry.c").contains("row_a"));
     }
 
     #[test]

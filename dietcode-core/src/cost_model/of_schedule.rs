@@ -9,11 +9,11 @@ impl Adaptation {
     /// Of a schedule to a shape (the shape variables in declaration order) on `units` cores or multiprocessors. Sums under a
     /// condition count as taken.
     pub fn of_schedule(schedule: &Schedule, shape: &[i64], units: usize) -> Adaptation {
-        let value = |name: &str| schedule.program.value_at(shape, name).unwrap_or(0) as f64;
+        let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
         let extent = |e: &Expr| count(&taken(e, schedule), &value).max(1.0);
         let parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
         let grid: f64 = schedule.loops.iter().filter(|l| parallel(l.kind)).map(|l| extent(&l.extent)).product();
-        let padded = |(name, e): (&str, &Expr)| padding(schedule, name, extent(e));
+        let padded = |(name, e): (&str, &Expr)| padding(schedule, name, extent(e), &extent);
         let padding_ratio = schedule.block.iters.iter().map(|iter| padded((&iter.name, &iter.extent))).product();
         let units = i64::try_from(units).unwrap_or(1).max(1);
         let waves = (grid / units as f64).ceil();
@@ -23,15 +23,15 @@ impl Adaptation {
 }
 
 /// Iterations of all parts of a loop per iteration of its extent.
-fn padding(schedule: &Schedule, name: &str, extent: f64) -> f64 {
+fn padding(schedule: &Schedule, name: &str, extent: f64, value: &impl Fn(&Expr) -> f64) -> f64 {
     let split = schedule.relations.iter().find_map(|relation| match relation {
         Relation::Split { parent, outer, inner, factor, guard, .. } if **parent == *name => {
-            Some((outer, inner, *factor as f64, *guard))
+            Some((outer, inner, value(factor), *guard))
         }
         _ => None,
     });
     let Some((outer, inner, factor, guard)) = split else { return 1.0 };
     let tiles = (extent / factor).ceil();
     let own = if guard { tiles * factor / extent } else { 1.0 };
-    own * padding(schedule, outer, tiles) * padding(schedule, inner, factor)
+    own * padding(schedule, outer, tiles, value) * padding(schedule, inner, factor, value)
 }

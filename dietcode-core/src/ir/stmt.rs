@@ -107,6 +107,13 @@ pub enum ForKind {
     VThread,
 }
 
+impl ForKind {
+    /// Whether iterations are tiles of the grid: any thread of a CPU, or any multiprocessor, may take one.
+    pub fn is_grid(self) -> bool {
+        matches!(self, ForKind::Parallel | ForKind::BlockIdx)
+    }
+}
+
 impl Stmt {
     /// A loop.
     pub fn for_(var: Name, extent: Expr, kind: ForKind, body: Stmt) -> Stmt {

@@ -27,8 +27,10 @@ use crate::{Error, ErrorKind, Result};
 pub struct LoopNest {
     /// The kernel's name.
     pub name: Name,
-    /// The shape variables, in the order of the ABI.
+    /// The shape variables, in the order of the ABI; the parameters are the last of them.
     pub shape_vars: Vec<Name>,
+    /// The values of the parameters.
+    pub parameters: Vec<i64>,
     /// What is computed once before the loops, of those that occur in them.
     pub derived: Vec<(Name, Expr)>,
     /// The tensors, in the order of the ABI.
@@ -95,6 +97,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
     Ok(LoopNest {
         name: schedule.program.name.clone(),
         shape_vars: schedule.program.shape_vars.clone(),
+        parameters: schedule.parameters.iter().map(|parameter| parameter.value).collect(),
         derived: derived(schedule, &body),
         params: schedule.program.params.clone(),
         output,

@@ -47,6 +47,10 @@ impl Encoder {
             self.bytes.extend([b'g', u8::from(nest.persistent)]);
             self.number(nest.min_blocks);
         }
+        if !nest.parameters.is_empty() {
+            self.bytes.push(b'p');
+            self.list(&nest.parameters, |encoder, value| encoder.number(*value));
+        }
         let own = |encoder: &mut Encoder| encoder.stmt(&nest.body);
         match &nest.grid {
             Some((var, extent)) => {

@@ -23,12 +23,8 @@ pub struct Unit {
     pub name: String,
     /// The shared library.
     pub library: PathBuf,
-    /// As in [`TranslationUnit`].
-    pub grid_symbol: String,
-    /// As in [`TranslationUnit`].
-    pub run_symbol: String,
-    /// As in [`TranslationUnit`].
-    pub scratch_bytes: i64,
+    /// The C symbol of its row.
+    pub symbol: String,
 }
 
 /// Compiles into a folder of its own, which goes with it.
@@ -87,13 +83,7 @@ impl Builder {
         let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
         self.compile(&unit.source, &source, &library, &log)?;
-        Ok(Unit {
-            name: unit.name.clone(),
-            library,
-            grid_symbol: unit.grid_symbol.clone(),
-            run_symbol: unit.run_symbol.clone(),
-            scratch_bytes: unit.scratch_bytes,
-        })
+        Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone() })
     }
 
     fn limit(&self) -> Duration {

@@ -109,8 +109,9 @@ impl Kernel {
                 return Err(Error::unavailable(format!("{}: there is no native code: {why}", self.name())));
             }
         };
-        table.row(index).ok_or_else(|| {
-            let len = table.len;
+        let rows = table.as_slice();
+        rows.get(index).copied().ok_or_else(|| {
+            let len = rows.len();
             Error::failed(format!("{}: there is no micro-kernel {index}, there are {len}", self.name()))
         })
     }

@@ -4,11 +4,11 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::helpers::with_helpers;
-use super::scratch::with_scratch;
+use super::scratch::{with_scratch, with_workspace};
 use crate::{Result, abi};
 
-/// Carries out a micro-kernel at a shape. The result has the same bits on any number of threads, since every tile
-/// writes its own part of the output and is carried out whole by one thread.
+/// Carries out a micro-kernel at a shape, phase after phase. The result has the same bits on any number of threads, since every
+/// tile of a phase writes its own part of the output or of the workspace, and is carried out whole by one thread.
 ///
 /// It may be called from many threads at once, also from inside a rayon pool. The caller's thread always works on its own
 /// call, so a call ends even if all helpers are busy elsewhere.
@@ -19,7 +19,7 @@ use crate::{Result, abi};
 /// apart from all inputs and from everything other threads use, and this CPU has the micro-kernel's features.
 ///
 /// # Errors
-/// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no scratch memory or no thread for it; nothing is written then.
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no memory or no thread for it; nothing is written then.
 pub unsafe fn launch(
     micro_kernel: &abi::MicroKernel,
     buffers: &[*mut c_void],
@@ -31,7 +31,7 @@ pub unsafe fn launch(
     unsafe { launch_part(micro_kernel, u64::MAX, buffers, strides, shape, threads) }
 }
 
-/// The same for at most the first `most` tiles.
+/// The same for at most the first `most` tiles of each phase.
 ///
 /// # Safety
 /// As for [`launch`].
@@ -43,29 +43,94 @@ pub(crate) unsafe fn launch_part(
     shape: &[i64],
     threads: usize,
 ) -> Result<()> {
-    // SAFETY: `shape` is what the caller vouches for.
-    let grid = u64::try_from(unsafe { (micro_kernel.grid)(shape.as_ptr()) }).unwrap_or(0).min(most);
-    if grid == 0 {
-        return Ok(());
+    let with_parameters;
+    let shape = match micro_kernel.parameters.as_slice() {
+        [] => shape,
+        parameters => {
+            with_parameters = [shape, parameters].concat();
+            &with_parameters
+        }
+    };
+    let call = Call { micro_kernel, most, buffers, strides, shape };
+    match micro_kernel.workspace_bytes {
+        // SAFETY: as the caller vouches.
+        None => unsafe { call.launch(threads) },
+        Some(bytes) => {
+            // SAFETY: the shape is what the caller vouches for, with the parameters behind it.
+            let bytes = unsafe { bytes(shape.as_ptr()) };
+            with_workspace(bytes, |workspace| {
+                let buffers = [buffers, &[workspace]].concat();
+                // SAFETY: as the caller vouches.
+                unsafe { Call { buffers: &buffers, ..call }.launch(threads) }
+            })?
+        }
     }
-    let workers = u64::try_from(threads).unwrap_or(u64::MAX).min(grid);
-    let call = Call { micro_kernel, buffers, strides, shape, grid, workers, next: AtomicU64::new(0) };
-    if workers <= 1 {
-        // SAFETY: as the caller vouches; this thread carries out all tiles.
-        return with_scratch(micro_kernel.scratch_bytes, |scratch| unsafe { call.run(scratch, 0, grid) });
-    }
-    // If this thread has its scratch memory, the call can be completed whatever happens to the helpers.
-    with_scratch(micro_kernel.scratch_bytes, |_| ())?;
-    // A helper that gets no scratch memory takes no tile, and the others carry them out.
-    with_helpers(threads, workers as usize - 1, &|| drop(call.work()), || call.work())?
 }
 
-/// One call, shared by the threads that work on it.
+/// One call.
+#[derive(Clone, Copy)]
 struct Call<'a> {
     micro_kernel: &'a abi::MicroKernel,
+    /// The most tiles of a phase that are carried out.
+    most: u64,
     buffers: &'a [*mut c_void],
     strides: &'a [i64],
     shape: &'a [i64],
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// As for [`launch`], with workspace and parameters.
+    unsafe fn launch(self, threads: usize) -> Result<()> {
+        let Call { micro_kernel, most, shape, .. } = self;
+        let phases = micro_kernel.phases.as_slice();
+        // SAFETY: as the caller vouches.
+        let grid = |phase: &abi::Phase| u64::try_from(unsafe { (phase.grid)(shape.as_ptr()) }).unwrap_or(0).min(most);
+        let threads_of = |grid: u64| u64::try_from(threads).unwrap_or(u64::MAX).min(grid);
+        let largest = phases.iter().map(grid).max().unwrap_or(0);
+        if largest == 0 {
+            return Ok(());
+        }
+        if threads_of(largest) <= 1 {
+            // This thread carries out all tiles.
+            return with_scratch(micro_kernel.scratch_bytes, |scratch| {
+                let grids = phases.iter().map(|phase| (phase, grid(phase))).filter(|(_, grid)| *grid > 0);
+                // SAFETY: as the caller vouches; the tiles of a phase come after all of the phase before.
+                grids.for_each(|(phase, grid)| unsafe { self.run(phase, scratch, 0, grid) });
+            });
+        }
+        // If this thread has its scratch memory, the call can be completed whatever happens to the helpers.
+        with_scratch(micro_kernel.scratch_bytes, |_| ())?;
+        phases.iter().try_for_each(|phase| {
+            let grid = grid(phase);
+            let phase = Tiles { call: self, phase, grid, workers: threads_of(grid), next: AtomicU64::new(0) };
+            let helpers = phase.workers.saturating_sub(1) as usize;
+            // A helper that gets no scratch memory takes no tile, and the others carry them out.
+            with_helpers(threads, helpers, &|| drop(phase.work()), || phase.work())?
+        })
+    }
+
+    /// # Safety
+    /// As for [`launch`]; no other thread carries out one of these tiles, and `scratch` is this thread's.
+    unsafe fn run(&self, phase: &abi::Phase, scratch: *mut c_void, begin: u64, end: u64) {
+        // SAFETY: as the caller vouches. Both ends are at most `grid`, which came from an i64.
+        unsafe {
+            (phase.run)(
+                self.buffers.as_ptr(),
+                self.strides.as_ptr(),
+                self.shape.as_ptr(),
+                scratch,
+                begin as i64,
+                end as i64,
+            );
+        }
+    }
+}
+
+/// A phase of a call, shared by the threads that work on it.
+struct Tiles<'a> {
+    call: Call<'a>,
+    phase: &'a abi::Phase,
     grid: u64,
     workers: u64,
     /// The first tile that no thread has taken.
@@ -73,14 +138,14 @@ struct Call<'a> {
 }
 
 // SAFETY: the pointers are only handed to `run`, whose tiles write disjoint parts of the output.
-unsafe impl Sync for Call<'_> {}
+unsafe impl Sync for Tiles<'_> {}
 
-impl Call<'_> {
+impl Tiles<'_> {
     fn work(&self) -> Result<()> {
-        with_scratch(self.micro_kernel.scratch_bytes, |scratch| {
+        with_scratch(self.call.micro_kernel.scratch_bytes, |scratch| {
             while let Some((begin, end)) = self.take() {
                 // SAFETY: `launch`'s caller vouches for the pointers, and `take` gives each tile to one thread only.
-                unsafe { self.run(scratch, begin, end) };
+                unsafe { self.call.run(self.phase, scratch, begin, end) };
             }
         })
     }
@@ -93,21 +158,5 @@ impl Call<'_> {
             .next
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| (next < self.grid).then(|| next + share(next)));
         taken.ok().map(|begin| (begin, begin + share(begin)))
-    }
-
-    /// # Safety
-    /// As for [`launch`]; no other thread carries out one of these tiles, and `scratch` is this thread's.
-    unsafe fn run(&self, scratch: *mut c_void, begin: u64, end: u64) {
-        // SAFETY: as the caller vouches. Both ends are at most `grid`, which came from an i64.
-        unsafe {
-            (self.micro_kernel.run)(
-                self.buffers.as_ptr(),
-                self.strides.as_ptr(),
-                self.shape.as_ptr(),
-                scratch,
-                begin as i64,
-                end as i64,
-            );
-        }
     }
 }

@@ -1,11 +1,13 @@
-//! Scratch memory for packed panels: one buffer per thread, reused by every call.
+//! Memory of micro-kernels: scratch memory for packed panels, one buffer per thread, and the workspace that the phases of a call
+//! share, one buffer per calling thread; both are reused by every call.
 //!
-//! A thread's buffer grows to the largest size that a micro-kernel has asked for on it, up to [`MAX_SCRATCH_BYTES`], and
-//! is given back when the thread ends. Helper threads live as long as the program, so a program holds at most
-//! (calling threads + helpers) × the largest scratch of its micro-kernels.
+//! A thread's buffer grows to the largest size that a micro-kernel has asked for on it, up to [`MAX_SCRATCH_BYTES`] and
+//! [`MAX_WORKSPACE_BYTES`], and is given back when the thread ends. Helper threads live as long as the program, so a program holds at
+//! most (calling threads + helpers) × the largest scratch of its micro-kernels, and calling threads × their largest workspace.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::thread::LocalKey;
 
 use super::aligned::AlignedBuffer;
 use crate::{Error, Result};
@@ -13,18 +15,36 @@ use crate::{Error, Result};
 /// The most scratch memory a micro-kernel may use on one thread.
 pub const MAX_SCRATCH_BYTES: i64 = 256 << 20;
 
+/// The largest workspace of a call.
+const MAX_WORKSPACE_BYTES: i64 = 16 << 30;
+
+type Kept = RefCell<AlignedBuffer<u8>>;
+
 thread_local! {
-    static BUFFER: RefCell<AlignedBuffer<u8>> = const { RefCell::new(AlignedBuffer::empty()) };
+    static SCRATCH: Kept = const { RefCell::new(AlignedBuffer::empty()) };
+    static WORKSPACE: Kept = const { RefCell::new(AlignedBuffer::empty()) };
 }
 
 /// Runs `body` with at least `bytes` of this thread's scratch memory, aligned to a page. `body` must not come back here.
 pub(super) fn with_scratch<R>(bytes: i64, body: impl FnOnce(*mut c_void) -> R) -> Result<R> {
-    let len = usize::try_from(bytes).ok().filter(|_| bytes <= MAX_SCRATCH_BYTES).ok_or_else(|| {
-        let message =
-            format!("a micro-kernel asks for {bytes} bytes of scratch memory; 0 to {MAX_SCRATCH_BYTES} are possible");
-        Error::unavailable(message)
+    with(&SCRATCH, ("scratch memory", MAX_SCRATCH_BYTES), bytes, body)
+}
+
+/// The same with memory for all threads of a call; it holds what the last call has left.
+pub(super) fn with_workspace<R>(bytes: i64, body: impl FnOnce(*mut c_void) -> R) -> Result<R> {
+    with(&WORKSPACE, ("workspace", MAX_WORKSPACE_BYTES), bytes, body)
+}
+
+fn with<R>(
+    kept: &'static LocalKey<Kept>,
+    (what, most): (&str, i64),
+    bytes: i64,
+    body: impl FnOnce(*mut c_void) -> R,
+) -> Result<R> {
+    let len = usize::try_from(bytes).ok().filter(|_| bytes <= most).ok_or_else(|| {
+        Error::unavailable(format!("a micro-kernel asks for {bytes} bytes of {what}; 0 to {most} are possible"))
     })?;
-    let in_buffer = |buffer: &RefCell<AlignedBuffer<u8>>| {
+    let in_buffer = |buffer: &Kept| {
         let mut buffer = buffer.borrow_mut();
         if buffer.len() < len {
             // The old buffer goes first, so that the two never exist together.
@@ -33,5 +53,5 @@ pub(super) fn with_scratch<R>(bytes: i64, body: impl FnOnce(*mut c_void) -> R) -
         }
         Ok(body(buffer.as_mut_ptr().cast()))
     };
-    BUFFER.try_with(in_buffer).map_err(|e| Error::unavailable("this thread is ending").caused_by(e))?
+    kept.try_with(in_buffer).map_err(|e| Error::unavailable("this thread is ending").caused_by(e))?
 }

@@ -84,7 +84,7 @@ impl Entry {
     /// The micro-kernel for the CPU, if there is one.
     pub fn cpu_micro_kernel(&self) -> Option<&'static abi::MicroKernel> {
         let CpuRow { table: TableSource::Linked(table), row } = self.cpu? else { return None };
-        table.row(row)
+        table.as_slice().get(row).copied()
     }
 }
 

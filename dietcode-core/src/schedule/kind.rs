@@ -5,10 +5,11 @@ use crate::Result;
 use crate::ir::ForKind;
 
 impl Schedule {
-    /// `for i` → `parallel i`: any thread may take any iteration. TVM's and Halide's `parallel`.
+    /// `for i` → `parallel i`: any thread may take any iteration. TVM's and Halide's `parallel`. The parts of a sum meet as
+    /// [`Schedule::rfactor`] says.
     ///
     /// # Errors
-    /// The loop is not the outermost, or is summed over.
+    /// The loop is not the outermost, or is summed over with an extent that is no constant.
     pub fn parallel(&mut self, name: &str) -> Result<()> {
         self.set_kind(name, ForKind::Parallel)
     }

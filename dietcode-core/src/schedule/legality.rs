@@ -2,12 +2,16 @@
 
 use dietcode_syntax::Role;
 
-use super::{Combine, MatrixUnit, Pipeline, Relation, Schedule, SharedTile, Staging, Tail};
-use crate::ir::{Expr, ForKind, ReduceOp, Scope};
+use super::{Combine, Loop, MatrixUnit, Parameter, Pipeline, Relation, Schedule, SharedTile, Size, Staging, Tail};
+use crate::abi::MOST_PARAMETERS;
+use crate::ir::{Expr, ForKind, Name, ReduceOp, Scope};
 use crate::{Error, Result};
 
 /// Copies of the innermost statement that unrolling may make; a C compiler takes minutes over much more.
 pub(crate) const MOST_COPIES: i64 = 1024;
+
+/// The largest factor of a split.
+const MOST_FACTOR: i64 = 1 << 31;
 
 /// A refusal that names the block.
 fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
@@ -16,10 +20,18 @@ fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
 
 /// A split needs a positive factor, two fresh names, and a loop that is still serial. A fused loop is not padded: what
 /// hangs over the edge of two variables at once is not a box that a staged copy could fill.
-pub(super) fn split(schedule: &Schedule, at: usize, factor: i64, tail: Tail, into: [&str; 2]) -> Result<()> {
+///
+/// Returns the factor, and the most that it can be.
+pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, into: [&str; 2]) -> Result<(Expr, i64)> {
     let l = &schedule.loops[at];
-    if !(1..=1 << 31).contains(&factor) {
+    let bound = |name: &Name| schedule.parameters.iter().find(|known| known.name == *name).map(|known| known.most);
+    let (size, most) =
+        factor.expression(bound).or_else(|why| refuse(schedule, format!("split of `{}`: {why}", l.name)))?;
+    if !(1..=MOST_FACTOR).contains(&most) || size == Expr::Int(0) {
         return refuse(schedule, format!("split of `{}` by {factor}: the factor must be from 1 to 2^31", l.name));
+    }
+    if tail == Tail::Pad && size.as_int().is_none() {
+        return refuse(schedule, format!("split of `{}` by {factor}: only a constant can be padded", l.name));
     }
     if into[0] == into[1] {
         return refuse(schedule, format!("split of `{}`: both new loops are called `{}`", l.name, into[0]));
@@ -33,7 +45,23 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: i64, tail: Tail, int
     if tail == Tail::Pad && schedule.roots(&l.name).len() > 1 {
         return refuse(schedule, format!("split of `{}`: a fused loop can only be clipped", l.name));
     }
-    loops_are_free(schedule)
+    loops_are_free(schedule)?;
+    Ok((size, most))
+}
+
+/// A parameter has a name of its own, and a value within its bound.
+pub(super) fn parameter(schedule: &Schedule, Parameter { name, value, most }: &Parameter) -> Result<()> {
+    if schedule.parameters.len() == MOST_PARAMETERS {
+        return refuse(
+            schedule,
+            format!("parameter `{name}`: there are {MOST_PARAMETERS} already, and no more are possible"),
+        );
+    }
+    if !(1..=MOST_FACTOR).contains(most) || !(1..=*most).contains(value) {
+        let expected = "expected a bound from 1 to 2^31, and a value from 1 to that";
+        return refuse(schedule, format!("parameter `{name}`: it is {value} of at most {most}; {expected}"));
+    }
+    fresh(schedule, name)
 }
 
 /// A new order names each loop at most once, and keeps a loop that another's extent depends on outside of that one.
@@ -106,7 +134,7 @@ pub(super) fn rasterize(schedule: &Schedule, name: &str, tile: [i64; 2]) -> Resu
 /// The most threads of a block, on every GPU.
 const MOST_THREADS: i64 = 1024;
 
-/// Parallel: the outermost loop, spatial. Vectorized: the innermost, spatial, of constant extent. Unrolled and vthread:
+/// Parallel: the outermost loop; if it is summed over, of constant extent. Vectorized: the innermost, spatial, of constant extent. Unrolled and vthread:
 /// constant, and not too many copies in all. Those of a GPU's grid stand outermost.
 pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> {
     let l = &schedule.loops[at];
@@ -114,14 +142,14 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
     match kind {
         ForKind::Serial => Ok(()),
         ForKind::Parallel if at != 0 => refuse(schedule, format!("parallel: `{}` is not the outermost loop", l.name)),
-        ForKind::BlockIdx if l.role == Role::Reduce && constant.is_none() => {
+        ForKind::Parallel | ForKind::BlockIdx if l.role == Role::Reduce && constant.is_none() => {
             refuse(schedule, format!("bind: `{}` is summed over; the grid needs a constant extent of it", l.name))
         }
         ForKind::BlockIdx | ForKind::ThreadIdx if !stands_in_grid(schedule, at, kind) => {
             refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
         }
         ForKind::ThreadIdx => threads(schedule, at),
-        ForKind::Parallel | ForKind::Vectorized | ForKind::VThread if l.role != Role::Spatial => {
+        ForKind::Vectorized | ForKind::VThread if l.role != Role::Spatial => {
             refuse(schedule, format!("`{}` is summed over: its iterations depend on each other", l.name))
         }
         ForKind::Parallel | ForKind::BlockIdx => Ok(()),
@@ -151,7 +179,7 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
 
 /// Around a loop of the grid stand blocks, and around one of a block's threads also other threads.
 fn stands_in_grid(schedule: &Schedule, at: usize, kind: ForKind) -> bool {
-    let around = |outer: &super::Loop| outer.kind == ForKind::BlockIdx || outer.kind == kind;
+    let around = |outer: &Loop| outer.kind == ForKind::BlockIdx || outer.kind == kind;
     schedule.loops[..at].iter().all(around)
 }
 
@@ -254,8 +282,11 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
 /// The part of a reduction that a block of the grid computes must be all that meets elsewhere. Memory adds atomically, and has
 /// no other operator.
 pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
-    let split = schedule.loops.iter().any(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
+    let split = schedule.loops.iter().any(Loop::is_shared_sum);
     match &schedule.block.reduction {
+        Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
+            refuse(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
+        }
         Some(reduction) if split && combine == Combine::Atomic && reduction.op != ReduceOp::Sum => {
             let op = reduction.op.name();
             refuse(

@@ -14,6 +14,7 @@ mod fuse;
 mod kind;
 mod launch_bounds;
 mod legality;
+mod parameter;
 mod pipeline;
 mod rasterize;
 mod reorder;
@@ -29,6 +30,7 @@ use dietcode_syntax::Role;
 use std::ops::{Add, Div, Mul, Rem};
 
 pub(crate) use legality::MOST_COPIES;
+pub use parameter::Parameter;
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
     Trace,
@@ -43,6 +45,8 @@ use crate::machine::Target;
 pub struct Schedule {
     pub(crate) program: Program,
     pub(crate) block: Block,
+    /// Sizes that the code takes when it is called; the program has them as variables of the shape, behind its own.
+    pub(crate) parameters: Vec<Parameter>,
     /// The loops as they stand, outermost first.
     pub(crate) loops: Vec<Loop>,
     /// How variables that are no longer loops are computed from those that are, in the order of the primitives.
@@ -86,8 +90,9 @@ pub(crate) struct Loop {
 /// Where a variable that no longer is a loop comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Relation {
-    /// `parent = outer · factor + inner`; if `guard`, only where `parent < extent`.
-    Split { parent: Name, outer: Name, inner: Name, factor: i64, extent: Expr, guard: bool },
+    /// `parent = outer · factor + inner`; if `guard`, only where `parent < extent`. A factor that is known at run time only has a
+    /// name for `outer · factor`, so that indices stay affine; lowering binds it by a `let`.
+    Split { parent: Name, outer: Name, inner: Name, factor: Expr, start: Option<Name>, extent: Expr, guard: bool },
     /// `outer = fused / extents[1]`, `inner = fused % extents[1]`, or, if `raster`, in tiles of that size; extents and limits
     /// are those of outer and inner.
     Fuse {
@@ -124,9 +129,14 @@ pub(crate) struct CacheWrite {
 }
 
 impl Loop {
-    /// Whether its iterations are blocks of a grid or threads of a block.
+    /// Whether its iterations are tiles of a grid or threads of a block.
     pub(crate) fn is_bound(&self) -> bool {
-        matches!(self.kind, ForKind::BlockIdx | ForKind::ThreadIdx)
+        self.kind.is_grid() || self.kind == ForKind::ThreadIdx
+    }
+
+    /// Whether its iterations are parts of a sum that tiles of the grid compute.
+    pub(crate) fn is_shared_sum(&self) -> bool {
+        self.role == Role::Reduce && self.kind.is_grid()
     }
 
     /// Whether its iterations are steps of a sum, one after the other.
@@ -146,10 +156,12 @@ impl Loop {
 
 impl Relation {
     /// The names that it binds or replaces.
-    pub(crate) fn names(&self) -> [&Name; 3] {
+    pub(crate) fn names(&self) -> Vec<&Name> {
         match self {
-            Relation::Split { parent, outer, inner, .. } => [parent, outer, inner],
-            Relation::Fuse { fused, outer, inner, .. } => [fused, outer, inner],
+            Relation::Split { parent, outer, inner, start, .. } => {
+                [parent, outer, inner].into_iter().chain(start).collect()
+            }
+            Relation::Fuse { fused, outer, inner, .. } => vec![fused, outer, inner],
         }
     }
 }
@@ -167,6 +179,7 @@ impl Schedule {
         Schedule {
             program: program.clone(),
             block: block.clone(),
+            parameters: Vec::new(),
             loops: loops.collect(),
             relations: Vec::new(),
             cache_reads: Vec::new(),
@@ -224,22 +237,26 @@ impl Schedule {
         if self.dropped.is_empty() { e } else { e.map(&mut { zero }) }
     }
 
-    fn resolve(&self, e: &Expr, through_fused: bool) -> Expr {
+    fn resolve(&self, e: &Expr, through_lets: bool) -> Expr {
         e.map(&mut |e| match e {
-            Expr::Var(name) => self.became(name, through_fused),
+            Expr::Var(name) => self.became(name, through_lets),
             _ => None,
         })
     }
 
     /// What became of a loop that was split or fused.
-    fn became(&self, name: &Name, through_fused: bool) -> Option<Expr> {
-        let of = |part: &Name| self.resolve(&Expr::Var(part.clone()), through_fused);
+    fn became(&self, name: &Name, through_lets: bool) -> Option<Expr> {
+        let of = |part: &Name| self.resolve(&Expr::Var(part.clone()), through_lets);
         self.relations.iter().find_map(|relation| match relation {
-            Relation::Split { parent, outer, inner, factor, .. } if parent == name => {
-                Some(of(outer).mul(Expr::Int(*factor)).add(of(inner)))
+            Relation::Split { parent, outer, inner, factor, start, .. } if parent == name => {
+                let start = start.as_ref().filter(|_| !through_lets).map(|start| Expr::Var(start.clone()));
+                Some(start.unwrap_or_else(|| of(outer).mul(factor.clone())).add(of(inner)))
             }
-            Relation::Fuse { fused, outer, inner, extents: [_, inner_extent], .. } if through_fused => {
-                let inner_extent = || self.resolve(inner_extent, through_fused);
+            Relation::Split { outer, factor, start: Some(start), .. } if through_lets && start == name => {
+                Some(of(outer).mul(factor.clone()))
+            }
+            Relation::Fuse { fused, outer, inner, extents: [_, inner_extent], .. } if through_lets => {
+                let inner_extent = || self.resolve(inner_extent, through_lets);
                 match name {
                     _ if name == outer => Some(of(fused).div(inner_extent())),
                     _ if name == inner => Some(of(fused).rem(inner_extent())),

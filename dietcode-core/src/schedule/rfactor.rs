@@ -4,8 +4,8 @@ use super::{Combine, Instruction, Schedule, legality};
 use crate::Result;
 
 impl Schedule {
-    /// Lets the blocks along a reduction that is bound to the grid compute parts of the sum; TVM's `rfactor`, known as
-    /// split-K.
+    /// Lets the tiles along a reduction that is bound to the grid, or parallel, compute parts of the sum; TVM's `rfactor`, known
+    /// as split-K.
     ///
     /// ```text
     /// for k_s bound to the grid                for k_s bound to the grid

@@ -1,10 +1,11 @@
 //! A trace carried out: replayed, postprocessed, lowered, checked against the limits, hashed. This is the only way to loops.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::limits::{self, Kernel, Limit};
 use super::{finish, postproc};
-use crate::ir::{Name, Program};
+use crate::ir::{Buffer, Name, Program};
 use crate::lower::{LoopNest, lower, structure_hash};
 use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 pub struct Lowered {
     /// The trace, as it was given.
     pub trace: Trace,
-    /// The kernels in the order of their launches; on a CPU there is one.
+    /// The kernels in the order in which they are carried out: the phases of a micro-kernel.
     pub schedules: Vec<Schedule>,
     /// The same, lowered.
     pub nests: Vec<LoopNest>,
@@ -95,6 +96,11 @@ impl Lowered {
     /// Its loops.
     pub fn nest(&self) -> &LoopNest {
         &self.nests[self.main]
+    }
+
+    /// The memory that the kernels share, if one leaves parts of sums for another.
+    pub fn workspace(&self) -> Option<&Arc<Buffer>> {
+        self.nests.iter().find_map(|nest| nest.workspace.as_ref())
     }
 
     /// The trace with what postprocessors added: what is kept, and replays to the same schedule without them.

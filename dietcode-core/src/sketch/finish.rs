@@ -1,5 +1,5 @@
-//! The kernels beside the main one, where blocks of a GPU's grid share a sum: one behind it adds the parts, or one before it
-//! says what atomic additions start with.
+//! The kernels beside the main one, where tiles of the grid share a sum: one behind it adds the parts, or, on a GPU, one before it
+//! says what atomic additions start with. On a CPU they are phases of one micro-kernel.
 //!
 //! ```text
 //! y[i] = f(init + Σ_k …), k split by 2           y_parts[k_s][i] = Σ …        main, a workspace
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::postproc;
+use super::{nest, postproc};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, IterVar, Program, Reduction};
 use crate::lower;
@@ -36,13 +36,19 @@ pub(super) fn launches(main: Schedule) -> Result<(Vec<Schedule>, usize)> {
     }
 }
 
-/// One thread for each element of the output, neighbours for neighbours.
+/// On a GPU one thread for each element of the output, neighbours for neighbours; on a CPU the nest as it stands.
 fn scheduled(main: &Schedule, program: &Program) -> Result<Schedule> {
-    let mut schedule = Schedule::new(program, &program.blocks[0]);
+    let mut schedule = match main.is_gpu() {
+        true => Schedule::new(program, &program.blocks[0]),
+        false => nest::as_it_stands(program)?,
+    };
+    schedule.parameters = main.parameters.clone();
     schedule.target = main.target.clone();
     schedule.beside = Some(main.trace().to_vec());
-    postproc::rewrite_unbound_block(&mut schedule)?;
-    postproc::rewrite_reduction(&mut schedule)?;
+    if main.is_gpu() {
+        postproc::rewrite_unbound_block(&mut schedule)?;
+        postproc::rewrite_reduction(&mut schedule)?;
+    }
     Ok(schedule)
 }
 

@@ -30,7 +30,8 @@ impl MicroKernel {
     }
 }
 
-fn as_it_stands(program: &Program) -> Result<Schedule> {
+/// A program's only block, its outer loops parallel.
+pub(super) fn as_it_stands(program: &Program) -> Result<Schedule> {
     let block = &program.blocks[0];
     let mut schedule = Schedule::new(program, block);
     let spatial: Vec<Name> = block.iters_of(Role::Spatial).map(|iter| iter.name.clone()).collect();

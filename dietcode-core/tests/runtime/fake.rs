@@ -1,9 +1,9 @@
 //! Kernels with hand-written signatures and micro-kernels.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::slice;
 
-use dietcode_core::abi::{MicroKernel, Table};
+use dietcode_core::abi::{Array, MicroKernel, Phase, Table};
 use dietcode_core::runtime::cuda::CudaTableSource;
 use dietcode_core::runtime::{Affine, Bound, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource};
 use dietcode_core::runtime::{TensorMut, TensorRef};
@@ -50,16 +50,26 @@ unsafe extern "C" fn dense_run(
     }
 }
 
-pub(crate) const fn micro_kernel(name: *const c_char, cpu_features: u64, scratch_bytes: i64) -> MicroKernel {
-    MicroKernel { name, cpu_features, scratch_bytes, grid: dense_grid, run: dense_run }
+/// A row without workspace or parameters.
+pub(crate) const fn row(name: &'static CStr, phases: &'static [Phase]) -> MicroKernel {
+    MicroKernel {
+        name: name.as_ptr(),
+        cpu_features: 0,
+        scratch_bytes: 64,
+        phases: Array::new(phases),
+        workspace_bytes: None,
+        parameters: Array::new(&[]),
+    }
 }
 
-pub(crate) static MICRO_KERNELS: [MicroKernel; 3] = [
-    micro_kernel(c"good".as_ptr(), 0, 64),
-    micro_kernel(c"from_the_future".as_ptr(), 1 << 63 | 1 << 62, 64),
-    micro_kernel(c"greedy".as_ptr(), 0, 1 << 40),
-];
-static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 3 };
+static DENSE_PHASES: [Phase; 1] = [Phase { grid: dense_grid, run: dense_run }];
+static TABLE: Table = {
+    static GOOD: MicroKernel = row(c"good", &DENSE_PHASES);
+    static FUTURE: MicroKernel =
+        MicroKernel { cpu_features: 1 << 63 | 1 << 62, ..row(c"from_the_future", &DENSE_PHASES) };
+    static GREEDY: MicroKernel = MicroKernel { scratch_bytes: 1 << 40, ..row(c"greedy", &DENSE_PHASES) };
+    Table::new(&[&GOOD, &FUTURE, &GREEDY])
+};
 pub(crate) static LINKED: TableSource = TableSource::Linked(&TABLE);
 static SKIPPED: TableSource = TableSource::Skipped("DIETCODE_SKIP_NATIVE is set; unset it and build again");
 

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use dietcode_core::abi::MicroKernel;
+use dietcode_core::abi::{Array, MicroKernel, Phase};
 use dietcode_core::runtime::{launch, with_threads};
 use rayon::prelude::*;
 
@@ -62,7 +62,8 @@ unsafe extern "C" fn count(_: *const *mut c_void, _: *const i64, _: *const i64, 
 
 #[test]
 fn every_tile_is_carried_out_once_in_few_pieces() {
-    let micro_kernel = MicroKernel { name: c"count".as_ptr(), cpu_features: 0, scratch_bytes: 0, grid, run: count };
+    static PHASES: [Phase; 1] = [Phase { grid, run: count }];
+    let micro_kernel = fake::row(c"count", &PHASES);
     for tiles in [1, 2, 5, 36, 48, 1_000_000] {
         for threads in [1, 2, 3, 7] {
             TILES.store(0, Ordering::Relaxed);
@@ -78,4 +79,73 @@ fn every_tile_is_carried_out_once_in_few_pieces() {
     // SAFETY: as above.
     unsafe { launch(&micro_kernel, &[], &[], &[-3], 2).unwrap() };
     assert_eq!(TILES.load(Ordering::Relaxed), 0);
+}
+
+/// Threes of numbers leave their sums in the workspace, whose size is that of the shape.
+unsafe extern "C" fn threes(_: *const i64) -> i64 {
+    3
+}
+
+unsafe extern "C" fn leave(
+    buffers: *const *mut c_void,
+    _: *const i64,
+    shape: *const i64,
+    _: *mut c_void,
+    begin: i64,
+    end: i64,
+) {
+    // SAFETY: the output and, behind it, the workspace; the variable of the shape and, behind it, the parameter.
+    unsafe {
+        let (parts, [len, scale]) = ((*buffers.add(1)).cast::<i64>(), [0, 1].map(|at| *shape.add(at)));
+        for part in begin..end {
+            for at in 0..len {
+                *parts.offset((part * len + at) as isize) = scale * at;
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn meet(
+    buffers: *const *mut c_void,
+    _: *const i64,
+    shape: *const i64,
+    _: *mut c_void,
+    begin: i64,
+    end: i64,
+) {
+    // SAFETY: as above; the first phase has ended.
+    unsafe {
+        let (y, parts, len) = ((*buffers).cast::<i64>(), (*buffers.add(1)).cast::<i64>(), *shape);
+        for at in begin..end {
+            *y.offset(at as isize) = (0..3).map(|part| *parts.offset((part * len + at) as isize)).sum();
+        }
+    }
+}
+
+unsafe extern "C" fn parts_bytes(shape: *const i64) -> i64 {
+    // SAFETY: the shape has one variable.
+    24 * unsafe { *shape }
+}
+
+/// The phases of a row come one after the other, share a workspace that is as large as the shape asks for, and take the row's
+/// parameters behind the shape.
+#[test]
+fn phases_share_a_workspace_and_take_parameters() {
+    static PHASES: [Phase; 2] = [Phase { grid: threes, run: leave }, Phase { grid, run: meet }];
+    let row = |scale: &'static [i64]| MicroKernel {
+        workspace_bytes: Some(parts_bytes),
+        parameters: Array::new(scale),
+        ..fake::row(c"in_two_phases", &PHASES)
+    };
+    for (row, scale) in [(row(&[2]), 2), (row(&[7]), 7)] {
+        for (len, threads) in [(1, 1), (5, 2), (5_000, 3), (300, 1)] {
+            let mut y = vec![-1_i64; len as usize];
+            // SAFETY: the output has an element for each of the shape.
+            unsafe { launch(&row, &[y.as_mut_ptr().cast()], &[1], &[len], threads).unwrap() };
+            assert!(y.iter().enumerate().all(|(at, y)| *y == 3 * scale * at as i64), "{len} on {threads} threads");
+        }
+    }
+    // SAFETY: nothing is called.
+    let refused = unsafe { launch(&row(&[1]), &[], &[], &[1 << 40], 2) }.unwrap_err().to_string();
+    assert!(refused.contains("asks for 26388279066624 bytes of workspace; 0 to 17179869184 are possible"), "{refused}");
 }

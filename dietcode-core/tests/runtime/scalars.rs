@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::slice;
 
-use dietcode_core::abi::{MicroKernel, Table};
+use dietcode_core::abi::{MicroKernel, Phase, Table};
 use dietcode_core::runtime::{
     Affine, Arg, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource, Tensor,
 };
@@ -74,9 +74,9 @@ unsafe fn blend(
     }
 }
 
-static MICRO_KERNELS: [MicroKernel; 1] =
-    [MicroKernel { name: c"rows".as_ptr(), cpu_features: 0, scratch_bytes: 0, grid: rows, run }];
-static TABLE: Table = Table { micro_kernels: MICRO_KERNELS.as_ptr(), len: 1 };
+static PHASES: [Phase; 1] = [Phase { grid: rows, run }];
+static ROW: MicroKernel = crate::fake::row(c"rows", &PHASES);
+static TABLE: Table = Table::new(&[&ROW]);
 static LINKED: TableSource = TableSource::Linked(&TABLE);
 #[cfg(not(feature = "cuda"))]
 static DEVICE: dietcode_core::runtime::cuda::CudaTableSource =

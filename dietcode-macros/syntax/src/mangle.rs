@@ -2,22 +2,22 @@
 //!
 //! | thing                       | name                                         |
 //! |-----------------------------|----------------------------------------------|
-//! | table of a kernel           | `dietcode1_table_<kernel>_<hash>_<contents>` |
-//! | grid of a micro-kernel      | `dietcode1_grid_<kernel>_<hash>_<micro>`     |
-//! | tile loop of a micro-kernel | `dietcode1_run_<kernel>_<hash>_<micro>`      |
-//! | kernel of a configuration   | `dietcode1_run_<kernel>_<hash>_of_<name>_<contents>` |
-//! | table of a set              | `dietcode1_set_<contents>`                   |
+//! | table of a kernel           | `dietcode2_table_<kernel>_<hash>_<contents>` |
+//! | row of a micro-kernel       | `dietcode2_row_<kernel>_<hash>_<micro>`      |
+//! | phase on a CUDA device      | `dietcode2_run_<kernel>_<hash>_<micro>`      |
+//! | row of a configuration      | `dietcode2_row_<kernel>_<hash>_of_<name>_<contents>` |
+//! | table of a set              | `dietcode2_set_<contents>`                   |
 //! | what build.rs saw of it     | `DIETCODE_KERNEL_<KERNEL>`: `<hash> <place>` |
 //! | files that build.rs read    | `DIETCODE_SOURCES`, with `;` between them    |
 //! | path of `dietcode_core`     | `DIETCODE_CORE`                              |
 //! | registry of a kernel        | `$OUT_DIR/dietcode/<kernel>/registry.rs`     |
 //!
-//! `1` is the version of the formats below: the C ABI of a micro-kernel and the layout of its table. `<hash>` is the
+//! `2` is the version of the formats below: the C ABI of a micro-kernel and the layout of its table. `<hash>` is the
 //! source hash of the nest, sixteen hexadecimal digits. `<contents>` tells apart the tables that two packages of one
 //! program have for the same nest, and `<micro>` ends in what `-march=` said: one symbol always is one code.
 
 /// Version of the ABI between generated code and the runtime.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Names that generated code keeps for itself: user's names must not start with it.
 pub const RESERVED_PREFIX: &str = "dietcode";
@@ -27,12 +27,12 @@ pub fn table_symbol(kernel: &str, source_hash: u64, contents: &str) -> String {
     format!("dietcode{FORMAT_VERSION}_table_{kernel}_{source_hash:016x}_{contents}")
 }
 
-/// The C symbol of the function that counts a micro-kernel's parallel tiles.
-pub fn grid_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
-    format!("dietcode{FORMAT_VERSION}_grid_{kernel}_{source_hash:016x}_{micro_kernel}")
+/// The C symbol of a micro-kernel's row.
+pub fn row_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
+    format!("dietcode{FORMAT_VERSION}_row_{kernel}_{source_hash:016x}_{micro_kernel}")
 }
 
-/// The C symbol of the function that carries out a range of a micro-kernel's parallel tiles.
+/// The symbol of a micro-kernel's phase on a CUDA device.
 pub fn run_symbol(kernel: &str, source_hash: u64, micro_kernel: &str) -> String {
     format!("dietcode{FORMAT_VERSION}_run_{kernel}_{source_hash:016x}_{micro_kernel}")
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn symbols_of_different_code_differ() {
-        for symbol in [table_symbol, grid_symbol, run_symbol] {
+        for symbol in [table_symbol, row_symbol, run_symbol] {
             let all =
                 [("a", 1, "x"), ("b", 1, "x"), ("a", 2, "x"), ("a", 1, "y")].map(|(k, hash, of)| symbol(k, hash, of));
             let distinct: std::collections::BTreeSet<&String> = all.iter().collect();

@@ -3,15 +3,14 @@
 use std::ffi::c_void;
 use std::fs;
 
+use dietcode_core::abi::MicroKernel;
 use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
+use dietcode_core::runtime::launch;
 
 use crate::common::instance::{CANARY, GUARD, Instance};
 use crate::common::memory::Memory;
-
-type Grid = unsafe extern "C" fn(*const i64) -> i64;
-type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
 
 /// One case.
 pub(crate) struct Case {
@@ -19,6 +18,70 @@ pub(crate) struct Case {
     pub(crate) unit: TranslationUnit,
     pub(crate) reference: TranslationUnit,
     pub(crate) trace: String,
+    /// Other parameters than those of the row.
+    pub(crate) parameters: Option<Vec<i64>>,
+}
+
+/// Calls the micro-kernel of a unit as its row says, on one thread, with guards behind what it is lent.
+///
+/// # Safety
+/// The buffers are those of the micro-kernel at that shape, with these strides.
+pub(crate) unsafe fn call(
+    library: &libloading::Library,
+    unit: &TranslationUnit,
+    parameters: Option<&[i64]>,
+    (buffers, strides, shape): (&[*mut c_void], &[i64], &[i64]),
+    what: &str,
+) {
+    // SAFETY: the symbol is that of the unit's row.
+    let row =
+        unsafe { &**library.get::<*const MicroKernel>(unit.symbol.as_bytes()).expect("the unit exports its row") };
+    let shape = [shape, parameters.unwrap_or(row.parameters.as_slice())].concat();
+    // SAFETY: as the caller vouches.
+    let bytes = row.workspace_bytes.map(|bytes| unsafe { bytes(shape.as_ptr()) });
+    let (mut scratch, mut workspace) = (Lent::new(row.scratch_bytes), Lent::new(bytes.unwrap_or(0)));
+    let workspace_pointer = workspace.pointer();
+    let buffers: Vec<*mut c_void> = buffers.iter().copied().chain(bytes.map(|_| workspace_pointer)).collect();
+    for phase in row.phases.as_slice() {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let tiles = (phase.grid)(shape.as_ptr());
+            // In two parts and backwards: tiles are independent.
+            for (begin, end) in [(tiles / 2, tiles), (0, tiles / 2)] {
+                (phase.run)(buffers.as_ptr(), strides.as_ptr(), shape.as_ptr(), scratch.pointer(), begin, end);
+            }
+        }
+    }
+    assert!(scratch.is_whole() && workspace.is_whole(), "scratch memory or workspace overrun: {what}");
+}
+
+/// Memory that a call uses: what it holds at first is no number, and what lies behind it must stay.
+struct Lent {
+    memory: Vec<f32>,
+    floats: usize,
+}
+
+impl Lent {
+    fn new(bytes: i64) -> Lent {
+        let floats = usize::try_from(bytes).expect("a number of bytes") / 4;
+        let mut lent = Lent { memory: vec![f32::NAN; floats + 16 + GUARD], floats };
+        let end = lent.start() + floats;
+        lent.memory[end..].fill(CANARY);
+        lent
+    }
+
+    fn start(&self) -> usize {
+        self.memory.as_ptr().align_offset(64)
+    }
+
+    fn pointer(&mut self) -> *mut c_void {
+        let start = self.start();
+        self.memory[start..].as_mut_ptr().cast()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.memory[self.start() + self.floats..].iter().all(|x| *x == CANARY)
+    }
 }
 
 /// The shared library of a batch.
@@ -39,26 +102,31 @@ impl Library {
     }
 
     fn call(&self, unit: &TranslationUnit, buffers: &[*mut c_void], case: &Case) {
-        let floats = unit.scratch_bytes as usize / 4;
-        let mut scratch = vec![f32::NAN; floats + 16 + GUARD];
-        let start = scratch.as_ptr().align_offset(64);
-        let aligned = scratch[start..].as_mut_ptr();
-        scratch[start + floats..].fill(CANARY);
-        // SAFETY: the symbols are those of the unit, and the buffers are as large as its nest says.
+        let instance = &case.instance;
+        let strides: Vec<i64> = (0..instance.def.params.len())
+            .flat_map(|param| instance.strides(param))
+            .map(|stride| stride as i64)
+            .collect();
+        // SAFETY: the buffers are as large as the unit's nest says.
         unsafe {
-            let grid = self.0.get::<Grid>(unit.grid_symbol.as_bytes()).expect("the unit exports its grid");
-            let run = self.0.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
-            let tiles = grid(case.instance.shape.as_ptr());
-            let strides: Vec<i64> = (0..case.instance.def.params.len())
-                .flat_map(|param| case.instance.strides(param))
-                .map(|stride| stride as i64)
-                .collect();
-            // In two parts and backwards: tiles are independent.
-            for (begin, end) in [(tiles / 2, tiles), (0, tiles / 2)] {
-                run(buffers.as_ptr(), strides.as_ptr(), case.instance.shape.as_ptr(), aligned.cast(), begin, end);
-            }
+            call(&self.0, unit, case.parameters.as_deref(), (buffers, &strides, &instance.shape), &describe(case));
+        };
+    }
+
+    /// The bits of a case's output on a number of threads, by the launch that programs have.
+    pub(crate) fn output(&self, case: &Case, tensors: &[Vec<f32>], threads: usize) -> Vec<u32> {
+        let Instance { def, shape, .. } = &case.instance;
+        let mut memory = case.instance.memory(tensors);
+        memory[def.output] = case.instance.output(tensors);
+        let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
+        let strides = (0..def.params.len()).flat_map(|param| case.instance.strides(param));
+        let strides: Vec<i64> = strides.map(|stride| stride as i64).collect();
+        // SAFETY: the symbol is that of the unit's row, and the buffers are as large as its nest says.
+        unsafe {
+            let row = self.0.get::<*const MicroKernel>(case.unit.symbol.as_bytes()).expect("the unit exports its row");
+            launch(&**row, &buffers, &strides, shape, threads).expect("there is memory");
         }
-        assert!(scratch[start + floats..].iter().all(|x| *x == CANARY), "scratch overrun: {}", describe(case));
+        memory[def.output].values().map(f32::to_bits).collect()
     }
 
     /// Runs a case on tensors and compares every element of the output.

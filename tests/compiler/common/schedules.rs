@@ -3,12 +3,12 @@
 use dietcode_core::frontend;
 use dietcode_core::ir::Program;
 use dietcode_core::machine::CpuTarget;
-use dietcode_core::schedule::{Pipeline, Schedule, Staging, Tail};
+use dietcode_core::schedule::{Combine, Pipeline, Schedule, Size, Staging, Tail};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::{KernelDef, Role};
-use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
 
 /// Any sequence of primitives.
 pub(crate) fn primitives(rng: &mut StdRng, program: &Program) -> Schedule {
@@ -43,7 +43,19 @@ fn split(rng: &mut StdRng, schedule: &mut Schedule) {
         let name = names.choose(rng).expect("a schedule has loops");
         let factor = *[1, 2, 3, 4, 5, 8, 13, 16, 48].choose(rng).expect("there are factors");
         let tail = if rng.random_bool(0.6) { Tail::Pad } else { Tail::Clip };
-        let _refused = schedule.split(name, factor, tail, [&format!("s{n}_a"), &format!("s{n}_b")]);
+        let into = [&*format!("s{n}_a"), &*format!("s{n}_b")];
+        // What this draws leaves all others as they are.
+        let mut own = StdRng::seed_from_u64((schedule.trace().len() * 64 + names.len()) as u64 * 64 + factor as u64);
+        let _refused = match own.random_bool(0.1) {
+            // Compiled code is called with it.
+            true => {
+                let parameter = format!("s{n}_size");
+                let most = 2 * factor + own.random_range(0..5);
+                let declared = schedule.parameter(&parameter, factor, most);
+                declared.and_then(|()| schedule.split(name, Size::product([parameter]), Tail::Clip, into))
+            }
+            false => schedule.split(name, factor, tail, into),
+        };
     }
 }
 
@@ -51,6 +63,8 @@ fn kinds(rng: &mut StdRng, schedule: &mut Schedule) {
     let names = schedule.loop_names();
     if rng.random_bool(0.7) {
         let _refused = schedule.parallel(&names[0]);
+        // Where it is summed over, the parts meet.
+        let _refused = schedule.rfactor(Combine::Workspace);
     }
     if rng.random_bool(0.7) {
         let _refused = schedule.vectorize(&names[names.len() - 1]);

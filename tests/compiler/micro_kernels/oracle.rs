@@ -11,10 +11,7 @@ use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::{KernelDef, Role};
 
 use crate::common::instance::{GUARD, Instance};
-use crate::common::units;
-
-type Grid = unsafe extern "C" fn(*const i64) -> i64;
-type Run = unsafe extern "C" fn(*const *mut c_void, *const i64, *const i64, *mut c_void, i64, i64);
+use crate::common::{on_cpu, units};
 
 /// Unit roundoff of binary32.
 const U: f64 = 1.0 / (1 << 24) as f64;
@@ -69,13 +66,8 @@ impl Oracles {
         buffers.push(before.as_ptr().cast_mut().cast());
         let strides = (0..instance.def.params.len()).flat_map(|param| instance.strides(param));
         let strides: Vec<i64> = strides.map(|stride| stride as i64).collect();
-        // SAFETY: the symbols are those of the unit, and the buffers are as large as its nest says.
-        unsafe {
-            let grid = self.library.get::<Grid>(unit.grid_symbol.as_bytes()).expect("the unit exports its grid");
-            let run = self.library.get::<Run>(unit.run_symbol.as_bytes()).expect("the unit exports its tiles");
-            let (shape, tiles) = (instance.shape.as_ptr(), grid(instance.shape.as_ptr()));
-            run(buffers.as_ptr(), strides.as_ptr(), shape, std::ptr::null_mut(), 0, tiles);
-        }
+        // SAFETY: the buffers are as large as the unit's nest says.
+        unsafe { on_cpu::call(&self.library, unit, None, (&buffers, &strides, &instance.shape), "the oracle") };
         value.into_iter().zip(bound).map(|(value, error)| Approx { value, error }).collect()
     }
 }

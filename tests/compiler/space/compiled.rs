@@ -85,7 +85,7 @@ fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
     let case = |Draw { instance, of, trace }: Draw| {
         let unit = units::traced(&instance.def, &of, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
-        on_cpu::Case { reference: units::oracle(&instance.def), instance, unit, trace }
+        on_cpu::Case { reference: units::oracle(&instance.def), instance, unit, trace, parameters: None }
     };
     let cases: Vec<on_cpu::Case> = draws.into_iter().map(case).collect();
     let library = on_cpu::Library::compile(&toolchain, &cases);

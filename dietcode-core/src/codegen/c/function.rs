@@ -1,5 +1,6 @@
-//! The two functions of a micro-kernel: one counts its parallel tiles, the other carries out a range of them.
+//! The two functions of a phase: one counts its parallel tiles, the other carries out a range of them.
 
+use std::ops::Mul;
 use std::sync::Arc;
 
 use super::C;
@@ -12,24 +13,36 @@ fn shape_variables(nest: &LoopNest) -> String {
     lines.map(|(n, var)| format!("  const dietcode_int {var} = dietcode_shape[{n}];\n")).collect()
 }
 
-/// The function that counts tiles.
-pub(super) fn grid(nest: &LoopNest, symbol: &str) -> String {
-    let extent = nest.grid.as_ref().map_or(Expr::Int(1), |(_, extent)| extent.clone());
-    let extent = Expressions::new(&C, Vec::new()).text(&extent);
+/// A function of the shape.
+fn count(nest: &LoopNest, symbol: &str, value: &Expr) -> String {
+    let value = Expressions::new(&C, Vec::new()).text(value);
     let variables = shape_variables(nest);
-    format!("int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {extent};\n}}\n\n")
+    format!("static int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {value};\n}}\n\n")
 }
 
-/// What carries out a range of tiles, and the function of the ABI that calls it. GCC uses `restrict` on parameters of functions,
-/// and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
-pub(super) fn run(nest: &LoopNest, symbol: &str) -> String {
+/// The function that counts the bytes of a workspace: its name and its text.
+pub(super) fn workspace_bytes(nest: &LoopNest, workspace: &Buffer, symbol: &str) -> [String; 2] {
+    let bytes = workspace.shape.iter().cloned().fold(Expr::Int(workspace.dtype.bytes()), Expr::mul);
+    let name = format!("{symbol}_workspace_bytes");
+    let text = count(nest, &name, &bytes);
+    [name, text]
+}
+
+/// The operands of a micro-kernel: its nest's, and the workspace that its phases share.
+pub(super) type Operands<'a> = (&'a [Arc<Buffer>], Option<&'a Arc<Buffer>>);
+
+/// What counts tiles, what carries out a range of them, and the function of the ABI that calls that. GCC uses `restrict` on
+/// parameters of functions, and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
+pub(super) fn phase(nest: &LoopNest, all: Operands<'_>, symbol: &str) -> String {
     const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
                         void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end";
-    let mut printer = Printer::new(&C, nest, &nest.params);
-    let [params, args] = operands(nest);
-    printer.text = format!("static inline void {symbol}_tiles({params}, {REST}) {{\n");
+    let grid = nest.grid.as_ref().map_or(Expr::Int(1), |(_, extent)| extent.clone());
+    let mut printer = Printer::new(&C, nest, all.0.iter().chain(all.1));
+    let [params, args] = operands(nest, all);
+    printer.text = count(nest, &format!("{symbol}_grid"), &grid);
+    printer.text += &format!("static inline void {symbol}_tiles({params}, {REST}) {{\n");
     printer.text += &shape_variables(nest);
-    strides(&mut printer);
+    strides(&mut printer, all.0);
     printer.derived();
     printer.open(match &nest.grid {
         Some((tile, _)) => format!("for (dietcode_int {tile} = dietcode_begin; {tile} < dietcode_end; ++{tile})"),
@@ -40,11 +53,13 @@ pub(super) fn run(nest: &LoopNest, symbol: &str) -> String {
     let call = format!(
         "{symbol}_tiles({args}, dietcode_strides, dietcode_shape, dietcode_scratch, dietcode_begin, dietcode_end)"
     );
-    printer.text + "}\n\n" + &format!("void {symbol}(void *const *dietcode_buffers, {REST}) {{\n  {call};\n}}\n")
+    printer.text
+        + "}\n\n"
+        + &format!("static void {symbol}_run(void *const *dietcode_buffers, {REST}) {{\n  {call};\n}}\n\n")
 }
 
-/// The tensors and scalars of a kernel, as parameters and as what is passed for them.
-fn operands(nest: &LoopNest) -> [String; 2] {
+/// The tensors and scalars of a micro-kernel, as parameters and as what is passed for them.
+fn operands(nest: &LoopNest, (params, workspace): Operands<'_>) -> [String; 2] {
     let operand = |(n, param): (usize, &Arc<Buffer>)| {
         let (element, name) = (element_type(param.dtype), &param.name);
         let constant = if param == &nest.output { "" } else { "const " };
@@ -53,14 +68,14 @@ fn operands(nest: &LoopNest) -> [String; 2] {
             false => (format!("{constant}{element} *restrict {name}"), format!("dietcode_buffers[{n}]")),
         }
     };
-    let (params, args): (Vec<String>, Vec<String>) = nest.params.iter().enumerate().map(operand).unzip();
+    let (params, args): (Vec<String>, Vec<String>) = params.iter().chain(workspace).enumerate().map(operand).unzip();
     [params, args].map(|all| all.join(", "))
 }
 
-/// The strides of the tensors.
-fn strides(printer: &mut Printer<'_>) {
+/// The strides of the tensors; the workspace is dense.
+fn strides(printer: &mut Printer<'_>, params: &[Arc<Buffer>]) {
     let mut at = 0;
-    for param in &printer.nest.params {
+    for param in params {
         let rank = param.shape.len();
         for (dim, name) in printer.exprs.declare(param, |dim| dim + 1 == rank) {
             printer.constant(&name, format_args!("dietcode_strides[{}]", at + dim));

@@ -2,16 +2,18 @@
 
 mod dialect;
 mod function;
+mod row;
 mod vector;
 
 use dietcode_syntax::{KernelDef, mangle};
 
 pub(super) use dialect::C;
 use dialect::GPU_ONLY;
+pub(crate) use row::Row;
 
 use super::TranslationUnit;
 use super::printer::comment;
-use crate::lower::LoopNest;
+use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use crate::{Error, Result};
 
@@ -29,7 +31,7 @@ pub fn translation_unit(def: &KernelDef, name: &str, lowered: &Lowered, march: &
 /// # Errors
 /// As [`translation_unit`].
 pub(super) fn part(def: &KernelDef, name: &str, lowered: &Lowered, stem: &str) -> Result<TranslationUnit> {
-    Ok(unit_with(def, [name, stem], lowered, for_cpu(def, name, lowered)?, ""))
+    unit_with(def, [name, stem], lowered, "")
 }
 
 /// The translation unit under no CPU's name: of a schedule that no table holds.
@@ -40,33 +42,35 @@ pub fn unit(def: &KernelDef, name: &str, lowered: &Lowered) -> Result<Translatio
     unit_of(def, name, name, lowered)
 }
 
-fn for_cpu<'l>(def: &KernelDef, name: &str, lowered: &'l Lowered) -> Result<&'l LoopNest> {
-    match lowered.schedule().is_gpu() {
-        true => Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name))),
-        false => Ok(lowered.nest()),
+/// A unit whose row has another name.
+fn unit_of(def: &KernelDef, name: &str, stem: &str, lowered: &Lowered) -> Result<TranslationUnit> {
+    unit_with(def, [name, stem], lowered, &(include([def]) + "\n\n"))
+}
+
+fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, include: &str) -> Result<TranslationUnit> {
+    let Lowered { schedules, nests, .. } = lowered;
+    if schedules.iter().any(Schedule::is_gpu) {
+        return Err(Error::input(format!("{GPU_ONLY}: `{name}` of `{}`", def.name)));
     }
-}
-
-/// A unit whose symbols have another name.
-fn unit_of(def: &KernelDef, name: &str, symbol: &str, lowered: &Lowered) -> Result<TranslationUnit> {
-    let nest = for_cpu(def, name, lowered)?;
-    Ok(unit_with(def, [name, symbol], lowered, nest, &(include([def]) + "\n\n")))
-}
-
-fn unit_with(
-    def: &KernelDef,
-    [name, symbol]: [&str; 2],
-    lowered: &Lowered,
-    nest: &LoopNest,
-    include: &str,
-) -> TranslationUnit {
-    let hash = def.source_hash();
-    let grid_symbol = mangle::grid_symbol(&def.name, hash, symbol);
-    let run_symbol = mangle::run_symbol(&def.name, hash, symbol);
-    let mut source = comment(def, name, &lowered.schedules) + include;
-    source += &function::grid(nest, &grid_symbol);
-    source += &function::run(nest, &run_symbol);
-    TranslationUnit { name: name.into(), grid_symbol, run_symbol, scratch_bytes: nest.scratch_bytes, source }
+    let symbol = mangle::row_symbol(&def.name, def.source_hash(), stem);
+    let mut source = comment(def, name, schedules) + include;
+    let workspace = lowered.workspace();
+    let phase = |(at, nest)| {
+        let phase = if nests.len() == 1 { symbol.clone() } else { format!("{symbol}_{at}") };
+        source += &function::phase(nest, (&lowered.schedule().program.params, workspace), &phase);
+        phase
+    };
+    let phases = nests.iter().enumerate().map(phase).collect();
+    let row = Row {
+        symbol: &symbol,
+        name,
+        scratch_bytes: nests.iter().map(|nest| nest.scratch_bytes).max().unwrap_or(0),
+        phases,
+        workspace: workspace.map(|workspace| function::workspace_bytes(lowered.nest(), workspace, &symbol)),
+        parameters: lowered.nest().parameters.clone(),
+    };
+    source += &row.text();
+    Ok(TranslationUnit { name: name.into(), symbol, source })
 }
 
 /// What makes the types and functions known that the C file of some kernels uses.

@@ -40,7 +40,7 @@ fn named<'a, U>(set: &'a GeneratedSet<'_>, kernels: &'a [(usize, U)]) -> impl It
 /// The symbol of the table; it has a hash of the table's contents.
 fn table_symbol(set: &GeneratedSet<'_>) -> String {
     let units = set.cpu_units().flat_map(|unit| &unit.kernels);
-    mangle::set_symbol(&hash_of(units.map(|(_, unit)| &unit.run_symbol))[..16])
+    mangle::set_symbol(&hash_of(units.map(|(_, unit)| &unit.symbol))[..16])
 }
 
 /// Which parameters a family has, family by family; the sketches' own have none that are the same on all nests.

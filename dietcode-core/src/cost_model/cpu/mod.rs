@@ -27,15 +27,15 @@ use trips::Trips;
 /// A micro-kernel as the model sees it.
 #[derive(Clone, Debug)]
 pub struct Profile<'a> {
-    schedule: &'a Schedule,
-    leaves: Vec<Leaf>,
+    /// Of each phase.
+    phases: Vec<(&'a Schedule, Vec<Leaf>)>,
 }
 
 impl<'a> Profile<'a> {
-    /// Looks at what the main kernel's loops do.
+    /// Looks at what the loops do.
     pub fn of(lowered: &'a Lowered) -> Profile<'a> {
-        let schedule = lowered.schedule();
-        Profile { schedule, leaves: leaf::leaves(schedule, lowered.nest()) }
+        let phases = lowered.schedules.iter().zip(&lowered.nests);
+        Profile { phases: phases.map(|(schedule, nest)| (schedule, leaf::leaves(schedule, nest))).collect() }
     }
 
     /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.
@@ -46,28 +46,32 @@ impl<'a> Profile<'a> {
 
     /// The same for several numbers of cores.
     pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
-        let value = |name: &str| self.schedule.program.value_at(shape, name).unwrap_or(0) as f64;
-        let trips = Trips::of(self.schedule, &value);
         let core = Core::of(target);
-        let clocks: f64 = self.leaves.iter().map(|leaf| self.clocks(leaf, &trips, &core, target)).sum();
-        units.map(|units| {
-            let adaptation = Adaptation::of_schedule(self.schedule, shape, units);
-            clocks / CLOCK / (units.max(1) as f64 * adaptation.occupancy) + if units > 1 { LAUNCH } else { 0.0 }
+        self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
+            let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
+            let trips = Trips::of(schedule, &value);
+            let clocks: f64 = leaves.iter().map(|leaf| clocks(leaf, &trips, &core, target)).sum();
+            std::array::from_fn(|at| {
+                let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
+                let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
+                before[at] + clocks / CLOCK / (units[at].max(1) as f64 * occupancy) + launch
+            })
         })
     }
+}
 
-    fn clocks(&self, leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {
-        let share = trips.share(leaf);
-        if share <= 0.0 {
-            return 0.0;
-        }
-        let trips = trips.around(leaf);
-        let work = Work { leaf, trips: &trips };
-        let [second, last, memory] = work.waiting(target);
-        let times = [work.clocks(core, target), second, last, memory];
-        let slowest = times.into_iter().fold(0.0, f64::max);
-        share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest))
+/// Of a statement.
+fn clocks(leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {
+    let share = trips.share(leaf);
+    if share <= 0.0 {
+        return 0.0;
     }
+    let trips = trips.around(leaf);
+    let work = Work { leaf, trips: &trips };
+    let [second, last, memory] = work.waiting(target);
+    let times = [work.clocks(core, target), second, last, memory];
+    let slowest = times.into_iter().fold(0.0, f64::max);
+    share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest))
 }
 
 #[cfg(test)]

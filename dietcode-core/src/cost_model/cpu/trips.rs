@@ -25,7 +25,7 @@ impl<'a> Trips<'a> {
         for relation in &schedule.relations {
             match relation {
                 Relation::Split { parent, outer, inner, factor, guard, .. } => {
-                    let (extent, factor) = (trips.named(parent), *factor as f64);
+                    let (extent, factor) = (trips.named(parent), trips.evaluate(factor));
                     let tiles = (extent / factor).ceil().max(1.0);
                     trips.of.insert(outer.clone(), tiles);
                     trips.of.insert(inner.clone(), if *guard { factor } else { extent / tiles });

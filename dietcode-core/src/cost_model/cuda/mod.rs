@@ -114,7 +114,7 @@ impl Profile {
     /// The cost on a device at a shape (the shape variables in declaration order), if the launches take these resources.
     /// A kernel of which no block fits takes forever.
     pub fn predict(&self, def: &KernelDef, device: &DeviceLimits, of: &[Resources], shape: &[i64]) -> Prediction {
-        let value = |name: &str| def.value_at(shape, name).unwrap_or(0) as f64;
+        let value = |name: &str| self.schedule.value_at(shape, name).unwrap_or(0) as f64;
         let seconds = self.kernels.iter().zip(of).map(|(kernel, resources)| {
             let (counts, grid) = (kernel.work.at(&value), count(&kernel.blocks, &value));
             LAUNCH + seconds(device, &counts, grid, resources, self.schedule.pipeline.is_some())

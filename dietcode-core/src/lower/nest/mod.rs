@@ -21,7 +21,7 @@ mod stage;
 mod unswitch;
 mod write_back;
 
-use std::ops::Sub;
+use std::ops::{Mul, Sub};
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
@@ -142,26 +142,39 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Binds what fused loops stand for, right inside of the last loop that it takes.
+    /// Binds what fused loops stand for, and where steps begin whose size is known at run time only, right inside of the last loop
+    /// that it takes.
     fn lets(&self, bound: &[Name], body: Stmt) -> Stmt {
         let schedule = self.schedule;
         schedule.relations.iter().fold(body, |body, relation| {
-            let Relation::Fuse { fused, outer, inner, extents, raster, .. } = relation else { return body };
-            let value = schedule.in_loops(&Expr::Var(fused.clone()));
+            let of = match relation {
+                Relation::Fuse { fused, .. } => fused,
+                Relation::Split { outer, start: Some(_), .. } => outer,
+                Relation::Split { .. } => return body,
+            };
+            let value = schedule.in_loops(&Expr::Var(of.clone()));
             let parts = || schedule.loops.iter().filter(|l| value.uses(&l.name));
             let complete = parts().all(|l| bound.contains(&l.name));
             if !complete || !bound.last().is_some_and(|last| value.uses(last)) {
                 return body;
             }
-            let fused = schedule.unsplit(&Expr::Var(fused.clone()));
-            let mut extents = extents.each_ref().map(|extent| schedule.unsplit(extent));
-            if (0..schedule.loops.len())
-                .any(|at| value.uses(&schedule.loops[at].name) && schedule.runs_at_least_once(at))
-            {
-                // The loop runs although there may be nothing to sum, and nothing is divided by zero.
-                extents = extents.map(|extent| extent.max(Expr::Int(1)));
+            match relation {
+                Relation::Split { outer, factor, start, .. } => start.iter().fold(body, |body, start| {
+                    let value = schedule.unsplit(&Expr::Var(outer.clone())).mul(factor.clone());
+                    Stmt::Let { var: start.clone(), value, body: Box::new(body) }
+                }),
+                Relation::Fuse { fused, outer, inner, extents, raster, .. } => {
+                    let fused = schedule.unsplit(&Expr::Var(fused.clone()));
+                    let mut extents = extents.each_ref().map(|extent| schedule.unsplit(extent));
+                    if (0..schedule.loops.len())
+                        .any(|at| value.uses(&schedule.loops[at].name) && schedule.runs_at_least_once(at))
+                    {
+                        // The loop runs although there may be nothing to sum, and nothing is divided by zero.
+                        extents = extents.map(|extent| extent.max(Expr::Int(1)));
+                    }
+                    raster::bind(schedule, &Pair { names: [outer, inner], extents, raster: *raster }, &fused, body)
+                }
             }
-            raster::bind(schedule, &Pair { names: [outer, inner], extents, raster: *raster }, &fused, body)
         })
     }
 

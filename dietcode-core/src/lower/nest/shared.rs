@@ -268,7 +268,9 @@ impl Place<'_> {
             Relation::Fuse { fused, outer, inner, .. } => {
                 [outer, inner].iter().any(|part| &***part == name) && self.is_inside(fused)
             }
-            Relation::Split { .. } => false,
+            Relation::Split { outer, start, .. } => {
+                start.as_ref().is_some_and(|start| **start == *name) && self.is_inside(outer)
+            }
         })
     }
 
@@ -284,7 +286,10 @@ impl Place<'_> {
         self.schedule.relations.iter().find_map(|relation| match relation {
             Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => Some((|| {
                 let (outer, inner) = (self.extent_inside(outer)?, self.extent_inside(inner)?);
-                (outer - 1).checked_mul(*factor)?.checked_add(inner)
+                match factor.as_int() {
+                    Some(factor) => (outer - 1).checked_mul(factor)?.checked_add(inner),
+                    None => (outer == 1).then_some(inner),
+                }
             })()),
             Relation::Fuse { outer, inner, limits, .. } => {
                 let part = [outer, inner].iter().position(|part| &***part == name)?;

@@ -58,6 +58,14 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
     if dims.iter().any(|&at| schedule.roots(&schedule.loops[at].name).len() > 1) {
         return Err(crate::Error::input(format!("`{}` spans a fused loop; stage it inside of that", read.name)));
     }
+    if read.staging == Staging::Edge
+        && let Some(&at) = dims.iter().find(|&&at| schedule.steps_at_run_time(&schedule.loops[at].name))
+    {
+        return Err(crate::Error::input(format!(
+            "`{}` is a view along `{}`, whose steps are known at run time only; stage it inside of that, or pack it",
+            read.name, schedule.loops[at].name
+        )));
+    }
     let limit = |at: &usize| schedule.loops[*at].limit.map(Expr::Int);
     let shape: Option<Vec<Expr>> = dims.iter().map(limit).collect();
     let shape = shape.map(|shape| set_apart(shape, read.pad));

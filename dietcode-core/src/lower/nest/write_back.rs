@@ -100,7 +100,7 @@ pub(super) fn part(schedule: &Schedule, combine: Combine, sum: Expr) -> Stmt {
 /// The parts of a split sum: one tensor of the spatial extents for each iteration of the reductions bound to the grid,
 /// and the loops that number them.
 pub(crate) fn workspace(schedule: &Schedule) -> (Arc<Buffer>, Vec<Name>) {
-    let split = schedule.loops.iter().filter(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce);
+    let split = schedule.loops.iter().filter(|l| l.is_shared_sum());
     let (which, extents): (Vec<Name>, Vec<Expr>) = split.map(|l| (l.name.clone(), l.extent.clone())).unzip();
     let spatial = schedule.block.iters_of(Role::Spatial).map(|iter| iter.extent.clone());
     let parts = Buffer {

@@ -24,7 +24,7 @@ pub(super) fn check(schedule: &Schedule) -> Result<()> {
 /// Blocks that share a sum must not each write the output, nor write their part before it is complete.
 fn parts_of_sums(schedule: &Schedule) -> Option<String> {
     let loops = &schedule.loops;
-    let shared = loops.iter().find(|l| l.role == Role::Reduce && l.kind == ForKind::BlockIdx);
+    let shared = loops.iter().find(|l| l.is_shared_sum());
     let around = loops[..schedule.tile_depth().min(loops.len())].iter().find(|l| l.is_step());
     match (shared, schedule.rfactor, around) {
         (Some(l), None, _) => {
@@ -61,6 +61,12 @@ fn sums_of_threads(schedule: &Schedule) -> Option<String> {
 /// of copies and stores.
 fn threads(schedule: &Schedule) -> Option<String> {
     let gpu = schedule.is_gpu();
+    if let Some(parameter) = schedule.parameters.first().filter(|_| gpu) {
+        return Some(format!(
+            "parameter: `{}` is one of a CPU's code; the sizes of a GPU's are constants",
+            parameter.name
+        ));
+    }
     let of_threads = |staging: Staging| matches!(staging, Staging::Shared(_) | Staging::Registers(_));
     let alien = schedule.cache_reads.iter().find(|read| of_threads(read.staging) != gpu);
     if let Some(read) = alien {

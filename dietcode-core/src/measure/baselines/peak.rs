@@ -1,6 +1,7 @@
 //! The most fused multiply-adds that a core can carry out: the roof under which every figure stands.
 
 use crate::codegen::TranslationUnit;
+use crate::codegen::c::Row;
 use crate::machine::CpuTarget;
 
 /// Its unit's name.
@@ -20,12 +21,12 @@ pub fn translation_unit(target: &CpuTarget) -> TranslationUnit {
 
 typedef float vec __attribute__((vector_size({bytes})));
 
-int64_t dietcode_peak_grid(const int64_t *shape) {{ return shape[0]; }}
+static int64_t dietcode_peak_grid(const int64_t *shape) {{ return shape[0]; }}
 
 /* Read once, unknown to the compiler. */
 static volatile float factor = 0.999f, summand = 0.001f;
 
-void dietcode_peak_run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch,
+static void dietcode_peak_run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch,
                        int64_t begin, int64_t end) {{
   vec f = {{0}}, s = {{0}};
   f = f + factor;
@@ -43,13 +44,15 @@ void dietcode_peak_run(void *const *buffers, const int64_t *strides, const int64
         work = lines(&|i| format!("    a{i} = a{i} * f + s;")),
         store = lines(&|i| format!("  out[{i}] = a{i};")),
     );
-    TranslationUnit {
-        name: NAME.into(),
-        grid_symbol: "dietcode_peak_grid".into(),
-        run_symbol: "dietcode_peak_run".into(),
+    let symbol = "dietcode_peak";
+    let row = Row {
+        symbol,
+        name: NAME,
         scratch_bytes: accumulators(target) * target.vector_bytes,
-        source,
-    }
+        phases: vec![symbol.into()],
+        ..Row::default()
+    };
+    TranslationUnit { name: NAME.into(), symbol: symbol.into(), source: source + &row.text() }
 }
 
 /// Floating-point operations of one tile.

@@ -1,6 +1,7 @@
 //! How fast an instance's tensors can be read and written once: the bound of kernels that compute little.
 
 use crate::codegen::TranslationUnit;
+use crate::codegen::c::Row;
 use crate::machine::CpuTarget;
 use crate::measure::Instance;
 
@@ -16,13 +17,13 @@ pub(in crate::measure) fn translation_unit(instance: &Instance, target: &CpuTarg
 
 typedef int32_t vec __attribute__((vector_size({vector}), aligned(1), may_alias));
 
-int64_t dietcode_stream_grid(const int64_t *shape) {{ return shape[0]; }}
+static int64_t dietcode_stream_grid(const int64_t *shape) {{ return shape[0]; }}
 
 /* A part's share of a tensor's vectors; what is left behind the last whole one is not worth a loop. */
 #define SHARE(bytes) (int64_t v = begin * ((bytes) / {vector}) / shape[0]; v < end * ((bytes) / {vector}) / shape[0]; v++)
 #define READ(param, bytes) for SHARE(bytes) sum += ((const vec *)buffers[param])[v];
 
-void dietcode_stream_run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch,
+static void dietcode_stream_run(void *const *buffers, const int64_t *strides, const int64_t *shape, void *scratch,
                          int64_t begin, int64_t end) {{
   vec sum = {{0}};
 {reads}  for SHARE({written}) ((vec *)buffers[{output}])[v] = sum;
@@ -32,11 +33,7 @@ void dietcode_stream_run(void *const *buffers, const int64_t *strides, const int
         written = bytes(instance.output),
         output = instance.output,
     );
-    TranslationUnit {
-        name: "stream".into(),
-        grid_symbol: "dietcode_stream_grid".into(),
-        run_symbol: "dietcode_stream_run".into(),
-        scratch_bytes: 0,
-        source,
-    }
+    let symbol = "dietcode_stream";
+    let row = Row { symbol, name: "stream", phases: vec![symbol.into()], ..Row::default() };
+    TranslationUnit { name: "stream".into(), symbol: symbol.into(), source: source + &row.text() }
 }

@@ -1,41 +1,37 @@
 //! A compiled micro-kernel in this process.
 
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 
 use crate::measure::{Failure, Unit};
 use crate::{Result, abi, runtime};
 
 /// A loaded shared library with the micro-kernel in it.
 pub(super) struct Library {
-    micro_kernel: abi::MicroKernel,
-    /// What the micro-kernel points into.
-    _name: CString,
+    row: *const abi::MicroKernel,
+    /// What it points into.
     _library: libloading::Library,
 }
 
 impl Library {
-    /// Loads it and finds its two functions.
+    /// Loads it and finds the micro-kernel's row.
     pub(super) fn load(unit: &Unit) -> Result<Library, Failure> {
-        let failed = |e: &dyn std::fmt::Display| Failure::Load { message: e.to_string() };
-        let name = CString::new(unit.name.as_str()).map_err(|e| failed(&e))?;
+        let failed = |e: libloading::Error| Failure::Load { message: e.to_string() };
         // SAFETY: the library was compiled from generated code, which has no initialisers. That the code may yet be wrong is
         // why this is a process of its own.
-        let library = unsafe { libloading::Library::new(&unit.library) }.map_err(|e| failed(&e))?;
-        // SAFETY: the symbols have these types, as `codegen` declares them; they are kept with their library.
-        let (grid, run) = unsafe {
-            let grid = library.get::<unsafe extern "C" fn(*const i64) -> i64>(unit.grid_symbol.as_bytes());
-            let run = library.get::<abi::Run>(unit.run_symbol.as_bytes());
-            (*grid.map_err(|e| failed(&e))?, *run.map_err(|e| failed(&e))?)
-        };
-        let micro_kernel =
-            abi::MicroKernel { name: name.as_ptr(), cpu_features: 0, scratch_bytes: unit.scratch_bytes, grid, run };
-        Ok(Library { micro_kernel, _name: name, _library: library })
+        let library = unsafe { libloading::Library::new(&unit.library) }.map_err(failed)?;
+        // SAFETY: the symbol has this type, as `codegen` declares it.
+        let row = *unsafe { library.get::<*const abi::MicroKernel>(unit.symbol.as_bytes()) }.map_err(failed)?;
+        Ok(Library { row, _library: library })
     }
 
-    /// How many tiles there are at a shape.
+    /// How many tiles there are at a shape, of the phase that has most.
     pub(super) fn tiles(&self, shape: &[i64]) -> u64 {
-        // SAFETY: the function reads one entry for each shape variable, as many as the kernel of the shape has.
-        u64::try_from(unsafe { (self.micro_kernel.grid)(shape.as_ptr()) }).unwrap_or(0)
+        // SAFETY: the library is still there.
+        let row = unsafe { &*self.row };
+        let shape = [shape, row.parameters.as_slice()].concat();
+        // SAFETY: the function reads one entry for each shape variable, as many as the kernel of the shape has, and each parameter.
+        let tiles = |phase: &abi::Phase| unsafe { (phase.grid)(shape.as_ptr()) };
+        row.phases.as_slice().iter().map(|phase| u64::try_from(tiles(phase)).unwrap_or(0)).max().unwrap_or(0)
     }
 
     /// Carries it out.
@@ -67,7 +63,7 @@ impl Library {
         shape: &[i64],
         threads: usize,
     ) -> Result<()> {
-        // SAFETY: as the caller vouches.
-        unsafe { runtime::launch_part(&self.micro_kernel, most, buffers, strides, shape, threads) }
+        // SAFETY: as the caller vouches; the library is still there.
+        unsafe { runtime::launch_part(&*self.row, most, buffers, strides, shape, threads) }
     }
 }

@@ -54,13 +54,13 @@ pub enum Pipeline {
     Async(i64),
 }
 
-/// How the parts of a reduction meet that different blocks of the grid compute.
+/// How the parts of a reduction meet that different tiles of the grid compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
-    /// Each part is stored; a second kernel combines them in order, so that the result has the same bits each time.
+    /// Each part is stored; a second phase combines them in order, so that the result has the same bits each time.
     Workspace,
-    /// Each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
+    /// On a GPU each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
     Atomic,
 }
 

@@ -31,6 +31,15 @@ pub enum Instruction {
     },
     /// See [`crate::schedule::Schedule::add_unit_loop`].
     AddUnitLoop(Name),
+    /// See [`crate::schedule::Schedule::parameter`].
+    Parameter {
+        /// What it is called.
+        into: Name,
+        /// Its value.
+        value: Size,
+        /// The largest value that the code can be called with.
+        most: i64,
+    },
     /// See [`crate::schedule::Schedule::split`].
     Split {
         /// The loop that was split.
@@ -149,6 +158,7 @@ impl Display for Instruction {
                 write!(f, "{into} = sample_compute_location({})", candidates.join(", "))
             }
             Instruction::AddUnitLoop(into) => write!(f, "{into} = add_unit_loop()"),
+            Instruction::Parameter { into, value, most } => write!(f, "{into} = parameter({value}, at most {most})"),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 let tail = match tail {
                     Tail::Pad => "pad",

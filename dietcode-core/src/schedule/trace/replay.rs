@@ -37,7 +37,9 @@ impl Trace {
         }
         let mut names = self.instructions.iter().flat_map(|instruction| match instruction {
             Instruction::Split { into, .. } => into.as_slice(),
-            Instruction::Fuse { into, .. } | Instruction::AddUnitLoop(into) => std::slice::from_ref(into),
+            Instruction::Fuse { into, .. } | Instruction::AddUnitLoop(into) | Instruction::Parameter { into, .. } => {
+                std::slice::from_ref(into)
+            }
             _ => &[],
         });
         match names.find(|name| !is_free(name)) {
@@ -62,8 +64,9 @@ impl Trace {
                 among(usize::try_from(value).is_ok_and(|at| at < candidates.len()), into, value)
             }
             Instruction::AddUnitLoop(into) => schedule.add_unit_loop(into),
+            Instruction::Parameter { into, value, most } => schedule.parameter(into, size(value)?, *most),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
-                schedule.split(parent, size(factor)?, *tail, [outer, inner])
+                schedule.split(parent, factor.decided(&self.decisions), *tail, [outer, inner])
             }
             Instruction::Reorder(order) => schedule.reorder(&order.iter().map(|name| &**name).collect::<Vec<&str>>()),
             Instruction::Fuse { loops: [outer, inner], into } => schedule.fuse(outer, inner, into),

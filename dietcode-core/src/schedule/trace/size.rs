@@ -1,11 +1,12 @@
-//! Numbers in instructions: constants, sampled variables, and their products.
+//! Numbers in instructions: constants, sampled variables, parameters, and their products.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
+use std::ops::Mul;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ir::Name;
+use crate::ir::{Expr, Name};
 
 /// A product of constants and variables; the empty one is 1. In JSON: a part, or an array of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,7 +19,7 @@ pub struct Size(pub Vec<Part>);
 pub enum Part {
     /// A constant.
     Int(i64),
-    /// A sampled variable.
+    /// A sampled variable, or a parameter.
     Var(Name),
 }
 
@@ -45,6 +46,47 @@ impl Size {
             };
             product.checked_mul(factor).ok_or_else(|| format!("`{self}` is beyond 2^63"))
         })
+    }
+}
+
+impl Size {
+    /// Its value as an expression of parameters, each of which has a bound, and its own bound: all other parts are constants.
+    ///
+    /// # Errors
+    /// A part that is neither, or that the bound is beyond 2⁶³.
+    pub(crate) fn expression(&self, bound: impl Fn(&Name) -> Option<i64>) -> Result<(Expr, i64), String> {
+        self.0.iter().try_fold((Expr::Int(1), 1i64), |(product, most), part| {
+            let (factor, largest) = match part {
+                Part::Int(value) => (Expr::Int(*value), *value),
+                Part::Var(var) => (Expr::Var(var.clone()), bound(var).ok_or_else(|| format!("`{var}` is open"))?),
+            };
+            let most = most.checked_mul(largest).ok_or_else(|| format!("`{self}` is beyond 2^63"))?;
+            Ok((product.mul(factor), most))
+        })
+    }
+
+    /// The same size with the values of decisions in their places.
+    pub(crate) fn decided(&self, decisions: &BTreeMap<Name, i64>) -> Size {
+        if let Ok(value) = self.value(decisions) {
+            return Size::int(value);
+        }
+        let part = |part: &Part| match part {
+            Part::Var(name) => decisions.get(name).map_or_else(|| part.clone(), |value| Part::Int(*value)),
+            Part::Int(_) => part.clone(),
+        };
+        Size(self.0.iter().map(part).collect())
+    }
+}
+
+impl From<i64> for Part {
+    fn from(value: i64) -> Part {
+        Part::Int(value)
+    }
+}
+
+impl From<&str> for Part {
+    fn from(var: &str) -> Part {
+        Part::Var(var.into())
     }
 }
 

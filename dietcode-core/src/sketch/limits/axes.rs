@@ -49,7 +49,7 @@ pub(super) fn overhang(kernel: &Kernel<'_>) -> i64 {
     let behind = |l: &Loop| {
         let roots = schedule.roots(&l.name);
         let padded = schedule.relations.iter().filter_map(|relation| match relation {
-            Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent) == roots => Some(*factor),
+            Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent) == roots => factor.as_int(),
             _ => None,
         });
         padded.fold(1, i64::saturating_mul)
@@ -78,7 +78,8 @@ pub(super) fn grid(kernel: &Kernel<'_>) -> i64 {
     let along = |axis: &Name| {
         let most = kernel.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1);
         let tile = kernel.schedule.relations.iter().find_map(|relation| match relation {
-            Relation::Split { parent, factor, .. } if parent == axis => Some(*factor),
+            // One that is known at run time only is 1 at least.
+            Relation::Split { parent, factor, .. } if parent == axis => Some(factor.as_int().unwrap_or(1)),
             _ => None,
         });
         let tile = tile.unwrap_or(1);

@@ -92,7 +92,7 @@ fn inside(schedule: &Schedule, name: &str, depth: usize) -> i64 {
     let of = |name: &str| inside(schedule, name, depth);
     let found = schedule.relations.iter().find_map(|relation| match relation {
         Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => {
-            Some((of(outer) - 1).saturating_mul(*factor).saturating_add(of(inner)))
+            Some((of(outer) - 1).saturating_mul(schedule.largest(factor)).saturating_add(of(inner)))
         }
         Relation::Fuse { fused, outer, inner, limits, .. } => {
             let part = [outer, inner].iter().position(|part| &***part == name)?;
