@@ -1,5 +1,6 @@
 //! Tuning, as `dietcode tune` does it: from a config to a tuned file, for the CPU, for a GPU, or for one that is not there.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -284,11 +285,14 @@ impl Kernel<'_> {
 /// More candidates than this are not listed for a GPU: each is compiled for seconds.
 const MOST_LISTED: usize = 4096;
 
-/// What a config's generators list for a GPU, as far as it is valid there: at most as many as the config has trials.
+/// What a config's generators list for a GPU, as far as it is valid there, each trace once: at most as many as the config has trials.
 pub fn listed_on_gpu(config: &Config, program: &Program, limits: &DeviceLimits) -> Vec<MicroKernel> {
     let Some(cuda) = &config.cuda else { return Vec::new() };
     let valid = cuda.candidates_on(program, limits).flatten();
-    let valid = valid.filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0));
+    let mut names = HashSet::new();
+    let valid = valid
+        .filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0))
+        .filter(|micro_kernel| names.insert(micro_kernel.name()));
     let most = config.search.trials.and_then(|trials| usize::try_from(trials).ok()).unwrap_or(MOST_LISTED);
     valid.take(most.min(MOST_LISTED)).collect()
 }

@@ -223,12 +223,19 @@ fn a_pipe_is_not_waited_for() {
 
 #[test]
 fn micro_kernels_must_be_there_once() {
-    let (_folder, path, _) = saved();
-    let twice = Tuned { micro_kernels: vec![named(&small()), named(&small())], ..tuned() };
-    twice.save(&path).unwrap();
-    assert_eq!(message(&path), format!("the micro-kernel \"{SMALL}\" is there twice"));
-    Tuned { micro_kernels: Vec::new(), ..tuned() }.save(&path).unwrap();
-    assert_eq!(message(&path), "it has no micro-kernels");
+    let (_folder, path, text) = saved();
+    let twice = format!("the micro-kernel \"{SMALL}\" is there twice");
+    for (micro_kernels, why) in
+        [(vec![named(&small()), named(&small())], &*twice), (Vec::new(), "it has no micro-kernels")]
+    {
+        let wrong = Tuned { micro_kernels, ..tuned() };
+        let error = wrong.save(&path).unwrap_err().to_string();
+        assert!(error.ends_with(why), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "nothing is written");
+        fs::write(&path, serde_json::to_string(&wrong).unwrap()).unwrap();
+        assert_eq!(message(&path), why);
+        fs::write(&path, &text).unwrap();
+    }
 }
 
 #[test]

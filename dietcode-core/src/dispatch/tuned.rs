@@ -147,7 +147,8 @@ impl Tuned {
     /// Writes the file whole or not at all.
     ///
     /// # Errors
-    /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite).
+    /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite, a micro-kernel that
+    /// is there twice).
     pub fn save(&self, path: &Path) -> Result<()> {
         let error = |message: &str| Error::new(ErrorKind::Failed, format!("{}: {message}", path.display()));
         let pretty = serde_json::to_string_pretty(self).map_err(|e| error("cannot be written").caused_by(e))?;
@@ -156,6 +157,7 @@ impl Tuned {
         if !same || self.tree.depth() > MAX_DEPTH {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
         }
+        check_micro_kernels(&self.micro_kernels).map_err(|why| error(&format!("it would not be read back: {why}")))?;
         write_whole(path, [&text]).map_err(|e| {
             Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e)
         })

@@ -1,6 +1,6 @@
 //! The candidates: a config's generators, cut down to what is valid for the nest and the CPU.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -29,7 +29,7 @@ const LISTED: u128 = 1 << 16;
 const MOST_TRIALS: usize = 10_000;
 
 impl Candidates {
-    /// At most `trials` valid candidates, in an order that depends on `seed` only.
+    /// At most `trials` valid candidates, each trace once, in an order that depends on `seed` only.
     pub fn of(config: &CpuConfig, program: &Program, target: &CpuTarget, trials: Option<u64>, seed: u64) -> Candidates {
         let trials = trials.and_then(|n| usize::try_from(n).ok()).unwrap_or(MOST_TRIALS).min(MOST_TRIALS);
         let mut rng = StdRng::seed_from_u64(seed);
@@ -58,13 +58,16 @@ impl Candidates {
         target: &CpuTarget,
         trials: usize,
     ) {
+        let mut names = HashSet::new();
         for found in all {
             if self.candidates.len() == trials {
                 break;
             }
             let valid = found.and_then(|tiled| tiled.micro_kernel(program, target).map_err(|e| e.to_string()));
             match valid {
-                Ok((micro_kernel, _)) => self.candidates.push(micro_kernel),
+                // Different parameters may make one trace, such as `lanes` that is what the CPU has.
+                Ok((micro_kernel, _)) if names.insert(micro_kernel.name()) => self.candidates.push(micro_kernel),
+                Ok(_) => {}
                 Err(reason) => *self.invalid.entry(without_numbers(&reason)).or_default() += 1,
             }
         }
@@ -91,6 +94,25 @@ fn without_numbers(violation: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::frontend;
+    use crate::machine::avx512;
+    use crate::search::testing::dense;
+
+    #[test]
+    fn parameters_that_make_one_trace_are_one_candidate() {
+        let config = r#"{ "kernel": { "source": "dense.rs", "function": "dense" }, "shape": { "M": "M" },
+            "wkl_insts": [{ "M": 16 }], "targets": { "cpu": { "generators": [
+                { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 8, "j": 16 }], "lanes": [null, 16, 8],
+                  "block_tile": [{ "i": 64, "j": 64, "k": 64 }] }] } } }"#;
+        let config = Config::parse("dense.json", config).unwrap();
+        let program = frontend::program(&dense(96, 64));
+        for trials in [None, Some(2)] {
+            let found = Candidates::of(&config.cpu, &program, &avx512(), trials, 1);
+            assert_eq!((found.candidates.len(), found.total, found.invalid.len()), (2, 3, 0), "{found:?}");
+            assert_ne!(found.candidates[0].name(), found.candidates[1].name());
+        }
+    }
 
     #[test]
     fn reasons_are_told_apart_by_their_words() {

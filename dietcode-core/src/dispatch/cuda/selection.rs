@@ -146,10 +146,10 @@ impl Selection {
         self.candidates_from(valid);
     }
 
-    /// Adds those that are valid on any device and not there yet.
+    /// Adds those that are valid on any device, and whose trace is not there yet: names follow from it.
     fn candidates_from(&mut self, all: impl IntoIterator<Item = MicroKernel>) {
         for micro_kernel in all {
-            if !self.candidates.iter().any(|candidate| candidate.micro_kernel == micro_kernel) {
+            if !self.candidates.iter().any(|candidate| candidate.name() == micro_kernel.name()) {
                 let nest = (&self.def, &self.program);
                 self.candidates.extend(Candidate::new(nest, micro_kernel, &self.devices));
             }
