@@ -16,6 +16,7 @@ use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
 use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
+use crate::runtime;
 use crate::{Error, ErrorKind, Result};
 
 /// A measurement harness: implementations of one kernel are checked and timed on the CPU.
@@ -46,7 +47,8 @@ impl CpuHarness {
     ///
     /// # Errors
     ///
-    /// Without a C compiler, or if the reference does not compile.
+    /// Without a C compiler, if the reference does not compile, or if the environment says something wrong of helper threads, for
+    /// which all candidates would fail.
     pub fn open(
         def: KernelDef,
         march: &str,
@@ -54,6 +56,7 @@ impl CpuHarness {
         limits: Limits,
         seed: Option<u64>,
     ) -> Result<CpuHarness> {
+        runtime::spin_time()?;
         let opening = doing(format!("compiling the reference of `{}`", def.name));
         let toolchain = Toolchain::find(march)?;
         let target = CpuTarget::of(&toolchain);

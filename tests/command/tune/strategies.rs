@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::place::Place;
+use super::place::{Place, said};
 
 /// What was tried, in order.
 fn trials(place: &Place) -> Vec<(u64, String)> {
@@ -101,4 +101,18 @@ fn the_same_seed_tries_the_same_candidates_in_the_same_order() {
     assert_eq!(first.len(), 5);
     assert_eq!(first, order("3"));
     assert_ne!(first, order("4"));
+}
+
+/// What no candidate can run with is no failure of theirs, which a later run would not try again.
+#[test]
+fn a_wrong_setting_of_helper_threads_is_told_before_anything_is_tried() {
+    let place = Place::new();
+    let output = place.command(&["dense.json"]).env("DIETCODE_SPIN_US", "long").output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.ends_with("DIETCODE_SPIN_US is \"long\", but must be a number of microseconds from 0 to 1000000\n"),
+        "{said}"
+    );
+    assert!(place.lines().is_empty());
 }
