@@ -341,12 +341,16 @@ fn of_a_part_what_it_computes_is_checked_and_its_time_scaled() {
     };
     let units = [rows("right", ""), rows("first", "y[N] += 1;"), rows("behind", "if (end > 2) y[2 * N] += 1;")];
     let parts = units.map(|unit| Implementation::Part { unit, share: 0.4 }).to_vec();
-    let outcomes = harness.measure(&instance, parts, 1, TIMING).unwrap().outcomes;
+    let outcomes = harness.measure(&instance, parts.clone(), 1, TIMING).unwrap().outcomes;
     for right in [&outcomes[0], &outcomes[2]] {
         assert!(right.as_ref().unwrap().seconds.iter().all(|seconds| *seconds >= 0.01), "{right:?}");
     }
     let Err(Failure::Wrong { index, elements, .. }) = &outcomes[1] else { panic!("{:?}", outcomes[1]) };
     assert_eq!((&**index, *elements), (&[1, 0][..], 1));
+    // Three threads have a row each.
+    let outcomes = harness.measure(&instance, parts, 3, TIMING).unwrap().outcomes;
+    let Err(Failure::Wrong { index, .. }) = &outcomes[2] else { panic!("{:?}", outcomes[2]) };
+    assert_eq!(index[..], [2, 0]);
 }
 
 #[test]

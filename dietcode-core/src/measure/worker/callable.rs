@@ -31,7 +31,7 @@ pub(super) struct Arguments<'a> {
 }
 
 impl Callable {
-    /// Loads it for a shape; `threads` is how many a BLAS may use, `linked` what is part of this program.
+    /// Loads it for a shape; `threads` is how many a call uses, `linked` what is part of this program.
     pub(super) fn load(
         implementation: &Implementation,
         linked: &dyn Linked,
@@ -43,7 +43,9 @@ impl Callable {
             Implementation::Part { unit, share } => {
                 let library = Library::load(unit)?;
                 let all = library.tiles(shape);
-                let part = ((all as f64 * share).ceil() as u64).clamp(1, all.max(1));
+                // As many for each thread, since a call on several threads is not timed on the work of one.
+                let part = ((all as f64 * share).ceil() as u64).max(1).next_multiple_of(threads.max(1) as u64);
+                let part = part.min(all.max(1));
                 Callable::Part(library, part, all.max(1) as f64 / part as f64)
             }
             Implementation::Linked { name, .. } => {
