@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub struct Scanned {
     /// Lines that are records.
     pub records: usize,
-    /// Lines that are none, of any format that there was. Empty lines do not count.
+    /// Lines that are none of the format [`FORMAT`]. Empty lines do not count.
     pub foreign: usize,
     /// Those of them that are longer than any record may be: a megabyte.
     pub too_long: usize,
@@ -36,7 +36,7 @@ impl Scanned {
             let one = self.foreign == 1;
             let lines =
                 if one { "1 line is no record".to_owned() } else { format!("{} lines are no records", self.foreign) };
-            notices.push(format!("{}: {lines} of format 1 to {FORMAT}, and passed over", path.display()));
+            notices.push(format!("{}: {lines} of format {FORMAT}, and passed over", path.display()));
         }
         if self.torn > 0 {
             let torn = format!("the last line was torn ({} bytes without an end) and is dropped", self.torn);
