@@ -39,6 +39,7 @@ impl NamedStructure {
             let text = named(node, &TARGETS)?;
             by_kind.extend(TARGETS.map(|kind| (kind, text.clone())));
         } else {
+            node.entries("a string such as \"SSRSRS\", or an object with one for each target")?;
             let object = node.object(&TARGETS)?;
             for kind in TARGETS {
                 by_kind.extend(object.get(kind).map(|node| Ok((kind, named(&node, &[kind])?))).transpose()?);

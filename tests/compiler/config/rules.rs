@@ -68,7 +68,7 @@ fn a_structure_is_one_of_its_target() {
             "key `search.structure.cpu`: found the string \"SSSRRSRS\", expected for cpu one of",
         ),
         ("{ \"gpu\": \"SSRS\" }", "key `search.structure.gpu`: found an unknown key, expected one of cpu, cuda"),
-        ("7", "key `search.structure`: found 7, expected"),
+        ("7", "key `search.structure`: found 7, expected a string such as \"SSRSRS\", or an object with one for each"),
     ] {
         let error = config(structure).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
