@@ -62,10 +62,12 @@ fn of_thread(thread: ThreadId) -> Option<Vec<usize>> {
 /// system that refuses leaves the thread where it was.
 pub(crate) fn keep_on(thread: ThreadId, cores: &[usize]) {
     #[cfg(target_os = "linux")]
-    // SAFETY: all zeros is an empty set; the numbers came from one; the pointer is to one of that size.
+    // SAFETY: all zeros is an empty set; the numbers are below its size; the pointer is to one of that size.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
+        // Where the system does not tell its cores, since they are more than a set holds, they are counted.
+        let held = cores.iter().filter(|core| **core < libc::CPU_SETSIZE as usize);
+        held.for_each(|core| libc::CPU_SET(*core, &mut set));
         libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set);
     }
     #[cfg(not(target_os = "linux"))]

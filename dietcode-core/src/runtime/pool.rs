@@ -44,6 +44,9 @@ pub(super) struct Pool {
 /// never freed.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
 
+/// Whether children forget the pool, and theirs.
+static IS_FORGOTTEN: AtomicBool = AtomicBool::new(false);
+
 /// A call that is under way, until this is dropped.
 pub(super) struct Calling(&'static Pool);
 
@@ -74,6 +77,11 @@ fn pool() -> &'static Pool {
     if let Some(pool) = unsafe { found.as_ref() } {
         return pool;
     }
+    // Before anyone sees the pool: a child that is forked in between would wait for its lock.
+    if !IS_FORGOTTEN.load(Ordering::Acquire) {
+        affinity::in_forked_children(forget);
+        IS_FORGOTTEN.store(true, Ordering::Release);
+    }
     let new = Box::into_raw(Box::new(Pool {
         helpers: Mutex::new(Vec::new()),
         cores: affinity::of_process(),
@@ -81,11 +89,8 @@ fn pool() -> &'static Pool {
         rests: AtomicUsize::new(0),
     }));
     match POOL.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
-            affinity::in_forked_children(forget);
-            // SAFETY: as above.
-            unsafe { &*new }
-        }
+        // SAFETY: as above.
+        Ok(_) => unsafe { &*new },
         Err(other) => {
             // SAFETY: nobody has seen `new`; `other` as above.
             unsafe {
