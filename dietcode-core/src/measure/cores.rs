@@ -120,8 +120,8 @@ impl Drop for Taken<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -132,31 +132,43 @@ mod tests {
 
     #[test]
     fn nobody_compiles_on_the_cores_of_a_measurement() {
-        let (cores, compiled) = (cores(3), [0; 3].map(AtomicUsize::new));
-        let counts = || compiled.each_ref().map(|count| count.load(Ordering::Relaxed));
-        std::thread::scope(|scope| {
+        let (cores, begun, stop) = (cores(3), [0; 3].map(AtomicUsize::new), AtomicBool::new(false));
+        let counts = || begun.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let go_on = |from: usize| {
+            let (before, end) = (counts(), Instant::now() + Duration::from_secs(60));
+            while counts()[from..].iter().zip(&before[from..]).any(|(now, before)| now == before) {
+                if Instant::now() > end {
+                    return false;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            true
+        };
+        let passed = std::thread::scope(|scope| {
             for core in 0..3 {
-                let (cores, compiled) = (&cores, &compiled);
+                let (cores, begun, stop) = (&cores, &begun, &stop);
                 scope.spawn(move || {
-                    for _ in 0..100 {
-                        cores.compile(core, || std::thread::sleep(Duration::from_millis(1)));
-                        compiled[core].fetch_add(1, Ordering::Relaxed);
+                    while !stop.load(Ordering::Relaxed) {
+                        cores.compile(core, || {
+                            begun[core].fetch_add(1, Ordering::Relaxed);
+                            std::thread::sleep(Duration::from_millis(1));
+                        });
                     }
                 });
             }
-            for taken in [1, 2, 3] {
+            let alone = [1, 2, 3].map(|taken| {
                 let reserved = cores.reserve(taken);
-                // Whoever had just finished may count it still.
-                std::thread::sleep(Duration::from_millis(5));
                 let before = counts();
                 std::thread::sleep(Duration::from_millis(10));
-                let after = counts();
+                let others = go_on(taken);
+                let is_alone = before[..taken] == counts()[..taken];
                 drop(reserved);
-                assert_eq!(before[..taken], after[..taken]);
-                assert!(taken == 3 || after[2] > before[2], "{before:?} {after:?}");
-            }
+                (is_alone, others, go_on(0))
+            });
+            stop.store(true, Ordering::Relaxed);
+            alone
         });
-        assert_eq!(counts(), [100; 3], "they go on when the measurements are over");
+        assert_eq!(passed, [(true, true, true); 3], "alone, the others go on, all go on when it is over");
     }
 
     #[test]
