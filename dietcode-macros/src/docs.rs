@@ -96,7 +96,7 @@ fn errors(def: &KernelDef, core: &TokenStream) -> String {
          * [`ErrorKind::Input`]({core}::ErrorKind::Input), before anything is written: a rank, an element type or an extent is \
          not that of the nest{indices}; the output overlaps an input; the tensors are not all in one place.\n\
          * [`ErrorKind::Unavailable`]({core}::ErrorKind::Unavailable): there is no code for the place of the tensors, this CPU lacks \
-         a feature that the code was compiled for, or memory or threads cannot be had.\n\
+         a feature that the code was compiled for, or memory or threads are not available.\n\
          * [`ErrorKind::Failed`]({core}::ErrorKind::Failed): a launch on a CUDA device fails.\n"
     )
 }

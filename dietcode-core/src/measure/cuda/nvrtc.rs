@@ -118,7 +118,7 @@ fn pointers(texts: &[CString]) -> Vec<*const c_char> {
 }
 
 fn count(pointers: &[*const c_char]) -> c_int {
-    c_int::try_from(pointers.len()).expect("nobody has two thousand million headers")
+    c_int::try_from(pointers.len()).expect("there are fewer than 2³¹ headers")
 }
 
 #[cfg(test)]
