@@ -273,12 +273,13 @@ impl Kernel<'_> {
 
     /// Runs on the same instances and settings, that choose in the same way from the same, have one.
     pub fn space_hash(&self, device: &dyn Device, threads: &[usize]) -> String {
-        let Search { strategy, model, evolution, rules, structure, .. } = &self.config.search;
+        let Search { strategy, model, evolution, rules, structure, tf32, .. } = &self.config.search;
         let structure = structure.as_ref().and_then(|named| named.by_kind.get(device.target().kind()));
         let rules: Vec<_> = rules.iter().map(|(block, rule)| (block, &rule.by)).collect();
+        let may_round = *tf32 && device.gpu().is_some();
         let instances: Vec<(&[i64], f64)> = self.workloads.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
         let space = space_hash(self.config, device);
-        Identity::hash(&(space, strategy, model, evolution, rules, structure, threads, instances))
+        Identity::hash(&(space, strategy, model, evolution, rules, (structure, may_round), threads, instances))
     }
 }
 
