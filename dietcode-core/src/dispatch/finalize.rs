@@ -11,7 +11,7 @@ use super::select::{Scores, select};
 use super::train::train;
 use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
-use crate::config::{Config, CudaConfig, WklInst};
+use crate::config::{Config, WklInst};
 use crate::cost_model::Adaptation;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
@@ -213,7 +213,7 @@ pub fn target_name(device: &dyn Device) -> String {
 pub fn space_hash(config: &Config, device: &dyn Device) -> String {
     match device.gpu() {
         None => config.space_hash(),
-        Some(_) => config.cuda.as_ref().map_or_else(String::new, CudaConfig::space_hash),
+        Some(_) => config.cuda.as_ref().map_or_else(String::new, |cuda| cuda.space_hash(config.search.tf32)),
     }
 }
 

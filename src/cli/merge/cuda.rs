@@ -36,7 +36,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
     let compiler = nvcc.clone().map_or_else(|| Nvcc::find().map(|nvcc| nvcc.version().to_owned()), Ok)?;
     let provenance = Provenance {
         source_hash: format!("{:016x}", setup.def.source_hash()),
-        space_hash: cuda.space_hash(),
+        space_hash: cuda.space_hash(setup.config.search.tf32),
         cpu: String::new(),
         device: device.model.clone(),
         features: Vec::new(),

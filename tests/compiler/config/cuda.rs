@@ -78,16 +78,19 @@ fn products_are_ordered() {
 }
 
 #[test]
-fn the_space_hash_is_of_the_generators_alone_and_that_of_the_cpu_is_another() {
+fn the_space_hash_is_of_the_generators_and_tf32_alone_and_that_of_the_cpu_is_another() {
     let hashes = |text: &str| {
         let config = Config::parse("c.json", text).unwrap();
-        (config.space_hash(), config.cuda.unwrap().space_hash())
+        (config.space_hash(), config.cuda.unwrap().space_hash(config.search.tf32))
     };
     let (cpu, cuda) = hashes(CUDA);
     assert_eq!((cuda.len(), &cpu), (64, &Config::parse("c.json", super::SMALL).unwrap().space_hash()));
     assert_eq!(hashes(&CUDA.replace("[\"sm_80\", \"sm_90\"]", "[\"sm_86\"]")), (cpu.clone(), cuda.clone()));
     assert_eq!(hashes(&CUDA.replace("\"one\"", "\"two\"")), (cpu.clone(), cuda.clone()));
-    for (from, to) in [("\"pad\": 8", "\"pad\": 4"), ("\"tf32\"", "null"), ("\"async\": [false", "\"async\": [true")] {
+    let tf32 = ("\"wkl_insts\"", "\"search\": { \"tf32\": true }, \"wkl_insts\"");
+    for (from, to) in
+        [("\"pad\": 8", "\"pad\": 4"), ("\"tf32\"", "null"), ("\"async\": [false", "\"async\": [true"), tf32]
+    {
         let (other_cpu, other) = hashes(&CUDA.replace(from, to));
         assert!(other_cpu == cpu && other != cuda, "{from}");
     }

@@ -27,7 +27,7 @@ pub(super) fn load(
         target: &target,
         shape_vars: &shape_vars,
         source_hash: def.source_hash(),
-        space_hash: &cuda.space_hash(),
+        space_hash: &cuda.space_hash(config.search.tf32),
         cpu: "",
         features: &[],
         compiler,
