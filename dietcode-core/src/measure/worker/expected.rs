@@ -46,11 +46,14 @@ impl Expected {
         Ok(Expected { dims, dtype: job.instance.dtypes[job.instance.output], numbers })
     }
 
-    /// Compares every element that is `compared`; gives the largest deviation relative to the largest expected value.
+    /// Compares every element that is `compared`, of which there must be one; gives the largest deviation relative to the largest
+    /// expected value.
     pub(super) fn compare(&self, found: &[f32], compared: impl Fn(usize) -> bool) -> Result<f64, Failure> {
         let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
         let (mut deviation, mut largest, mut wrong, mut first) = (0.0f64, 0.0f64, 0, None);
+        let mut any = found.is_empty();
         for (at, found) in found.iter().enumerate().filter(|(at, _)| compared(*at)) {
+            any = true;
             let found = f64::from(comparable(self.dtype, *found));
             let off = (found - values[at]).abs();
             if off.is_finite() {
@@ -66,6 +69,13 @@ impl Expected {
             }
         }
         match first {
+            None if !any => Err(Failure::Wrong {
+                index: unflatten(0, &self.dims),
+                found: "nothing".to_owned(),
+                expected: values[0],
+                bound: bounds[0],
+                elements: found.len(),
+            }),
             None => Ok(if deviation == 0.0 { 0.0 } else { deviation / largest }),
             Some(at) => Err(Failure::Wrong {
                 index: unflatten(at, &self.dims),
@@ -148,5 +158,7 @@ mod tests {
     fn poison_that_was_left_is_wrong() {
         let failure = expected().compare(&[1.0, f32::NAN, f32::NAN, f32::INFINITY], |_| true).unwrap_err();
         assert!(matches!(failure, Failure::Wrong { ref index, elements: 2, .. } if *index == [0, 1]), "{failure:?}");
+        let failure = expected().compare(&[f32::NAN; 4], |_| false).unwrap_err();
+        assert!(matches!(failure, Failure::Wrong { elements: 4, .. }), "{failure:?}");
     }
 }
