@@ -19,7 +19,8 @@ use crate::{Result, abi};
 /// apart from all inputs and from everything other threads use, and this CPU has the micro-kernel's features.
 ///
 /// # Errors
-/// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no memory or no thread for it; nothing is written then.
+/// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no memory or no thread for it. Nothing is written then, but by
+/// phases that ended before one for which no thread could be started.
 pub unsafe fn launch(
     micro_kernel: &abi::MicroKernel,
     buffers: &[*mut c_void],

@@ -54,7 +54,9 @@ pub fn with_threads<R>(n: usize, body: impl FnOnce() -> R) -> R {
     impl Drop for Restore {
         fn drop(&mut self) {
             let n = SCOPED.replace(self.0);
-            let most = [cores(), self.0, GLOBAL.load(Ordering::Relaxed)].into_iter().max().unwrap_or(n);
+            // A wrong variable is an error of the next call.
+            let initial = from_environment().unwrap_or(1);
+            let most = [cores(), self.0, GLOBAL.load(Ordering::Relaxed), initial].into_iter().max().unwrap_or(n);
             if n > most {
                 pool::keep_at_most(most - 1);
             }

@@ -22,7 +22,8 @@ fn of_helpers(file: &str) -> Vec<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
     let own =
         tasks.filter(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("dietcode-")));
-    own.map(|task| fs::read_to_string(task.join(file)).unwrap()).collect()
+    // A helper that ends has no file any more.
+    own.filter_map(|task| fs::read_to_string(task.join(file)).ok()).collect()
 }
 
 /// The cores that each helper may use.

@@ -18,7 +18,7 @@
 //! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                        | yes  |
 //! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
 //!
-//! No kernel may be over a hard limit. One that is over another is right, and slow: draws keep to all of them, and so does
+//! No kernel may be over a hard limit; the grid is verified where the instances are known. One that is over another is right, and slow: draws keep to all of them, and so does
 //! [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply()) takes traces of any origin.
 //!
 //! Each row measures twice. `found` reads the lowered kernel. `bound` reads an assignment of a sketch's variables before anything is
@@ -35,6 +35,8 @@ mod instructions;
 mod loops;
 mod memory;
 mod registers;
+
+pub(super) use registers::OPERANDS;
 #[cfg(all(test, feature = "tuner"))]
 mod tests;
 

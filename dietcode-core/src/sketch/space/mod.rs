@@ -12,7 +12,8 @@ pub use generate::partial_sketches;
 
 use dietcode_syntax::KernelDef;
 
-use super::{Bounds, Lowered, apply};
+use super::apply::unlimited;
+use super::{Bounds, Lowered};
 use crate::Result;
 use crate::ir::Program;
 use crate::schedule::Trace;
@@ -36,9 +37,9 @@ impl Space {
     /// Carries a trace out on the space's program, within all that draws keep to, at the largest of its instances.
     ///
     /// # Errors
-    /// As [`apply`](apply()); a limit that draws keep to, a grid that is larger than the device's.
+    /// As [`apply`](super::apply()); a limit that draws keep to, a grid that is larger than the device's.
     pub fn apply(&self, trace: &Trace) -> Result<Lowered> {
-        let lowered = apply(&self.program, &self.bounds.target, trace)?;
+        let lowered = unlimited(&self.program, &self.bounds.target, trace)?;
         lowered.check(&self.bounds.target, &self.bounds.extents, |_| true)?;
         Ok(lowered)
     }

@@ -8,6 +8,7 @@ use crate::ir::{Block, Expr, IterVar, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::machine::CpuTarget;
 use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::limits::OPERANDS;
 use crate::sketch::template::parameter::Table;
 use crate::sketch::{grid, refused};
 
@@ -115,8 +116,7 @@ impl Tiled {
         };
         let (tile, steps) = (product(Role::Spatial), product(Role::Reduce));
         let registers = tile / self.lanes(target);
-        // One register holds the operand that is multiplied with all others, another the next of them.
-        let most = target.vector_registers - 2;
+        let most = target.vector_registers - OPERANDS;
         if self.lanes.is_none() && registers > most && block.reduction.is_some() {
             return vec![format!(
                 "the register tile takes {registers} registers of {} lanes, the CPU has {most} to spare",
