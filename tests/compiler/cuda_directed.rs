@@ -145,8 +145,8 @@ fn parameters_that_no_kernel_can_have_are_refused() {
         }
     }";
     for (source, parameters, expected) in [
-        (PRODUCT, r#"{"thread": {"j": 32}, "store": 0}"#, "store: it is 0, expected 1 to 8"),
-        (PRODUCT, r#"{"thread": {"j": 32}, "store": -3}"#, "store: it is -3, expected 1 to 8"),
+        (PRODUCT, r#"{"thread": {"j": 32}, "store": 0}"#, "store: it is 0, expected 1 to 16"),
+        (PRODUCT, r#"{"thread": {"j": 32}, "store": -3}"#, "store: it is -3, expected 1 to 16"),
         (
             PRODUCT,
             r#"{"thread": {"i": 1}, "reduce": {"k": 16}, "stage": {"a": {"pad": 1}, "b": {}}, "matrix_unit": "half"}"#,

@@ -151,7 +151,8 @@ fn a_truncated_file_is_a_miss_at_any_length() {
 
 /// The build goes on with the default micro-kernel, and one line says why.
 fn assert_misses(name: &str, package: &Package, tuned: &Tuned) {
-    tuned.save(&package.path("configs/sum.cpu.tuned.json")).unwrap();
+    // `Tuned::save` refuses some of these; a person's editor does not.
+    package.write("configs/sum.cpu.tuned.json", serde_json::to_string(tuned).unwrap());
     let lines = package.build().unwrap();
     warning(&lines);
     assert_absent(name, package, &lines);

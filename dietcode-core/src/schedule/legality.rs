@@ -284,15 +284,15 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
 pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
     let split = schedule.loops.iter().any(Loop::is_shared_sum);
     match &schedule.block.reduction {
-        Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
-            refuse(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
-        }
         Some(reduction) if split && combine == Combine::Atomic && reduction.op != ReduceOp::Sum => {
             let op = reduction.op.name();
             refuse(
                 schedule,
                 format!("rfactor: parts of a {op} meet in a workspace; only those of a sum are added atomically"),
             )
+        }
+        Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
+            refuse(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
         }
         Some(_) if split => Ok(()),
         _ => refuse(schedule, "rfactor: no reduction is bound to the grid"),
