@@ -55,7 +55,7 @@ fn ask_rayon(helpers: usize, door: &Arc<Door>) {
         let door = Arc::clone(door);
         rayon::spawn(move || {
             ASKED.fetch_sub(1, Ordering::Relaxed);
-            door.enter();
+            door.enter(|| ());
         });
     }
 }
@@ -79,15 +79,17 @@ impl Door {
         self.state.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Works on the call, if it still is open.
-    pub(super) fn enter(&self) {
+    /// Works on the call, if it still is open, and says `done` before the call may end: whoever called can then have the thread for
+    /// the next call.
+    pub(super) fn enter(&self, done: impl FnOnce()) {
         let open = |state: usize| (state & CLOSED == 0).then_some(state + 1);
         if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, open).is_err() {
-            return;
+            return done();
         }
         let _leave = LeaveOnDrop(self);
         // SAFETY: while somebody is inside, the caller waits.
         unsafe { (*self.help)() };
+        done();
     }
 }
 

@@ -250,9 +250,7 @@ impl Helper {
 impl Shared {
     fn help(&self, pool: &Pool) {
         while let Some(door) = self.next(pool) {
-            door.enter();
-            drop(door);
-            self.taken.store(false, Ordering::Release);
+            door.enter(|| self.taken.store(false, Ordering::Release));
         }
     }
 

@@ -1,10 +1,13 @@
 //! The helper threads of a process: on which cores they are, how many there are, when they spin, what a fork leaves of them. Each test
 //! has a process of its own.
 
+use std::ffi::c_void;
 use std::fs;
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use dietcode_core::runtime::{MAX_SPIN_TIME, set_spin_time, set_threads, spin_time, with_threads};
+use dietcode_core::abi::Phase;
+use dietcode_core::runtime::{MAX_SPIN_TIME, launch, set_spin_time, set_threads, spin_time, with_threads};
 
 use crate::fake::{self, call_shapes, expected};
 use crate::thread_settings::{helpers, in_child_with, is_child};
@@ -166,4 +169,37 @@ fn a_wrong_spin_time_is_an_error_at_the_first_call() {
     }
     let error = with_threads(2, || call_shapes(&fake::GOOD, &[67, 31], &[17, 31], &[67, 17])).unwrap_err().to_string();
     assert!(error.starts_with("DIETCODE_SPIN_US is \"") && error.contains("from 0 to 1000000"), "{error}");
+}
+
+/// Two threads that meet in each call, if both come.
+static MEETING: (Mutex<u64>, Condvar) = (Mutex::new(0), Condvar::new());
+
+unsafe extern "C" fn two(_: *const i64) -> i64 {
+    2
+}
+
+unsafe extern "C" fn meet(_: *const *mut c_void, _: *const i64, _: *const i64, _: *mut c_void, begin: i64, end: i64) {
+    for _ in begin..end {
+        let mut come = MEETING.0.lock().unwrap();
+        *come += 1;
+        let both = come.div_ceil(2) * 2;
+        MEETING.1.notify_all();
+        let wait = |come| MEETING.1.wait_timeout_while(come, Duration::from_secs(60), |come| *come < both).unwrap();
+        let (come, time) = wait(come);
+        assert!(!time.timed_out(), "a call has no helper: {come} have come");
+    }
+}
+
+#[test]
+fn a_call_right_after_another_has_the_same_helper() {
+    if !is_child("a_call_right_after_another_has_the_same_helper") {
+        return in_child("a_call_right_after_another_has_the_same_helper");
+    }
+    static PHASES: [Phase; 1] = [Phase { grid: two, run: meet }];
+    let micro_kernel = fake::row(c"meet", &PHASES);
+    for _ in 0..2_000 {
+        // SAFETY: the micro-kernel touches no memory.
+        unsafe { launch(&micro_kernel, &[], &[], &[], 2).unwrap() };
+    }
+    assert_eq!(helpers(), 1);
 }
