@@ -95,7 +95,7 @@ impl Scheduling {
             }
         }
         if let Some(node) = object.get("beta") {
-            read.beta = node.number("a number greater than 0", |beta| beta > 0.0)?;
+            read.beta = node.factor()?;
         }
         if let Some(node) = object.get("window") {
             read.window = usize::try_from(node.integer(1..=1_000)?).unwrap_or(1);

@@ -199,6 +199,12 @@ impl<'a> Node<'a> {
         value.filter(|v: &f64| v.is_finite() && accept(*v)).ok_or_else(|| self.expected(expected))
     }
 
+    /// A factor or a weight: greater than 0, and neither so large nor so small that sums and products of some leave what a number
+    /// can be.
+    pub(super) fn factor(&self) -> Result<f64> {
+        self.number("a number from 1e-9 to 1e9", |factor| (1e-9..=1e9).contains(&factor))
+    }
+
     /// Yes or no.
     pub(super) fn boolean(&self) -> Result<bool> {
         match self.value {

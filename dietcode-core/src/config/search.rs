@@ -113,7 +113,7 @@ impl Search {
             search.scheduler = Scheduling::read(&scheduler)?;
         }
         if let Some(weight) = object.get("weight") {
-            search.weight = weight.number("a number greater than 0", |weight| weight > 0.0)?;
+            search.weight = weight.factor()?;
         }
         if let Some(rules) = object.get("rules") {
             search.rules = BlockRule::read_all(&rules)?;

@@ -109,11 +109,11 @@ fn read_wkl_inst(node: &Node<'_>, shape: &[(String, Affine)]) -> Result<WklInst>
 }
 
 pub(super) fn read_weights(node: &Node<'_>, instances: usize) -> Result<Vec<f64>> {
-    let elements = node.array("an array of numbers greater than 0")?;
+    let elements = node.array("an array of numbers from 1e-9 to 1e9")?;
     if elements.len() != instances {
         return Err(node.fail(&format!("{} weights", elements.len()), &format!("{instances}, one per instance")));
     }
-    elements.iter().map(|element| element.number("a number greater than 0", |weight| weight > 0.0)).collect()
+    elements.iter().map(|element| element.factor()).collect()
 }
 
 /// The instance must have the variables of the shape expressions, and no others.

@@ -49,7 +49,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
     );
     assert_eq!(
         error("\"weight\": 2.5", "\"weight\": 0"),
-        "c.json:28:34: key `search.weight`: found 0, expected a number greater than 0"
+        "c.json:28:34: key `search.weight`: found 0, expected a number from 1e-9 to 1e9"
     );
     assert_eq!(
         error("\"population\": 256", "\"population\": 0"),
@@ -73,8 +73,22 @@ fn values_of_the_wrong_kind_and_out_of_range() {
     );
     assert_eq!(
         error("[1, 2.5]", "[1, -1]"),
-        "c.json:7:27: key `wkl_inst_weights[1]`: found -1, expected a number greater than 0"
+        "c.json:7:27: key `wkl_inst_weights[1]`: found -1, expected a number from 1e-9 to 1e9"
     );
+}
+
+/// Sums and products of some would not be numbers, or be nothing.
+#[test]
+fn factors_that_overflow() {
+    let expected = "expected a number from 1e-9 to 1e9";
+    for odd in ["1e308", "1e10", "1e-300"] {
+        let weights = error("[1, 2.5]", &format!("[1, {odd}]"));
+        assert_eq!(weights, format!("c.json:7:27: key `wkl_inst_weights[1]`: found {odd}, {expected}"));
+        let weight = error("\"weight\": 2.5", &format!("\"weight\": {odd}"));
+        assert_eq!(weight, format!("c.json:28:34: key `search.weight`: found {odd}, {expected}"));
+        let beta = error("\"beta\": 1.5", &format!("\"beta\": {odd}"));
+        assert!(beta.ends_with(&format!("key `search.scheduler.beta`: found {odd}, {expected}")), "{beta}");
+    }
 }
 
 #[test]

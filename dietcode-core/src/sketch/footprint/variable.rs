@@ -150,7 +150,8 @@ pub(crate) fn variables(sketch: &Trace, extents: &BTreeMap<Name, Vec<i64>>) -> R
                 if let Some(odd) = candidates.iter().find(|value| !(0..=1 << 31).contains(*value)) {
                     return Err(Error::input(format!("the sketch samples `{into}` from {odd}, expected 0 to 2^31")));
                 }
-                let weighted = weights.len() == candidates.len() && weights.iter().all(|w| w.is_finite() && *w >= 0.0);
+                let is_finite = weights.iter().sum::<f64>().is_finite() && weights.iter().all(|weight| *weight >= 0.0);
+                let weighted = weights.len() == candidates.len() && is_finite;
                 vars.push(checked(into, domain, !candidates.is_empty() && weighted)?);
             }
             Instruction::SampleComputeLocation { into, candidates } => {
@@ -183,7 +184,9 @@ fn checked(name: &Name, domain: Domain, sound: bool) -> Result<Var> {
     if sound {
         return Ok(Var { name: name.clone(), domain });
     }
-    Err(Error::input(format!("the sketch samples `{name}` from no candidates, or from some without a weight each")))
+    Err(Error::input(format!(
+        "the sketch samples `{name}` from no candidates, or from some without a weight each, of which the sum is a number"
+    )))
 }
 
 fn axis(extents: &BTreeMap<Name, Vec<i64>>, tile: &schedule::Axis, vars: Vec<usize>) -> Result<SampledAxis> {

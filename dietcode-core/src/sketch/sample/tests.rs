@@ -256,8 +256,8 @@ fn what_a_sketch_decides_is_kept() {
 
 #[test]
 fn numbers_that_are_no_sizes_are_told() {
-    let refused = |candidates: Vec<i64>| {
-        let weights = vec![1.0; candidates.len()];
+    let refused_by = |weight: f64, candidates: Vec<i64>| {
+        let weights = vec![weight; candidates.len()];
         let into = Name::from("rows");
         let parent = Name::from("i");
         let instructions = vec![
@@ -272,10 +272,12 @@ fn numbers_that_are_no_sizes_are_told() {
         let space = Space { sketches: vec![Trace::new(instructions)], ..on_cpu(avx512(), &BERT) };
         space.sampler().err().expect("no loop has so many iterations").to_string()
     };
+    let refused = |candidates: Vec<i64>| refused_by(1.0, candidates);
     assert!(refused(vec![4, -4]).contains("`rows` from -4, expected 0 to 2^31"));
     assert!(refused(vec![1 << 40, 4]).contains("`rows` from 1099511627776, expected 0 to 2^31"));
     assert!(refused(vec![4, 0]).contains("split of `i` by 0: the factor must be from 1 to 2^31"));
     assert!(refused(Vec::new()).contains("`rows` from no candidates"));
+    assert!(refused_by(1e308, vec![1, 2]).contains("of which the sum is a number"));
 }
 
 #[test]
