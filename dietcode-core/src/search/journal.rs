@@ -19,7 +19,7 @@ use crate::sketch::MicroKernel;
 /// The records of one run, and those from before it.
 #[derive(Debug)]
 pub struct Journal {
-    database: Database,
+    pub(super) database: Database,
     workload: Workload,
     target: Target,
     /// Whether figures are a model's.
@@ -123,6 +123,11 @@ impl Journal {
             space_hash: self.space_hash.clone(),
             time,
         })
+    }
+
+    /// Makes durable what was written down.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.database.sync()
     }
 
     /// The micro-kernels that were measured before the run began and never failed, the best first.

@@ -29,6 +29,7 @@ impl Task<'_> {
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
         let defaults = defaults.map(|default| Proposal::of_family(default, &*self.tuning.device));
         self.tuning.try_all(defaults.collect::<Result<_>>()?, ROUNDS_END)?;
+        self.tuning.journal.sync()?;
         self.tuning.check_default()
     }
 
@@ -45,6 +46,7 @@ impl Task<'_> {
         let proposals = self.proposer.propose(&self.tuning, want)?;
         drop(proposing);
         self.tuning.try_all(proposals, ROUNDS_END)?;
+        self.tuning.journal.sync()?;
         Ok(self.tuning.candidates.len() - before)
     }
 
@@ -66,6 +68,7 @@ impl Task<'_> {
     /// The finals.
     pub(super) fn end(&mut self) -> Result<Found> {
         finals::measure(&mut self.tuning)?;
+        self.tuning.journal.sync()?;
         self.tuning.finish()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::strategy::evolved;
+use super::strategy::{Propose, evolved};
 use super::testing::{dense, target};
 use super::*;
 use crate::config::Evolution;
@@ -15,6 +15,21 @@ use crate::sketch::{Blocked, MicroKernel, Space as Schedules};
 
 /// A search that evolves traces for so many seconds of the device's clock: the names that it tried, in order, and the best figure.
 fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
+    recorded(target, seconds, Database::in_memory())
+}
+
+/// An evolution that begins no round before what was measured in the one before is on the disk.
+struct Durable(Box<dyn Propose>);
+
+impl Propose for Durable {
+    fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> crate::Result<Vec<Proposal>> {
+        assert_eq!(tuning.journal.database.pending(), 0);
+        self.0.propose(tuning, want)
+    }
+}
+
+/// The same with its records.
+fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, f64) {
     let def = dense(96, 64);
     let times = |name: &str, instance: &Instance, _: usize| {
         // Any figures that have nothing to do with the model.
@@ -26,10 +41,10 @@ fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
     let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
     let settings = Evolution { population: 8, generations: 1, per_round: 4, ..Evolution::default() };
     let space = Schedules::generate(&def, target.clone(), &[vec![64]], &CustomRules::default()).unwrap();
-    let proposer = evolved(space, Box::new(Analytic { target: target.clone() }), settings, 3);
+    let evolution = evolved(space, Box::new(Analytic { target: target.clone() }), settings, 3);
     let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
     let budget = Budget::start(device.clock(), seconds, &stop);
-    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let journal = Journal::begin(database, &device, Identity { seed: 3, space_hash: String::new() });
     let program = crate::frontend::program(&def);
     let default = match target {
         Target::Cpu(_) => MicroKernel::nest(&program),
@@ -40,12 +55,21 @@ fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
     let defaults = Defaults { micro_kernels: vec![default], of: vec![0] };
     let threads = if matches!(target, Target::Cpu(_)) { 1 } else { 0 };
     let tuning = Tuning::new(Box::new(device), workloads, vec![threads], defaults, budget, journal, &watch);
-    let mut tasks = [Task { tuning, proposer, weight: 1.0, per_round: 4 }];
+    let mut tasks = [Task { tuning, proposer: Box::new(Durable(evolution)), weight: 1.0, per_round: 4 }];
     let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
     let found = search(&mut tasks, &course).swap_remove(0).unwrap();
+    assert_eq!(tasks[0].tuning.journal.database.pending(), 0, "the finals too");
     let best = found.candidates.iter().map(|candidate| candidate.score(0)).fold(0.0, f64::max);
     assert!(found.candidates[1..].iter().all(|candidate| candidate.micro_kernel.is_drawn()));
     (found.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect(), best)
+}
+
+#[test]
+fn records_are_durable_after_each_round() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("records.jsonl");
+    let (tried, _) = recorded(&target(), 6.0, Database::open(&path).unwrap());
+    assert!(Database::open(&path).unwrap().records.len() > tried.len());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tuning records: one JSON object a line, appended and flushed as soon as measured.
+//! Tuning records: one JSON object a line, appended and flushed as soon as measured, and durable after each round of a search.
 //!
 //! | file          | what it does                                                        |
 //! |---------------|---------------------------------------------------------------------|
@@ -52,6 +52,8 @@ pub struct Database {
     pub records: Vec<Record>,
     /// What was left out of that, in sentences.
     pub notices: Vec<String>,
+    /// How many of the last records a loss of power could take away: they were written, and are not known to be on the disk.
+    pending: usize,
 }
 
 impl Database {
@@ -62,8 +64,12 @@ impl Database {
     /// [`crate::ErrorKind::Unavailable`] if the file cannot be read and written.
     pub fn open(path: &Path) -> Result<Database> {
         let failed = |e| Error::unavailable(format!("{}: cannot be opened", path.display())).caused_by(e);
-        let mut database =
-            Database { file: Some(SharedFile::open(path).map_err(failed)?), records: Vec::new(), notices: Vec::new() };
+        let mut database = Database {
+            file: Some(SharedFile::open(path).map_err(failed)?),
+            records: Vec::new(),
+            notices: Vec::new(),
+            pending: 0,
+        };
         database.read().map_err(failed)?;
         Ok(database)
     }
@@ -76,12 +82,12 @@ impl Database {
         let failed = |e| Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(e);
         let mut file = SharedFile::open(path).map_err(failed)?;
         file.lock().and_then(|locked| locked.0.set_len(0)).map_err(failed)?;
-        Ok(Database { file: Some(file), records: Vec::new(), notices: Vec::new() })
+        Ok(Database { file: Some(file), records: Vec::new(), notices: Vec::new(), pending: 0 })
     }
 
     /// No file: what a run writes of itself goes with it.
     pub fn in_memory() -> Database {
-        Database { file: None, records: Vec::new(), notices: Vec::new() }
+        Database { file: None, records: Vec::new(), notices: Vec::new(), pending: 0 }
     }
 
     /// Adds a record and writes it through.
@@ -102,9 +108,29 @@ impl Database {
         }
         if let Some(file) = &mut self.file {
             file.append(&line).map_err(|e| Error::unavailable(failed()).caused_by(e))?;
+            self.pending += 1;
         }
         self.records.push(record.clone());
         Ok(())
+    }
+
+    /// Makes what was added durable: a search does so after each round, since to wait for the disk at each record would slow it down.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if the disk does not take it.
+    pub fn sync(&mut self) -> Result<()> {
+        if let Some(file) = self.file.as_ref().filter(|_| self.pending > 0) {
+            let place = file.path().display();
+            file.sync().map_err(|e| Error::unavailable(format!("{place}: cannot be written")).caused_by(e))?;
+        }
+        self.pending = 0;
+        Ok(())
+    }
+
+    /// How many of the last records are not known to be on the disk.
+    #[cfg(test)]
+    pub(in crate::search) fn pending(&self) -> usize {
+        self.pending
     }
 
     /// The records that a filter asks for, in order.

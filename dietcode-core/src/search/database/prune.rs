@@ -31,8 +31,13 @@ pub struct Pruned {
 /// lost.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Input`] if there is no such file, [`crate::ErrorKind::Unavailable`] if it cannot be replaced.
+/// [`crate::ErrorKind::Input`] if there is no such file or `best` is 0, which would drop all that was measured, [`crate::ErrorKind::Unavailable`] if it cannot be replaced.
 pub fn prune(path: &Path, best: usize) -> Result<Pruned> {
+    if best == 0 {
+        return Err(Error::input(
+            "found 0 as the number of micro-kernels to keep of each instance, expected 1 or more",
+        ));
+    }
     let unreadable = |e| Error::input(format!("{}: cannot be read as records", path.display())).caused_by(e);
     let failed = |e| Error::unavailable(format!("{}: cannot be pruned", path.display())).caused_by(e);
     // A file that is not there is not created here.

@@ -64,6 +64,11 @@ impl SharedFile {
             drop(file.set_len(length));
         })
     }
+
+    /// Waits until what was added is on the disk: no loss of power takes it away.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {

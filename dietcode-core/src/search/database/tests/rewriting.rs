@@ -67,6 +67,15 @@ fn pruning_keeps_the_best_of_each_instance_and_what_failed() {
 }
 
 #[test]
+fn pruning_to_nothing_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let before = lines(&[measured("a", 64, 1.0)]);
+    std::fs::write(file.path(), &before).unwrap();
+    assert!(prune(file.path(), 0).unwrap_err().to_string().contains("expected 1 or more"));
+    assert_eq!(std::fs::read(file.path()).unwrap(), before);
+}
+
+#[test]
 fn pruning_makes_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none");
