@@ -9,6 +9,7 @@ use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::resolve_threads;
 use dietcode::{Error, ErrorKind, Result};
 
+use super::files::each_once;
 use super::progress::Progress;
 use super::report::{Report, ReportFiles};
 use super::setup::{BlasArguments, Setup, wkl_text};
@@ -60,6 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let setup = Setup::read(&arguments.config)?;
     let workloads = workloads(arguments, &setup)?;
     arguments.files.check()?;
+    each_once(&arguments.beside, "tuned file")?;
     let mut progress = Progress::new(f64::MAX);
     let mut harness = setup.harness(arguments.seed)?;
     let winners = Winners::load(&setup.config, &setup.def, &setup.program, harness.cpu()).unwrap_or_else(|miss| {

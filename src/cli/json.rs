@@ -73,8 +73,10 @@ const UNWRITABLE: &str = "cannot be written";
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
-    let is_new = path.symlink_metadata().is_err();
+    let is_new = path.metadata().is_err();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    let removed = opened.and_then(|_| if is_new { std::fs::remove_file(path) } else { Ok(()) });
+    // Where there is a link to a file that is not there, it is that file which was made.
+    let remove = || path.canonicalize().and_then(std::fs::remove_file);
+    let removed = opened.and_then(|_| if is_new { remove() } else { Ok(()) });
     removed.map_err(|e| Error::of_file(path, UNWRITABLE, e))
 }

@@ -12,6 +12,7 @@ mod cuda;
 mod emit;
 mod expand;
 mod explain;
+mod files;
 mod gpu_check;
 mod init;
 mod interrupt;

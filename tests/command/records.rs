@@ -313,3 +313,23 @@ fn what_cannot_be_simulated_is_told() {
     told(&traces(), &["--strategies", "random", "--model", "random"], "expected a strategy that a model guides");
     told(&traces(), &["--strategies", "best"], "possible values: random, evolution, nearest");
 }
+
+#[test]
+fn a_file_is_read_once() {
+    let place = Place::new();
+    place.write("a.jsonl", &records());
+    for twice in [["a.jsonl", "a.jsonl"], ["a.jsonl", "./a.jsonl"]] {
+        let why = place.refuse(2, &twice);
+        assert!(why.contains("a.jsonl: found a second time, expected each file once"), "{why}");
+    }
+}
+
+#[test]
+fn something_of_each_instance_is_kept() {
+    let place = Place::new();
+    place.write("a.jsonl", &records());
+    let before = fs::read(place.path("a.jsonl")).unwrap();
+    let why = place.refuse(2, &["prune", "a.jsonl", "--best", "0"]);
+    assert!(why.contains("--best <N>"), "{why}");
+    assert_eq!(fs::read(place.path("a.jsonl")).unwrap(), before);
+}

@@ -161,7 +161,7 @@ impl Package {
             target: "cpu".to_owned(),
             provenance: Provenance {
                 source_hash: format!("{:016x}", def.source_hash()),
-                space_hash: config.space_hash(),
+                space_hash: config.space_hash("cpu", config.search.strategy.into()),
                 cpu: target.model.clone(),
                 device: String::new(),
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),

@@ -48,14 +48,6 @@ impl CudaConfig {
     pub fn count(&self) -> u128 {
         total(&self.generators)
     }
-
-    /// The hash of the space that a search chooses from on any of the devices, for the provenance of what it chose; `tf32`: whether
-    /// the config's search may round to it. A further device changes nothing for the others.
-    pub fn space_hash(&self, tf32: bool) -> String {
-        let generators = serde_json::to_vec(&self.generators);
-        let space = if tf32 { serde_json::to_vec(&(&self.generators, "tf32")) } else { generators }.unwrap_or_default();
-        blake3::hash(&space).to_hex().to_string()
-    }
 }
 
 /// The schedules of generators that give them as such, each once.

@@ -16,6 +16,7 @@ mod rules;
 mod search;
 mod set;
 mod shapes;
+mod space;
 mod values;
 mod workload;
 
@@ -37,6 +38,7 @@ pub use rules::BlockRule;
 pub use search::Search;
 pub use set::{KernelSet, SetGenerator};
 pub use shapes::Shapes;
+pub use space::ChosenFrom;
 pub use workload::WklInst;
 
 pub use crate::sketch::MAX_EXTENT;
@@ -95,13 +97,6 @@ impl Config {
     /// The file of winners beside this one, for a target such as "cpu".
     pub fn tuned_path(&self, target: &str) -> PathBuf {
         self.path.with_extension(format!("{target}.tuned.json"))
-    }
-
-    /// The hash of the space that a search on a CPU chooses from, for the provenance of what it chose; for a GPU:
-    /// [`CudaConfig::space_hash`]. It does not depend on what is generated for the other target.
-    pub fn space_hash(&self) -> String {
-        let space = serde_json::to_vec(&self.cpu).unwrap_or_default();
-        blake3::hash(&space).to_hex().to_string()
     }
 
     fn from_source(path: &Path, source: &Source) -> Result<Config> {

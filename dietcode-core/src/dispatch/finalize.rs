@@ -11,7 +11,7 @@ use super::select::{Scores, select};
 use super::train::train;
 use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
-use crate::config::{Config, WklInst};
+use crate::config::{ChosenFrom, Config, WklInst};
 use crate::cost_model::Adaptation;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
@@ -209,19 +209,16 @@ pub fn target_name(device: &dyn Device) -> String {
     device.gpu().map_or_else(|| super::CPU.to_owned(), |limits| limits.capability.to_string())
 }
 
-/// The hash of what a config lets a search on a device choose from; empty where it has nothing for such a device.
+/// The hash of what a config lets a search on a device choose from.
 pub fn space_hash(config: &Config, device: &dyn Device) -> String {
-    match device.gpu() {
-        None => config.space_hash(),
-        Some(_) => config.cuda.as_ref().map_or_else(String::new, |cuda| cuda.space_hash(config.search.tf32)),
-    }
+    config.space_hash(device.target().kind(), config.search.strategy.into())
 }
 
-/// Where the winners on a CPU come from: measured today.
+/// Where winners on a CPU come from that were chosen from a set: measured today.
 pub fn provenance(def: &KernelDef, config: &Config, target: &CpuTarget) -> Provenance {
     Provenance {
         source_hash: format!("{:016x}", def.source_hash()),
-        space_hash: config.space_hash(),
+        space_hash: config.space_hash(super::CPU, ChosenFrom::Set),
         cpu: target.model.clone(),
         device: String::new(),
         features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
@@ -389,7 +386,7 @@ mod tests {
             target: "sm_90",
             shape_vars: &Config::shape_vars(&def()),
             source_hash: def().source_hash(),
-            space_hash: "s",
+            space_hashes: &["s".to_owned()],
             cpu: "",
             features: &[],
             compiler: Some("none"),

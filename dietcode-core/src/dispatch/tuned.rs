@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use super::tree::{MAX_DEPTH, Tree};
 use crate::config::MAX_BYTES;
 use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
-use crate::whole_file::write_whole;
+use crate::whole_file::{check_whole, write_whole};
 use crate::{Error, ErrorKind, Result};
 
 /// The version of the file's format.
@@ -116,8 +116,8 @@ pub struct Expected<'a> {
     pub shape_vars: &'a [String],
     /// The hash of the nest.
     pub source_hash: u64,
-    /// [`Config::space_hash`](crate::config::Config::space_hash).
-    pub space_hash: &'a str,
+    /// [`Config::space_hashes`](crate::config::Config::space_hashes).
+    pub space_hashes: &'a [String],
     /// The CPU's model; empty for a GPU.
     pub cpu: &'a str,
     /// The CPU features that the code may use.
@@ -144,7 +144,16 @@ impl Tuned {
         Ok(tuned)
     }
 
-    /// Writes the file whole or not at all.
+    /// Whether a file could be saved at a path; nothing is left there. The path with links followed, so that two that are equal are
+    /// one file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if it cannot be written.
+    pub fn check_place(path: &Path) -> Result<PathBuf> {
+        check_whole(path).map_err(|e| unwritable(path, e))
+    }
+
+    /// Writes the file whole or not at all. A link stays one: what it leads to is written.
     ///
     /// # Errors
     /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite, a micro-kernel that
@@ -158,9 +167,7 @@ impl Tuned {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
         }
         check_micro_kernels(&self.micro_kernels).map_err(|why| error(&format!("it would not be read back: {why}")))?;
-        write_whole(path, [&text]).map_err(|e| {
-            Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(e)
-        })
+        write_whole(path, [&text]).map_err(|e| unwritable(path, e))
     }
 
     /// What is wrong, if anything.
@@ -176,11 +183,19 @@ impl Tuned {
 impl Provenance {
     fn check(&self, expected: &Expected<'_>) -> Result<(), String> {
         same("hash of the nest", self.source_hash.as_str(), format!("{:016x}", expected.source_hash).as_str())?;
-        same("hash of the config's generators and march", self.space_hash.as_str(), expected.space_hash)?;
+        if !expected.space_hashes.contains(&self.space_hash) {
+            let (found, expected) = (&self.space_hash, expected.space_hashes.join(" or "));
+            let what = "its hash of what it was chosen from (the config's rules or generators, march, tf32)";
+            return Err(format!("{what} is {found:?}, expected {expected}"));
+        }
         same("CPU", self.cpu.as_str(), expected.cpu)?;
         same("list of CPU features", self.features.join(" ").as_str(), expected.features.join(" ").as_str())?;
         expected.compiler.map_or(Ok(()), |compiler| same("compiler", self.compiler.as_str(), compiler))
     }
+}
+
+fn unwritable(path: &Path, error: std::io::Error) -> Error {
+    Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(error)
 }
 
 fn same<T: PartialEq + Copy + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {

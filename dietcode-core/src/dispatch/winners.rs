@@ -59,7 +59,7 @@ impl Winners {
             target: CPU,
             shape_vars: &shape_vars,
             source_hash: def.source_hash(),
-            space_hash: &config.space_hash(),
+            space_hashes: &config.space_hashes(CPU),
             cpu: &target.model,
             features: &cpu_features::names(target.features),
             compiler: Some(&target.compiler),

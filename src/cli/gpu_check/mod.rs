@@ -31,6 +31,7 @@ pub(super) use images::run as run_images;
 use self::plan::{Plan, Size};
 use self::result::{FORMAT, Outcome, Settings};
 use self::shapes::Shapes;
+use super::files::check_tuned;
 use super::interrupt::{STOP, finish_first};
 use super::json::{JsonArgument, check_writable};
 use super::progress::Progress;
@@ -173,6 +174,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         let search = &mut problem.setup.config.search;
         search.strategy = strategy.unwrap_or(search.strategy);
         search.seed = arguments.seed.unwrap_or(search.seed);
+    }
+    if let Some(folder) = &arguments.tuned {
+        let paths = plan.problems.iter().filter_map(|problem| problem.tuned_path(folder, capability));
+        check_tuned(&paths.collect::<Vec<_>>())?;
     }
     let compiler = Arc::new(CudaCompiler::find(device, capability, images)?);
     finish_first();

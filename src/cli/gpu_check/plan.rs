@@ -1,7 +1,7 @@
 //! What there is to check and to tune on a device: from configs and sets of micro-kernels.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode::core::config::{Config, ConfigFile, CudaConfig, SetGenerator, Strategy};
@@ -17,6 +17,7 @@ use dietcode::tuning::listed_on_gpu;
 use dietcode::{Error, ErrorKind, Result};
 
 use super::embedded::Embedded;
+use crate::cli::files::each_once;
 use crate::cli::setup::Setup;
 
 /// All of it.
@@ -68,6 +69,7 @@ impl Plan {
     /// # Errors
     /// What is wrong with a config, or that none of them is for the device.
     pub(super) fn read(files: &[PathBuf], capability: ComputeCapability, size: Size) -> Result<Plan> {
+        each_once(files, "file")?;
         let embedded = Embedded::unpack()?;
         let limits = DeviceLimits::of(capability)?;
         let mut plan = Plan::default();
@@ -194,6 +196,11 @@ impl Plan {
 const TF32: &str = "tf32";
 
 impl Problem {
+    /// Where its winners go in a folder of tuned files, if they have a place beside a config.
+    pub(super) fn tuned_path(&self, folder: &Path, capability: ComputeCapability) -> Option<PathBuf> {
+        self.as_it_stands.then(|| folder.join(format!("{}.{capability}.tuned.json", self.name)))
+    }
+
     fn of(setup: Setup, as_it_stands: bool, size: Size) -> Result<Problem> {
         let (setup, workloads) = match (size, setup.workloads()?) {
             (Size::Whole, workloads) => (setup, workloads),

@@ -92,9 +92,8 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let baselines = Baselines::on_gpu(run.facts.cublas, own.search.tf32);
     let finalized = finish(own, &mut task, &found, &baselines, |_| ())?;
     *beside += begun.elapsed().as_secs_f64();
-    if let Some(folder) = run.tuned.filter(|_| problem.as_it_stands) {
-        finalized.tuned.save(&folder.join(format!("{}.{}.tuned.json", problem.name, run.capability)))?;
-    }
+    let path = run.tuned.and_then(|folder| problem.tuned_path(folder, run.capability));
+    path.map_or(Ok(()), |path| finalized.tuned.save(&path))?;
     tuned.file = Some(finalized.tuned.clone());
     let Task { tuning, .. } = task;
     Ok((finalized, found, tuning.device))

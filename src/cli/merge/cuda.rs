@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dietcode::benchmark::results::{Gpu, Machine};
 use dietcode::core::codegen::{self, cuda::headers::DEVICE_HEADERS};
+use dietcode::core::config::ChosenFrom;
 use dietcode::core::cost_model::cuda::{LaunchReport, Profile};
 use dietcode::core::dispatch::{Measurement, Provenance, Seen, Tuned, today};
 use dietcode::core::machine::Target;
@@ -19,13 +20,13 @@ use crate::cli::tell;
 
 /// Makes the tuned file of a GPU.
 pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapability) -> Result<Merged> {
-    let Some(cuda) = &setup.config.cuda else {
+    if setup.config.cuda.is_none() {
         let message = format!(
             "{}: has no `targets.cuda`, so that no build reads a tuned file of a GPU",
             setup.config.path.display()
         );
         return Err(Error::input(message));
-    };
+    }
     let limits = DeviceLimits::of(capability)?;
     let mut table = Table::default();
     table.add_configurations(sources, &setup.program, &Target::Cuda(*limits))?;
@@ -36,7 +37,7 @@ pub(super) fn merge(setup: &Setup, sources: &Sources, capability: ComputeCapabil
     let compiler = nvcc.clone().map_or_else(|| Nvcc::find().map(|nvcc| nvcc.version().to_owned()), Ok)?;
     let provenance = Provenance {
         source_hash: format!("{:016x}", setup.def.source_hash()),
-        space_hash: cuda.space_hash(setup.config.search.tf32),
+        space_hash: setup.config.space_hash("cuda", ChosenFrom::Set),
         cpu: String::new(),
         device: device.model.clone(),
         features: Vec::new(),

@@ -11,6 +11,7 @@ use dietcode::core::search::{Record, prune, scan, unite};
 use dietcode::{Error, Result};
 
 use self::filter::FilterArguments;
+use super::files::each_once;
 use super::report::ReportFiles;
 use super::{counted, print, tell};
 
@@ -68,8 +69,8 @@ enum Command {
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// How many micro-kernels to keep of each instance on a target at a number of threads.
-        #[arg(long, value_name = "N", default_value_t = 10)]
-        best: usize,
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+        best: u64,
     },
 }
 
@@ -77,7 +78,7 @@ enum Command {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Some(Command::Merge { files, output }) => merge(files, output),
-        Some(Command::Prune { file, best }) => prune_file(file, *best),
+        Some(Command::Prune { file, best }) => prune_file(file, usize::try_from(*best).unwrap_or(usize::MAX)),
         None => show(arguments),
     }
 }
@@ -95,6 +96,7 @@ fn show(arguments: &Arguments) -> Result<()> {
 
 /// The records of files that a filter asks for.
 fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
+    each_once(files, "file")?;
     let (asked, mut records, mut known) = (filter.filter()?, Vec::new(), None::<BTreeSet<String>>);
     for path in files {
         let instances = filter.instances(path);

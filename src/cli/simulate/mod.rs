@@ -15,6 +15,7 @@ use dietcode::tuning::cost_model;
 use dietcode::{Error, Result};
 use serde::Serialize;
 
+use super::files::each_once;
 use super::plot::{Chart, PlotAxis};
 use super::report::ReportFiles;
 use super::setup::Setup;
@@ -75,6 +76,7 @@ struct Report<'a> {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.files.check()?;
+    each_once(&arguments.records, "file")?;
     let setup = Setup::read(&arguments.config)?;
     let pool = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
     let simulated = run_all(arguments, &setup, &pool)?;

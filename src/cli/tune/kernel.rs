@@ -1,9 +1,9 @@
 //! One kernel of a run on one device: from its config to a task of the search, and from what was found to its tuned file.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 
 use dietcode::core::config::Shapes;
-use dietcode::core::dispatch::target_name;
 use dietcode::core::measure::{Baselines, Device, Timing, compare};
 use dietcode::core::search::{Budget, Database, Event, Found, Identity, Journal, Roofline, Task, WorkloadInstance};
 use dietcode::core::sketch::rules::CustomRules;
@@ -19,6 +19,8 @@ use crate::cli::setup::{Setup, wkl_text};
 /// A kernel whose search on a device is a [`Task`].
 pub(super) struct Kernel<'a> {
     setup: &'a Setup,
+    /// Where its winners go.
+    output: PathBuf,
     baselines: Baselines,
 }
 
@@ -29,7 +31,7 @@ impl<'a> Kernel<'a> {
     /// Opens the records, and says what there is.
     pub(super) fn prepare(
         arguments: &Arguments,
-        setup: &'a Setup,
+        (setup, output): (&'a Setup, PathBuf),
         opened: Opened,
         budget: &Budget<'a>,
         progress: &RefCell<Progress>,
@@ -47,7 +49,7 @@ impl<'a> Kernel<'a> {
         let kernel = tuning::Kernel { config: &setup.config, rules: &CustomRules::default(), workloads: &workloads };
         let mut task = kernel.task(device, budget, watch, journal)?;
         task.tuning.roofline = roofline;
-        Ok((Kernel { setup, baselines }, task))
+        Ok((Kernel { setup, output, baselines }, task))
     }
 
     /// Verifies and writes the winners, and shows them; `seconds` is how long the search took.
@@ -64,11 +66,10 @@ impl<'a> Kernel<'a> {
         let finalized = tuning::finish(config, task, found, &self.baselines, compared)?;
         progress.borrow().finish();
         let device = &*task.tuning.device;
-        let output = arguments.output.clone().unwrap_or_else(|| config.tuned_path(&target_name(device)));
-        finalized.tuned.save(&output)?;
+        finalized.tuned.save(&self.output)?;
         let effort = Effort { seconds, tried: found.tried, known: found.known };
         show(&finalized, &task.tuning.workloads, device, &self.baselines, effort, &arguments.files)?;
-        arguments.files.print(&format!("Written: {}\n", output.display()))
+        arguments.files.print(&format!("Written: {}\n", self.output.display()))
     }
 }
 

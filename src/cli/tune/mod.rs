@@ -8,16 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dietcode::core::config::{Model, Shapes, Strategy};
+use dietcode::core::dispatch::target_name;
 use dietcode::core::measure::CpuHarness;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::search::{Course, Event, Task, search};
-use dietcode::tuning::{self, Target};
+use dietcode::tuning::{self, Opened, Target};
 use dietcode::{Error, Result};
 
 use self::kernel::Kernel;
 use self::made::KernelPath;
+use super::files::{check_tuned, each_once};
 use super::interrupt::{STOP, finish_first};
-use super::json::check_writable;
 use super::progress::Progress;
 use super::report::ReportFiles;
 use super::setup::{BlasArguments, Setup};
@@ -133,22 +134,22 @@ fn tune(arguments: &Arguments) -> Result<()> {
     let progress = RefCell::new(Progress::new(seconds));
     let watch = |event: Event| progress.borrow_mut().show(&event);
     let say = |text: &str| progress.borrow().say(text);
-    let mut kernels = Vec::new();
-    let mut tasks: Vec<Task<'_>> = Vec::new();
-    let mut of = Vec::new();
-    for (setup, config) in setups.iter().zip(&arguments.configs) {
+    let mut opened: Vec<(&Setup, Opened)> = Vec::new();
+    for setup in &setups {
         for target in targets(arguments) {
             let blas = |harness: &mut CpuHarness| find_blas(arguments, harness, &progress.borrow());
-            for opened in tuning::open(&setup.config, target, arguments.seed, &blas, &say)? {
-                let (kernel, task) = Kernel::prepare(arguments, setup, opened, &budget, &progress, &watch)?;
-                kernels.push(kernel);
-                tasks.push(task);
-                of.push(config.clone());
-            }
+            let devices = tuning::open(&setup.config, target, arguments.seed, &blas, &say)?;
+            opened.extend(devices.into_iter().map(|device| (setup, device)));
         }
     }
-    if tasks.len() > 1 && (arguments.output.is_some() || arguments.records.is_some()) {
-        return Err(Error::input(format!("--output and --records: expected one target, found {}", tasks.len())));
+    let outputs = outputs(arguments, &opened)?;
+    let of: Vec<PathBuf> = opened.iter().map(|(setup, _)| setup.config.path.clone()).collect();
+    let mut kernels = Vec::new();
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for ((setup, opened), output) in opened.into_iter().zip(outputs) {
+        let (kernel, task) = Kernel::prepare(arguments, (setup, output), opened, &budget, &progress, &watch)?;
+        kernels.push(kernel);
+        tasks.push(task);
     }
     let course = course(arguments.until, &setups, tasks.len() / setups.len());
     let found = search(&mut tasks, &course);
@@ -159,6 +160,20 @@ fn tune(arguments: &Arguments) -> Result<()> {
     }
     progress.borrow().finish();
     all_of(&of, outcomes)
+}
+
+/// Where the winners of each search go: each can be written, and no two are one file.
+fn outputs(arguments: &Arguments, opened: &[(&Setup, Opened)]) -> Result<Vec<PathBuf>> {
+    if opened.len() > 1 && (arguments.output.is_some() || arguments.records.is_some()) {
+        return Err(Error::input(format!("--output and --records: expected one target, found {}", opened.len())));
+    }
+    let output = |(setup, Opened { device, .. }): &(&Setup, Opened)| {
+        let beside = || setup.config.tuned_path(&target_name(&**device));
+        arguments.output.clone().unwrap_or_else(beside)
+    };
+    let outputs: Vec<PathBuf> = opened.iter().map(output).collect();
+    check_tuned(&outputs)?;
+    Ok(outputs)
 }
 
 /// What to tune for.
@@ -227,8 +242,8 @@ fn check(arguments: &Arguments) -> Result<()> {
             "--wkl: expected --output too: the file beside the config is for all of its instances",
         ));
     }
-    arguments.files.check()?;
-    arguments.output.iter().try_for_each(|path| check_writable(path))
+    each_once(&arguments.configs, "config")?;
+    arguments.files.check()
 }
 
 /// Of several configs, the first says how they share; each adds the trials that it would have alone, on each device.

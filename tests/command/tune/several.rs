@@ -1,7 +1,7 @@
 //! Several configs in one run.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::place::{Place, said};
 
@@ -88,4 +88,59 @@ fn an_instance_counts_once() {
     let output = Place::new().command(&twice).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--wkl T=3: found a second time, expected each instance once"), "{}", said(&output));
+}
+
+/// Nothing was measured, and nothing is left of the attempt.
+fn refused(place: &Place, arguments: &[&str], status: i32, why: &str) {
+    let listing = || {
+        let mut names: Vec<_> = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = listing();
+    let output = place.command(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+    assert!(said(&output).contains(why), "{}", said(&output));
+    assert_eq!(listing(), before);
+}
+
+#[test]
+fn a_config_is_tuned_once_in_a_run() {
+    let place = Place::new();
+    let twice = "found a second time, expected each config once";
+    refused(&place, &["dense.json", "scale.json", "dense.json"], 2, &format!("dense.json: {twice}"));
+    refused(&place, &["dense.json", "./dense.json"], 2, twice);
+    symlink("dense.json", place.path("other.json")).unwrap();
+    refused(&place, &["dense.json", "other.json"], 2, twice);
+    // Another file, whose winners would lie in the same place; and a target that is there twice.
+    fs::copy(place.path("dense.json"), place.path("dense.JSON")).unwrap();
+    let both = "dense.cpu.tuned.json: two searches of this run would write it";
+    refused(&place, &["dense.json", "dense.JSON"], 2, both);
+    refused(&place, &["dense.json", "--target", "cpu,cpu"], 2, both);
+}
+
+#[test]
+fn a_tuned_file_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let place = Place::new();
+    fs::create_dir(place.path("dense.cpu.tuned.json")).unwrap();
+    refused(&place, &["dense.json"], 3, "dense.cpu.tuned.json: cannot be written: it is a folder");
+    refused(&place, &["dense.json", "-o", "nowhere/a.json"], 3, "nowhere/a.json: cannot be written");
+    symlink("nowhere/a.json", place.path("scale.cpu.tuned.json")).unwrap();
+    refused(&place, &["scale.json"], 3, "scale.cpu.tuned.json: cannot be written");
+    // The same of figures.
+    symlink("figures.json", place.path("link.json")).unwrap();
+    refused(&place, &["scale.json", "--json", "link.json"], 3, "scale.cpu.tuned.json: cannot be written");
+}
+
+#[test]
+fn a_tuned_file_that_is_a_link_stays_one() {
+    let place = Place::new();
+    fs::create_dir(place.path("elsewhere")).unwrap();
+    symlink("elsewhere/scale.json", place.path("scale.cpu.tuned.json")).unwrap();
+    for _ in 0..2 {
+        place.tune(&["scale.json", "--trials", "1"]);
+        assert!(place.path("scale.cpu.tuned.json").is_symlink());
+        assert_eq!(place.json("elsewhere/scale.json")["kernel"], "scale");
+        assert_eq!(fs::read_dir(place.path("elsewhere")).unwrap().count(), 1);
+    }
 }

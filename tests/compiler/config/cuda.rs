@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dietcode_core::config::Config;
+use dietcode_core::config::{ChosenFrom, Config};
 use dietcode_core::sketch::{Family, Stage, Value};
 
 /// A config with all keys of a GPU's generator.
@@ -81,10 +81,13 @@ fn products_are_ordered() {
 fn the_space_hash_is_of_the_generators_and_tf32_alone_and_that_of_the_cpu_is_another() {
     let hashes = |text: &str| {
         let config = Config::parse("c.json", text).unwrap();
-        (config.space_hash(), config.cuda.unwrap().space_hash(config.search.tf32))
+        ["cpu", "cuda"].map(|kind| config.space_hash(kind, ChosenFrom::Generators)).into()
     };
     let (cpu, cuda) = hashes(CUDA);
-    assert_eq!((cuda.len(), &cpu), (64, &Config::parse("c.json", super::SMALL).unwrap().space_hash()));
+    assert_eq!(
+        (cuda.len(), &cpu),
+        (64, &Config::parse("c.json", super::SMALL).unwrap().space_hash("cpu", ChosenFrom::Generators))
+    );
     assert_eq!(hashes(&CUDA.replace("[\"sm_80\", \"sm_90\"]", "[\"sm_86\"]")), (cpu.clone(), cuda.clone()));
     assert_eq!(hashes(&CUDA.replace("\"one\"", "\"two\"")), (cpu.clone(), cuda.clone()));
     let tf32 = ("\"wkl_insts\"", "\"search\": { \"tf32\": true }, \"wkl_insts\"");

@@ -90,5 +90,5 @@ fn families_are_schedules_where_they_serve_the_nest() {
     assert_eq!(at(4), at(5));
     assert_eq!((at(0), at(6), at(7)), (Some(Some("tiled_vj".to_string())), Some(None), None));
     let without = r#"[{"family": "tiled", "vector": ["j"]}]"#;
-    assert_ne!(config.space_hash(), self::config(without).space_hash());
+    assert_ne!(config.space_hashes("cpu"), self::config(without).space_hashes("cpu"));
 }

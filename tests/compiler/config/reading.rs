@@ -134,12 +134,29 @@ fn ranges_on_the_command_line() {
     assert!(!picks("T=16..2048", "T=15") && !picks("T=16..64:16", "T=47") && !picks("B=1", "T=1"));
 }
 
+/// That of generators for what an enumeration chose, that of rules for what others found, and of a set for what was merged.
 #[test]
-fn the_space_hash_is_of_march_and_generators_alone() {
-    let hash = |text: &str| Config::parse("c.json", text).unwrap().space_hash();
-    let full = hash(FULL);
-    assert_eq!(full.len(), 64);
-    assert_eq!(full, hash(&FULL.replace("all keys", "other").replace("\"seed\": 7", "\"seed\": 8")));
-    assert_ne!(full, hash(&FULL.replace("x86-64-v3", "native")));
-    assert_ne!(full, hash(&FULL.replace("\"k\": 384", "\"k\": 385")));
+fn the_space_hash_is_of_what_was_chosen_from_alone() {
+    let hashes = |text: &str| Config::parse("c.json", text).unwrap().space_hashes("cpu");
+    let differ = |from: &str, to: &str| {
+        assert!(FULL.contains(from), "{from}");
+        let (one, other) = (hashes(FULL), hashes(&FULL.replace(from, to)));
+        std::array::from_fn::<bool, 3, _>(|at| one[at] != other[at])
+    };
+    assert!(hashes(FULL).iter().all(|hash| hash.len() == 64));
+    assert_eq!(differ("all keys", "other"), [false; 3]);
+    assert_eq!(differ("\"seed\": 7", "\"seed\": 8"), [false; 3]);
+    assert_eq!(differ("[1, 2.5]", "[1, 3]"), [false; 3]);
+    assert_eq!(differ("x86-64-v3", "native"), [true; 3]);
+    let [sketches, generators] = [[true, false, false], [false, true, false]];
+    assert_eq!(differ("\"k\": 384", "\"k\": 385"), generators, "an evolution never read it");
+    assert_eq!(differ("\"structure\": \"SSRRS\"", "\"structure\": \"SSRSRS\""), sketches);
+    assert_eq!(differ("\"by_hand\"", "\"None\""), sketches);
+    assert_eq!(differ("\"by_hand\"", "\"by_hand\", \"cuda\": { \"dense\": \"None\" }"), [false; 3]);
+    for (strategy, from) in [("random", 0), ("evolution", 0), ("enumerate", 1)] {
+        let config =
+            Config::parse("c.json", FULL.replace("\"strategy\": \"random\"", &format!("\"strategy\": \"{strategy}\"")))
+                .unwrap();
+        assert_eq!(config.space_hash("cpu", config.search.strategy.into()), hashes(FULL)[from], "{strategy}");
+    }
 }

@@ -8,7 +8,7 @@ use super::candidate::Candidate;
 use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
-use crate::config::{Config, CudaConfig};
+use crate::config::Config;
 use crate::dispatch::predicted_labels::{around, predicted_labels};
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
@@ -115,7 +115,7 @@ impl Selection {
         self.tolerance = config.search.tolerance;
         let Some(cuda) = &config.cuda else { return Ok(()) };
         for device in self.devices.clone() {
-            self.read_tuned((config, cuda), device, compiler);
+            self.read_tuned(config, device, compiler);
         }
         if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
             let before = self.candidates.len();
@@ -128,7 +128,7 @@ impl Selection {
         Ok(())
     }
 
-    fn read_tuned(&mut self, config: (&Config, &CudaConfig), device: &'static DeviceLimits, compiler: Option<&str>) {
+    fn read_tuned(&mut self, config: &Config, device: &'static DeviceLimits, compiler: Option<&str>) {
         match tuned::load(config, (&self.def, &self.program), device, compiler) {
             Ok((micro_kernels, tree, gap)) => {
                 self.candidates_from(micro_kernels);

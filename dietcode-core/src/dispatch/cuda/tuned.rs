@@ -2,7 +2,7 @@
 
 use dietcode_syntax::KernelDef;
 
-use crate::config::{Config, CudaConfig};
+use crate::config::Config;
 use crate::dispatch::{Expected, Gap, Miss, Tree, Tuned};
 use crate::ir::Program;
 use crate::machine::Target;
@@ -14,7 +14,7 @@ use crate::sketch::MicroKernel;
 /// # Errors
 /// Why they are not to be used, in one line.
 pub(super) fn load(
-    (config, cuda): (&Config, &CudaConfig),
+    config: &Config,
     (def, program): (&KernelDef, &Program),
     device: &DeviceLimits,
     compiler: Option<&str>,
@@ -27,7 +27,7 @@ pub(super) fn load(
         target: &target,
         shape_vars: &shape_vars,
         source_hash: def.source_hash(),
-        space_hash: &cuda.space_hash(config.search.tf32),
+        space_hashes: &config.space_hashes("cuda"),
         cpu: "",
         features: &[],
         compiler,

@@ -140,7 +140,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
         target: "sm_80".into(),
         provenance: Provenance {
             source_hash: format!("{:016x}", dense().source_hash()),
-            space_hash: cuda.space_hash(false),
+            space_hash: config.space_hash("cuda", config.search.strategy.into()),
             cpu: String::new(),
             device: "NVIDIA A100-SXM4-40GB".into(),
             features: vec![],
