@@ -26,7 +26,7 @@ impl Step {
 /// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.
 pub(crate) fn all(full: bool) -> Vec<Step> {
     let step = |name, about, commands| Step { name, about, commands };
-    let tests = cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --lib --bins --tests");
+    let tests = workspace("test").also("--lib --bins --tests");
     vec![
         step(
             "format",
@@ -35,10 +35,8 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
         ),
         step(
             "clippy",
-            "no warning from rustc or clippy",
-            vec![cargo(
-                "clippy --workspace --all-targets --features dietcode-core/ndarray,dietcode/benchmark -- -D warnings",
-            )],
+            "everything compiles, and neither rustc nor clippy warns",
+            vec![workspace("test").also("--all-targets --no-run")],
         ),
         step(
             "features",
@@ -56,18 +54,11 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
             "unit, UI, property and integration tests",
             vec![if full { tests.with("DIETCODE_ALL", "1") } else { tests }],
         ),
-        step(
-            "doc-tests",
-            "the examples in the documentation",
-            vec![cargo("test --workspace --features dietcode-core/ndarray,dietcode/benchmark --doc")],
-        ),
+        step("doc-tests", "the examples in the documentation", vec![workspace("test").also("--doc")]),
         step(
             "docs",
             "the documentation builds without a warning",
-            vec![
-                cargo("doc --workspace --features dietcode-core/ndarray,dietcode/benchmark --no-deps")
-                    .with("RUSTDOCFLAGS", "-D warnings"),
-            ],
+            vec![workspace("doc").also("--no-deps").with("RUSTDOCFLAGS", "-D warnings")],
         ),
         step(
             "example",
@@ -90,7 +81,18 @@ fn cargo(args: &'static str) -> Cargo {
     Cargo { args: args.split(' ').collect(), env: Vec::new(), folder: root() }
 }
 
+/// A command for all packages, compiled as `lint.toml` says.
+fn workspace(command: &'static str) -> Cargo {
+    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode/benchmark";
+    cargo(command).also(settings)
+}
+
 impl Cargo {
+    fn also(mut self, args: &'static str) -> Cargo {
+        self.args.extend(args.split(' '));
+        self
+    }
+
     /// The example is a workspace of its own, with profiles of its own. It is built where the tests build crates of users, so that
     /// what these depend on is compiled once.
     fn in_example(self) -> Cargo {
