@@ -9,7 +9,7 @@
 use std::ffi::{c_char, c_void};
 
 /// The most parameters of a row.
-pub const MOST_PARAMETERS: usize = 8;
+pub const MOST_PARAMETERS: usize = 16;
 
 /// A row of a generated table. Mirrors `struct dietcode_micro_kernel` in `dietcode.h`.
 #[derive(Debug)]
@@ -27,6 +27,22 @@ pub struct MicroKernel {
     pub workspace_bytes: Option<Count>,
     /// The sizes that the code takes behind the shape variables, at most [`MOST_PARAMETERS`].
     pub parameters: Array<i64>,
+}
+
+impl MicroKernel {
+    /// The same code, called with other parameters and the scratch memory that they take.
+    ///
+    /// # Safety
+    /// What the row points to, and the parameters, stay where they are as long as the new one is used.
+    pub unsafe fn with(&self, parameters: &[i64], scratch_bytes: i64) -> MicroKernel {
+        let Array { items, len } = self.phases;
+        MicroKernel {
+            scratch_bytes,
+            phases: Array { items, len },
+            parameters: Array { items: parameters.as_ptr(), len: parameters.len() as i64 },
+            ..*self
+        }
+    }
 }
 
 /// A step of a micro-kernel. Mirrors `struct dietcode_phase` in `dietcode.h`.

@@ -178,7 +178,7 @@ fn primitives_that_do_not_fit_together_are_refused() {
     let cases: [(Build, &str); 7] = [
         (
             |s| {
-                s.parameter("size", 2, 4)?;
+                s.parameter("size", 2)?;
                 threads(s, Tail::Pad)
             },
             "parameter: `size` is one of a CPU's code",

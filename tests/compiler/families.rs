@@ -86,7 +86,7 @@ fn on_the_cpu() {
                 let def = KernelDef { name: format!("{}_{n}", def.name), ..def.clone() };
                 let unit = units::tiled(&def, tiled, &target).unwrap_or_else(|e| panic!("{e}"));
                 let (instance, _) = instances(&def, &Tiles::of_cpu(tiled)).next().expect("there are shapes");
-                on_cpu::Case { instance, unit, reference: units::oracle(&def), trace: tiled.name(), parameters: None }
+                on_cpu::Case { instance, unit, reference: units::oracle(&def), trace: tiled.name(), sizes: None }
             };
             let mut cases: Vec<on_cpu::Case> = group.iter().enumerate().map(case).collect();
             let library = on_cpu::Library::compile(&toolchain, &cases);

@@ -73,7 +73,7 @@ fn on_the_cpu() {
             unit: Clone::clone(unit),
             reference: Clone::clone(reference),
             trace: trace.clone(),
-            parameters: None,
+            sizes: None,
         };
         let (first, _) = instances(&def).next().expect("there are shapes");
         let compiled: Vec<_> = units.iter().map(|unit| case(unit, first.clone())).collect();

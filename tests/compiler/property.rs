@@ -64,7 +64,7 @@ fn case(seed: u64, number: usize, target: &CpuTarget, redrawn: &Redrawn) -> Case
     let gap = if rng.random_bool(0.3) { rng.random_range(1..=9) } else { 0 };
     let trace = schedule.trace().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let reference = units::oracle(&def);
-    Case { instance: Instance { seed, def, shape, gap, coarse: false }, reference, unit, trace, parameters: None }
+    Case { instance: Instance { seed, def, shape, gap, coarse: false }, reference, unit, trace, sizes: None }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use dietcode_core::frontend;
 use dietcode_core::machine::Toolchain;
 use dietcode_core::schedule::{Combine, Schedule, Size, Staging, Tail};
+use dietcode_core::sketch::{Lowered, Sizes};
 use dietcode_syntax::KernelDef;
 
 use crate::common::instance::Instance;
@@ -23,13 +24,13 @@ fn dense() -> KernelDef {
     )
 }
 
-/// Blocks for caches along rows and along the sum, whose sizes are parameters; the panel has room for the largest.
+/// Blocks for caches along rows and along the sum, whose sizes are parameters; the panel is as large as they say.
 fn blocked(def: &KernelDef) -> Schedule {
     let program = frontend::program(def);
     let mut schedule = Schedule::new(&program, &program.blocks[0]);
     let mut made = || {
-        schedule.parameter("rows", 2, 4)?;
-        schedule.parameter("steps", 64, 100)?;
+        schedule.parameter("rows", 2)?;
+        schedule.parameter("steps", 64)?;
         schedule.split("i", Size(vec![4.into(), "rows".into()]), Tail::Clip, ["i_0", "i_1"])?;
         schedule.split("i_1", 4, Tail::Pad, ["i_2", "i_3"])?;
         schedule.split("j", 8, Tail::Pad, ["j_0", "j_1"])?;
@@ -89,7 +90,7 @@ fn parts_of_a_sum_meet_in_a_second_phase() {
             let instance =
                 Instance { seed: seed as u64, def: def.clone(), shape: shape.into(), gap: seed % 2, coarse: false };
             let (unit, reference) = (unit.clone(), reference.clone());
-            Case { instance, unit, reference, trace: String::new(), parameters: None }
+            Case { instance, unit, reference, trace: String::new(), sizes: None }
         };
         let cases: Vec<Case> = SHAPES.into_iter().enumerate().map(case).collect();
         let library = Library::compile(&toolchain, &cases[..1]);
@@ -106,7 +107,9 @@ fn parts_of_a_sum_meet_in_a_second_phase() {
 #[test]
 fn sizes_of_blocks_are_those_of_the_call() {
     let def = dense();
-    let unit = units::scheduled(&def, "blocked", &blocked(&def)).unwrap();
+    let schedule = blocked(&def);
+    let unit = units::scheduled(&def, "blocked", &schedule).unwrap();
+    let lowered = Lowered::of(schedule).unwrap();
     assert!(
         unit.source.contains("  .parameters = (const int64_t[]){2, 64},\n  .parameters_len = 2,\n"),
         "{}",
@@ -115,8 +118,8 @@ fn sizes_of_blocks_are_those_of_the_call() {
     let case = |(n, (shape, parameters)): (usize, ([i64; 3], [i64; 2]))| {
         let instance = Instance { seed: n as u64, def: def.clone(), shape: shape.into(), gap: n % 3, coarse: false };
         let trace = format!("{parameters:?}");
-        let (unit, parameters) = (unit.clone(), Some(parameters.into()));
-        Case { instance, unit, reference: units::oracle(&def), trace, parameters }
+        let (unit, sizes) = (unit.clone(), Some(Sizes::of(&lowered, parameters.into())));
+        Case { instance, unit, reference: units::oracle(&def), trace, sizes }
     };
     let sizes = [[2, 64], [1, 1], [4, 100], [3, 17]];
     let all = SHAPES.into_iter().flat_map(|shape| sizes.map(|sizes| (shape, sizes)));

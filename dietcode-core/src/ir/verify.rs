@@ -4,7 +4,7 @@
 //! * A buffer is read and written only where it is allocated; a parameter everywhere; an input is never written.
 //! * An access has one index per dimension.
 //! * The extent of a vectorized, unrolled, threadIdx or vthread loop is a positive constant.
-//! * Extents of panels, locals and registers are positive constants.
+//! * Extents of panels, locals and registers are positive constants; those of panels may name parameters.
 //! * A parallel loop stands in no other loop; blockIdx stands in none but blockIdx, threadIdx in none but these two.
 //! * A barrier stands in no conditional.
 
@@ -12,17 +12,26 @@ use std::sync::Arc;
 
 use super::{Buffer, Expr, ForKind, Name, Scope, Stmt};
 
-/// Checks the invariants above. `vars` are bound around the body: shape variables, and what is derived once per call.
+/// Checks the invariants above. `vars` are bound around the body: shape variables, the parameters among them, and what is derived once
+/// per call.
 ///
 /// # Errors
 /// A sentence that names the entity; the caller adds the pass and the printed IR.
-pub fn verify(body: &Stmt, vars: &[Name], params: &[Arc<Buffer>], output: &Arc<Buffer>) -> Result<(), String> {
-    let mut scope = Verifier { vars: vars.to_vec(), buffers: params.to_vec(), output, loops: Vec::new(), branches: 0 };
+pub fn verify(
+    body: &Stmt,
+    vars: &[Name],
+    parameters: &[Name],
+    params: &[Arc<Buffer>],
+    output: &Arc<Buffer>,
+) -> Result<(), String> {
+    let (vars, buffers, loops) = (vars.to_vec(), params.to_vec(), Vec::new());
+    let mut scope = Verifier { vars, parameters, buffers, output, loops, branches: 0 };
     scope.stmt(body)
 }
 
 struct Verifier<'a> {
     vars: Vec<Name>,
+    parameters: &'a [Name],
     buffers: Vec<Arc<Buffer>>,
     output: &'a Arc<Buffer>,
     /// The kinds of the loops around, outermost first.
@@ -52,7 +61,11 @@ impl Verifier<'_> {
                 self.expr(value)
             }
             Stmt::Allocate { buffer, body } => {
-                if buffer.bytes().is_none_or(|bytes| bytes <= 0) {
+                let known = match buffer.bytes() {
+                    Some(bytes) => bytes > 0,
+                    None => buffer.scope == Scope::Panel && buffer.shape.iter().all(|extent| self.is_known(extent)),
+                };
+                if !known {
                     return Err(format!("the size of `{buffer}` is not a positive constant"));
                 }
                 self.with_buffer(buffer, |scope| scope.stmt(body))
@@ -85,6 +98,12 @@ impl Verifier<'_> {
                 intrinsic.values().into_iter().try_for_each(|value| self.expr(value))
             }
         }
+    }
+
+    /// Whether an extent is a positive constant, or one of parameters.
+    fn is_known(&self, extent: &Expr) -> bool {
+        let named = |e: &Expr| matches!(e, Expr::Var(name) if !self.parameters.contains(name));
+        extent.as_int().map_or_else(|| !extent.any(&mut { named }), |extent| extent > 0)
     }
 
     fn may_write(&self, buffer: &Arc<Buffer>) -> Result<(), String> {
@@ -229,7 +248,8 @@ mod tests {
             (branch(Stmt::Sync), Stmt::seq([branch(nothing()), Stmt::Sync]), "a barrier"),
         ];
         for (broken, kept, expected) in cases {
-            let verified = |stmt: &Stmt| verify(stmt, &["n".into()], &[x.clone(), y.clone()], &y);
+            let verified =
+                |stmt: &Stmt| verify(stmt, &["n".into(), "p".into()], &["p".into()], &[x.clone(), y.clone()], &y);
             let why = verified(&broken).expect_err(expected);
             assert!(why.contains(expected), "{why}, expected {expected}\n{broken}");
             assert_eq!(verified(&kept), Ok(()), "{kept}");

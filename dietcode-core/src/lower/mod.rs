@@ -44,9 +44,9 @@ pub struct LoopNest {
     /// What stands in the parallel loop. Unrolled loops are still loops: the printer unrolls them.
     pub body: Stmt,
     /// Offsets of the panels in a thread's scratch memory, or of the tiles in a block's shared memory, in bytes.
-    pub panels: Vec<(Arc<Buffer>, i64)>,
-    /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs.
-    pub scratch_bytes: i64,
+    pub panels: Vec<(Arc<Buffer>, Expr)>,
+    /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs; names parameters only.
+    pub scratch: Expr,
     /// Whether a GPU's grid is as large as the device holds at once, and its blocks go on to further tiles.
     pub persistent: bool,
     /// How many blocks a multiprocessor shall hold.
@@ -54,6 +54,15 @@ pub struct LoopNest {
 }
 
 impl LoopNest {
+    /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs, where the parameters have these values;
+    /// the largest number where it is more.
+    pub fn scratch_bytes(&self, parameters: &[i64]) -> i64 {
+        let names = &self.shape_vars[self.shape_vars.len() - self.parameters.len()..];
+        let values = names.iter().zip(parameters);
+        let bytes = values.fold(self.scratch.clone(), |e, (name, value)| e.substitute(name, &Expr::Int(*value)));
+        bytes.as_int().unwrap_or(i64::MAX)
+    }
+
     /// The loops over a block's threads and their extents, the one that counts slowest first; none on a CPU.
     pub fn thread_loops(&self) -> Vec<(Name, i64)> {
         let mut loops: Vec<(Name, i64)> = Vec::new();
@@ -78,7 +87,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Stmt);
 /// Lowers a schedule; where [`DUMP_IR`] names a folder, a file there shows every pass.
 ///
 /// # Errors
-/// [`ErrorKind::Input`] for a schedule whose primitives do not fit together, or whose stages or tile have no constant extents;
+/// [`ErrorKind::Input`] for a schedule whose primitives do not fit together, or whose stages or tile have no extents that are known before a call;
 /// [`ErrorKind::Internal`] for a pass that breaks an invariant of the IR, with the file that shows it;
 /// [`ErrorKind::Unavailable`] if the folder cannot be written.
 pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
@@ -91,7 +100,7 @@ pub fn lower(schedule: &Schedule) -> Result<LoopNest> {
 /// As [`lower`].
 pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<LoopNest> {
     let body = loops(schedule, observe)?;
-    let (panels, scratch_bytes) = passes::storage(&body);
+    let (panels, scratch) = passes::storage(&body);
     let (grid, body) = grid(body);
     let Writes { workspace, output } = Writes::of(schedule);
     Ok(LoopNest {
@@ -105,7 +114,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         grid,
         body,
         panels,
-        scratch_bytes,
+        scratch,
         persistent: schedule.persistent,
         min_blocks: schedule.min_blocks,
     })
@@ -151,8 +160,9 @@ fn grid(body: Stmt) -> (Option<(Name, Expr)>, Stmt) {
 fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let program = &schedule.program;
     let Writes { workspace, output } = Writes::of(schedule);
+    let names: Vec<Name> = schedule.parameters.iter().map(|parameter| parameter.name.clone()).collect();
     let buffers: Vec<Arc<Buffer>> = program.params.iter().cloned().chain(workspace).collect();
-    match verify(&body, &program.variables(), &buffers, &output) {
+    match verify(&body, &program.variables(), &names, &buffers, &output) {
         Ok(()) => Ok(body),
         Err(why) => Err(Error::new(ErrorKind::Internal, format!("after pass `{pass}`: {why}"))),
     }

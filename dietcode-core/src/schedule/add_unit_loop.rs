@@ -21,7 +21,8 @@ impl Schedule {
         let name = Name::from(name);
         let (extent, role) = (Expr::Int(1), Role::Spatial);
         self.block.iters.insert(0, IterVar { name: name.clone(), extent: extent.clone(), role });
-        self.loops.insert(0, Loop { name: name.clone(), extent, limit: Some(1), kind: ForKind::Serial, role });
+        self.loops
+            .insert(0, Loop { name: name.clone(), extent, limit: Some(Expr::Int(1)), kind: ForKind::Serial, role });
         self.record(Instruction::AddUnitLoop(name));
         Ok(())
     }

@@ -24,7 +24,7 @@ impl Schedule {
         let both = Loop {
             name: fused.clone(),
             extent: outer.extent.clone().mul(inner.extent.clone()),
-            limit: outer.limit.zip(inner.limit).and_then(|(a, b)| a.checked_mul(b)),
+            limit: outer.limit.clone().zip(inner.limit.clone()).map(|(a, b)| a.mul(b)),
             kind: ForKind::Serial,
             role: outer.role,
         };

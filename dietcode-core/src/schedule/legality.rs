@@ -21,13 +21,12 @@ fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
 /// A split needs a positive factor, two fresh names, and a loop that is still serial. A fused loop is not padded: what
 /// hangs over the edge of two variables at once is not a box that a staged copy could fill.
 ///
-/// Returns the factor, and the most that it can be.
-pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, into: [&str; 2]) -> Result<(Expr, i64)> {
+/// Returns the factor.
+pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, into: [&str; 2]) -> Result<Expr> {
     let l = &schedule.loops[at];
-    let bound = |name: &Name| schedule.parameters.iter().find(|known| known.name == *name).map(|known| known.most);
-    let (size, most) =
-        factor.expression(bound).or_else(|why| refuse(schedule, format!("split of `{}`: {why}", l.name)))?;
-    if !(1..=MOST_FACTOR).contains(&most) || size == Expr::Int(0) {
+    let known = |name: &Name| schedule.parameters.iter().any(|known| known.name == *name);
+    let size = factor.expression(known).or_else(|why| refuse(schedule, format!("split of `{}`: {why}", l.name)))?;
+    if !(1..=MOST_FACTOR).contains(&schedule.value(&size)) {
         return refuse(schedule, format!("split of `{}` by {factor}: the factor must be from 1 to 2^31", l.name));
     }
     if tail == Tail::Pad && size.as_int().is_none() {
@@ -46,20 +45,19 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, i
         return refuse(schedule, format!("split of `{}`: a fused loop can only be clipped", l.name));
     }
     loops_are_free(schedule)?;
-    Ok((size, most))
+    Ok(size)
 }
 
-/// A parameter has a name of its own, and a value within its bound.
-pub(super) fn parameter(schedule: &Schedule, Parameter { name, value, most }: &Parameter) -> Result<()> {
+/// A parameter has a name of its own, and a value that a factor can have.
+pub(super) fn parameter(schedule: &Schedule, Parameter { name, value }: &Parameter) -> Result<()> {
     if schedule.parameters.len() == MOST_PARAMETERS {
         return refuse(
             schedule,
             format!("parameter `{name}`: there are {MOST_PARAMETERS} already, and no more are possible"),
         );
     }
-    if !(1..=MOST_FACTOR).contains(most) || !(1..=*most).contains(value) {
-        let expected = "expected a bound from 1 to 2^31, and a value from 1 to that";
-        return refuse(schedule, format!("parameter `{name}`: it is {value} of at most {most}; {expected}"));
+    if !(1..=MOST_FACTOR).contains(value) {
+        return refuse(schedule, format!("parameter `{name}`: it is {value}; expected a value from 1 to 2^31"));
     }
     fresh(schedule, name)
 }
@@ -309,7 +307,7 @@ pub(super) fn tensorize(schedule: &Schedule, unit: MatrixUnit) -> Result<()> {
     refuse(schedule, format!("tensorize: the innermost loops must have 2, 2 and {steps} iterations of a thread each"))
 }
 
-/// A panel needs constant extents: every loop inside of it, over which the read moves, has a constant limit.
+/// A panel needs extents that are known before a call: every loop inside of it, over which the read moves, has a limit.
 pub(super) fn stage_at(schedule: &Schedule, depth: usize, moves: impl Fn(&str) -> bool, what: &str) -> Result<()> {
     match schedule.loops[depth..].iter().find(|l| l.limit.is_none() && moves(&l.name)) {
         None => Ok(()),

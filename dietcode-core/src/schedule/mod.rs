@@ -81,8 +81,8 @@ pub(crate) struct Loop {
     pub(crate) name: Name,
     /// How many iterations; may name outer loops where a split clipped it.
     pub(crate) extent: Expr,
-    /// The most iterations it can have, if that is a constant.
-    pub(crate) limit: Option<i64>,
+    /// The most iterations it can have, if that is a constant, or follows from parameters.
+    pub(crate) limit: Option<Expr>,
     pub(crate) kind: ForKind,
     pub(crate) role: Role,
 }
@@ -100,7 +100,7 @@ pub(crate) enum Relation {
         outer: Name,
         inner: Name,
         extents: [Expr; 2],
-        limits: [Option<i64>; 2],
+        limits: [Option<Expr>; 2],
         raster: Option<[i64; 2]>,
     },
 }
@@ -172,7 +172,7 @@ impl Schedule {
         let loops = block.iters.iter().map(|iter| Loop {
             name: iter.name.clone(),
             extent: iter.extent.clone(),
-            limit: iter.extent.as_int(),
+            limit: iter.extent.as_int().map(Expr::Int),
             kind: ForKind::Serial,
             role: iter.role,
         });
@@ -315,11 +315,12 @@ impl Schedule {
 
     /// How many values a part of a fused loop takes, if that is a constant.
     pub(crate) fn fused_limit(&self, part: &Name) -> Option<i64> {
-        self.relations.iter().find_map(|relation| match relation {
-            Relation::Fuse { outer, limits, .. } if outer == part => Some(limits[0]),
-            Relation::Fuse { inner, limits, .. } if inner == part => Some(limits[1]),
+        let limit = self.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { outer, limits, .. } if outer == part => limits[0].as_ref(),
+            Relation::Fuse { inner, limits, .. } if inner == part => limits[1].as_ref(),
             _ => None,
-        })?
+        });
+        limit?.as_int()
     }
 
     pub(crate) fn record(&mut self, instruction: Instruction) {

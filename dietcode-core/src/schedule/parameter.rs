@@ -11,29 +11,27 @@ pub struct Parameter {
     pub name: Name,
     /// Its value, from 1 on, which stands in the micro-kernel's row.
     pub value: i64,
-    /// The largest value that the code can be called with: what it stages has room for that.
-    pub most: i64,
 }
 
 impl Schedule {
-    /// Declares a parameter, which factors of splits may name.
+    /// Declares a parameter, which factors of splits may name. What is staged is as large as it says: so the scratch memory of a
+    /// micro-kernel depends on it, and nothing else that is known before a call.
     ///
     /// # Errors
-    /// A name that is taken, a value that is not from 1 to the bound, a bound beyond 2³¹, too many parameters.
-    pub fn parameter(&mut self, name: &str, value: i64, most: i64) -> Result<()> {
-        let parameter = Parameter { name: name.into(), value, most };
+    /// A name that is taken, a value that is not from 1 to 2³¹, too many parameters.
+    pub fn parameter(&mut self, name: &str, value: i64) -> Result<()> {
+        let parameter = Parameter { name: name.into(), value };
         legality::parameter(self, &parameter)?;
-        self.record(Instruction::Parameter { into: parameter.name.clone(), value: value.into(), most });
+        self.record(Instruction::Parameter { into: parameter.name.clone(), value: value.into() });
         self.program.shape_vars.push(parameter.name.clone());
         self.parameters.push(parameter);
         Ok(())
     }
 
-    /// The most that a factor of a split can be.
-    pub(crate) fn largest(&self, factor: &Expr) -> i64 {
-        let most = |parameter: &Parameter| Expr::Int(parameter.most);
-        let largest = |e: Expr, parameter: &Parameter| e.substitute(&parameter.name, &most(parameter));
-        self.parameters.iter().fold(factor.clone(), largest).as_int().unwrap_or(i64::MAX)
+    /// What a size is that names nothing but parameters; the largest number where it is more.
+    pub(crate) fn value(&self, size: &Expr) -> i64 {
+        let value = |e: Expr, parameter: &Parameter| e.substitute(&parameter.name, &Expr::Int(parameter.value));
+        self.parameters.iter().fold(size.clone(), value).as_int().unwrap_or(i64::MAX)
     }
 
     /// Whether a loop is a part of one whose steps are as long as a parameter says.

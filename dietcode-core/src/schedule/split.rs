@@ -29,7 +29,7 @@ impl Schedule {
     pub fn split(&mut self, name: &str, factor: impl Into<Size>, tail: Tail, into: [&str; 2]) -> Result<()> {
         let factor = factor.into();
         let at = self.find(name)?;
-        let (size, most) = legality::split(self, at, &factor, tail, into)?;
+        let size = legality::split(self, at, &factor, tail, into)?;
         let parent = self.loops[at].clone();
         let [outer, inner]: [Name; 2] = into.map(Name::from);
         let constant = size.as_int();
@@ -53,14 +53,12 @@ impl Schedule {
             role: parent.role,
         };
         let inner_limit = match tail {
-            Tail::Pad => most,
-            Tail::Clip => parent.limit.map_or(most, |limit| limit.min(most)),
+            Tail::Pad => size.clone(),
+            Tail::Clip => parent.limit.clone().map_or(size.clone(), |limit| limit.min(size.clone())),
         };
-        let least = constant.unwrap_or(1);
-        let outer_limit = parent.limit.map(|limit| (limit + least - 1) / least);
-        let before = size.clone().sub(Expr::Int(1));
+        let steps = |of: Expr| of.add(size.clone().sub(Expr::Int(1))).div(size.clone());
         let new = [
-            new_loop(&outer, parent.extent.clone().add(before).div(size.clone()), outer_limit),
+            new_loop(&outer, steps(parent.extent.clone()), parent.limit.clone().map(steps)),
             new_loop(&inner, inner_extent, Some(inner_limit)),
         ];
         self.loops.splice(at..=at, new);

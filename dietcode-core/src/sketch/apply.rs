@@ -103,6 +103,11 @@ impl Lowered {
         self.nests.iter().find_map(|nest| nest.workspace.as_ref())
     }
 
+    /// Bytes of scratch memory that a thread needs, or of shared memory that a block needs, where the parameters have these values.
+    pub fn scratch_bytes(&self, parameters: &[i64]) -> i64 {
+        self.nests.iter().map(|nest| nest.scratch_bytes(parameters)).max().unwrap_or(0)
+    }
+
     /// The trace with what postprocessors added: what is kept, and replays to the same schedule without them.
     pub fn final_trace(&self) -> Trace {
         if self.trace.is_final() {

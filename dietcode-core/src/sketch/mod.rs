@@ -11,6 +11,7 @@ mod micro_kernel;
 mod mutator;
 mod name;
 mod nest;
+mod parametric;
 pub mod rules;
 mod postproc;
 mod reproduction;
@@ -22,6 +23,7 @@ mod template;
 pub use apply::{Lowered, apply};
 pub use bounds::{Bounds, MAX_EXTENT};
 pub use micro_kernel::{MicroKernel, Origin};
+pub use parametric::{Parametric, Sizes};
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;

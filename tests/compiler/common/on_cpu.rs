@@ -8,6 +8,7 @@ use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
 use dietcode_core::runtime::launch;
+use dietcode_core::sketch::Sizes;
 
 use crate::common::instance::{CANARY, GUARD, Instance};
 use crate::common::memory::Memory;
@@ -18,8 +19,8 @@ pub(crate) struct Case {
     pub(crate) unit: TranslationUnit,
     pub(crate) reference: TranslationUnit,
     pub(crate) trace: String,
-    /// Other parameters than those of the row.
-    pub(crate) parameters: Option<Vec<i64>>,
+    /// Other sizes than those of the row.
+    pub(crate) sizes: Option<Sizes>,
 }
 
 /// Calls the micro-kernel of a unit as its row says, on one thread, with guards behind what it is lent.
@@ -29,17 +30,21 @@ pub(crate) struct Case {
 pub(crate) unsafe fn call(
     library: &libloading::Library,
     unit: &TranslationUnit,
-    parameters: Option<&[i64]>,
+    sizes: Option<&Sizes>,
     (buffers, strides, shape): (&[*mut c_void], &[i64], &[i64]),
     what: &str,
 ) {
     // SAFETY: the symbol is that of the unit's row.
     let row =
         unsafe { &**library.get::<*const MicroKernel>(unit.symbol.as_bytes()).expect("the unit exports its row") };
-    let shape = [shape, parameters.unwrap_or(row.parameters.as_slice())].concat();
+    let (parameters, scratch_bytes) = match sizes {
+        Some(sizes) => (&*sizes.parameters, sizes.scratch_bytes),
+        None => (row.parameters.as_slice(), row.scratch_bytes),
+    };
+    let shape = [shape, parameters].concat();
     // SAFETY: as the caller vouches.
     let bytes = row.workspace_bytes.map(|bytes| unsafe { bytes(shape.as_ptr()) });
-    let (mut scratch, mut workspace) = (Lent::new(row.scratch_bytes), Lent::new(bytes.unwrap_or(0)));
+    let (mut scratch, mut workspace) = (Lent::new(scratch_bytes), Lent::new(bytes.unwrap_or(0)));
     let workspace_pointer = workspace.pointer();
     let buffers: Vec<*mut c_void> = buffers.iter().copied().chain(bytes.map(|_| workspace_pointer)).collect();
     for phase in row.phases.as_slice() {
@@ -109,7 +114,7 @@ impl Library {
             .collect();
         // SAFETY: the buffers are as large as the unit's nest says.
         unsafe {
-            call(&self.0, unit, case.parameters.as_deref(), (buffers, &strides, &instance.shape), &describe(case));
+            call(&self.0, unit, case.sizes.as_ref(), (buffers, &strides, &instance.shape), &describe(case));
         };
     }
 
@@ -124,7 +129,8 @@ impl Library {
         // SAFETY: the symbol is that of the unit's row, and the buffers are as large as its nest says.
         unsafe {
             let row = self.0.get::<*const MicroKernel>(case.unit.symbol.as_bytes()).expect("the unit exports its row");
-            launch(&**row, &buffers, &strides, shape, threads).expect("there is memory");
+            let other = case.sizes.as_ref().map(|sizes| (**row).with(&sizes.parameters, sizes.scratch_bytes));
+            launch(other.as_ref().unwrap_or(&**row), &buffers, &strides, shape, threads).expect("there is memory");
         }
         memory[def.output].values().map(f32::to_bits).collect()
     }

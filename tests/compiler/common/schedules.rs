@@ -50,8 +50,7 @@ fn split(rng: &mut StdRng, schedule: &mut Schedule) {
             // Compiled code is called with it.
             true => {
                 let parameter = format!("s{n}_size");
-                let most = 2 * factor + own.random_range(0..5);
-                let declared = schedule.parameter(&parameter, factor, most);
+                let declared = schedule.parameter(&parameter, factor);
                 declared.and_then(|()| schedule.split(name, Size::product([parameter]), Tail::Clip, into))
             }
             false => schedule.split(name, factor, tail, into),

@@ -5,7 +5,7 @@ use dietcode_core::codegen::{TranslationUnit, c, cuda, reference};
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::machine::{CpuTarget, Target};
 use dietcode_core::schedule::{Schedule, Trace};
-use dietcode_core::sketch::{Blocked, Lowered, MicroKernel, Tiled, apply};
+use dietcode_core::sketch::{Blocked, Lowered, MicroKernel, Parametric, Sizes, Tiled, apply};
 use dietcode_core::{Result, frontend};
 use dietcode_syntax::KernelDef;
 
@@ -30,6 +30,20 @@ pub(crate) fn blocked(def: &KernelDef, blocked: &Blocked, device: &DeviceLimits)
 pub(crate) fn traced(def: &KernelDef, trace: &Trace, target: &CpuTarget) -> Result<TranslationUnit> {
     let lowered = apply(&frontend::program(def), &Target::Cpu(target.clone()), trace)?;
     c::translation_unit(def, &MicroKernel::of(&lowered).name(), &lowered, &target.march)
+}
+
+/// Of a trace, for a CPU, with the sizes of outer blocks as parameters.
+pub(crate) fn parametric(def: &KernelDef, trace: &Trace, target: &CpuTarget) -> Result<(TranslationUnit, Sizes)> {
+    let (program, target) = (frontend::program(def), Target::Cpu(target.clone()));
+    let micro_kernel = MicroKernel::of(&apply(&program, &target, trace)?);
+    let Parametric { lowered, sizes } = match micro_kernel.parametric(&program, &target)? {
+        Some(parametric) => parametric,
+        None => {
+            let lowered = micro_kernel.lowered(&program, &target)?;
+            Parametric { sizes: Sizes::of(&lowered, Vec::new()), lowered }
+        }
+    };
+    Ok((c::unit(def, "parametric", &lowered)?, sizes))
 }
 
 /// Of a trace, for a GPU.

@@ -1,5 +1,7 @@
 //! A sample of draws is compiled and run at ragged shapes, on the CPU and by the emulator, and equals the reference.
 //!
+//! On the CPU each is compiled twice, with its sizes as constants and as parameters, and both give the same bits.
+//!
 //! 30 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
 use dietcode_core::machine::Target;
@@ -76,22 +78,34 @@ fn check(name: &str) {
 /// Compiles draws as one file, runs them, and compares them with the reference.
 pub(crate) fn carry_out(target: &Target, draws: Vec<Draw>) {
     match target {
-        Target::Cpu(target) => by_cc(target, draws),
+        Target::Cpu(target) => by_cc(target, &draws),
         Target::Cuda(device) => by_emulator(device, draws),
     }
 }
 
-fn by_cc(target: &CpuTarget, draws: Vec<Draw>) {
+fn by_cc(target: &CpuTarget, draws: &[Draw]) {
     let toolchain = Toolchain::find("native").expect("a C compiler");
-    let case = |Draw { instance, of, trace }: Draw| {
-        let unit = units::traced(&instance.def, &of, target).unwrap_or_else(|e| panic!("{e}\n{trace}"));
-        on_cpu::Case { reference: units::oracle(&instance.def), instance, unit, trace, parameters: None }
+    let case = |draw: &Draw, parametric: bool| {
+        let Draw { instance, of, trace } = draw;
+        let made = match parametric {
+            false => units::traced(&instance.def, of, target).map(|unit| (unit, None)),
+            true => units::parametric(&instance.def, of, target).map(|(unit, sizes)| (unit, Some(sizes))),
+        };
+        let (unit, sizes) = made.unwrap_or_else(|e| panic!("{e}\n{trace}"));
+        let reference = units::oracle(&instance.def);
+        on_cpu::Case { instance: instance.clone(), reference, unit, trace: trace.clone(), sizes }
     };
-    let cases: Vec<on_cpu::Case> = draws.into_iter().map(case).collect();
-    let library = on_cpu::Library::compile(&toolchain, &cases);
-    for case in &cases {
-        let tensors = case.instance.tensors();
-        library.check(case, &tensors, &case.instance.expected(&tensors));
+    let [constant, parametric] =
+        [false, true].map(|form| draws.iter().map(|draw| case(draw, form)).collect::<Vec<on_cpu::Case>>());
+    let of_constant = on_cpu::Library::compile(&toolchain, &constant);
+    let of_parametric = on_cpu::Library::compile(&toolchain, &parametric);
+    for (constant, parametric) in constant.iter().zip(&parametric) {
+        let tensors = constant.instance.tensors();
+        let expected = constant.instance.expected(&tensors);
+        of_constant.check(constant, &tensors, &expected);
+        of_parametric.check(parametric, &tensors, &expected);
+        let [a, b] = [of_constant.output(constant, &tensors, 1), of_parametric.output(parametric, &tensors, 1)];
+        assert!(a == b, "sizes as parameters change bits:\n{}", constant.trace);
     }
 }
 

@@ -64,7 +64,7 @@ fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, includ
     let row = Row {
         symbol: &symbol,
         name,
-        scratch_bytes: nests.iter().map(|nest| nest.scratch_bytes).max().unwrap_or(0),
+        scratch_bytes: lowered.scratch_bytes(&lowered.nest().parameters),
         phases,
         workspace: workspace.map(|workspace| function::workspace_bytes(lowered.nest(), workspace, &symbol)),
         parameters: lowered.nest().parameters.clone(),

@@ -32,7 +32,7 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
         form.symbol,
         parameters.join(",\n    ")
     );
-    if nest.scratch_bytes > 0 {
+    if nest.scratch != Expr::Int(0) {
         printer.line("DIETCODE_DYNAMIC_SHARED(dietcode_shared)");
     }
     if let Some(workspace) = form.workspace.filter(|workspace| uses(nest, workspace)) {

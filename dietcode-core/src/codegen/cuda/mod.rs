@@ -87,7 +87,7 @@ pub(super) fn part(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered) 
         source += &kernel::text(nest, &form);
         launches.push(CudaLaunch {
             threads: nest.threads(),
-            shared_bytes: nest.scratch_bytes,
+            shared_bytes: nest.scratch_bytes(&nest.parameters),
             blocks: grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul),
             persistent: nest.persistent,
             symbol,

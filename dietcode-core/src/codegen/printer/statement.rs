@@ -84,8 +84,9 @@ impl<'a> Printer<'a> {
     }
 
     /// Where a buffer lies in a thread's scratch memory or in a block's shared memory, in bytes.
-    pub(crate) fn place(&self, buffer: &Arc<Buffer>) -> i64 {
-        self.nest.panels.iter().find(|(panel, _)| panel == buffer).map_or(0, |(_, offset)| *offset)
+    pub(crate) fn place(&self, buffer: &Arc<Buffer>) -> String {
+        let place = self.nest.panels.iter().find(|(panel, _)| panel == buffer);
+        place.map_or_else(|| "0".to_owned(), |(_, offset)| self.exprs.operand(offset))
     }
 
     /// Prints a statement.

@@ -80,7 +80,7 @@ impl Profile {
         let kernel = |(schedule, nest): (&Schedule, &LoopNest)| Kernel {
             work: Work::of(schedule, nest),
             threads: small(nest.threads()),
-            shared_bytes: small(nest.scratch_bytes),
+            shared_bytes: small(nest.scratch_bytes(&nest.parameters)),
             blocks: schedule
                 .loops
                 .iter()

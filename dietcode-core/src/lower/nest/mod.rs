@@ -367,7 +367,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let buffer = Buffer {
         name: schedule.fresh_name(&format!("{}_sums", output.name)),
         dtype: DType::F32,
-        shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.map(Expr::Int)).collect(),
+        shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.clone()).collect(),
         scope: Scope::Panel,
     };
     let index = dims.iter().map(|&at| Expr::Var(schedule.loops[at].name.clone())).collect();

@@ -293,7 +293,7 @@ impl Place<'_> {
             })()),
             Relation::Fuse { outer, inner, limits, .. } => {
                 let part = [outer, inner].iter().position(|part| &***part == name)?;
-                Some(if self.is_inside(name) { limits[part] } else { Some(1) })
+                Some(if self.is_inside(name) { limits[part].as_ref()?.as_int() } else { Some(1) })
             }
             Relation::Split { .. } => None,
         })?

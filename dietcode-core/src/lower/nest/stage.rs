@@ -1,7 +1,7 @@
 //! Staged copies of what a reduction reads: packed panels, views that need a copy only at the edge, and what a thread of a GPU
 //! holds in registers.
 
-use std::ops::Add;
+use std::ops::{Add, Div, Mul};
 use std::sync::Arc;
 
 use super::register_cache;
@@ -66,12 +66,11 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
             read.name, schedule.loops[at].name
         )));
     }
-    let limit = |at: &usize| schedule.loops[*at].limit.map(Expr::Int);
-    let shape: Option<Vec<Expr>> = dims.iter().map(limit).collect();
+    let shape: Option<Vec<Expr>> = dims.iter().map(|&at| schedule.loops[at].limit.clone()).collect();
     let shape = shape.map(|shape| set_apart(shape, read.pad));
     let source = schedule.program.params.iter().find(|param| param.name == read.buffer).cloned();
     let (Some(shape), Some(source)) = (shape, source) else {
-        return Err(crate::Error::input(format!("the extents of `{}` are not constants", read.name)));
+        return Err(crate::Error::input(format!("the extents of `{}` are known in a call only", read.name)));
     };
     // A view shows the tensor's own elements, or copies of them, and registers hold these; a panel is converted when it is
     // filled.
@@ -100,9 +99,9 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
 
 /// The runs of a panel, which its outermost dimension counts, `pad` elements apart: as many rows more as that takes.
 fn set_apart(mut shape: Vec<Expr>, pad: i64) -> Vec<Expr> {
-    let row = shape.iter().skip(2).filter_map(Expr::as_int).fold(1, i64::saturating_mul);
+    let row = shape.iter().skip(2).cloned().fold(Expr::Int(1), Expr::mul);
     if let Some(rows) = shape.get_mut(1).filter(|_| pad > 0) {
-        *rows = rows.clone().add(Expr::Int((pad - 1) / row + 1));
+        *rows = rows.clone().add(Expr::Int(pad - 1).div(row).add(Expr::Int(1)));
     }
     shape
 }

@@ -37,8 +37,6 @@ pub enum Instruction {
         into: Name,
         /// Its value.
         value: Size,
-        /// The largest value that the code can be called with.
-        most: i64,
     },
     /// See [`crate::schedule::Schedule::split`].
     Split {
@@ -133,6 +131,20 @@ pub enum Place {
 }
 
 impl Instruction {
+    /// The sizes that it names.
+    pub(super) fn sizes(&self) -> Vec<&Size> {
+        match self {
+            Instruction::Parameter { value: size, .. }
+            | Instruction::Split { factor: size, .. }
+            | Instruction::StorageAlign { pad: size, .. }
+            | Instruction::VectorizeStore(size)
+            | Instruction::VectorizeFetch { lanes: size, .. }
+            | Instruction::MinBlocks(size) => vec![size],
+            Instruction::Rasterize { tile, .. } => tile.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The variables that it declares.
     pub fn variables(&self) -> Vec<&Name> {
         match self {
@@ -158,7 +170,7 @@ impl Display for Instruction {
                 write!(f, "{into} = sample_compute_location({})", candidates.join(", "))
             }
             Instruction::AddUnitLoop(into) => write!(f, "{into} = add_unit_loop()"),
-            Instruction::Parameter { into, value, most } => write!(f, "{into} = parameter({value}, at most {most})"),
+            Instruction::Parameter { into, value } => write!(f, "{into} = parameter({value})"),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 let tail = match tail {
                     Tail::Pad => "pad",

@@ -13,6 +13,7 @@
 //! Source: `Trace` of TVM's MetaSchedule (`src/tir/schedule/trace.cc`), with the joint tiles of DietCode (MLSys 2022).
 mod argument;
 mod instruction;
+mod parametric;
 mod replay;
 mod sampling;
 mod size;

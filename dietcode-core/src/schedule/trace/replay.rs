@@ -64,7 +64,7 @@ impl Trace {
                 among(usize::try_from(value).is_ok_and(|at| at < candidates.len()), into, value)
             }
             Instruction::AddUnitLoop(into) => schedule.add_unit_loop(into),
-            Instruction::Parameter { into, value, most } => schedule.parameter(into, size(value)?, *most),
+            Instruction::Parameter { into, value } => schedule.parameter(into, size(value)?),
             Instruction::Split { parent, factor, tail, into: [outer, inner] } => {
                 schedule.split(parent, factor.decided(&self.decisions), *tail, [outer, inner])
             }

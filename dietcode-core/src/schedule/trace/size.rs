@@ -50,18 +50,15 @@ impl Size {
 }
 
 impl Size {
-    /// Its value as an expression of parameters, each of which has a bound, and its own bound: all other parts are constants.
+    /// Its value as an expression of parameters: all other parts are constants.
     ///
     /// # Errors
-    /// A part that is neither, or that the bound is beyond 2⁶³.
-    pub(crate) fn expression(&self, bound: impl Fn(&Name) -> Option<i64>) -> Result<(Expr, i64), String> {
-        self.0.iter().try_fold((Expr::Int(1), 1i64), |(product, most), part| {
-            let (factor, largest) = match part {
-                Part::Int(value) => (Expr::Int(*value), *value),
-                Part::Var(var) => (Expr::Var(var.clone()), bound(var).ok_or_else(|| format!("`{var}` is open"))?),
-            };
-            let most = most.checked_mul(largest).ok_or_else(|| format!("`{self}` is beyond 2^63"))?;
-            Ok((product.mul(factor), most))
+    /// A part that is neither.
+    pub(crate) fn expression(&self, is_parameter: impl Fn(&Name) -> bool) -> Result<Expr, String> {
+        self.0.iter().try_fold(Expr::Int(1), |product, part| match part {
+            Part::Int(value) => Ok(product.mul(Expr::Int(*value))),
+            Part::Var(var) if is_parameter(var) => Ok(product.mul(Expr::Var(var.clone()))),
+            Part::Var(var) => Err(format!("`{var}` is open")),
         })
     }
 

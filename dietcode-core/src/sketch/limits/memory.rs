@@ -74,7 +74,7 @@ fn strip(schedule: &Schedule, buffer: &Buffer, index: &[Expr]) -> i64 {
     if reads.any(|read| read.buffer == buffer.name && read.index == index) {
         let moves = |name: &Name| schedule.roots(name).iter().any(|root| index.iter().any(|e| e.uses(root)));
         let loops = schedule.loops[depth..].iter().filter(|l| moves(&l.name));
-        return loops.map(|l| l.limit.unwrap_or(i64::MAX)).fold(4, i64::saturating_mul);
+        return loops.map(|l| limit(schedule, l.limit.as_ref())).fold(4, i64::saturating_mul);
     }
     let span = |form: &Affine| {
         let steps = form.terms.iter().map(|(name, c)| c.abs().saturating_mul(inside(schedule, name, depth) - 1));
@@ -87,20 +87,24 @@ fn strip(schedule: &Schedule, buffer: &Buffer, index: &[Expr]) -> i64 {
 /// How many values a variable takes in the loops inside of a depth.
 fn inside(schedule: &Schedule, name: &str, depth: usize) -> i64 {
     if let Some(at) = schedule.loops.iter().position(|l| &*l.name == name) {
-        return if at < depth { 1 } else { schedule.loops[at].limit.unwrap_or(i64::MAX) };
+        return if at < depth { 1 } else { limit(schedule, schedule.loops[at].limit.as_ref()) };
     }
     let of = |name: &str| inside(schedule, name, depth);
     let found = schedule.relations.iter().find_map(|relation| match relation {
         Relation::Split { parent, outer, inner, factor, .. } if &**parent == name => {
-            Some((of(outer) - 1).saturating_mul(schedule.largest(factor)).saturating_add(of(inner)))
+            Some((of(outer) - 1).saturating_mul(schedule.value(factor)).saturating_add(of(inner)))
         }
         Relation::Fuse { fused, outer, inner, limits, .. } => {
             let part = [outer, inner].iter().position(|part| &***part == name)?;
-            Some(if of(fused) > 1 { limits[part].unwrap_or(i64::MAX) } else { 1 })
+            Some(if of(fused) > 1 { limit(schedule, limits[part].as_ref()) } else { 1 })
         }
         Relation::Split { .. } => None,
     });
     found.unwrap_or(1)
+}
+
+fn limit(schedule: &Schedule, limit: Option<&Expr>) -> i64 {
+    limit.map_or(i64::MAX, |limit| schedule.value(limit))
 }
 
 fn but_for_largest(strips: impl Iterator<Item = i64>) -> i64 {

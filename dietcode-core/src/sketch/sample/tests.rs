@@ -211,7 +211,7 @@ fn measures_are_what_lowering_comes_to() {
                     bounds(&space.bounds.target).into_iter().find(|bound| of_memory.contains(&bound.limit.name));
                 let assignment = Assignment::new(&bounded.footprint, &values);
                 let measured = (bound.expect("it is limited").of)(&assignment);
-                let found = applied.nests[0].scratch_bytes;
+                let found = applied.nests[0].scratch_bytes(&[]);
                 // Where nothing hangs over the edge, there is no view; and what lies between a panel's runs depends on which loops
                 // of one iteration stay: the larger counts.
                 let set = |name: &str, value: i64| trace.decisions.get(name) == Some(&value);

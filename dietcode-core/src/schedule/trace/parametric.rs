@@ -1,0 +1,74 @@
+//! The sizes of outer blocks as parameters, so that traces that differ in nothing else share code.
+//!
+//! ```text
+//! i_task, i_register, j_block, … = sample_target_constrained_tiles() = 2, 8, 24, …
+//! i_tiles, i_tile = split(i, i_register, pad)
+//! i_0, i_1 = split(i_tiles, i_task, clip)
+//!                                        ▼
+//! i_task = parameter(1)
+//! j_block = parameter(1)
+//! i_register, … = sample_target_constrained_tiles() = 8, …
+//! i_tiles, i_tile = split(i, i_register, pad)
+//! i_0, i_1 = split(i_tiles, i_task, clip)              called with i_task = 2, j_block = 24
+//! ```
+//!
+//! What such a size decides is how often a loop runs and how large a panel is. All else of a draw (register tiles, lanes, what is
+//! unrolled, the places of stages) decides what the code is, and stays a constant.
+
+use std::collections::BTreeMap;
+
+use super::{Axis, Instruction, Part, Size, Tail, Trace};
+use crate::abi::MOST_PARAMETERS;
+use crate::ir::Name;
+
+impl Trace {
+    /// The trace with its free sizes as parameters, and their values, in order; none where it has no such sizes. In the trace all of
+    /// them are 1: traces with the same code have the same.
+    pub(crate) fn parametric(&self) -> Option<(Trace, Vec<i64>)> {
+        let free: Vec<(Name, i64)> = self.free_sizes();
+        if free.is_empty() {
+            return None;
+        }
+        let is_free = |var: &Name| free.iter().any(|(name, _)| name == var);
+        let mut declared: Vec<Instruction> = free.iter().map(|(name, _)| parameter(name)).collect();
+        let instructions = self.instructions.iter().flat_map(|instruction| match instruction {
+            Instruction::SampleTiles(axes) => {
+                // All of them, in front of the first split that may name one.
+                let mut instructions = std::mem::take(&mut declared);
+                instructions.push(Instruction::SampleTiles(axes.iter().map(|axis| without(axis, is_free)).collect()));
+                instructions
+            }
+            other => vec![other.clone()],
+        });
+        let instructions: Vec<Instruction> = instructions.collect();
+        let decisions = self.decisions.iter().filter(|(var, _)| !is_free(var));
+        let decisions: BTreeMap<Name, i64> = decisions.map(|(var, value)| (var.clone(), *value)).collect();
+        Some((Trace::new(instructions).with(decisions), free.into_iter().map(|(_, value)| value).collect()))
+    }
+
+    /// The drawn factors of clipped splits that nothing else names, with their values: as many as code can take.
+    fn free_sizes(&self) -> Vec<(Name, i64)> {
+        let names = |size: &Size, var: &Name| size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var));
+        let clips = |instruction: &Instruction| matches!(instruction, Instruction::Split { tail: Tail::Clip, .. });
+        let is_free = |var: &Name| {
+            let naming = self.instructions.iter().filter(|i| i.sizes().iter().any(|size| names(size, var)));
+            let (clipping, others): (Vec<&Instruction>, Vec<&Instruction>) = naming.partition(|i| clips(i));
+            !clipping.is_empty() && others.is_empty()
+        };
+        let drawn = self.instructions.iter().flat_map(|instruction| match instruction {
+            Instruction::SampleTiles(_) => instruction.variables(),
+            _ => Vec::new(),
+        });
+        let free = drawn.filter(|var| is_free(var));
+        free.filter_map(|var| Some((var.clone(), *self.decisions.get(var)?))).take(MOST_PARAMETERS).collect()
+    }
+}
+
+fn parameter(name: &Name) -> Instruction {
+    Instruction::Parameter { into: name.clone(), value: Size::int(1) }
+}
+
+fn without(axis: &Axis, is_free: impl Fn(&Name) -> bool) -> Axis {
+    let factors = axis.factors.iter().filter(|factor| !is_free(&factor.var));
+    Axis { name: axis.name.clone(), factors: factors.cloned().collect() }
+}
