@@ -101,6 +101,11 @@ impl Toolchain {
         command
     }
 
+    /// How much it optimises: `-O3`, or less.
+    pub fn level(&self) -> &'static str {
+        self.level
+    }
+
     /// What `-march=` says.
     pub fn march(&self) -> &str {
         &self.march

@@ -1,10 +1,11 @@
-//! Compiles translation units into shared libraries, many at a time, each under a time limit.
+//! Compiles translation units into shared libraries, many at a time, each under a time limit, and each text once.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use crate::codegen::{DIETCODE_H, TranslationUnit};
 use crate::machine::{Toolchain, run_limited};
 use crate::parallel;
 use crate::scratch::Scratch;
+use crate::sketch::Sizes;
 use crate::{Error, ErrorKind, Result};
 
 /// A compiled micro-kernel: where it is and how it is called.
@@ -25,12 +27,41 @@ pub struct Unit {
     pub library: PathBuf,
     /// The C symbol of its row.
     pub symbol: String,
+    /// How it was compiled.
+    pub form: Form,
+    /// The sizes that it is called with, where they are parameters; else those of its row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+}
+
+/// What was compiled of a micro-kernel, and how: figures of one form say how another does, but not exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// Whether the sizes of outer blocks were parameters of the code; else they were constants, as in a build.
+    pub parametric: bool,
+    /// How much the compiler optimised: `-O3`, as for a build, or less.
+    pub level: String,
+}
+
+/// What code is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code, and the compiler takes less
+    /// time.
+    Screening,
+    /// It is what a build makes.
+    Final,
 }
 
 /// Compiles into a folder of its own, which goes with it.
 #[derive(Debug)]
 pub struct Builder {
     toolchain: Toolchain,
+    /// The same for code that is screened.
+    quick: Toolchain,
+    /// What was compiled, by its text and level.
+    libraries: Mutex<HashMap<[u8; 32], Library>>,
     folder: Scratch,
     limit: Duration,
     jobs: usize,
@@ -38,6 +69,9 @@ pub struct Builder {
     /// How long each took so far.
     times: Mutex<Vec<Duration>>,
 }
+
+/// The shared library of a text, or why there is none; whoever asks while it is compiled waits.
+type Library = Arc<OnceLock<Result<PathBuf, Failure>>>;
 
 /// A compiler has so many times as long as nine of ten took so far, where that is more than the limit.
 const PATIENCE: f64 = 1.5;
@@ -55,7 +89,17 @@ impl Builder {
         let folder = Scratch::new()?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Builder { toolchain, folder, limit, jobs, built: AtomicUsize::new(0), times: Mutex::default() })
+        let (quick, libraries) = (toolchain.clone().for_many(), Mutex::default());
+        Ok(Builder {
+            toolchain,
+            quick,
+            libraries,
+            folder,
+            limit,
+            jobs,
+            built: AtomicUsize::new(0),
+            times: Mutex::default(),
+        })
     }
 
     /// The compiler.
@@ -68,35 +112,47 @@ impl Builder {
         self.folder.path()
     }
 
-    /// Compiles `units`; one result each, in order.
+    /// Compiles `units` as for a build; one result each, in order.
     pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
-        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit))
+        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit, Purpose::Final))
     }
 
-    /// Compiles one.
+    /// Compiles one; nothing where its text was compiled before.
     ///
     /// # Errors
     ///
     /// What the compiler said, or that it took too long.
-    pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
-        // Two units of different kernels may share a name.
-        let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
-        let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
-        self.compile(&unit.source, &source, &library, &log)?;
-        Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone() })
+    pub fn build_one(&self, unit: &TranslationUnit, purpose: Purpose) -> Result<Unit, Failure> {
+        let toolchain = match purpose {
+            Purpose::Screening => &self.quick,
+            Purpose::Final => &self.toolchain,
+        };
+        let key = *blake3::hash(format!("{}\n{}", toolchain.level(), unit.source).as_bytes()).as_bytes();
+        let known = Arc::clone(self.libraries.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let library = known.get_or_init(|| self.compile(toolchain, unit)).clone()?;
+        let form = Form { parametric: false, level: toolchain.level().to_owned() };
+        Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone(), form, sizes: None })
+    }
+
+    /// How many compilers have run so far.
+    pub fn compiled(&self) -> usize {
+        self.built.load(Ordering::Relaxed)
     }
 
     fn limit(&self) -> Duration {
         adapted(self.limit, &self.times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn compile(&self, text: &str, source: &Path, library: &Path, log: &Path) -> Result<(), Failure> {
+    fn compile(&self, toolchain: &Toolchain, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
+        // Two units of different kernels may share a name.
+        let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
+        let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
         let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
-        fs::write(source, text).map_err(failed)?;
-        let mut command = self.toolchain.shared_library(source, library);
+        fs::write(&source, &unit.source).map_err(failed)?;
+        let mut command = toolchain.shared_library(&source, &library);
         // What it leaves when it is killed goes with the folder.
         command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
-        command.stdout(Stdio::null()).stderr(File::create(log).map_err(failed)?);
+        command.stdout(Stdio::null()).stderr(File::create(&log).map_err(failed)?);
         let (start, limit) = (Instant::now(), self.limit());
         let ended = run_limited(&mut command, limit).map_err(failed)?;
         let Some(status) = ended else {
@@ -105,7 +161,7 @@ impl Builder {
         // One that was ended does not raise the limit for the others.
         self.times.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
         if status.success() {
-            return Ok(());
+            return Ok(library);
         }
         let log = fs::read(log).map_err(failed)?;
         let said = String::from_utf8_lossy(&log).trim_end().to_owned();

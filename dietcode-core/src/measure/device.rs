@@ -14,7 +14,10 @@ use dietcode_syntax::KernelDef;
 use serde::{Deserialize, Serialize};
 
 use super::cuda::{self, CudaCall, DeviceFacts};
-use super::{Building, Clock, Compile, Cores, Failure, Implementation, Instance, Interrupt, Measured, Timing, Unit};
+use super::{
+    Building, Clock, Compile, Cores, Failure, Form, Implementation, Instance, Interrupt, Measured, Purpose, Timing,
+    Unit,
+};
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::doing::doing;
@@ -92,7 +95,7 @@ pub trait Device: fmt::Debug {
     }
 
     /// Compiles micro-kernels, on any thread.
-    fn compiler(&self) -> Compile;
+    fn compiler(&self, purpose: Purpose) -> Compile;
 
     /// How compiled code is called at an instance.
     ///
@@ -137,14 +140,14 @@ impl dyn Device + '_ {
     ///
     /// # Errors
     /// Why it has no code.
-    pub fn compile(&self, micro_kernel: &MicroKernel) -> Result<Code, Failure> {
+    pub fn compile(&self, micro_kernel: &MicroKernel, purpose: Purpose) -> Result<Code, Failure> {
         let _doing = doing(format!("compiling a micro-kernel of `{}`", self.def().name));
-        self.compiler()(micro_kernel)
+        self.compiler(purpose)(micro_kernel)
     }
 
     /// Starts compiling micro-kernels, to be taken one after the other.
-    pub fn build(&self, micro_kernels: Vec<MicroKernel>) -> Building {
-        Building::start(self.compiler(), self.cores(), micro_kernels)
+    pub fn build(&self, micro_kernels: Vec<MicroKernel>, purpose: Purpose) -> Building {
+        Building::start(self.compiler(purpose), self.cores(), micro_kernels)
     }
 
     /// The CPU, if it is one.
@@ -175,6 +178,16 @@ pub enum Code {
 }
 
 impl Code {
+    /// Whether it is what a build makes.
+    pub fn is_final(&self) -> bool {
+        self.form().is_none_or(|form| !form.parametric && form.level == "-O3")
+    }
+
+    /// How it was compiled; none where that is always the same.
+    pub fn form(&self) -> Option<&Form> {
+        if let Code::Cpu(unit) = self { Some(&unit.form) } else { None }
+    }
+
     /// What a GPU's compiler says of its launches; nothing of others.
     pub fn report(&self, device: &dyn Device) -> Vec<LaunchReport> {
         match (self, device.gpu()) {

@@ -9,14 +9,15 @@ use dietcode_syntax::KernelDef;
 
 use super::baselines::{BlasLibrary, peak, stream};
 use super::{
-    Builder, Code, Compile, Device, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
-    Oracle, Runner, Subject, Timing, Unit,
+    Builder, Code, Compile, Device, Failure, Form, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
+    Oracle, Purpose, Runner, Subject, Timing, Unit,
 };
 use crate::codegen::{self, TranslationUnit};
 use crate::doing::doing;
 use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::runtime;
+use crate::sketch::Parametric;
 use crate::{Error, ErrorKind, Result};
 
 /// A measurement harness: implementations of one kernel are checked and timed on the CPU.
@@ -93,10 +94,10 @@ impl CpuHarness {
     ///
     /// # Errors
     ///
-    /// As [`Builder::build_one`].
+    /// As [`Builder::build_one`], as for a build.
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
         let _doing = doing(format!("compiling `{}`", unit.name));
-        self.builder.build_one(unit)
+        self.builder.build_one(unit, Purpose::Final)
     }
 
     /// The first of `libraries` in which there is a BLAS.
@@ -127,14 +128,26 @@ impl Device for CpuHarness {
         setting
     }
 
-    fn compiler(&self) -> Compile {
+    fn compiler(&self, purpose: Purpose) -> Compile {
         let (def, program, builder) = (self.def().clone(), self.program().clone(), Arc::clone(&self.builder));
         let (target, march) = (self.target().clone(), self.cpu.march.clone());
         Arc::new(move |micro_kernel| {
-            let lowered = micro_kernel.lowered(&program, &target);
-            let unit = lowered.and_then(|l| codegen::c::translation_unit(&def, &micro_kernel.name(), &l, &march));
-            let unit = unit.map_err(|e| Failure::Compile { message: e.to_string() })?;
-            builder.build_one(&unit).map(Code::Cpu)
+            let failed = |e: Error| Failure::Compile { message: e.to_string() };
+            let parametric = match purpose {
+                Purpose::Screening => micro_kernel.parametric(&program, &target).map_err(failed)?,
+                Purpose::Final => None,
+            };
+            let name = micro_kernel.name();
+            let Some(Parametric { lowered, sizes }) = parametric else {
+                let lowered = micro_kernel.lowered(&program, &target);
+                let unit = lowered.and_then(|lowered| codegen::c::translation_unit(&def, &name, &lowered, &march));
+                return builder.build_one(&unit.map_err(failed)?, purpose).map(Code::Cpu);
+            };
+            // Under one name: those that share code have the same text.
+            let unit = codegen::c::translation_unit(&def, "parametric", &lowered, &march).map_err(failed)?;
+            let unit = builder.build_one(&unit, purpose)?;
+            let form = Form { parametric: true, ..unit.form };
+            Ok(Code::Cpu(Unit { name, form, sizes: Some(sizes), ..unit }))
         })
     }
 
@@ -213,4 +226,58 @@ fn refuse_foreign_code(target: &CpuTarget) -> Result<()> {
             target.march, target.model
         ),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::schedule::{Instruction, Trace};
+    use crate::sketch::rules::CustomRules;
+    use crate::sketch::{MicroKernel, Space};
+
+    const DENSE: &str = "#[dynamic_kernel]
+        fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } } }";
+
+    /// Micro-kernels that differ in the sizes of outer blocks are compiled once to be screened, and each for itself as a build does.
+    #[test]
+    fn code_is_shared_while_it_is_screened() {
+        let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+        let harness = CpuHarness::open(def, "native", vec!["none".into()], Limits::default(), Some(0)).unwrap();
+        let (def, target) = (harness.def().clone(), harness.target().clone());
+        let space = Space::generate(&def, target, &[vec![2048; 3]], &CustomRules::default()).unwrap();
+        let drawn: Trace = space.sample(&mut StdRng::seed_from_u64(1)).unwrap();
+        let (open, _) = drawn.parametric().expect("a draw has blocks");
+        let of_size = |size: i64| {
+            let free = open.instructions.iter().filter_map(|instruction| match instruction {
+                Instruction::Parameter { into, .. } => Some((into.clone(), size)),
+                _ => None,
+            });
+            let decisions = drawn.decisions.clone().into_iter().chain(free).collect();
+            MicroKernel::of(&space.apply(&drawn.with(decisions)).unwrap())
+        };
+        let before = harness.builder.compiled();
+        let made = |purpose| {
+            [1, 2].map(|size| match harness.compiler(purpose)(&of_size(size)) {
+                Ok(Code::Cpu(unit)) => unit,
+                other => panic!("{other:?}"),
+            })
+        };
+        let [a, b] = made(Purpose::Screening);
+        assert_eq!((&a.library, harness.builder.compiled()), (&b.library, before + 1));
+        let sizes = [&a, &b].map(|unit| unit.sizes.as_ref().map(|sizes| sizes.parameters[0]));
+        assert_eq!((sizes, a.name == b.name), ([Some(1), Some(2)], false));
+        assert!(a.form.parametric && !Code::Cpu(a).is_final());
+        let [a, b] = made(Purpose::Final);
+        assert!(a.library != b.library && a.sizes.is_none() && b.sizes.is_none());
+        assert_eq!(a.form, Form { parametric: false, level: "-O3".into() });
+        assert!(Code::Cpu(a).is_final());
+    }
 }

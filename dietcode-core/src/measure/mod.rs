@@ -31,7 +31,7 @@ mod simulated;
 pub mod worker;
 
 pub use crate::instance::Instance;
-pub use builder::{Builder, Unit};
+pub use builder::{Builder, Form, Purpose, Unit};
 pub use building::{Building, Compile};
 pub use clock::Clock;
 pub use comparison::{Baselines, Comparison, Finalist, Standing, compare};

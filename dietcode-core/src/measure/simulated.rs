@@ -6,8 +6,8 @@ use std::sync::Arc;
 use dietcode_syntax::KernelDef;
 
 use super::{
-    Clock, Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Sample, Subject,
-    Timing,
+    Clock, Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Purpose, Sample,
+    Subject, Timing,
 };
 use crate::machine::Target;
 use crate::sketch::MicroKernel;
@@ -63,7 +63,7 @@ impl Device for SimulatedDevice {
         self.clock.clone()
     }
 
-    fn compiler(&self) -> Compile {
+    fn compiler(&self, _: Purpose) -> Compile {
         Arc::new(|micro_kernel: &MicroKernel| Ok(Code::Simulated(micro_kernel.name())))
     }
 

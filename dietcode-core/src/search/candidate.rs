@@ -7,7 +7,7 @@ use super::proposal::Proposal;
 use crate::cost_model::cuda::LaunchReport;
 use crate::cost_model::{self, Adaptation, Observation};
 
-use crate::measure::{Code, Device, Failure};
+use crate::measure::{Code, Device, Failure, Form, Purpose};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
 
@@ -22,7 +22,9 @@ pub struct Candidate {
     pub(super) structure: Option<Structure>,
     /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
-    /// The compiled code, made when it is first needed: what is known from records may never be compiled.
+    /// The code that is screened, made when it is first needed: what is known from records may never be compiled.
+    pub(super) screened: OnceCell<Code>,
+    /// The code that a build would make, of a finalist.
     pub(super) code: OnceCell<Code>,
     /// How the instances fit it: `[threads][instance]`.
     pub adaptations: Vec<Vec<Adaptation>>,
@@ -38,25 +40,54 @@ impl Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
         let Proposal { micro_kernel, lowered, structure } = proposal;
         let schedule = lowered.schedule().clone();
-        let code = OnceCell::new();
-        Candidate { micro_kernel, schedule, structure, trial, code, adaptations, gflops, failed: false }
+        let (screened, code) = (OnceCell::new(), OnceCell::new());
+        Candidate { micro_kernel, schedule, structure, trial, screened, code, adaptations, gflops, failed: false }
     }
 
-    /// Its code, compiled if it was not before.
+    /// Its code as a build would make it, compiled if it was not before.
     ///
     /// # Errors
     /// Why there is none.
     pub fn code(&self, device: &dyn Device) -> Result<&Code, Failure> {
         if self.code.get().is_none() {
-            let code = device.compile(&self.micro_kernel)?;
+            let code = match self.screened.get().filter(|code| code.is_final()) {
+                Some(code) => code.clone(),
+                None => device.compile(&self.micro_kernel, Purpose::Final)?,
+            };
             drop(self.code.set(code));
         }
         Ok(self.code.get().expect("it was just compiled"))
     }
 
+    /// What is measured of it now: the code as a build would make it, if it is a finalist, else what is screened, compiled if it was
+    /// not before.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn measured(&self, device: &dyn Device) -> Result<&Code, Failure> {
+        if let Some(code) = self.code.get() {
+            return Ok(code);
+        }
+        if self.screened.get().is_none() {
+            let code = device.compile(&self.micro_kernel, Purpose::Screening)?;
+            drop(self.screened.set(code));
+        }
+        Ok(self.screened.get().expect("it was just compiled"))
+    }
+
+    /// What was compiled of it last.
+    fn compiled(&self) -> Option<&Code> {
+        self.code.get().or(self.screened.get())
+    }
+
+    /// How that was compiled.
+    pub fn form(&self) -> Option<&Form> {
+        self.compiled()?.form()
+    }
+
     /// What the compiler says of its launches on a GPU, if it was compiled.
     pub fn report(&self, device: &dyn Device) -> Vec<LaunchReport> {
-        self.code.get().map_or_else(Vec::new, |code| code.report(device))
+        self.compiled().map_or_else(Vec::new, |code| code.report(device))
     }
 
     /// f_MK: its rate per core at a number of threads (its position). Cores that work together share caches and power, so

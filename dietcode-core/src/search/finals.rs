@@ -1,4 +1,4 @@
-//! The last look: the best candidates of each instance, measured against each other by turns.
+//! The last look: the best candidates of each instance, compiled as a build would, measured against each other by turns.
 
 use super::{Phase, Tuning};
 use crate::Result;
@@ -20,6 +20,7 @@ pub(super) fn measure(tuning: &mut Tuning<'_>) -> Result<()> {
         }
         let finalists = finalists(tuning, workload);
         if finalists.len() > 1 {
+            tuning.rebuild(&finalists)?;
             for threads in 0..tuning.threads.len() {
                 tuning.measure(&finalists, threads, workload, CLOSE)?;
             }

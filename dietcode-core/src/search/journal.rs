@@ -115,6 +115,7 @@ impl Journal {
             schedule: candidate.micro_kernel.clone(),
             structure: candidate.structure,
             report,
+            form: candidate.form().cloned(),
             estimated: self.estimated,
             outcome,
             trial: candidate.trial,

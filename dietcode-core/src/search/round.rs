@@ -15,7 +15,7 @@ use super::database::{Shape, Structure};
 use super::proposal::Proposal;
 use super::{Outcome, Phase, Tuning, full, screening};
 use crate::Result;
-use crate::measure::Building;
+use crate::measure::{Building, Purpose};
 
 /// Between two of these, measurements give the cores back to the compilers. More would delay the end of a search that is interrupted.
 const BATCH: usize = 8;
@@ -53,7 +53,7 @@ impl Tuning<'_> {
         let fresh = |(_, proposal): &(usize, &Proposal)| !self.journal.has(&proposal.micro_kernel.name());
         let fresh = proposals.iter().enumerate().filter(fresh);
         let (of, micro_kernels) = fresh.map(|(number, proposal)| (number, proposal.micro_kernel.clone())).unzip();
-        Ahead { building: self.device.build(micro_kernels), of }
+        Ahead { building: self.device.build(micro_kernels, Purpose::Screening), of }
     }
 
     /// Gives a candidate its code, or notes why there is none.
@@ -68,10 +68,10 @@ impl Tuning<'_> {
         }
         let code = match ahead.of.binary_search(&number) {
             Ok(place) => ahead.building.take(place),
-            Err(_) => self.candidates[at].code(&*self.device).cloned(),
+            Err(_) => self.candidates[at].measured(&*self.device).cloned(),
         };
         match code {
-            Ok(code) => drop(self.candidates[at].code.set(code)),
+            Ok(code) => drop(self.candidates[at].screened.set(code)),
             Err(failure) => self.fail(at, failure)?,
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
 use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Roofline, Status, WorkloadInstance};
 use crate::cost_model::Adaptation;
-use crate::measure::{Device, Failure, Sample, Timing};
+use crate::measure::{Device, Failure, Purpose, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that the rounds of one kernel's search work on.
@@ -104,7 +104,7 @@ impl<'a> Tuning<'a> {
         let mut compiled = Vec::new();
         let mut implementations = Vec::new();
         for at in which {
-            match self.candidates[*at].code(&*self.device).cloned() {
+            match self.candidates[*at].measured(&*self.device).cloned() {
                 Ok(code) => {
                     compiled.push(*at);
                     implementations.push(self.device.implementation(&code, &self.workloads[workload].instance)?);
@@ -120,6 +120,21 @@ impl<'a> Tuning<'a> {
             self.note(at, threads, workload, &outcome);
             let report = self.candidates[at].report(&*self.device);
             self.journal.write(&self.candidates[at], report, Some(self.shape(workload)), outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Compiles finalists as a build would, on all cores: from now on that is what is measured of them.
+    pub(super) fn rebuild(&mut self, finalists: &[usize]) -> Result<()> {
+        let is_open = |at: &&usize| self.candidates[**at].code.get().is_none() && !self.candidates[**at].failed;
+        let open: Vec<usize> = finalists.iter().filter(is_open).copied().collect();
+        let micro_kernels = open.iter().map(|at| self.candidates[*at].micro_kernel.clone()).collect();
+        let mut building = self.device.build(micro_kernels, Purpose::Final);
+        for (place, at) in open.into_iter().enumerate() {
+            match building.take(place) {
+                Ok(code) => drop(self.candidates[at].code.set(code)),
+                Err(failure) => self.fail(at, failure)?,
+            }
         }
         Ok(())
     }

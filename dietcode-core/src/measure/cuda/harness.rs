@@ -12,7 +12,7 @@ use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{
     Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
-    Oracle, Runner, Sample, Subject, Timing,
+    Oracle, Purpose, Runner, Sample, Subject, Timing,
 };
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
@@ -194,7 +194,7 @@ impl Device for CudaHarness {
         self.limits.multiprocessors as usize
     }
 
-    fn compiler(&self) -> Compile {
+    fn compiler(&self, _: Purpose) -> Compile {
         let (def, program, target) = (self.def().clone(), self.program().clone(), self.target().clone());
         let compiler = self.compiler.clone();
         Arc::new(move |micro_kernel| {

@@ -7,7 +7,9 @@ use crate::{Result, abi, runtime};
 
 /// A loaded shared library with the micro-kernel in it.
 pub(super) struct Library {
-    row: *const abi::MicroKernel,
+    row: abi::MicroKernel,
+    /// The parameters in it, where they are none of the library's.
+    _parameters: Vec<i64>,
     /// What it points into.
     _library: libloading::Library,
 }
@@ -21,13 +23,19 @@ impl Library {
         let library = unsafe { libloading::Library::new(&unit.library) }.map_err(failed)?;
         // SAFETY: the symbol has this type, as `codegen` declares it.
         let row = *unsafe { library.get::<*const abi::MicroKernel>(unit.symbol.as_bytes()) }.map_err(failed)?;
-        Ok(Library { row, _library: library })
+        // SAFETY: the library stays for as long as the row, and the linker has put one there.
+        let row = unsafe { &*row };
+        let sizes = unit.sizes.as_ref();
+        let parameters = sizes.map_or(row.parameters.as_slice(), |sizes| &sizes.parameters).to_vec();
+        let scratch_bytes = sizes.map_or(row.scratch_bytes, |sizes| sizes.scratch_bytes);
+        // SAFETY: the library and the vector stay for as long as the row.
+        let row = unsafe { row.with(&parameters, scratch_bytes) };
+        Ok(Library { row, _parameters: parameters, _library: library })
     }
 
     /// How many tiles there are at a shape, of the phase that has most.
     pub(super) fn tiles(&self, shape: &[i64]) -> u64 {
-        // SAFETY: the library is still there.
-        let row = unsafe { &*self.row };
+        let row = &self.row;
         let shape = [shape, row.parameters.as_slice()].concat();
         // SAFETY: the function reads one entry for each shape variable, as many as the kernel of the shape has, and each parameter.
         let tiles = |phase: &abi::Phase| unsafe { (phase.grid)(shape.as_ptr()) };
@@ -64,6 +72,6 @@ impl Library {
         threads: usize,
     ) -> Result<()> {
         // SAFETY: as the caller vouches; the library is still there.
-        unsafe { runtime::launch_part(&*self.row, most, buffers, strides, shape, threads) }
+        unsafe { runtime::launch_part(&self.row, most, buffers, strides, shape, threads) }
     }
 }

@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::cost_model::cuda::LaunchReport;
-use crate::measure::{Failure, Summary};
+use crate::measure::{Failure, Form, Summary};
 use crate::sketch::MicroKernel;
 
 pub use crate::measure::Machine as Target;
@@ -48,6 +48,9 @@ pub struct Record {
     /// What a GPU's compiler says of its launches; empty for a CPU, and where nothing was compiled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub report: Vec<LaunchReport>,
+    /// How its code was compiled; none where that is always the same, and where nothing was compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
     /// Whether its figure is what a model expects: no such device was there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
@@ -117,6 +120,7 @@ impl Record {
             schedule,
             structure: None,
             report: Vec::new(),
+            form: None,
             estimated: false,
             outcome,
             trial: 0,
