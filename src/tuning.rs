@@ -325,7 +325,8 @@ pub fn cost_model(model: Model, target: machine::Target, seed: u64) -> Box<dyn C
     }
 }
 
-/// Verifies what a search found beside the baselines (`done` gets the number of instances so far), and makes the tuned file.
+/// Decides among what a search found, measures that beside the baselines (`done` gets the number of instances so far), and makes the
+/// tuned file.
 ///
 /// # Errors
 /// As [`finalize`].
@@ -336,18 +337,10 @@ pub fn finish(
     baselines: &Baselines,
     done: impl FnMut(usize),
 ) -> Result<Finalized> {
-    let Tuning { device, workloads, threads, budget, cold, .. } = &mut task.tuning;
-    let space_hash = space_hash(config, &**device);
-    let searched = Searched {
-        config: Some(config),
-        tolerance: config.search.tolerance,
-        space_hash: &space_hash,
-        workloads,
-        threads,
-        cold: *cold,
-        found,
-    };
-    finalize(&mut **device, searched, baselines, budget, done)
+    let space_hash = space_hash(config, &*task.tuning.device);
+    let tolerance = config.search.tolerance;
+    let searched = Searched { config: Some(config), tolerance, space_hash: &space_hash, found };
+    finalize(&mut task.tuning, searched, baselines, done)
 }
 
 /// A budget of so many seconds on the machine's clock.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use dietcode_core::Result;
 use dietcode_core::codegen::cuda::translation_unit;
 use dietcode_core::machine::Target;
-use dietcode_core::measure::{Device, Disturbance, Failure, Finalist, Implementation, LinkedName, Sample, Timing};
+use dietcode_core::measure::{Device, Failure, Finalist, Implementation, LinkedName, Sample, Timing};
 use dietcode_core::reference::Arithmetic;
 use dietcode_core::runtime::set::{Entry, Set};
 use dietcode_core::sketch::Family;
@@ -47,8 +47,6 @@ pub(super) struct Bench<'a> {
     pub(super) library: Option<Finalist>,
     /// The number of threads; 0 on a device.
     pub(super) threads: usize,
-    /// Of all measurements.
-    pub(super) rounds: Disturbance,
 }
 
 impl Bench<'_> {
@@ -82,9 +80,7 @@ impl Bench<'_> {
         };
         let implementations = subjects.iter().filter_map(implementation).collect();
         let timing = Timing::warm(repeats.reps, 0.0, repeats.slow_seconds);
-        let measured = self.device.measure(&self.problem.instance, implementations, self.threads, timing)?;
-        self.rounds += measured.rounds;
-        Ok(measured.outcomes)
+        self.device.measure(&self.problem.instance, implementations, self.threads, timing)
     }
 
     /// The name under which an implementation is linked into the program; none for a library.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dietcode_core::measure::baselines::blas::LIBRARY_NAMES;
-use dietcode_core::measure::{Baselines, CpuHarness, Device, Disturbance, Interrupt, Limits, physical_memory};
+use dietcode_core::measure::{Baselines, CpuHarness, Device, Interrupt, Limits, physical_memory};
 use dietcode_core::runtime::set::{Entry, Set};
 use dietcode_core::{Result, cpu_features};
 
@@ -55,8 +55,7 @@ pub(super) fn open<'a>(
         clock_mhz: clock_mhz(),
     });
     let threads = if arguments.threads == 0 { cores } else { arguments.threads };
-    let (device, rounds) = (Box::new(harness), Disturbance::default());
-    Ok(Bench { problem, set, device, machine, library, threads, rounds })
+    Ok(Bench { problem, set, device: Box::new(harness), machine, library, threads })
 }
 
 /// The features that the set was compiled for: the same for all of it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dietcode_core::Result;
 use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, Nvcc};
 use dietcode_core::measure::cuda::{CudaDevice, CudaHarness};
-use dietcode_core::measure::{Baselines, Device, Disturbance, Interrupt, Limits, Runner, fresh_seed};
+use dietcode_core::measure::{Baselines, Device, Interrupt, Limits, Runner, fresh_seed};
 use dietcode_core::runtime::set::Set;
 
 use super::bench::Bench;
@@ -41,6 +41,5 @@ pub(super) fn open<'a>(
     let nvcc = Nvcc::find().ok().map(|nvcc| nvcc.version().to_owned());
     let gpu = Gpu { device: facts, nvcc };
     let machine = if emulated { Machine::CudaHost(gpu) } else { Machine::Cuda(gpu) };
-    let (device, rounds) = (Box::new(harness), Disturbance::default());
-    Ok(Bench { problem, set, device, machine, library, threads: 0, rounds })
+    Ok(Bench { problem, set, device: Box::new(harness), machine, library, threads: 0 })
 }

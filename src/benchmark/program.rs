@@ -169,7 +169,6 @@ fn measure(mut bench: Bench<'_>, arguments: &Arguments, interrupt: Interrupt) ->
         reps: arguments.reps,
         flops: problem.instance.flops,
         stopped: rounds.stopped,
-        in_use: bench.rounds.is_in_use(),
         baselines: rounds.baselines,
         configurations: rounds.configurations,
     };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use dietcode_core::{Error, ErrorKind, Result};
 
 /// The version of the format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The largest file that is read: a thousand repeats of thousands of configurations.
 const MAX_BYTES: u64 = 256 << 20;
@@ -102,9 +102,6 @@ pub struct Run {
     pub flops: f64,
     /// Why not everything was measured; none if it was.
     pub stopped: Option<String>,
-    /// Whether others used the cores in more rounds than not, so that figures are lower than they would be.
-    #[serde(default)]
-    pub in_use: bool,
     /// The library that it is compared with, and the kernel's dispatcher.
     pub baselines: Vec<Baseline>,
     /// The configurations, in the order of the set.

@@ -6,10 +6,6 @@ use comfy_table::{Cell, CellAlignment, Table};
 use super::results::{Baseline, Entry, Outcome, Run};
 use super::winner;
 
-/// Figures of such a machine are told with this.
-const IN_USE: &str = "This machine was in use: others used the cores in more rounds than not; the figures are too low, measure \
-    again when nothing else runs.\n";
-
 /// The text of a run; only the best so many if a number is given.
 pub(super) fn text(run: &Run, top: Option<usize>) -> String {
     let shape: Vec<String> = run.shape.iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -31,7 +27,6 @@ pub(super) fn text(run: &Run, top: Option<usize>) -> String {
     }
     parts.push(others(run));
     parts.extend(run.stopped.iter().map(|why| format!("Incomplete: {why}.\n")));
-    parts.extend(run.in_use.then(|| IN_USE.to_owned()));
     parts.push(ranking.last().map_or_else(|| "No configuration was measured.\n".to_owned(), |best| won(run, best)));
     parts.concat()
 }

@@ -7,7 +7,7 @@ use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
-use dietcode::core::measure::{self, Comparison, Device};
+use dietcode::core::measure::{self, Comparison, Device, Standing};
 use dietcode::core::search::WorkloadInstance;
 use serde::Serialize;
 
@@ -70,8 +70,8 @@ pub(crate) struct Report {
 struct InUse {
     /// Comparisons, each of an instance at a number of threads.
     comparisons: usize,
-    /// Those of them in which the cores were used by others in more rounds than not.
-    disturbed: usize,
+    /// Those of them in which something has no figure, since others took the cores too often.
+    unknown: usize,
     /// Numbers of threads whose peak is not plausible: below what was measured of a kernel, or far below as many times that of
     /// one thread as they have cores.
     low_peaks: BTreeSet<usize>,
@@ -129,8 +129,6 @@ struct Row {
     rel_err: f64,
     /// The micro-kernel; null for others than dietcode.
     kernel: Option<String>,
-    /// Whether others used the cores in more rounds than not.
-    disturbed: bool,
 }
 
 impl Place {
@@ -193,43 +191,39 @@ impl Report {
                 gflops_iqr: gflops.iqr,
                 rel_err: sample.rel_err,
                 kernel,
-                disturbed: comparison.rounds.is_in_use(),
             });
         }
     }
 
-    /// Notes the peak at each number of threads: the highest of the undisturbed comparisons, or else of all, since
-    /// what disturbs a measurement only ever makes it lower. `apart` tells how many cores so many threads have.
+    /// Notes the peak at each number of threads: the highest of all comparisons, since what disturbs a measurement only ever makes it
+    /// lower. `apart` tells how many cores so many threads have.
     pub(crate) fn set_peaks<'a>(
         &mut self,
         comparisons: impl Iterator<Item = &'a Comparison>,
         apart: impl Fn(usize) -> usize,
     ) {
-        let mut peaks: BTreeMap<usize, (bool, f64)> = BTreeMap::new();
+        let mut peaks: BTreeMap<usize, f64> = BTreeMap::new();
         for comparison in comparisons {
-            let is_clean = !comparison.rounds.is_in_use();
             self.in_use.comparisons += 1;
-            self.in_use.disturbed += usize::from(!is_clean);
+            self.in_use.unknown += usize::from(comparison.standings.iter().any(Standing::is_unknown));
             let Some(peak) = comparison.peak else { continue };
-            let highest = peaks.entry(comparison.threads).or_insert((is_clean, peak));
-            if (is_clean, peak) > *highest {
-                *highest = (is_clean, peak);
-            }
+            let highest = peaks.entry(comparison.threads).or_insert(peak);
+            *highest = highest.max(peak);
         }
-        let one = peaks.get(&1).map_or(0.0, |(_, peak)| *peak);
-        let is_low = |(threads, (_, peak)): &(&usize, &(bool, f64))| *peak < PEAK_SHARE * one * apart(**threads) as f64;
+        let one = peaks.get(&1).copied().unwrap_or(0.0);
+        let is_low = |(threads, peak): &(&usize, &f64)| **peak < PEAK_SHARE * one * apart(**threads) as f64;
         self.in_use.low_peaks = peaks.iter().filter(is_low).map(|(threads, _)| *threads).collect();
         if let Place::Cpu(machine) = &mut self.machine {
-            let peaks = peaks.iter().map(|(threads, (_, peak))| (threads.to_string(), *peak));
+            let peaks = peaks.iter().map(|(threads, peak)| (threads.to_string(), *peak));
             machine.fma_peak_gflops = peaks.collect();
         }
     }
 
     /// A line that says that others used the machine, if they did.
     pub(crate) fn in_use(&self) -> Option<String> {
-        let InUse { comparisons, disturbed, low_peaks } = &self.in_use;
-        let disturbed =
-            (*disturbed > 0).then(|| format!("others used the cores during {disturbed} of {comparisons} comparisons"));
+        let InUse { comparisons, unknown, low_peaks } = &self.in_use;
+        let unknown = (*unknown > 0)
+            .then(|| format!("others took the cores too often for a figure in {unknown} of {comparisons} comparisons"));
         let low = low_peaks.iter().filter_map(|threads| {
             Some(format!(
                 "the peak on {}, {:.1} GFLOP/s, is not plausible",
@@ -237,11 +231,9 @@ impl Report {
                 self.peak(*threads)?
             ))
         });
-        let why: Vec<String> = disturbed.into_iter().chain(low).collect();
-        (!why.is_empty()).then(|| {
-            let what = "the figures are too low, measure again when nothing else runs";
-            format!("This machine was in use: {}; {what}.\n", why.join(", "))
-        })
+        let why: Vec<String> = unknown.into_iter().chain(low).collect();
+        (!why.is_empty())
+            .then(|| format!("This machine was in use: {}; measure again when nothing else runs.\n", why.join(", ")))
     }
 
     /// The peak at a number of threads.
@@ -282,19 +274,21 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use dietcode::core::machine::Target;
-    use dietcode::core::measure::{Disturbance, Instance, Sample, SimulatedDevice, Standing};
+    use dietcode::core::measure::{Failure, Instance, Sample, SimulatedDevice};
 
     use super::*;
 
-    /// A report of comparisons by threads, peak, and rounds with and without others.
-    fn report(comparisons: &[(usize, f64, [u32; 2])]) -> Report {
+    /// A report of comparisons by threads, peak, and clean samples of the nine that were asked for.
+    fn report(comparisons: &[(usize, f64, usize)]) -> Report {
         let comparisons: Vec<Comparison> = comparisons
             .iter()
-            .map(|(threads, peak, [clean, disturbed])| Comparison {
-                threads: *threads,
-                standings: Vec::new(),
-                peak: Some(*peak),
-                rounds: Disturbance { clean: *clean, disturbed: *disturbed },
+            .map(|(threads, peak, clean)| {
+                let outcome = match clean {
+                    9 => Ok(Sample { seconds: vec![0.1; 9], rel_err: 0.0 }),
+                    _ => Err(Failure::Unknown { clean: *clean, asked: 9 }),
+                };
+                let standings = vec![Standing { name: "dietcode".into(), outcome }];
+                Comparison { threads: *threads, standings, peak: Some(*peak) }
             })
             .collect();
         let def = dietcode::core::syntax::scan(
@@ -324,13 +318,13 @@ mod tests {
 
     #[test]
     fn a_machine_that_nobody_else_uses_needs_no_words() {
-        let quiet = report(&[(1, 115.0, [5, 0]), (2, 210.0, [5, 4]), (4, 200.0, [5, 0])]);
+        let quiet = report(&[(1, 115.0, 9), (2, 210.0, 9), (4, 200.0, 9)]);
         assert_eq!(quiet.in_use(), None, "four threads have two cores");
     }
 
     #[test]
     fn two_threads_that_reach_no_more_than_one_are_told() {
-        let used = report(&[(1, 115.0, [5, 0]), (2, 112.0, [5, 0])]);
+        let used = report(&[(1, 115.0, 9), (2, 112.0, 9)]);
         let line = used.in_use().unwrap();
         assert!(line.contains("the peak on 2 threads, 112.0 GFLOP/s, is not plausible"), "{line}");
         assert_eq!(serde_json::to_value(&used).unwrap()["in_use"]["low_peaks"], serde_json::json!([2]));
@@ -338,12 +332,11 @@ mod tests {
 
     #[test]
     fn a_kernel_that_is_faster_than_the_peak_is_told() {
-        let mut used = report(&[(1, 7.1, [5, 0])]);
+        let mut used = report(&[(1, 7.1, 9)]);
         let workload = workload(1e9);
         let sample = Sample { seconds: vec![0.1], rel_err: 0.0 };
         let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
-        let rounds = Disturbance { clean: 5, disturbed: 0 };
-        let comparison = Comparison { threads: 1, standings, peak: Some(7.1), rounds };
+        let comparison = Comparison { threads: 1, standings, peak: Some(7.1) };
         used.add(&workload, &comparison, |name| Some((name.to_owned(), None)));
         let line = used.in_use().unwrap();
         assert!(line.contains("the peak on 1 thread, 7.1 GFLOP/s, is not plausible"), "{line}");
@@ -366,10 +359,10 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_that_were_disturbed_are_counted_and_their_peaks_do_not_hide_others() {
-        let used = report(&[(2, 220.0, [1, 6]), (2, 205.0, [5, 0]), (1, 60.0, [0, 6]), (1, 80.0, [0, 6])]);
-        assert_eq!((used.peak(1), used.peak(2)), (Some(80.0), Some(205.0)));
+    fn comparisons_without_a_figure_are_counted_and_have_no_row() {
+        let used = report(&[(2, 200.0, 8), (2, 205.0, 9), (1, 60.0, 0), (1, 110.0, 1)]);
+        assert_eq!((used.peak(1), used.peak(2)), (Some(110.0), Some(205.0)));
         let line = used.in_use().unwrap();
-        assert!(line.contains("during 3 of 4 comparisons") && line.lines().count() == 1, "{line}");
+        assert!(line.contains("in 3 of 4 comparisons") && line.lines().count() == 1, "{line}");
     }
 }

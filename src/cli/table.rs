@@ -62,7 +62,8 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
         let share = measured.zip(peak).map(|(m, peak)| format!("{:.0}%", 100.0 * m.median / peak));
         let mut row = vec![wkl_text(&line.workload.wkl), legend.letter(&line.kernel)];
         row.push(gflops(line.predicted));
-        row.push(gflops(measured.map(|m| m.median)));
+        let is_there = line.comparison.standings.iter().any(|standing| standing.name == line.own);
+        row.push(if is_there { cell(line, line.own) } else { "–".into() });
         row.push(gflops(measured.map(|m| m.iqr)));
         row.push(share.unwrap_or_else(|| "–".into()));
         row.extend(others.iter().map(|name| cell(line, name)));

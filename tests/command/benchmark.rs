@@ -47,10 +47,10 @@ fn rows(text: &str) -> Vec<&str> {
 #[test]
 fn every_configuration_of_the_set_is_right_and_the_winner_can_be_pasted() {
     let folder = tempfile::tempdir().unwrap();
-    let output = done(NT, folder.path(), "37 29 41 2 2 --json all.json --csv all.csv");
+    let output = done(NT, folder.path(), "37 29 41 2 2 --threads 1 --json all.json --csv all.csv");
     let results = json(&folder.path().join("all.json"));
     let run = &results["runs"][0];
-    assert_eq!((&results["format"], &results["machine"]["target"]), (&Value::from(1), &Value::from("cpu")));
+    assert_eq!((&results["format"], &results["machine"]["target"]), (&Value::from(2), &Value::from("cpu")));
     let entries = run["configurations"].as_array().unwrap();
     let outcome = |entry: &Value, kind: &str| entry["outcome"][kind].is_object();
     let failed: Vec<&Value> = entries.iter().filter(|entry| outcome(entry, "failed")).collect();
@@ -171,7 +171,7 @@ fn what_does_not_fit_together_is_not_merged() {
     place.refused(&format!("configs/gemm_nt.json -o {TUNED}"), "is no file of results");
     place.refused("a.json -o configs/gemm_nt.sm_90.tuned.json", "found results of a CPU, expected some of sm_90");
     for (key, value, sentence) in [
-        ("/format", Value::from(99), "found results of format 99, expected 1"),
+        ("/format", Value::from(99), "found results of format 99, expected 2"),
         ("/machine/cpu", Value::from("an abacus"), "found results of the CPU `an abacus`"),
         ("/machine/compiler", Value::from("by hand"), "found results of the compiler `by hand`"),
         ("/runs/0/kernel", Value::from("gemm_tt"), "found results of `gemm_tt`, expected some of `gemm_nt`"),

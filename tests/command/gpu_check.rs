@@ -96,6 +96,9 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
     assert!(records.lines().count() >= 6, "{records}");
     for record in records.lines() {
         let record: Value = serde_json::from_str(record).unwrap();
+        if record["outcome"]["verdict"].is_object() {
+            continue;
+        }
         assert!(record["outcome"]["measured"]["rel_err"].as_f64().unwrap() < 1e-2, "{record}");
     }
     // A rehearsal is no result of a GPU, and what lacks its provenance is none of either.

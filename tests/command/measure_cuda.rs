@@ -76,7 +76,7 @@ fn whatever_a_micro_kernel_does_the_others_are_measured() {
             Implementation::launched(&built, &def, &instance.shape).unwrap()
         })
         .collect();
-    let outcomes = harness.measure_with_gap(&instance, 0, implementations, Timing::warm(3, 0.0, 1.0)).unwrap().outcomes;
+    let outcomes = harness.measure_with_gap(&instance, 0, implementations, Timing::warm(3, 0.0, 1.0)).unwrap();
     let kinds: Vec<&str> =
         outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(Failure::kind, |_| "measured")).collect();
     assert_eq!(
@@ -113,7 +113,7 @@ fn a_kernel_with_scalars_is_measured() {
     for values in [&[][..], &[("alpha", 1.0), ("beta", 0.0)], &[("beta", 1.0)]] {
         let instance = Instance::of(&def, &shape).unwrap().with_scalars(&def, values).unwrap();
         let implementation = Implementation::launched(&built, &def, &instance.shape).unwrap();
-        let outcomes = harness.measure_with_gap(&instance, 3, vec![implementation], Timing::CHECK).unwrap().outcomes;
+        let outcomes = harness.measure_with_gap(&instance, 3, vec![implementation], Timing::CHECK).unwrap();
         assert!(outcomes[0].is_ok(), "{values:?}: {outcomes:?}");
     }
 }

@@ -36,7 +36,7 @@ fn results() -> Value {
         })
     };
     json!({
-        "format": 1, "program": "tune_nt", "date": "2026-01-01", "set": "set.json",
+        "format": 2, "program": "tune_nt", "date": "2026-01-01", "set": "set.json",
         "machine": {
             "target": "cuda", "nvcc": "13.0",
             "device": {

@@ -63,7 +63,7 @@ fn stderr(output: &Output) -> String {
 /// A record of a run.
 fn record(name: &str, m: i64, trial: u64, outcome: &Value) -> Value {
     json!({
-        "format": 4,
+        "format": 5,
         "workload": { "kernel": "dense", "source_hash": "0123456789abcdef", "shape": { "M": m, "N": 768 } },
         "target": { "cpu": "Some CPU", "march": "native", "compiler": "gcc 14" },
         "name": name,

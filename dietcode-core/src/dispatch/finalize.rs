@@ -1,4 +1,4 @@
-//! From what a search found on a device to the tuned file: select, verify, train, predict around.
+//! From what a search found on a device to the tuned file: finals, figures, the tree, what is predicted around.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,15 +7,14 @@ use dietcode_syntax::KernelDef;
 
 use super::grow::Label;
 use super::predicted_labels;
-use super::select::{Scores, select};
 use super::train::train;
 use super::verify::{Verified, verify};
-use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
+use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners, finals};
 use crate::config::{ChosenFrom, Config, WklInst};
 use crate::cost_model::Adaptation;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
-use crate::search::{Budget, Candidate, Defaults, Found, WorkloadInstance};
+use crate::search::{Candidate, Defaults, Found, Tuning, WorkloadInstance};
 use crate::sketch::Blocked;
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -30,7 +29,7 @@ pub struct Finalized {
     pub selected: Vec<usize>,
 }
 
-/// What was searched.
+/// What is made of what was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Searched<'a> {
     /// The config, if there is one: shapes around its instances are predicted too.
@@ -39,55 +38,44 @@ pub struct Searched<'a> {
     pub tolerance: f64,
     /// The hash of the space, see [`space_hash`].
     pub space_hash: &'a str,
-    /// The workload instances.
-    pub workloads: &'a [WorkloadInstance],
-    /// The settings: numbers of threads, or 0 alone.
-    pub threads: &'a [usize],
-    /// Whether a device's second-level cache is emptied before each launch.
-    pub cold: bool,
-    /// What came of it.
+    /// What came of the search.
     pub found: &'a Found,
 }
 
-/// Selects, verifies what was selected beside the baselines (`done` gets their number so far), trains the tree.
+/// Decides for each instance, measures what was decided beside the baselines (`done` gets their number so far), trains the tree.
 ///
 /// # Errors
 ///
-/// If measuring is not possible at all, nothing was measured on any instance, or the default failed where what was selected does
-/// not stand.
+/// If measuring is not possible at all, or what was decided for fails.
 pub fn finalize(
-    device: &mut dyn Device,
+    tuning: &mut Tuning<'_>,
     searched: Searched<'_>,
     baselines: &Baselines,
-    budget: &Budget<'_>,
     mut done: impl FnMut(usize),
 ) -> Result<Finalized> {
-    let Searched { workloads, threads, found, .. } = searched;
-    let mut selected = selected(found, workloads, searched.tolerance);
+    let found = searched.found;
+    let selected = finals::decide(tuning, found, searched.tolerance)?;
+    tuning.journal.sync()?;
+    let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
     let mut verified = Vec::new();
-    for (at, workload) in workloads.iter().enumerate() {
-        if budget.is_stopped() {
+    for (at, workload) in tuning.workloads.iter().enumerate() {
+        if tuning.budget.is_stopped() {
             verified.push(None);
             continue;
         }
         let pick = Some(selected[at]).filter(|pick| *pick != found.default[at]);
         let pick = pick.map(|pick| code(device, &found.candidates[pick])).transpose()?;
         let default = code(device, &found.candidates[found.default[at]])?;
-        let seen = verify(device, workload, pick, default, baselines, (threads, searched.cold))?;
+        let seen = verify(device, workload, pick, default, baselines, settings)?;
         if let Some(failure) = seen.failure() {
             let (name, shape) = (&device.def().name, &workload.instance.shape);
-            let why = format!(
-                "`{name}` at {shape:?}: neither what was selected nor the default micro-kernel passed: {failure}"
-            );
+            let why = format!("`{name}` at {shape:?}: the micro-kernel that was decided for does not pass: {failure}");
             return Err(Error::new(ErrorKind::Check, why));
-        }
-        if !seen.stands {
-            selected[at] = found.default[at];
         }
         verified.push(Some(seen));
         done(at + 1);
     }
-    let tuned = tuned(device, searched, &selected, &verified)?;
+    let tuned = tuned(tuning, searched, &selected, &verified)?;
     Ok(Finalized { tuned, verified, selected })
 }
 
@@ -96,24 +84,13 @@ fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
     candidate.code(device).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
 }
 
-/// The selected micro-kernel of each instance; the default where none was measured, and where it was faster.
-fn selected(found: &Found, workloads: &[WorkloadInstance], tolerance: f64) -> Vec<usize> {
-    let score = |candidate: &Candidate| (0..workloads.len()).map(|at| candidate.score(at)).collect();
-    let scores: Vec<Vec<f64>> = found.candidates.iter().map(score).collect();
-    let weights: Vec<f64> = workloads.iter().map(|p| p.weight).collect();
-    let selected = select(Scores { scores: &scores, weights: &weights, tolerance });
-    let stands = |at: usize, pick: &usize| scores[*pick][at] >= scores[found.default[at]][at];
-    let selected = selected.into_iter().enumerate();
-    selected.map(|(at, pick)| pick.filter(|pick| stands(at, pick)).unwrap_or(found.default[at])).collect()
-}
-
 fn tuned(
-    device: &dyn Device,
+    tuning: &Tuning<'_>,
     searched: Searched<'_>,
     selected: &[usize],
     verified: &[Option<Verified>],
 ) -> Result<Tuned> {
-    let Searched { workloads, found, .. } = searched;
+    let (found, workloads, device) = (searched.found, &tuning.workloads, &*tuning.device);
     let def = device.def();
     let vars = Config::shape_vars(def);
     let names: Vec<String> = selected.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
@@ -123,7 +100,7 @@ fn tuned(
         labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
-    let tree = predicted(train(&vars, &labels)?, searched, device, selected, &labels)?;
+    let tree = predicted(train(&vars, &labels)?, searched, tuning, selected, &labels)?;
     if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
     }
@@ -133,7 +110,7 @@ fn tuned(
             wkl: workload.wkl.clone(),
             shape: vars.iter().cloned().zip(workload.instance.shape.iter().copied()).collect(),
             micro_kernel: tree.pick(&vars, &workload.instance.shape).to_owned(),
-            measurements: measurements(searched, &found.candidates[selected[at]], at, verified[at].as_ref()),
+            measurements: measurements(tuning, &found.candidates[selected[at]], at, verified[at].as_ref()),
         }
     };
     let instances = (0..workloads.len()).map(instance).collect();
@@ -157,11 +134,11 @@ fn tuned(
 fn predicted(
     tree: Tree,
     searched: Searched<'_>,
-    device: &dyn Device,
+    tuning: &Tuning<'_>,
     selected: &[usize],
     labels: &[Label<'_>],
 ) -> Result<Tree> {
-    let Searched { config, workloads, threads, found, .. } = searched;
+    let (Searched { config, found, .. }, Tuning { workloads, threads, device, .. }) = (searched, tuning);
     let Some(config) = config else { return Ok(tree) };
     let vars = Config::shape_vars(device.def());
     let instances: Vec<WklInst> = workloads.iter().map(|workload| workload.wkl.clone()).collect();
@@ -179,24 +156,30 @@ fn predicted(
     predicted_labels::with_predicted_labels(tree, (config, &vars), &instances, labels, &names, throughput)
 }
 
-/// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured.
+/// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured, or is not known. Where the run was
+/// stopped before, what was measured is a figure of the search.
 fn measurements(
-    searched: Searched<'_>,
+    tuning: &Tuning<'_>,
     candidate: &Candidate,
     at: usize,
     verified: Option<&Verified>,
 ) -> Vec<Measurement> {
     let measurement = |(n, threads): (usize, &usize)| {
-        let sample = verified.and_then(|v| v.comparisons[n].sample(v.taken()));
-        let seen = sample.map(|s| s.gflops(searched.workloads[at].instance.flops));
+        let flops = tuning.workloads[at].instance.flops;
+        let (median, iqr) = match verified {
+            Some(v) => {
+                v.comparisons[n].sample(v.taken()).map(|s| s.gflops(flops)).map(|seen| (seen.median, seen.iqr))?
+            }
+            None => (candidate.gflops[n][at]?, 0.0),
+        };
         Some(Measurement {
             threads: *threads as i64,
             gflops_predicted: rounded(candidate.adaptations[n][at].throughput(candidate.rate(n).unwrap_or(0.0))),
-            gflops_measured: rounded(seen.map(|s| s.median).or(candidate.gflops[n][at])?),
-            gflops_iqr: rounded(seen.map_or(0.0, |s| s.iqr)),
+            gflops_measured: rounded(median),
+            gflops_iqr: rounded(iqr),
         })
     };
-    searched.threads.iter().enumerate().filter_map(measurement).collect()
+    tuning.threads.iter().enumerate().filter_map(measurement).collect()
 }
 
 /// To what a person reads, and what comes back the same from a file.
@@ -301,7 +284,7 @@ mod tests {
     use crate::machine::cuda::DeviceLimits;
     use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
     use crate::search::strategy::enumerated;
-    use crate::search::{Course, Database, Event, Identity, Journal, Task, Tuning, search};
+    use crate::search::{Budget, Course, Database, Event, Identity, Journal, Task, search};
     use crate::sketch::MicroKernel;
 
     const NEST: &str = "#[dynamic_kernel]
@@ -347,21 +330,12 @@ mod tests {
         let identity = Identity { seed: 0, space_hash: String::new() };
         let journal = Journal::begin(Database::in_memory(), &device, identity);
         let defaults = Defaults { micro_kernels: vec![blocked(32)], of: vec![0, 0] };
-        let tuning = Tuning::new(Box::new(device), workloads, vec![0], defaults, budget.clone(), journal, &watch);
+        let tuning = Tuning::new(Box::new(device), workloads, vec![0], defaults, budget, journal, &watch);
         let mut tasks = [Task { tuning, proposer: enumerated([blocked(64)]), weight: 1.0, per_round: 8 }];
         let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
         let found = search(&mut tasks, &course).swap_remove(0)?;
-        let Tuning { device, workloads, .. } = &mut tasks[0].tuning;
-        let searched = Searched {
-            config: None,
-            tolerance: 0.02,
-            space_hash: "s",
-            workloads,
-            threads: &[0],
-            cold: false,
-            found: &found,
-        };
-        finalize(&mut **device, searched, &Baselines::on_gpu(None, false), &budget, |_| ())
+        let searched = Searched { config: None, tolerance: 0.02, space_hash: "s", found: &found };
+        finalize(&mut tasks[0].tuning, searched, &Baselines::on_gpu(None, false), |_| ())
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `select` → `verify` → `train`, joined in `finalize`, and without measuring
+//! Reading the file needs no tuner; making one does: `finals` → `verify` → `train`, joined in `finalize`, and without measuring
 //! in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
 pub mod cuda;
 mod default;
 #[cfg(feature = "tuner")]
 mod finalize;
+#[cfg(feature = "tuner")]
+mod finals;
 mod predicted_labels;
 mod gap;
 mod grow;

@@ -1,4 +1,4 @@
-//! Measures what was selected for each instance against the default, beside the baselines; where it loses, the default stands.
+//! Measures what was decided for each instance beside the default and the baselines: the figures of tables and tuned files.
 
 use crate::Result;
 use crate::measure::{Baselines, Code, Comparison, Device, Failure, Finalist, Timing, compare};
@@ -16,13 +16,13 @@ const CAREFUL: Timing = Timing::warm(5, 0.05, 0.4);
 /// An instance with the selected micro-kernel beside the baselines: a comparison for each number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// Whether the pick stands; else it is the default.
-    pub stands: bool,
+    /// Whether it is another one than the default.
+    pub is_pick: bool,
     /// The comparisons, in the order of the numbers of threads.
     pub comparisons: Vec<Comparison>,
 }
 
-/// Measures a pick on its instance. Without a `pick` it is the default itself that was chosen.
+/// Measures a pick on its instance. Without a `pick` it is the default itself that was decided for.
 ///
 /// # Errors
 ///
@@ -44,37 +44,27 @@ pub fn verify(
     let timing = Timing { cold, ..CAREFUL };
     let compared = settings.iter().map(|setting| compare(device, &workload.instance, &finalists, *setting, timing));
     let comparisons: Vec<Comparison> = compared.collect::<Result<_>>()?;
-    Ok(Verified { stands: pick.is_some() && wins(&comparisons), comparisons })
-}
-
-/// Whether the pick is at least as fast as the default, in the geometric mean over the numbers of threads. A pick that
-/// failed does not win; a default that failed does not either.
-fn wins(comparisons: &[Comparison]) -> bool {
-    let logarithm = |comparison: &Comparison| match (comparison.sample(PICK), comparison.sample(DEFAULT)) {
-        (Some(pick), Some(default)) => (default.seconds().median / pick.seconds().median).ln(),
-        (Some(_), None) => f64::INFINITY,
-        (None, _) => f64::NEG_INFINITY,
-    };
-    comparisons.iter().map(logarithm).sum::<f64>() >= 0.0
+    Ok(Verified { is_pick: pick.is_some(), comparisons })
 }
 
 impl Verified {
     /// The name under which the micro-kernel that was taken stands in the comparisons.
     pub fn taken(&self) -> &'static str {
-        if self.stands { PICK } else { DEFAULT }
+        if self.is_pick { PICK } else { DEFAULT }
     }
 
     /// Why the micro-kernel that was taken cannot be used after all.
     pub fn failure(&self) -> Option<&Failure> {
         let standings = self.comparisons.iter().flat_map(|comparison| &comparison.standings);
-        standings.filter(|standing| standing.name == self.taken()).find_map(|standing| standing.outcome.as_ref().err())
+        let taken = standings.filter(|standing| standing.name == self.taken());
+        taken.filter_map(|standing| standing.outcome.as_ref().err()).find(|failure| failure.is_its_own())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Disturbance, Sample, Standing};
+    use crate::measure::{Sample, Standing};
 
     fn comparison(pick: Option<f64>, default: Option<f64>) -> Comparison {
         let standing = |name: &str, seconds: Option<f64>| Standing {
@@ -85,21 +75,12 @@ mod tests {
             },
         };
         let standings = vec![standing(PICK, pick), standing(DEFAULT, default)];
-        Comparison { threads: 1, standings, peak: None, rounds: Disturbance::default() }
+        Comparison { threads: 1, standings, peak: None }
     }
 
     #[test]
-    fn the_default_stands_where_the_pick_loses() {
-        assert!(wins(&[comparison(Some(1.0), Some(1.0))]));
-        assert!(!wins(&[comparison(Some(1.1), Some(1.0))]));
-        assert!(wins(&[comparison(Some(1.1), Some(1.0)), comparison(Some(1.0), Some(1.2))]));
-        assert!(!wins(&[comparison(None, Some(1.0))]));
-        assert!(wins(&[comparison(Some(1.0), None)]));
-    }
-
-    #[test]
-    fn what_failed_is_told_if_nothing_else_is_left() {
-        let of = |pick, default, stands| Verified { stands, comparisons: vec![comparison(pick, default)] };
+    fn what_failed_is_told_if_it_is_what_was_taken() {
+        let of = |pick, default, is_pick| Verified { is_pick, comparisons: vec![comparison(pick, default)] };
         assert!(of(None, None, false).failure().is_some());
         assert!(of(None, Some(1.0), false).failure().is_none());
         assert!(of(Some(1.0), None, true).failure().is_none());

@@ -3,7 +3,7 @@
 use dietcode_syntax::{DType, KernelDef};
 
 use super::baselines::{BlasLibrary, Gemm};
-use super::{CpuHarness, Device, Disturbance, Failure, Implementation, Instance, Sample, Timing, Unit};
+use super::{CpuHarness, Device, Failure, Implementation, Instance, Sample, Timing, Unit};
 use crate::codegen;
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
@@ -45,8 +45,6 @@ pub struct Comparison {
     pub standings: Vec<Standing>,
     /// The peak of fused multiply-adds, in GFLOP/s, measured in the same rounds.
     pub peak: Option<f64>,
-    /// In how many rounds others used the cores.
-    pub rounds: Disturbance,
 }
 
 /// The name of the nest as it stands.
@@ -151,11 +149,18 @@ pub fn compare(
     let mut implementations: Vec<Implementation> = finalists.iter().map(|f| f.implementation.clone()).collect();
     implementations.extend(peak.iter().map(|(implementation, _)| implementation.clone()));
     let mut measured = device.measure(instance, implementations, setting, timing)?;
-    let of_peak = |(_, flops): (Implementation, f64)| Some(measured.outcomes.pop()?.ok()?.gflops(flops).median);
+    let of_peak = |(_, flops): (Implementation, f64)| Some(measured.pop()?.ok()?.gflops(flops).median);
     let peak = peak.and_then(of_peak);
     let standing = |(f, outcome): (&Finalist, _)| Standing { name: f.name.clone(), outcome };
-    let standings = finalists.iter().zip(measured.outcomes).map(standing).collect();
-    Ok(Comparison { threads: setting, standings, peak, rounds: measured.rounds })
+    let standings = finalists.iter().zip(measured).map(standing).collect();
+    Ok(Comparison { threads: setting, standings, peak })
+}
+
+impl Standing {
+    /// Whether others took the cores too often for a figure.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.outcome, Err(Failure::Unknown { .. }))
+    }
 }
 
 impl Comparison {

@@ -43,6 +43,13 @@ pub enum Failure {
     },
     /// The run was stopped before it was measured.
     Stopped,
+    /// It passed its check, but others took its cores too often: how long it takes is not known.
+    Unknown {
+        /// In so many samples its threads had their cores.
+        clean: usize,
+        /// So many were asked for.
+        asked: usize,
+    },
     /// An element of the output is not within the error bound.
     Wrong {
         /// Where: the first such element.
@@ -95,7 +102,7 @@ fn excerpt<S: Serializer>(message: &str, to: S) -> Result<S::Ok, S::Error> {
 
 impl Failure {
     /// The words of [`Failure::kind`].
-    pub const KINDS: [&'static str; 10] = [
+    pub const KINDS: [&'static str; 11] = [
         "compile",
         "compile_timeout",
         "load",
@@ -103,10 +110,16 @@ impl Failure {
         "crash",
         "timeout",
         "stopped",
+        "unknown",
         "wrong",
         "unwritten",
         "out_of_bounds",
     ];
+
+    /// Whether it says something of the candidate: not that a run was stopped, or that others took the cores.
+    pub fn is_its_own(&self) -> bool {
+        !matches!(self, Failure::Stopped | Failure::Unknown { .. })
+    }
 
     /// One word for the kind, as in the records.
     pub fn kind(&self) -> &'static str {
@@ -118,6 +131,7 @@ impl Failure {
             Failure::Crash { .. } => "crash",
             Failure::Timeout { .. } => "timeout",
             Failure::Stopped => "stopped",
+            Failure::Unknown { .. } => "unknown",
             Failure::Wrong { .. } => "wrong",
             Failure::Unwritten { .. } => "unwritten",
             Failure::OutOfBounds { .. } => "out_of_bounds",
@@ -137,6 +151,12 @@ impl fmt::Display for Failure {
             Failure::Crash { signal, message } => write!(f, "crashed: {signal}: {message}"),
             Failure::Timeout { seconds } => write!(f, "was still running after {seconds} s"),
             Failure::Stopped => write!(f, "was not measured: the run was stopped before"),
+            Failure::Unknown { clean, asked } => {
+                write!(
+                    f,
+                    "has no figure: others took its cores in all but {clean} of {asked} samples; measure again when less else runs"
+                )
+            }
             Failure::Wrong { index, found, expected, bound, elements } => {
                 write!(
                     f,

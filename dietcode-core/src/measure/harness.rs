@@ -35,8 +35,8 @@ pub struct CpuHarness {
 /// Longer than any sane kernel compiles.
 const COMPILE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Tiles of the peak for each thread: a few milliseconds.
-const PEAK_TILES: i64 = 32;
+/// Tiles of the peak for each thread: about a millisecond, as long as a system that is in use leaves a thread its core.
+const PEAK_TILES: i64 = 8;
 
 /// Into so many parts the tensors are divided, for threads to share.
 const STREAM_PARTS: i64 = 64;

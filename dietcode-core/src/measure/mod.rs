@@ -4,7 +4,7 @@
 //! TranslationUnit ── builder ──► shared library ── runner ══ JSON lines ══► worker ──► Sample or Failure
 //!                                                                            ├─ tensors   guarded, poisoned
 //!                                                                            ├─ expected  every element checked
-//!                                                                            └─ rounds    A B C A B C …
+//!                                                                            └─ rounds    A B C C B A …
 //! ```
 //!
 //! The [`Runner`] is the only one who starts workers; what a candidate does to its worker becomes a [`Failure`].
@@ -16,7 +16,7 @@ mod comparison;
 mod cores;
 pub mod cuda;
 mod device;
-mod disturbance;
+mod exclusive;
 mod failure;
 mod harness;
 mod inputs;
@@ -24,10 +24,12 @@ mod interrupt;
 mod linked;
 mod memory;
 pub(crate) mod number;
+pub mod paired;
 mod protocol;
 mod runner;
 mod sample;
 mod simulated;
+mod turns;
 pub mod worker;
 
 pub use crate::instance::Instance;
@@ -37,7 +39,6 @@ pub use clock::Clock;
 pub use comparison::{Baselines, Comparison, Finalist, Standing, compare};
 pub use cores::{Cores, Reserved};
 pub use device::{Code, Device, Machine, Subject};
-pub use disturbance::Disturbance;
 pub use failure::Failure;
 pub use harness::{CpuHarness, fresh_seed};
 pub use interrupt::{Interrupt, leave};
@@ -46,4 +47,4 @@ pub use memory::physical_memory;
 pub use protocol::{Implementation, Job, Measured, Oracle, Timing};
 pub use runner::{Limits, Runner};
 pub use sample::{Sample, Summary};
-pub use simulated::{Seconds, SimulatedDevice};
+pub use simulated::{Noise, Seconds, SimulatedDevice};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baselines::{BlasLibrary, Gemm};
 use super::cuda::{CudaCall, DeviceFacts, Expectation};
-use super::{Disturbance, Failure, Instance, LinkedName, Sample, Unit};
+use super::{Failure, Instance, LinkedName, Sample, Unit};
 use crate::codegen::registry::Decision;
 use crate::reference::Arithmetic;
 
@@ -48,7 +48,7 @@ pub(super) enum Event {
     Preparing,
     /// An implementation is about to be loaded and run for the first time.
     Checking(usize),
-    /// All implementations that passed are about to be timed; about how many seconds that takes.
+    /// All implementations that passed are about to be timed; how many seconds that takes at most.
     Timing(f64),
     /// One outcome per implementation.
     Measured(Measured),
@@ -63,14 +63,9 @@ pub(super) enum Event {
     },
 }
 
-/// What a job came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// In the order of the job's implementations.
-    pub outcomes: Vec<Result<Sample, Failure>>,
-    /// In how many rounds others used the cores; none on a device.
-    pub rounds: Disturbance,
-}
+/// What a job came to, in the order of its implementations. Those that were timed in rounds have as many samples each: the nth of one
+/// was taken beside the nth of another.
+pub type Measured = Vec<Result<Sample, Failure>>;
 
 /// Implementations to be checked and measured against each other on one instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -106,15 +101,17 @@ pub enum Oracle {
     Sampled(Expectation),
 }
 
-/// How often implementations are called. Each is called once to be checked, and then in rounds, all of them by turns.
+/// How often implementations are called. Each is called once to be checked, and then in rounds, all of them by turns. On a CPU only
+/// clean samples count, during which no thread lost its core, and others are taken again; who has fewer of them after some time has
+/// no figure, but is [unknown](Failure::Unknown).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// At least so many rounds; 0: they are checked only.
     pub rounds: usize,
     /// More, until each implementation has been timed for so long.
     pub seconds: f64,
-    /// An implementation whose first two calls take longer than this is not called again: the shorter is its only sample. A
-    /// device times each.
+    /// An implementation whose first two calls take longer than this is not called again: these two are its samples. A device times
+    /// each.
     pub slow_seconds: f64,
     /// Whether a device's second-level cache is emptied before each launch.
     pub cold: bool,

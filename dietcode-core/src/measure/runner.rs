@@ -12,8 +12,9 @@ use worker_process::{Ended, WorkerProcess};
 
 use super::baselines::BlasLibrary;
 use super::cuda::DeviceFacts;
+use super::exclusive::Exclusive;
 use super::protocol::{Event, Request};
-use super::{Cores, Disturbance, Failure, Interrupt, Job, Measured, Sample};
+use super::{Cores, Failure, Interrupt, Job, Measured, Sample};
 use crate::doing::doing;
 use crate::{Error, ErrorKind, Result};
 
@@ -69,17 +70,15 @@ impl Runner {
     /// If no worker can be started, there is no memory for the tensors, or the reference itself cannot be computed.
     pub fn measure(&mut self, job: &Job) -> Result<Measured> {
         let mut outcomes: Vec<Option<Result<Sample, Failure>>> = vec![None; job.implementations.len()];
-        let mut rounds = Disturbance::default();
         let mut restarted = false;
         loop {
             let left: Vec<usize> = (0..outcomes.len()).filter(|at| outcomes[*at].is_none()).collect();
             if left.is_empty() {
-                return Ok(Measured { outcomes: outcomes.into_iter().flatten().collect(), rounds });
+                return Ok(outcomes.into_iter().flatten().collect());
             }
             match self.attempt(&part(job, &left))? {
                 Attempt::Done(measured) => {
-                    rounds += measured.rounds;
-                    left.iter().zip(measured.outcomes).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
+                    left.iter().zip(measured).for_each(|(at, outcome)| outcomes[*at] = Some(outcome));
                 }
                 Attempt::NotBegun(Failure::Stopped) | Attempt::Lost(_, Failure::Stopped) => {
                     left.into_iter().for_each(|at| outcomes[at] = Some(Err(Failure::Stopped)));
@@ -97,7 +96,7 @@ impl Runner {
                 Attempt::Lost(None, failure) if left.len() == 1 => outcomes[left[0]] = Some(Err(failure)),
                 Attempt::Lost(None, _) => {
                     for at in left {
-                        outcomes[at] = self.measure(&part(job, &[at]))?.outcomes.pop();
+                        outcomes[at] = self.measure(&part(job, &[at]))?.pop();
                     }
                 }
             }
@@ -161,6 +160,8 @@ impl Runner {
 
     fn attempt(&mut self, job: &Job) -> Result<Attempt> {
         let (limits, interrupt) = (self.limits, self.interrupt);
+        let place = if job.threads == 0 { "device" } else { "cpu" };
+        let _exclusive = (job.timing.rounds > 0).then(|| Exclusive::wait(place)).transpose()?;
         let worker = self.worker(job.threads)?;
         let request = Request::Measure(Box::new(job.clone()));
         let (mut at, mut limit) = (At::Start, limits.prepare);
@@ -181,10 +182,10 @@ impl Runner {
                 }
                 Ok(Event::Timing(seconds)) => {
                     _doing = doing(format!("timing {count} implementations at shape {shape:?} on {on}"));
-                    (At::Timing, limits.run + Duration::from_secs_f64(10.0 * seconds.clamp(0.0, 1e6)))
+                    (At::Timing, limits.run + Duration::from_secs_f64(seconds.clamp(0.0, 1e7)))
                 }
                 Ok(Event::Measured(measured)) => {
-                    if measured.outcomes.iter().any(Result::is_err) {
+                    if measured.iter().flat_map(|outcome| outcome.as_ref().err()).any(Failure::is_its_own) {
                         // Who computes nonsense may have written nonsense anywhere, and the next would pay for it.
                         self.workers.remove(&job.threads);
                     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dietcode_syntax::KernelDef;
 
+use super::turns::by_turns;
 use super::{
-    Clock, Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Machine, Measured, Purpose, Sample,
-    Subject, Timing,
+    Clock, Code, Compile, Device, Failure, Implementation, Instance, Machine, Measured, Purpose, Sample, Subject,
+    Timing,
 };
 use crate::machine::Target;
 use crate::sketch::MicroKernel;
@@ -16,17 +17,28 @@ use crate::{Error, ErrorKind, Result};
 /// Seconds of a call of a micro-kernel (its name) at an instance and a setting, or how it fails.
 pub type Seconds = Box<dyn Fn(&str, &Instance, usize) -> Result<f64, Failure>>;
 
+/// How many times as long a sample takes that begins at a time of the device's clock, in seconds, and would take so long where nobody
+/// disturbs it; none: it lost its core meanwhile.
+pub type Noise = Box<dyn Fn(f64, f64) -> Option<f64>>;
+
 /// A simulated device with a kernel.
 pub struct SimulatedDevice {
     subject: Subject,
     clock: Clock,
     seconds: Seconds,
+    noise: Noise,
     /// What each measurement was of: names, shape, setting.
     pub measured: Vec<(Vec<String>, Vec<i64>, usize)>,
 }
 
 /// How long it takes to measure something besides its calls, in seconds; compilers take no time.
 const BESIDE: f64 = 1.0;
+
+/// A sample is of many calls where one is shorter.
+const SAMPLE: f64 = 1e-3;
+
+/// So long clean samples are waited for, in seconds.
+const PATIENCE: f64 = 2.0;
 
 impl SimulatedDevice {
     /// One for which schedules are made as for `target`.
@@ -36,7 +48,26 @@ impl SimulatedDevice {
             Target::Cuda(limits) => Machine::absent(limits, "none".to_owned()),
         };
         let subject = Subject::new(def, target, machine);
-        SimulatedDevice { subject, clock: Clock::simulated(), seconds, measured: Vec::new() }
+        let noise = Box::new(|_, _| Some(1.0));
+        SimulatedDevice { subject, clock: Clock::simulated(), seconds, noise, measured: Vec::new() }
+    }
+
+    /// The same on a machine that others use.
+    #[must_use]
+    pub fn with_noise(self, noise: Noise) -> SimulatedDevice {
+        SimulatedDevice { noise, ..self }
+    }
+
+    /// A sample that takes so long in quiet, if one is clean before the deadline.
+    fn sample(&self, seconds: f64, deadline: f64) -> Option<f64> {
+        loop {
+            let (now, quiet) = (self.clock.now().as_secs_f64(), seconds.max(SAMPLE));
+            let slower = (self.noise)(now, quiet);
+            self.clock.advance(quiet * slower.unwrap_or(1.0));
+            if slower.is_some() || now > deadline {
+                return slower.map(|slower| seconds * slower);
+            }
+        }
     }
 }
 
@@ -81,20 +112,31 @@ impl Device for SimulatedDevice {
         setting: usize,
         timing: Timing,
     ) -> Result<Measured> {
-        let mut outcomes = Vec::new();
-        let mut names = Vec::new();
+        let (mut checked, mut names) = (Vec::new(), Vec::new());
         for implementation in implementations {
             let Implementation::Launched { call, .. } = implementation else {
-                outcomes.push(Err(Failure::Load { message: "it is not simulated".into() }));
+                checked.push(Err(Failure::Load { message: "it is not simulated".into() }));
                 continue;
             };
-            let seconds = (self.seconds)(&call.name, instance, setting);
-            let calls = seconds.as_ref().map_or(0.0, |seconds| timing.rounds.max(1) as f64 * seconds);
-            self.clock.advance(BESIDE + calls);
-            outcomes.push(seconds.map(|seconds| Sample { seconds: vec![seconds; timing.rounds.max(1)], rel_err: 0.0 }));
+            checked.push((self.seconds)(&call.name, instance, setting));
             names.push(call.name);
+            self.clock.advance(BESIDE);
         }
+        let passed: Vec<f64> = checked.iter().flatten().copied().collect();
+        let asked = timing.rounds.max(1);
+        let deadline = self.clock.now().as_secs_f64() + PATIENCE + passed.iter().sum::<f64>() * 8.0 * asked as f64;
+        let sample = |at: usize| Ok::<_, Error>(self.sample(passed[at], deadline));
+        let mut timed = by_turns(passed.len(), |rounds, _| rounds < asked, sample)?.into_iter();
+        let outcomes = checked.into_iter().map(|checked| {
+            checked?;
+            let seconds = timed.next().unwrap_or_default();
+            if seconds.len() < asked {
+                return Err(Failure::Unknown { clean: seconds.len(), asked });
+            }
+            Ok(Sample { seconds, rel_err: 0.0 })
+        });
+        let outcomes = outcomes.collect();
         self.measured.push((names, instance.shape.clone(), setting));
-        Ok(Measured { outcomes, rounds: Disturbance::default() })
+        Ok(outcomes)
     }
 }

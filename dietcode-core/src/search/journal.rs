@@ -14,6 +14,7 @@ use super::database::{
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::Device;
+use crate::measure::paired::Verdict;
 use crate::sketch::MicroKernel;
 
 /// The records of one run, and those from before it.
@@ -82,6 +83,12 @@ impl Journal {
         journal
     }
 
+    /// What is on record, of this run and of those before it.
+    #[cfg(test)]
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.database.records
+    }
+
     /// How many micro-kernels are on record of the run that is continued; 0 for one that begins.
     pub fn resumed(&self) -> usize {
         self.begun.len()
@@ -98,8 +105,13 @@ impl Journal {
         self.replay.take(names, shape, threads)
     }
 
+    /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.
+    pub(crate) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
+        self.replay.verdict(name, against, shapes)
+    }
+
     /// Writes down what came of a candidate.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         candidate: &Candidate,
         report: Vec<LaunchReport>,
@@ -127,7 +139,7 @@ impl Journal {
     }
 
     /// Makes durable what was written down.
-    pub(super) fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         self.database.sync()
     }
 

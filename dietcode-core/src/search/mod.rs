@@ -17,7 +17,6 @@ mod database;
 mod defaults;
 mod event;
 mod evolution;
-mod finals;
 mod full;
 mod journal;
 mod workload_instance;

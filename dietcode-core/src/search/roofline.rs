@@ -50,7 +50,7 @@ fn bound(device: &mut dyn Device, workload: &WorkloadInstance, threads: usize) -
     let unknown = || Error::input("found --until, expected a CPU: the bounds of other devices are not measured");
     let (peak, peak_flops) = device.peak(threads).ok_or_else(unknown)?;
     let stream = device.stream(&workload.instance)?.ok_or_else(unknown)?;
-    let outcomes = device.measure(&workload.instance, vec![peak, stream], threads, TIMING)?.outcomes;
+    let outcomes = device.measure(&workload.instance, vec![peak, stream], threads, TIMING)?;
     let flops = [peak_flops, workload.instance.flops];
     let bounds =
         outcomes.into_iter().zip(flops).filter_map(|(outcome, flops)| Some(outcome.ok()?.gflops(flops).median));

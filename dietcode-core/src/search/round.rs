@@ -43,6 +43,7 @@ impl Tuning<'_> {
             }
             screening::screen(self, &batch)?;
             full::measure(self, &batch)?;
+            self.measure_default_again()?;
             self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         }
         Ok(())

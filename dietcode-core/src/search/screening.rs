@@ -8,7 +8,7 @@ use crate::Result;
 use crate::measure::Timing;
 
 /// Enough to tell a candidate that is much slower.
-const BRIEF: Timing = Timing::warm(2, 0.005, 0.5);
+pub(super) const BRIEF: Timing = Timing::warm(2, 0.005, 0.5);
 
 /// A candidate is not called again after a call that takes so many times as long as the best's.
 const GIVEN_UP: f64 = 3.0;

@@ -2,7 +2,7 @@
 
 use super::proposal::Proposal;
 use super::strategy::Propose;
-use super::{Found, Tuning, finals};
+use super::{Found, Tuning};
 use crate::Result;
 use crate::doing::doing;
 
@@ -65,9 +65,8 @@ impl Task<'_> {
         self.tuning.workloads.iter().map(|workload| workload.weight * workload.instance.flops).sum()
     }
 
-    /// The finals.
+    /// What was found, for the finals.
     pub(super) fn end(&mut self) -> Result<Found> {
-        finals::measure(&mut self.tuning)?;
         self.tuning.journal.sync()?;
         self.tuning.finish()
     }

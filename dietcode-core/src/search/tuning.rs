@@ -1,13 +1,18 @@
 //! The search of one kernel on one device in progress: the device, the instances, the candidates so far, the records.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
+use super::screening::{BRIEF, by_work};
 use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Roofline, Status, WorkloadInstance};
 use crate::cost_model::Adaptation;
-use crate::measure::{Device, Failure, Purpose, Sample, Timing};
+use crate::measure::{Device, Failure, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
+
+/// Two figures that were measured at different times differ by so much also where nobody else is there: the logarithm of their ratio.
+const UNCERTAIN: f64 = 0.05;
 
 /// Everything that the rounds of one kernel's search work on.
 pub struct Tuning<'a> {
@@ -37,6 +42,8 @@ pub struct Tuning<'a> {
     pub(super) round: usize,
     /// Candidates whose outcome was on record.
     pub(super) known: usize,
+    /// The largest difference of the logarithms of two figures of one micro-kernel, one after the other.
+    spread: f64,
     failures: BTreeMap<&'static str, usize>,
     failed: Vec<(String, Failure)>,
 }
@@ -67,6 +74,7 @@ impl<'a> Tuning<'a> {
             candidates: Vec::new(),
             round: 0,
             known: 0,
+            spread: 0.0,
             failures: BTreeMap::new(),
             failed: Vec::new(),
         }
@@ -115,26 +123,11 @@ impl<'a> Tuning<'a> {
         let instance = self.workloads[workload].instance.clone();
         let timing = Timing { cold: self.cold, ..timing };
         let measured = self.device.measure(&instance, implementations, self.threads[threads], timing)?;
-        for (at, outcome) in compiled.into_iter().zip(measured.outcomes) {
+        for (at, outcome) in compiled.into_iter().zip(measured) {
             let outcome = self.outcome(outcome, threads, instance.flops);
             self.note(at, threads, workload, &outcome);
             let report = self.candidates[at].report(&*self.device);
             self.journal.write(&self.candidates[at], report, Some(self.shape(workload)), outcome)?;
-        }
-        Ok(())
-    }
-
-    /// Compiles finalists as a build would, on all cores: from now on that is what is measured of them.
-    pub(super) fn rebuild(&mut self, finalists: &[usize]) -> Result<()> {
-        let is_open = |at: &&usize| self.candidates[**at].code.get().is_none() && !self.candidates[**at].failed;
-        let open: Vec<usize> = finalists.iter().filter(is_open).copied().collect();
-        let micro_kernels = open.iter().map(|at| self.candidates[*at].micro_kernel.clone()).collect();
-        let mut building = self.device.build(micro_kernels, Purpose::Final);
-        for (place, at) in open.into_iter().enumerate() {
-            match building.take(place) {
-                Ok(code) => drop(self.candidates[at].code.set(code)),
-                Err(failure) => self.fail(at, failure)?,
-            }
         }
         Ok(())
     }
@@ -147,6 +140,7 @@ impl<'a> Tuning<'a> {
                 rel_err: sample.rel_err,
                 cold: self.cold,
             },
+            Err(Failure::Unknown { clean, asked }) => Outcome::Unknown { threads: self.threads[threads], clean, asked },
             Err(failure) => Outcome::Failed(failure),
         }
     }
@@ -160,7 +154,13 @@ impl<'a> Tuning<'a> {
 
     pub(super) fn note(&mut self, at: usize, threads: usize, workload: usize, outcome: &Outcome) {
         match outcome {
-            Outcome::Measured { gflops, .. } => self.candidates[at].gflops[threads][workload] = Some(gflops.median),
+            Outcome::Measured { gflops, .. } => {
+                let known = self.candidates[at].gflops[threads][workload].replace(gflops.median);
+                let apart = known.map_or(0.0, |known| (gflops.median / known).ln().abs());
+                self.spread = self.spread.max(apart);
+            }
+            Outcome::Unknown { .. } => *self.failures.entry("unknown").or_default() += 1,
+            Outcome::Verdict { .. } => {}
             Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
                 self.failed.push((self.candidates[at].micro_kernel.name(), failure.clone()));
@@ -170,7 +170,26 @@ impl<'a> Tuning<'a> {
         }
     }
 
-    pub(super) fn shape(&self, workload: usize) -> Shape {
+    /// Measures what runs the cheapest instance where nothing was tuned once more: who has two figures tells how far figures of one
+    /// micro-kernel are apart in this run.
+    pub(super) fn measure_default_again(&mut self) -> Result<()> {
+        let workload = by_work(self)[0];
+        let at = self.defaults.of[workload];
+        if self.candidates[at].gflops[0][workload].is_none() {
+            return Ok(());
+        }
+        let cores = Arc::clone(self.device.cores());
+        let _alone = cores.reserve(self.threads[0]);
+        self.measure(&[at], 0, workload, BRIEF)
+    }
+
+    /// By how much the logarithms of two figures of a search differ that may be of equally fast micro-kernels.
+    pub(crate) fn uncertainty(&self) -> f64 {
+        self.spread + UNCERTAIN
+    }
+
+    /// The values of the shape variables at an instance (its position).
+    pub(crate) fn shape(&self, workload: usize) -> Shape {
         let names = self.device.def().shape_vars.iter().map(|var| var.name.clone());
         names.zip(self.workloads[workload].instance.shape.iter().copied()).collect()
     }
@@ -194,7 +213,7 @@ impl<'a> Tuning<'a> {
     }
 
     /// Reports how far a phase has come.
-    pub(super) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
+    pub(crate) fn progress(&self, phase: Phase, done: usize, of: Option<usize>) {
         let default = |(workload, at): (usize, &usize)| self.candidates.get(*at)?.gflops[0][workload];
         let default = self.defaults.of.iter().enumerate().map(|of| default(of).unwrap_or(0.0)).collect();
         (self.watch)(Event::Progress(Status {

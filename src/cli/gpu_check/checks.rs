@@ -58,7 +58,7 @@ fn check(harness: &mut CudaHarness, built: &Built, shape: &Shape) -> Result<Chec
     let def = harness.def().clone();
     let instance = Instance::of(&def, &shape.extents)?;
     let implementation = Implementation::launched(built, &def, &instance.shape)?;
-    let outcome = harness.measure_with_gap(&instance, shape.gap, vec![implementation], Timing::CHECK)?.outcomes.pop();
+    let outcome = harness.measure_with_gap(&instance, shape.gap, vec![implementation], Timing::CHECK)?.pop();
     let (rel_err, failure) = match outcome {
         Some(Ok(sample)) => (Some(sample.rel_err), None),
         Some(Err(failure)) => (None, Some(failure)),

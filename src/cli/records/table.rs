@@ -46,6 +46,10 @@ fn table(shown: &[&Record], tried: &BTreeMap<Series<'_>, usize>, legend: &mut Le
                 let threads = if *threads == 0 { "–".to_owned() } else { threads.to_string() };
                 (threads, gflops(Some(summary.median)), gflops(Some(summary.iqr)))
             }
+            Outcome::Unknown { threads, .. } => (threads.to_string(), "unknown".to_owned(), "–".to_owned()),
+            Outcome::Verdict { against, verdict, .. } => {
+                ("–".to_owned(), format!("{verdict} against {}", legend.letter(&one_line(against))), "–".to_owned())
+            }
             Outcome::Failed(failure) => ("–".to_owned(), failure.kind().to_owned(), "–".to_owned()),
         };
         let point = record.figure().map(|(threads, _)| (&record.workload, &record.target, threads));

@@ -90,14 +90,11 @@ fn killed_and_continued(strategy: &str, moments: usize, chance: &mut Chance) {
     let said = place.tune(&arguments);
     assert!(said.contains(&format!("continuing a run of which {TRIALS} candidates are on record")), "{said}");
     assert_eq!(place.lines(), finished, "a finished run has nothing left to measure");
-    // Verified anew, it may choose others of those that are nearly as fast, and none that is not on record.
-    for tuned in [tuned, place.json("dense.cpu.tuned.json")] {
-        let (known, instances) = (names(&records), tuned["instances"].as_array().unwrap());
-        assert_eq!(instances.len(), 2, "{tuned}");
-        for instance in instances {
-            assert!(known.contains(instance["micro_kernel"].as_str().unwrap()), "{instance}");
-            assert!(instance["measurements"][0]["gflops_measured"].as_f64().unwrap() > 0.0, "{instance}");
-        }
+    assert_eq!(place.json("dense.cpu.tuned.json")["tree"], tuned["tree"], "its verdicts are on record");
+    let (known, instances) = (names(&records), tuned["instances"].as_array().unwrap());
+    assert_eq!(instances.len(), 2, "{tuned}");
+    for instance in instances {
+        assert!(known.contains(instance["micro_kernel"].as_str().unwrap()), "{instance}");
     }
 
     let unbroken = Place::new();

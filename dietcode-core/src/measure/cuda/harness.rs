@@ -11,8 +11,8 @@ use crate::cost_model::cuda::Profile;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{
-    Code, Compile, Device, Disturbance, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured,
-    Oracle, Purpose, Runner, Sample, Subject, Timing,
+    Code, Compile, Device, Failure, Implementation, Instance, Interrupt, Job, Limits, Machine, Measured, Oracle,
+    Purpose, Runner, Sample, Subject, Timing,
 };
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
@@ -174,7 +174,7 @@ impl CudaHarness {
         if fresh.is_empty() {
             return Ok(());
         }
-        let outcomes = self.measure_with_gap(&small, 0, fresh, Timing::CHECK)?.outcomes;
+        let outcomes = self.measure_with_gap(&small, 0, fresh, Timing::CHECK)?;
         let outcomes = outcomes.into_iter().map(|outcome| outcome.map(|sample| sample.rel_err));
         self.estimating.get_or_insert_default().checked.extend(images.into_iter().zip(outcomes));
         Ok(())
@@ -229,11 +229,11 @@ impl Device for CudaHarness {
         let outcome = |implementation: &Implementation| match implementation {
             Implementation::Launched { call, seconds: Some(seconds), .. } => {
                 let rel_err = checked.get(&call.image).cloned().unwrap_or(Err(Failure::Stopped))?;
-                Ok(Sample { seconds: vec![*seconds], rel_err })
+                Ok(Sample { seconds: vec![*seconds; timing.rounds.max(1)], rel_err })
             }
             _ => Err(Failure::Load { message: "it cannot be estimated".into() }),
         };
-        Ok(Measured { outcomes: implementations.iter().map(outcome).collect(), rounds: Disturbance::default() })
+        Ok(implementations.iter().map(outcome).collect())
     }
 
     fn heed(&mut self, interrupt: Interrupt) {

@@ -7,8 +7,9 @@ use super::timer::{Timer, copies};
 use super::{CudaDevice, DeviceFacts, check};
 use crate::Result;
 use crate::measure::protocol::{Event, Request};
+use crate::measure::turns::by_turns;
 use crate::measure::worker::{Keep, Kept, Tell, Trouble, Worker, misdirected};
-use crate::measure::{Disturbance, Failure, Implementation, Job, Linked, Measured, Sample, Timing};
+use crate::measure::{Failure, Implementation, Job, Linked, Sample, Timing};
 use crate::runtime::cuda::Device;
 
 /// Has a device. Its memory is not limited: a driver reserves more addresses than there is memory.
@@ -83,7 +84,7 @@ impl<'a> DeviceWorker<'a> {
             }
         };
         self.prepared.put(job, prepared);
-        Ok(Event::Measured(Measured { outcomes, rounds: Disturbance::default() }))
+        Ok(Event::Measured(outcomes))
     }
 }
 
@@ -163,14 +164,10 @@ fn time(
         seconds += sample;
     }
     let rounds = rounds.min(timing.rounds.max(MOST_ROUNDS));
-    tell(&Event::Timing(rounds as f64 * seconds))?;
-    let mut samples = vec![Vec::new(); passed.len()];
-    for _ in 0..rounds {
-        for ((loaded, launches), samples) in passed.iter().zip(&launches).zip(&mut samples) {
-            samples.push(timer.sample(*launches, timing.cold, &mut || launched(loaded))?);
-        }
-    }
-    let mut samples = samples.into_iter();
+    // Ten times as long as a launch took is a device that others use.
+    tell(&Event::Timing(10.0 * rounds as f64 * seconds))?;
+    let mut sample = |at: usize| timer.sample(launches[at], timing.cold, &mut || launched(passed[at])).map(Some);
+    let mut samples = by_turns(passed.len(), |taken, _| taken < rounds, &mut sample)?.into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;
         Ok(Sample { seconds: samples.next().unwrap_or_default(), rel_err: *rel_err })

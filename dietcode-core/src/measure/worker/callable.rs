@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::library::Library;
 use super::tensors::Tensors;
 use crate::codegen::registry::Decision;
-use crate::measure::baselines::{Blas, Gemm, matrixmultiply, peak};
+use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
 use crate::measure::{Failure, Implementation, Linked};
 use crate::{Error, abi, runtime};
 
@@ -18,8 +18,8 @@ pub(super) enum Callable {
     Dispatched(Vec<Library>, Decision),
     Matrixmultiply(Gemm),
     Blas(Blas, Gemm),
-    /// So many tiles; whether they keep all threads busy, whatever memory does.
-    Peak(Library, i64, bool),
+    /// So many tiles.
+    Peak(Library, i64),
 }
 
 /// One call's arguments.
@@ -56,9 +56,7 @@ impl Callable {
             }
             Implementation::Matrixmultiply(gemm) => Callable::Matrixmultiply(gemm.clone()),
             Implementation::Blas { library, gemm } => Callable::Blas(Blas::load(library, threads)?, gemm.clone()),
-            Implementation::Peak { unit, tiles } => {
-                Callable::Peak(Library::load(unit)?, *tiles, unit.name == peak::NAME)
-            }
+            Implementation::Peak { unit, tiles } => Callable::Peak(Library::load(unit)?, *tiles),
             Implementation::Launched { .. } | Implementation::CuBlas { .. } => {
                 return Err(Failure::Load { message: "it is code for a GPU".into() });
             }
@@ -68,11 +66,6 @@ impl Callable {
     /// How many times as long all of it takes as what a call carries out.
     pub(super) fn scale(&self) -> f64 {
         if let Callable::Part(_, _, scale) = self { *scale } else { 1.0 }
-    }
-
-    /// Whether each of its threads has work from the beginning of a call to its end.
-    pub(super) fn keeps_busy(&self) -> bool {
-        matches!(self, Callable::Peak(.., true))
     }
 
     /// Calls it once.
@@ -97,7 +90,7 @@ impl Callable {
                 result.map_err(|e| unloadable(&e))
             }
             Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], shape),
-            Callable::Peak(library, tiles, _) => launched(library, &[*tiles]),
+            Callable::Peak(library, tiles) => launched(library, &[*tiles]),
             Callable::Matrixmultiply(gemm) => {
                 // SAFETY: the matcher made the extents and strides from the tensors' own.
                 unsafe { matrixmultiply::run(gemm, buffers) };

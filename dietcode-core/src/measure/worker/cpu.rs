@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::callable::{Arguments, Callable};
 use super::expected::Expected;
+use super::foreign::Watch;
 use super::prepared::{Keep, Kept};
 use super::rounds::{self, Entry};
 use super::tensors::Tensors;
@@ -53,8 +54,8 @@ impl<'a> CpuWorker<'a> {
             tell(&Event::Checking(index))?;
             let loaded = Callable::load(implementation, self.linked, &job.instance.shape, job.threads);
             let mut outcome = loaded.and_then(|callable| check(callable, job, &mut prepared));
-            if outcome.as_ref().is_ok_and(|checked| checked.first > job.timing.slow_seconds) {
-                // Perhaps something else ran meanwhile: only what is slow twice is slow.
+            if outcome.as_ref().is_ok_and(|checked| checked.is_slow(job)) {
+                // Only what is slow twice is slow.
                 tell(&Event::Checking(index))?;
                 outcome = outcome.and_then(|checked| checked.again(job, &mut prepared));
             }
@@ -84,46 +85,61 @@ impl Keep for Prepared {
 
 /// Rounds of all that passed; those that were slow are measured already.
 fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], tell: Tell<'_>) -> Result<Measured> {
-    let fast = |c: &&Checked| c.first <= job.timing.slow_seconds;
+    let fast = |c: &&Checked| !c.is_slow(job);
     let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
-    tell(&Event::Timing(passed.iter().map(|c| rounds::estimate(c.first, job.threads, &job.timing)).sum()))?;
+    let mut entries: Vec<Entry<'_>> =
+        passed.iter().map(|c| Entry::new(&c.callable, c.first, job.threads, &job.timing)).collect();
+    tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
     let buffers = prepared.tensors.pointers();
     let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
-    let mut entries: Vec<Entry<'_>> =
-        passed.iter().map(|c| Entry { callable: &c.callable, first: c.first, seconds: Vec::new() }).collect();
-    let rounds = rounds::run(&mut entries, &arguments, &job.timing)
+    let timed = rounds::run(&mut entries, &arguments, &job.timing)
         .map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
-    let mut timed = entries.into_iter().map(|e| e.seconds);
+    let mut timed = timed.into_iter();
     let outcome = |checked: &Result<Checked, Failure>| {
         let checked = checked.as_ref().map_err(Clone::clone)?;
-        let mut seconds = if fast(&checked) { timed.next().unwrap_or_default() } else { vec![checked.first] };
-        seconds.iter_mut().for_each(|seconds| *seconds *= checked.callable.scale());
+        let (seconds, asked) = match fast(&checked) {
+            true => (timed.next().unwrap_or_default(), job.timing.rounds),
+            false => (checked.clean.clone(), 2),
+        };
+        if seconds.len() < asked {
+            return Err(Failure::Unknown { clean: seconds.len(), asked });
+        }
+        let seconds = seconds.iter().map(|seconds| seconds * checked.callable.scale()).collect();
         Ok(Sample { seconds, rel_err: checked.rel_err })
     };
-    Ok(Measured { outcomes: checked.iter().map(outcome).collect(), rounds })
+    Ok(checked.iter().map(outcome).collect())
 }
 
 /// An implementation whose first call computed the right thing.
 struct Checked {
     callable: Callable,
+    /// The shortest call, in seconds.
     first: f64,
+    /// The calls during which no thread lost its core.
+    clean: Vec<f64>,
     rel_err: f64,
 }
 
 impl Checked {
-    /// Checks it once more; the shorter call counts.
+    /// Whether each of its calls took longer than it is worth.
+    fn is_slow(&self, job: &Job) -> bool {
+        self.first > job.timing.slow_seconds
+    }
+
+    /// Checks it once more.
     fn again(self, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
         let second = check(self.callable, job, prepared)?;
-        Ok(Checked { first: second.first.min(self.first), ..second })
+        Ok(Checked { first: second.first.min(self.first), clean: [self.clean, second.clean].concat(), ..second })
     }
 }
 
 fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
     prepared.tensors.poison();
     let buffers = prepared.tensors.pointers();
-    let start = Instant::now();
+    let (watch, start) = (Watch::start(), Instant::now());
     callable.call(&Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads))?;
     let first = start.elapsed().as_secs_f64();
+    let clean = watch.is_clean().then_some(first).into_iter().collect();
     if let Some(damage) = prepared.tensors.damage() {
         return Err(damage);
     }
@@ -135,5 +151,5 @@ fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Check
         }
         _ => prepared.expected.compare(&prepared.tensors.output(), |_| true)?,
     };
-    Ok(Checked { callable, first, rel_err })
+    Ok(Checked { callable, first, clean, rel_err })
 }

@@ -1,102 +1,102 @@
-//! How much of the machine others used meanwhile.
+//! Whether what was timed had its cores for itself.
+//!
+//! What others run elsewhere does not count: the compilers of a search are on cores of their own. What counts is whether the threads
+//! that were timed had their cores: no thread of this process lost one to another thread, none that had work waited for a core during
+//! more than 2% of the time, and, on a virtual machine, the host took no time away. A thread that sleeps by its own wish wants no core.
+//!
+//! Sources, all of Linux: `nonvoluntary_ctxt_switches` of `/proc/self/task/*/status`, which is `ru_nivcsw` of `RUSAGE_THREAD` for other
+//! threads too; the second number of `schedstat` beside it, the nanoseconds in which a thread wanted a core and had none
+//! (`Documentation/scheduler/sched-stats.rst`), so that it is what a thread with work lacks of 100% CPU time; and `steal` in
+//! `/proc/stat`. Where a system has none of these, nothing is known of others.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The clocks at the start of a round.
+/// The clocks when something began.
 #[derive(Debug)]
 pub(super) struct Watch {
     at: Instant,
-    own: Duration,
-    preempted: i64,
-    machine: Option<Duration>,
+    threads: BTreeMap<String, Thread>,
+    stolen: u64,
 }
 
-/// What went by during a round.
-#[derive(Clone, Copy, Debug)]
-struct Passed {
-    time: Duration,
-    /// CPU time of this process.
-    own: Duration,
-    /// How often a thread of it lost its core.
-    preempted: i64,
-    /// CPU time of all cores, where the system has it.
-    machine: Option<Duration>,
+/// What the system has counted of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    /// How often it lost its core to another thread.
+    preempted: u64,
+    /// How long it waited for a core.
+    waited: Duration,
 }
 
-/// The kernel counts the machine's time in ticks of 10 ms, so that much on each of two cores may be an artefact.
-const GRAIN: Duration = Duration::from_millis(20);
+/// A thread may wait for a core during this share of the time.
+const WAITED: f64 = 0.02;
 
-/// Others may use this share of one core without a round being called disturbed.
-const TOLERATED: f64 = 0.1;
-
-/// On a quiet machine a thread loses its core about so often.
+/// The timer and the kernel's own threads want a core now and then, for microseconds: a call of many milliseconds sees some of that, and
+/// its share of waiting tells whether it was more.
 const PREEMPTIONS_PER_SECOND: f64 = 20.0;
-
-/// Threads with work all the time have their cores for more than this share of it, also where each waits for the last one.
-const FED: f64 = 0.8;
 
 impl Watch {
     /// Starts watching.
     pub(super) fn start() -> Watch {
-        Watch { at: Instant::now(), own: own_cpu_time(), preempted: preemptions(), machine: machine_cpu_time() }
+        let (threads, stolen) = (threads(), stolen());
+        Watch { at: Instant::now(), threads, stolen }
     }
 
-    /// Whether other processes (or, on a virtual machine, the host) used the cores since the start. Where the system
-    /// does not tell, no.
-    pub(super) fn disturbed(&self) -> bool {
-        let machine = self.machine.zip(machine_cpu_time()).map(|(before, after)| after.saturating_sub(before));
-        let own = own_cpu_time().saturating_sub(self.own);
-        Passed { time: self.at.elapsed(), own, preempted: preemptions() - self.preempted, machine }.is_disturbed()
-    }
-}
-
-impl Passed {
-    fn is_disturbed(&self) -> bool {
-        // The timer and the kernel's own threads want a core now and then.
-        let tolerated = 1 + (self.time.as_secs_f64() * PREEMPTIONS_PER_SECOND) as i64;
-        let foreign = self.machine.map_or(Duration::ZERO, |machine| machine.saturating_sub(self.own));
-        self.preempted > tolerated || foreign > GRAIN + self.time.mul_f64(TOLERATED)
+    /// Whether the threads of this process have had their cores since the start.
+    pub(super) fn is_clean(&self) -> bool {
+        let elapsed = self.at.elapsed();
+        let since = |(id, now): (String, Thread)| now.since(self.threads.get(&id).copied().unwrap_or_default());
+        stolen() == self.stolen && threads().into_iter().map(since).all(|thread| thread.had_its_core(elapsed))
     }
 }
 
-/// Whether threads that had work during all of `elapsed` had so little CPU time that others, or a limit, took their cores.
-pub(super) fn are_starved(threads: usize, elapsed: Duration, own: Duration) -> bool {
-    own < elapsed.mul_f64(threads as f64 * FED)
+impl Thread {
+    fn since(self, before: Thread) -> Thread {
+        Thread { preempted: self.preempted - before.preempted, waited: self.waited.saturating_sub(before.waited) }
+    }
+
+    fn had_its_core(self, elapsed: Duration) -> bool {
+        let tolerated = (elapsed.as_secs_f64() * PREEMPTIONS_PER_SECOND) as u64;
+        self.preempted <= tolerated && self.waited <= elapsed.mul_f64(WAITED)
+    }
 }
 
-fn usage() -> libc::rusage {
-    // SAFETY: all zeros is a valid rusage.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a rusage.
-    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    usage
+/// The threads of this process, by their numbers.
+fn threads() -> BTreeMap<String, Thread> {
+    let all = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    all.filter_map(|entry| Some((entry.file_name().into_string().ok()?, thread(&entry.path())?))).collect()
 }
 
-/// How often a thread of this process lost its core to another process.
-fn preemptions() -> i64 {
-    usage().ru_nivcsw
+/// None of a thread that has ended.
+fn thread(folder: &Path) -> Option<Thread> {
+    let status = fs::read_to_string(folder.join("status")).ok()?;
+    let preempted = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"))?.trim().parse();
+    let schedstat = fs::read_to_string(folder.join("schedstat")).ok()?;
+    let waited = schedstat.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Thread { preempted: preempted.ok()?, waited: Duration::from_nanos(waited) })
+}
+
+/// In ticks, how long hosts ran others while this machine wanted to run.
+fn stolen() -> u64 {
+    steal(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or(0)
+}
+
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`
+fn steal(stat: &str) -> Option<u64> {
+    stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }
 
 /// CPU time of all threads of this process.
 pub(super) fn own_cpu_time() -> Duration {
-    let usage = usage();
+    // SAFETY: all zeros is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a rusage.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
     let time = |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
     time(usage.ru_utime) + time(usage.ru_stime)
-}
-
-/// CPU time that all cores spent on anything, the time that a host took away included.
-fn machine_cpu_time() -> Option<Duration> {
-    let text = std::fs::read_to_string("/proc/stat").ok()?;
-    // SAFETY: sysconf has no preconditions.
-    let ticks_per_second = u32::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
-    Some(Duration::from_secs(busy_ticks(&text)?) / ticks_per_second)
-}
-
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guests are counted in user and nice already.
-fn busy_ticks(stat: &str) -> Option<u64> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    Some([0, 1, 2, 5, 6, 7].iter().filter_map(|field| fields.get(*field)).sum())
 }
 
 #[cfg(test)]
@@ -104,21 +104,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_that_somebody_else_has_is_noticed() {
-        let [none, most, all] = [0, 90, 100].map(Duration::from_millis);
-        let quiet = Passed { time: all, own: 2 * all, preempted: 1, machine: Some(2 * all) };
-        assert!(!quiet.is_disturbed());
-        assert!(!Passed { machine: None, ..quiet }.is_disturbed(), "where the system does not tell");
-        // A loop beside two threads on two cores, as the machine's clock, the scheduler and the threads' own clock see it.
-        assert!(Passed { own: all, ..quiet }.is_disturbed());
-        assert!(Passed { preempted: 10, ..quiet }.is_disturbed());
-        assert!(are_starved(2, all, all) && are_starved(1, all, none));
-        assert!(!are_starved(2, all, 2 * most) && !are_starved(1, all, most));
+    fn a_thread_that_lost_its_core_or_waited_for_one_is_told() {
+        let [brief, long] = [1, 1000].map(Duration::from_millis);
+        let of = |preempted, micros| Thread { preempted, waited: Duration::from_micros(micros) };
+        assert!(of(0, 19).had_its_core(brief) && of(9, 5000).had_its_core(long));
+        assert!(!of(1, 0).had_its_core(brief) && !of(0, 21).had_its_core(brief));
+        assert!(!of(21, 0).had_its_core(long) && !of(0, 21_000).had_its_core(long));
+    }
+
+    /// Two threads on one core: one of them is in the other's way.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn two_threads_on_one_core_are_in_each_others_way() {
+        use crate::runtime::affinity::{allowed, keep_on};
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        let work = |time: Duration| {
+            let start = Instant::now();
+            while start.elapsed() < time {
+                std::hint::spin_loop();
+            }
+        };
+        let core = allowed()[0];
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                keep_on(0, &[core]);
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            scope.spawn(|| {
+                keep_on(0, &[core]);
+                let watch = Watch::start();
+                work(Duration::from_millis(100));
+                assert!(!watch.is_clean(), "both wanted the core all the time");
+                stop.store(true, Ordering::Relaxed);
+            });
+        });
     }
 
     #[test]
-    fn idle_time_is_not_busy() {
-        assert_eq!(busy_ticks("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 9 9"), Some(63));
-        assert_eq!(busy_ticks(""), None);
+    fn what_a_host_takes_is_read() {
+        assert_eq!(steal("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 9 9 9 9 9 9 9 9"), Some(32));
+        assert_eq!(steal(""), None);
     }
 }

@@ -1,10 +1,12 @@
-//! Times implementations by turns, so that whatever drifts, drifts under all of them.
+//! Times implementations [by turns](super::super::turns). A sample during which a thread lost its core is taken again at once. That has
+//! an end: who has fewer samples by then than were asked for has no figure.
 
 use std::time::{Duration, Instant};
 
 use super::callable::{Arguments, Callable};
-use super::foreign::{Watch, are_starved, own_cpu_time};
-use crate::measure::{Disturbance, Failure, Timing};
+use super::foreign::{Watch, own_cpu_time};
+use crate::measure::turns::by_turns;
+use crate::measure::{Failure, Timing};
 use crate::runtime::rest;
 
 /// A sample spans at least this long; calls that are shorter are made several at a time.
@@ -23,16 +25,37 @@ const AWAKE: Duration = Duration::from_millis(30);
 /// However short the calls, a comparison ends after so many rounds, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
 
-/// An implementation in the rounds, with what it took so far.
+/// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
+const PATIENCE: f64 = 8.0;
+const PATIENCE_SECONDS: f64 = 2.0;
+
+/// An implementation in the rounds.
 pub(super) struct Entry<'a> {
-    pub(super) callable: &'a Callable,
+    callable: &'a Callable,
     /// The call that was checked, in seconds.
-    pub(super) first: f64,
-    /// Seconds per call, one entry per round.
-    pub(super) seconds: Vec<f64>,
+    first: f64,
+    /// How long samples may still take that are not clean.
+    patience: Duration,
+    /// How long those take that are, and all that belongs to them.
+    quiet: Duration,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// One whose checked call took `first` seconds.
+    pub(super) fn new(callable: &'a Callable, first: f64, threads: usize, timing: &Timing) -> Entry<'a> {
+        let warm_up = if threads > 1 { AWAKE.as_secs_f64() } else { 0.0 };
+        let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
+        let quiet = (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds);
+        let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
+            .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
+        Entry { callable, first, patience, quiet }
+    }
+
+    /// How long its samples take at most, but for one that is under way then.
+    pub(super) fn limit(&self) -> Duration {
+        self.quiet.saturating_mul(2).saturating_add(self.patience)
+    }
+
     /// How many calls are one sample.
     fn calls(&self, threads: usize) -> usize {
         (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
@@ -50,30 +73,30 @@ impl Entry<'_> {
         Ok(())
     }
 
-    /// One sample.
-    fn sample(&self, arguments: &Arguments<'_>) -> Result<Taken, Failure> {
-        rest();
-        if arguments.threads > 1 {
-            settle();
-        }
-        self.warm_up(arguments)?;
+    /// A clean sample, in seconds per call; none when its patience is over.
+    fn sample(&mut self, arguments: &Arguments<'_>) -> Result<Option<f64>, Failure> {
         let calls = self.calls(arguments.threads);
-        let (start, own) = (Instant::now(), own_cpu_time());
-        for _ in 0..calls {
-            self.callable.call(arguments)?;
+        loop {
+            let begun = Instant::now();
+            rest();
+            if arguments.threads > 1 {
+                settle();
+            }
+            self.warm_up(arguments)?;
+            let (watch, start) = (Watch::start(), Instant::now());
+            for _ in 0..calls {
+                self.callable.call(arguments)?;
+            }
+            let elapsed = start.elapsed();
+            if watch.is_clean() {
+                return Ok(Some(elapsed.as_secs_f64() / calls as f64));
+            }
+            self.patience = self.patience.saturating_sub(begun.elapsed());
+            if self.patience.is_zero() {
+                return Ok(None);
+            }
         }
-        let (elapsed, own) = (start.elapsed(), own_cpu_time().saturating_sub(own));
-        let starved = self.callable.keeps_busy() && are_starved(arguments.threads, elapsed, own);
-        Ok(Taken { seconds: elapsed.as_secs_f64() / calls as f64, starved })
     }
-}
-
-/// What a sample came to.
-struct Taken {
-    /// Per call.
-    seconds: f64,
-    /// Whether threads that had work all the time did not have their cores.
-    starved: bool,
 }
 
 /// How long a sample is at least, in seconds.
@@ -81,58 +104,21 @@ fn span(threads: usize) -> f64 {
     if threads > 1 { SHARED_SAMPLE.as_secs_f64() } else { SAMPLE.as_secs_f64() }
 }
 
-/// About how long [`run`] takes for one implementation whose calls take `first` seconds.
-pub(super) fn estimate(first: f64, threads: usize, timing: &Timing) -> f64 {
-    let warm_up = if threads > 1 { AWAKE.as_secs_f64() } else { 0.0 };
-    let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-    (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds)
-}
-
-/// Runs the rounds; gives in how many of them others used the cores. Those are repeated, at most as many as
-/// are asked for; on a machine that is always in use all samples count.
+/// Takes samples until each implementation was timed often and long enough: seconds per call of each, fewer than were asked for of those
+/// that others disturbed for too long.
 pub(super) fn run(
     entries: &mut [Entry<'_>],
     arguments: &Arguments<'_>,
     timing: &Timing,
-) -> Result<Disturbance, Failure> {
-    let mut disturbed: Vec<Vec<f64>> = Vec::new();
-    let mut clean = 0;
-    while !entries.is_empty()
-        && clean + disturbed.len() < timing.rounds.max(MOST_ROUNDS)
-        && !enough(entries, arguments.threads, timing)
-    {
-        let watch = Watch::start();
-        let taken: Vec<Taken> = entries.iter().map(|e| e.sample(arguments)).collect::<Result<_, _>>()?;
-        let samples = taken.iter().map(|taken| taken.seconds).collect();
-        if watch.disturbed() || taken.iter().any(|taken| taken.starved) {
-            disturbed.push(samples);
-            if disturbed.len() > timing.rounds {
-                break;
-            }
-            continue;
-        }
-        add(entries, &samples);
-        clean += 1;
-    }
-    if clean * 2 < timing.rounds {
-        disturbed.iter().for_each(|samples| add(entries, samples));
-    }
-    let [clean, disturbed] = [clean, disturbed.len()].map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX));
-    Ok(Disturbance { clean, disturbed })
-}
-
-fn add(entries: &mut [Entry<'_>], samples: &[f64]) {
-    for (entry, seconds) in entries.iter_mut().zip(samples) {
-        entry.seconds.push(*seconds);
-    }
-}
-
-/// Whether every implementation was timed often and long enough.
-fn enough(entries: &[Entry<'_>], threads: usize, timing: &Timing) -> bool {
-    entries.iter().all(|entry| {
-        let spent: f64 = entry.seconds.iter().sum::<f64>() * entry.calls(threads) as f64;
-        entry.seconds.len() >= timing.rounds && spent >= timing.seconds
-    })
+) -> Result<Vec<Vec<f64>>, Failure> {
+    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(arguments.threads)).collect();
+    let goes_on = |rounds: usize, all: &[Vec<f64>]| {
+        let is_short = |(seconds, calls): (&Vec<f64>, &usize)| {
+            seconds.len() == rounds && seconds.iter().sum::<f64>() * (*calls as f64) < timing.seconds
+        };
+        rounds < timing.rounds || rounds < MOST_ROUNDS && all.iter().zip(&calls).any(is_short)
+    };
+    by_turns(entries.len(), goes_on, |at| entries[at].sample(arguments))
 }
 
 /// Waits until the threads of the last call sleep: some libraries' threads spin for a while, and would take the cores from the next

@@ -1,7 +1,7 @@
 //! A record: what was seen of one micro-kernel, as a line of JSON.
 //!
 //! ```text
-//! {"format":4,
+//! {"format":5,
 //!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
 //!  "target":{"cpu":"…","march":"native","compiler":"…"},
 //!  "name":"8x48_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
@@ -17,13 +17,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::cost_model::cuda::LaunchReport;
+use crate::measure::paired::Verdict;
 use crate::measure::{Failure, Form, Summary};
 use crate::sketch::MicroKernel;
 
 pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// A hash of the structure of a lowered program, see [`crate::sketch::Lowered`].
 pub type Structure = [u8; 32];
@@ -105,6 +106,27 @@ pub enum Outcome {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         cold: bool,
     },
+    /// It was checked, but others took its cores too often: how fast it is is not known.
+    Unknown {
+        /// On how many threads; 0 on a GPU.
+        #[serde(default)]
+        threads: usize,
+        /// In so many samples its threads had their cores.
+        clean: usize,
+        /// So many were asked for.
+        asked: usize,
+    },
+    /// It challenged another one in the finals.
+    Verdict {
+        /// The other one's name, or `default`: what runs where nothing was tuned.
+        against: String,
+        /// At which shapes, together.
+        shapes: Vec<Shape>,
+        /// What came of that.
+        verdict: Verdict,
+        /// After so many pairs of samples.
+        pairs: usize,
+    },
     /// It was not.
     Failed(Failure),
 }
@@ -144,7 +166,7 @@ impl Record {
     /// Why it has no figure. That a run was stopped is no failure of a micro-kernel.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.outcome {
-            Outcome::Failed(failure) if *failure != Failure::Stopped => Some(failure),
+            Outcome::Failed(failure) if failure.is_its_own() => Some(failure),
             _ => None,
         }
     }

@@ -11,27 +11,47 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::record::{Outcome, Record, Shape};
+use crate::measure::paired::Verdict;
 
 /// A micro-kernel at a shape; without one: compiling it.
 type Asked = (String, Option<Shape>);
+
+/// A challenger, who it challenged, and at which shapes.
+type Duel = (String, String, Vec<Shape>);
 
 /// The outcomes of a run that were not replayed yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::search) struct Replay {
     /// By their positions among the records of the run.
     left: HashMap<Asked, BTreeMap<usize, Outcome>>,
+    /// Who challenged whom, and where.
+    verdicts: HashMap<Duel, Verdict>,
 }
 
 impl Replay {
     /// Of the records of one run, in their order.
     pub(in crate::search) fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Replay {
         let mut replay = Replay::default();
-        let answers = |(_, record): &(usize, &Record)| record.figure().is_some() || record.failure().is_some();
-        for (at, record) in records.into_iter().enumerate().filter(answers) {
-            let asked = (record.name.clone(), record.workload.shape.clone());
-            replay.left.entry(asked).or_default().insert(at, record.outcome.clone());
+        for (at, record) in records.into_iter().enumerate() {
+            match &record.outcome {
+                Outcome::Verdict { against, shapes, verdict, .. } => {
+                    let duel = (record.name.clone(), against.clone(), shapes.clone());
+                    replay.verdicts.insert(duel, *verdict);
+                }
+                Outcome::Measured { .. } if record.figure().is_none() => {}
+                Outcome::Failed(_) if record.failure().is_none() => {}
+                outcome => {
+                    let asked = (record.name.clone(), record.workload.shape.clone());
+                    replay.left.entry(asked).or_default().insert(at, outcome.clone());
+                }
+            }
         }
         replay
+    }
+
+    /// The verdict on record of one that challenged another at some shapes.
+    pub(in crate::search) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
+        self.verdicts.get(&(name.to_owned(), against.to_owned(), shapes.to_vec())).copied()
     }
 
     /// The outcomes on record of micro-kernels that were measured against each other at a shape and a number of threads: those
@@ -56,7 +76,8 @@ impl Replay {
 
 fn answers(outcome: &Outcome, asked: usize) -> bool {
     match outcome {
-        Outcome::Measured { threads, .. } => *threads == asked,
+        Outcome::Measured { threads, .. } | Outcome::Unknown { threads, .. } => *threads == asked,
         Outcome::Failed(_) => true,
+        Outcome::Verdict { .. } => false,
     }
 }

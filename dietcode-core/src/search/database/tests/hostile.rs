@@ -74,7 +74,7 @@ proptest! {
 fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
     let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
     for (part, other) in
-        [("\"time\":7", "\"time\":-1"), ("\"time\":7", "\"time\":1e400"), ("\"format\":4", "\"format\":5")]
+        [("\"time\":7", "\"time\":-1"), ("\"time\":7", "\"time\":1e400"), ("\"format\":5", "\"format\":6")]
     {
         let (records, scanned) = read(line.replace(part, other).as_bytes());
         assert_eq!((records.len(), scanned.torn), (0, 0), "{other}");
@@ -88,7 +88,7 @@ fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
 fn lines_of_earlier_formats_are_passed_over_and_counted() {
     let cpu = r#"{"format":1,"workload":{"kernel":"dense","source_hash":"0","shape":null},"target":{"cpu":"Some CPU","march":"native","compiler":"gcc 14"},"name":"t","schedule":{"vector":"j"},"outcome":{"failed":{"kind":"launch","message":"no"}},"time":5}"#;
     let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
-    let second = line.trim_end().replace("\"format\":4", "\"format\":3");
+    let second = line.trim_end().replace("\"format\":5", "\"format\":4");
     let (records, scanned) = read(format!("{cpu}\n{second}\n{line}").as_bytes());
     assert_eq!((records.len(), scanned.foreign), (1, 2));
 }

@@ -40,6 +40,10 @@ fn failed(name: &str, failure: Failure) -> Record {
     Record { outcome: Outcome::Failed(failure), ..measured(name, 64, 0.0) }
 }
 
+fn unknown(name: &str, threads: usize) -> Record {
+    Record { outcome: Outcome::Unknown { threads, clean: 1, asked: 2 }, ..measured(name, 64, 0.0) }
+}
+
 /// A measured record of a trace with a decision.
 fn traced(unroll: i64) -> Record {
     let into = "k_unroll".into();

@@ -2,6 +2,7 @@
 
 use super::super::{Database, Filter, Replay, TargetFilter, new_run, ranked};
 use super::*;
+use crate::measure::paired::Verdict;
 
 /// A database in memory and a file that is gone.
 fn database(records: Vec<Record>) -> Database {
@@ -64,7 +65,7 @@ fn a_replay_answers_each_question_once_and_in_order() {
         Outcome::Measured { gflops, rel_err, cold, .. } => {
             Record { outcome: Outcome::Measured { threads, gflops, rel_err, cold }, ..record }
         }
-        Outcome::Failed(_) => record,
+        _ => record,
     };
     let not_compiled = Record {
         workload: Workload { shape: None, ..workload(0) },
@@ -78,6 +79,7 @@ fn a_replay_answers_each_question_once_and_in_order() {
         failed("b", timeout()),
         failed("c", Failure::Stopped),
         not_compiled,
+        unknown("u", 1),
     ];
     let mut replay = Replay::of(&records);
     let mut take = |name: &str, threads: usize| replay.take(&[name], Some(&shape(64)), threads);
@@ -86,6 +88,7 @@ fn a_replay_answers_each_question_once_and_in_order() {
     assert_eq!(take("a", 2), recorded(1));
     assert_eq!((take("b", 1), take("b", 2), take("b", 2)), (recorded(3), recorded(4), None));
     assert_eq!((take("c", 1), take("n", 1)), (None, None), "that a run was stopped answers nothing");
+    assert_eq!((take("u", 2), take("u", 1)), (None, recorded(7)), "that it is unknown is an answer");
     assert_eq!(replay.take(&["n"], None, 1), recorded(6));
 }
 
@@ -100,6 +103,15 @@ fn who_was_measured_against_others_is_recalled_with_them_or_not_at_all() {
     assert_eq!(take(&["a", "d"]), None);
     assert_eq!((take(&["a", "c"]), take(&["a", "c"])), (Some(2), None));
     assert_eq!((take(&["a", "b", "c"]), take(&["b", "c"])), (Some(3), None));
+}
+
+#[test]
+fn a_verdict_is_recalled_for_the_same_two_at_the_same_shapes() {
+    let shapes = vec![shape(64), shape(32)];
+    let outcome = Outcome::Verdict { against: "b".into(), shapes: shapes.clone(), verdict: Verdict::Equal, pairs: 16 };
+    let replay = Replay::of(&[Record { outcome, ..measured("a", 64, 0.0) }]);
+    assert_eq!(replay.verdict("a", "b", &shapes), Some(Verdict::Equal));
+    assert_eq!([replay.verdict("b", "a", &shapes), replay.verdict("a", "b", &shapes[..1])], [None, None]);
 }
 
 fn timeout() -> Failure {

@@ -19,7 +19,8 @@ fn what_was_appended_is_there_when_opened_again() {
         ..measured("b", 64, 5.0)
     };
     let wrong = Failure::Wrong { index: vec![1, 2], found: "NaN".into(), expected: 0.1, bound: 1e-9, elements: 3 };
-    let records = [measured("a", 64, 50.1), failed("w", wrong), blocked, traced(2), failed("t", Failure::Stopped)];
+    let stopped = failed("t", Failure::Stopped);
+    let records = [measured("a", 64, 50.1), failed("w", wrong), blocked, traced(2), stopped, unknown("u", 2)];
     let mut database = Database::open(&path).unwrap();
     records.iter().for_each(|record| database.append(record).unwrap());
     assert_eq!(database.records, records);

@@ -1,0 +1,217 @@
+//! Whole searches and their finals on simulated machines, also on some that others use.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use dietcode_syntax::KernelDef;
+
+use crate::config::Scheduling;
+use crate::dispatch::{Finalized, Searched, finalize};
+use crate::frontend;
+use crate::machine::{Target, avx512};
+use crate::measure::paired::Verdict;
+use crate::measure::{Baselines, Device, Instance, Noise, SimulatedDevice};
+use crate::search::strategy::enumerated;
+use crate::search::{
+    Budget, Course, Database, Defaults, Event, Identity, Journal, Outcome, Task, Tuning, WorkloadInstance, search,
+};
+use crate::sketch::{MicroKernel, Tiled};
+
+const DENSE: &str = "#[dynamic_kernel]
+    pub fn dense(x: &[[f32; 64]; M], w: &[[f32; 64]; 96], y: &mut [[f32; 96]; M]) {
+        for i in 0..M { for j in 0..96 {
+            let mut acc = 0.0;
+            for k in 0..64 { acc += x[i][k] * w[j][k]; }
+            y[i][j] = acc;
+        } }
+    }";
+
+const BATCHED: &str = "#[dynamic_kernel]
+    pub fn batched(x: &[[[f32; 32]; M]; 4], w: &[[[f32; 96]; 32]; 4], y: &mut [[[f32; 96]; M]; 4]) {
+        for b in 0..4 { for i in 0..M { for j in 0..96 {
+            let mut acc = 0.0;
+            for k in 0..32 { acc += x[b][i][k] * w[b][k][j]; }
+            y[b][i][j] = acc;
+        } } }
+    }";
+
+const MAXIMA: &str = "#[dynamic_kernel]
+    pub fn maxima(x: &[[f32; 96]; 2 * M], y: &mut [[f32; 96]; M]) {
+        for i in 0..M { for j in 0..96 {
+            let mut acc = f32::NEG_INFINITY;
+            for k in 0..2 { acc = acc.max(x[2 * i + k][j]); }
+            y[i][j] = acc;
+        } }
+    }";
+
+const ROWS: [i64; 4] = [16, 64, 256, 1024];
+
+/// What a search and its finals come to.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    /// Who has each instance, by its position among the micro-kernels.
+    selected: Vec<usize>,
+    /// Challenger, against whom, at how many shapes, and what came of it.
+    verdicts: Vec<(String, String, usize, Verdict)>,
+    /// Of the micro-kernels.
+    names: Vec<String>,
+}
+
+/// Micro-kernels with so many rows in a register tile.
+fn kernels(def: &KernelDef, rows: &[i64]) -> Vec<MicroKernel> {
+    let program = frontend::program(def);
+    let tiled = |rows: &i64| Tiled {
+        vector: Some("j".into()),
+        register_tile: BTreeMap::from([("i".into(), *rows), ("j".into(), 16)]),
+        ..Tiled::default()
+    };
+    rows.iter().map(|rows| tiled(rows).micro_kernel(&program, &avx512()).unwrap().0).collect()
+}
+
+/// What a search and its finals come to. The first of the micro-kernels is the default; `gflops` has what each, by its position, reaches on so many rows.
+fn finals(
+    nest: &str,
+    rows: &[i64],
+    gflops: impl Fn(usize, i64) -> f64 + 'static,
+    noise: Noise,
+    records: Option<&Path>,
+) -> Ended {
+    let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+    let mut kernels = kernels(&def, rows);
+    let names: Vec<String> = kernels.iter().map(MicroKernel::name).collect();
+    let known = names.clone();
+    let seconds = move |name: &str, instance: &Instance, setting: usize| {
+        let at = known.iter().position(|known| known == name).unwrap();
+        Ok(instance.flops / gflops(at, instance.shape[0]) / 1e9 / setting as f64)
+    };
+    let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(seconds)).with_noise(noise);
+    let workload = |rows: i64| {
+        let instance = Instance::of(&def, &[rows]).unwrap();
+        WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }
+    };
+    let workloads = ROWS.map(workload).to_vec();
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e6, &stop);
+    let database = records.map_or_else(Database::in_memory, |path| Database::open(path).unwrap());
+    let identity = Identity { seed: 0, space_hash: String::new() };
+    let journal = Journal::resume(database, &device, identity);
+    let rest = kernels.split_off(1);
+    let defaults = Defaults { micro_kernels: kernels, of: vec![0; ROWS.len()] };
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1, 2], defaults, budget, journal, &watch);
+    let mut tasks = [Task { tuning, proposer: enumerated(rest), weight: 1.0, per_round: 8 }];
+    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
+    let found = search(&mut tasks, &course).swap_remove(0).unwrap();
+    let searched = Searched { config: None, tolerance: 0.02, space_hash: "s", found: &found };
+    let Finalized { selected, .. } =
+        finalize(&mut tasks[0].tuning, searched, &Baselines::on_gpu(None, false), |_| ()).unwrap();
+    let position = |at: &usize| {
+        let name = found.candidates[*at].micro_kernel.name();
+        names.iter().position(|known| *known == name).unwrap()
+    };
+    let verdict = |record: &crate::search::Record| match &record.outcome {
+        Outcome::Verdict { against, shapes, verdict, .. } => {
+            Some((record.name.clone(), against.clone(), shapes.len(), *verdict))
+        }
+        _ => None,
+    };
+    let verdicts = tasks[0].tuning.journal.records().iter().filter_map(verdict).collect();
+    Ended { selected: selected.iter().map(position).collect(), verdicts, names }
+}
+
+fn quiet() -> Noise {
+    Box::new(|_, _| Some(1.0))
+}
+
+/// Evenly in 0..1, by two numbers.
+fn chance(seed: u64, number: u64) -> f64 {
+    let hash = blake3::hash(&[seed.to_le_bytes(), number.to_le_bytes()].concat());
+    f64::from(u32::from_le_bytes(hash.as_bytes()[..4].try_into().unwrap())) / f64::from(u32::MAX)
+}
+
+/// A machine that goes at half its speed for minutes, becomes 5% slower within an hour, and loses a core for 200 ms in each two seconds.
+fn noise(seed: u64) -> Noise {
+    Box::new(move |now, seconds| {
+        let slot = (now / 2.0).floor();
+        let lost = |slot: f64| 2.0 * slot + 1.8 * chance(seed, slot as u64);
+        if [slot, slot + 1.0].map(lost).iter().any(|lost| now < lost + 0.2 && now + seconds > *lost) {
+            return None;
+        }
+        let mode = if chance(seed ^ 1, (now / 150.0) as u64) < 0.5 { 2.0 } else { 1.0 };
+        let jitter = 0.99 + 0.02 * chance(seed ^ 2, now.to_bits());
+        Some(mode * jitter * (1.0 + 0.05 * (now / 3600.0).min(1.0)))
+    })
+}
+
+#[test]
+fn on_a_machine_that_others_use_the_best_wins_or_one_that_is_as_good() {
+    let mut wrong = Vec::new();
+    for seed in 0..102 {
+        // The best differs from small instances to large ones; figures lie 1.5% apart or on each other.
+        let gflops = move |at: usize, rows: i64| {
+            let of = |number: u64| (16.0 * chance(1000 + seed, number)).floor();
+            let own = if at == 0 { 0.0 } else { of(2 * at as u64 + u64::from(rows > 100)) };
+            200.0 * 1.015f64.powf(own)
+        };
+        let nest = [DENSE, BATCHED, MAXIMA][seed as usize % 3];
+        let Ended { selected, .. } = finals(nest, &[1, 2, 3, 4, 6, 8], gflops, noise(seed), None);
+        for (rows, at) in ROWS.iter().zip(selected) {
+            let best = (0..6).map(|at| gflops(at, *rows)).fold(0.0, f64::max);
+            if gflops(at, *rows) < best / 1.02 {
+                wrong.push((seed, *rows, gflops(at, *rows) / best));
+            }
+        }
+    }
+    let runs: std::collections::BTreeSet<u64> = wrong.iter().map(|(seed, ..)| *seed).collect();
+    assert!(runs.len() <= 1, "{} of 102 runs: {wrong:?}", runs.len());
+}
+
+#[test]
+fn near_copies_of_the_default_are_the_default_and_of_each_other_one() {
+    let Ended { selected, .. } = finals(DENSE, &[1, 2, 4], |at, _| 100.0 + at as f64 / 2.0, quiet(), None);
+    assert_eq!(selected, [0; 4]);
+    // By figures, each instance has another best one.
+    let gflops = |at: usize, rows: i64| match (at, rows) {
+        (0, _) => 50.0,
+        (1, 16 | 256) | (2, 64 | 1024) => 101.0,
+        _ => 100.0,
+    };
+    let Ended { selected, .. } = finals(DENSE, &[1, 2, 4], gflops, quiet(), None);
+    assert!(selected[0] > 0 && selected == [selected[0]; 4], "{selected:?}");
+}
+
+#[test]
+fn an_instance_at_which_the_best_of_its_region_loses_keeps_its_default() {
+    // The tolerance of selection takes what is 2% below the best for good, and figures were of another day.
+    let gflops = |at: usize, rows: i64| match (at, rows) {
+        (1, 64) => 90.0,
+        (1, _) => 150.0,
+        _ => 100.0,
+    };
+    let Ended { selected, verdicts, names } = finals(DENSE, &[1, 2], gflops, quiet(), None);
+    assert_eq!(selected, [1, 0, 1, 1]);
+    let won = (names[1].clone(), "default".to_owned(), 3, Verdict::Wins);
+    assert!(verdicts.contains(&won), "{verdicts:?}");
+}
+
+#[test]
+fn a_run_that_is_continued_reads_its_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = folder.path().join("records.jsonl");
+    let run = |factor: f64| {
+        let gflops = move |at: usize, rows: i64| if rows > 100 { 100.0 + 20.0 * at as f64 } else { 100.0 * factor };
+        finals(DENSE, &[1, 2, 4], gflops, quiet(), Some(&records))
+    };
+    let first = run(1.0);
+    assert!(first.verdicts.len() >= 4, "{:?}", first.verdicts);
+    assert_eq!(run(3.0), first, "nothing was decided anew");
+}
+
+/// On a machine that is never quiet nobody wins, and that is on record.
+#[test]
+fn where_no_sample_is_clean_the_default_stays_and_is_unknown() {
+    let never: Noise = Box::new(|_, _| None);
+    let Ended { selected, verdicts, .. } = finals(DENSE, &[1, 2], |at, _| 100.0 * (1 + at) as f64, never, None);
+    assert_eq!(selected, [0; 4]);
+    assert!(verdicts.iter().all(|(.., verdict)| *verdict == Verdict::Unknown) && !verdicts.is_empty(), "{verdicts:?}");
+}
