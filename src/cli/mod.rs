@@ -12,6 +12,7 @@ mod cuda;
 mod emit;
 mod expand;
 mod explain;
+mod features;
 mod files;
 mod gpu_check;
 mod init;
@@ -59,6 +60,7 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=43       which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out              write the C files that a build would compile
   dietcode lower dumps/dense_0123456789ab.ir                lower a kernel again, and show every pass
+  dietcode features configs/bert_dense.json --loops         what a cost model is told of a kernel
   dietcode expand configs/bert_dense.json                   what the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
@@ -87,6 +89,7 @@ enum Command {
     Emit(emit::Arguments),
     Expand(expand::Arguments),
     Lower(lower::Arguments),
+    Features(features::Arguments),
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
     Records(records::Arguments),
@@ -118,6 +121,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),
+        Command::Features(arguments) => features::run(&arguments),
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Records(arguments) => records::run(&arguments),

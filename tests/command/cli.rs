@@ -70,6 +70,41 @@ fn read_json(path: &Path) -> Value {
 
 /// A dump for each kernel that a command lowers, from which the kernel is lowered again.
 #[test]
+fn features_of_a_kernel_and_of_tvms_programs() {
+    let place = Place::new();
+    let shown = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert_eq!(status(&output), 0, "{arguments:?}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for target in ["cpu", "sm_80"] {
+        let loops = shown(&["features", "dense.json", "--loops", "--wkl", "T=4", "--target", target]);
+        assert!(loops.contains("._attr_.nest_level") && loops.contains(".x_0.T_reuse"), "{loops}");
+        let log = shown(&["features", "dense.json", "--loops", "--log", "--wkl", "T=4", "--target", target]);
+        assert_eq!(log.lines().count(), loops.lines().count());
+        assert_ne!(log, loops);
+        let stores = shown(&["features", "dense.json", "--target", target]);
+        assert!(stores.contains("auto_unroll_max_step") && stores.contains("B4.stride"), "{stores}");
+    }
+    let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracles/tvm_per_store_features.json");
+    let table = shown(&["features", "--check", oracle]);
+    assert!(table.contains("24 records, 70 rows"), "{table}");
+
+    let text = fs::read_to_string(oracle).unwrap();
+    let failed = |name: &str, text: &str| {
+        fs::write(place.path(name), text).unwrap();
+        let output = place.run(&["features", "--check", name]);
+        (status(&output), stderr(&output))
+    };
+    let (code, said) = failed("cut.json", &text[..1000]);
+    assert!(code == 2 && said.starts_with("dietcode: cut.json: EOF while parsing"), "{code} {said}");
+    let (code, said) = failed("off.json", &text.replacen("\"features\":[[0.0,31", "\"features\":[[0.5,31", 1));
+    assert!(code == 1 && said.contains("off beyond the tolerance: float_mad"), "{code} {said}");
+    assert_eq!(status(&place.run(&["features"])), 2);
+    assert_eq!(status(&place.run(&["features", "dense.json", "--loops", "--wkl", "T=1,4"])), 2);
+}
+
+#[test]
 fn passes_are_dumped_and_replayed() {
     let place = Place::new();
     let output = place.command(&["emit", "dense.json", "-o", "out"]).env("DIETCODE_DUMP_IR", "dumps").output().unwrap();

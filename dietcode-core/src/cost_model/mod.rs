@@ -4,6 +4,8 @@ pub mod cpu;
 pub mod cuda;
 #[cfg(test)]
 mod dense;
+#[cfg(feature = "tuner")]
+pub mod features;
 mod loops;
 #[cfg(feature = "tuner")]
 mod model;
