@@ -27,18 +27,28 @@ pub(crate) fn allowed() -> Vec<usize> {
     of_thread(0).unwrap_or_else(|| (0..std::thread::available_parallelism().map_or(1, usize::from)).collect())
 }
 
-/// The cores that this process may use: those of its first thread and of the calling one, either of which may have been given
-/// fewer.
-pub(super) fn of_process() -> Vec<usize> {
-    let first = of_thread(ThreadId::try_from(std::process::id()).unwrap_or(0));
-    let mut cores: Vec<usize> = allowed().into_iter().chain(first.into_iter().flatten()).collect();
+/// Puts in `cores` those that this process may use: those of its first thread and of the calling one, either of which may have been
+/// given fewer. Nothing is allocated where there is room for them.
+pub(super) fn of_process(cores: &mut Vec<usize>) {
+    cores.clear();
+    let first = ThreadId::try_from(std::process::id()).unwrap_or(0);
+    [0, first].into_iter().for_each(|thread| add_cores(thread, cores));
     cores.sort_unstable();
     cores.dedup();
-    cores
+    if cores.is_empty() {
+        cores.extend(allowed());
+    }
 }
 
 /// The cores that a thread may use, if the system tells.
 fn of_thread(thread: ThreadId) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
+    add_cores(thread, &mut cores);
+    Some(cores).filter(|cores| !cores.is_empty())
+}
+
+/// Adds them; none if the system does not tell.
+fn add_cores(thread: ThreadId, cores: &mut Vec<usize>) {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: all zeros is an empty set, and the pointer is to one of that size.
@@ -48,14 +58,10 @@ fn of_thread(thread: ThreadId) -> Option<Vec<usize>> {
             (set, known)
         };
         // SAFETY: the numbers are below the size of a set.
-        let ids = (0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) });
-        Some(ids.collect()).filter(|ids: &Vec<usize>| !ids.is_empty())
+        cores.extend((0..libc::CPU_SETSIZE as usize).filter(|id| known && unsafe { libc::CPU_ISSET(*id, &set) }));
     }
     #[cfg(not(target_os = "linux"))]
-    {
-        let _ = thread;
-        None
-    }
+    let _ = (thread, cores);
 }
 
 /// Keeps a thread on some cores. It is a system call and nothing else, as a child needs it before it becomes another program; a

@@ -28,12 +28,18 @@ const LOOKS: usize = 64;
 
 /// No part of the cores: all of them.
 const ANYWHERE: usize = usize::MAX;
+/// A helper that has not been placed.
+const NOWHERE: usize = 0;
+
+/// What was read of the cores counts for so long: a process may be given others while it runs, and to ask at each call would take longer
+/// than some calls.
+const FRESH: Duration = Duration::from_millis(500);
 
 /// The helpers of this process.
 pub(super) struct Pool {
-    helpers: Mutex<Vec<Arc<Helper>>>,
-    /// The cores that the process may use.
-    cores: Vec<usize>,
+    helpers: Mutex<Helpers>,
+    /// How many cores the process may use.
+    cores: AtomicUsize,
     /// Calls that are under way.
     calls: AtomicUsize,
     /// Helpers stop spinning when this changes; see `rest`.
@@ -49,6 +55,17 @@ static IS_FORGOTTEN: AtomicBool = AtomicBool::new(false);
 
 /// A call that is under way, until this is dropped.
 pub(super) struct Calling(&'static Pool);
+
+/// The helpers, and the cores that they share.
+struct Helpers {
+    all: Vec<Arc<Helper>>,
+    /// The cores that the process may use.
+    cores: Vec<usize>,
+    /// When they were read.
+    read: Instant,
+    /// Room for reading them again.
+    room: Vec<usize>,
+}
 
 struct Helper {
     thread: Thread,
@@ -82,9 +99,11 @@ fn pool() -> &'static Pool {
         affinity::in_forked_children(forget);
         IS_FORGOTTEN.store(true, Ordering::Release);
     }
+    let mut cores = Vec::new();
+    affinity::of_process(&mut cores);
     let new = Box::into_raw(Box::new(Pool {
-        helpers: Mutex::new(Vec::new()),
-        cores: affinity::of_process(),
+        cores: AtomicUsize::new(cores.len()),
+        helpers: Mutex::new(Helpers { all: Vec::new(), room: cores.clone(), cores, read: Instant::now() }),
         calls: AtomicUsize::new(0),
         rests: AtomicUsize::new(0),
     }));
@@ -118,7 +137,7 @@ pub(super) fn invite(threads: usize, helpers: usize, door: &Arc<Door>) -> Result
     let pool = pool();
     let calls = pool.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let calling = Calling(pool);
-    let most = threads.max(pool.cores.len()).saturating_sub(calls).min(helpers);
+    let most = threads.max(pool.cores.load(Ordering::Relaxed)).saturating_sub(calls).min(helpers);
     if most > 0 {
         pool.hand_out(threads, most, spin, door)?;
     }
@@ -128,7 +147,7 @@ pub(super) fn invite(threads: usize, helpers: usize, door: &Arc<Door>) -> Result
 /// Ends the helpers beyond so many; those of a call that is under way, when it is over.
 pub(super) fn keep_at_most(helpers: usize) {
     let pool = pool();
-    let mut all = pool.lock();
+    let all = &mut pool.lock().all;
     let kept = helpers.min(all.len());
     for helper in all.drain(kept..) {
         helper.shared.ended.store(true, Ordering::Release);
@@ -149,18 +168,23 @@ impl Drop for Calling {
 }
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Helper>>> {
+    fn lock(&self) -> MutexGuard<'_, Helpers> {
         self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hand_out(&'static self, threads: usize, most: usize, spin: Duration, door: &Arc<Door>) -> Result<()> {
         let mut helpers = self.lock();
+        if helpers.read.elapsed() >= FRESH {
+            helpers.read_cores();
+            self.cores.store(helpers.cores.len(), Ordering::Relaxed);
+        }
+        let Helpers { all: helpers, cores, .. } = &mut *helpers;
         while helpers.len() < most {
             let helper = Helper::start(self, helpers.len())?;
             helpers.push(Arc::new(helper));
         }
-        let parts = if threads <= self.cores.len() { threads } else { 0 };
-        let caller = affinity::this_core().and_then(|core| self.cores.iter().position(|known| *known == core));
+        let parts = if threads <= cores.len() { threads } else { 0 };
+        let caller = affinity::this_core().and_then(|core| cores.iter().position(|known| *known == core));
         let of_caller = caller.filter(|_| parts > 0).map(|at| at % parts);
         let mut left = most;
         for (at, helper) in helpers.iter().enumerate() {
@@ -171,7 +195,7 @@ impl Pool {
                 left -= 1;
                 let own = (at + 1 < parts).then_some(at + 1);
                 let part = own.map(|own| if Some(own) == of_caller { 0 } else { own }).filter(|_| of_caller.is_some());
-                self.place(helper, parts, part);
+                helper.place(cores, parts, part);
                 let spin = if part.is_some() { spin.as_nanos() as u64 } else { 0 };
                 helper.shared.spin.store(spin, Ordering::Relaxed);
                 helper.enter(Arc::clone(door));
@@ -179,24 +203,36 @@ impl Pool {
         }
         Ok(())
     }
+}
 
-    /// Keeps a helper on one part of the cores, or lets it run on all.
-    fn place(&self, helper: &Helper, parts: usize, part: Option<usize>) {
-        let wanted = part.map_or(ANYWHERE, |part| parts << 32 | part);
-        if helper.shared.part.swap(wanted, Ordering::Relaxed) == wanted {
-            return;
+impl Helpers {
+    /// Reads anew which cores the process may use. Where they are others, each helper is placed anew, wherever the system has put it.
+    fn read_cores(&mut self) {
+        affinity::of_process(&mut self.room);
+        if self.room != self.cores {
+            std::mem::swap(&mut self.room, &mut self.cores);
+            self.all.iter().for_each(|helper| helper.shared.part.store(NOWHERE, Ordering::Relaxed));
         }
-        match part {
-            None => affinity::keep_on(helper.id, &self.cores),
-            Some(part) => {
-                let cores: Vec<usize> = self.cores.iter().skip(part).step_by(parts).copied().collect();
-                affinity::keep_on(helper.id, &cores);
-            }
-        }
+        self.read = Instant::now();
     }
 }
 
 impl Helper {
+    /// Keeps it on one part of the cores, or lets it run on all.
+    fn place(&self, cores: &[usize], parts: usize, part: Option<usize>) {
+        let wanted = part.map_or(ANYWHERE, |part| parts << 32 | part);
+        if self.shared.part.swap(wanted, Ordering::Relaxed) == wanted {
+            return;
+        }
+        match part {
+            None => affinity::keep_on(self.id, cores),
+            Some(part) => {
+                let cores: Vec<usize> = cores.iter().skip(part).step_by(parts).copied().collect();
+                affinity::keep_on(self.id, &cores);
+            }
+        }
+    }
+
     /// Takes it for a call, if no other call has it. One that was woken for a call which is over before it has begun is taken from
     /// that: it may wait for a core that the caller has.
     fn take(&self) -> bool {
@@ -227,7 +263,7 @@ impl Helper {
             taken: AtomicBool::new(false),
             door: AtomicPtr::new(ptr::null_mut()),
             ended: AtomicBool::new(false),
-            part: AtomicUsize::new(0),
+            part: AtomicUsize::new(NOWHERE),
             spin: AtomicU64::new(0),
         });
         let (tell, told) = mpsc::channel();

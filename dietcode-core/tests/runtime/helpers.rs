@@ -52,11 +52,16 @@ fn allowed() -> Vec<usize> {
 }
 
 fn keep_on(core: usize) {
+    keep_thread_on(0, &[core]);
+}
+
+/// Keeps a thread, by its number, on some cores; 0: the calling one.
+fn keep_thread_on(thread: i32, cores: &[usize]) {
     // SAFETY: as above.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set), 0);
+        cores.iter().for_each(|core| libc::CPU_SET(*core, &mut set));
+        assert_eq!(libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &raw const set), 0);
     }
 }
 
@@ -79,6 +84,27 @@ fn helpers_keep_off_the_core_of_a_caller_that_moves() {
                 assert!(Instant::now() < end, "{threads} threads, the caller on {core}: {:?}", cores_of_helpers());
             }
         }
+    }
+}
+
+/// A process may be given other cores while it runs, as `taskset -p` does.
+#[test]
+fn helpers_follow_the_process_to_other_cores() {
+    if !is_child("helpers_follow_the_process_to_other_cores") {
+        return in_child("helpers_follow_the_process_to_other_cores");
+    }
+    let (cores, process) = (allowed(), i32::try_from(std::process::id()).unwrap());
+    let first = cores[0];
+    keep_thread_on(process, &[first]);
+    keep_on(first);
+    set_threads(2).unwrap();
+    assert_eq!(call(), expected(67, 31, 17));
+    assert_eq!(cores_of_helpers(), [[first]]);
+    keep_thread_on(process, &cores);
+    let end = Instant::now() + Duration::from_secs(60);
+    while !are_apart(first, 2, &cores) {
+        assert!(Instant::now() < end, "the caller on {first}: {:?}", cores_of_helpers());
+        assert_eq!(call(), expected(67, 31, 17));
     }
 }
 
