@@ -110,6 +110,37 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
     }
 }
 
+/// One without a loop that blocks and threads could share takes nothing from the others.
+#[test]
+fn a_config_whose_nest_no_gpu_can_run_is_told_and_left_out() {
+    let place = Place::new();
+    let total = "#[dynamic_kernel] pub fn total(x: &[f32; N], y: &mut [f32; 1]) {
+        let mut acc = 0.0;
+        for k in 0..N { acc += x[k]; }
+        y[0] = acc;
+    }";
+    fs::write(place.path("total.rs"), total).unwrap();
+    let config = |source: &str, function: &str, shape: &str| {
+        format!(
+            r#"{{ "kernel": {{ "source": "{source}", "function": "{function}" }}, "shape": {shape}, "wkl_insts": [{{ "T": 7 }}],
+                "search": {{ "seed": 3, "trials": 1 }} }}"#
+        )
+    };
+    fs::write(place.path("total.json"), config("total.rs", "total", r#"{ "N": "T" }"#)).unwrap();
+    fs::write(place.path("sums.json"), config("ops.rs", "row_sum", r#"{ "M": "T", "N": 2000 }"#)).unwrap();
+    let configs = ["--config", "total.json", "--config", "sums.json"];
+    let (status, _, said) = place.run(&[&["--device", "cuda-host", "--json", "result.json"], &configs[..]].concat());
+    let why = "`total` cannot run on sm_90: its nest has no loop that blocks and threads could share";
+    assert!(status == 1 && said.contains(why), "{status}: {said}");
+    let result = place.result();
+    assert!(result["complete"] == true && result["failures"] == 1, "{result}");
+    assert_eq!((&result["tuned"][0]["failure"], &result["tuned"][0]["problem"]), (&why.into(), &"total".into()));
+    assert_eq!((&result["tuned"][1]["failure"], result["tuned"][1]["file"].is_object()), (&Value::Null, true));
+    // Twice is once too often.
+    let (status, _, said) = place.run(&["--device", "cuda-host", "--config", "sums.json", "--config", "./sums.json"]);
+    assert!(status == 2 && said.contains("found a second time, expected each file once"), "{status}: {said}");
+}
+
 /// A kernel that is no product, and a config without a schedule: all that is tried but the default comes from the tuner's space.
 #[test]
 fn a_config_of_any_nest_is_tuned_by_evolution() {
@@ -134,7 +165,8 @@ fn a_config_of_any_nest_is_tuned_by_evolution() {
     let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
     let records: Vec<Value> = records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let traced: std::collections::BTreeSet<&str> =
-        records.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+        (records.iter().filter(|r| r["schedule"]["origin"]["family"] == "traced").map(|r| r["name"].as_str().unwrap()))
+            .collect();
     assert_eq!(traced.len(), 3, "traces beside the default: {traced:?}");
 }
 

@@ -6,7 +6,9 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dietcode::core::schedule::{Instruction, Trace};
 use dietcode::core::search::Database;
+use dietcode::core::sketch::MicroKernel;
 
 use serde_json::{Value, json};
 
@@ -60,25 +62,32 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// A micro-kernel that tests tell from others by a label, which its trace holds.
+fn micro_kernel(label: &str) -> MicroKernel {
+    let trace = Trace::new([Instruction::DecomposeReduction]);
+    MicroKernel::of_trace(trace.with([(label.into(), 1)].into()), "tiled")
+}
+
 /// A record of a run.
-fn record(name: &str, m: i64, trial: u64, outcome: &Value) -> Value {
+fn record(label: &str, m: i64, trial: u64, outcome: &Value) -> Value {
+    let schedule = micro_kernel(label);
     json!({
         "format": 5,
         "workload": { "kernel": "dense", "source_hash": "0123456789abcdef", "shape": { "M": m, "N": 768 } },
         "target": { "cpu": "Some CPU", "march": "native", "compiler": "gcc 14" },
-        "name": name,
-        "schedule": { "origin": { "name": name, "family": "tiled" }, "trace": { "instructions": [] } },
+        "name": schedule.name(),
+        "schedule": schedule,
         "outcome": outcome, "trial": trial, "run": "r", "seed": 0, "space_hash": "", "time": 1_700_000_000 + trial,
     })
 }
 
-fn measured(name: &str, m: i64, trial: u64, median: f64) -> Value {
+fn measured(label: &str, m: i64, trial: u64, median: f64) -> Value {
     let gflops = json!({ "median": median, "iqr": 0.5, "repeats": 9 });
-    record(name, m, trial, &json!({ "measured": { "threads": 1, "gflops": gflops, "rel_err": 1e-7 } }))
+    record(label, m, trial, &json!({ "measured": { "threads": 1, "gflops": gflops, "rel_err": 1e-7 } }))
 }
 
-fn crashed(name: &str, trial: u64) -> Value {
-    record(name, 64, trial, &json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } }))
+fn crashed(label: &str, trial: u64) -> Value {
+    record(label, 64, trial, &json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } }))
 }
 
 /// Three micro-kernels on two instances, one of which crashes.
@@ -90,15 +99,18 @@ fn records() -> Vec<Value> {
 fn the_best_of_each_instance_stands_in_a_table() {
     let place = Place::new();
     place.write("a.jsonl", &records());
+    let [slow, fast] = ["slow", "fast"].map(|label| micro_kernel(label).name());
     let text = place.print(&["a.jsonl", "--json", "out.json", "--plot", "out.svg"]);
     assert!(
-        text.contains("M=64,N=768") && text.contains("M=32,N=768") && text.contains("  A  slow\n  B  fast\n"),
+        text.contains("M=64,N=768")
+            && text.contains("M=32,N=768")
+            && text.contains(&format!("  A  {slow}\n  B  {fast}\n")),
         "{text}"
     );
     assert!(text.ends_with("4 records, 1 failed: 1 crash\n") && !text.contains("10.0"), "{text}");
     let best: Value = serde_json::from_str(&fs::read_to_string(place.path("out.json")).unwrap()).unwrap();
     let said = |n: usize| (best[n]["name"].clone(), best[n]["outcome"]["measured"]["gflops"]["median"].clone());
-    assert_eq!([said(0), said(1)], [(json!("slow"), json!(20.0)), (json!("fast"), json!(40.0))]);
+    assert_eq!([said(0), said(1)], [(json!(slow), json!(20.0)), (json!(fast), json!(40.0))]);
     let svg = fs::read_to_string(place.path("out.svg")).unwrap();
     assert!(svg.contains("Best so far on 1 thread") && svg.contains("dense, run 1"), "{svg}");
 }
@@ -191,8 +203,13 @@ fn files_that_are_none_of_records_are_told() {
 #[test]
 fn names_in_a_file_do_nothing_to_a_terminal() {
     let place = Place::new();
-    place.write("a.jsonl", &[measured("\u{1b}[2J", 64, 0, 1.0)]);
-    assert!(!place.print(&["a.jsonl"]).contains('\u{1b}'));
+    let mut record = measured("a", 64, 0, 1.0);
+    for place in ["/workload/kernel", "/target/cpu"] {
+        *record.pointer_mut(place).unwrap() = "\u{1b}[2J".into();
+    }
+    place.write("a.jsonl", &[record]);
+    let text = place.print(&["a.jsonl"]);
+    assert!(text.contains("[2J") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[test]
@@ -254,12 +271,14 @@ const CONFIG: &str = r#"{
 fn traces() -> Vec<Value> {
     let def: dietcode::core::syntax::KernelDef = dietcode::core::syntax::scan(OPS).unwrap()[0].parse().unwrap();
     let of = |n: u64, m: u64| {
-        let mut record = measured(&format!("traced_{n}"), 0, n, (10 + n) as f64);
+        let mut record = measured("", 0, n, (10 + n) as f64);
         let candidates: Vec<u64> = (0..40).collect();
         let sampled = json!({ "into": "u", "candidates": candidates, "weights": vec![1.0; 40] });
         let instructions = json!([{ "sample_categorical": sampled }, { "kind": ["parallel", "nowhere"] }]);
         let trace = json!({ "instructions": instructions, "decisions": { "u": n } });
-        record["schedule"] = json!({ "origin": { "name": format!("traced_{n}"), "family": "traced" }, "trace": trace });
+        let schedule = MicroKernel::of_trace(serde_json::from_value(trace).unwrap(), "traced");
+        record["name"] = schedule.name().into();
+        record["schedule"] = json!(schedule);
         record["workload"]["shape"] = json!({ "M": m, "K": 64, "N": 96 });
         record["workload"]["source_hash"] = format!("{:016x}", def.source_hash()).into();
         record

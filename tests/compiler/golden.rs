@@ -210,9 +210,9 @@ fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
         _ => set.capabilities.iter().map(|capability| Target::gpu(*capability)).collect(),
     };
     assert!(!targets.is_empty(), "{of} is for no target");
-    let (families, defs) = (set.families(), set.kernel_defs());
-    let (families, defs) = (families.unwrap_or_else(|e| panic!("{e}")), defs.unwrap_or_else(|e| panic!("{e}")));
-    let kernels = set.micro_kernels(&defs).unwrap_or_else(|e| panic!("{e}"));
+    let families = set.families().unwrap_or_else(|e| panic!("{e}"));
+    let nests = set.nests().unwrap_or_else(|e| panic!("{e}"));
+    let kernels = set.micro_kernels(&nests).unwrap_or_else(|e| panic!("{e}"));
     let mut units: Vec<Line> = Vec::new();
     for target in targets {
         for family in &families {
@@ -223,8 +223,8 @@ fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
             units.push(Box::new(line));
         }
         let Target::Cuda(device) = &target else { continue };
-        for (def, blocked) in &kernels {
-            let made = blocked.micro_kernel(&frontend::program(def), device);
+        for ((def, program), blocked) in &kernels {
+            let made = blocked.micro_kernel(program, device);
             units.push(candidate(of, def, &blocked.name(), made, &target));
         }
     }

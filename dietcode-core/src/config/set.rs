@@ -23,6 +23,9 @@ use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::sketch::{Blocked, FAMILIES, Family, FamilyTable};
 use crate::{Result, frontend};
 
+/// A kernel and its program.
+type Nest = (KernelDef, Program);
+
 /// A set, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSet {
@@ -97,23 +100,30 @@ impl KernelSet {
         self.kernels.iter().zip(&self.places).map(|(kernel, places)| kernel.find(places)).collect()
     }
 
-    /// The micro-kernels: of each kernel, in the order of `defs`, those of its generators, in their order and each once,
+    /// The same, each with its program.
+    ///
+    /// # Errors
+    /// As for [`KernelSet::kernel_defs`].
+    pub fn nests(&self) -> Result<Vec<Nest>> {
+        Ok(self.kernel_defs()?.into_iter().map(|def| (def.clone(), frontend::program(&def))).collect())
+    }
+
+    /// The micro-kernels: of each of some kernels with their programs, in that order, those of its generators, in their order and each once,
     /// that are valid on every device of the set.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) for a device whose limits are not known.
-    pub fn micro_kernels<'d>(&self, defs: &'d [KernelDef]) -> Result<Vec<(&'d KernelDef, Blocked)>> {
+    pub fn micro_kernels<'k>(&self, kernels: &'k [Nest]) -> Result<Vec<(&'k Nest, Blocked)>> {
         let devices: Vec<&DeviceLimits> =
             self.capabilities.iter().map(|device| DeviceLimits::of(*device)).collect::<Result<_>>()?;
         let valid = |program: &Program, blocked: &Blocked| {
             devices.iter().all(|device| blocked.micro_kernel(program, device).is_ok())
         };
-        let of = |def: &'d KernelDef| {
-            let program = frontend::program(def);
-            let valid = self.candidates(&def.name).into_iter().filter(move |blocked| valid(&program, blocked));
-            valid.map(move |blocked| (def, blocked))
+        let of = |kernel: &'k Nest| {
+            let all = self.candidates(&kernel.0.name).into_iter();
+            all.filter(move |blocked| valid(&kernel.1, blocked)).map(move |blocked| (kernel, blocked))
         };
-        Ok(defs.iter().flat_map(of).collect())
+        Ok(kernels.iter().flat_map(of).collect())
     }
 
     /// The shapes of a kernel: values of its shape variables, in the order of their declaration.

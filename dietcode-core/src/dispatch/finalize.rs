@@ -12,10 +12,12 @@ use super::verify::{Verified, verify};
 use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners, finals};
 use crate::config::{ChosenFrom, Config, WklInst};
 use crate::cost_model::Adaptation;
+use crate::ir::Program;
+use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
 use crate::search::{Candidate, Defaults, Found, Tuning, WorkloadInstance};
-use crate::sketch::Blocked;
+use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
 /// The winners, and how they were found to be.
@@ -244,15 +246,22 @@ pub fn defaults(device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<D
             Ok(Defaults::new(program, default.schedules, of))
         }
         Target::Cuda(limits) => {
-            let none = || {
-                let why = "its nest has no loop that blocks and threads could share";
-                let message = format!("`{}` cannot run on {}: {why}", def.name, limits.capability);
-                Error::new(ErrorKind::Unavailable, message)
-            };
-            let (default, _) = Blocked::default_for(program, limits).ok_or_else(none)?.micro_kernel(program, limits)?;
-            Ok(Defaults { micro_kernels: vec![default], of: vec![0; workloads.len()] })
+            let micro_kernels = vec![default_on_gpu(def, program, limits)?];
+            Ok(Defaults { micro_kernels, of: vec![0; workloads.len()] })
         }
     }
+}
+
+/// The micro-kernel that runs on a GPU where nothing was tuned.
+///
+/// # Errors
+/// [`ErrorKind::Unavailable`] if no GPU can run the nest.
+pub fn default_on_gpu(def: &KernelDef, program: &Program, limits: &DeviceLimits) -> Result<MicroKernel> {
+    let none = || {
+        let why = "its nest has no loop that blocks and threads could share";
+        Error::unavailable(format!("`{}` cannot run on {}: {why}", def.name, limits.capability))
+    };
+    Ok(Blocked::default_for(program, limits).ok_or_else(none)?.micro_kernel(program, limits)?.0)
 }
 
 /// The day in UTC, as YYYY-MM-DD.
@@ -281,11 +290,9 @@ mod tests {
     use super::*;
     use crate::config::Scheduling;
     use crate::dispatch::Expected;
-    use crate::machine::cuda::DeviceLimits;
     use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
     use crate::search::strategy::enumerated;
     use crate::search::{Budget, Course, Database, Event, Identity, Journal, Task, search};
-    use crate::sketch::MicroKernel;
 
     const NEST: &str = "#[dynamic_kernel]
         pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {

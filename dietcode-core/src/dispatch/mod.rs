@@ -26,7 +26,9 @@ mod verify;
 mod winners;
 
 #[cfg(feature = "tuner")]
-pub use finalize::{Finalized, Searched, defaults, finalize, provenance, space_hash, target_name, today};
+pub use finalize::{
+    Finalized, Searched, default_on_gpu, defaults, finalize, provenance, space_hash, target_name, today,
+};
 pub use gap::Gap;
 pub use grow::{Label, grow};
 #[cfg(feature = "tuner")]

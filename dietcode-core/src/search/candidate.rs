@@ -6,7 +6,6 @@ use super::database::Structure;
 use super::proposal::Proposal;
 use crate::cost_model::cuda::LaunchReport;
 use crate::cost_model::{self, Adaptation, Observation};
-
 use crate::measure::{Code, Device, Failure, Form, Purpose};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
@@ -18,8 +17,8 @@ pub struct Candidate {
     pub micro_kernel: MicroKernel,
     /// Its schedule on the device; of several kernels the one that computes the tiles.
     pub schedule: Schedule,
-    /// The hash that candidates of the same code share; none for families.
-    pub(super) structure: Option<Structure>,
+    /// The hash that candidates of the same code share, whatever made them.
+    pub(super) structure: Structure,
     /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
     /// The code that is screened, made when it is first needed: what is known from records may never be compiled.

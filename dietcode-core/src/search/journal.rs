@@ -125,7 +125,7 @@ impl Journal {
             target: self.target.clone(),
             name: candidate.micro_kernel.name(),
             schedule: candidate.micro_kernel.clone(),
-            structure: candidate.structure,
+            structure: Some(candidate.structure),
             report,
             form: candidate.form().cloned(),
             estimated: self.estimated,

@@ -11,8 +11,8 @@ pub struct Proposal {
     pub(super) micro_kernel: MicroKernel,
     /// The same, carried out on the device at hand.
     pub(super) lowered: Lowered,
-    /// The hash that proposals of the same code share; none for families, which are compared by their names.
-    pub(super) structure: Option<Structure>,
+    /// The hash that proposals of the same code share, whatever made them.
+    pub(super) structure: Structure,
 }
 
 impl Proposal {
@@ -22,11 +22,11 @@ impl Proposal {
     /// If it is not valid for the kernel or the device.
     pub(super) fn of_family(micro_kernel: MicroKernel, device: &dyn Device) -> Result<Proposal> {
         let lowered = micro_kernel.lowered(device.program(), device.target())?;
-        Ok(Proposal { micro_kernel, lowered, structure: None })
+        Ok(Proposal { micro_kernel, structure: lowered.hash, lowered })
     }
 
     /// One of a space.
     pub(super) fn of_space(lowered: Lowered) -> Proposal {
-        Proposal { micro_kernel: MicroKernel::of(&lowered), structure: Some(lowered.hash), lowered }
+        Proposal { micro_kernel: MicroKernel::of(&lowered), structure: lowered.hash, lowered }
     }
 }

@@ -89,7 +89,7 @@ impl Tuning<'_> {
         let shapes: Vec<Shape> = (0..self.workloads.len()).map(|workload| self.shape(workload)).collect();
         let mut taken = self.journal.measured(&shapes);
         taken.extend(self.journal.failed().1);
-        taken.extend(self.candidates.iter().filter_map(|c| c.structure));
+        taken.extend(self.candidates.iter().map(|c| c.structure));
         taken
     }
 }

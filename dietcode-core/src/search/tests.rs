@@ -1,5 +1,6 @@
 //! Searches on simulated devices, whose clocks go on by what is compiled and measured.
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use super::strategy::{Propose, evolved};
@@ -59,22 +60,38 @@ fn recorded(target: &Target, seconds: f64, database: Database) -> (Vec<String>, 
     let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
     let found = search(&mut tasks, &course).swap_remove(0).unwrap();
     assert_eq!(tasks[0].tuning.journal.database.pending(), 0, "the finals too");
+    let lowered = found.candidates.iter().map(|candidate| candidate.micro_kernel.lowered(&program, target).unwrap());
+    let structures: HashSet<Structure> = lowered.map(|lowered| lowered.hash).collect();
+    assert_eq!(structures.len(), found.candidates.len(), "each is measured once");
     let best = found.candidates.iter().map(|candidate| candidate.score(0)).fold(0.0, f64::max);
     assert!(found.candidates[1..].iter().all(|candidate| candidate.micro_kernel.is_drawn()));
     (found.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect(), best)
 }
 
+fn gpu() -> Target {
+    Target::Cuda(*DeviceLimits::of("sm_90".parse().unwrap()).unwrap())
+}
+
+/// The first run leaves its default on record, among the best of which the second begins.
 #[test]
-fn records_are_durable_after_each_round() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("records.jsonl");
-    let (tried, _) = recorded(&target(), 6.0, Database::open(&path).unwrap());
-    assert!(Database::open(&path).unwrap().records.len() > tried.len());
+fn records_are_durable_after_each_round_and_lead_to_nothing_that_is_tried_already() {
+    for target in [target(), gpu()] {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("records.jsonl");
+        let (mut known, mut all) = (0, 0);
+        for _ in 0..2 {
+            let (tried, _) = recorded(&target, 6.0, Database::open(&path).unwrap());
+            all += tried.len();
+            let records = Database::open(&path).unwrap().records.len();
+            assert!(records > all && records > known, "{records} of {all}");
+            known = records;
+        }
+    }
 }
 
 #[test]
 fn a_budget_is_of_the_devices_time() {
-    for target in [target(), Target::Cuda(*DeviceLimits::of("sm_90".parse().unwrap()).unwrap())] {
+    for target in [target(), gpu()] {
         let (short, long) = (searched(&target, 6.0), searched(&target, 40.0));
         assert!(short.0.len() > 1 && long.0.len() > 2 * short.0.len(), "{short:?} {long:?}");
         assert_eq!(long.0[..short.0.len()], short.0, "what is tried depends on the seed and on figures alone");

@@ -57,8 +57,8 @@ impl MicroKernel {
         Ok((self, lowered))
     }
 
-    /// That of a trace as it is.
-    pub(crate) fn of_trace(trace: Trace, family: &str) -> MicroKernel {
+    /// That of a trace as it is, of a family or [drawn](MicroKernel::is_drawn).
+    pub fn of_trace(trace: Trace, family: &str) -> MicroKernel {
         let origin = Origin { name: name_of(&trace), family: family.to_owned(), parameters: Value::Null };
         MicroKernel { origin, trace }
     }

@@ -24,7 +24,7 @@ pub(super) fn check_all(run: &mut Run<'_>, which: Shapes, all: &mut Vec<Checked>
         if run.is_stopped() {
             break;
         }
-        let def = &plan.defs[*def];
+        let (def, _) = &plan.kernels[*def];
         // One after the other: each has the device.
         let harness = match harness.take().filter(|harness| harness.def() == def) {
             Some(same) => harness.insert(same),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode::core::config::{Config, ConfigFile, CudaConfig, SetGenerator, Strategy};
-use dietcode::core::frontend;
+use dietcode::core::dispatch::default_on_gpu;
 use dietcode::core::ir::Program;
 use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
@@ -24,7 +24,7 @@ use crate::cli::setup::Setup;
 #[derive(Default)]
 pub(super) struct Plan {
     /// The kernels whose micro-kernels are checked, each once.
-    pub(super) defs: Vec<KernelDef>,
+    pub(super) kernels: Vec<(KernelDef, Program)>,
     /// The micro-kernels of the configs and sets, with the positions of their kernels.
     pub(super) checks: Vec<(usize, Blocked)>,
     /// What is tuned.
@@ -76,12 +76,15 @@ impl Plan {
         let paths = if files.is_empty() { embedded.checked() } else { files.to_vec() };
         let mut configs = Vec::new();
         for path in &paths {
-            configs.extend(plan.add(path, limits)?.map(|config| (config, true)));
+            configs.extend(plan.add(path, limits)?.map(|setup| (setup, true)));
         }
         let named = !files.is_empty() && !configs.is_empty();
-        for (config, as_it_stands) in if named { configs } else { embedded.tuned()? } {
-            let setup = Setup::of(config)?;
-            if named || plan.defs.contains(&setup.def) {
+        if !named {
+            let own = embedded.tuned()?.into_iter();
+            configs = own.map(|(config, stands)| Ok((Setup::of(config)?, stands))).collect::<Result<_>>()?;
+        }
+        for (setup, as_it_stands) in configs {
+            if named || plan.kernels.iter().any(|(def, _)| *def == setup.def) {
                 plan.problems.push(Problem::of(setup, as_it_stands, size)?);
             }
         }
@@ -98,10 +101,10 @@ impl Plan {
     /// # Errors
     /// A micro-kernel that is not valid on the device.
     pub(super) fn checked(&self, limits: &DeviceLimits) -> Result<Vec<CudaUnit>> {
-        let programs: Vec<Program> = self.defs.iter().map(frontend::program).collect();
         let of = |(at, blocked): &(usize, Blocked)| {
-            let (micro_kernel, _) = blocked.micro_kernel(&programs[*at], limits)?;
-            unit(&self.defs[*at], &programs[*at], &micro_kernel, limits)
+            let (def, program) = &self.kernels[*at];
+            let (micro_kernel, _) = blocked.micro_kernel(program, limits)?;
+            unit(def, program, &micro_kernel, limits)
         };
         self.checks.iter().map(of).collect()
     }
@@ -111,14 +114,14 @@ impl Plan {
     /// # Errors
     /// As [`Plan::checked`].
     pub(super) fn all(&self, limits: &DeviceLimits) -> Result<Vec<(String, CudaUnit)>> {
-        let names = self.checks.iter().map(|(at, _)| self.defs[*at].name.clone());
+        let names = self.checks.iter().map(|(at, _)| self.kernels[*at].0.name.clone());
         let mut all: Vec<(String, CudaUnit)> = names.zip(self.checked(limits)?).collect();
         for problem in &self.problems {
             let Setup { def, program, .. } = &problem.setup;
-            let default = Blocked::default_for(program, limits);
-            let default = default.map(|blocked| blocked.micro_kernel(program, limits)).transpose()?;
+            // A nest that no GPU can run has none, which the check tells.
+            let default = default_on_gpu(def, program, limits).ok();
             let listed = listed_on_gpu(&self.listing(problem), program, limits);
-            for micro_kernel in default.map(|(default, _)| default).into_iter().chain(listed) {
+            for micro_kernel in default.into_iter().chain(listed) {
                 all.push((def.name.clone(), unit(def, program, &micro_kernel, limits)?));
             }
         }
@@ -149,22 +152,23 @@ impl Plan {
         config
     }
 
-    /// Adds what is checked of a file; its config, if it is one for the device.
-    fn add(&mut self, path: &PathBuf, limits: &DeviceLimits) -> Result<Option<Config>> {
+    /// Adds what is checked of a file; what is tuned, if it is a config for the device.
+    fn add(&mut self, path: &PathBuf, limits: &DeviceLimits) -> Result<Option<Setup>> {
         let config = match ConfigFile::read(path)? {
             ConfigFile::Kernel(config) => *config,
             ConfigFile::Set(set) => {
                 if serves(&set.capabilities, limits) {
-                    let defs = set.kernel_defs()?;
-                    for (def, blocked) in set.micro_kernels(&defs)? {
-                        self.add_check(def, blocked);
+                    let kernels = set.nests()?;
+                    for (kernel, blocked) in set.micro_kernels(&kernels)? {
+                        self.add_check(kernel, blocked);
                     }
                     self.generators.extend(set.generators);
                 }
                 return Ok(None);
             }
         };
-        let Some(cuda) = &config.cuda else { return Ok(Some(config)) };
+        let setup = Setup::of(config)?;
+        let Some(cuda) = &setup.config.cuda else { return Ok(Some(setup)) };
         if !serves(&cuda.capabilities, limits) {
             return Ok(None);
         }
@@ -173,18 +177,17 @@ impl Plan {
             let why = format!("its generators stand for {count} schedules, expected at most {MOST_CHECKS}");
             return Err(Error::input(format!("{path}: {why}: each is compiled; name a set of some of them")));
         }
-        let def = config.kernel_def()?;
-        let program = frontend::program(&def);
-        let all = cuda.candidates_on(&program, limits).flatten();
-        let valid = all.filter(|blocked| blocked.micro_kernel(&program, limits).is_ok());
-        valid.for_each(|blocked| self.add_check(&def, blocked));
-        Ok(Some(config))
+        let kernel = (setup.def.clone(), setup.program.clone());
+        let all = cuda.candidates_on(&kernel.1, limits).flatten();
+        let valid = all.filter(|blocked| blocked.micro_kernel(&kernel.1, limits).is_ok());
+        valid.for_each(|blocked| self.add_check(&kernel, blocked));
+        Ok(Some(setup))
     }
 
-    fn add_check(&mut self, def: &KernelDef, blocked: Blocked) {
-        let at = self.defs.iter().position(|known| known == def).unwrap_or_else(|| {
-            self.defs.push(def.clone());
-            self.defs.len() - 1
+    fn add_check(&mut self, kernel: &(KernelDef, Program), blocked: Blocked) {
+        let at = self.kernels.iter().position(|(def, _)| *def == kernel.0).unwrap_or_else(|| {
+            self.kernels.push(kernel.clone());
+            self.kernels.len() - 1
         });
         let check = (at, blocked);
         if !self.checks.contains(&check) {

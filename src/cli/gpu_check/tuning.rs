@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use dietcode::core::config::Strategy;
-use dietcode::core::dispatch::{DEFAULT, Finalized, PICK};
+use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, default_on_gpu};
 use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
 use dietcode::core::search::{Database, Found, Journal, Task, search};
 use dietcode::core::sketch::rules::CustomRules;
@@ -43,6 +43,13 @@ pub(super) fn tune_all(run: &mut Run<'_>, seconds: f64, outcome: &mut Outcome) -
             file: None,
             failure: None,
         };
+        // What no GPU can run is left out; it takes nothing from the others.
+        if let Err(error) = default_on_gpu(def, &problem.setup.program, run.limits) {
+            run.progress.say(&error.to_string());
+            tuned.failure = Some(error.to_string());
+            outcome.tuned.push(tuned);
+            continue;
+        }
         let found = match tune(run, problem, share, &mut tuned, &mut beside) {
             // Nothing passed: that is a result, and the next config may do better.
             Err(error) if matches!(error.kind(), ErrorKind::Failed | ErrorKind::Check) => {

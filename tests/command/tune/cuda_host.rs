@@ -71,8 +71,11 @@ fn traces_are_evolved_built_and_called() {
     assert!(told.contains("evolution of ") && told.contains("sm_90 by estimates"), "{told}");
     let lines = package.read("configs/bert_dense.sm_90.records.jsonl");
     let seen = records(&lines);
-    let traced: std::collections::BTreeSet<&str> =
-        seen.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+    let traced: std::collections::BTreeSet<&str> = seen
+        .iter()
+        .filter(|r| r["schedule"]["origin"]["family"] == "traced")
+        .map(|r| r["name"].as_str().unwrap())
+        .collect();
     assert_eq!(traced.len(), 6, "the default and six traces: {traced:?}");
     for record in &seen {
         assert_eq!(record["estimated"], true, "{record}");
@@ -113,8 +116,11 @@ fn traces_are_evolved_built_and_called() {
 /// The records of a target: which were drawn from sketches, and whether figures are estimates.
 fn searched(place: &Place, target: &str) -> (usize, bool) {
     let seen = records(&std::fs::read_to_string(place.path(&format!("dense.{target}.records.jsonl"))).unwrap());
-    let drawn: std::collections::BTreeSet<&str> =
-        seen.iter().filter(|r| r["structure"].is_string()).map(|r| r["name"].as_str().unwrap()).collect();
+    let drawn: std::collections::BTreeSet<&str> = seen
+        .iter()
+        .filter(|r| r["schedule"]["origin"]["family"] == "traced")
+        .map(|r| r["name"].as_str().unwrap())
+        .collect();
     let estimated = |record: &Value| record["estimated"] == true;
     assert!(seen.iter().all(estimated) || !seen.iter().any(estimated), "one target, one kind of figures: {seen:?}");
     (drawn.len(), seen.iter().all(estimated))

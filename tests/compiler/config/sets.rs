@@ -48,9 +48,9 @@ fn error(from: &str, to: &str) -> String {
 #[test]
 fn micro_kernels_are_those_that_are_valid_on_every_device_each_once() {
     let set = parse(SET).unwrap();
-    let defs = set.kernel_defs().unwrap();
-    let found = set.micro_kernels(&defs).unwrap();
-    let found: Vec<(&str, Blocked)> = found.into_iter().map(|(def, blocked)| (&*def.name, blocked)).collect();
+    let nests = set.nests().unwrap();
+    let found = set.micro_kernels(&nests).unwrap();
+    let found: Vec<(&str, Blocked)> = found.into_iter().map(|((def, _), blocked)| (&*def.name, blocked)).collect();
     let threads = |sizes: &[(&str, i64)]| Blocked {
         thread: sizes.iter().map(|(name, size)| (name.to_string(), *size)).collect(),
         ..Blocked::default()
@@ -72,7 +72,7 @@ fn micro_kernels_are_those_that_are_valid_on_every_device_each_once() {
     ];
     assert_eq!(found, expected);
     let newer = parse(&SET.replace("\"sm_75\", ", "")).unwrap();
-    assert_eq!(newer.micro_kernels(&defs).unwrap().len(), 6);
+    assert_eq!(newer.micro_kernels(&nests).unwrap().len(), 6);
 }
 
 #[test]

@@ -44,13 +44,13 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
 /// The micro-kernels of a set.
 pub(crate) fn of(set: &str) -> Vec<MicroKernel> {
     let set = read(set);
-    let defs = set.kernel_defs().unwrap_or_else(|e| panic!("{e}"));
+    let nests = set.nests().unwrap_or_else(|e| panic!("{e}"));
     let device = DeviceLimits::of(set.capabilities[0]).expect("a set is of known devices");
-    let micro_kernel = |(def, blocked): (&KernelDef, Blocked)| {
+    let micro_kernel = |((def, _), blocked): (&(KernelDef, _), Blocked)| {
         let unit = units::blocked(def, &blocked, device).unwrap_or_else(|e| panic!("{e}"));
         MicroKernel { def: def.clone(), blocked, unit, capabilities: set.capabilities.clone() }
     };
-    set.micro_kernels(&defs).expect("a set is of known devices").into_iter().map(micro_kernel).collect()
+    set.micro_kernels(&nests).expect("a set is of known devices").into_iter().map(micro_kernel).collect()
 }
 
 /// Those of all sets; one that several have in common is one, for all of their devices.

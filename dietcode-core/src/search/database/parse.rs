@@ -15,9 +15,12 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// None if the line is no record of this format.
+    /// None if the line is no record of this format. A name is compared with the trace from which it follows: by names, records are
+    /// compared, replayed and never tried again.
     pub(super) fn record(&mut self, line: &[u8]) -> Option<Record> {
-        let mut record = serde_json::from_slice::<Record>(line).ok().filter(|record| record.format == FORMAT)?;
+        let is_named = |record: &Record| record.name == record.schedule.name() && record.schedule.check_name().is_ok();
+        let is_whole = |record: &Record| record.format == FORMAT && is_named(record);
+        let mut record = serde_json::from_slice::<Record>(line).ok().filter(is_whole)?;
         self.share(&mut record.schedule.trace.instructions);
         Some(record)
     }

@@ -43,7 +43,7 @@ pub struct Record {
     pub name: String,
     /// Its schedule.
     pub schedule: MicroKernel,
-    /// What its lowered program hashes to, 64 hexadecimal digits; none for families, which are compared by their names.
+    /// What its lowered program hashes to, 64 hexadecimal digits; none where it was not lowered.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "structure")]
     pub structure: Option<Structure>,
     /// What a GPU's compiler says of its launches; empty for a CPU, and where nothing was compiled.

@@ -62,7 +62,8 @@ impl Evolved {
     fn recorded(&self, tuning: &Tuning<'_>) -> Vec<Lowered> {
         let (_, failed) = tuning.journal.failed();
         let most = self.share(self.settings.population);
-        let mut seen = HashSet::new();
+        // The defaults were tried in any case.
+        let mut seen: HashSet<Structure> = tuning.candidates.iter().map(|candidate| candidate.structure).collect();
         let ranked = tuning.journal.ranked();
         let traces = ranked.into_iter().filter_map(|micro_kernel| self.applied(micro_kernel));
         traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()

@@ -83,6 +83,21 @@ fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
     assert_eq!(read(deep.as_bytes()).1.foreign, 1);
 }
 
+/// By its name a micro-kernel is known again: one that was given to another schedule would have its figures.
+#[test]
+fn a_name_that_does_not_follow_from_the_trace_is_no_record() {
+    let record = measured("a", 64, 50.0);
+    let line = String::from_utf8(record.line().unwrap()).unwrap();
+    let named = |name: &str| line.replace(&record.name, name);
+    assert_eq!(read(named(&record.name).as_bytes()).1.records, 1);
+    for other in [&name("b"), "nest_00000000", ""] {
+        assert_eq!(read(named(other).as_bytes()).1.foreign, 1, "{other}");
+        // The record's own name alone, and the trace alone.
+        assert_eq!(read(line.replacen(&record.name, other, 1).as_bytes()).1.foreign, 1, "{other}");
+    }
+    assert_eq!(read(line.replace("{\"a\":1}", "{\"a\":2}").as_bytes()).1.foreign, 1);
+}
+
 /// The schedules of the first were parameters, of which no trace follows without the nest; those of others have other names.
 #[test]
 fn lines_of_earlier_formats_are_passed_over_and_counted() {

@@ -29,15 +29,30 @@ fn gflops(median: f64) -> Summary {
     Summary { median, iqr: 0.5, repeats: 3 }
 }
 
-/// A measured record of a family, by a name.
-fn measured(name: &str, m: i64, median: f64) -> Record {
-    let outcome = Outcome::Measured { threads: 1, gflops: gflops(median), rel_err: 1e-7, cold: false };
-    let record = Record::new(workload(m), cpu(), MicroKernel::of_trace(Trace::default(), "tiled"), outcome);
-    Record { name: name.into(), time: 7, ..record }
+/// A micro-kernel of a family that tests tell from others by a label, which its trace holds.
+fn micro_kernel(label: &str) -> MicroKernel {
+    let trace = Trace::new([Instruction::DecomposeReduction]);
+    MicroKernel::of_trace(trace.with([(label.into(), 1)].into()), "tiled")
 }
 
-fn failed(name: &str, failure: Failure) -> Record {
-    Record { outcome: Outcome::Failed(failure), ..measured(name, 64, 0.0) }
+/// The name of the one with a label.
+fn name(label: &str) -> String {
+    micro_kernel(label).name()
+}
+
+/// The label of a record's.
+fn label(record: &Record) -> &str {
+    record.schedule.trace.decisions.keys().next().expect("it has a label")
+}
+
+/// A measured record of the micro-kernel with a label.
+fn measured(label: &str, m: i64, median: f64) -> Record {
+    let outcome = Outcome::Measured { threads: 1, gflops: gflops(median), rel_err: 1e-7, cold: false };
+    Record { time: 7, ..Record::new(workload(m), cpu(), micro_kernel(label), outcome) }
+}
+
+fn failed(label: &str, failure: Failure) -> Record {
+    Record { outcome: Outcome::Failed(failure), ..measured(label, 64, 0.0) }
 }
 
 fn unknown(name: &str, threads: usize) -> Record {
@@ -64,6 +79,6 @@ fn traced(unroll: i64) -> Record {
     }
 }
 
-fn names(records: &[Record]) -> Vec<&str> {
-    records.iter().map(|record| &*record.name).collect()
+fn labels(records: &[Record]) -> Vec<&str> {
+    records.iter().map(label).collect()
 }

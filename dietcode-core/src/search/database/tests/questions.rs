@@ -14,7 +14,7 @@ fn database(records: Vec<Record>) -> Database {
 fn filters_ask_for_workload_target_failure_and_time() {
     let on_gpu = Record { target: gpu(), time: 9, ..measured("g", 64, 1.0) };
     let database = database(vec![measured("a", 64, 1.0), measured("b", 32, 1.0), on_gpu, failed("f", timeout())]);
-    let asked = |filter: Filter| database.query(&filter).map(|r| r.name.clone()).collect::<Vec<_>>().join(" ");
+    let asked = |filter: Filter| database.query(&filter).map(label).collect::<Vec<_>>().join(" ");
     let like = |text: &str| Filter { target: Some(TargetFilter::Like(text.into())), ..Filter::default() };
     assert_eq!(asked(Filter::default()), "a b g f");
     assert_eq!(asked(Filter::of("dense", "0", &cpu())), "a b f");
@@ -40,9 +40,9 @@ fn the_best_of_an_instance_comes_first_and_what_failed_is_out() {
         measured("d", 64, 1000.0),
         failed("d", timeout()),
     ];
-    let ranked: Vec<(&str, f64)> = ranked(records.iter()).iter().map(|r| (r.name, r.share)).collect();
+    let ranked: Vec<(String, f64)> = ranked(records.iter()).iter().map(|r| (r.name.to_owned(), r.share)).collect();
     // Relative to the best on record, whether or not that failed elsewhere.
-    assert_eq!(ranked, [("c", 1.0), ("b", 0.1), ("a", 0.05)]);
+    assert_eq!(ranked, [("c", 1.0), ("b", 0.1), ("a", 0.05)].map(|(label, share)| (name(label), share)));
 }
 
 #[test]
@@ -82,23 +82,27 @@ fn a_replay_answers_each_question_once_and_in_order() {
         unknown("u", 1),
     ];
     let mut replay = Replay::of(&records);
-    let mut take = |name: &str, threads: usize| replay.take(&[name], Some(&shape(64)), threads);
+    let mut take = |label: &str, threads: usize| replay.take(&[&name(label)], Some(&shape(64)), threads);
     let recorded = |at: usize| Some(vec![records[at].outcome.clone()]);
     assert_eq!((take("a", 1), take("a", 1), take("a", 1)), (recorded(0), recorded(2), None));
     assert_eq!(take("a", 2), recorded(1));
     assert_eq!((take("b", 1), take("b", 2), take("b", 2)), (recorded(3), recorded(4), None));
     assert_eq!((take("c", 1), take("n", 1)), (None, None), "that a run was stopped answers nothing");
     assert_eq!((take("u", 2), take("u", 1)), (None, recorded(7)), "that it is unknown is an answer");
-    assert_eq!(replay.take(&["n"], None, 1), recorded(6));
+    assert_eq!(replay.take(&[&name("n")], None, 1), recorded(6));
 }
 
 #[test]
 fn who_was_measured_against_others_is_recalled_with_them_or_not_at_all() {
-    let at = |m: i64, names: &str| names.chars().map(|name| measured(&name.to_string(), m, 1.0)).collect::<Vec<_>>();
+    let at = |m: i64, all: &str| all.chars().map(|label| measured(&label.to_string(), m, 1.0)).collect::<Vec<_>>();
     // Each alone, then all, then, as the run was continued with more time, others; that was ended before `d` was written.
     let records = [at(64, "abc"), at(32, "a"), at(64, "abc"), at(64, "ac"), at(64, "a")].concat();
     let mut replay = Replay::of(&records);
-    let mut take = |names: &[&str]| replay.take(names, Some(&shape(64)), 1).map(|outcomes| outcomes.len());
+    let mut take = |labels: &[&str]| {
+        let names: Vec<String> = labels.iter().map(|label| name(label)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        replay.take(&names, Some(&shape(64)), 1).map(|outcomes| outcomes.len())
+    };
     assert_eq!((take(&["a"]), take(&["b"]), take(&["c"])), (Some(1), Some(1), Some(1)));
     assert_eq!(take(&["a", "d"]), None);
     assert_eq!((take(&["a", "c"]), take(&["a", "c"])), (Some(2), None));
@@ -108,10 +112,11 @@ fn who_was_measured_against_others_is_recalled_with_them_or_not_at_all() {
 #[test]
 fn a_verdict_is_recalled_for_the_same_two_at_the_same_shapes() {
     let shapes = vec![shape(64), shape(32)];
-    let outcome = Outcome::Verdict { against: "b".into(), shapes: shapes.clone(), verdict: Verdict::Equal, pairs: 16 };
+    let (a, b) = (name("a"), name("b"));
+    let outcome = Outcome::Verdict { against: b.clone(), shapes: shapes.clone(), verdict: Verdict::Equal, pairs: 16 };
     let replay = Replay::of(&[Record { outcome, ..measured("a", 64, 0.0) }]);
-    assert_eq!(replay.verdict("a", "b", &shapes), Some(Verdict::Equal));
-    assert_eq!([replay.verdict("b", "a", &shapes), replay.verdict("a", "b", &shapes[..1])], [None, None]);
+    assert_eq!(replay.verdict(&a, &b, &shapes), Some(Verdict::Equal));
+    assert_eq!([replay.verdict(&b, &a, &shapes), replay.verdict(&a, &b, &shapes[..1])], [None, None]);
 }
 
 fn timeout() -> Failure {

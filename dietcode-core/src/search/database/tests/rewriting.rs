@@ -20,7 +20,7 @@ fn a_union_has_each_record_once_by_time() {
     assert_eq!((united.records, united.duplicates, united.notices.len()), (3, 2, 2));
     let mut found = Vec::new();
     scan(&out, |record, _| {
-        found.push(record.name);
+        found.push(label(&record).to_owned());
         Ok(())
     })
     .unwrap();

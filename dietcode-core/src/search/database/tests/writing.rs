@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::super::{Database, FORMAT, prune, unite};
 use super::*;
 use crate::ErrorKind;
-use crate::schedule::Trace;
 use crate::sketch::MicroKernel;
 
 #[test]
@@ -15,7 +14,7 @@ fn what_was_appended_is_there_when_opened_again() {
     let path = folder.path().join("a.records.jsonl");
     let blocked = Record {
         target: gpu(),
-        schedule: MicroKernel::of_trace(Trace::default(), "blocked"),
+        schedule: MicroKernel::of_trace(micro_kernel("b").trace, "blocked"),
         ..measured("b", 64, 5.0)
     };
     let wrong = Failure::Wrong { index: vec![1, 2], found: "NaN".into(), expected: 0.1, bound: 1e-9, elements: 3 };
@@ -80,7 +79,7 @@ fn a_torn_last_line_is_dropped_with_a_notice_and_not_continued() {
     assert!(torn.records.len() == 1 && torn.notices[0].contains("torn (17 bytes"), "{:?}", torn.notices);
     torn.append(&measured("b", 64, 60.0)).unwrap();
     let again = Database::open(&path).unwrap();
-    assert_eq!((names(&again.records), again.notices.len()), (vec!["a", "b"], 0));
+    assert_eq!((labels(&again.records), again.notices.len()), (vec!["a", "b"], 0));
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn of_a_file_that_is_somebody_elses_nothing_is_cut_off() {
         assert!(database.notices[0].contains("1 line is no record"), "{:?}", database.notices);
         database.append(&measured("a", 64, 1.0)).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{text}\n{{\"format\":{FORMAT},")));
-        assert_eq!(names(&Database::open(&path).unwrap().records), ["a"]);
+        assert_eq!(labels(&Database::open(&path).unwrap().records), ["a"]);
     }
 }
 
@@ -105,9 +104,9 @@ fn a_record_that_lacks_only_the_end_of_its_line_is_whole() {
     let line = measured("a", 64, 50.0).line().unwrap();
     std::fs::write(&path, &line[..line.len() - 1]).unwrap();
     let mut database = Database::open(&path).unwrap();
-    assert_eq!((names(&database.records), database.notices.len()), (vec!["a"], 0));
+    assert_eq!((labels(&database.records), database.notices.len()), (vec!["a"], 0));
     database.append(&measured("b", 64, 60.0)).unwrap();
-    assert_eq!(names(&Database::open(&path).unwrap().records), ["a", "b"]);
+    assert_eq!(labels(&Database::open(&path).unwrap().records), ["a", "b"]);
 }
 
 /// Another process was ended in the middle of a line while this one had the file open.
@@ -119,7 +118,7 @@ fn nobodys_line_is_continued() {
     append_raw(&path, b"{\"format\":3,\"work");
     database.append(&measured("a", 64, 50.0)).unwrap();
     let again = Database::open(&path).unwrap();
-    assert_eq!(names(&again.records), ["a"]);
+    assert_eq!(labels(&again.records), ["a"]);
     assert!(again.notices[0].contains("1 line is no record"), "{:?}", again.notices);
 }
 
@@ -174,7 +173,7 @@ fn a_file_that_was_removed_is_begun_anew() {
     database.append(&measured("a", 64, 1.0)).unwrap();
     std::fs::remove_file(&path).unwrap();
     database.append(&measured("b", 64, 1.0)).unwrap();
-    assert_eq!(names(&Database::open(&path).unwrap().records), ["b"]);
+    assert_eq!(labels(&Database::open(&path).unwrap().records), ["b"]);
 }
 
 #[test]
