@@ -495,6 +495,11 @@ fn json_goes_to_a_file_or_to_standard_output() {
         assert!(stdout(&printed).starts_with(['{', '[']) && stderr(&printed).contains(text), "{}", stderr(&printed));
         assert!(stdout(&written).contains(text), "{}", stdout(&written));
     }
+    let explained = place.run(&[cases[0].0, &["--json", "-"]].concat());
+    let json: Value = serde_json::from_str(&stdout(&explained)).unwrap();
+    let name = json["kernel"].as_str().unwrap_or_else(|| panic!("{json}"));
+    let line = format!("micro-kernel   {name}\n");
+    assert!(name.contains('_') && stderr(&explained).contains(&line), "{}", stderr(&explained));
     let bench = ["bench", "dense.json", "--wkl", "T=1,3", "--threads", "1", "--only", "dietcode", "--json", "-"];
     let output = place.run(&bench);
     assert_eq!(status(&output), 0, "{}", stderr(&output));

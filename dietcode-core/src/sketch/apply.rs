@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::limits::{self, Kernel, Limit};
 use super::{finish, postproc};
-use crate::ir::{Buffer, Name, Program};
-use crate::lower::{LoopNest, lower, structure_hash};
+use crate::ir::{Buffer, Name, Program, Stmt};
+use crate::lower::{LoopNest, lower_observed, structure_hash};
 use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
 use crate::{Error, Result};
@@ -24,6 +24,9 @@ pub struct Lowered {
     pub hash: [u8; 32],
     main: usize,
 }
+
+/// Called after each pass with the kernel, the pass's name and what it made.
+pub(super) type Observer<'a> = &'a mut dyn FnMut(&Schedule, &'static str, &Stmt);
 
 /// Carries a trace out. Postprocessors run unless the trace is [final](Trace::is_final).
 ///
@@ -56,8 +59,14 @@ impl Lowered {
     /// # Errors
     /// What lowering refuses.
     pub fn of(schedule: Schedule) -> Result<Lowered> {
+        Lowered::observed(schedule, &mut |_, _, _| {})
+    }
+
+    /// The same, and shows what each pass makes of each kernel.
+    pub(super) fn observed(schedule: Schedule, observe: Observer<'_>) -> Result<Lowered> {
         let trace = Trace::new(schedule.trace());
         let (schedules, main) = finish::launches(schedule)?;
+        let lower = |kernel: &Schedule| lower_observed(kernel, &mut |pass, body| observe(kernel, pass, body));
         let nests = schedules.iter().map(lower).collect::<Result<Vec<LoopNest>>>()?;
         let hash = structure_hash(&nests);
         Ok(Lowered { trace, schedules, nests, hash, main })

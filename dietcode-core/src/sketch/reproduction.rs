@@ -5,11 +5,11 @@ use std::path::Path;
 use dietcode_syntax::{Errors, KernelDef, scan};
 use serde::de::DeserializeOwned;
 
-use super::finish;
+use super::Lowered;
 use crate::frontend;
-use crate::lower::{AFTER, Dump, KERNELS, SECTION, lower_observed};
+use crate::lower::{AFTER, Dump, KERNELS, SECTION};
 use crate::machine::Target;
-use crate::schedule::{Instruction, Schedule, Trace};
+use crate::schedule::{Instruction, Trace};
 use crate::{Error, Result};
 
 /// The largest file that is read, in bytes.
@@ -62,21 +62,16 @@ impl Reproduction {
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for a trace that does not fit the nest,
     /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) for a pass that breaks an invariant.
     pub fn dump(&self) -> Result<String> {
-        let schedule = self.schedule()?;
-        let mut dump = Dump::of(&schedule);
-        lower_observed(&schedule, &mut |pass, body| dump.pass(pass, body))?;
-        Ok(dump.text().to_owned())
-    }
-
-    fn schedule(&self) -> Result<Schedule> {
         let program = frontend::program(&self.def);
         let mut main = self.trace.replay(&program, &program.blocks[0])?;
         main.target = self.target.clone();
-        if !self.beside {
-            return Ok(main);
-        }
-        let (kernels, _) = finish::launches(main)?;
-        kernels.into_iter().find(|schedule| schedule.beside.is_some()).ok_or_else(|| {
+        let mut dump: Option<Dump> = None;
+        Lowered::observed(main, &mut |kernel, pass, body| {
+            if kernel.beside.is_some() == self.beside {
+                dump.get_or_insert_with(|| Dump::of(kernel)).pass(pass, body);
+            }
+        })?;
+        dump.map(|dump| dump.text().to_owned()).ok_or_else(|| {
             Error::input(format!("the trace splits no sum of `{}` for which another kernel is needed", self.def.name))
         })
     }
