@@ -9,11 +9,17 @@ pub mod features;
 mod loops;
 #[cfg(feature = "tuner")]
 mod model;
+#[cfg(feature = "tuner")]
+mod model_file;
 mod of_schedule;
+#[cfg(feature = "tuner")]
+pub mod pack_sum;
 #[cfg(feature = "tuner")]
 mod random;
 #[cfg(feature = "tuner")]
 mod roofline;
+#[cfg(feature = "tuner")]
+mod trees;
 
 pub use analytic::{Adaptation, Observation, rate, rate_on};
 pub use loops::count;
@@ -23,3 +29,5 @@ pub use model::{CostModel, Observed};
 pub use random::Random;
 #[cfg(feature = "tuner")]
 pub use roofline::Analytic;
+#[cfg(feature = "tuner")]
+pub use trees::{Growing, Trees};
