@@ -104,21 +104,34 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const READ_WRITE: usize = 2;
 
-/// Adds the features; says how many bytes the store touches under each of its loops, the outermost first.
-pub(super) fn features(around: &Around<'_>, touched: &mut Touched, row: &mut Row) -> Vec<f64> {
-    let Around { tree, store, .. } = around;
-    let mut uses = uses(&store.accesses, tree);
-    let mut bytes = vec![0.0; store.path.len()];
-    for (depth, at) in store.path.iter().enumerate().rev() {
-        for this in &mut uses {
-            this.grow(&|inner| {
-                let open = store.path[depth..].contains(&inner);
-                if open { tree.loops[inner].extent - 1 } else { 0 }
-            });
-            bytes[depth] += this.elements * tree.buffers[this.buffer].bytes as f64;
-            touched.add(*at, this.buffer, this.elements);
+/// What a store touches.
+pub(super) struct Regions<'a> {
+    uses: Vec<Use<'a>>,
+    /// Bytes under each of its loops, the outermost first.
+    pub(super) bytes: Vec<f64>,
+}
+
+impl Touched {
+    /// Adds what a store touches under each of its loops.
+    pub(super) fn regions<'a>(&mut self, around: &Around<'a>) -> Regions<'a> {
+        let Around { tree, store, .. } = *around;
+        let mut uses = uses(&store.accesses, tree);
+        let mut bytes = vec![0.0; store.path.len()];
+        let mut last = vec![0; tree.loops.len()];
+        for (depth, at) in store.path.iter().enumerate().rev() {
+            last[*at] = tree.loops[*at].extent - 1;
+            for this in &mut uses {
+                this.grow(&last);
+                bytes[depth] += this.elements * tree.buffers[this.buffer].bytes as f64;
+                self.add(*at, this.buffer, this.elements);
+            }
         }
+        Regions { uses, bytes }
     }
+}
+
+pub(super) fn features(around: &Around<'_>, Regions { uses, .. }: &Regions<'_>, touched: &Touched, row: &mut Row) {
+    let Around { tree, store, .. } = around;
     let innermost_bytes =
         if store.path.is_empty() { 0.0 } else { uses.iter().map(|this| tree.buffers[this.buffer].bytes as f64).sum() };
     let mut all: Vec<(f64, f64, usize, [f64; 18])> = uses
@@ -136,7 +149,6 @@ pub(super) fn features(around: &Around<'_>, touched: &mut Touched, row: &mut Row
         }
     }
     row.skip(NAMES.len() * BUFFERS.saturating_sub(all.len()));
-    bytes
 }
 
 /// The buffers of a store, each with the indices of its accesses. Of one that is written and read, the index of the write.
@@ -158,7 +170,7 @@ fn uses<'a>(accesses: &'a [Access], tree: &Tree) -> Vec<Use<'a>> {
 
 impl Use<'_> {
     /// The region where each loop variable is at most so large.
-    fn grow(&mut self, last: &dyn Fn(usize) -> i64) {
+    fn grow(&mut self, last: &[i64]) {
         self.elements = 1.0;
         for dim in 0..self.shape.len() {
             let of_dim = self.indices.iter().filter_map(|index| index.get(dim)).map(|index| bounds(index, last));
@@ -255,9 +267,9 @@ impl Use<'_> {
 }
 
 /// The bounds of an index where loop variables are at most so large. A remainder is what it is at the loops' beginning.
-fn bounds(index: &Index, last: &dyn Fn(usize) -> i64) -> (i64, i64) {
+fn bounds(index: &Index, last: &[i64]) -> (i64, i64) {
     index.bounds(&|atom| match atom {
-        Atom::Loop(at) => (0, last(*at)),
+        Atom::Loop(at) => (0, last[*at]),
         Atom::Div(inner, by) => {
             let (low, high) = bounds(inner, last);
             (low.div_euclid(*by), high.div_euclid(*by))
@@ -267,7 +279,7 @@ fn bounds(index: &Index, last: &dyn Fn(usize) -> i64) -> (i64, i64) {
             (first, first)
         }
         Atom::Other(loops, bounds) => {
-            if loops.iter().any(|at| last(*at) > 0) {
+            if loops.iter().any(|at| last[*at] > 0) {
                 *bounds
             } else {
                 (bounds.0, bounds.0)

@@ -39,20 +39,28 @@ pub fn names() -> Vec<String> {
 pub(super) fn rows(tree: &Tree) -> Vec<(usize, [f32; COUNT])> {
     let is_gpu = tree.loops.iter().any(|this| matches!(this.kind, ForKind::BlockIdx | ForKind::ThreadIdx));
     let mut touched = Touched::new(tree);
+    let stores = || tree.stores.iter().filter(|store| !store.constant && !store.accesses.is_empty());
+    let mut last: Vec<usize> = vec![0; tree.buffers.len()];
+    stores().enumerate().for_each(|(at, store)| last[store.accesses[0].buffer] = at);
     let mut rows: Vec<(usize, [f32; COUNT])> = Vec::new();
-    for store in tree.stores.iter().filter(|store| !store.constant && !store.accesses.is_empty()) {
+    for (at, store) in stores().enumerate() {
         let around = Around::of(tree, store);
+        let buffer = store.accesses[0].buffer;
+        let regions = touched.regions(&around);
+        let row = rows.iter().position(|(known, _)| *known == buffer).unwrap_or_else(|| {
+            rows.push((buffer, [0.0; COUNT]));
+            rows.len() - 1
+        });
+        if last[buffer] > at {
+            continue;
+        }
         let mut features = Row { values: [0.0; COUNT], next: 0 };
         computation::features(&around, is_gpu, &mut features);
-        let bytes = access::features(&around, &mut touched, &mut features);
-        intensity::features(&around, &bytes, &mut features);
+        access::features(&around, &regions, &touched, &mut features);
+        intensity::features(&around, &regions.bytes, &mut features);
         allocation::features(&around, &mut features);
         debug_assert_eq!(features.next, COUNT, "each group adds as many as it has names");
-        let buffer = store.accesses[0].buffer;
-        match rows.iter_mut().find(|(known, _)| *known == buffer) {
-            Some((_, row)) => *row = features.values,
-            None => rows.push((buffer, features.values)),
-        }
+        rows[row].1 = features.values;
     }
     rows
 }
