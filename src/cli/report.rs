@@ -8,7 +8,7 @@ use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::{self, Comparison, Device, Standing};
-use dietcode::core::search::WorkloadInstance;
+use dietcode::core::search::{Found, WorkloadInstance};
 use serde::Serialize;
 
 use super::counted;
@@ -92,6 +92,32 @@ pub(crate) struct Effort {
     pub(crate) tried: usize,
     /// Those of them whose outcome was on record, so that nothing was measured.
     pub(crate) known: usize,
+    /// Trials a second: new structures that were checked and timed, from the start to the last of them.
+    pub(crate) trials_per_second: f64,
+    /// How many register tiles are among those of a second: the median.
+    pub(crate) register_tiles_per_second: usize,
+}
+
+impl Effort {
+    /// Of a search that took so many seconds.
+    pub(crate) fn of(found: &Found, seconds: f64) -> Effort {
+        Effort {
+            seconds,
+            tried: found.tried,
+            known: found.known,
+            trials_per_second: found.pace.trials_per_second(),
+            register_tiles_per_second: found.pace.register_tiles_per_second(),
+        }
+    }
+
+    /// A sentence of it.
+    pub(crate) fn text(&self) -> String {
+        let Effort { tried, seconds, trials_per_second, register_tiles_per_second, .. } = self;
+        format!(
+            "{tried} candidates in {seconds:.0} s: {trials_per_second:.1} trials a second, {register_tiles_per_second} register \
+             tiles among them\n"
+        )
+    }
 }
 
 /// A CPU, or a GPU.

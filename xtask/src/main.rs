@@ -18,7 +18,7 @@ usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask mutants [NAME...]
        cargo xtask toolkit
        cargo xtask walk-through
-       cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
+       cargo xtask tuning [--pace] [--trials N] [--seed N] [--folder DIR] [CONFIG]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
 mutants  plants the mistakes of tests/mutants one by one, or those that are named, and expects that tests find each
@@ -26,7 +26,7 @@ toolkit  prints the path of the CUDA compiler that the checks use, which is inst
 walk-through
          writes docs/walk_through.md, a nest on its way from source to assembly
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
-         was ended
+         was ended; with --pace, how many trials a search makes in a second, and fails where they are too few
 
   --all         everything at full size: all draws, families and kills, of which tests try a part otherwise, and the steps
                 that take long: mutants

@@ -21,10 +21,14 @@ impl<'a> Budget<'a> {
         Budget { start: clock.now(), clock, whole, stop }
     }
 
+    /// How long it has lasted.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.now().saturating_sub(self.start)
+    }
+
     /// Whether a share of it, from 0 to 1, is used up.
     pub fn is_over(&self, share: f64) -> bool {
-        let elapsed = self.clock.now().saturating_sub(self.start);
-        self.is_stopped() || elapsed >= self.whole.mul_f64(share.clamp(0.0, 1.0))
+        self.is_stopped() || self.elapsed() >= self.whole.mul_f64(share.clamp(0.0, 1.0))
     }
 
     /// Whether it was ended from outside.

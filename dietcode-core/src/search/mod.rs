@@ -19,6 +19,7 @@ mod event;
 mod evolution;
 mod full;
 mod journal;
+mod pace;
 mod workload_instance;
 mod proposal;
 mod roofline;
@@ -46,6 +47,7 @@ pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
 pub use evolution::Objective;
 pub use journal::{Identity, Journal};
+pub use pace::Pace;
 pub use proposal::Proposal;
 pub use roofline::Roofline;
 pub use scheduler::TaskScheduler;
@@ -68,6 +70,8 @@ pub struct Found {
     pub tried: usize,
     /// How many of them were not measured, since their outcome was on record.
     pub known: usize,
+    /// How fast it went.
+    pub pace: Pace,
     /// Those that failed, by name, with the reason.
     pub failed: Vec<(String, Failure)>,
 }

@@ -6,12 +6,13 @@
 //! measuring                               │ 3 5  where rate × adaptation comes near the best, at all numbers of threads
 //! ```
 //!
-//! Candidates are taken in the order of their proposal, however fast their compilers are: so the same measurements lead to
+//! Candidates are taken in an order that follows from their proposals, however fast their compilers are: so the same measurements lead to
 //! the same decisions, and a run that is continued takes the way that it took before.
 
 use std::collections::HashSet;
 
 use super::database::{Shape, Structure};
+use super::pace::spread;
 use super::proposal::Proposal;
 use super::{Outcome, Phase, Tuning, full, screening};
 use crate::Result;
@@ -29,6 +30,7 @@ struct Ahead {
 impl Tuning<'_> {
     /// Tries what was proposed, in order, until a share of the time is used up.
     pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<()> {
+        let proposals = spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile());
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {
@@ -42,11 +44,23 @@ impl Tuning<'_> {
                 batch.push(at);
             }
             screening::screen(self, &batch)?;
+            self.note_pace(&batch);
             full::measure(self, &batch)?;
             self.measure_default_again()?;
             self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         }
         Ok(())
+    }
+
+    /// Counts what was screened and serves; the defaults are no trials.
+    fn note_pace(&mut self, batch: &[usize]) {
+        let at = self.budget.elapsed();
+        for candidate in batch.iter().map(|at| &self.candidates[*at]) {
+            let is_trial = self.round > 0 && !candidate.failed && !self.journal.has(&candidate.micro_kernel.name());
+            if is_trial {
+                self.pace.note(at, candidate.micro_kernel.trace.register_tile());
+            }
+        }
     }
 
     /// What is on record of the run is not compiled, unless something of it turns out to be missing.

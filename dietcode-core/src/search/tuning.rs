@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
 use super::screening::{BRIEF, by_work};
-use super::{Budget, Candidate, Defaults, Event, Found, Journal, Phase, Roofline, Status, WorkloadInstance};
+use super::{Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Roofline, Status, WorkloadInstance};
 use crate::cost_model::Adaptation;
 use crate::measure::{Device, Failure, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
@@ -44,6 +44,8 @@ pub struct Tuning<'a> {
     pub(super) known: usize,
     /// The largest difference of the logarithms of two figures of one micro-kernel, one after the other.
     spread: f64,
+    /// How fast it goes.
+    pub(super) pace: Pace,
     failures: BTreeMap<&'static str, usize>,
     failed: Vec<(String, Failure)>,
 }
@@ -75,6 +77,7 @@ impl<'a> Tuning<'a> {
             round: 0,
             known: 0,
             spread: 0.0,
+            pace: Pace::default(),
             failures: BTreeMap::new(),
             failed: Vec::new(),
         }
@@ -268,6 +271,6 @@ impl<'a> Tuning<'a> {
         let (tried, known) = (candidates.len(), self.known);
         candidates.retain(|c| !c.failed);
         let (default, failed) = (self.defaults.of.clone(), self.take_failed());
-        Ok(Found { candidates, default, tried, known, failed })
+        Ok(Found { candidates, default, tried, known, pace: self.pace.clone(), failed })
     }
 }

@@ -67,7 +67,8 @@ impl<'a> Kernel<'a> {
         progress.borrow().finish();
         let device = &*task.tuning.device;
         finalized.tuned.save(&self.output)?;
-        let effort = Effort { seconds, tried: found.tried, known: found.known };
+        let effort = Effort::of(found, seconds);
+        arguments.files.print(&effort.text())?;
         show(&finalized, &task.tuning.workloads, device, &self.baselines, effort, &arguments.files)?;
         arguments.files.print(&format!("Written: {}\n", self.output.display()))
     }

@@ -11,6 +11,7 @@
 //! the command is: it may be ended at any time. A run that was ended in its midst begins anew, since its time counts.
 
 mod figures;
+mod pace;
 mod runs;
 
 use std::path::{Path, PathBuf};
@@ -28,16 +29,22 @@ struct Options {
 
 const USAGE: &str = "\
 usage: cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
+       cargo xtask tuning --pace [--folder DIR]
 
   CONFIG     configs/bert_dense.json
   --trials   candidates of each run: 256
   --seed     where random choices start: 0
   --folder   where results are kept: target/tuning
+  --pace     how many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be
 ";
 
 /// Runs it; an error is a sentence.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let mut options = options(args)?;
+    let (args, paced): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg != "--pace");
+    let mut options = options(&args)?;
+    if !paced.is_empty() {
+        return pace::measure(&options.folder);
+    }
     // Runs with other options are other runs.
     let name = options.config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     options.folder.push(format!("{name}-{}-{}", options.trials, options.seed));

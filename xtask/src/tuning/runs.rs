@@ -34,9 +34,23 @@ impl<'a> Runs<'a> {
         Ok(Runs { options, program: target.join("release/dietcode") })
     }
 
+    /// Trials a second of a run as users start it, and register tiles among them.
+    pub(super) fn pace(&self, name: &str) -> Result<[f64; 2], String> {
+        self.tune(name, &[])?;
+        let report = self.file(name, "json");
+        let search = &read(&report)?["search"];
+        let figure =
+            |key: &str| search[key].as_f64().ok_or_else(|| format!("{}: it says nothing of {key}", report.display()));
+        Ok([figure("trials_per_second")?, figure("register_tiles_per_second")?])
+    }
+
+    fn file(&self, name: &str, extension: &str) -> PathBuf {
+        self.options.folder.join(format!("{name}.{extension}"))
+    }
+
     /// Tunes, unless that is done.
     pub(super) fn tune(&self, name: &str, arguments: &[&str]) -> Result<Run, String> {
-        let file = |extension: &str| self.options.folder.join(format!("{name}.{extension}"));
+        let file = |extension: &str| self.file(name, extension);
         let [tuned, records, report] = ["tuned.json", "records.jsonl", "json"].map(file);
         if !report.exists() {
             drop(fs::remove_file(&records));

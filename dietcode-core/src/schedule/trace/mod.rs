@@ -97,6 +97,16 @@ impl Trace {
         }
     }
 
+    /// The drawn sizes of what a thread holds in registers; none where nothing is drawn.
+    pub fn register_tile(&self) -> Vec<(Name, i64)> {
+        let factors = self.instructions.iter().flat_map(|instruction| match instruction {
+            Instruction::SampleTiles(axes) => axes.iter().flat_map(|axis| &axis.factors).collect(),
+            _ => Vec::new(),
+        });
+        let held = factors.filter(|factor| factor.level.is_held());
+        held.filter_map(|factor| Some((factor.var.clone(), *self.decisions.get(&factor.var)?))).collect()
+    }
+
     /// Those without a value.
     pub fn open(&self) -> impl Iterator<Item = &Name> {
         self.variables().filter(|var| !self.decisions.contains_key(*var))

@@ -63,6 +63,11 @@ pub enum Level {
 }
 
 impl Level {
+    /// Whether its iterations are elements that a thread holds in registers.
+    pub(crate) fn is_held(self) -> bool {
+        matches!(self, Level::Register | Level::Lanes | Level::Outer | Level::Inner | Level::Fragment)
+    }
+
     /// The table's name of it, which is the end of a variable's: `{axis}_{level}`.
     pub fn name(self) -> &'static str {
         match self {
