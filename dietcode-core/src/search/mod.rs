@@ -3,9 +3,9 @@
 //! ```text
 //!        ┌────────────────────────────── model, records ◄─────────────────────────────┐
 //!        ▼                                                                            │
-//! strategy ── a round of proposals ──► compile ──► screen ──► measure where it could win ── … ── finals ──► Found
-//!                                      ahead, on    two instances,  all numbers             the best of each
-//!                                      other cores  one number of   of threads              instance, interleaved
+//! strategy ── a round of proposals ──► compile ──► screen ──► measure where it could win ── … ──► Found ──► `dispatch`
+//!                                      ahead, on    two instances,  all numbers                       finals
+//!                                      other cores  one number of   of threads
 //!                                                   threads
 //! ```
 //!

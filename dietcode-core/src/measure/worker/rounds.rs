@@ -27,7 +27,7 @@ const MOST_ROUNDS: usize = 200;
 
 /// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
 const PATIENCE: f64 = 8.0;
-const PATIENCE_SECONDS: f64 = 2.0;
+const PATIENCE_SECONDS: f64 = 0.5;
 
 /// An implementation in the rounds.
 pub(super) struct Entry<'a> {
