@@ -7,7 +7,7 @@ use dietcode_core::dispatch::{CPU, Winners};
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::{Error, Result};
 
-use crate::Kernels;
+use crate::builder::Kernels;
 use crate::environment::Environment;
 use crate::report::{Report, Tuning};
 use crate::sources::Found;

@@ -8,7 +8,7 @@ use dietcode_core::ir::Program;
 use dietcode_core::{Error, frontend};
 use dietcode_syntax::{Annotated, Cfg, Errors, KernelDef, Module, mangle, scan_with_modules};
 
-use crate::Kernels;
+use crate::builder::Kernels;
 use crate::cfg;
 use crate::environment::Environment;
 use crate::modules::{Source, identity};

@@ -30,6 +30,7 @@ mod simulate;
 mod sketches;
 mod table;
 mod target;
+mod terminal;
 mod tune;
 mod usage;
 
@@ -40,9 +41,10 @@ use clap::{Parser, Subcommand};
 use dietcode::benchmark::shown;
 use dietcode::core::measure::cuda::CudaDevice;
 use dietcode::core::measure::worker;
-use dietcode::core::message::printable;
 use dietcode::heartbeat::tell;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, ErrorKind};
+
+use self::terminal::{counted, print};
 
 /// Tunes tensor kernels whose shapes change at run time, and shows what they are worth.
 ///
@@ -148,19 +150,4 @@ fn status(error: &Error) -> u8 {
         // A candidate that fails is a check that does not hold.
         _ => 1,
     }
-}
-
-/// Writes to standard output; a reader that went away, such as `head`, is no error.
-fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(printable(text).as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::unavailable("cannot write to standard output").caused_by(e))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// `1 record`, `2 records`.
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -1,6 +1,6 @@
 //! No files import each other in a circle, and the modules of `dietcode-core` import in the order that `ARCHITECTURE.md` says.
 //!
-//! What counts is a `use` of a file that is no test. A name that a module only exports anew leads to the file that has it, and a
+//! What counts is a `use` of a file that is no test, and a path in its signatures and expressions. A name that a module only exports anew leads to the file that has it, and a
 //! module that exports what is below it does not import that. One module's file and its children may form a circle: they are one thing
 //! in several files.
 
@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use syn::{Attribute, Item, UseTree, Visibility};
+use syn::visit::{self, Visit};
+use syn::{Attribute, UseTree, Visibility};
 
 /// The crates, and the folders of their sources.
 const CRATES: [(&str, &str); 6] = [
@@ -79,9 +80,9 @@ impl Sources {
         let places: BTreeSet<&Place> = texts.keys().collect();
         let imports = |(place, text): (&Place, &String)| {
             let file = syn::parse_file(text).unwrap_or_else(|e| panic!("{}: {e}", place.join("::")));
-            let mut imports = Vec::new();
-            collect(&file.items, place, &places, &mut imports);
-            (place.clone(), imports)
+            let mut imports = Imports { module: place.clone(), places: &places, all: Vec::new() };
+            imports.visit_file(&file);
+            (place.clone(), imports.all)
         };
         Sources(texts.iter().map(imports).collect())
     }
@@ -155,25 +156,68 @@ impl Sources {
     }
 }
 
-/// The `use` items of a module in a file, and of those within.
-fn collect(items: &[Item], module: &Place, places: &BTreeSet<&Place>, imports: &mut Vec<Import>) {
-    for item in items {
-        match item {
-            Item::Use(item) if !is_for_tests(&item.attrs) => {
-                let mut all = Vec::new();
-                paths(&item.tree, &[], &mut all);
-                let is_exported = !matches!(item.vis, Visibility::Inherited);
-                let found = |(path, name): (Vec<String>, String)| {
-                    Some(Import { from: absolute(module, &path, places)?, name, is_exported })
-                };
-                imports.extend(all.into_iter().filter_map(found));
-            }
-            Item::Mod(inner) if !is_for_tests(&inner.attrs) => {
-                let within = [&module[..], &[inner.ident.to_string()]].concat();
-                inner.content.iter().for_each(|(_, items)| collect(items, &within, places, imports));
-            }
-            _ => {}
+/// What a module in a file imports, and those within: by `use`, and by paths in signatures and expressions.
+struct Imports<'a> {
+    module: Place,
+    places: &'a BTreeSet<&'a Place>,
+    all: Vec<Import>,
+}
+
+impl Imports<'_> {
+    fn add(&mut self, path: &[String], name: String, is_exported: bool) {
+        let from = absolute(&self.module, path, self.places);
+        self.all.extend(from.map(|from| Import { from, name, is_exported }));
+    }
+}
+
+impl<'ast> Visit<'ast> for Imports<'_> {
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        if !is_for_tests(&item.attrs) {
+            let mut all = Vec::new();
+            paths(&item.tree, &[], &mut all);
+            let is_exported = !matches!(item.vis, Visibility::Inherited);
+            all.into_iter().for_each(|(path, name)| self.add(&path, name, is_exported));
         }
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_for_tests(&item.attrs) {
+            self.module.push(item.ident.to_string());
+            visit::visit_item_mod(self, item);
+            self.module.pop();
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        if !is_for_tests(&item.attrs) {
+            visit::visit_impl_item_fn(self, item);
+        }
+    }
+
+    /// Attributes name what is no module of ours, and visibilities who may use what is here.
+    fn visit_attribute(&mut self, _: &'ast Attribute) {}
+
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if names.len() > 1 {
+            // A path gives nothing a name by which others could find it here.
+            self.add(&names, String::new(), false);
+        }
+        visit::visit_path(self, path);
     }
 }
 
@@ -268,6 +312,9 @@ fn circles_are_found() {
     let user = ("xtask::b", "use crate::a::{Own, Other}; pub struct User;");
     let circle = ("xtask::a::other", "use crate::b::User; pub struct Other;");
     assert_eq!(found(&[facade, own, circle, user]), ["xtask::a::other xtask::a::own xtask::b"]);
+    // By a path in an expression.
+    let called = ("xtask::a::other", "pub struct Other; fn user() { crate::b::user(1); }");
+    assert_eq!(found(&[facade, own, called, user]), ["xtask::a::other xtask::a::own xtask::b"]);
     // What only tests import is none.
     let in_tests = ("xtask::a::other", "pub struct Other; #[cfg(test)] mod tests { use crate::b::User; }");
     assert!(found(&[facade, own, in_tests, user]).is_empty());

@@ -20,7 +20,7 @@ use dietcode_core::config::KernelSet;
 use dietcode_core::sketch::Family;
 use dietcode_core::{Error, Result};
 
-use crate::Kernels;
+use crate::builder::Kernels;
 use crate::environment::Environment;
 use crate::report::Report;
 use targets::Asked;
