@@ -1,12 +1,14 @@
 //! `dietcode bench`
 
+mod sweep;
+
 use std::path::{Path, PathBuf};
 
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
 use dietcode::core::search::WorkloadInstance;
-use dietcode::tuning::resolve_threads;
+use dietcode::tuning::{Target, resolve_threads};
 use dietcode::{Error, ErrorKind, Result};
 
 use super::files::each_once;
@@ -28,7 +30,8 @@ Examples:
   dietcode bench configs/bert_dense.json
   dietcode bench configs/bert_dense.json --wkl T=37,71 --threads 1 --json out.json
   dietcode bench configs/bert_dense.json --wkl T=1..256 --plot out.svg
-  dietcode bench configs/bert_dense.json --only dietcode --only blas")]
+  dietcode bench configs/bert_dense.json --only dietcode --only blas
+  dietcode bench configs/bert_dense.json --sweep-grid --plot grid.svg")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
@@ -47,6 +50,13 @@ pub(crate) struct Arguments {
     /// Measure only this implementation: dietcode, naive, matrixmultiply, or blas; may be given more than once.
     #[arg(long, value_name = "IMPL", value_parser = ["dietcode", "naive", "matrixmultiply", "blas"])]
     only: Vec<String>,
+    /// Measure the kernel's micro-kernels on 1 to 4 waves of tiles instead, beside what measurements at two points let expect of them;
+    /// `--plot` draws both.
+    #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
+    sweep_grid: bool,
+    /// Where to sweep: cpu, cuda, or cuda-host, where figures are estimates.
+    #[arg(long, value_name = "TARGET", default_value = "cpu", requires = "sweep_grid")]
+    target: Target,
     /// Inputs are made from this. Default: new ones each time.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -62,6 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let workloads = workloads(arguments, &setup)?;
     arguments.files.check()?;
     each_once(&arguments.beside, "tuned file")?;
+    if arguments.sweep_grid {
+        return sweep::run(arguments, &setup, &workloads);
+    }
     let mut progress = Progress::new(f64::MAX);
     let mut harness = setup.harness(arguments.seed)?;
     let winners = Winners::load(&setup.config, &setup.def, &setup.program, harness.cpu()).unwrap_or_else(|miss| {

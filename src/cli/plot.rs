@@ -1,4 +1,4 @@
-//! Pictures of throughput: over the shapes or over the trials of a search, one below the other, one line for each of those
+//! Pictures of throughput: over the shapes, the trials of a search, or the tiles of a grid, one below the other, one line for each of those
 //! that are compared, and the machine's peak as the upper bound.
 
 use std::collections::BTreeMap;
@@ -25,13 +25,15 @@ pub(crate) enum PlotAxis {
     Shapes(Vec<String>),
     /// The trials from 0 to this one.
     Trials(usize),
+    /// The tiles of a grid, up to this number.
+    Tiles(usize),
 }
 
 impl PlotAxis {
     fn last(&self) -> usize {
         match self {
             PlotAxis::Shapes(shapes) => shapes.len().saturating_sub(1),
-            PlotAxis::Trials(last) => *last,
+            PlotAxis::Trials(last) | PlotAxis::Tiles(last) => *last,
         }
     }
 
@@ -39,7 +41,7 @@ impl PlotAxis {
     fn labels(&self) -> usize {
         match self {
             PlotAxis::Shapes(shapes) => shapes.len(),
-            PlotAxis::Trials(_) => 10,
+            PlotAxis::Trials(_) | PlotAxis::Tiles(_) => 10,
         }
     }
 
@@ -47,7 +49,7 @@ impl PlotAxis {
         let whole = (at - at.round()).abs() < 1e-6;
         match self {
             PlotAxis::Shapes(shapes) if whole => shapes.get(at.round().max(0.0) as usize).cloned().unwrap_or_default(),
-            PlotAxis::Trials(_) if whole => format!("{at:.0}"),
+            PlotAxis::Trials(_) | PlotAxis::Tiles(_) if whole => format!("{at:.0}"),
             _ => String::new(),
         }
     }
@@ -97,7 +99,7 @@ fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::
     for (n, (name, figures)) in chart.lines.iter().enumerate() {
         let color = Palette99::pick(n).to_rgba();
         let points = figures.iter().map(|(at, gflops)| (*at as f64, *gflops));
-        let size = if matches!(chart.axis, PlotAxis::Shapes(_)) { 3 } else { 0 };
+        let size = if matches!(chart.axis, PlotAxis::Trials(_)) { 0 } else { 3 };
         axes.draw_series(LineSeries::new(points, color.stroke_width(2)).point_size(size))?
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], color.stroke_width(2)));

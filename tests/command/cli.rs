@@ -128,6 +128,21 @@ fn passes_are_dumped_and_replayed() {
 }
 
 #[test]
+fn a_grid_is_swept_and_drawn() {
+    let place = Place::new();
+    let sweep = ["bench", "dense.json", "--sweep-grid", "--threads", "1", "--json", "grid.json", "--plot", "grid.svg"];
+    let output = place.run(&sweep);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert!(stdout(&output).contains("median error"), "{}", stdout(&output));
+    let sweeps = read_json(&place.path("grid.json"));
+    let grids = sweeps[0]["grids"].as_array().unwrap();
+    assert!(grids.len() > 1 && grids.iter().all(|at| at["measured"].as_f64().unwrap() > 0.0), "{sweeps}");
+    assert!(fs::read_to_string(place.path("grid.svg")).unwrap().contains("predicted by two points"));
+    assert_eq!(status(&place.run(&["bench", "dense.json", "--target", "cuda-host"])), 2, "only a sweep has targets");
+    assert_eq!(status(&place.run(&["bench", "dense.json", "--sweep-grid", "--only", "blas"])), 2);
+}
+
+#[test]
 fn usage() {
     let place = Place::new();
     assert_eq!(status(&place.run(&[])), 2);

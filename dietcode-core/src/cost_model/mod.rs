@@ -1,5 +1,6 @@
 //! What a micro-kernel costs on a workload instance: cost(M, W) = f_MK(M) · f_adapt(M, W).
 mod analytic;
+mod calibration;
 pub mod cpu;
 pub mod cuda;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod roofline;
 mod trees;
 
 pub use analytic::{Adaptation, Observation, rate, rate_on};
+pub use calibration::Calibration;
 pub use loops::count;
 #[cfg(feature = "tuner")]
 pub use model::{CostModel, Observed};

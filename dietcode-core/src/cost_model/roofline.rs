@@ -25,13 +25,20 @@ impl CostModel for Analytic {
     fn predict(&self, def: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], units: usize) -> Vec<Vec<f64>> {
         let flops: Vec<f64> = instances.iter().map(|shape| Instance::of(def, shape).map_or(0.0, |i| i.flops)).collect();
         let row = |candidate: &&Lowered| {
-            let seconds: Vec<f64> = match &self.target {
-                Target::Cpu(target) => on_cpu(candidate, target, instances, units),
-                Target::Cuda(device) => on_device(def, candidate, device, instances),
-            };
+            let seconds = self.seconds(def, candidate, instances, units);
             seconds.iter().zip(&flops).map(|(seconds, flops)| flops * 1e-9 / seconds).collect()
         };
         candidates.par_iter().map(row).collect()
+    }
+}
+
+impl Analytic {
+    /// Seconds of a call of a candidate at each instance (the shape variables in declaration order), on so many cores.
+    pub fn seconds(&self, def: &KernelDef, candidate: &Lowered, instances: &[Vec<i64>], units: usize) -> Vec<f64> {
+        match &self.target {
+            Target::Cpu(target) => on_cpu(candidate, target, instances, units),
+            Target::Cuda(device) => on_device(def, candidate, device, instances),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::codegen::registry::Decision;
 use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this number differs.
-pub(super) const VERSION: u32 = 8;
+pub(super) const VERSION: u32 = 9;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -115,12 +115,19 @@ pub struct Timing {
     pub slow_seconds: f64,
     /// Whether a device's second-level cache is emptied before each launch.
     pub cold: bool,
+    /// Whether nothing is compared with the reference, which is not computed then: what is timed was checked elsewhere.
+    pub unchecked: bool,
 }
 
 impl Timing {
     /// With warm caches.
     pub const fn warm(rounds: usize, seconds: f64, slow_seconds: f64) -> Timing {
-        Timing { rounds, seconds, slow_seconds, cold: false }
+        Timing { rounds, seconds, slow_seconds, cold: false, unchecked: false }
+    }
+
+    /// The same without a check.
+    pub const fn unchecked(self) -> Timing {
+        Timing { unchecked: true, ..self }
     }
 
     /// No figures.

@@ -11,6 +11,12 @@ use crate::reference::{Arithmetic, comparable, same_special};
 use crate::runtime::cuda::Device;
 use crate::{Error, ErrorKind};
 
+/// Launches once.
+pub(super) fn launch(device: &Device, loaded: &Loaded<'_>, tensors: &mut Tensors) -> Result<(), Trouble> {
+    loaded.launch(device, &mut tensors.args()?)?;
+    device.synchronize().map_err(|error| trouble_of_launch(device, &error))
+}
+
 /// Launches once and looks at the output; gives the largest deviation relative to the largest expected value.
 pub(super) fn run(
     device: &Device,
@@ -20,8 +26,7 @@ pub(super) fn run(
     arithmetic: Arithmetic,
 ) -> Result<f64, Trouble> {
     tensors.poison().map_err(|error| trouble_of_launch(device, &error))?;
-    loaded.launch(device, &mut tensors.args()?)?;
-    device.synchronize().map_err(|error| trouble_of_launch(device, &error))?;
+    launch(device, loaded, tensors)?;
     let output = tensors.read_output().map_err(|error| trouble_of_launch(device, &error))?;
     let (mut found, poison) = output?;
     let dtype = job.instance.dtypes[job.instance.output];

@@ -21,7 +21,7 @@ use crate::reference::{self, Arithmetic, Tensors};
 const SAMPLE: usize = 1024;
 
 /// Elements of an output.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
     /// How many elements the nest writes; each once.
     pub written: usize,

@@ -117,6 +117,9 @@ impl Prepared {
         job: &Job,
         implementation: &Implementation,
     ) -> Result<f64, Trouble> {
+        if job.timing.unchecked {
+            return check::launch(device, loaded, &mut self.sets[0]).map(|()| 0.0);
+        }
         if let Some((_, rel_err)) = self.passed.iter().find(|(passed, _)| passed == implementation) {
             return Ok(*rel_err);
         }
