@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use dietcode_core::config::{Config, Model, Search, Strategy};
-use dietcode_core::cost_model::{Analytic, CostModel, Random};
+use dietcode_core::cost_model::{Analytic, CostModel, Learned, Random};
 use dietcode_core::dispatch::{Finalized, Searched, defaults, finalize, space_hash};
 use dietcode_core::doing::doing;
 use dietcode_core::ir::Program;
@@ -321,6 +321,7 @@ pub fn resolve_threads(asked: &[usize], cores: i64) -> Vec<usize> {
 pub fn cost_model(model: Model, target: machine::Target, seed: u64) -> Box<dyn CostModel> {
     match model {
         Model::Analytic => Box::new(Analytic { target }),
+        Model::Learned => Box::new(Learned::new(target, None)),
         Model::Random => Box::new(Random { seed }),
     }
 }

@@ -68,6 +68,8 @@ choice! {
         /// What the machine allows, by its data sheet and its caches.
         #[default]
         Analytic = "analytic",
+        /// The same, corrected by what was measured so far.
+        Learned = "learned",
         /// Random numbers: the baseline of a search without knowledge of the machine.
         Random = "random",
     }

@@ -7,6 +7,8 @@ pub mod cuda;
 mod dense;
 #[cfg(feature = "tuner")]
 pub mod features;
+#[cfg(feature = "tuner")]
+mod learned;
 mod loops;
 #[cfg(feature = "tuner")]
 mod model;
@@ -24,6 +26,8 @@ mod trees;
 
 pub use analytic::{Adaptation, Observation, rate, rate_on};
 pub use calibration::Calibration;
+#[cfg(feature = "tuner")]
+pub use learned::{Learned, rows};
 pub use loops::count;
 #[cfg(feature = "tuner")]
 pub use model::{CostModel, Observed};

@@ -102,6 +102,10 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
     let target = Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
     let space = sketches::space(setup, target.clone())?;
     let model = arguments.model.unwrap_or(setup.config.search.model);
+    if model == Model::Learned {
+        let why = "a simulation asks a model before anything was measured, and this one is the analytic model then";
+        return Err(Error::input(format!("the model learned: {why}: expected analytic or random")));
+    }
     // Only random numbers depend on the seed.
     let count = if model == Model::Random { arguments.seeds } else { 1 };
     let models: Vec<_> = (0..count).map(|seed| cost_model(model, target.clone(), seed)).collect();

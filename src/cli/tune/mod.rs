@@ -76,8 +76,8 @@ pub(crate) struct Arguments {
     /// (what the config's generators list). Default: the config's `search.strategy`, or evolution.
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
-    /// What guides an evolution: analytic (what the machine allows) or random (random numbers, to compare with). Default: the
-    /// config's `search.model`, or analytic.
+    /// What guides an evolution: analytic (what the machine allows), learned (that, corrected by what was measured) or random
+    /// (random numbers, to compare with). Default: the config's `search.model`, or analytic.
     #[arg(long, value_name = "MODEL")]
     model: Option<Model>,
     /// Where random choices start: the proposals, the inputs. Default: the config's `search.seed`, and inputs that are new each

@@ -60,6 +60,10 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     let (analytic, place) = tried(&[], "analytic");
     let (random, _) = tried(&["--model", "random"], "random");
     assert_ne!(analytic, random, "the seed and the space are the same");
+    let (_, again) = tried(&["--model", "learned"], "learned");
+    let lines = again.lines();
+    again.tune(&["dense.json", "--trials", "4", "--strategy", "evolution", "--model", "learned", "--resume"]);
+    assert_eq!(again.lines(), lines, "what was learned depends on what was measured alone");
     let said = place.tune(&["dense.json", "--trials", "1", "--strategy", "evolution", "--model", "random", "--resume"]);
     assert!(said.contains("no run with this config"), "{said}");
     place.set("dense.json", "\"seed\"", "\"model\": \"random\", \"seed\"");

@@ -45,7 +45,7 @@ fn values_of_the_wrong_kind_and_out_of_range() {
     );
     assert_eq!(
         error("\"model\": \"random\"", "\"model\": \"greedy\""),
-        "c.json:28:14: key `search.model`: found the string \"greedy\", expected one of \"analytic\", \"random\""
+        "c.json:28:14: key `search.model`: found the string \"greedy\", expected one of \"analytic\", \"learned\", \"random\""
     );
     assert_eq!(
         error("\"weight\": 2.5", "\"weight\": 0"),
