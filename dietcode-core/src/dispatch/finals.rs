@@ -164,19 +164,29 @@ impl Finals<'_, '_> {
         is_due: bool,
         seen: &mut Vec<f64>,
     ) -> Result<Option<Verdict>> {
-        let places: Vec<(usize, usize)> =
+        let mut places: Vec<(usize, usize)> =
             instances.iter().flat_map(|at| self.tuning.threads.iter().map(|setting| (*at, *setting))).collect();
         for wanted in LOOKS {
-            let pairs = wanted.saturating_sub(seen.len()).div_ceil(places.len());
-            for (at, setting) in &places {
+            let pairs = wanted.saturating_sub(seen.len()).div_ceil(places.len().max(1));
+            if pairs == 0 {
+                continue;
+            }
+            let mut left = Vec::new();
+            for place in places {
                 if self.tuning.budget.is_stopped() || !is_due && self.tuning.budget.is_over(1.0) {
                     return Ok(None);
                 }
-                match self.pairs((holder, challenger), (*at, *setting), pairs)? {
-                    Ok(gains) => seen.extend(gains),
+                match self.pairs((holder, challenger), place, pairs)? {
+                    // Where others take the cores there is nothing to be waited for.
+                    Ok(gains) if gains.is_empty() => {}
+                    Ok(gains) => {
+                        seen.extend(gains);
+                        left.push(place);
+                    }
                     Err(verdict) => return Ok(verdict),
                 }
             }
+            places = left;
             if let Some(verdict) = look(seen, rivals) {
                 return Ok(Some(verdict));
             }
