@@ -8,7 +8,7 @@ use crate::schedule::{Level, Loop, Relation, Schedule};
 use crate::sketch::footprint::{Assignment, SampledAxis, Var, variables};
 
 /// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹.
-pub(super) const MOST_OVERHANG: i64 = 1 << 20;
+pub(in crate::sketch) const MOST_OVERHANG: i64 = 1 << 20;
 
 /// How far behind the longest extent the last piece of a tile begins: a vector, what a matrix instruction takes.
 pub(super) fn bound_of_tile(assignment: &Assignment<'_>) -> i64 {

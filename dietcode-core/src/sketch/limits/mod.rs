@@ -36,7 +36,8 @@ mod loops;
 mod memory;
 mod registers;
 
-pub(super) use registers::OPERANDS;
+pub(super) use axes::MOST_OVERHANG;
+pub(super) use registers::{OPERANDS, OTHER};
 #[cfg(all(test, feature = "tuner"))]
 mod tests;
 

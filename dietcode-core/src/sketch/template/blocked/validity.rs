@@ -12,15 +12,9 @@ use crate::ir::{Block, Buffer, Expr, IterVar, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{MOST_COPIES, Schedule};
+use crate::sketch::limits::{MOST_OVERHANG, OTHER};
 use crate::sketch::template::parameter::Table;
 use crate::sketch::{grid, refused};
-
-/// Registers that addresses and operands take beside the accumulators, at the least.
-const OTHER_REGISTERS: i64 = 24;
-
-/// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹. Blocks of
-/// threads with their accumulators cannot be larger.
-const MOST_OVERHANG: i64 = 1 << 20;
 
 impl Blocked {
     /// What speaks against this micro-kernel, each with the numbers; empty: it is valid.
@@ -88,7 +82,7 @@ impl Blocked {
         let accumulators = self.accumulators();
         let registers = i64::from(device.registers_per_thread);
         let held = self.held(block);
-        if block.reduction.is_some() && accumulators.saturating_add(held).saturating_add(OTHER_REGISTERS) > registers {
+        if block.reduction.is_some() && accumulators.saturating_add(held).saturating_add(OTHER) > registers {
             let operands = if held > 0 { format!(" and holds operands in {held} registers") } else { String::new() };
             found.push(format!(
                 "inner: a thread has {accumulators} accumulators{operands}, the device has {registers} registers for it"
