@@ -272,6 +272,7 @@ mod tests {
     #[test]
     fn a_space_that_is_too_large_to_be_compiled_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ops.rs"), include_str!("../../ops.rs")).unwrap();
         let path = folder.path().join("dense.json");
         let tiles: Vec<String> = (1..=4097).map(|k| format!("{{ \"k\": {k} }}")).collect();
         let tiles = tiles.join(", ");

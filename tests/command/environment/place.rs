@@ -37,9 +37,11 @@ impl Place {
         self.path("tmp")
     }
 
-    /// What is in it.
+    /// What is in it, but for the files whose locks let processes take turns at measuring: were they removed, two could measure at once.
     pub(crate) fn left(&self) -> Vec<PathBuf> {
-        fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect()
+        let is_lock = |path: &PathBuf| path.to_string_lossy().contains("/.dietcode-measuring-");
+        let all = fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path());
+        all.filter(|path| !is_lock(path)).collect()
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
