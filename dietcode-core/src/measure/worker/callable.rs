@@ -68,6 +68,11 @@ impl Callable {
         if let Callable::Part(_, _, scale) = self { *scale } else { 1.0 }
     }
 
+    /// Whether it brings threads of its own, instead of those of the runtime.
+    pub(super) fn has_own_threads(&self) -> bool {
+        matches!(self, Callable::Matrixmultiply(_) | Callable::Blas(..))
+    }
+
     /// Calls it once.
     pub(super) fn call(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
         let Arguments { buffers, strides, shape, threads } = *arguments;

@@ -12,14 +12,15 @@ use crate::runtime::rest;
 /// A sample spans at least this long; calls that are shorter are made several at a time.
 const SAMPLE: Duration = Duration::from_millis(1);
 
-/// The same on several threads, which take long to warm up.
-const SHARED_SAMPLE: Duration = Duration::from_millis(10);
+/// The same on several threads, which wait for each other in each call.
+const SHARED_SAMPLE: Duration = Duration::from_millis(4);
 
 /// Calls longer than this warm their own caches.
 const LONG: Duration = Duration::from_millis(20);
 
-/// After so long, a system has given each thread that slept a core. One that saves power, or shares its cores with other
-/// machines, first wakes them where their caller runs, and moves them when it has seen that they have much to do.
+/// After so long, a system has given each thread of a library that slept a core. One that saves power, or shares its cores with other
+/// machines, first wakes them where their caller runs, and moves them when it has seen that they have much to do. Helpers of the
+/// runtime have cores of their own from the first call on.
 const AWAKE: Duration = Duration::from_millis(30);
 
 /// However short the calls, a comparison ends after so many rounds, unless more were asked for.
@@ -43,7 +44,7 @@ pub(super) struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// One whose checked call took `first` seconds.
     pub(super) fn new(callable: &'a Callable, first: f64, threads: usize, timing: &Timing) -> Entry<'a> {
-        let warm_up = if threads > 1 { AWAKE.as_secs_f64() } else { 0.0 };
+        let warm_up = if threads > 1 && callable.has_own_threads() { AWAKE.as_secs_f64() } else { 0.0 };
         let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
         let quiet = (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
@@ -61,13 +62,13 @@ impl<'a> Entry<'a> {
         (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
     }
 
-    /// Calls it so that its data is in the caches and, if there are several threads, so long that all have a core.
+    /// Calls it so that its data is in the caches, and so long that all its threads have a core.
     fn warm_up(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
         let start = Instant::now();
         if self.first < LONG.as_secs_f64() {
             self.callable.call(arguments)?;
         }
-        while arguments.threads > 1 && start.elapsed() < AWAKE {
+        while arguments.threads > 1 && self.callable.has_own_threads() && start.elapsed() < AWAKE {
             self.callable.call(arguments)?;
         }
         Ok(())
