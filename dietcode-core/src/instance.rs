@@ -71,6 +71,23 @@ impl Instance {
         })
     }
 
+    /// The instance with its longest extent halved, again and again, until there is `enough` of it: down to a floor for each shape
+    /// variable, as far as the nest has such an instance that is not empty. Odd extents stay odd.
+    pub(crate) fn halved(&self, def: &KernelDef, floor: &[i64], enough: impl Fn(&Instance) -> bool) -> Instance {
+        let mut instance = self.clone();
+        while !enough(&instance) {
+            let long = |at: &usize| instance.shape[*at] / 2 >= floor[*at];
+            let Some(at) = (0..floor.len()).filter(long).max_by_key(|at| instance.shape[*at]) else { break };
+            let mut shape = instance.shape.clone();
+            shape[at] = (shape[at] / 2) | (shape[at] & 1);
+            match Instance::of(def, &shape) {
+                Ok(smaller) if !smaller.is_empty() && shape != instance.shape => instance = smaller,
+                _ => break,
+            }
+        }
+        instance
+    }
+
     /// The same with given values of scalars, by name; the others stay random.
     ///
     /// # Errors

@@ -97,6 +97,8 @@ pub mod search;
 pub mod dispatch;
 #[cfg(feature = "runtime")]
 pub mod runtime;
+#[cfg(all(test, feature = "compiler"))]
+mod testing;
 
 pub use error::{Error, ErrorKind, Result};
 

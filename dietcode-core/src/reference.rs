@@ -407,6 +407,7 @@ fn inherited(spread: Spread, f: fn(&[f64]) -> f64, value: f64, args: &[Approx]) 
 mod tests {
     use super::*;
     use crate::frontend;
+    use crate::testing::product;
 
     fn admits(exact: f64, dtype: DType, result: f32) -> bool {
         Approx::exact(exact).stored(dtype).admits(comparable(dtype, result))
@@ -443,18 +444,9 @@ mod tests {
         assert!(!admits(1.0 + 2f64.powi(-30), DType::F32, 1.0), "an f32 is stored as it is");
     }
 
-    const NEST: &str = "#[dynamic_kernel]
-        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } }
-        }";
-
     #[test]
     fn a_part_is_evaluated_as_the_whole_and_coarser_arithmetic_is_given_more_room() {
-        let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
+        let def = product();
         let program = frontend::program(&def);
         let shape = [("M", 3), ("N", 4), ("K", 5)].map(|(name, value)| (Name::from(name), value)).into();
         let of = |len: usize| (0..len).map(|at| (at as f32 * 0.37).sin()).collect::<Vec<f32>>();

@@ -293,25 +293,13 @@ mod tests {
     use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
     use crate::search::strategy::enumerated;
     use crate::search::{Budget, Course, Database, Event, Identity, Journal, Task, search};
-
-    const NEST: &str = "#[dynamic_kernel]
-        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } }
-        }";
-
-    fn def() -> KernelDef {
-        dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap()
-    }
+    use crate::testing::product;
 
     /// A micro-kernel with so many threads along the rows.
     fn blocked(threads: i64) -> MicroKernel {
         let blocked = Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() };
         let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
-        blocked.micro_kernel(&crate::frontend::program(&def()), limits).unwrap().0
+        blocked.micro_kernel(&crate::frontend::program(&product()), limits).unwrap().0
     }
 
     /// What a search on a simulated GPU comes to, on which two micro-kernels, the first the default, reach these GFLOP/s at 16 and
@@ -326,9 +314,9 @@ mod tests {
             let gflops = gflops(name, instance.shape[0]).ok_or(Failure::Timeout { seconds: 1.0 })?;
             Ok(instance.flops / gflops / 1e9)
         };
-        let device = SimulatedDevice::new(def(), Target::Cuda(*limits), Box::new(seconds));
+        let device = SimulatedDevice::new(product(), Target::Cuda(*limits), Box::new(seconds));
         let workload = |m: i64| {
-            let instance = Workload::of(&def(), &[m, 64, 32]).unwrap();
+            let instance = Workload::of(&product(), &[m, 64, 32]).unwrap();
             WorkloadInstance { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
         };
         let workloads = vec![workload(16), workload(512)];
@@ -365,8 +353,8 @@ mod tests {
         let expected = Expected {
             kernel: "product",
             target: "sm_90",
-            shape_vars: &Config::shape_vars(&def()),
-            source_hash: def().source_hash(),
+            shape_vars: &Config::shape_vars(&product()),
+            source_hash: product().source_hash(),
             space_hashes: &["s".to_owned()],
             cpu: "",
             features: &[],

@@ -12,7 +12,9 @@ use crate::{Error, Result};
 
 /// The right to time something on this machine, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Exclusive(#[allow(dead_code, reason = "it is held, not read")] File);
+pub(super) struct Exclusive {
+    _turn: File,
+}
 
 impl Exclusive {
     /// Waits for it. What is timed on a CPU and on a GPU (`place`) does not exclude each other.
@@ -37,7 +39,7 @@ impl Exclusive {
         lock(&queue)?;
         lock(&turn)?;
         queue.unlock()?;
-        Ok(Exclusive(turn))
+        Ok(Exclusive { _turn: turn })
     }
 }
 

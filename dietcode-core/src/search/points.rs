@@ -53,15 +53,15 @@ impl Points {
         let timed = [workloads.iter().min_by(by_work), workloads.iter().max_by(by_work)].into_iter().flatten();
         let mut timed: Vec<Instance> = timed
             .map(|workload| {
-                let varied = halved(def, &workload.instance, &least, quick);
-                halved(def, &varied, &vec![FEWEST; least.len()], quick)
+                let varied = workload.instance.halved(def, &least, quick);
+                varied.halved(def, &vec![FEWEST; least.len()], quick)
             })
             .collect();
         timed.dedup();
         let cheap = |instance: &Instance| instance.flops <= RAGGED;
         let odd = |shape: Vec<i64>, floor: &[i64]| {
             let shape: Vec<i64> = shape.into_iter().map(|extent| extent | 1).collect();
-            Some(halved(def, &Instance::of(def, &shape).ok().filter(|of| !of.is_empty())?, floor, cheap))
+            Some(Instance::of(def, &shape).ok().filter(|of| !of.is_empty())?.halved(def, floor, cheap))
         };
         let long = vars.map(|var| {
             let extent = |at: usize| if at == var { most[at] } else { most[at].min(SHORT) };
@@ -75,23 +75,6 @@ impl Points {
     }
 }
 
-/// An instance whose longest extent is halved, down to a floor for each of them, until it is small enough, or the nest has no such
-/// instance; odd extents stay odd.
-fn halved(def: &KernelDef, of: &Instance, floor: &[i64], enough: impl Fn(&Instance) -> bool) -> Instance {
-    let mut instance = of.clone();
-    while !enough(&instance) {
-        let long = |at: &usize| instance.shape[*at] / 2 >= floor[*at];
-        let Some(at) = (0..floor.len()).filter(long).max_by_key(|at| instance.shape[*at]) else { break };
-        let mut shape = instance.shape.clone();
-        shape[at] = (shape[at] / 2) | (shape[at] & 1);
-        match Instance::of(def, &shape) {
-            Ok(smaller) if !smaller.is_empty() && shape != instance.shape => instance = smaller,
-            _ => break,
-        }
-    }
-    instance
-}
-
 /// Of all tensors.
 fn bytes(instance: &Instance) -> f64 {
     let of = |(param, dtype): (usize, &dietcode_syntax::DType)| instance.elements(param) as f64 * dtype.bytes() as f64;
@@ -101,19 +84,11 @@ fn bytes(instance: &Instance) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const PRODUCT: &str = "#[dynamic_kernel]
-        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } }
-        }";
+    use crate::testing::product;
 
     /// Of a product at these values of M, K and N.
     fn points(shapes: &[[i64; 3]]) -> Points {
-        let def: KernelDef = dietcode_syntax::scan(PRODUCT).unwrap()[0].parse().unwrap();
+        let def = product();
         let workload = |shape: &[i64; 3]| {
             let instance = Instance::of(&def, shape).unwrap();
             WorkloadInstance { wkl: [("at".to_owned(), shape[0])].into(), weight: 1.0, instance }

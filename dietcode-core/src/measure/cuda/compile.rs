@@ -223,15 +223,7 @@ mod tests {
     use crate::codegen::cuda::translation_unit;
     use crate::measure::cuda::Made;
     use crate::sketch::Blocked;
-
-    const NEST: &str = "#[dynamic_kernel]
-        pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } }
-        }";
+    use crate::testing::product;
 
     fn capability() -> ComputeCapability {
         "sm_90".parse().unwrap()
@@ -239,7 +231,7 @@ mod tests {
 
     /// The default micro-kernel of a product.
     fn unit() -> CudaUnit {
-        let def = dietcode_syntax::scan(NEST).unwrap()[0].parse().unwrap();
+        let def = product();
         let limits = DeviceLimits::of(capability()).unwrap();
         let program = crate::frontend::program(&def);
         let blocked = Blocked::default_for(&program, limits).unwrap();

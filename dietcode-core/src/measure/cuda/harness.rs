@@ -242,38 +242,26 @@ impl Device for CudaHarness {
     }
 }
 
-/// An instance with few operations whose shape is that of another, but for its largest extents: they are halved, and odd.
+/// An instance with few operations whose shape is that of another: where that has many, its largest extents are halved, and all are odd.
 ///
 /// # Errors
 /// As [`Instance::of`].
 pub fn small_instance(def: &KernelDef, of: &Instance) -> Result<Instance> {
-    let (mut shape, mut small) = (of.shape.clone(), of.clone());
-    while small.flops > SMALL_FLOPS {
-        let Some(largest) = shape.iter_mut().max_by_key(|extent| **extent).filter(|extent| **extent > 1) else { break };
-        *largest = (*largest / 2) | 1;
-        if *largest == 3 {
-            *largest = 1;
-        }
-        small = Instance::of(def, &shape)?;
+    if of.flops <= SMALL_FLOPS {
+        return Ok(of.clone());
     }
-    Ok(small)
+    let odd: Vec<i64> = of.shape.iter().map(|extent| extent | 1).collect();
+    Ok(Instance::of(def, &odd)?.halved(def, &vec![1; odd.len()], |small| small.flops <= SMALL_FLOPS))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::product;
 
     #[test]
     fn a_small_instance_is_one_of_the_same_nest() {
-        let nest = "#[dynamic_kernel]
-            pub fn product(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-                for i in 0..M { for j in 0..N {
-                    let mut acc = 0.0;
-                    for k in 0..K { acc += x[i][k] * w[j][k]; }
-                    y[i][j] = acc;
-                } }
-            }";
-        let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+        let def = product();
         let large = Instance::of(&def, &[2048, 768, 2304]).unwrap();
         let small = small_instance(&def, &large).unwrap();
         assert!(small.flops <= SMALL_FLOPS && small.flops > SMALL_FLOPS / 4.0, "{small:?}");
