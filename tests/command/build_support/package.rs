@@ -33,6 +33,9 @@ done
 PATH=${PATH#*:} exec cc \"$@\"
 ";
 
+/// For crates that are built once: no places for backtraces, and nothing kept for the next time. `xtask` builds the example alike.
+pub(crate) const BUILT_ONCE: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_INCREMENTAL", "0")];
+
 /// All copies are built in one target folder, one after the other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -86,6 +89,7 @@ impl Package {
             .arg("--offline")
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", self.target())
+            .envs(BUILT_ONCE)
             .env("PATH", format!("{}:{old_path}", bin.display()))
             .env_remove("DIETCODE_SKIP_NATIVE")
             .env_remove("CC")

@@ -6,6 +6,8 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
+use crate::build_support::package::BUILT_ONCE;
+
 /// Stands for the command on PATH; searches are short.
 const DIETCODE: &str = "#!/bin/sh
 case $1 in
@@ -76,6 +78,7 @@ fn run(here: &Path, line: &str, bin: &Path) -> String {
         .env("CARGO_NET_OFFLINE", "true")
         // Where the tests of build scripts have compiled the same dependencies.
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_support/target"))
+        .envs(BUILT_ONCE)
         .env_remove("DIETCODE_SKIP_NATIVE")
         .env_remove("DIETCODE_CONFIG")
         .env_remove("DIETCODE_TARGETS")

@@ -12,6 +12,7 @@ use dietcode_core::sketch::Sizes;
 
 use crate::common::instance::{CANARY, GUARD, Instance};
 use crate::common::memory::Memory;
+use crate::common::settings;
 
 /// One case.
 pub(crate) struct Case {
@@ -89,6 +90,13 @@ impl Lent {
     }
 }
 
+/// How much the C compiler optimises a library: as for a build with `DIETCODE_ALL=1`, and an eighth of them else, by their text. What
+/// passes and printers get wrong is wrong at any level, and the compiler is done in a third of the time.
+fn level(source: &str) -> &'static str {
+    let built = settings::all() || blake3::hash(source.as_bytes()).as_bytes()[0].is_multiple_of(8);
+    if built { "-O3" } else { "-O1" }
+}
+
 /// The shared library of a batch.
 pub(crate) struct Library(libloading::Library);
 
@@ -99,8 +107,9 @@ impl Library {
         let source: String = cases.iter().flat_map(|case| [&*case.unit.source, &*case.reference.source]).collect();
         let [c, so] = ["cases.c", "cases.so"].map(|name| folder.path().join(name));
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
+        let level = level(&source);
         fs::write(&c, source).expect("the folder can be written");
-        let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
+        let built = toolchain.shared_library(&c, &so).args([level, "-lm"]).output().expect("the compiler starts");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         // SAFETY: the library has no initialisers.
         Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
