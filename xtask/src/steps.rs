@@ -58,7 +58,12 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
             "docs",
             "the documentation builds without a warning",
             // With `--examples`, of which there are none, cargo takes the features that tests take: what a build script needs is there.
-            vec![workspace("doc").also("--no-deps --lib --bins --examples").with("RUSTDOCFLAGS", "-D warnings")],
+            // All programs but the command, whose name is that of the library.
+            vec![
+                workspace("doc")
+                    .also("--no-deps --lib --examples --bin tune_all --bin tune_nn --bin tune_nt --bin tune_tn --bin tune_tt --bin xtask")
+                    .with("RUSTDOCFLAGS", "-D warnings"),
+            ],
         ),
         step(
             "example",
