@@ -97,17 +97,29 @@ fn level(source: &str) -> &'static str {
     if built { "-O3" } else { "-O1" }
 }
 
+fn source(cases: &[Case]) -> String {
+    cases.iter().flat_map(|case| [&*case.unit.source, &*case.reference.source]).collect()
+}
+
 /// The shared library of a batch.
 pub(crate) struct Library(libloading::Library);
 
 impl Library {
-    /// Compiles all cases as one file.
+    /// Compiles all cases as one file, quickly: see [`level`].
     pub(crate) fn compile(toolchain: &Toolchain, cases: &[Case]) -> Library {
+        let source = source(cases);
+        Library::of(toolchain, &source, level(&source))
+    }
+
+    /// Compiles all cases as one file as a build does, for what depends on how the compiler rounds.
+    pub(crate) fn as_built(toolchain: &Toolchain, cases: &[Case]) -> Library {
+        Library::of(toolchain, &source(cases), "-O3")
+    }
+
+    fn of(toolchain: &Toolchain, source: &str, level: &str) -> Library {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let source: String = cases.iter().flat_map(|case| [&*case.unit.source, &*case.reference.source]).collect();
         let [c, so] = ["cases.c", "cases.so"].map(|name| folder.path().join(name));
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-        let level = level(&source);
         fs::write(&c, source).expect("the folder can be written");
         let built = toolchain.shared_library(&c, &so).args([level, "-lm"]).output().expect("the compiler starts");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
