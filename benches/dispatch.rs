@@ -2,13 +2,15 @@
 //!
 //! `cargo bench --bench dispatch` prints medians over rounds in nanoseconds.
 //!
-//! `dense` at 1 × 1 × 1 is a whole call on one thread, its smallest kernel included.
+//! `dense` at 1 × 1 × 1 is a whole call on one thread, its smallest kernel included. What a tunable operation adds to that, where the key is
+//! known, is a hit: a key of all fields that such a kernel has, and the look-up, from one thread, and from two at once.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use dietcode::ops::dense;
 use dietcode_core::Result;
+use dietcode_core::runtime::tunable::{Key, Params, TunableOp, tuning};
 use dietcode_core::runtime::{Arg, Tensor, with_threads};
 
 const ROUNDS: usize = 101;
@@ -24,6 +26,57 @@ fn nanoseconds(mut call: impl FnMut()) -> f64 {
     let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| round()).collect();
     rounds.sort_by(f64::total_cmp);
     rounds[ROUNDS / 2]
+}
+
+/// A call that is nothing but a hit: its candidates do nothing.
+enum Nothing {}
+
+/// The sizes, and the classes of three tensors.
+struct Fields([u64; 9]);
+
+impl Params for Nothing {
+    type Call<'a> = Fields;
+    type Proxy = Fields;
+    type Output = ();
+
+    fn key(call: &Fields, key: &mut Key) -> Result<()> {
+        call.0.iter().for_each(|field| key.add("field", *field));
+        Ok(())
+    }
+
+    fn pre_tuning(call: &Fields) -> Result<Fields> {
+        Ok(Fields(call.0))
+    }
+
+    fn reset(_: &mut Fields) {}
+
+    fn call(proxy: &mut Fields) -> Fields {
+        Fields(proxy.0)
+    }
+
+    fn output(_: &mut Fields) -> Result<()> {
+        Ok(())
+    }
+
+    fn compare(_: &mut Fields, (): &()) -> std::result::Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The nanoseconds of a hit, from so many threads at once: the largest of their medians.
+fn hit(threads: usize) -> Result<f64> {
+    let mut op = TunableOp::<Nothing>::new("nothing", "default", |_: &mut Fields| Ok(()));
+    op.register("other", |_: &mut Fields| Ok(()))?;
+    let fields = |size: u64| Fields([7, size, 768, 2304, 6, 6, 6, 2, 0]);
+    (0..100).try_for_each(|size| tuning::scope(true, || op.call(&mut fields(size))))?;
+    let one = || {
+        let mut call = fields(17);
+        tuning::scope(true, || nanoseconds(|| drop(black_box(op.call(black_box(&mut call))))))
+    };
+    Ok(std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).fold(0.0, f64::max)
+    }))
 }
 
 fn main() -> Result<()> {
@@ -43,8 +96,33 @@ fn main() -> Result<()> {
             black_box(dense(black_box(&x), black_box(&w), black_box(&mut y))).expect("the shapes fit");
         })
     });
+    let op = dense::tunable();
+    let tuned = |threads: usize, y: &mut Tensor<f32>| -> Result<f64> {
+        with_threads(threads, || tuning::scope(true, || dense::tuned(&op, &x, &w, &mut *y)))?;
+        Ok(with_threads(threads, || {
+            tuning::scope(true, || {
+                nanoseconds(|| {
+                    black_box(dense::tuned(&op, black_box(&x), black_box(&w), black_box(&mut *y)))
+                        .expect("the shapes fit");
+                })
+            })
+        }))
+    };
+    let known = tuned(1, &mut y)?;
+    let off = with_threads(1, || {
+        tuning::scope(false, || {
+            nanoseconds(|| {
+                black_box(dense::tuned(&op, black_box(&x), black_box(&w), black_box(&mut y))).expect("the shapes fit");
+            })
+        })
+    });
     println!("checks of the tensors  {checks:8.1} ns");
     println!("walk down the tree     {walk:8.1} ns");
     println!("dense at 1 x 1 x 1     {call:8.1} ns, the kernel included");
+    println!("  tunable, off         {off:8.1} ns, the kernel included");
+    println!("  tunable, known       {known:8.1} ns, the kernel included");
+    for threads in [1, 2] {
+        println!("a hit, {threads} at once       {:8.1} ns", hit(threads)?);
+    }
     Ok(())
 }

@@ -25,6 +25,8 @@ pub enum ErrorKind {
     Unavailable,
     /// A candidate crashed, hung, or ran out of a resource.
     Failed,
+    /// A candidate of a tunable operation does not compute a call of this kind; another one does.
+    Unsupported,
     /// Something that only this project can get wrong: a pass made a program that breaks an invariant.
     Internal,
 }
@@ -46,6 +48,11 @@ impl Error {
     /// Shorthand for [`ErrorKind::Unavailable`].
     pub fn unavailable(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unavailable, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unsupported`].
+    pub fn unsupported(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, message)
     }
 
     /// Shorthand for [`ErrorKind::Failed`].

@@ -35,6 +35,7 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
     );
     let signature = constant::signature(def);
     let reference = reference::reference(def, constants, item);
+    let tunable = tunable(def, &params);
     let elements = params::imports(&params);
     let module = module(
         item,
@@ -49,6 +50,7 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
                 cuda: &registry::CUDA,
             };
             #reference
+            #tunable
         },
     );
     let checks = checks::checks(def, item, constants);
@@ -79,6 +81,37 @@ fn module(item: &ItemFn, items: &TokenStream) -> TokenStream {
         #[allow(dead_code, non_snake_case, unreachable_pub, reason = "a program need not use every part of a kernel")]
         #visibility mod #name {
             #items
+        }
+    }
+}
+
+/// The kernel as an operation that is tuned at run time, and its call.
+fn tunable(def: &KernelDef, params: &[params::Param]) -> TokenStream {
+    let (core, inputs, operands) = (paths::core(), params::inputs(params, params::operand), params::operands(params));
+    let (names, views) = (params.iter().map(|param| &param.name), params::viewed(params));
+    let op_doc = format!(
+        "[`{0}`](fn@super::{0}) as an operation that is tuned at run time: its candidates are the dispatcher, which is the default, the \
+         selected micro-kernels and the nest.",
+        def.name
+    );
+    let doc = format!(
+        "[`{0}`](fn@super::{0}) by an operation of it, [`tunable`], that may have more candidates.\n\n# Errors\n\nThose of the \
+         function, and of [`TunableOp::call`]({1}::runtime::tunable::TunableOp::call).",
+        def.name,
+        paths::link(&core)
+    );
+    quote! {
+        #[doc = #op_doc]
+        pub fn tunable() -> #core::runtime::tunable::KernelOp {
+            #core::runtime::tunable::KernelOp::new(&KERNEL, |dietcode_call| {
+                let [#(#names),*] = dietcode_call.operands()?;
+                reference(#views)
+            })
+        }
+        #[doc = #doc]
+        #[allow(clippy::too_many_arguments, reason = "the operation, and what the kernel takes")]
+        pub fn tuned<'a>(dietcode_op: &#core::runtime::tunable::KernelOp, #inputs) -> #core::Result<()> {
+            dietcode_op.call_args(&mut #operands)
         }
     }
 }
@@ -116,7 +149,8 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
     let (inputs, elements) = (params::unnamed(&params, params::view), params::imports(&params));
     let body = quote!(::core::unreachable!("the kernel has errors"));
     let core = paths::core();
-    let call = call(item, &TokenStream::new(), &params::unnamed(&params, params::operand), &body);
+    let operands = params::unnamed(&params, params::operand);
+    let call = call(item, &TokenStream::new(), &operands, &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
         item,
@@ -131,6 +165,14 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
             };
             /// Stands in for a kernel that has errors.
             pub fn reference<'a>(#inputs) -> #core::Result<()> {
+                #body
+            }
+            /// Stands in for a kernel that has errors.
+            pub fn tunable() -> #core::runtime::tunable::KernelOp {
+                #body
+            }
+            /// Stands in for a kernel that has errors.
+            pub fn tuned<'a>(_: &#core::runtime::tunable::KernelOp, #operands) -> #core::Result<()> {
                 #body
             }
         },
@@ -172,7 +214,12 @@ mod tests {
         assert_eq!((call.attrs.len(), module.attrs.len()), (4, 3), "conditions apply to both");
         assert!(matches!((&call.vis, &module.vis), (Visibility::Restricted(_), Visibility::Restricted(_))));
         assert!(!text.contains("compile_error"), "{text}");
-        for part in ["env ! (\"DIETCODE_KERNEL_DENSE\"", "dispatch : registry :: dispatch"] {
+        for part in [
+            "env ! (\"DIETCODE_KERNEL_DENSE\"",
+            "dispatch : registry :: dispatch",
+            "pub fn tunable () -> :: dietcode_core :: runtime :: tunable :: KernelOp {",
+            "pub fn tuned < 'a > (dietcode_op : & :: dietcode_core :: runtime :: tunable :: KernelOp , x : impl",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

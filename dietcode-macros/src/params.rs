@@ -118,6 +118,20 @@ pub(crate) fn view(param: &Param) -> TokenStream {
     }
 }
 
+/// `<f32 as TryFrom<_>>::try_from(alpha)?, <TensorRef<'_, f32> as TryFrom<_>>::try_from(x)?`, of arguments.
+pub(crate) fn viewed(params: &[Param]) -> TokenStream {
+    let core = paths::core();
+    let views = params.iter().map(|Param { name, kind, element }| {
+        let ty = match kind {
+            Kind::Scalar => quote!(#element),
+            Kind::Input => quote!(#core::runtime::TensorRef<'_, #element>),
+            Kind::Output => quote!(#core::runtime::TensorMut<'_, #element>),
+        };
+        quote!(<#ty as ::core::convert::TryFrom<_>>::try_from(#name)?)
+    });
+    quote!(#(#views),*)
+}
+
 /// The element types by the names that [`inputs`] and a nest call them, for the module beside the function.
 pub(crate) fn imports(params: &[Param]) -> TokenStream {
     let core = paths::core();

@@ -1,9 +1,10 @@
 //! Whether a kernel computes what its nest says.
 
 use dietcode::runtime::cuda::{CudaTensor, Device};
+use dietcode::runtime::tunable::tuning;
 use dietcode::runtime::{Tensor, with_threads};
 
-use crate::ops::Op;
+use crate::ops::{Call, Op};
 
 /// The smallest normal number of the element types, from which on the error of a store is relative.
 const SMALL: f64 = 1.0 / (1 << 14) as f64;
@@ -15,6 +16,14 @@ const SMALL: f64 = 1.0 / (1 << 14) as f64;
 /// the absolute values, gives Σ|xᵢ·wᵢ|. Each side then rounds once to the output's type.
 pub(crate) fn agree(op: &Op, dims: &[usize]) {
     agrees(op, dims, &outcome(op, dims));
+}
+
+/// The same of the kernel as an operation: untuned, whose bits are the kernel's, while it is tuned, and when it is.
+pub(crate) fn agree_tuned(op: &Op, dims: &[usize]) {
+    let outcome = |on: bool| tuning::scope(on, || outcome_of(op.tunable, op, dims));
+    assert_eq!(outcome(false), outcome_of(op.kernel, op, dims), "{} at {dims:?}", op.name);
+    agrees(op, dims, &outcome(true));
+    agrees(op, dims, &outcome(true));
 }
 
 /// The same with the tensors on a device.
@@ -63,8 +72,12 @@ pub(crate) fn agree_exactly(op: &Op, dims: &[usize]) {
 
 /// The bits of the kernel's result on the inputs that belong to a shape.
 pub(crate) fn outcome(op: &Op, dims: &[usize]) -> Vec<u32> {
+    outcome_of(op.kernel, op, dims)
+}
+
+fn outcome_of(call: Call, op: &Op, dims: &[usize]) -> Vec<u32> {
     let mut y = output(op, dims);
-    (op.kernel)(&inputs(op, dims), &mut y).unwrap_or_else(|error| panic!("{} at {dims:?}: {error}", op.name));
+    call(&inputs(op, dims), &mut y).unwrap_or_else(|error| panic!("{} at {dims:?}: {error}", op.name));
     bits(&y)
 }
 

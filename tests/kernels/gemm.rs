@@ -1,6 +1,9 @@
 //! The general products under test, with factors that are neither 0 nor 1.
 
+use std::sync::LazyLock;
+
 use dietcode::ops::*;
+use dietcode::runtime::tunable::KernelOp;
 
 use crate::ops::{Call, Op};
 
@@ -22,10 +25,15 @@ macro_rules! product {
     ($op:ident, $a:tt, $b:tt, $interleaved:tt) => {{
         let kernel: Call = |inputs, c| $op(ALPHA, &inputs[0], &inputs[1], BETA, c);
         let reference: Call = |inputs, c| $op::reference(ALPHA, &inputs[0], &inputs[1], BETA, c);
+        let tunable: Call = |inputs, c| {
+            static OP: LazyLock<KernelOp> = LazyLock::new($op::tunable);
+            $op::tuned(&OP, ALPHA, &inputs[0], &inputs[1], BETA, c)
+        };
         let shapes: fn(&[usize]) -> Vec<Vec<usize>> = |d| shapes(d, $a, $b, $interleaved);
         let roundings: fn(&[usize]) -> usize = |d| d[3] + 3;
         let name = stringify!($op);
-        Op { name, kernel, reference, there: None, vars: 4, shapes, roundings, accumulates: true, stored: 0.0 }
+        let (vars, accumulates, stored) = (4, true, 0.0);
+        Op { name, kernel, reference, tunable, there: None, vars, shapes, roundings, accumulates, stored }
     }};
 }
 

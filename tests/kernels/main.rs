@@ -6,11 +6,14 @@ mod ops;
 mod products;
 mod shapes;
 
+use std::time::Duration;
+
 use dietcode::ErrorKind;
 use dietcode::ops::{dense, outer};
+use dietcode::runtime::tunable::tuning;
 use dietcode::runtime::{Tensor, TensorMut, TensorRef, with_threads};
 
-use check::{agree, agree_exactly, noise, outcome, outcome_on};
+use check::{agree, agree_exactly, agree_tuned, noise, outcome, outcome_on};
 use gemm::GEMMS;
 use ops::OPS;
 use products::PRODUCTS;
@@ -40,6 +43,19 @@ fn products_in_every_form_and_element_type() {
         for dims in shapes::ragged(op.vars).iter().skip(number % 3).step_by(3).chain(&shapes::far(op.vars)) {
             agree(op, dims);
         }
+    }
+}
+
+/// As operations that are tuned at run time: all shapes of the first table, and a twelfth of those of each product.
+#[test]
+fn tuned_at_run_time_or_not_kernels_compute_what_their_nests_say() {
+    tuning::Settings::new().limit(Duration::from_millis(1)).apply().unwrap();
+    for op in OPS {
+        shapes::ragged(op.vars).iter().chain(&shapes::far(op.vars)).for_each(|dims| agree_tuned(op, dims));
+    }
+    for (number, op) in PRODUCTS.iter().flatten().chain(GEMMS).enumerate() {
+        let ragged = shapes::ragged(op.vars);
+        ragged.iter().skip(number % 12).step_by(12).for_each(|dims| agree_tuned(op, dims));
     }
 }
 

@@ -1,9 +1,12 @@
 //! The kernels under test, each with its nest and what its parameters look like.
 
+use std::sync::LazyLock;
+
 use dietcode::Result;
 use dietcode::ops::*;
 use dietcode::runtime::Tensor;
 use dietcode::runtime::cuda::CudaTensor;
+use dietcode::runtime::tunable::KernelOp;
 
 /// A kernel, or the nest it was made from, on these inputs and this output.
 pub(crate) type Call = fn(&[Tensor<f32>], &mut Tensor<f32>) -> Result<()>;
@@ -15,6 +18,8 @@ pub(crate) struct Op {
     pub(crate) name: &'static str,
     pub(crate) kernel: Call,
     pub(crate) reference: Call,
+    /// The kernel as an operation that is tuned at run time.
+    pub(crate) tunable: Call,
     /// The kernel on a device, if it was compiled for one.
     pub(crate) there: Option<CallThere>,
     /// How many shape variables there are.
@@ -34,6 +39,10 @@ macro_rules! calls {
         (
             |inputs, y| $op($(&inputs[$input],)* y),
             |inputs, y| $op::reference($(&inputs[$input],)* y),
+            |inputs, y| {
+                static OP: LazyLock<KernelOp> = LazyLock::new($op::tunable);
+                $op::tuned(&OP, $(&inputs[$input],)* y)
+            },
             |inputs, y| $op($(&inputs[$input],)* y),
         )
     };
@@ -41,12 +50,13 @@ macro_rules! calls {
 
 macro_rules! op {
     ($op:ident($($input:tt),*), $vars:tt, $shapes:expr, $roundings:expr, accumulates: $accumulates:tt) => {{
-        let (kernel, reference, there): (Call, Call, CallThere) = calls!($op($($input),*));
+        let (kernel, reference, tunable, there): (Call, Call, Call, CallThere) = calls!($op($($input),*));
         let name = stringify!($op);
         Op {
             name,
             kernel,
             reference,
+            tunable,
             there: Some(there),
             vars: $vars,
             shapes: $shapes,

@@ -1,6 +1,9 @@
 //! The matrix products under test: every form, batched or not, in every element type.
 
+use std::sync::LazyLock;
+
 use dietcode::ops::*;
+use dietcode::runtime::tunable::KernelOp;
 use dietcode::runtime::{Element, Tensor};
 use dietcode::{Result, bf16, f16};
 
@@ -37,10 +40,15 @@ macro_rules! product {
     ($op:ident, $vars:tt, $x:tt, $w:tt, $ty:ty, $round:expr, $unit:expr) => {{
         let kernel: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op(x, w, y));
         let reference: Call = |inputs, y| through::<$ty>($round, inputs, y, |x, w, y| $op::reference(x, w, y));
+        let tunable: Call = |inputs, y| {
+            static OP: LazyLock<KernelOp> = LazyLock::new($op::tunable);
+            through::<$ty>($round, inputs, y, |x, w, y| $op::tuned(&OP, x, w, y))
+        };
         let shapes: fn(&[usize]) -> Vec<Vec<usize>> = |d| shapes(d, $x, $w);
         let name = stringify!($op);
         let roundings: fn(&[usize]) -> usize = |d| d[2];
-        Op { name, kernel, reference, there: None, vars: $vars, shapes, roundings, accumulates: false, stored: $unit }
+        let (vars, accumulates, stored) = ($vars, false, $unit);
+        Op { name, kernel, reference, tunable, there: None, vars, shapes, roundings, accumulates, stored }
     }};
 }
 

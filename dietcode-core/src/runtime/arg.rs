@@ -10,8 +10,7 @@ use super::element::{DType, Element};
 use super::layout::Layout;
 use super::view::TensorRef;
 use super::view_mut::TensorMut;
-#[cfg(feature = "cuda")]
-use crate::Result;
+use crate::{Error, Result};
 
 /// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory;
 /// or a scalar, made from an `f32`, which goes wherever the tensors are.
@@ -47,6 +46,19 @@ impl Arg<'_> {
     /// Whether it is one value, and no tensor.
     pub fn is_scalar(&self) -> bool {
         matches!(self.value, Value::Scalar(_))
+    }
+
+    /// The scalar, if it is one.
+    pub(super) fn scalar(&self) -> Option<f32> {
+        match self.value {
+            Value::Scalar(scalar) => Some(scalar),
+            Value::Tensor(_) => None,
+        }
+    }
+
+    /// Whether there is nothing between the rows.
+    pub(super) fn is_dense(&self) -> bool {
+        self.layout.span() == self.layout.len()
     }
 
     /// Extents, outermost first; a scalar has none.
@@ -98,6 +110,59 @@ impl<'a> Arg<'a> {
     pub(super) fn new<T: Element>(data: *mut c_void, layout: Layout, mutable: bool, memory: Memory<'a>) -> Self {
         Arg { dtype: T::DTYPE, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
     }
+
+    /// The same tensor, or scalar, for a shorter time.
+    pub(super) fn reborrow(&mut self) -> Arg<'_> {
+        Arg { memory: self.memory.reborrow(), lifetime: PhantomData, ..*self }
+    }
+
+    /// A tensor like this one, whose elements are at other places in host memory.
+    pub(super) fn elsewhere(&self, data: *mut c_void) -> Arg<'static> {
+        let (value, memory) = (Value::Tensor(data), Memory::HOST);
+        Arg { dtype: self.dtype, value, layout: self.layout, mutable: self.mutable, memory, lifetime: PhantomData }
+    }
+
+    /// The first element and the layout, if it is a tensor of `T`s in host memory that may be written, if it shall be.
+    fn host_tensor<T: Element>(&self, written: bool) -> Result<(*mut T, Layout)> {
+        match self.value {
+            Value::Tensor(data) if self.dtype == T::DTYPE && self.memory.is_host() && (self.mutable || !written) => {
+                Ok((data.cast(), self.layout))
+            }
+            _ => Err(Error::input(format!(
+                "{self:?} {} is no tensor of {} in host memory{}",
+                self.memory,
+                T::DTYPE,
+                if written { " that may be written" } else { "" }
+            ))),
+        }
+    }
+}
+
+impl<'a, T: Element> TryFrom<Arg<'a>> for TensorRef<'a, T> {
+    type Error = Error;
+
+    /// The tensor, if its elements are of that type and in host memory.
+    fn try_from(arg: Arg<'a>) -> Result<Self> {
+        arg.host_tensor(false).map(|(data, layout)| TensorRef::from_layout(data, layout))
+    }
+}
+
+impl<'a, T: Element> TryFrom<Arg<'a>> for TensorMut<'a, T> {
+    type Error = Error;
+
+    /// The output, if its elements are of that type and in host memory.
+    fn try_from(arg: Arg<'a>) -> Result<Self> {
+        arg.host_tensor(true).map(|(data, layout)| TensorMut::from_layout(data, layout))
+    }
+}
+
+impl TryFrom<Arg<'_>> for f32 {
+    type Error = Error;
+
+    /// The scalar, if it is one.
+    fn try_from(arg: Arg<'_>) -> Result<f32> {
+        arg.scalar().ok_or_else(|| Error::input(format!("{arg:?} is no scalar")))
+    }
 }
 
 /// What a launch on a device hands over, and what views of device memory, arguments of a known element type, are made of.
@@ -114,11 +179,6 @@ impl<'a> Arg<'a> {
     /// The same tensor for reading.
     pub(super) fn shared(&self) -> Arg<'_> {
         Arg { mutable: false, memory: self.memory.shared(), lifetime: PhantomData, ..*self }
-    }
-
-    /// The same tensor for a shorter time.
-    pub(super) fn reborrow(&mut self) -> Arg<'_> {
-        Arg { memory: self.memory.reborrow(), lifetime: PhantomData, ..*self }
     }
 
     /// The part of it whose index in dimension `dim` is in a range.

@@ -49,16 +49,21 @@ impl Kernel {
     /// [`crate::ErrorKind::Input`] for a grid that it does not take, and [`crate::ErrorKind::Failed`] if the launch fails.
     pub fn call(&self, args: &mut [Arg<'_>]) -> Result<()> {
         let shape = self.bind(args)?;
-        if self.signature.is_empty(&shape) {
+        self.call_bound(args, &shape)
+    }
+
+    /// The same, once everything about the call has been checked.
+    pub(super) fn call_bound(&self, args: &mut [Arg<'_>], shape: &Shape) -> Result<()> {
+        if self.signature.is_empty(shape) {
             return Ok(());
         }
         #[cfg(feature = "cuda")]
         if let Some(Memory::Device(context, _)) = place(args) {
             // SAFETY: `bind` has checked that all the micro-kernel reads and writes is inside the tensors, that they are on
             // the same device and that the output is apart from the inputs.
-            return unsafe { devices::call::call(self.name(), self.cuda, context, &shape, args) };
+            return unsafe { devices::call::call(self.name(), self.cuda, context, shape, args) };
         }
-        self.run_on_host(self.micro_kernel((self.dispatch)(&shape))?, args, &shape)
+        self.run_on_host(self.micro_kernel((self.dispatch)(shape))?, args, shape)
     }
 
     /// Carries out a micro-kernel of this nest on tensors in host memory, everything about which was checked.

@@ -29,6 +29,7 @@ pub mod set;
 mod signature;
 mod spin;
 mod threads;
+pub mod tunable;
 mod view;
 mod view_mut;
 

@@ -13,4 +13,5 @@ mod launches;
 mod ndarrays;
 mod scalars;
 mod thread_settings;
+mod tunable;
 mod views;

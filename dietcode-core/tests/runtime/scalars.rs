@@ -4,8 +4,10 @@ use std::ffi::c_void;
 use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Phase, Table};
+use dietcode_core::runtime::tunable::{KernelOp, tuning};
 use dietcode_core::runtime::{
-    Affine, Arg, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource, Tensor,
+    Affine, Arg, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource, Tensor, TensorMut, TensorRef,
+    with_threads,
 };
 
 const M: Affine = Affine { terms: &[(0, 1)], constant: 0 };
@@ -199,4 +201,80 @@ mod device {
             "blend: its tensors must be in one place, but `x` is on cuda-host, `y` is in host memory; copy them to one device"
         );
     }
+}
+
+/// `y = alpha · x + beta · y` reads what it writes, and has the same bits with tuning on and off.
+#[test]
+fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalars_have_results_of_their_own() {
+    let op = KernelOp::new(&KERNEL, |call| {
+        let [alpha, x, beta, y] = call.operands()?;
+        let (alpha, beta) = (f32::try_from(alpha)?, f32::try_from(beta)?);
+        let (x, mut y) = (TensorRef::<f32>::try_from(x)?, TensorMut::<f32>::try_from(y)?);
+        assert!(TensorRef::<half::f16>::try_from(Arg::from(x)).is_err(), "its elements have another type");
+        assert!(TensorMut::<f32>::try_from(Arg::from(x)).is_err(), "it is not to be written");
+        for i in 0..y.shape()[0] {
+            for j in 0..y.shape()[1] {
+                y[[i, j]] = alpha * x[[i, j]] + beta * y[[i, j]];
+            }
+        }
+        Ok(())
+    });
+    let mut known = 0;
+    for (alpha, beta, is_new) in [
+        (2.0, 0.5, true),
+        (3.0, 7.0, false),
+        (2.0, 1.0, true),
+        (2.0, 0.0, true),
+        (2.0, -0.0, false),
+        (1.0, 0.5, true),
+        (0.0, 0.5, true),
+        (f32::NAN, 0.5, false),
+    ] {
+        let called = |on: bool| {
+            let (x, mut y) = tensors();
+            let args = &mut [alpha.into(), x.view().into(), beta.into(), y.view_mut().into()];
+            tuning::scope(on, || with_threads(1, || op.call_args(args))).unwrap();
+            y.as_slice().iter().map(|y| y.to_bits()).collect::<Vec<_>>()
+        };
+        assert_eq!(called(true), called(false), "{alpha}, {beta}");
+        let before = std::mem::replace(&mut known, op.reports().len());
+        assert_eq!(known > before, is_new, "{alpha}, {beta}");
+    }
+    assert!(op.reports().iter().any(|report| report.key.contains("alpha=other x=f32/dense/64 beta=0 y=")));
+}
+
+#[test]
+fn element_types_and_nests_have_results_of_their_own() {
+    type Elements = (DType, &'static [Param]);
+    const WIDE: Elements = (
+        DType::F32,
+        &[
+            Param { name: "x", dtype: DType::F32, dims: &[M, N], mutable: false },
+            Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
+        ],
+    );
+    const NARROW: Elements = (
+        DType::F16,
+        &[
+            Param { name: "x", dtype: DType::F16, dims: &[M, N], mutable: false },
+            Param { name: "y", dtype: DType::F32, dims: &[M, N], mutable: true },
+        ],
+    );
+    const VARS: &[ShapeVar] = &[ShapeVar { name: "M", param: 0, dim: 0 }, ShapeVar { name: "N", param: 0, dim: 1 }];
+    static SKIPPED: TableSource = TableSource::Skipped("it has nothing but a nest");
+    let key = |source_hash: u64, (dtype, params): Elements| {
+        let signature = Signature { name: "k", source_hash, shape_vars: VARS, params, ..BLEND };
+        let kernel = Box::leak(Box::new(Kernel { signature, table: &SKIPPED, dispatch: |_| 0, cuda: &DEVICE }));
+        let op = KernelOp::new(kernel, |_| Ok(()));
+        let (wide, narrow) = (Tensor::<f32>::zeros(&[2, 3]).unwrap(), Tensor::<half::f16>::zeros(&[2, 3]).unwrap());
+        let x = if dtype == DType::F32 { Arg::from(wide.view()) } else { Arg::from(narrow.view()) };
+        let mut y = Tensor::<f32>::zeros(&[2, 3]).unwrap();
+        let error = tuning::scope(true, || op.call_args(&mut [x, y.view_mut().into()])).unwrap_err();
+        assert!(error.to_string().contains("it has nothing but a nest"), "{error}");
+        let report = &op.reports()[0];
+        assert_eq!((report.untried.is_some(), report.chosen.as_str()), (true, "<dispatcher>"));
+        report.key.clone()
+    };
+    let keys = [key(1, WIDE), key(2, WIDE), key(1, NARROW)];
+    assert!(keys[0] != keys[1] && keys[0] != keys[2], "{keys:?}");
 }

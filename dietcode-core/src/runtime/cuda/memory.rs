@@ -18,6 +18,11 @@ pub(in crate::runtime) enum Memory<'a> {
 impl Memory<'_> {
     pub(in crate::runtime) const HOST: Self = Memory::Host(PhantomData);
 
+    /// Whether it is that of the program.
+    pub(in crate::runtime) fn is_host(&self) -> bool {
+        matches!(self, Memory::Host(_))
+    }
+
     /// Whether both are on the same device, or both on none.
     pub(in crate::runtime) fn is_beside(&self, other: &Memory<'_>) -> bool {
         match (self, other) {
@@ -30,6 +35,17 @@ impl Memory<'_> {
     }
 }
 
+impl Memory<'_> {
+    /// The same memory for a shorter time.
+    pub(in crate::runtime) fn reborrow(&mut self) -> Memory<'_> {
+        match self {
+            Memory::Host(_) => Memory::HOST,
+            #[cfg(feature = "cuda")]
+            Memory::Device(context, resident) => Memory::Device(context, resident.reborrow()),
+        }
+    }
+}
+
 #[cfg(feature = "cuda")]
 impl Memory<'_> {
     /// The same memory for reading.
@@ -37,14 +53,6 @@ impl Memory<'_> {
         match self {
             Memory::Host(_) => Memory::HOST,
             Memory::Device(context, resident) => Memory::Device(context, resident.shared()),
-        }
-    }
-
-    /// The same memory for a shorter time.
-    pub(in crate::runtime) fn reborrow(&mut self) -> Memory<'_> {
-        match self {
-            Memory::Host(_) => Memory::HOST,
-            Memory::Device(context, resident) => Memory::Device(context, resident.reborrow()),
         }
     }
 }

@@ -1,0 +1,208 @@
+//! Finds the fastest candidate of a call: checks what each computes, times those that may win, and has the best prove it beside the
+//! default.
+
+use std::time::Duration;
+
+use super::op::Op;
+use super::params::Params;
+use crate::{Error, ErrorKind, Result};
+
+/// The default's place among the candidates.
+pub(super) const DEFAULT: usize = 0;
+
+/// How often a candidate is called before it is timed, beside the call that is checked, and how often to see whether it may win.
+const WARM_UPS: u32 = 1;
+const PROBES: u32 = 3;
+
+/// A candidate that the probe finds slower than the best by this factor is not timed.
+const HOPELESS: f64 = 1.5;
+
+/// The default is replaced by what is faster by this factor, here as in the finals of `dietcode tune`.
+const CERTAIN: f64 = 1.02;
+
+/// A sample takes at least this long, a thousand times what reading the clock takes.
+const SAMPLE: f64 = 20e-6;
+
+/// The most calls in a sample, and the most samples of a candidate.
+const MOST_CALLS: f64 = 1000.0;
+const MOST_SAMPLES: f64 = 50.0;
+
+/// What one tuning has found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The operation.
+    pub op: String,
+    /// The call's key, as text.
+    pub key: String,
+    /// The candidate that was chosen.
+    pub chosen: String,
+    /// Why the default was chosen without a trial, if that is so.
+    pub untried: Option<String>,
+    /// What became of each candidate, the default first.
+    pub candidates: Vec<(String, Outcome)>,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It computes what the default computes, and a call takes this long: the median of the samples.
+    Timed(Duration),
+    /// So does it, but the first calls took this long, more than 1.5 times the best.
+    Dropped(Duration),
+    /// It does not take these operands.
+    Unsupported(String),
+    /// It computes something else.
+    Wrong(String),
+    /// It gave another error, or panicked.
+    Failed(String),
+}
+
+impl Outcome {
+    fn of_error(error: &Error) -> Outcome {
+        match error.kind() {
+            ErrorKind::Unsupported => Outcome::Unsupported(error.to_string()),
+            _ => Outcome::Failed(error.to_string()),
+        }
+    }
+
+    /// What is wrong with the candidate, if something is.
+    pub fn fault(&self) -> Option<&str> {
+        match self {
+            Outcome::Wrong(what) | Outcome::Failed(what) => Some(what),
+            Outcome::Timed(_) | Outcome::Dropped(_) | Outcome::Unsupported(_) => None,
+        }
+    }
+}
+
+/// Candidates, of which the first is the default, and what they are tried on.
+pub(super) struct Trials<'a, P: Params> {
+    pub(super) candidates: &'a [Op<P>],
+    pub(super) proxy: &'a mut P::Proxy,
+    /// How long a candidate is timed, about.
+    pub(super) limit: Duration,
+}
+
+impl<P: Params> Trials<'_, P> {
+    /// The fastest, and what became of each.
+    ///
+    /// # Errors
+    /// If the default itself cannot be called.
+    pub(super) fn run(&mut self) -> Result<(usize, Vec<Outcome>)> {
+        self.first_call(DEFAULT)?;
+        let expected = P::output(self.proxy)?;
+        let default = self.seconds(DEFAULT)?;
+        let (mut best, mut least) = (DEFAULT, default);
+        let mut outcomes = vec![timed(default)];
+        for candidate in DEFAULT + 1..self.candidates.len() {
+            outcomes.push(match self.outcome(candidate, &expected, least) {
+                Ok((outcome, seconds)) => {
+                    if seconds < least {
+                        (best, least) = (candidate, seconds);
+                    }
+                    outcome
+                }
+                Err(error) => Outcome::of_error(&error),
+            });
+        }
+        if best != DEFAULT {
+            match self.is_faster(best, least, default) {
+                Ok(true) => {}
+                Ok(false) => best = DEFAULT,
+                Err(error) => {
+                    outcomes[best] = Outcome::of_error(&error);
+                    best = DEFAULT;
+                }
+            }
+        }
+        Ok((best, outcomes))
+    }
+
+    /// What becomes of a candidate, and its seconds, which are infinite if it cannot win.
+    fn outcome(&mut self, candidate: usize, expected: &P::Output, least: f64) -> Result<(Outcome, f64)> {
+        self.first_call(candidate)?;
+        if let Err(difference) = P::compare(self.proxy, expected) {
+            return Ok((Outcome::Wrong(difference), f64::INFINITY));
+        }
+        let probe = self.probe(candidate)?;
+        if probe > HOPELESS * least {
+            return Ok((Outcome::Dropped(Duration::from_secs_f64(probe)), f64::INFINITY));
+        }
+        let seconds = self.seconds(candidate)?;
+        Ok((timed(seconds), seconds))
+    }
+
+    /// The call that is checked. A nested operation is tuned before, on the same proxy.
+    fn first_call(&mut self, candidate: usize) -> Result<()> {
+        let candidate = &self.candidates[candidate];
+        candidate.prepare(self.proxy, self.limit)?;
+        P::reset(self.proxy);
+        candidate.try_on(self.proxy)
+    }
+
+    /// The least of a few calls, fewer if they are long.
+    fn probe(&mut self, candidate: usize) -> Result<f64> {
+        let (mut least, mut sum) = (f64::INFINITY, 0.0);
+        for _ in 0..WARM_UPS + PROBES {
+            let seconds = self.sample(candidate, 1)?;
+            least = seconds.min(least);
+            sum += seconds;
+            if sum > self.limit.as_secs_f64() {
+                break;
+            }
+        }
+        Ok(least)
+    }
+
+    /// The seconds of a call: the median of as many samples as the limit allows.
+    fn seconds(&mut self, candidate: usize) -> Result<f64> {
+        let probe = self.probe(candidate)?;
+        let (calls, samples) = self.plan(probe);
+        let samples = (0..samples).map(|_| self.sample(candidate, calls)).collect::<Result<Vec<_>>>()?;
+        Ok(median(samples))
+    }
+
+    /// How many calls a sample has, and how many samples there are, if a call takes so long.
+    fn plan(&self, seconds: f64) -> (u32, u32) {
+        let seconds = seconds.max(1e-9);
+        let calls = (SAMPLE / seconds).ceil().clamp(1.0, MOST_CALLS);
+        let samples = (self.limit.as_secs_f64() / (calls * seconds)).clamp(1.0, MOST_SAMPLES);
+        (calls as u32, samples as u32)
+    }
+
+    /// The mean of the seconds of some calls in a row.
+    fn sample(&mut self, candidate: usize, calls: u32) -> Result<f64> {
+        P::reset(self.proxy);
+        let start = P::now(self.proxy);
+        for _ in 0..calls {
+            self.candidates[candidate].try_on(self.proxy)?;
+        }
+        let end = P::now(self.proxy);
+        Ok(end.saturating_sub(start).as_secs_f64() / f64::from(calls))
+    }
+
+    /// Whether a candidate is certainly faster than the default: they take turns (ABBA), so that what slows the machine down for a while
+    /// slows both.
+    fn is_faster(&mut self, candidate: usize, seconds: f64, default: f64) -> Result<bool> {
+        let (calls, samples) = self.plan(seconds.max(default));
+        let (mut of_candidate, mut of_default) = (Vec::new(), Vec::new());
+        for turn in 0..2 * samples.div_ceil(2) {
+            if turn % 2 == 0 {
+                of_candidate.push(self.sample(candidate, calls)?);
+                of_default.push(self.sample(DEFAULT, calls)?);
+            } else {
+                of_default.push(self.sample(DEFAULT, calls)?);
+                of_candidate.push(self.sample(candidate, calls)?);
+            }
+        }
+        Ok(median(of_default) > CERTAIN * median(of_candidate))
+    }
+}
+
+fn timed(seconds: f64) -> Outcome {
+    Outcome::Timed(Duration::from_secs_f64(seconds))
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}

@@ -1,0 +1,389 @@
+//! Operations of generated kernels: the dispatcher, the selected micro-kernels, the nest, and what a program adds.
+
+use std::ffi::{CStr, c_void};
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+
+use half::{bf16, f16};
+
+use super::key::Key;
+use super::params::Params;
+use super::tunable_op::TunableOp;
+use crate::runtime::aligned::AlignedBuffer;
+use crate::runtime::arg::Arg;
+use crate::runtime::element::DType;
+use crate::runtime::kernel::{Kernel, TableSource};
+use crate::runtime::set::Set;
+use crate::runtime::signature::Shape;
+use crate::runtime::threads;
+use crate::{Error, Result, abi};
+
+/// Calls of generated kernels.
+///
+/// **Key.** The nest's hash; the shape variables; of each tensor the type of its elements, whether its rows lie `dense`, `apart` by
+/// multiples of 64 bytes (`apart64`) or `apart`, and the alignment of its first element up to 64 bytes; of each scalar whether it is 0, 1 or
+/// another number; the number of threads. All tensors are in host memory: on a device nothing is tuned here.
+///
+/// **Proxies** have the same layout, and addresses with the same remainder by 64. Their elements, also between rows, are numbers
+/// (128 + k) / 256 with k from 0 to 127, which all element types hold; so are scalars that are neither 0 nor 1. The caller's
+/// data is neither read nor written.
+///
+/// **Bound.** Results, also between the rows of the output, may differ by 2 · (γₙ + u) · s, where s is the largest magnitude that the
+/// default has computed, u the unit roundoff of the output's elements if they have 16 bits and else 0, and γₙ = n·v / (1 − n·v) with
+/// v = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Each term of a sum passes at most one rounding for each
+/// iteration of the reduced loops, and n is their number and 32, which what stands in a term and behind the sum may take. Since
+/// elements are positive, so are the terms of a sum of products, and both results are that close to the exact one. Of
+/// a nest that subtracts the bound is an estimate: what it refuses is left out, and the default runs.
+pub enum Kernels {}
+
+/// A call of a kernel, everything about which has been checked.
+pub struct KernelCall<'a> {
+    kernel: &'static Kernel,
+    args: &'a mut [Arg<'a>],
+    shape: Shape,
+    /// Whether there is something to compute, in host memory.
+    is_tuned: bool,
+}
+
+/// The most iterations for which the nest itself, as plain Rust, is a candidate: about a millisecond.
+const MOST_OF_NEST: f64 = (1 << 20) as f64;
+
+/// What stands in a term and behind a sum takes at most so many roundings.
+const OTHER_ROUNDINGS: f64 = 32.0;
+
+/// Sums of more terms than this are not compared: γₙ would be more than a half.
+const MOST_ROUNDINGS: f64 = (1 << 24) as f64 / 3.0;
+
+impl<'a> KernelCall<'a> {
+    fn new<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>]) -> Result<KernelCall<'a>> {
+        let shape = kernel.bind(args)?;
+        Ok(KernelCall::bound(kernel, args, shape))
+    }
+
+    /// The same of arguments that have been checked.
+    fn bound<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>], shape: Shape) -> KernelCall<'a> {
+        let on_host = args.iter().all(|arg| arg.memory().is_host());
+        let is_tuned = on_host && !kernel.signature.is_empty(&shape);
+        // SAFETY: only the lifetime of the arguments is shortened, and nobody puts others in their places.
+        let args = unsafe { std::mem::transmute::<&'a mut [Arg<'b>], &'a mut [Arg<'a>]>(args) };
+        KernelCall { kernel, args, shape, is_tuned }
+    }
+
+    /// The kernel that is called.
+    pub fn kernel(&self) -> &'static Kernel {
+        self.kernel
+    }
+
+    /// The values of the shape variables in declaration order.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// The arguments in declaration order. What each is, the kernel's signature says: `TensorRef::<f32>::try_from(x)?`, `TensorMut` of the
+    /// output, `f32` of a scalar.
+    ///
+    /// # Errors
+    /// If there are not `N`.
+    pub fn operands<const N: usize>(&mut self) -> Result<[Arg<'_>; N]> {
+        if self.args.len() != N {
+            let (name, len) = (self.kernel.name(), self.args.len());
+            return Err(Error::input(format!("{name}: a call has {len} arguments, not {N}")));
+        }
+        let mut args = self.args.iter_mut();
+        Ok(std::array::from_fn(|_| args.next().expect("there are N").reborrow()))
+    }
+
+    /// Has a micro-kernel of `kernel` carry it out.
+    fn run(&mut self, kernel: &'static Kernel, micro_kernel: &'static abi::MicroKernel) -> Result<()> {
+        if !self.is_tuned || !ptr::eq(self.kernel, kernel) {
+            return Err(Error::unsupported(format!(
+                "{}: it is a micro-kernel for its calls in host memory",
+                kernel.name()
+            )));
+        }
+        kernel.run_on_host(micro_kernel, self.args, &self.shape)
+    }
+
+    fn iterations(&self, counted: fn(bool) -> bool) -> f64 {
+        let loops = self.kernel.signature.loops.iter().filter(|l| counted(l.reduce));
+        loops.map(|l| l.extent.at(&self.shape).unwrap_or(i64::MAX) as f64).product()
+    }
+}
+
+/// A generated kernel as an operation: `dense::tunable()` makes one, and `dense::tuned(&op, …)` calls it.
+///
+/// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
+/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations. Tensors on a device and empty ones are the default's.
+pub struct KernelOp {
+    kernel: &'static Kernel,
+    op: TunableOp<Kernels>,
+}
+
+impl KernelOp {
+    /// The operation of a kernel, whose nest is `nest`.
+    pub fn new(kernel: &'static Kernel, nest: fn(&mut KernelCall<'_>) -> Result<()>) -> KernelOp {
+        let op = TunableOp::new(kernel.name(), "<dispatcher>", |call: &mut KernelCall<'_>| {
+            call.kernel.call_bound(call.args, &call.shape)
+        });
+        let mut op = KernelOp { kernel, op };
+        if let TableSource::Linked(table) = kernel.table {
+            for micro_kernel in table.as_slice() {
+                let registered = op.register_micro_kernel(&name_of(micro_kernel), micro_kernel);
+                registered.expect("rows of a table have names of their own");
+            }
+        }
+        let nest = move |call: &mut KernelCall<'_>| {
+            if !call.is_tuned || call.iterations(|_| true) > MOST_OF_NEST {
+                return Err(Error::unsupported("the nest is tried where it takes about a millisecond, in host memory"));
+            }
+            nest(call)
+        };
+        op.register("<nest>", nest).expect("no row has that name, which is no name in C");
+        op
+    }
+
+    /// Adds the configurations of a set that serve this kernel, each as `set's file/configuration`. How many there are.
+    ///
+    /// # Errors
+    /// If the set was registered before.
+    pub fn register_all(&mut self, set: &'static Set) -> Result<usize> {
+        let mut registered = 0;
+        for configuration in set.configurations {
+            let entry = configuration.entry(self.kernel.name());
+            let entry = entry.filter(|entry| entry.source_hash == self.kernel.source_hash());
+            if let Some(micro_kernel) = entry.and_then(|entry| entry.cpu_micro_kernel()) {
+                let name = format!("{}/{}", set.config, configuration.name);
+                self.register_micro_kernel(&name, micro_kernel)?;
+                registered += 1;
+            }
+        }
+        Ok(registered)
+    }
+
+    fn register_micro_kernel(&mut self, name: &str, micro_kernel: &'static abi::MicroKernel) -> Result<()> {
+        let kernel = self.kernel;
+        self.op.register(name, move |call: &mut KernelCall<'_>| call.run(kernel, micro_kernel))
+    }
+
+    /// Computes the output, by the candidate that is chosen.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::call`] and [`TunableOp::call`].
+    pub fn call_args(&self, args: &mut [Arg<'_>]) -> Result<()> {
+        self.op.call(&mut KernelCall::new(self.kernel, args)?)
+    }
+}
+
+impl Deref for KernelOp {
+    type Target = TunableOp<Kernels>;
+
+    fn deref(&self) -> &TunableOp<Kernels> {
+        &self.op
+    }
+}
+
+impl DerefMut for KernelOp {
+    fn deref_mut(&mut self) -> &mut TunableOp<Kernels> {
+        &mut self.op
+    }
+}
+
+fn name_of(micro_kernel: &abi::MicroKernel) -> String {
+    // SAFETY: the C compiler has made it, a string that ends.
+    unsafe { CStr::from_ptr(micro_kernel.name) }.to_string_lossy().into_owned()
+}
+
+impl Params for Kernels {
+    type Call<'a> = KernelCall<'a>;
+    type Proxy = KernelProxy;
+    type Output = Vec<f32>;
+
+    fn key(call: &KernelCall<'_>, key: &mut Key) -> Result<()> {
+        let signature = &call.kernel.signature;
+        key.add_as("nest", signature.source_hash, |text| *text += &format!("{:016x}", signature.source_hash));
+        for (var, value) in signature.shape_vars.iter().zip(&*call.shape) {
+            key.add(var.name, value.unsigned_abs());
+        }
+        for (param, arg) in signature.params.iter().zip(&*call.args) {
+            match arg.scalar() {
+                None => Tensor::of(arg).add_to(param.name, key),
+                Some(scalar) => {
+                    let (class, shown) = class_of(scalar);
+                    key.add_as(param.name, class, |text| *text += shown);
+                }
+            }
+        }
+        key.add("threads", threads()? as u64);
+        Ok(())
+    }
+
+    fn is_tuned(call: &KernelCall<'_>) -> bool {
+        call.is_tuned
+    }
+
+    fn pre_tuning(call: &KernelCall<'_>) -> Result<KernelProxy> {
+        let roundings = call.iterations(|reduce| reduce) + OTHER_ROUNDINGS;
+        if roundings > MOST_ROUNDINGS {
+            let message = format!("results of {roundings} roundings cannot be compared, of at most {MOST_ROUNDINGS}");
+            return Err(Error::unavailable(message));
+        }
+        let (mut buffers, mut args, mut output) = (Vec::new(), Vec::new(), None);
+        for (seed, arg) in call.args.iter().enumerate() {
+            if let Some(scalar) = arg.scalar() {
+                args.push(Arg::from(if class_of(scalar).0 == OTHER { 0.75 } else { scalar }));
+                continue;
+            }
+            let mut buffer = Buffer::like(arg, seed)?;
+            args.push(arg.elsewhere(buffer.bytes_mut().as_mut_ptr().cast::<c_void>()));
+            if arg.is_mutable() {
+                output = Some((buffers.len(), buffer.bytes_mut().to_vec()));
+            }
+            buffers.push(buffer);
+        }
+        let (output, initial) = output.ok_or_else(|| Error::failed("a kernel writes nothing"))?;
+        Ok(KernelProxy { kernel: call.kernel, shape: call.shape, args, buffers, output, initial, roundings })
+    }
+
+    fn reset(proxy: &mut KernelProxy) {
+        proxy.buffers[proxy.output].bytes_mut().copy_from_slice(&proxy.initial);
+    }
+
+    fn call(proxy: &mut KernelProxy) -> KernelCall<'_> {
+        KernelCall::bound(proxy.kernel, &mut proxy.args, proxy.shape)
+    }
+
+    fn output(proxy: &mut KernelProxy) -> Result<Vec<f32>> {
+        let mut values = Vec::new();
+        let output = &mut proxy.buffers[proxy.output];
+        let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
+        values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
+        values.extend(output.values());
+        Ok(values)
+    }
+
+    fn compare(proxy: &mut KernelProxy, expected: &Vec<f32>) -> Result<(), String> {
+        let output = &mut proxy.buffers[proxy.output];
+        let finite = expected.iter().map(|value| f64::from(value.abs())).filter(|value| value.is_finite());
+        let largest = finite.fold(0.0, f64::max);
+        let n = proxy.roundings * f64::from(f32::EPSILON) / 2.0;
+        let stored = match output.dtype {
+            DType::F32 => 0.0,
+            DType::F16 => 1.0 / (1 << 11) as f64,
+            DType::BF16 => 1.0 / (1 << 8) as f64,
+        };
+        let bound = 2.0 * (n / (1.0 - n) + stored) * largest + f64::from(f32::MIN_POSITIVE);
+        for (at, (found, expected)) in output.values().zip(expected).enumerate() {
+            let is_same = found == *expected || found.is_nan() && expected.is_nan();
+            let is_within = is_same || (f64::from(found) - f64::from(*expected)).abs() <= bound;
+            if !is_within {
+                return Err(format!(
+                    "the element {at} places behind the first is {found}, the default computes {expected}; they may differ by {bound:.1e}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operands for trials of a kernel, in memory of their own.
+pub struct KernelProxy {
+    kernel: &'static Kernel,
+    shape: Shape,
+    /// Views of the buffers.
+    args: Vec<Arg<'static>>,
+    buffers: Vec<Buffer>,
+    /// Which buffer is written, and what it holds at first.
+    output: usize,
+    initial: Vec<u8>,
+    roundings: f64,
+}
+
+/// What a key has of a tensor.
+struct Tensor {
+    dtype: DType,
+    /// 0: dense; 1: rows apart, by multiples of [`LINE`]; 2: rows apart.
+    strides: u64,
+    /// The binary logarithm of the alignment, at most that of [`LINE`].
+    alignment: u32,
+}
+
+/// A cache line, and the longest vector.
+const LINE: usize = 64;
+
+impl Tensor {
+    #[inline]
+    fn of(arg: &Arg<'_>) -> Tensor {
+        let strides = match arg.is_dense() {
+            true => 0,
+            false => {
+                let outer = arg.strides().split_last().map_or(&[][..], |(_, outer)| outer);
+                if outer.iter().all(|stride| (stride * arg.dtype().bytes()).is_multiple_of(LINE)) { 1 } else { 2 }
+            }
+        };
+        let alignment = (arg.data().addr() | LINE).trailing_zeros();
+        Tensor { dtype: arg.dtype(), strides, alignment }
+    }
+
+    #[inline]
+    fn add_to(&self, name: &str, key: &mut Key) {
+        let Tensor { dtype, strides, alignment } = *self;
+        let number = (dtype as u64) << 16 | strides << 8 | u64::from(alignment);
+        key.add_as(name, number, |text| {
+            let strides = ["dense", "apart64", "apart"][strides as usize];
+            *text += &format!("{dtype}/{strides}/{}", 1 << alignment);
+        });
+    }
+}
+
+const OTHER: u64 = 2;
+
+/// What a key has of a scalar: a nest may leave out what is multiplied by 0, and a candidate a product by 1.
+fn class_of(scalar: f32) -> (u64, &'static str) {
+    match scalar {
+        0.0 => (0, "0"),
+        1.0 => (1, "1"),
+        _ => (OTHER, "other"),
+    }
+}
+
+/// A tensor's elements, and what lies between its rows.
+struct Buffer {
+    dtype: DType,
+    memory: AlignedBuffer<u8>,
+    /// The first element's place.
+    first: usize,
+}
+
+impl Buffer {
+    /// Elements with the layout and the alignment of others.
+    fn like(arg: &Arg<'_>, seed: usize) -> Result<Buffer> {
+        let (dtype, first) = (arg.dtype(), arg.data().addr() % LINE);
+        let mut buffer = Buffer { dtype, memory: AlignedBuffer::filled(first + arg.addresses().len(), 0)?, first };
+        let mut state = seed as u64;
+        for element in buffer.bytes_mut().chunks_exact_mut(dtype.bytes()) {
+            // The constants are Knuth's, of MMIX.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let value = (128 + (state >> 57)) as f32 / 256.0;
+            match dtype {
+                DType::F32 => element.copy_from_slice(&value.to_ne_bytes()),
+                DType::F16 => element.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
+                DType::BF16 => element.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
+            }
+        }
+        Ok(buffer)
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.first..]
+    }
+
+    fn values(&self) -> impl Iterator<Item = f32> {
+        let dtype = self.dtype;
+        self.memory[self.first..].chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
+            (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]),
+            (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f32(),
+            (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f32(),
+            _ => unreachable!("a chunk has the bytes of an element"),
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! What is known of calls, by their keys: a table that grows and never moves, so that a look-up takes no lock and writes nothing.
+
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::fastest::Report;
+use super::key::Key;
+
+/// The upper bits of the hash say in which list a key is.
+const BITS: u32 = 10;
+
+/// More keys than this are not kept: a program that never meets a shape twice has nothing to gain.
+const MOST: usize = 1 << 16;
+
+const UNTUNED: usize = usize::MAX;
+const TUNING: usize = usize::MAX - 1;
+
+/// The entries of one operation. None is removed before the operation is dropped.
+pub(super) struct Known {
+    lists: Box<[Link]>,
+    entries: AtomicUsize,
+}
+
+type Link = AtomicPtr<Entry>;
+
+/// What is known of the calls of one key.
+pub(super) struct Entry {
+    words: Box<[u64]>,
+    /// The chosen candidate, or one of the above.
+    state: AtomicUsize,
+    report: OnceLock<Report>,
+    next: Link,
+}
+
+/// The right to tune one key. If it is dropped, by a panic too, the default is chosen.
+pub(super) struct Tuning<'a> {
+    entry: &'a Entry,
+    chosen: usize,
+}
+
+impl Known {
+    pub(super) fn new() -> Known {
+        Known { lists: (0..1 << BITS).map(|_| Link::default()).collect(), entries: AtomicUsize::new(0) }
+    }
+
+    fn list(&self, key: &Key) -> &Link {
+        &self.lists[(key.hash() >> (u64::BITS - BITS)) as usize]
+    }
+
+    /// The entry of a key.
+    #[inline]
+    pub(super) fn get(&self, key: &Key) -> Option<&Entry> {
+        let words = key.words()?;
+        let mut link = self.list(key);
+        while let Some(entry) = follow(link) {
+            if *entry.words == *words {
+                return Some(entry);
+            }
+            link = &entry.next;
+        }
+        None
+    }
+
+    /// The same; a new one if there is none. Nothing if there are too many.
+    pub(super) fn entry(&self, key: &Key) -> Option<&Entry> {
+        if let Some(entry) = self.get(key) {
+            return Some(entry);
+        }
+        if self.entries.fetch_add(1, Ordering::Relaxed) >= MOST {
+            self.entries.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let state = AtomicUsize::new(UNTUNED);
+        let new = Entry { words: key.words()?.into(), state, report: OnceLock::new(), next: Link::default() };
+        let new = Box::into_raw(Box::new(new));
+        let mut link = self.list(key);
+        loop {
+            match link.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: the entry is in the table now, which frees it when it is dropped itself.
+                Ok(_) => return Some(unsafe { &*new }),
+                Err(_) => match follow(link) {
+                    Some(entry) if Some(&*entry.words) == key.words() => {
+                        // Another thread was faster.
+                        self.entries.fetch_sub(1, Ordering::Relaxed);
+                        // SAFETY: nobody has seen the new entry.
+                        drop(unsafe { Box::from_raw(new) });
+                        return Some(entry);
+                    }
+                    Some(entry) => link = &entry.next,
+                    None => {}
+                },
+            }
+        }
+    }
+
+    /// What tuning has found, in no order.
+    pub(super) fn reports(&self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        for list in &self.lists {
+            let mut link = list;
+            while let Some(entry) = follow(link) {
+                reports.extend(entry.report.get().cloned());
+                link = &entry.next;
+            }
+        }
+        reports
+    }
+}
+
+#[inline]
+fn follow(link: &Link) -> Option<&Entry> {
+    // SAFETY: an entry was put there by `Known::entry`, and lives as long as the table that this link is a part of.
+    unsafe { link.load(Ordering::Acquire).as_ref() }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        for list in &mut self.lists {
+            let mut next = *list.get_mut();
+            while !next.is_null() {
+                // SAFETY: `Known::entry` has made it of a box; nobody can see the table any more.
+                next = *unsafe { Box::from_raw(next) }.next.get_mut();
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// The candidate that was chosen, if tuning has ended.
+    #[inline]
+    pub(super) fn chosen(&self) -> Option<usize> {
+        Some(self.state.load(Ordering::Acquire)).filter(|state| *state < TUNING)
+    }
+
+    /// The right to tune, if nobody has tuned or is tuning this key.
+    pub(super) fn begin(&self, default: usize) -> Option<Tuning<'_>> {
+        let begun = self.state.compare_exchange(UNTUNED, TUNING, Ordering::AcqRel, Ordering::Relaxed);
+        begun.is_ok().then_some(Tuning { entry: self, chosen: default })
+    }
+}
+
+impl Tuning<'_> {
+    /// Ends it.
+    pub(super) fn end(mut self, chosen: usize, report: Report) {
+        self.chosen = chosen;
+        // Only who has the right to tune sets it, once.
+        let _ = self.entry.report.set(report);
+    }
+}
+
+impl Drop for Tuning<'_> {
+    fn drop(&mut self) {
+        self.entry.state.store(self.chosen, Ordering::Release);
+    }
+}

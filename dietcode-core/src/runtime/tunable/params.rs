@@ -1,0 +1,67 @@
+//! What an operation that is tuned has to say of its calls.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use super::key::Key;
+use crate::Result;
+
+/// A kind of call: what its operands are, what its speed depends on, and how candidates are tried without a change to the caller's data.
+///
+/// Candidates are tried on *proxies*: operands of the same sizes, layout and alignment in memory of their own. So an operand that is
+/// read and written, as C is in C = α · A · B + β · C, is not written while the call is tuned, and the call has the same result with tuning
+/// on and off. A proxy is made once for a tuning, by the outermost operation, and dropped behind it.
+///
+/// It is a type of its own, beside that of the operands, since these borrow what they name: see [`TunableOp`](super::TunableOp) for a
+/// whole example.
+pub trait Params: 'static {
+    /// The operands of one call.
+    type Call<'a>;
+    /// What candidates are tried on.
+    type Proxy;
+    /// What a call on a proxy has computed.
+    type Output;
+
+    /// Adds to a key what the fastest candidate depends on: sizes, types, layout, alignment, threads, device.
+    ///
+    /// # Errors
+    /// If that cannot be told; the call then ends with it.
+    fn key(call: &Self::Call<'_>, key: &mut Key) -> Result<()>;
+
+    /// Whether there is anything to choose for a call. If not, the default runs.
+    fn is_tuned(_call: &Self::Call<'_>) -> bool {
+        true
+    }
+
+    /// Makes a proxy of a call.
+    ///
+    /// # Errors
+    /// If there is no memory for it; the default runs then.
+    fn pre_tuning(call: &Self::Call<'_>) -> Result<Self::Proxy>;
+
+    /// Has what calls on the proxy write hold what it held at first, which is not what a call computes: an element that a candidate leaves
+    /// out is found then.
+    fn reset(proxy: &mut Self::Proxy);
+
+    /// The proxy's operands.
+    fn call(proxy: &mut Self::Proxy) -> Self::Call<'_>;
+
+    /// What the last call on the proxy has computed.
+    ///
+    /// # Errors
+    /// If there is no memory for it; the default runs then.
+    fn output(proxy: &mut Self::Proxy) -> Result<Self::Output>;
+
+    /// Compares what the last call on the proxy has computed with what the default computes, within a bound that follows from the
+    /// types of the elements and the length of the reductions.
+    ///
+    /// # Errors
+    /// A sentence that says where they differ, and by how much.
+    fn compare(proxy: &mut Self::Proxy, expected: &Self::Output) -> Result<(), String>;
+
+    /// The time, once all calls on the proxy have ended: that of the clock, unless calls end behind their return, as those on devices do.
+    fn now(_proxy: &mut Self::Proxy) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether calls of tunable operations are tuned: settings of a thread, of the program, of the environment.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::{Error, Result};
+
+const ENABLED: &str = "DIETCODE_TUNABLE_ENABLED";
+const TUNING: &str = "DIETCODE_TUNABLE_TUNING";
+const LIMIT_MS: &str = "DIETCODE_TUNABLE_LIMIT_MS";
+
+const DEFAULT_LIMIT: Duration = Duration::from_millis(20);
+
+/// The longest limit that can be set.
+pub const MAX_LIMIT: Duration = Duration::from_secs(60);
+
+const NOT_SET: u64 = u64::MAX;
+
+/// 0, 1, or [`NOT_SET`].
+static SET_ENABLE: AtomicU64 = AtomicU64::new(NOT_SET);
+static SET_TUNE: AtomicU64 = AtomicU64::new(NOT_SET);
+/// In microseconds.
+static SET_LIMIT: AtomicU64 = AtomicU64::new(NOT_SET);
+
+thread_local! {
+    /// What [`scope`] has set on this thread.
+    static SCOPED: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// What a call of a tunable operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It runs the default, whatever is known.
+    Off,
+    /// It runs what was found to be the fastest in this process, else the default.
+    Use,
+    /// It does the same, and where nothing is known it finds the fastest first.
+    Tune,
+}
+
+/// Settings for the whole program. What is not set stays as it was: at first as the environment has it, else off.
+///
+/// | setting | variable                    | values                                                | else |
+/// |---------|-----------------------------|-------------------------------------------------------|------|
+/// | enable  | `DIETCODE_TUNABLE_ENABLED`  | 0: the default runs, whatever is known; 1             | 0    |
+/// | tune    | `DIETCODE_TUNABLE_TUNING`   | 0: what is not known is not tuned; 1                  | 0    |
+/// | limit   | `DIETCODE_TUNABLE_LIMIT_MS` | how long a candidate is timed: 1 to 60000 milliseconds | 20   |
+#[derive(Clone, Debug, Default)]
+#[must_use = "settings hold once they are applied"]
+pub struct Settings {
+    enable: Option<bool>,
+    tune: Option<bool>,
+    limit: Option<Duration>,
+}
+
+impl Settings {
+    /// Nothing set.
+    pub fn new() -> Settings {
+        Settings::default()
+    }
+
+    /// Whether calls run what was found to be the fastest.
+    pub fn enable(self, enable: bool) -> Settings {
+        Settings { enable: Some(enable), ..self }
+    }
+
+    /// Whether calls for which nothing is known are tuned, if they are enabled.
+    pub fn tune(self, tune: bool) -> Settings {
+        Settings { tune: Some(tune), ..self }
+    }
+
+    /// How long each candidate is timed, about; one call of it may take longer.
+    pub fn limit(self, limit: Duration) -> Settings {
+        Settings { limit: Some(limit), ..self }
+    }
+
+    /// Has them hold for all calls from now on.
+    ///
+    /// # Errors
+    /// If the limit is below a millisecond or above [`MAX_LIMIT`]; nothing is changed then.
+    pub fn apply(self) -> Result<()> {
+        if let Some(limit) = self.limit
+            && !(Duration::from_millis(1)..=MAX_LIMIT).contains(&limit)
+        {
+            let message = format!("candidates cannot be timed for {limit:?}, only for 1 ms to {MAX_LIMIT:?}");
+            return Err(Error::input(message));
+        }
+        let set = |setting: &AtomicU64, value: Option<u64>| {
+            if let Some(value) = value {
+                setting.store(value, Ordering::Relaxed);
+            }
+        };
+        set(&SET_LIMIT, self.limit.map(|limit| limit.as_micros() as u64));
+        set(&SET_TUNE, self.tune.map(u64::from));
+        set(&SET_ENABLE, self.enable.map(u64::from));
+        Ok(())
+    }
+}
+
+/// Runs `body` with calls from this thread tuned, or, if `on` is `false`, with their defaults, whatever else is set.
+pub fn scope<R>(on: bool, body: impl FnOnce() -> R) -> R {
+    struct Restore(Option<bool>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SCOPED.set(self.0);
+        }
+    }
+    let _restore = Restore(SCOPED.replace(Some(on)));
+    body()
+}
+
+/// What a call from this thread does: what [`scope`] says, else what [`Settings`] were applied, else the environment.
+///
+/// # Errors
+/// If the environment is consulted, and one of its variables has none of the values above.
+pub fn mode() -> Result<Mode> {
+    match SCOPED.get() {
+        Some(true) => return Ok(Mode::Tune),
+        Some(false) => return Ok(Mode::Off),
+        None => {}
+    }
+    if !is_on(&SET_ENABLE, |environment| environment.enable)? {
+        return Ok(Mode::Off);
+    }
+    Ok(if is_on(&SET_TUNE, |environment| environment.tune)? { Mode::Tune } else { Mode::Use })
+}
+
+/// How long each candidate is timed.
+///
+/// # Errors
+/// As for [`mode`].
+pub fn limit() -> Result<Duration> {
+    match SET_LIMIT.load(Ordering::Relaxed) {
+        NOT_SET => Ok(environment()?.limit),
+        micros => Ok(Duration::from_micros(micros)),
+    }
+}
+
+#[inline]
+fn is_on(set: &AtomicU64, of_environment: fn(&Environment) -> bool) -> Result<bool> {
+    match set.load(Ordering::Relaxed) {
+        NOT_SET => environment().map(of_environment),
+        value => Ok(value == 1),
+    }
+}
+
+struct Environment {
+    enable: bool,
+    tune: bool,
+    limit: Duration,
+}
+
+fn environment() -> Result<&'static Environment> {
+    static PARSED: OnceLock<Result<Environment, String>> = OnceLock::new();
+    PARSED.get_or_init(parse_environment).as_ref().map_err(Error::input)
+}
+
+fn parse_environment() -> Result<Environment, String> {
+    let most = MAX_LIMIT.as_millis() as u64;
+    let limit = parse(LIMIT_MS, 1, most, &format!("a number of milliseconds from 1 to {most}"))?;
+    Ok(Environment {
+        enable: parse(ENABLED, 0, 1, "0 or 1")? == Some(1),
+        tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
+        limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),
+    })
+}
+
+fn parse(variable: &str, least: u64, most: u64, expected: &str) -> Result<Option<u64>, String> {
+    let Some(value) = std::env::var_os(variable) else { return Ok(None) };
+    match value.to_str().and_then(|text| text.trim().parse().ok()) {
+        Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+        _ => Err(format!("{variable} is {value:?}, but must be {expected}")),
+    }
+}

@@ -1,0 +1,520 @@
+//! Operations that are tuned at run time. Their clock is one that candidates advance, so that who wins is known.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use dietcode_core::runtime::set::{Configuration, CpuRow, Entry, Set};
+use dietcode_core::runtime::tunable::tuning::{self, Mode, Settings};
+use dietcode_core::runtime::tunable::{KernelOp, Key, MAX_FIELDS, Outcome, Params, TunableOp};
+use dietcode_core::runtime::{Kernel, TensorMut, TensorRef, with_threads};
+use dietcode_core::{Error, ErrorKind, Result};
+
+use crate::thread_settings::{in_child_with, is_child};
+use crate::{allocations, fake};
+
+thread_local! {
+    static CLOCK: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static PROXIES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// y += 1, which is read and written.
+enum Increments {}
+
+struct Increment<'a>(&'a mut [f32]);
+
+impl Params for Increments {
+    type Call<'a> = Increment<'a>;
+    type Proxy = Vec<f32>;
+    type Output = Vec<f32>;
+
+    fn key(call: &Increment<'_>, key: &mut Key) -> Result<()> {
+        key.add("N", call.0.len() as u64);
+        Ok(())
+    }
+
+    fn pre_tuning(call: &Increment<'_>) -> Result<Vec<f32>> {
+        PROXIES.set(PROXIES.get() + 1);
+        if call.0.len() == 13 { Err(Error::unavailable("no memory")) } else { Ok(vec![5.0; call.0.len()]) }
+    }
+
+    fn reset(proxy: &mut Vec<f32>) {
+        proxy.fill(5.0);
+    }
+
+    fn call(proxy: &mut Vec<f32>) -> Increment<'_> {
+        Increment(proxy)
+    }
+
+    fn output(proxy: &mut Vec<f32>) -> Result<Vec<f32>> {
+        Ok(proxy.clone())
+    }
+
+    fn compare(proxy: &mut Vec<f32>, expected: &Vec<f32>) -> Result<(), String> {
+        if proxy == expected { Ok(()) } else { Err(format!("{proxy:?} is not {expected:?}")) }
+    }
+
+    fn now(_: &mut Vec<f32>) -> Duration {
+        CLOCK.get()
+    }
+}
+
+/// A candidate that takes so many microseconds, and says in the first element's fraction that it was it.
+fn taking(micros: u64) -> impl Fn(&mut Increment<'_>) -> Result<()> + Send + Sync {
+    move |call| {
+        CLOCK.set(CLOCK.get() + Duration::from_micros(micros));
+        call.0.iter_mut().for_each(|y| *y += 1.0);
+        Ok(())
+    }
+}
+
+fn op() -> TunableOp<Increments> {
+    TunableOp::<Increments>::new("increment", "default", taking(100))
+}
+
+fn call_of(op: &TunableOp<Increments>, n: usize) -> Vec<f32> {
+    let mut y = vec![1.0; n];
+    op.call(&mut Increment(&mut y)).unwrap();
+    y
+}
+
+fn tuned(op: &TunableOp<Increments>, n: usize) -> Vec<f32> {
+    tuning::scope(true, || call_of(op, n))
+}
+
+fn chosen(op: &TunableOp<Increments>) -> String {
+    let reports = op.reports();
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    reports[0].chosen.clone()
+}
+
+/// The microseconds that a call takes.
+fn micros(call: impl FnOnce()) -> u64 {
+    let before = CLOCK.get();
+    call();
+    (CLOCK.get() - before).as_micros() as u64
+}
+
+#[test]
+fn the_fastest_is_chosen_and_later_calls_run_it_alone() {
+    let mut op = op();
+    op.register("faster", taking(60)).unwrap();
+    op.register("fastest", taking(50)).unwrap();
+    op.register("slow", taking(76)).unwrap();
+    assert_eq!(tuned(&op, 4), [2.0; 4]);
+    assert_eq!(chosen(&op), "fastest");
+    let report = &op.reports()[0];
+    assert_eq!((report.op.as_str(), report.key.as_str()), ("increment", "N=4"));
+    let micros_of = |at: usize| match report.candidates[at].1 {
+        Outcome::Timed(time) => time.as_micros(),
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!((micros_of(0), micros_of(1), micros_of(2)), (100, 60, 50));
+    assert_eq!(report.candidates[3], ("slow".to_owned(), Outcome::Dropped(Duration::from_micros(76))));
+    assert_eq!(micros(|| drop(tuned(&op, 4))), 50);
+}
+
+#[test]
+fn the_default_is_kept_unless_another_is_faster_by_more_than_two_percent() {
+    for (time, winner) in [(99, "default"), (98, "other"), (100, "default")] {
+        let mut op = op();
+        op.register("other", taking(time)).unwrap();
+        tuned(&op, 1);
+        // 100 / 98 is above 1.02, 100 / 99 below.
+        assert_eq!(chosen(&op), winner, "{time}");
+    }
+}
+
+#[test]
+fn what_refuses_fails_panics_or_is_wrong_is_left_out_and_not_called_again() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let counted = || CALLS.fetch_add(1, Ordering::Relaxed);
+    let mut op = op();
+    op.register("refuses", move |_: &mut Increment<'_>| {
+        counted();
+        Err(Error::unsupported("not this length"))
+    })
+    .unwrap();
+    op.register("fails", move |_: &mut Increment<'_>| {
+        counted();
+        Err(Error::failed("out of order"))
+    })
+    .unwrap();
+    op.register("panics", move |_: &mut Increment<'_>| {
+        counted();
+        panic!("at once")
+    })
+    .unwrap();
+    op.register("wrong", move |call: &mut Increment<'_>| {
+        counted();
+        call.0[1..].iter_mut().for_each(|y| *y += 1.0);
+        Ok(())
+    })
+    .unwrap();
+    let later = AtomicUsize::new(0);
+    op.register("fails later", move |call: &mut Increment<'_>| {
+        if later.fetch_add(1, Ordering::Relaxed) > 2 { Err(Error::failed("worn out")) } else { taking(1)(call) }
+    })
+    .unwrap();
+    assert_eq!(tuned(&op, 3), [2.0; 3]);
+    let outcome = |at: usize| op.reports()[0].candidates[at].1.clone();
+    assert_eq!(chosen(&op), "default");
+    assert_eq!(outcome(1), Outcome::Unsupported("not this length".into()));
+    assert_eq!(outcome(2), Outcome::Failed("out of order".into()));
+    assert_eq!(outcome(3), Outcome::Failed("it panicked: at once".into()));
+    assert_eq!(outcome(4), Outcome::Wrong("[5.0, 6.0, 6.0] is not [6.0, 6.0, 6.0]".into()));
+    assert_eq!(outcome(5), Outcome::Failed("worn out".into()));
+    assert_eq!(CALLS.load(Ordering::Relaxed), 4);
+    tuned(&op, 3);
+    assert_eq!(CALLS.load(Ordering::Relaxed), 4);
+}
+
+#[test]
+fn where_nothing_can_be_tried_the_default_runs_and_the_report_says_why() {
+    let mut op = op();
+    op.register("other", taking(1)).unwrap();
+    assert_eq!(tuned(&op, 13), [2.0; 13]);
+    assert_eq!((chosen(&op).as_str(), op.reports()[0].untried.as_deref()), ("default", Some("no memory")));
+    let before = PROXIES.get();
+    tuned(&op, 13);
+    assert_eq!(PROXIES.get(), before, "it is remembered");
+}
+
+#[test]
+fn a_chosen_candidate_that_refuses_a_call_leaves_it_to_the_default() {
+    let mut op = op();
+    let calls = AtomicUsize::new(0);
+    op.register("for a while", move |call: &mut Increment<'_>| {
+        if call.0[0] == 1.0 && calls.fetch_add(1, Ordering::Relaxed) > 0 {
+            return Err(Error::unsupported("not this one"));
+        }
+        taking(1)(call)
+    })
+    .unwrap();
+    assert_eq!(tuned(&op, 2), [2.0; 2]);
+    assert_eq!(chosen(&op), "for a while");
+    assert_eq!(tuned(&op, 2), [2.0; 2]);
+}
+
+#[test]
+fn nested_operations_are_tuned_on_the_same_proxy_and_keep_their_own_results() {
+    let mut inner = TunableOp::<Increments>::new("inner", "slow", taking(90));
+    inner.register("quick", taking(10)).unwrap();
+    let inner = Arc::new(inner);
+    let mut outer = op();
+    outer.register_nested(Arc::clone(&inner)).unwrap();
+    let before = PROXIES.get();
+    assert_eq!(tuned(&outer, 4), [2.0; 4]);
+    assert_eq!(PROXIES.get(), before + 1);
+    assert_eq!((chosen(&outer).as_str(), chosen(&inner).as_str()), ("inner", "quick"));
+    assert_eq!(micros(|| drop(tuned(&inner, 4))), 10);
+    assert_eq!(micros(|| drop(tuning::scope(false, || call_of(&inner, 4)))), 90);
+    assert_eq!(PROXIES.get(), before + 1);
+}
+
+#[test]
+fn two_threads_that_meet_a_key_tune_it_once() {
+    static TRIED: AtomicUsize = AtomicUsize::new(0);
+    let (begun, ended) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let mut op = op();
+    op.register("waits", {
+        let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
+        move |call: &mut Increment<'_>| {
+            if TRIED.fetch_add(1, Ordering::Relaxed) == 0 {
+                begun.wait();
+                ended.wait();
+            }
+            taking(1)(call)
+        }
+    })
+    .unwrap();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| tuned(&op, 4));
+        begun.wait();
+        assert_eq!(micros(|| assert_eq!(tuned(&op, 4), [2.0; 4])), 100, "the default meanwhile");
+        ended.wait();
+        assert_eq!(first.join().unwrap(), [2.0; 4]);
+    });
+    assert_eq!(chosen(&op), "waits");
+    assert_eq!(micros(|| drop(tuned(&op, 4))), 1);
+}
+
+#[test]
+fn many_keys_from_many_threads_are_each_known_once() {
+    let mut op = op();
+    op.register("other", taking(1)).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (1..300).filter(|n| *n != 13).for_each(|n| drop(tuned(&op, n))));
+        }
+    });
+    let mut keys: Vec<String> = op.reports().into_iter().map(|report| report.key).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!((keys.len(), op.reports().len()), (298, 298));
+    assert!(op.reports().iter().all(|report| report.chosen == "other"));
+}
+
+#[test]
+fn names_of_candidates_differ_and_a_new_one_is_tried() {
+    let mut op = op();
+    let message = op.register("default", taking(1)).unwrap_err().to_string();
+    assert_eq!(message, "increment: there is a candidate `default` already; names must differ");
+    tuned(&op, 4);
+    op.register("new", taking(1)).unwrap();
+    tuned(&op, 4);
+    assert_eq!(chosen(&op), "new");
+    assert_eq!(op.candidates().collect::<Vec<_>>(), ["default", "new"]);
+}
+
+enum Wide {}
+
+impl Params for Wide {
+    type Call<'a> = usize;
+    type Proxy = usize;
+    type Output = ();
+
+    fn key(fields: &usize, key: &mut Key) -> Result<()> {
+        (0..*fields).for_each(|at| key.add("field", at as u64));
+        Ok(())
+    }
+
+    fn pre_tuning(fields: &usize) -> Result<usize> {
+        Ok(*fields)
+    }
+
+    fn reset(_: &mut usize) {}
+
+    fn call(fields: &mut usize) -> usize {
+        *fields
+    }
+
+    fn output(_: &mut usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn compare(_: &mut usize, (): &()) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_key_of_too_many_fields_is_an_error() {
+    let op = TunableOp::<Wide>::new("wide", "default", |_: &mut usize| Ok(()));
+    let call = |mut fields: usize| tuning::scope(true, || op.call(&mut fields));
+    call(MAX_FIELDS).unwrap();
+    let error = call(MAX_FIELDS + 1).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Input, "wide: a key has more than 48 fields"));
+}
+
+#[test]
+fn a_scope_goes_before_settings_and_these_before_the_environment() {
+    let name = "a_scope_goes_before_settings_and_these_before_the_environment";
+    if !is_child(name) {
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_ENABLED", "1"));
+    }
+    assert_eq!(tuning::mode().unwrap(), Mode::Use);
+    let mut op = op();
+    op.register("other", taking(1)).unwrap();
+    assert_eq!(micros(|| drop(call_of(&op, 4))), 100, "nothing is known");
+    assert!(op.reports().is_empty());
+    tuned(&op, 4);
+    assert_eq!(micros(|| drop(call_of(&op, 4))), 1, "it is known");
+    assert_eq!(micros(|| drop(tuning::scope(false, || call_of(&op, 4)))), 100);
+    Settings::new().tune(true).limit(Duration::from_millis(5)).apply().unwrap();
+    assert_eq!((tuning::mode().unwrap(), tuning::limit().unwrap()), (Mode::Tune, Duration::from_millis(5)));
+    call_of(&op, 5);
+    assert_eq!(op.reports().len(), 2);
+    Settings::new().enable(false).apply().unwrap();
+    assert_eq!(tuning::mode().unwrap(), Mode::Off);
+    assert_eq!(micros(|| drop(call_of(&op, 4))), 100, "whatever is known");
+    let caught = std::panic::catch_unwind(|| tuning::scope(true, || panic!("leaves the scope")));
+    assert!(caught.is_err() && tuning::mode().unwrap() == Mode::Off);
+    for limit in [Duration::ZERO, tuning::MAX_LIMIT + Duration::from_millis(1)] {
+        assert_eq!(Settings::new().enable(true).limit(limit).apply().unwrap_err().kind(), ErrorKind::Input);
+    }
+    assert_eq!(tuning::mode().unwrap(), Mode::Off, "nothing was changed");
+}
+
+#[test]
+fn a_wrong_variable_is_an_error_of_the_call() {
+    let name = "a_wrong_variable_is_an_error_of_the_call";
+    if !is_child(name) {
+        for variable in ["ENABLED", "TUNING", "LIMIT_MS"] {
+            for value in ["", "yes", "-1", "60001"] {
+                in_child_with("tunable", name, (&format!("DIETCODE_TUNABLE_{variable}"), value));
+            }
+        }
+        return;
+    }
+    let error = op().call(&mut Increment(&mut [1.0])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    let text = error.to_string();
+    assert!(
+        text.starts_with("DIETCODE_TUNABLE_") && text.contains(" is \"") && text.contains("but must be "),
+        "{text}"
+    );
+}
+
+/// A dense layer as an operation, whose nest computes what the micro-kernels compute.
+fn dense(kernel: &'static Kernel) -> KernelOp {
+    KernelOp::new(kernel, |call| {
+        let [x, w, y] = call.operands()?;
+        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
+        let mut y = TensorMut::<f32>::try_from(y)?;
+        for i in 0..y.shape()[0] {
+            for j in 0..y.shape()[1] {
+                y[[i, j]] = (0..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum();
+            }
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn a_kernel_is_computed_by_any_of_its_candidates_and_only_by_those_that_can() {
+    let op = dense(&fake::GOOD);
+    let names: Vec<&str> = op.candidates().collect();
+    assert_eq!(names, ["<dispatcher>", "good", "from_the_future", "greedy", "<nest>"]);
+    let (x, w, mut y) = (vec![0.5; 6 * 7], vec![2.0; 5 * 7], vec![f32::NAN; 6 * 5]);
+    let mut call = || {
+        let (x, w) = (TensorRef::new(&x, &[6, 7]).unwrap(), TensorRef::new(&w, &[5, 7]).unwrap());
+        let y = TensorMut::new(&mut y, &[6, 5]).unwrap();
+        tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), y.into()])).unwrap();
+    };
+    call();
+    call();
+    assert_eq!(y, [7.0; 30]);
+    let report = &op.reports()[0];
+    let is_valid = |at: usize| matches!(report.candidates[at].1, Outcome::Timed(_) | Outcome::Dropped(_));
+    assert!(is_valid(0) && is_valid(1) && is_valid(4), "{report:?}");
+    assert!(report.candidates[2].1.fault().unwrap().contains("compiled for"), "{report:?}");
+    assert!(report.candidates[3].1.fault().unwrap().contains("scratch memory"), "{report:?}");
+    let refused = op.call_args(&mut []).unwrap_err().to_string();
+    assert_eq!(refused, "dense: it takes 3 arguments, but was called with 0");
+}
+
+#[test]
+fn a_candidate_that_leaves_out_a_term_or_an_element_of_a_kernel_is_wrong() {
+    type Nest = fn(&mut dietcode_core::runtime::tunable::KernelCall<'_>) -> Result<()>;
+    let without_a_term: Nest = |call| {
+        let [x, w, y] = call.operands()?;
+        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
+        let mut y = TensorMut::<f32>::try_from(y)?;
+        for i in 0..y.shape()[0] {
+            for j in 0..y.shape()[1] {
+                y[[i, j]] = (1..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum();
+            }
+        }
+        Ok(())
+    };
+    let nothing: Nest = |_| Ok(());
+    for nest in [without_a_term, nothing] {
+        let op = KernelOp::new(&fake::GOOD, nest);
+        let (x, w, mut y) = (vec![0.5; 6 * 70], vec![2.0; 5 * 70], vec![f32::NAN; 6 * 5]);
+        let (x, w) = (TensorRef::new(&x, &[6, 70]).unwrap(), TensorRef::new(&w, &[5, 70]).unwrap());
+        let y = TensorMut::new(&mut y, &[6, 5]).unwrap();
+        tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), y.into()])).unwrap();
+        let outcome = &op.reports()[0].candidates[4].1;
+        assert!(matches!(outcome, Outcome::Wrong(what) if what.contains("the default computes")), "{outcome:?}");
+    }
+}
+
+#[test]
+fn each_field_of_a_kernels_key_matters_and_nothing_else_does() {
+    let op = dense(&fake::GOOD);
+    let (x, w, mut y) = (vec![0.5_f32; 4096], vec![2.0_f32; 4096], vec![0.0_f32; 4096]);
+    let aligned = |data: &[f32]| (0..16).find(|at| data[*at..].as_ptr().addr().is_multiple_of(64)).unwrap();
+    let (x0, w0, y0) = (aligned(&x), aligned(&w), aligned(&y));
+    let mut known = 0;
+    let mut is_new = |threads: usize, [m, n, k]: [usize; 3], offset: usize, stride: usize| {
+        let x = TensorRef::with_strides(&x[x0 + offset..], &[m, k], &[stride.max(k), 1]).unwrap();
+        let w = TensorRef::new(&w[w0..w0 + n * k], &[n, k]).unwrap();
+        let y = TensorMut::new(&mut y[y0..y0 + m * n], &[m, n]).unwrap();
+        let tuned = || op.call_args(&mut [x.into(), w.into(), y.into()]);
+        with_threads(threads, || tuning::scope(true, tuned)).unwrap();
+        let before = std::mem::replace(&mut known, op.reports().len());
+        known > before
+    };
+    let shape = [6, 5, 8];
+    assert!(is_new(1, shape, 0, 0));
+    for (what, threads, shape, offset, stride) in [
+        ("M", 1, [7, 5, 8], 0, 0),
+        ("N", 1, [6, 4, 8], 0, 0),
+        ("K", 1, [6, 5, 9], 0, 0),
+        ("threads", 2, shape, 0, 0),
+        ("alignment", 1, shape, 8, 0),
+        ("a lesser alignment", 1, shape, 1, 0),
+        ("rows apart by lines", 1, shape, 0, 32),
+        ("rows apart", 1, shape, 0, 33),
+    ] {
+        assert!(is_new(threads, shape, offset, stride), "{what}");
+        assert!(!is_new(threads, shape, offset, stride), "{what} again");
+    }
+    assert!(!is_new(1, shape, 16, 0), "an address that is as well aligned");
+    assert!(!is_new(1, shape, 0, 48), "rows apart by other lines");
+    let texts: Vec<String> = op.reports().into_iter().map(|report| report.key).collect();
+    let expected = "nest=0000000000001234 M=6 K=8 N=5 x=f32/apart64/64 w=f32/dense/64 y=f32/dense/64 threads=1";
+    assert!(texts.iter().any(|text| text == expected), "{texts:?}");
+    let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
+    assert_eq!(distinct.len(), texts.len(), "keys that differ have other texts");
+}
+
+#[test]
+fn a_set_adds_the_configurations_that_serve_the_kernel() {
+    const fn entry(kernel: &'static str, source_hash: u64) -> Entry {
+        Entry { kernel, source_hash, cpu: Some(CpuRow { table: &fake::LINKED, row: 0 }), cuda: None }
+    }
+    const fn configuration(name: &'static str, entries: &'static [Entry]) -> Configuration {
+        Configuration { name, family: "local", parameters: "{}", entries }
+    }
+    static SET: Set = Set {
+        config: "sets/cpu.json",
+        cpu: Ok(()),
+        cuda: Err("not asked for"),
+        cuda_host: Err("not asked for"),
+        configurations: &[
+            configuration("first", &[entry("conv", 1), entry("dense", 0x1234)]),
+            configuration("other_nest", &[entry("dense", 0x4321)]),
+            configuration("other_kernel", &[entry("conv", 0x1234)]),
+        ],
+    };
+    let mut op = dense(&fake::GOOD);
+    assert_eq!(op.register_all(&SET).unwrap(), 1);
+    assert_eq!(op.candidates().last(), Some("sets/cpu.json/first"));
+    assert!(op.register_all(&SET).unwrap_err().to_string().contains("already"));
+}
+
+#[test]
+fn a_hit_allocates_nothing() {
+    let op = dense(&fake::GOOD);
+    let (x, w, mut y) = ([0.5; 6], [2.0; 6], [0.0; 4]);
+    let mut call = || {
+        let (x, w) = (TensorRef::new(&x, &[2, 3]).unwrap(), TensorRef::new(&w, &[2, 3]).unwrap());
+        let y = TensorMut::new(&mut y, &[2, 2]).unwrap();
+        op.call_args(&mut [x.into(), w.into(), y.into()]).unwrap();
+    };
+    let allocated = with_threads(1, || {
+        tuning::scope(true, || {
+            call();
+            allocations::during(call)
+        })
+    });
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn empty_outputs_are_the_defaults_and_sums_of_nothing_are_tuned() {
+    let op = dense(&fake::GOOD);
+    let call = |m: usize, k: usize| {
+        let (x, w, mut y) = (vec![0.5; m * k], vec![2.0; k], vec![f32::NAN; m]);
+        let (x, w) = (TensorRef::new(&x, &[m, k]).unwrap(), TensorRef::new(&w, &[1, k]).unwrap());
+        let view = TensorMut::new(&mut y, &[m, 1]).unwrap();
+        tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), view.into()])).unwrap();
+        y
+    };
+    assert!(call(0, 3).is_empty() && op.reports().is_empty());
+    assert_eq!(call(2, 0), [0.0, 0.0]);
+    assert_eq!(op.reports().len(), 1, "a sum of nothing is stored");
+}
