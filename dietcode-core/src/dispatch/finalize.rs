@@ -16,7 +16,7 @@ use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
-use crate::search::{Candidate, Defaults, Found, Tuning, WorkloadInstance};
+use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -25,7 +25,7 @@ use crate::{Error, ErrorKind, Result, cpu_features};
 pub struct Finalized {
     /// What is written.
     pub tuned: Tuned,
-    /// One entry per instance; `None` where the search was ended before it was verified.
+    /// One entry per instance; `None` where the time was over, or the search ended, before it was verified.
     pub verified: Vec<Option<Verified>>,
     /// The micro-kernel of each instance, by its position among what was found.
     pub selected: Vec<usize>,
@@ -61,7 +61,7 @@ pub fn finalize(
     let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
     let mut verified = Vec::new();
     for (at, workload) in tuning.workloads.iter().enumerate() {
-        if tuning.budget.is_stopped() {
+        if tuning.budget.is_over(Part::Comparison) {
             verified.push(None);
             continue;
         }
@@ -176,7 +176,7 @@ fn measurements(
         };
         Some(Measurement {
             threads: *threads as i64,
-            gflops_predicted: rounded(candidate.adaptations[n][at].throughput(candidate.rate(n).unwrap_or(0.0))),
+            gflops_predicted: rounded(candidate.predicted[n][at]),
             gflops_measured: rounded(median),
             gflops_iqr: rounded(iqr),
         })

@@ -10,7 +10,7 @@
 //!
 //! Who wins for certain is the next holder. So what is equal is the default, or else what other regions have already, and nobody
 //! wins who was in no duel. Every verdict is on record, and read there when a run is continued. The first duels of a region and the
-//! vetoes of defaults take place in any case; others, as long as the budget lasts.
+//! vetoes of defaults have more of the time than the others.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ use crate::Result;
 use crate::doing::doing;
 use crate::measure::paired::{LOOKS, Verdict, gains, look};
 use crate::measure::{Failure, Timing};
-use crate::search::{Candidate, Found, Outcome, Phase, Shape, Tuning};
+use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
 
 /// The most challengers of a region, of those that the figures of a search do not tell apart from its best.
 const MOST: usize = 8;
@@ -57,8 +57,8 @@ pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, tolerance: f64) -> 
 /// The instances by what the figures of the search select for them, the region that weighs most first.
 fn regions(tuning: &Tuning<'_>, found: &Found, tolerance: f64) -> Vec<(usize, Vec<usize>)> {
     let instances = 0..tuning.workloads.len();
-    let score = |candidate: &Candidate| instances.clone().map(|at| candidate.expected_score(at)).collect();
-    let scores: Vec<Vec<f64>> = found.candidates.iter().map(score).collect();
+    let score = |candidate: usize| instances.clone().map(|at| found.expected_score(candidate, at)).collect();
+    let scores: Vec<Vec<f64>> = (0..found.candidates.len()).map(score).collect();
     let weights: Vec<f64> = tuning.workloads.iter().map(|workload| workload.weight).collect();
     let mut regions: Vec<(usize, Vec<usize>)> = Vec::new();
     for (at, selected) in select(Scores { scores: &scores, weights: &weights, tolerance }).into_iter().enumerate() {
@@ -102,8 +102,7 @@ impl Finals<'_, '_> {
     /// In the order in which they challenge: of equal ones, the first stays.
     fn challengers(&self, selected: usize, region: &[usize], used: &[usize]) -> Vec<usize> {
         let score = |candidate: &usize| {
-            let candidate = &self.found.candidates[*candidate];
-            region.iter().map(|at| candidate.expected_score(*at).ln()).sum::<f64>() / region.len() as f64
+            region.iter().map(|at| self.found.expected_score(*candidate, *at).ln()).sum::<f64>() / region.len() as f64
         };
         let all = 0..self.found.candidates.len();
         let best = all.clone().map(|candidate| score(&candidate)).fold(f64::NEG_INFINITY, f64::max);
@@ -120,12 +119,12 @@ impl Finals<'_, '_> {
 
     /// The best of an instance by the figures of the search.
     fn best(&self, instance: usize) -> usize {
-        let score = |at: &usize| self.found.candidates[*at].expected_score(instance);
+        let score = |at: &usize| self.found.expected_score(*at, instance);
         let all = 0..self.found.candidates.len();
         all.max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(self.found.default[instance])
     }
 
-    /// What comes of a challenger at some instances; nothing where it took no end. One that is not due waits for no more time.
+    /// What comes of a challenger at some instances; nothing where it took no end. One that is due has more time.
     fn duel(
         &mut self,
         region: &[usize],
@@ -173,7 +172,7 @@ impl Finals<'_, '_> {
             }
             let mut left = Vec::new();
             for place in places {
-                if self.tuning.budget.is_stopped() || !is_due && self.tuning.budget.is_over(1.0) {
+                if self.tuning.budget.is_over(if is_due { Part::DueDuels } else { Part::Duels }) {
                     return Ok(None);
                 }
                 match self.pairs((holder, challenger), place, pairs)? {

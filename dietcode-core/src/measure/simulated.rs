@@ -126,7 +126,7 @@ impl Device for SimulatedDevice {
         let asked = timing.rounds.max(1);
         let deadline = self.clock.now().as_secs_f64() + PATIENCE + passed.iter().sum::<f64>() * 8.0 * asked as f64;
         let sample = |at: usize| Ok::<_, Error>(self.sample(passed[at], deadline));
-        let mut timed = by_turns(passed.len(), |rounds, _| rounds < asked, sample)?.into_iter();
+        let mut timed = by_turns(passed.len(), |_, samples| samples.len() < asked, sample)?.into_iter();
         let outcomes = checked.into_iter().map(|checked| {
             checked?;
             let seconds = timed.next().unwrap_or_default();

@@ -12,13 +12,50 @@ pub struct Budget<'a> {
     start: Duration,
     whole: Duration,
     stop: &'a AtomicBool,
+    /// Which kernel's end it is for, of how many.
+    turn: (usize, usize),
+}
+
+/// What the time is for, in order. Each ends with what it has under way when its share is used up; what is left is for the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The rounds of all kernels.
+    Rounds,
+    /// The instances, for those that may be the best there.
+    Finalists,
+    /// A kernel's duels.
+    Duels,
+    /// Those of them without which what was found would go unused.
+    DueDuels,
+    /// What was decided for beside the baselines.
+    Comparison,
+}
+
+/// The rounds' share. Of eight lengths of a dense layer the finals take a sixth of two minutes on two cores, and the comparison
+/// a fifth.
+const ROUNDS: f64 = 0.6;
+
+/// The last comparison begins before: it takes as long as it takes.
+const END: f64 = 1.1;
+
+impl Part {
+    /// When it ends, as a share of what follows the rounds.
+    fn end(self) -> Option<f64> {
+        match self {
+            Part::Rounds => None,
+            Part::Finalists => Some(0.15),
+            Part::Duels => Some(0.5),
+            Part::DueDuels => Some(0.65),
+            Part::Comparison => Some(1.0),
+        }
+    }
 }
 
 impl<'a> Budget<'a> {
     /// From now on, as a clock has it; `stop` ends it early.
     pub fn start(clock: Clock, seconds: f64, stop: &'a AtomicBool) -> Budget<'a> {
         let whole = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        Budget { start: clock.now(), clock, whole, stop }
+        Budget { start: clock.now(), clock, whole, stop, turn: (0, 1) }
     }
 
     /// How long it has lasted.
@@ -26,13 +63,47 @@ impl<'a> Budget<'a> {
         self.clock.now().saturating_sub(self.start)
     }
 
-    /// Whether a share of it, from 0 to 1, is used up.
-    pub fn is_over(&self, share: f64) -> bool {
-        self.is_stopped() || self.elapsed() >= self.whole.mul_f64(share.clamp(0.0, 1.0))
+    /// The same for the end of one of several kernels, which come to theirs one after the other.
+    #[must_use]
+    pub fn for_end(self, kernel: usize, of: usize) -> Budget<'a> {
+        Budget { turn: (kernel, of), ..self }
+    }
+
+    /// Whether the time for a part is used up.
+    pub fn is_over(&self, part: Part) -> bool {
+        let (kernel, of) = self.turn;
+        let ends = |share: f64| ROUNDS + (END - ROUNDS) * (kernel as f64 + share) / of as f64;
+        let end = Duration::try_from_secs_f64(self.whole.as_secs_f64() * part.end().map_or(ROUNDS, ends));
+        self.is_stopped() || self.elapsed() >= end.unwrap_or(Duration::MAX)
     }
 
     /// Whether it was ended from outside.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_end_in_their_order_and_the_last_of_several_kernels_a_tenth_after_the_whole() {
+        let (clock, stop) = (Clock::simulated(), AtomicBool::new(false));
+        let budget = Budget::start(clock.clone(), 100.0, &stop);
+        let [first, second] = [0, 1].map(|kernel| budget.clone().for_end(kernel, 2));
+        let parts = [Part::Rounds, Part::Duels, Part::DueDuels, Part::Comparison];
+        let mut over = Vec::new();
+        for second_of in 0..=110 {
+            let ended = [&first, &second].map(|budget| parts.map(|part| budget.is_over(part)));
+            if over.last().is_none_or(|(_, last)| *last != ended) {
+                over.push((second_of, ended));
+            }
+            clock.advance(1.0);
+        }
+        let ends: Vec<i32> = over.iter().map(|(second, _)| *second).collect();
+        assert_eq!(ends, [0, 60, 73, 77, 85, 98, 102, 110], "{over:?}");
+        stop.store(true, Ordering::Relaxed);
+        assert!(Budget::start(clock, 1.0, &stop).is_over(Part::Rounds));
     }
 }

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::database::Structure;
 use super::proposal::Proposal;
 use crate::cost_model::cuda::LaunchReport;
-use crate::cost_model::{self, Adaptation, Observation};
+use crate::cost_model::{self, Adaptation, Calibration, Observation};
 use crate::measure::{Code, Device, Failure, Form, Purpose};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
@@ -27,20 +27,53 @@ pub struct Candidate {
     pub(super) code: OnceCell<Code>,
     /// How the instances fit it: `[threads][instance]`.
     pub adaptations: Vec<Vec<Adaptation>>,
+    /// What a model says of it.
+    model: Modelled,
+    /// The largest deviation from the reference where it was checked.
+    pub(super) rel_err: f64,
+    /// Seconds of a call at the points, as far as it was timed there.
+    pub(super) seconds: Vec<Option<f64>>,
+    /// GFLOP/s that are expected by the points, 0 as long as it was not timed at all of them: `[threads][instance]`.
+    pub predicted: Vec<Vec<f64>>,
     /// GFLOP/s where it was measured: `[threads][instance]`.
     pub gflops: Vec<Vec<Option<f64>>>,
     /// It failed somewhere, and serves nothing any more.
     pub failed: bool,
 }
 
+/// Seconds of a call that a model expects.
+#[derive(Clone, Debug)]
+pub(super) struct Modelled {
+    /// At the points, at the first number of threads.
+    pub(super) points: Vec<f64>,
+    /// `[threads][instance]`.
+    pub(super) instances: Vec<Vec<f64>>,
+}
+
 impl Candidate {
     /// One of which nothing is known.
-    pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>) -> Candidate {
+    pub(super) fn new(proposal: Proposal, trial: u64, adaptations: Vec<Vec<Adaptation>>, model: Modelled) -> Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
+        let predicted = adaptations.iter().map(|row| vec![0.0; row.len()]).collect();
+        let seconds = vec![None; model.points.len()];
         let Proposal { micro_kernel, lowered, structure } = proposal;
         let schedule = lowered.schedule().clone();
         let (screened, code) = (OnceCell::new(), OnceCell::new());
-        Candidate { micro_kernel, schedule, structure, trial, screened, code, adaptations, gflops, failed: false }
+        Candidate {
+            micro_kernel,
+            schedule,
+            structure,
+            trial,
+            screened,
+            code,
+            adaptations,
+            model,
+            rel_err: 0.0,
+            seconds,
+            predicted,
+            gflops,
+            failed: false,
+        }
     }
 
     /// Its code as a build would make it, compiled if it was not before.
@@ -101,19 +134,18 @@ impl Candidate {
         cost_model::rate(&here).or_else(|| cost_model::rate(&anywhere()))
     }
 
-    /// GFLOP/s at a number of threads (its position) on an instance: measured, or else predicted.
-    pub fn expected(&self, threads: usize, instance: usize) -> f64 {
-        if self.failed {
-            return 0.0;
+    /// Predicts the instances, of so many operations, once it was timed at all points: by what factor the model is wrong about it, two
+    /// of them tell.
+    pub(super) fn predict(&mut self, flops: &[f64]) {
+        let pairs = self.model.points.iter().zip(&self.seconds);
+        let points: Option<Vec<(f64, f64)>> = pairs.map(|(model, seconds)| Some((*model, (*seconds)?))).collect();
+        let ends = points.as_deref().and_then(|points| Some([*points.first()?, *points.last()?]));
+        let Some(ends) = ends else { return };
+        let calibration = Calibration::of(ends);
+        for (predicted, model) in self.predicted.iter_mut().zip(&self.model.instances) {
+            let gflops = |(flops, model): (&f64, &f64)| flops * 1e-9 / calibration.expected(*model);
+            *predicted = flops.iter().zip(model).map(gflops).collect();
         }
-        let predicted = || self.rate(threads).map_or(0.0, |rate| self.adaptations[threads][instance].throughput(rate));
-        self.gflops[threads][instance].unwrap_or_else(predicted)
-    }
-
-    /// The geometric mean of its GFLOP/s over the numbers of threads, measured or predicted; 0 where nothing is known.
-    pub fn expected_score(&self, instance: usize) -> f64 {
-        let logs: f64 = (0..self.gflops.len()).map(|threads| self.expected(threads, instance).ln()).sum();
-        (logs / self.gflops.len() as f64).exp()
     }
 
     /// The geometric mean of its measured GFLOP/s over the numbers of threads; 0 unless all of them were measured.
@@ -121,7 +153,13 @@ impl Candidate {
         if self.failed {
             return 0.0;
         }
-        let logs: Option<Vec<f64>> = self.gflops.iter().map(|row| row[instance].map(f64::ln)).collect();
-        logs.map_or(0.0, |logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        let measured: Option<Vec<f64>> = self.gflops.iter().map(|row| row[instance]).collect();
+        measured.map_or(0.0, |measured| geometric_mean(measured.into_iter()))
     }
+}
+
+/// 0 if one of them is.
+pub(super) fn geometric_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    (values.map(f64::ln).sum::<f64>() / count).exp()
 }

@@ -1,44 +1,96 @@
-//! The second look: a candidate is measured wherever it could win, at all numbers of threads.
+//! The second look: a candidate is measured on the instances where two points let hope that it is the best, at all numbers of threads;
+//! and after the last round, those that may be, since the points and the model are off by some.
 
 use std::sync::Arc;
 
-use super::Tuning;
-use super::screening::{by_work, timing};
+use super::screening::timing;
+use super::{Part, Tuning};
 use crate::Result;
 use crate::measure::Timing;
 
-/// Little: a candidate that comes near the best of an instance is measured again in the finals.
-const THOROUGH: Timing = Timing::warm(2, 0.01, 1.0);
+/// Little: a candidate that comes near the best of an instance is measured again in the finals, and checked there.
+const THOROUGH: Timing = Timing::warm(2, 0.01, 1.0).unchecked();
 
-/// A candidate is measured where its rate and the fit come within this of the best: the cost model's error, and more than
-/// two figures of one candidate differ.
-const MARGIN: f64 = 1.06;
+/// Two points and a model tell no more than whether a candidate is within this of the best, and less where figures of one micro-kernel
+/// are apart.
+pub(super) const MARGIN: f64 = 1.1;
 
-/// Measures candidates that were screened, at one number of threads after the other, since each takes its own cores; the
-/// cheapest instance first, since each figure says more of whether the next one is worth it.
+/// The most candidates of an instance that are measured after the last round.
+const MOST: usize = 8;
+
+/// What is so many times slower at one number of threads is not the best at another.
+const BEHIND: f64 = 1.25;
+
+/// Measures candidates that were screened, where they are expected to be the best: on each instance those first of which most is
+/// expected, since they decide whether the next one is worth it.
 pub(super) fn measure(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
-    let (cores, workloads) = (Arc::clone(tuning.device.cores()), by_work(tuning));
+    let workloads = 0..tuning.workloads.len();
+    let chosen: Vec<(usize, usize)> =
+        workloads.flat_map(|at| hopeful(tuning, batch, at, 1.0).into_iter().map(move |one| (one, at))).collect();
+    on_instances(tuning, &chosen)
+}
+
+/// Measures, after the last round, those that may be the best of an instance, as long as the time lasts.
+pub(super) fn measure_finalists(tuning: &mut Tuning<'_>) -> Result<()> {
+    let margin = MARGIN * tuning.uncertainty().exp();
+    let all: Vec<usize> = (0..tuning.candidates.len()).collect();
+    let unmeasured = |workload: usize| {
+        let is_open = |at: &usize| tuning.candidates[*at].gflops[0][workload].is_none();
+        hopeful(tuning, &all, workload, margin).into_iter().take(MOST).filter(is_open).collect()
+    };
+    let open: Vec<Vec<usize>> = (0..tuning.workloads.len()).map(unmeasured).collect();
+    for rank in 0..MOST {
+        let chosen: Vec<(usize, usize)> =
+            open.iter().enumerate().filter_map(|(workload, open)| Some((*open.get(rank)?, workload))).collect();
+        if tuning.budget.is_over(Part::Finalists) {
+            break;
+        }
+        on_instances(tuning, &chosen)?;
+    }
+    Ok(())
+}
+
+/// Measures candidates, each on an instance, at one number of threads after the other, since each takes its own cores.
+fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()> {
+    let cores = Arc::clone(tuning.device.cores());
     for threads in 0..tuning.threads.len() {
         // Compilers need not wait where there is nothing to measure.
-        if !batch.iter().any(|at| workloads.iter().any(|workload| could_win(tuning, *at, *workload))) {
+        if chosen.is_empty() {
             break;
         }
         let _alone = cores.reserve(tuning.threads[threads]);
-        for at in batch {
-            for workload in &workloads {
-                if could_win(tuning, *at, *workload) {
-                    tuning.measure(&[*at], threads, *workload, timing(tuning, THOROUGH, threads, *workload))?;
-                }
+        for (at, workload) in chosen {
+            if !tuning.candidates[*at].failed && !is_behind(tuning, *at, threads, *workload) {
+                let best = tuning.best(threads, *workload) * 1e9;
+                let best = (best > 0.0).then(|| tuning.workloads[*workload].instance.flops / best);
+                tuning.measure(*at, threads, *workload, timing(THOROUGH, best))?;
             }
         }
     }
     Ok(())
 }
 
-/// Whether what is known and expected of a candidate makes it the pick of an instance, over all numbers of threads. The
-/// default of an instance is measured there: the others are compared with it.
-fn could_win(tuning: &Tuning<'_>, at: usize, workload: usize) -> bool {
-    let candidate = &tuning.candidates[at];
-    let best = tuning.candidates.iter().map(|candidate| candidate.score(workload)).fold(0.0, f64::max);
-    !candidate.failed && (tuning.is_default(at, workload) || candidate.expected_score(workload) * MARGIN >= best)
+/// Those that are expected to come within a margin of the best of an instance, at any number of threads; and its default. The best is the
+/// most that is expected of them, and of what was measured there before: a model that is wrong about the instance is wrong about
+/// that, too.
+fn hopeful(tuning: &Tuning<'_>, among: &[usize], workload: usize, margin: f64) -> Vec<usize> {
+    let predicted = |at: usize, threads: usize| tuning.candidates[at].predicted[threads][workload];
+    let mut order: Vec<usize> = among.iter().copied().filter(|at| !tuning.candidates[*at].failed).collect();
+    order.sort_by(|a, b| predicted(*b, 0).total_cmp(&predicted(*a, 0)));
+    let measured = (0..tuning.candidates.len()).filter(|at| tuning.candidates[*at].score(workload) > 0.0);
+    let rivals: Vec<usize> = order.iter().copied().chain(measured).collect();
+    let best = |threads: usize| rivals.iter().map(|rival| predicted(*rival, threads)).fold(0.0, f64::max);
+    let best: Vec<f64> = (0..tuning.threads.len()).map(best).collect();
+    let near = |at: usize| best.iter().enumerate().any(|(threads, best)| predicted(at, threads) * margin >= *best);
+    order.into_iter().filter(|at| tuning.is_default(*at, workload) || near(*at)).collect()
+}
+
+/// Whether a candidate was that much slower than the best of an instance at an earlier number of threads that the next need not be
+/// measured. A default is not put off.
+fn is_behind(tuning: &Tuning<'_>, at: usize, threads: usize, workload: usize) -> bool {
+    let slow = |earlier: usize| {
+        let seen = tuning.candidates[at].gflops[earlier][workload];
+        seen.is_some_and(|gflops| gflops * BEHIND < tuning.best(earlier, workload))
+    };
+    !tuning.is_default(at, workload) && (0..threads).any(slow)
 }

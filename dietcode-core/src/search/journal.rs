@@ -99,10 +99,10 @@ impl Journal {
         self.begun.contains(name)
     }
 
-    /// What the run saw of micro-kernels when it measured them against each other at a shape and a number of threads, or of
-    /// compiling one, if that is on record and was not replayed yet.
-    pub(super) fn recall(&mut self, names: &[&str], shape: Option<&Shape>, threads: usize) -> Option<Vec<Outcome>> {
-        self.replay.take(names, shape, threads)
+    /// What the run saw of a micro-kernel when it measured it at a shape and a number of threads, or compiled it, if that is on record and
+    /// was not replayed yet.
+    pub(super) fn recall(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
+        self.replay.take(name, shape, threads)
     }
 
     /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.

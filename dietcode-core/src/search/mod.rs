@@ -4,7 +4,7 @@
 //!        ┌────────────────────────────── model, records ◄─────────────────────────────┐
 //!        ▼                                                                            │
 //! strategy ── a round of proposals ──► compile ──► screen ──► measure where it could win ── … ──► Found ──► `dispatch`
-//!                                      ahead, on    two instances,  all numbers                       finals
+//!                                      ahead, on    two points,     all numbers                       finals
 //!                                      other cores  one number of   of threads
 //!                                                   threads
 //! ```
@@ -17,6 +17,7 @@ mod database;
 mod defaults;
 mod event;
 mod evolution;
+mod found;
 mod full;
 mod journal;
 mod pace;
@@ -38,7 +39,7 @@ mod testing;
 mod tests;
 mod tuning;
 
-pub use budget::Budget;
+pub use budget::{Budget, Part};
 pub use candidate::Candidate;
 pub use candidates::Candidates;
 pub use database::{
@@ -48,6 +49,7 @@ pub use database::{
 pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
 pub use evolution::Objective;
+pub use found::Found;
 pub use journal::{Identity, Journal};
 pub use pace::Pace;
 pub use points::Points;
@@ -61,24 +63,6 @@ pub use workload_instance::WorkloadInstance;
 
 use crate::Result;
 use crate::config::Scheduling;
-use crate::measure::Failure;
-
-/// What a search found.
-#[derive(Debug)]
-pub struct Found {
-    /// All candidates that compiled and passed their checks, with their figures.
-    pub candidates: Vec<Candidate>,
-    /// Which of them runs where nothing was tuned, for each instance.
-    pub default: Vec<usize>,
-    /// How many were tried, with those that failed.
-    pub tried: usize,
-    /// How many of them were not measured, since their outcome was on record.
-    pub known: usize,
-    /// How fast it went.
-    pub pace: Pace,
-    /// Those that failed, by name, with the reason.
-    pub failed: Vec<(String, Failure)>,
-}
 
 /// How a search goes.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! compilers   1 2 3 4 5 6 7 8 │ 9 10 11 …        ahead, on the cores that measurements leave them
-//! screening                   │ 1 2 3 … 8 │      two instances, one number of threads: f_MK
-//! measuring                               │ 3 5  where rate × adaptation comes near the best, at all numbers of threads
+//! screening                   │ 1 2 3 … 8 │      checked, and timed at two points at one number of threads: f_MK
+//! measuring                               │ 3 5  on the instances where that lets hope for the best, at all numbers of threads
 //! ```
 //!
 //! Candidates are taken in an order that follows from their proposals, however fast their compilers are: so the same measurements lead to
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use super::database::{Shape, Structure};
 use super::pace::spread;
 use super::proposal::Proposal;
-use super::{Outcome, Phase, Tuning, full, screening};
+use super::{Outcome, Part, Phase, Tuning, full, screening};
 use crate::Result;
 use crate::measure::{Building, Purpose};
 
@@ -28,13 +28,13 @@ struct Ahead {
 }
 
 impl Tuning<'_> {
-    /// Tries what was proposed, in order, until a share of the time is used up.
-    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>, share: f64) -> Result<()> {
+    /// Tries what was proposed, in order, until the time for rounds is used up.
+    pub(super) fn try_all(&mut self, proposals: Vec<Proposal>) -> Result<()> {
         let proposals = spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile());
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {
-            if !self.candidates.is_empty() && self.budget.is_over(share) {
+            if !self.candidates.is_empty() && self.budget.is_over(Part::Rounds) {
                 break;
             }
             let mut batch = Vec::new();
@@ -46,7 +46,7 @@ impl Tuning<'_> {
             screening::screen(self, &batch)?;
             self.note_pace(&batch);
             full::measure(self, &batch)?;
-            self.measure_default_again()?;
+            self.time_default_again()?;
             self.progress(Phase::Rounds, self.candidates.len(), self.trials);
         }
         Ok(())
@@ -74,8 +74,8 @@ impl Tuning<'_> {
     /// Gives a candidate its code, or notes why there is none.
     fn equip(&mut self, at: usize, number: usize, ahead: &mut Ahead) -> Result<()> {
         let name = self.candidates[at].micro_kernel.name();
-        if let Some([failed @ Outcome::Failed(_)]) = self.journal.recall(&[&name], None, 0).as_deref() {
-            self.note(at, 0, 0, failed);
+        if let Some(failed @ Outcome::Failed(_)) = self.journal.recall(&name, None, 0) {
+            self.note(at, &failed);
             return Ok(());
         }
         if self.journal.has(&name) {
@@ -97,10 +97,11 @@ impl Tuning<'_> {
         self.candidates.iter().map(|c| c.micro_kernel.name()).collect()
     }
 
-    /// The structures that were tried, have failed before, or were measured before at an instance of this run: nothing of
+    /// The structures that were tried, have failed before, or were measured before at an instance or a point of this run: nothing of
     /// that is proposed.
     pub(super) fn taken(&self) -> HashSet<Structure> {
-        let shapes: Vec<Shape> = (0..self.workloads.len()).map(|workload| self.shape(workload)).collect();
+        let instances = self.workloads.iter().map(|workload| &workload.instance).chain(&self.points.timed);
+        let shapes: Vec<Shape> = instances.map(|instance| self.shape_of(instance)).collect();
         let mut taken = self.journal.measured(&shapes);
         taken.extend(self.journal.failed().1);
         taken.extend(self.candidates.iter().map(|c| c.structure));

@@ -2,7 +2,7 @@
 
 use super::proposal::Proposal;
 use super::strategy::Propose;
-use super::{Found, Tuning};
+use super::{Found, Part, Tuning, full};
 use crate::Result;
 use crate::doing::doing;
 
@@ -18,9 +18,6 @@ pub struct Task<'a> {
     pub per_round: usize,
 }
 
-/// The rounds' share of the time; the finals have the rest. Of eight lengths of a dense layer they take 46 s on two cores.
-const ROUNDS_END: f64 = 0.6;
-
 impl Task<'_> {
     /// The round before the first: the micro-kernels that run where nothing was tuned, each on all instances that it serves
     /// there. If one fails, there is nothing that the others could be compared with.
@@ -28,14 +25,14 @@ impl Task<'_> {
         self.tuning.trials = left;
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
         let defaults = defaults.map(|default| Proposal::of_family(default, &*self.tuning.device));
-        self.tuning.try_all(defaults.collect::<Result<_>>()?, ROUNDS_END)?;
+        self.tuning.try_all(defaults.collect::<Result<_>>()?)?;
         self.tuning.journal.sync()?;
         self.tuning.check_default()
     }
 
     /// Another round, of as many candidates as are left at the most; how many were tried.
     pub(super) fn round(&mut self, left: Option<usize>) -> Result<usize> {
-        if self.tuning.budget.is_over(ROUNDS_END) {
+        if self.tuning.budget.is_over(Part::Rounds) {
             return Ok(0);
         }
         let before = self.tuning.candidates.len();
@@ -45,7 +42,7 @@ impl Task<'_> {
         let proposing = doing(format!("proposing candidates for `{}`", self.tuning.device.def().name));
         let proposals = self.proposer.propose(&self.tuning, want)?;
         drop(proposing);
-        self.tuning.try_all(proposals, ROUNDS_END)?;
+        self.tuning.try_all(proposals)?;
         self.tuning.journal.sync()?;
         Ok(self.tuning.candidates.len() - before)
     }
@@ -67,6 +64,7 @@ impl Task<'_> {
 
     /// What was found, for the finals.
     pub(super) fn end(&mut self) -> Result<Found> {
+        full::measure_finalists(&mut self.tuning)?;
         self.tuning.journal.sync()?;
         self.tuning.finish()
     }

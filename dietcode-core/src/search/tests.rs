@@ -10,7 +10,7 @@ use crate::config::Evolution;
 use crate::cost_model::Analytic;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
-use crate::measure::{Device, Instance, SimulatedDevice};
+use crate::measure::{Device, Failure, Instance, SimulatedDevice};
 use crate::sketch::rules::CustomRules;
 use crate::sketch::{Blocked, MicroKernel, Space as Schedules};
 
@@ -92,9 +92,81 @@ fn records_are_durable_after_each_round_and_lead_to_nothing_that_is_tried_alread
 #[test]
 fn a_budget_is_of_the_devices_time() {
     for target in [target(), gpu()] {
-        let (short, long) = (searched(&target, 6.0), searched(&target, 40.0));
+        let (short, long) = (searched(&target, 12.0), searched(&target, 80.0));
         assert!(short.0.len() > 1 && long.0.len() > 2 * short.0.len(), "{short:?} {long:?}");
         assert_eq!(long.0[..short.0.len()], short.0, "what is tried depends on the seed and on figures alone");
         assert!(long.1 >= short.1 && long.1 > 100.0, "{short:?} {long:?}");
     }
+}
+
+/// A GPU's micro-kernel with so many threads along the rows.
+fn blocked(threads: i64) -> MicroKernel {
+    let blocked = Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() };
+    let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
+    blocked.micro_kernel(&crate::frontend::program(&dense(96, 64)), limits).unwrap().0
+}
+
+/// A search of two micro-kernels, of which the first is the default, at these numbers of rows: what was found, and what each
+/// measurement was of. A call takes the default a second for each row, and the other so many times as long as `other` says.
+fn searched_two(rows: &[i64], other: fn(i64) -> f64) -> Found {
+    let (def, limits) = (dense(96, 64), DeviceLimits::of("sm_90".parse().unwrap()).unwrap());
+    let [default, second] = [32, 64].map(blocked);
+    let name = second.name();
+    let seconds = move |of: &str, instance: &Instance, _: usize| {
+        let rows = instance.shape[0];
+        Ok(rows as f64 * if of == name { other(rows) } else { 1.0 })
+    };
+    let device = SimulatedDevice::new(def.clone(), Target::Cuda(*limits), Box::new(seconds));
+    let workload = |rows: &i64| WorkloadInstance {
+        wkl: [("M".to_owned(), *rows)].into(),
+        weight: 1.0,
+        instance: Instance::of(&def, &[*rows]).unwrap(),
+    };
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults { micro_kernels: vec![default], of: vec![0; rows.len()] };
+    let workloads = rows.iter().map(workload).collect();
+    let tuning = Tuning::new(Box::new(device), workloads, vec![0], defaults, budget, journal, &watch);
+    let mut tasks = [Task { tuning, proposer: strategy::enumerated([second]), weight: 1.0, per_round: 4 }];
+    let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 3 };
+    search(&mut tasks, &course).swap_remove(0).unwrap()
+}
+
+#[test]
+fn a_kernel_that_pays_only_at_large_instances_is_found() {
+    let found = searched_two(&[16, 64, 4096], |rows| 0.5 + 40.0 / rows as f64);
+    assert!(found.candidates[1].score(2) > 1.9 * found.candidates[0].score(2), "{found:?}");
+}
+
+#[test]
+fn instances_are_measured_only_where_two_points_let_hope() {
+    let found = searched_two(&[16, 64, 4096], |rows| if rows < 1000 { 0.8 } else { 2.0 });
+    let [default, other] = &found.candidates[..] else { panic!("{found:?}") };
+    assert!((0..3).all(|instance| default.score(instance) > 0.0), "the default is what others are compared with");
+    assert_eq!([0, 1, 2].map(|instance| other.score(instance) > 0.0), [true, true, false]);
+    let expected = other.predicted[0][0] / default.predicted[0][0];
+    assert!((expected - 1.25).abs() < 1e-9, "{expected}");
+}
+
+#[test]
+fn one_that_is_wrong_at_a_ragged_edge_is_not_timed() {
+    let (def, target) = (dense(96, 64), target());
+    let wrong = MicroKernel::nest(&crate::frontend::program(&def)).name();
+    let at_edges = move |name: &str, instance: &Instance, _: usize| match instance.shape[0] % 2 {
+        1 if name == wrong => Err(Failure::Timeout { seconds: 1.0 }),
+        _ => Ok(1.0),
+    };
+    let device = SimulatedDevice::new(def.clone(), target, Box::new(at_edges));
+    let instance = Instance::of(&def, &[64]).unwrap();
+    let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults::new(&crate::frontend::program(&def), Vec::new(), vec![0]);
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+    let mut task = Task { tuning, proposer: strategy::enumerated([]), weight: 1.0, per_round: 4 };
+    let error = task.begin(None).unwrap_err().to_string();
+    assert!(error.contains("does not pass its checks"), "{error}");
+    assert!(task.tuning.candidates[0].seconds.iter().all(Option::is_none));
 }

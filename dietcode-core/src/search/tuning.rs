@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::candidate::Modelled;
 use super::database::{Outcome, Shape};
 use super::proposal::Proposal;
-use super::screening::{BRIEF, by_work};
-use super::{Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Roofline, Status, WorkloadInstance};
-use crate::cost_model::Adaptation;
-use crate::measure::{Device, Failure, Sample, Timing};
+use super::screening::BRIEF;
+use super::{
+    Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Points, Roofline, Status, WorkloadInstance,
+};
+use crate::cost_model::{Adaptation, Analytic};
+use crate::measure::{Device, Failure, Instance, Sample, Timing};
 use crate::{Error, ErrorKind, Result};
 
 /// Two figures that were measured at different times differ by so much also where nobody else is there: the logarithm of their ratio.
@@ -36,6 +39,10 @@ pub struct Tuning<'a> {
     pub watch: &'a dyn Fn(Event),
     /// What runs where nothing was tuned.
     pub defaults: Defaults,
+    /// Where candidates are checked and timed before they are measured on instances.
+    pub(super) points: Points,
+    /// Says how instances differ.
+    model: Analytic,
     /// What was tried so far; the first are the default micro-kernels, in their order.
     pub(super) candidates: Vec<Candidate>,
     /// The round that is under way.
@@ -62,7 +69,11 @@ impl<'a> Tuning<'a> {
         watch: &'a dyn Fn(Event),
     ) -> Tuning<'a> {
         device.pin();
+        let points = Points::of(device.def(), &workloads, device.units(threads[0]));
+        let model = Analytic { target: device.target().clone() };
         Tuning {
+            points,
+            model,
             device,
             workloads,
             threads,
@@ -91,56 +102,110 @@ impl<'a> Tuning<'a> {
         let units = |setting: &usize| self.device.units(*setting);
         let row = |setting: &usize| self.workloads.iter().map(|workload| fit(workload, units(setting))).collect();
         let adaptations = self.threads.iter().map(row).collect();
+        let (def, lowered) = (self.device.def(), &proposal.lowered);
+        let points: Vec<Vec<i64>> = self.points.timed.iter().map(|point| point.shape.clone()).collect();
+        let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
+        let seconds = |shapes: &[Vec<i64>], setting| self.model.seconds(def, lowered, shapes, units(setting));
+        let model = Modelled {
+            points: seconds(&points, &self.threads[0]),
+            instances: self.threads.iter().map(|setting| seconds(&instances, setting)).collect(),
+        };
         let trial = self.candidates.len();
         self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
-        self.candidates.push(Candidate::new(proposal, trial as u64, adaptations));
+        self.candidates.push(Candidate::new(proposal, trial as u64, adaptations, model));
         trial
     }
 
-    /// Measures candidates against each other on an instance (its position) at a number of threads (its position), notes
-    /// and records what came of it. A measurement that is on record of the run is only noted.
-    pub(super) fn measure(&mut self, which: &[usize], threads: usize, workload: usize, timing: Timing) -> Result<()> {
-        let names: Vec<String> = which.iter().map(|at| self.candidates[*at].micro_kernel.name()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        match self.journal.recall(&names, Some(&self.shape(workload)), self.threads[threads]) {
-            Some(outcomes) => {
-                which.iter().zip(&outcomes).for_each(|(at, seen)| self.note(*at, threads, workload, seen));
+    /// Checks a candidate on the ragged instances, until it fails.
+    pub(super) fn check(&mut self, at: usize) -> Result<()> {
+        let is_known = self.journal.has(&self.candidates[at].micro_kernel.name());
+        for instance in self.points.ragged.clone() {
+            if self.candidates[at].failed {
+                break;
             }
-            None => self.measure_now(which, threads, workload, timing)?,
+            let failed = match self.recall(at, 0, &instance) {
+                // That it passed is not on record; that it went on is.
+                None if !is_known => self.measure_now(at, 0, &instance, Timing::CHECK)?,
+                known => known,
+            };
+            if let Some(outcome) = failed {
+                self.note(at, &outcome);
+            }
         }
         Ok(())
     }
 
-    fn measure_now(&mut self, which: &[usize], threads: usize, workload: usize, timing: Timing) -> Result<()> {
-        let mut compiled = Vec::new();
-        let mut implementations = Vec::new();
-        for at in which {
-            match self.candidates[*at].measured(&*self.device).cloned() {
-                Ok(code) => {
-                    compiled.push(*at);
-                    implementations.push(self.device.implementation(&code, &self.workloads[workload].instance)?);
-                }
-                Err(failure) => self.fail(*at, failure)?,
-            }
+    /// Times a candidate at one of the points.
+    pub(super) fn time(&mut self, at: usize, point: usize, timing: Timing) -> Result<()> {
+        let instance = self.points.timed[point].clone();
+        if let Some(gflops) = self.measure_at(at, 0, &instance, timing)? {
+            let flops: Vec<f64> = self.workloads.iter().map(|workload| workload.instance.flops).collect();
+            self.candidates[at].seconds[point] = Some(instance.flops * 1e-9 / gflops);
+            self.candidates[at].predict(&flops);
         }
+        Ok(())
+    }
+
+    /// Measures a candidate on an instance (its position) at a number of threads (its position), notes and records what came of it. A
+    /// measurement that is on record of the run is only noted.
+    pub(super) fn measure(&mut self, at: usize, threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let instance = self.workloads[workload].instance.clone();
-        let timing = Timing { cold: self.cold, ..timing };
-        let measured = self.device.measure(&instance, implementations, self.threads[threads], timing)?;
-        for (at, outcome) in compiled.into_iter().zip(measured) {
-            let outcome = self.outcome(outcome, threads, instance.flops);
-            self.note(at, threads, workload, &outcome);
-            let report = self.candidates[at].report(&*self.device);
-            self.journal.write(&self.candidates[at], report, Some(self.shape(workload)), outcome)?;
+        if let Some(gflops) = self.measure_at(at, threads, &instance, timing)? {
+            self.candidates[at].gflops[threads][workload] = Some(gflops);
         }
         Ok(())
     }
 
-    fn outcome(&self, outcome: Result<Sample, Failure>, threads: usize, flops: f64) -> Outcome {
+    /// The same on any instance: the GFLOP/s, if it has any.
+    fn measure_at(&mut self, at: usize, threads: usize, instance: &Instance, timing: Timing) -> Result<Option<f64>> {
+        let outcome = match self.recall(at, threads, instance) {
+            Some(outcome) => Some(outcome),
+            None => self.measure_now(at, threads, instance, timing)?,
+        };
+        Ok(outcome.and_then(|outcome| self.note(at, &outcome)))
+    }
+
+    /// What is on record of the run, if it was not replayed yet.
+    fn recall(&mut self, at: usize, threads: usize, instance: &Instance) -> Option<Outcome> {
+        let (name, shape) = (self.candidates[at].micro_kernel.name(), self.shape_of(instance));
+        self.journal.recall(&name, Some(&shape), self.threads[threads])
+    }
+
+    /// What came of it; nothing if it only passed a check, which is no figure.
+    fn measure_now(
+        &mut self,
+        at: usize,
+        threads: usize,
+        instance: &Instance,
+        timing: Timing,
+    ) -> Result<Option<Outcome>> {
+        let code = match self.candidates[at].measured(&*self.device).cloned() {
+            Ok(code) => code,
+            Err(failure) => return self.fail(at, failure).map(|()| None),
+        };
+        let implementation = self.device.implementation(&code, instance)?;
+        let timing = Timing { cold: self.cold, ..timing };
+        let measured = self.device.measure(instance, vec![implementation], self.threads[threads], timing)?.pop();
+        let Some(outcome) = measured else { return Ok(None) };
+        if let Ok(sample) = &outcome {
+            self.candidates[at].rel_err = self.candidates[at].rel_err.max(sample.rel_err);
+        }
+        if outcome.is_ok() && timing.rounds == 0 {
+            return Ok(None);
+        }
+        let outcome = self.outcome(at, outcome, threads, instance.flops);
+        let report = self.candidates[at].report(&*self.device);
+        self.journal.write(&self.candidates[at], report, Some(self.shape_of(instance)), outcome.clone())?;
+        Ok(Some(outcome))
+    }
+
+    fn outcome(&self, at: usize, outcome: Result<Sample, Failure>, threads: usize, flops: f64) -> Outcome {
         match outcome {
             Ok(sample) => Outcome::Measured {
                 threads: self.threads[threads],
                 gflops: sample.gflops(flops),
-                rel_err: sample.rel_err,
+                // Of what is timed without a check, what the check came to.
+                rel_err: self.candidates[at].rel_err,
                 cold: self.cold,
             },
             Err(Failure::Unknown { clean, asked }) => Outcome::Unknown { threads: self.threads[threads], clean, asked },
@@ -151,39 +216,39 @@ impl<'a> Tuning<'a> {
     /// Notes and records that a candidate has no code.
     pub(super) fn fail(&mut self, at: usize, failure: Failure) -> Result<()> {
         let outcome = Outcome::Failed(failure);
-        self.note(at, 0, 0, &outcome);
+        self.note(at, &outcome);
         self.journal.write(&self.candidates[at], Vec::new(), None, outcome)
     }
 
-    pub(super) fn note(&mut self, at: usize, threads: usize, workload: usize, outcome: &Outcome) {
+    /// Notes what came of a candidate: its figure, or that it failed.
+    pub(super) fn note(&mut self, at: usize, outcome: &Outcome) -> Option<f64> {
         match outcome {
-            Outcome::Measured { gflops, .. } => {
-                let known = self.candidates[at].gflops[threads][workload].replace(gflops.median);
-                let apart = known.map_or(0.0, |known| (gflops.median / known).ln().abs());
-                self.spread = self.spread.max(apart);
+            Outcome::Measured { gflops, .. } => Some(gflops.median),
+            Outcome::Unknown { .. } => {
+                *self.failures.entry("unknown").or_default() += 1;
+                None
             }
-            Outcome::Unknown { .. } => *self.failures.entry("unknown").or_default() += 1,
-            Outcome::Verdict { .. } => {}
+            Outcome::Verdict { .. } => None,
             Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
                 self.failed.push((self.candidates[at].micro_kernel.name(), failure.clone()));
                 *self.failures.entry(failure.kind()).or_default() += 1;
                 self.notice(format!("{} {failure}", self.candidates[at].micro_kernel.name()));
+                None
             }
         }
     }
 
-    /// Measures what runs the cheapest instance where nothing was tuned once more: who has two figures tells how far figures of one
-    /// micro-kernel are apart in this run.
-    pub(super) fn measure_default_again(&mut self) -> Result<()> {
-        let workload = by_work(self)[0];
-        let at = self.defaults.of[workload];
-        if self.candidates[at].gflops[0][workload].is_none() {
-            return Ok(());
-        }
+    /// Times a default micro-kernel at the first point once more: who has two figures tells how far figures of one micro-kernel are
+    /// apart in this run.
+    pub(super) fn time_default_again(&mut self) -> Result<()> {
+        let Some(known) = self.candidates[0].seconds.first().copied().flatten() else { return Ok(()) };
         let cores = Arc::clone(self.device.cores());
         let _alone = cores.reserve(self.threads[0]);
-        self.measure(&[at], 0, workload, BRIEF)
+        self.time(0, 0, BRIEF)?;
+        let again = self.candidates[0].seconds[0].unwrap_or(known);
+        self.spread = self.spread.max((again / known).ln().abs());
+        Ok(())
     }
 
     /// By how much the logarithms of two figures of a search differ that may be of equally fast micro-kernels.
@@ -193,8 +258,13 @@ impl<'a> Tuning<'a> {
 
     /// The values of the shape variables at an instance (its position).
     pub(crate) fn shape(&self, workload: usize) -> Shape {
+        self.shape_of(&self.workloads[workload].instance)
+    }
+
+    /// The values of the shape variables of an instance.
+    pub(super) fn shape_of(&self, instance: &Instance) -> Shape {
         let names = self.device.def().shape_vars.iter().map(|var| var.name.clone());
-        names.zip(self.workloads[workload].instance.shape.iter().copied()).collect()
+        names.zip(instance.shape.iter().copied()).collect()
     }
 
     /// The highest measured GFLOP/s of an instance at a number of threads, both as positions; 0 where there is none.
@@ -267,10 +337,7 @@ impl<'a> Tuning<'a> {
     /// What was found; the defaults must be among it.
     pub(super) fn finish(&mut self) -> Result<Found> {
         self.check_default()?;
-        let mut candidates = std::mem::take(&mut self.candidates);
-        let (tried, known) = (candidates.len(), self.known);
-        candidates.retain(|c| !c.failed);
-        let (default, failed) = (self.defaults.of.clone(), self.take_failed());
-        Ok(Found { candidates, default, tried, known, pace: self.pace.clone(), failed })
+        let (candidates, failed) = (std::mem::take(&mut self.candidates), self.take_failed());
+        Ok(Found::of(candidates, self.defaults.of.clone(), self.known, self.pace.clone(), failed))
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// makes of the compiler's report, and are marked as such; nvcc is needed for them. Default: cpu.
     #[arg(long, value_name = "TARGET", value_delimiter = ',')]
     target: Vec<Target>,
-    /// How long to search; the comparison at the end comes on top. Default: no limit if --trials or --until is given, else the
+    /// How long to search, decide and compare; what is under way then is finished. Default: no limit if --trials or --until is given, else the
     /// (first) config's `search.seconds`.
     #[arg(long, value_name = "S", value_parser = positive)]
     seconds: Option<f64>,
@@ -155,7 +155,9 @@ fn tune(arguments: &Arguments) -> Result<()> {
     let found = search(&mut tasks, &course);
     let seconds = start.elapsed().as_secs_f64();
     let mut outcomes = Vec::new();
-    for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(found) {
+    let of_all = tasks.len();
+    for (at, ((kernel, task), found)) in kernels.iter().zip(&mut tasks).zip(found).enumerate() {
+        task.tuning.budget = budget.clone().for_end(at, of_all);
         outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, seconds, &progress)));
     }
     progress.borrow().finish();

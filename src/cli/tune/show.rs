@@ -37,7 +37,7 @@ pub(super) fn show(
     for (instance, _) in finalized.tuned.instances.iter().zip(&finalized.verified).filter(|(_, v)| v.is_none()) {
         let wkl = wkl_text(&instance.wkl);
         files.print(&format!(
-            "{wkl}: {}, not compared with others since the search was stopped\n",
+            "{wkl}: {}, not compared with others, as the time was over or the search stopped\n",
             instance.micro_kernel
         ))?;
     }

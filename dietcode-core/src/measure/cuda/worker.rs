@@ -170,7 +170,7 @@ fn time(
     // Ten times as long as a launch took is a device that others use.
     tell(&Event::Timing(10.0 * rounds as f64 * seconds))?;
     let mut sample = |at: usize| timer.sample(launches[at], timing.cold, &mut || launched(passed[at])).map(Some);
-    let mut samples = by_turns(passed.len(), |taken, _| taken < rounds, &mut sample)?.into_iter();
+    let mut samples = by_turns(passed.len(), |_, samples| samples.len() < rounds, &mut sample)?.into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;
         Ok(Sample { seconds: samples.next().unwrap_or_default(), rel_err: *rel_err })

@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_millis(20);
 /// runtime have cores of their own from the first call on.
 const AWAKE: Duration = Duration::from_millis(30);
 
-/// However short the calls, a comparison ends after so many rounds, unless more were asked for.
+/// However short the calls, so many samples are enough, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
 
 /// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
@@ -113,11 +113,9 @@ pub(super) fn run(
     timing: &Timing,
 ) -> Result<Vec<Vec<f64>>, Failure> {
     let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(arguments.threads)).collect();
-    let goes_on = |rounds: usize, all: &[Vec<f64>]| {
-        let is_short = |(seconds, calls): (&Vec<f64>, &usize)| {
-            seconds.len() == rounds && seconds.iter().sum::<f64>() * (*calls as f64) < timing.seconds
-        };
-        rounds < timing.rounds || rounds < MOST_ROUNDS && all.iter().zip(&calls).any(is_short)
+    let goes_on = |at: usize, samples: &[f64]| {
+        let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
+        samples.len() < timing.rounds || samples.len() < MOST_ROUNDS && is_short()
     };
     by_turns(entries.len(), goes_on, |at| entries[at].sample(arguments))
 }

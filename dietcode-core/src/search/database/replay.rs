@@ -4,8 +4,8 @@
 //! measurement gives what it gave before. So a run is continued by starting it anew, and asking here before measuring:
 //!
 //! ```text
-//! measure(names, shape, threads) ── Replay::take ──► all on record, together: these outcomes, and nothing is measured
-//!                                                └─► else: the run had not come so far, or another way; go on measuring
+//! measure(name, shape, threads) ── Replay::take ──► on record: this outcome, and nothing is measured
+//!                                               └─► else: the run had not come so far, or another way; go on measuring
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
@@ -54,23 +54,14 @@ impl Replay {
         self.verdicts.get(&(name.to_owned(), against.to_owned(), shapes.to_vec())).copied()
     }
 
-    /// The outcomes on record of micro-kernels that were measured against each other at a shape and a number of threads: those
-    /// that stand side by side, since figures of different times cannot be compared as closely. What was measured more than
-    /// once is given in that order, each once.
+    /// The outcome on record of a micro-kernel at a shape and a number of threads. What was measured more than once is given in that
+    /// order, each once.
     ///
     /// A failure has no number of threads, but is the last outcome of a micro-kernel. That a run was stopped is no answer.
-    pub(in crate::search) fn take(
-        &mut self,
-        names: &[&str],
-        shape: Option<&Shape>,
-        threads: usize,
-    ) -> Option<Vec<Outcome>> {
-        let asked: Vec<Asked> = names.iter().map(|name| ((*name).to_owned(), shape.cloned())).collect();
-        let is_there =
-            |asked: &Asked, at: usize| self.left.get(asked)?.get(&at).filter(|found| answers(found, threads));
-        let mut starts = self.left.get(asked.first()?)?.keys().copied();
-        let start = starts.find(|start| (*start..).zip(&asked).all(|(at, asked)| is_there(asked, at).is_some()))?;
-        (start..).zip(&asked).map(|(at, asked)| self.left.get_mut(asked)?.remove(&at)).collect()
+    pub(in crate::search) fn take(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
+        let left = self.left.get_mut(&(name.to_owned(), shape.cloned()))?;
+        let at = *left.iter().find(|(_, found)| answers(found, threads))?.0;
+        left.remove(&at)
     }
 }
 

@@ -82,31 +82,14 @@ fn a_replay_answers_each_question_once_and_in_order() {
         unknown("u", 1),
     ];
     let mut replay = Replay::of(&records);
-    let mut take = |label: &str, threads: usize| replay.take(&[&name(label)], Some(&shape(64)), threads);
-    let recorded = |at: usize| Some(vec![records[at].outcome.clone()]);
+    let mut take = |label: &str, threads: usize| replay.take(&name(label), Some(&shape(64)), threads);
+    let recorded = |at: usize| Some(records[at].outcome.clone());
     assert_eq!((take("a", 1), take("a", 1), take("a", 1)), (recorded(0), recorded(2), None));
     assert_eq!(take("a", 2), recorded(1));
     assert_eq!((take("b", 1), take("b", 2), take("b", 2)), (recorded(3), recorded(4), None));
     assert_eq!((take("c", 1), take("n", 1)), (None, None), "that a run was stopped answers nothing");
     assert_eq!((take("u", 2), take("u", 1)), (None, recorded(7)), "that it is unknown is an answer");
-    assert_eq!(replay.take(&[&name("n")], None, 1), recorded(6));
-}
-
-#[test]
-fn who_was_measured_against_others_is_recalled_with_them_or_not_at_all() {
-    let at = |m: i64, all: &str| all.chars().map(|label| measured(&label.to_string(), m, 1.0)).collect::<Vec<_>>();
-    // Each alone, then all, then, as the run was continued with more time, others; that was ended before `d` was written.
-    let records = [at(64, "abc"), at(32, "a"), at(64, "abc"), at(64, "ac"), at(64, "a")].concat();
-    let mut replay = Replay::of(&records);
-    let mut take = |labels: &[&str]| {
-        let names: Vec<String> = labels.iter().map(|label| name(label)).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        replay.take(&names, Some(&shape(64)), 1).map(|outcomes| outcomes.len())
-    };
-    assert_eq!((take(&["a"]), take(&["b"]), take(&["c"])), (Some(1), Some(1), Some(1)));
-    assert_eq!(take(&["a", "d"]), None);
-    assert_eq!((take(&["a", "c"]), take(&["a", "c"])), (Some(2), None));
-    assert_eq!((take(&["a", "b", "c"]), take(&["b", "c"])), (Some(3), None));
+    assert_eq!(replay.take(&name("n"), None, 1), recorded(6));
 }
 
 #[test]
