@@ -105,7 +105,7 @@ fn tunable(def: &KernelDef, params: &[params::Param]) -> TokenStream {
         pub fn tunable() -> #core::runtime::tunable::KernelOp {
             #core::runtime::tunable::KernelOp::new(&KERNEL, |dietcode_call| {
                 let [#(#names),*] = dietcode_call.operands()?;
-                reference(#views)
+                self::reference(#views)
             })
         }
         #[doc = #doc]

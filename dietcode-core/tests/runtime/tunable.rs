@@ -410,7 +410,19 @@ fn a_candidate_that_leaves_out_a_term_or_an_element_of_a_kernel_is_wrong() {
         Ok(())
     };
     let nothing: Nest = |_| Ok(());
-    for nest in [without_a_term, nothing] {
+    // Of what is positive that is the product.
+    let magnitude: Nest = |call| {
+        let [x, w, y] = call.operands()?;
+        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
+        let mut y = TensorMut::<f32>::try_from(y)?;
+        for i in 0..y.shape()[0] {
+            for j in 0..y.shape()[1] {
+                y[[i, j]] = (0..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum::<f32>().abs();
+            }
+        }
+        Ok(())
+    };
+    for nest in [without_a_term, nothing, magnitude] {
         let op = KernelOp::new(&fake::GOOD, nest);
         let (x, w, mut y) = (vec![0.5; 6 * 70], vec![2.0; 5 * 70], vec![f32::NAN; 6 * 5]);
         let (x, w) = (TensorRef::new(&x, &[6, 70]).unwrap(), TensorRef::new(&w, &[5, 70]).unwrap());

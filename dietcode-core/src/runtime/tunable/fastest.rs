@@ -88,16 +88,21 @@ impl<P: Params> Trials<'_, P> {
     /// # Errors
     /// If the default itself cannot be called.
     pub(super) fn run(&mut self) -> Result<(usize, Vec<Outcome>)> {
-        self.first_call(DEFAULT)?;
-        let expected = P::output(self.proxy)?;
-        let default = self.seconds(DEFAULT)?;
-        let (mut best, mut least) = (DEFAULT, default);
+        self.candidates[DEFAULT].prepare(self.proxy, self.limit)?;
+        let mut expected = Vec::new();
+        for variant in 0..P::VARIANTS {
+            self.first_call(DEFAULT, variant)?;
+            expected.push(P::output(self.proxy)?);
+        }
+        let probe = self.probe(DEFAULT)?;
+        let default = self.seconds(DEFAULT, probe)?;
+        let (mut best, mut least, mut least_probe) = (DEFAULT, default, probe);
         let mut outcomes = vec![timed(default)];
         for candidate in DEFAULT + 1..self.candidates.len() {
-            outcomes.push(match self.outcome(candidate, &expected, least) {
-                Ok((outcome, seconds)) => {
-                    if seconds < least {
-                        (best, least) = (candidate, seconds);
+            outcomes.push(match self.outcome(candidate, &expected, least_probe) {
+                Ok((outcome, times)) => {
+                    if let Some((probe, seconds)) = times.filter(|(_, seconds)| *seconds < least) {
+                        (best, least, least_probe) = (candidate, seconds, probe);
                     }
                     outcome
                 }
@@ -117,26 +122,34 @@ impl<P: Params> Trials<'_, P> {
         Ok((best, outcomes))
     }
 
-    /// What becomes of a candidate, and its seconds, which are infinite if it cannot win.
-    fn outcome(&mut self, candidate: usize, expected: &P::Output, least: f64) -> Result<(Outcome, f64)> {
-        self.first_call(candidate)?;
-        if let Err(difference) = P::compare(self.proxy, expected) {
-            return Ok((Outcome::Wrong(difference), f64::INFINITY));
+    /// What becomes of a candidate, and its seconds in the probe and behind it; none if it cannot win. The best took `least` in its probe.
+    fn outcome(
+        &mut self,
+        candidate: usize,
+        expected: &[P::Output],
+        least: f64,
+    ) -> Result<(Outcome, Option<(f64, f64)>)> {
+        // A nested operation is tuned before, on the same proxy.
+        self.candidates[candidate].prepare(self.proxy, self.limit)?;
+        for (variant, expected) in expected.iter().enumerate() {
+            self.first_call(candidate, variant)?;
+            if let Err(difference) = P::compare(self.proxy, expected) {
+                return Ok((Outcome::Wrong(difference), None));
+            }
         }
         let probe = self.probe(candidate)?;
         if probe > HOPELESS * least {
-            return Ok((Outcome::Dropped(Duration::from_secs_f64(probe)), f64::INFINITY));
+            return Ok((Outcome::Dropped(Duration::from_secs_f64(probe)), None));
         }
-        let seconds = self.seconds(candidate)?;
-        Ok((timed(seconds), seconds))
+        let seconds = self.seconds(candidate, probe)?;
+        Ok((timed(seconds), Some((probe, seconds))))
     }
 
-    /// The call that is checked. A nested operation is tuned before, on the same proxy.
-    fn first_call(&mut self, candidate: usize) -> Result<()> {
-        let candidate = &self.candidates[candidate];
-        candidate.prepare(self.proxy, self.limit)?;
+    /// A call that is checked.
+    fn first_call(&mut self, candidate: usize, variant: usize) -> Result<()> {
+        P::vary(self.proxy, variant);
         P::reset(self.proxy);
-        candidate.try_on(self.proxy)
+        self.candidates[candidate].try_on(self.proxy)
     }
 
     /// The least of a few calls, fewer if they are long.
@@ -153,9 +166,8 @@ impl<P: Params> Trials<'_, P> {
         Ok(least)
     }
 
-    /// The seconds of a call: the median of as many samples as the limit allows.
-    fn seconds(&mut self, candidate: usize) -> Result<f64> {
-        let probe = self.probe(candidate)?;
+    /// The seconds of a call, after its probe: the median of as many samples as the limit allows.
+    fn seconds(&mut self, candidate: usize, probe: f64) -> Result<f64> {
         let (calls, samples) = self.plan(probe);
         let samples = (0..samples).map(|_| self.sample(candidate, calls)).collect::<Result<Vec<_>>>()?;
         Ok(median(samples))

@@ -25,15 +25,17 @@ use crate::{Error, Result, abi};
 /// another number; the number of threads. All tensors are in host memory: on a device nothing is tuned here.
 ///
 /// **Proxies** have the same layout, and addresses with the same remainder by 64. Their elements, also between rows, are numbers
-/// (128 + k) / 256 with k from 0 to 127, which all element types hold; so are scalars that are neither 0 nor 1. The caller's
-/// data is neither read nor written.
+/// (128 + k) / 256 with k from 0 to 127, which all element types hold; so are scalars that are neither 0 nor 1. Candidates are checked
+/// on them, and once more with the signs of the first input turned: a maximum with 0 that is left out changes nothing of what is
+/// positive. The caller's data is neither read nor written.
 ///
 /// **Bound.** Results, also between the rows of the output, may differ by 2 · (γₙ + u) · s, where s is the largest magnitude that the
 /// default has computed, u the unit roundoff of the output's elements if they have 16 bits and else 0, and γₙ = n·v / (1 − n·v) with
 /// v = 2⁻²⁴ (Higham, Accuracy and Stability of Numerical Algorithms, §3.1). Each term of a sum passes at most one rounding for each
 /// iteration of the reduced loops, and n is their number and 32, which what stands in a term and behind the sum may take. Since
-/// elements are positive, so are the terms of a sum of products, and both results are that close to the exact one. Of
-/// a nest that subtracts the bound is an estimate: what it refuses is left out, and the default runs.
+/// the elements of a tensor share a sign, so do the terms of a sum of products, and both results are that close to the exact one. Of
+/// a nest that subtracts the bound is an estimate: what it refuses is left out, and the default runs. Where the default's results are
+/// not finite, which nothing can be compared with, nothing is tried.
 pub enum Kernels {}
 
 /// A call of a kernel, everything about which has been checked.
@@ -51,8 +53,8 @@ const MOST_OF_NEST: f64 = (1 << 20) as f64;
 /// What stands in a term and behind a sum takes at most so many roundings.
 const OTHER_ROUNDINGS: f64 = 32.0;
 
-/// Sums of more terms than this are not compared: γₙ would be more than a half.
-const MOST_ROUNDINGS: f64 = (1 << 24) as f64 / 3.0;
+/// Sums of more terms than this are not compared: γₙ would be more than an eighth.
+const MOST_ROUNDINGS: f64 = (1 << 24) as f64 / 9.0;
 
 impl<'a> KernelCall<'a> {
     fn new<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>]) -> Result<KernelCall<'a>> {
@@ -244,6 +246,15 @@ impl Params for Kernels {
         Ok(KernelProxy { kernel: call.kernel, shape: call.shape, args, buffers, output, initial, roundings })
     }
 
+    const VARIANTS: usize = 2;
+
+    /// As they were made, and with the first input's signs turned, which all terms of a sum of products then share again.
+    fn vary(proxy: &mut KernelProxy, variant: usize) {
+        let output = proxy.output;
+        let input = proxy.buffers.iter_mut().enumerate().find(|(at, _)| *at != output);
+        input.into_iter().for_each(|(_, input)| input.set_sign(variant == 1));
+    }
+
     fn reset(proxy: &mut KernelProxy) {
         proxy.buffers[proxy.output].bytes_mut().copy_from_slice(&proxy.initial);
     }
@@ -258,6 +269,11 @@ impl Params for Kernels {
         let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
         values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
         values.extend(output.values());
+        if values.iter().any(|value: &f32| !value.is_finite()) {
+            return Err(Error::unavailable(
+                "the default's results are not finite, and nothing can be compared with them",
+            ));
+        }
         Ok(values)
     }
 
@@ -371,6 +387,15 @@ impl Buffer {
             }
         }
         Ok(buffer)
+    }
+
+    /// Makes all elements negative, or positive. The sign is the upper bit of the last byte.
+    fn set_sign(&mut self, negative: bool) {
+        let bytes = self.dtype.bytes();
+        for element in self.bytes_mut().chunks_exact_mut(bytes) {
+            let upper = if cfg!(target_endian = "little") { bytes - 1 } else { 0 };
+            element[upper] = element[upper] & 0x7f | u8::from(negative) << 7;
+        }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {

@@ -10,7 +10,7 @@ use crate::Result;
 ///
 /// Candidates are tried on *proxies*: operands of the same sizes, layout and alignment in memory of their own. So an operand that is
 /// read and written, as C is in C = α · A · B + β · C, is not written while the call is tuned, and the call has the same result with tuning
-/// on and off. A proxy is made once for a tuning, by the outermost operation, and dropped behind it.
+/// on and off, within the bound of [`Params::compare`]. A proxy is made once for a tuning, by the outermost operation, and dropped behind it.
 ///
 /// It is a type of its own, beside that of the operands, since these borrow what they name: see [`TunableOp`](super::TunableOp) for a
 /// whole example.
@@ -38,6 +38,12 @@ pub trait Params: 'static {
     /// # Errors
     /// If there is no memory for it; the default runs then.
     fn pre_tuning(call: &Self::Call<'_>) -> Result<Self::Proxy>;
+
+    /// How often candidates are checked, on other values each time: what one candidate leaves out may make no difference to some.
+    const VARIANTS: usize = 1;
+
+    /// Has what calls on the proxy read hold the values of a variant, a number below [`VARIANTS`](Params::VARIANTS).
+    fn vary(_proxy: &mut Self::Proxy, _variant: usize) {}
 
     /// Has what calls on the proxy write hold what it held at first, which is not what a call computes: an element that a candidate leaves
     /// out is found then.

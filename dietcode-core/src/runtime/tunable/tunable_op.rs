@@ -1,5 +1,6 @@
 //! The operation that is tuned.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -201,10 +202,9 @@ impl<P: Params> TunableOp<P> {
         if mode != Mode::Tune {
             return Ok(DEFAULT);
         }
+        let (limit, text) = (tuning::limit()?, self.key(call, Key::with_text())?.into_text());
         let Some(entry) = self.known.entry(key) else { return Ok(DEFAULT) };
         if let Some(right) = entry.begin(DEFAULT) {
-            let limit = tuning::limit()?;
-            let text = self.key(call, Key::with_text())?.into_text();
             let report = match P::pre_tuning(call) {
                 Ok(mut proxy) => self.find_fastest(&mut proxy, limit, text),
                 Err(error) => self.untried(text, &error),
@@ -268,5 +268,6 @@ impl<P: Params> Callable<P> for Arc<TunableOp<P>> {
 
 /// One line for people.
 pub(super) fn say(line: &str) {
-    eprintln!("dietcode: {}", crate::message::one_line(line));
+    // Where nobody listens, the call goes on.
+    let _ = writeln!(std::io::stderr(), "dietcode: {}", crate::message::one_line(line));
 }
