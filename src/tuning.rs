@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dietcode_core::config::{Config, Model, Search, Strategy};
+use dietcode_core::config::{Cache, Config, Model, Search, Strategy};
 use dietcode_core::cost_model::{Analytic, CostModel, Learned, Random};
 use dietcode_core::dispatch::{Finalized, Searched, defaults, finalize, space_hash};
 use dietcode_core::doing::doing;
@@ -229,7 +229,8 @@ impl Kernel<'_> {
         let identity = Identity { seed: config.search.seed, space_hash: self.space_hash(&*device, &threads) };
         let journal = journal(&*device, identity);
         let defaults = defaults(&*device, &workloads)?;
-        let tuning = Tuning::new(device, workloads, threads, defaults, budget.clone(), journal, watch);
+        let mut tuning = Tuning::new(device, workloads, threads, defaults, budget.clone(), journal, watch);
+        tuning.cold = config.search.cache == Cache::Cold;
         let Search { weight, ref evolution, .. } = config.search;
         Ok(Task { tuning, proposer, weight, per_round: evolution.per_round })
     }
@@ -273,13 +274,22 @@ impl Kernel<'_> {
 
     /// Runs on the same instances and settings, that choose in the same way from the same, have one.
     pub fn space_hash(&self, device: &dyn Device, threads: &[usize]) -> String {
-        let Search { strategy, model, evolution, rules, structure, tf32, .. } = &self.config.search;
+        let Search { strategy, model, evolution, rules, structure, tf32, cache, .. } = &self.config.search;
         let structure = structure.as_ref().and_then(|named| named.by_kind.get(device.target().kind()));
         let rules: Vec<_> = rules.iter().map(|(block, rule)| (block, &rule.by)).collect();
         let may_round = *tf32 && device.gpu().is_some();
         let instances: Vec<(&[i64], f64)> = self.workloads.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
         let space = space_hash(self.config, device);
-        Identity::hash(&(space, strategy, model, evolution, rules, (structure, may_round), threads, instances))
+        Identity::hash(&(
+            space,
+            strategy,
+            model,
+            evolution,
+            rules,
+            (structure, may_round, cache.name()),
+            threads,
+            instances,
+        ))
     }
 }
 

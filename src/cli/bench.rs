@@ -4,6 +4,7 @@ mod sweep;
 
 use std::path::{Path, PathBuf};
 
+use dietcode::core::config::Cache;
 use dietcode::core::config::Shapes;
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
@@ -91,7 +92,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let blas = arguments.blas.find(&mut harness)?;
     let baselines = Baselines::new(&harness, blas)?;
     let mut seen = Vec::new();
-    let measured = measure(arguments, &mut harness, &own, &baselines, &workloads, &mut seen, &mut progress);
+    let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
+    let measured = measure(arguments, &mut harness, (&own, &baselines), &workloads, timing, &mut seen, &mut progress);
     progress.finish();
     // A shape that cannot be measured takes nothing from those before it.
     if measured.is_ok() || !seen.is_empty() {
@@ -110,9 +112,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn measure<'a>(
     arguments: &Arguments,
     harness: &mut CpuHarness,
-    own: &[Finalist],
-    baselines: &Baselines,
+    (own, baselines): (&[Finalist], &Baselines),
     workloads: &'a [WorkloadInstance],
+    timing: Timing,
     seen: &mut Vec<(&'a WorkloadInstance, Comparison)>,
     progress: &mut Progress,
 ) -> Result<()> {
@@ -128,7 +130,7 @@ fn measure<'a>(
                 let why = "found nothing to measure: no BLAS was found, or the kernel is no matrix product";
                 return Err(Error::new(ErrorKind::Unavailable, why));
             }
-            let comparison = compare(harness, &workload.instance, &finalists, threads, TIMING)?;
+            let comparison = compare(harness, &workload.instance, &finalists, threads, timing)?;
             complain(workload, &comparison, progress);
             seen.push((workload, comparison));
             progress.compared(seen.len(), count);

@@ -77,6 +77,8 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
     let on = place(threads);
     let how = if report.is_estimated() {
         "estimates of the model, nothing was timed"
+    } else if lines.iter().any(|line| line.comparison.cold) {
+        "medians, cold caches, measured by turns"
     } else {
         "medians, warm caches, measured by turns"
     };

@@ -119,6 +119,18 @@ fn an_output_that_was_not_written_is_wrong() {
     assert_eq!((index, found.as_str(), elements), (vec![0, 0], "NaN", 35));
 }
 
+/// Emptying caches takes longer than most calls: fewer of them are enough, each of one call.
+#[test]
+fn with_cold_caches_each_call_is_a_sample_and_twenty_are_enough() {
+    let mut harness = harness(DENSE);
+    let instance = instance(harness.def());
+    let unit = harness.build(&[candidate("right", RIGHT)]).remove(0).unwrap();
+    let timing = Timing { cold: true, ..Timing::warm(2, 60.0, 60.0) };
+    let measured = harness.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, timing).unwrap().remove(0);
+    assert!(passed(&measured), "{measured:?}");
+    assert!(measured.is_err() || (2..=20).contains(&measured.as_ref().unwrap().seconds.len()), "{measured:?}");
+}
+
 #[test]
 fn crashes_are_told_apart_and_the_others_are_measured() {
     let outcomes = outcomes(&[

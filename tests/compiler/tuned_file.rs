@@ -47,6 +47,7 @@ fn tuned() -> Tuned {
             features: vec!["avx2".to_string(), "fma".to_string()],
             compiler: "gcc 12.2.0".to_string(),
             estimated: false,
+            cold: false,
             date: "2026-11-21".to_string(),
         },
         micro_kernels: vec![named(&small()), named(&large())],

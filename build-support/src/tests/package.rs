@@ -167,6 +167,7 @@ impl Package {
                 features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
                 compiler: target.compiler,
                 estimated: false,
+                cold: false,
                 date: "2026-01-01".to_owned(),
             },
             tree,

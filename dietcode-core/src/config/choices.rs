@@ -63,6 +63,17 @@ choice! {
 }
 
 choice! {
+    /// What a program's caches hold when it calls a kernel.
+    Cache {
+        /// The operands, as far as they fit: of calls in a row.
+        #[default]
+        Warm = "warm",
+        /// Other data: much else runs between two calls.
+        Cold = "cold",
+    }
+}
+
+choice! {
     /// What guides an evolution.
     Model {
         /// What the machine allows, by its data sheet and its caches.

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use dietcode_syntax::Affine;
 
-pub use choices::{Model, Strategy};
+pub use choices::{Cache, Model, Strategy};
 pub use cpu::CpuConfig;
 pub use cuda::CudaConfig;
 pub use evolution::{Evolution, Scheduling};

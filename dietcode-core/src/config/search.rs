@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Model, Strategy};
+use super::choices::{Cache, Model, Strategy};
 use super::evolution::{Evolution, Scheduling};
 use super::reader::{MAX_INTEGER, Node};
 use super::rules::{BlockRule, NamedStructure};
@@ -41,6 +41,8 @@ pub struct Search {
     pub tf32: bool,
     /// The structure of tiles; none: the default of each target.
     pub structure: Option<NamedStructure>,
+    /// What caches hold before a call that is measured.
+    pub cache: Cache,
 }
 
 const KEYS: &[&str] = &[
@@ -57,6 +59,7 @@ const KEYS: &[&str] = &[
     "rules",
     "tf32",
     "structure",
+    "cache",
 ];
 
 impl Default for Search {
@@ -75,6 +78,7 @@ impl Default for Search {
             rules: BTreeMap::new(),
             tf32: false,
             structure: None,
+            cache: Cache::default(),
         }
     }
 }
@@ -123,6 +127,9 @@ impl Search {
         }
         if let Some(structure) = object.get("structure") {
             search.structure = Some(NamedStructure::read(&structure)?);
+        }
+        if let Some(cache) = object.get("cache") {
+            search.cache = Cache::read(&cache)?;
         }
         Ok(search)
     }

@@ -124,7 +124,7 @@ fn tuned(
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: target_name(device),
-        provenance: provenance_on(device, searched.space_hash, used.first().copied()),
+        provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
         tree,
@@ -209,11 +209,12 @@ pub fn provenance(def: &KernelDef, config: &Config, target: &CpuTarget) -> Prove
         features: cpu_features::names(target.features).into_iter().map(str::to_owned).collect(),
         compiler: target.compiler.clone(),
         estimated: false,
+        cold: false,
         date: today(),
     }
 }
 
-fn provenance_on(device: &dyn Device, space_hash: &str, winner: Option<&Candidate>) -> Provenance {
+fn provenance_on((device, cold): (&dyn Device, bool), space_hash: &str, winner: Option<&Candidate>) -> Provenance {
     let compiled = winner.and_then(|winner| winner.code(device).ok()?.toolchain());
     let (cpu, gpu, compiler) = match device.machine() {
         Machine::Cpu { cpu, compiler, .. } => (cpu.clone(), String::new(), &**compiler),
@@ -229,6 +230,7 @@ fn provenance_on(device: &dyn Device, space_hash: &str, winner: Option<&Candidat
         // Of nvcc the version alone.
         compiler: compiler.strip_prefix("nvcc ").unwrap_or(compiler).to_owned(),
         estimated: device.is_estimating(),
+        cold,
         date: today(),
     }
 }

@@ -91,8 +91,11 @@ impl Finals<'_, '_> {
             let best = self.best(*at);
             // Where nobody won all of the region, the best of each instance may win there.
             for (challenger, is_due) in [(None, true), (Some(best), player.is_none())] {
-                if self.duel(&[*at], *player, challenger, rivals, is_due)? == Some(Verdict::Wins) {
-                    *player = challenger;
+                match self.duel(&[*at], *player, challenger, rivals, is_due)? {
+                    Some(Verdict::Wins) => *player = challenger,
+                    // Of an instance where there was no time for it, nobody knows that the default does not lose.
+                    None if challenger.is_none() => *player = None,
+                    _ => {}
                 }
             }
         }

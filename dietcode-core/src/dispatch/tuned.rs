@@ -73,6 +73,9 @@ pub struct Provenance {
     /// Whether figures are what a model made of the compiler's report: no such device was there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// Whether caches were emptied before each call that was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
     /// The day, as YYYY-MM-DD.
     pub date: String,
 }

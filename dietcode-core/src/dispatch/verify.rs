@@ -75,7 +75,7 @@ mod tests {
             },
         };
         let standings = vec![standing(PICK, pick), standing(DEFAULT, default)];
-        Comparison { threads: 1, standings, peak: None }
+        Comparison { threads: 1, cold: false, standings, peak: None }
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(super) fn detect() -> Caches {
     Caches { l1: level(1, MODEST.l1), l2, l3: level(3, l2.max(MODEST.l3)) }
 }
 
+/// Bytes of the last level of the core this runs on.
+#[cfg(feature = "tuner")]
+pub(crate) fn last_level() -> usize {
+    usize::try_from(detect().l3).unwrap_or_default()
+}
+
 /// Bytes per level; entry 0 is unused, 0 stands for unknown.
 type Levels = [i64; 4];
 

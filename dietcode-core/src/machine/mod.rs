@@ -11,6 +11,8 @@ mod toolchain;
 
 #[cfg(test)]
 pub(crate) use avx512::avx512;
+#[cfg(feature = "tuner")]
+pub(crate) use caches::last_level;
 pub use cpu::CpuTarget;
 #[cfg(feature = "tuner")]
 pub(crate) use process::output_limited;

@@ -41,6 +41,8 @@ pub struct Standing {
 pub struct Comparison {
     /// On how many threads; 0 on a device.
     pub threads: usize,
+    /// Whether caches were emptied before each call.
+    pub cold: bool,
     /// In the order of the finalists; without the peak.
     pub standings: Vec<Standing>,
     /// The peak of fused multiply-adds, in GFLOP/s, measured in the same rounds.
@@ -153,7 +155,7 @@ pub fn compare(
     let peak = peak.and_then(of_peak);
     let standing = |(f, outcome): (&Finalist, _)| Standing { name: f.name.clone(), outcome };
     let standings = finalists.iter().zip(measured).map(standing).collect();
-    Ok(Comparison { threads: setting, standings, peak })
+    Ok(Comparison { threads: setting, cold: timing.cold, standings, peak })
 }
 
 impl Standing {

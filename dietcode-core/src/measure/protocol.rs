@@ -113,7 +113,7 @@ pub struct Timing {
     /// An implementation whose first two calls take longer than this is not called again: these two are its samples. A device times
     /// each.
     pub slow_seconds: f64,
-    /// Whether a device's second-level cache is emptied before each launch.
+    /// Whether caches are emptied before each call: a CPU's, of all cores that are timed; the second level of a device.
     pub cold: bool,
     /// Whether nothing is compared with the reference, which is not computed then: what is timed was checked elsewhere.
     pub unchecked: bool,

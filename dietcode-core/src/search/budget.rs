@@ -12,8 +12,8 @@ pub struct Budget<'a> {
     start: Duration,
     whole: Duration,
     stop: &'a AtomicBool,
-    /// Which kernel's end it is for, of how many.
-    turn: (usize, usize),
+    /// Which kernel's end it is for, of how many; none: it is for rounds alone.
+    turn: Option<(usize, usize)>,
 }
 
 /// What the time is for, in order. Each ends with what it has under way when its share is used up; what is left is for the next.
@@ -35,18 +35,22 @@ pub enum Part {
 /// a fifth.
 const ROUNDS: f64 = 0.6;
 
+/// When the finalists of all kernels have been measured.
+const FINALISTS: f64 = 0.68;
+
 /// The last comparison begins before: it takes as long as it takes.
 const END: f64 = 1.1;
 
 impl Part {
-    /// When it ends, as a share of what follows the rounds.
-    fn end(self) -> Option<f64> {
+    /// When it begins and ends for all kernels together, as a share of the whole, where each has its turn; and where in a kernel's turn it
+    /// ends.
+    fn turns(self) -> (f64, f64, f64) {
         match self {
-            Part::Rounds => None,
-            Part::Finalists => Some(0.15),
-            Part::Duels => Some(0.5),
-            Part::DueDuels => Some(0.65),
-            Part::Comparison => Some(1.0),
+            Part::Rounds => (0.0, ROUNDS, 1.0),
+            Part::Finalists => (ROUNDS, FINALISTS, 1.0),
+            Part::Duels => (FINALISTS, END, 0.4),
+            Part::DueDuels => (FINALISTS, END, 0.6),
+            Part::Comparison => (FINALISTS, END, 1.0),
         }
     }
 }
@@ -55,7 +59,7 @@ impl<'a> Budget<'a> {
     /// From now on, as a clock has it; `stop` ends it early.
     pub fn start(clock: Clock, seconds: f64, stop: &'a AtomicBool) -> Budget<'a> {
         let whole = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        Budget { start: clock.now(), clock, whole, stop, turn: (0, 1) }
+        Budget { start: clock.now(), clock, whole, stop, turn: Some((0, 1)) }
     }
 
     /// How long it has lasted.
@@ -63,18 +67,30 @@ impl<'a> Budget<'a> {
         self.clock.now().saturating_sub(self.start)
     }
 
-    /// The same for the end of one of several kernels, which come to theirs one after the other.
+    /// It is for the end of one of several kernels from now on, which come to theirs one after the other.
+    pub(super) fn begin_end(&mut self, kernel: usize, of: usize) {
+        self.turn = self.turn.map(|_| (kernel, of));
+    }
+
+    /// The same for rounds alone: they have all of it, and what follows takes as long as it takes.
     #[must_use]
-    pub fn for_end(self, kernel: usize, of: usize) -> Budget<'a> {
-        Budget { turn: (kernel, of), ..self }
+    pub fn for_rounds(self) -> Budget<'a> {
+        Budget { turn: None, ..self }
     }
 
     /// Whether the time for a part is used up.
     pub fn is_over(&self, part: Part) -> bool {
-        let (kernel, of) = self.turn;
-        let ends = |share: f64| ROUNDS + (END - ROUNDS) * (kernel as f64 + share) / of as f64;
-        let end = Duration::try_from_secs_f64(self.whole.as_secs_f64() * part.end().map_or(ROUNDS, ends));
-        self.is_stopped() || self.elapsed() >= end.unwrap_or(Duration::MAX)
+        let share = match (part, self.turn) {
+            (Part::Rounds, None) => 1.0,
+            (_, None) => f64::INFINITY,
+            (Part::Rounds, Some(_)) => ROUNDS,
+            (part, Some((kernel, of))) => {
+                let (begin, end, own) = part.turns();
+                begin + (end - begin) * (kernel as f64 + own) / of as f64
+            }
+        };
+        let end = Duration::try_from_secs_f64(self.whole.as_secs_f64() * share).unwrap_or(Duration::MAX);
+        self.is_stopped() || self.elapsed() >= end
     }
 
     /// Whether it was ended from outside.
@@ -91,8 +107,12 @@ mod tests {
     fn parts_end_in_their_order_and_the_last_of_several_kernels_a_tenth_after_the_whole() {
         let (clock, stop) = (Clock::simulated(), AtomicBool::new(false));
         let budget = Budget::start(clock.clone(), 100.0, &stop);
-        let [first, second] = [0, 1].map(|kernel| budget.clone().for_end(kernel, 2));
-        let parts = [Part::Rounds, Part::Duels, Part::DueDuels, Part::Comparison];
+        let [first, second] = [0, 1].map(|kernel| {
+            let mut budget = budget.clone();
+            budget.begin_end(kernel, 2);
+            budget
+        });
+        let parts = [Part::Rounds, Part::Finalists, Part::Duels, Part::DueDuels, Part::Comparison];
         let mut over = Vec::new();
         for second_of in 0..=110 {
             let ended = [&first, &second].map(|budget| parts.map(|part| budget.is_over(part)));
@@ -102,7 +122,11 @@ mod tests {
             clock.advance(1.0);
         }
         let ends: Vec<i32> = over.iter().map(|(second, _)| *second).collect();
-        assert_eq!(ends, [0, 60, 73, 77, 85, 98, 102, 110], "{over:?}");
+        assert_eq!(ends, [0, 60, 64, 68, 77, 81, 89, 98, 102, 110], "{over:?}");
+        let rounds = Budget::start(clock.clone(), 100.0, &stop).for_rounds();
+        assert_eq!(parts.map(|part| rounds.is_over(part)), [false; 5]);
+        clock.advance(100.0);
+        assert_eq!(parts.map(|part| rounds.is_over(part)), [true, false, false, false, false]);
         stop.store(true, Ordering::Relaxed);
         assert!(Budget::start(clock, 1.0, &stop).is_over(Part::Rounds));
     }

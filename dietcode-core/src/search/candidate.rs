@@ -33,7 +33,7 @@ pub struct Candidate {
     pub(super) rel_err: f64,
     /// Seconds of a call at the points, as far as it was timed there.
     pub(super) seconds: Vec<Option<f64>>,
-    /// GFLOP/s that are expected by the points, 0 as long as it was not timed at all of them: `[threads][instance]`.
+    /// GFLOP/s that are expected by the points, 0 as long as it was timed at none of them: `[threads][instance]`.
     pub predicted: Vec<Vec<f64>>,
     /// GFLOP/s where it was measured: `[threads][instance]`.
     pub gflops: Vec<Vec<Option<f64>>>,
@@ -48,6 +48,13 @@ pub(super) struct Modelled {
     pub(super) points: Vec<f64>,
     /// `[threads][instance]`.
     pub(super) instances: Vec<Vec<f64>>,
+}
+
+impl Modelled {
+    /// Whether the model expects an end of each call.
+    pub(super) fn is_finite(&self) -> bool {
+        self.points.iter().chain(self.instances.iter().flatten()).all(|seconds| seconds.is_finite())
+    }
 }
 
 impl Candidate {
@@ -134,14 +141,13 @@ impl Candidate {
         cost_model::rate(&here).or_else(|| cost_model::rate(&anywhere()))
     }
 
-    /// Predicts the instances, of so many operations, once it was timed at all points: by what factor the model is wrong about it, two
-    /// of them tell.
+    /// Predicts the instances, of so many operations, by the points where it was timed: they tell by what factor the model is wrong
+    /// about it.
     pub(super) fn predict(&mut self, flops: &[f64]) {
         let pairs = self.model.points.iter().zip(&self.seconds);
-        let points: Option<Vec<(f64, f64)>> = pairs.map(|(model, seconds)| Some((*model, (*seconds)?))).collect();
-        let ends = points.as_deref().and_then(|points| Some([*points.first()?, *points.last()?]));
-        let Some(ends) = ends else { return };
-        let calibration = Calibration::of(ends);
+        let points: Vec<(f64, f64)> = pairs.filter_map(|(model, seconds)| Some((*model, (*seconds)?))).collect();
+        let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+        let calibration = Calibration::of([*first, *last]);
         for (predicted, model) in self.predicted.iter_mut().zip(&self.model.instances) {
             let gflops = |(flops, model): (&f64, &f64)| flops * 1e-9 / calibration.expected(*model);
             *predicted = flops.iter().zip(model).map(gflops).collect();

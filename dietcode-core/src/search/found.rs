@@ -48,8 +48,10 @@ impl Found {
     /// is taken as predicted, but behind what was: nothing is the best of an instance by a prediction.
     pub(crate) fn expected_score(&self, candidate: usize, instance: usize) -> f64 {
         let candidate = &self.candidates[candidate];
-        let predicted =
-            |threads: usize| candidate.predicted[threads][instance].min(self.best[threads][instance] / MARGIN);
+        let predicted = |threads: usize| match self.best[threads][instance] {
+            best if best > 0.0 => candidate.predicted[threads][instance].min(best / MARGIN),
+            _ => candidate.predicted[threads][instance],
+        };
         let expected = |threads: usize| candidate.gflops[threads][instance].unwrap_or_else(|| predicted(threads));
         geometric_mean((0..self.best.len()).map(expected))
     }

@@ -36,7 +36,7 @@ pub(super) fn measure_finalists(tuning: &mut Tuning<'_>) -> Result<()> {
     let all: Vec<usize> = (0..tuning.candidates.len()).collect();
     let unmeasured = |workload: usize| {
         let is_open = |at: &usize| tuning.candidates[*at].gflops[0][workload].is_none();
-        hopeful(tuning, &all, workload, margin).into_iter().take(MOST).filter(is_open).collect()
+        hopeful(tuning, &all, workload, margin).into_iter().filter(is_open).take(MOST).collect()
     };
     let open: Vec<Vec<usize>> = (0..tuning.workloads.len()).map(unmeasured).collect();
     for rank in 0..MOST {
@@ -75,14 +75,19 @@ fn on_instances(tuning: &mut Tuning<'_>, chosen: &[(usize, usize)]) -> Result<()
 /// that, too.
 fn hopeful(tuning: &Tuning<'_>, among: &[usize], workload: usize, margin: f64) -> Vec<usize> {
     let predicted = |at: usize, threads: usize| tuning.candidates[at].predicted[threads][workload];
-    let mut order: Vec<usize> = among.iter().copied().filter(|at| !tuning.candidates[*at].failed).collect();
-    order.sort_by(|a, b| predicted(*b, 0).total_cmp(&predicted(*a, 0)));
+    let alive = || among.iter().copied().filter(|at| !tuning.candidates[*at].failed);
     let measured = (0..tuning.candidates.len()).filter(|at| tuning.candidates[*at].score(workload) > 0.0);
-    let rivals: Vec<usize> = order.iter().copied().chain(measured).collect();
+    let rivals: Vec<usize> = alive().chain(measured).collect();
     let best = |threads: usize| rivals.iter().map(|rival| predicted(*rival, threads)).fold(0.0, f64::max);
     let best: Vec<f64> = (0..tuning.threads.len()).map(best).collect();
-    let near = |at: usize| best.iter().enumerate().any(|(threads, best)| predicted(at, threads) * margin >= *best);
-    order.into_iter().filter(|at| tuning.is_default(*at, workload) || near(*at)).collect()
+    let share = |at: usize| {
+        let shares = best.iter().enumerate().filter(|(_, best)| **best > 0.0);
+        shares.map(|(threads, best)| predicted(at, threads) / best).fold(0.0, f64::max)
+    };
+    let mut chosen: Vec<(f64, usize)> = alive().map(|at| (share(at), at)).collect();
+    chosen.retain(|(share, at)| share * margin >= 1.0 || tuning.is_default(*at, workload));
+    chosen.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    chosen.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Whether a candidate was that much slower than the best of an instance at an earlier number of threads that the next need not be

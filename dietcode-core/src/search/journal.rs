@@ -105,6 +105,11 @@ impl Journal {
         self.replay.take(name, shape, threads)
     }
 
+    /// How the run saw a micro-kernel fail at a shape, if that is on record and was not replayed yet.
+    pub(super) fn recall_failure(&mut self, name: &str, shape: &Shape) -> Option<Outcome> {
+        self.replay.take_failure(name, shape)
+    }
+
     /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.
     pub(crate) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
         self.replay.verdict(name, against, shapes)
@@ -154,10 +159,12 @@ impl Journal {
         (failed().map(|record| &*record.name).collect(), failed().filter_map(|record| record.structure).collect())
     }
 
-    /// The structures that were measured before the run began, at one of these shapes: of others, nothing is known here.
-    pub(super) fn measured(&self, shapes: &[Shape]) -> HashSet<Structure> {
+    /// The structures that were measured before the run began, with such caches at one of these shapes: of others, nothing is known
+    /// here.
+    pub(super) fn measured(&self, shapes: &[Shape], cold: bool) -> HashSet<Structure> {
         let here = |record: &&Record| record.workload.shape.as_ref().is_some_and(|shape| shapes.contains(shape));
-        let measured = self.before().filter(|record| record.figure().is_some()).filter(here);
+        let alike = |record: &&Record| matches!(record.outcome, Outcome::Measured { cold: its, .. } if its == cold);
+        let measured = self.before().filter(|record| record.figure().is_some()).filter(alike).filter(here);
         measured.filter_map(|record| record.structure).collect()
     }
 

@@ -91,7 +91,12 @@ pub fn search(tasks: &mut [Task<'_>], course: &Course) -> Vec<Result<Found>> {
         left = left.map(|left| left.saturating_sub(task.tuning.candidates.len()));
     }
     let searched = rounds(tasks, begun, course, left);
-    tasks.iter_mut().zip(searched).map(|(task, searched)| searched.and_then(|()| task.end())).collect()
+    let of = tasks.len();
+    let ended = tasks.iter_mut().zip(searched).enumerate().map(|(at, (task, searched))| {
+        task.tuning.budget.begin_end(at, of);
+        searched.and_then(|()| task.end())
+    });
+    ended.collect()
 }
 
 /// Gives rounds to the kernels that have begun; `left` are the trials of all. What came of each.

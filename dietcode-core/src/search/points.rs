@@ -33,6 +33,9 @@ const BYTES: f64 = 1e8;
 /// Operations on a ragged instance, which the oracle carries out one by one.
 const RAGGED: f64 = 4e6;
 
+/// The same of one that is long in one extent. Where that alone is more, the finals check what is that long.
+const LONG: f64 = 4.0 * RAGGED;
+
 /// The other extents of an instance that is long in one.
 const SHORT: i64 = 17;
 
@@ -66,7 +69,7 @@ impl Points {
         let long = vars.map(|var| {
             let extent = |at: usize| if at == var { most[at] } else { most[at].min(SHORT) };
             let floor: Vec<i64> = (0..most.len()).map(|at| if at == var { most[at] } else { 1 }).collect();
-            odd((0..most.len()).map(extent).collect(), &floor)
+            odd((0..most.len()).map(extent).collect(), &floor).filter(|long| long.flops <= LONG)
         });
         let mut ragged: Vec<Instance> =
             [odd(most.clone(), &vec![1; most.len()])].into_iter().chain(long).flatten().collect();

@@ -21,7 +21,8 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
         tuning.check(*at)?;
         for point in 0..tuning.points.timed.len() {
             if !tuning.candidates[*at].failed {
-                let best = tuning.candidates.iter().filter_map(|candidate| candidate.seconds[point]);
+                let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
+                let best = alive.filter_map(|candidate| candidate.seconds[point]);
                 let timing = timing(BRIEF, best.reduce(f64::min));
                 tuning.time(*at, point, timing)?;
             }

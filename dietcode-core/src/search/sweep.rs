@@ -47,7 +47,7 @@ const SIZES: usize = 32;
 const TIMING: Timing = Timing::warm(5, 0.02, 1.0).unchecked();
 
 impl Sweep {
-    /// Measures a micro-kernel of a config with these workload instances. None if it has one tile whatever the shape is.
+    /// Measures a micro-kernel of a config with these workload instances, with cold caches or warm ones. None if it has one tile whatever the shape is.
     ///
     /// # Errors
     /// If it does not compile or is wrong, or measuring is not possible at all.
@@ -55,7 +55,7 @@ impl Sweep {
         device: &mut dyn Device,
         micro_kernel: &MicroKernel,
         workloads: &[WorkloadInstance],
-        setting: usize,
+        (setting, cold): (usize, bool),
     ) -> Result<Option<Sweep>> {
         let def = device.def().clone();
         let lowered = micro_kernel.lowered(device.program(), device.target())?;
@@ -81,7 +81,7 @@ impl Sweep {
             time(instance, Timing::CHECK)?;
         }
         let mut seconds = |instances: &[Instance]| -> Result<Vec<f64>> {
-            instances.iter().map(|instance| Ok(time(instance, TIMING)?.seconds().median)).collect()
+            instances.iter().map(|instance| Ok(time(instance, Timing { cold, ..TIMING })?.seconds().median)).collect()
         };
         let (at_points, measured) = (seconds(&points.timed)?, seconds(&grids)?);
         let model = Analytic { target: device.target().clone() };
@@ -168,7 +168,7 @@ mod tests {
             instance: Instance::of(&def, &[rows]).unwrap(),
         };
         let workloads = [workload(16), workload(2048)];
-        Sweep::measure(&mut device, &micro_kernel, &workloads, units).unwrap().unwrap()
+        Sweep::measure(&mut device, &micro_kernel, &workloads, (units, false)).unwrap().unwrap()
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Tuning<'a> {
     pub budget: Budget<'a>,
     /// How many candidates there can be in all, as far as that is known.
     pub(super) trials: Option<usize>,
-    /// Whether a device's second-level cache is emptied before each launch.
+    /// Whether caches are emptied before each call.
     pub cold: bool,
     /// What bounds the instances, if it was measured.
     pub roofline: Option<Roofline>,
@@ -106,10 +106,17 @@ impl<'a> Tuning<'a> {
         let points: Vec<Vec<i64>> = self.points.timed.iter().map(|point| point.shape.clone()).collect();
         let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let seconds = |shapes: &[Vec<i64>], setting| self.model.seconds(def, lowered, shapes, units(setting));
-        let model = Modelled {
+        let mut model = Modelled {
             points: seconds(&points, &self.threads[0]),
             instances: self.threads.iter().map(|setting| seconds(&instances, setting)).collect(),
         };
+        if !model.is_finite() {
+            // Of code that the compiler fits where the model does not, nothing is known but the operations.
+            let flops = |instance: &Instance| instance.flops;
+            model.points = self.points.timed.iter().map(flops).collect();
+            let all: Vec<f64> = self.workloads.iter().map(|workload| flops(&workload.instance)).collect();
+            model.instances = vec![all; self.threads.len()];
+        }
         let trial = self.candidates.len();
         self.known += usize::from(self.journal.has(&proposal.micro_kernel.name()));
         self.candidates.push(Candidate::new(proposal, trial as u64, adaptations, model));
@@ -123,10 +130,12 @@ impl<'a> Tuning<'a> {
             if self.candidates[at].failed {
                 break;
             }
-            let failed = match self.recall(at, 0, &instance) {
-                // That it passed is not on record; that it went on is.
-                None if !is_known => self.measure_now(at, 0, &instance, Timing::CHECK)?,
-                known => known,
+            // That it passed is not on record; that it failed, or went on, is.
+            let failed = match is_known {
+                true => {
+                    self.journal.recall_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance))
+                }
+                false => self.measure_now(at, 0, &instance, Timing::CHECK)?,
             };
             if let Some(outcome) = failed {
                 self.note(at, &outcome);

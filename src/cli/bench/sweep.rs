@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dietcode::core::config::Cache;
 use dietcode::core::dispatch::{Winners, defaults};
 use dietcode::core::measure::Device;
 use dietcode::core::search::{Sweep, WorkloadInstance};
@@ -17,6 +18,7 @@ use crate::cli::tell;
 
 /// Measures, and shows what was expected beside it.
 pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadInstance]) -> Result<()> {
+    let cold = setup.config.search.cache == Cache::Cold;
     let mut sweeps = Vec::new();
     for Opened { mut device, .. } in
         tuning::open(&setup.config, arguments.target, arguments.seed, &|_| Ok(None), &|line| tell(line))?
@@ -24,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup, workloads: &[WorkloadIns
         let settings = device.cpu().map_or(vec![0], |cpu| resolve_threads(&arguments.threads, cpu.cores));
         for micro_kernel in micro_kernels(setup, &*device, workloads)? {
             for setting in &settings {
-                match Sweep::measure(&mut *device, &micro_kernel, workloads, *setting)? {
+                match Sweep::measure(&mut *device, &micro_kernel, workloads, (*setting, cold))? {
                     Some(sweep) => sweeps.push(sweep),
                     None => tell(&format!("{}: one tile at every shape; not swept", micro_kernel.name())),
                 }

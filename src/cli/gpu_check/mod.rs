@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// A config or a set of micro-kernels; may be given more than once. Default: those of the binary.
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// How long to tune, all configs together; checks and comparisons come on top.
+    /// How long to search, all configs together; checks, finals and comparisons come on top.
     #[arg(long, value_name = "S", default_value = "120", value_parser = positive)]
     seconds: f64,
     /// Where the candidates of a config come from: evolution (of all schedules, guided by a model), random (draws of all schedules)

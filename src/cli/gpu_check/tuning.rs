@@ -83,11 +83,11 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     let database = run.records.as_ref().map_or_else(|| Ok(Database::in_memory()), |path| Database::open(path))?;
     let progress = RefCell::new(&mut run.progress);
     let watch = |event| progress.borrow_mut().show(&event);
-    let budget = budget(seconds, run.stop);
+    let budget = budget(seconds, run.stop).for_rounds();
     let journal = |device: &dyn Device, identity| Journal::begin(database, device, identity);
     let kernel = Kernel { config: &config, rules: &CustomRules::default(), workloads: &problem.workloads };
     let mut task = kernel.task(device, &budget, &watch, journal)?;
-    task.tuning.cold = run.cold;
+    task.tuning.cold |= run.cold;
     tuned.default = task.tuning.defaults.micro_kernels[0].name();
     let found = search(std::slice::from_mut(&mut task), &course(&config)).swap_remove(0);
     let failed = |(name, failure)| Failed { name, failure };

@@ -155,9 +155,7 @@ fn tune(arguments: &Arguments) -> Result<()> {
     let found = search(&mut tasks, &course);
     let seconds = start.elapsed().as_secs_f64();
     let mut outcomes = Vec::new();
-    let of_all = tasks.len();
-    for (at, ((kernel, task), found)) in kernels.iter().zip(&mut tasks).zip(found).enumerate() {
-        task.tuning.budget = budget.clone().for_end(at, of_all);
+    for ((kernel, task), found) in kernels.iter().zip(&mut tasks).zip(found) {
         outcomes.push(found.and_then(|found| kernel.finish(arguments, task, &found, seconds, &progress)));
     }
     progress.borrow().finish();

@@ -73,6 +73,22 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
 }
 
 #[test]
+fn caches_are_as_the_config_says_and_what_is_written_says_so() {
+    let place = Place::new();
+    let cold = |of: &serde_json::Value| of["outcome"]["measured"]["cold"].clone();
+    place.tune(&["dense.json", "--trials", "3"]);
+    let warm = place.records();
+    assert!(warm.iter().all(|record| cold(record) != true), "{warm:?}");
+    place.set("dense.json", "\"seed\"", "\"cache\": \"cold\", \"seed\"");
+    let said = place.tune(&["dense.json", "--trials", "3", "--resume"]);
+    assert!(said.contains("no run with this config"), "{said}");
+    let measured = place.records().split_off(warm.len()).into_iter().filter(|of| of["outcome"]["measured"].is_object());
+    let measured: Vec<serde_json::Value> = measured.collect();
+    assert!(!measured.is_empty() && measured.iter().all(|record| cold(record) == true), "{measured:?}");
+    assert_eq!(place.json("dense.cpu.tuned.json")["provenance"]["cold"], true);
+}
+
+#[test]
 fn what_failed_before_is_never_tried_again() {
     let place = Place::new();
     let arguments = ["dense.json", "--trials", "4", "--strategy", "random"];

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::config::{Config, Evolution, Model, Scheduling, Search, Shapes, Strategy, WklInst};
+use dietcode_core::config::{Cache, Config, Evolution, Model, Scheduling, Search, Shapes, Strategy, WklInst};
 
 use super::{FULL, SMALL};
 
@@ -39,6 +39,7 @@ fn all_keys() {
         rules: config.search.rules.clone(),
         tf32: true,
         structure: config.search.structure.clone(),
+        cache: Cache::Cold,
     };
     assert_eq!(config.search, search);
     assert_eq!(config.tuned_path("cpu"), PathBuf::from("configs/full.cpu.tuned.json"));

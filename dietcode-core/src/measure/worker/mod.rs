@@ -4,6 +4,7 @@ mod answer;
 mod callable;
 mod cpu;
 mod elements;
+mod eviction;
 mod expected;
 mod foreign;
 mod guarded;

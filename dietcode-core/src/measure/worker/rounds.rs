@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::callable::{Arguments, Callable};
+use super::eviction::Eviction;
 use super::foreign::{Watch, own_cpu_time};
 use crate::measure::turns::by_turns;
 use crate::measure::{Failure, Timing};
@@ -26,9 +27,15 @@ const AWAKE: Duration = Duration::from_millis(30);
 /// However short the calls, so many samples are enough, unless more were asked for.
 const MOST_ROUNDS: usize = 200;
 
+/// So many are enough where caches are emptied before each, which takes longer than most calls.
+const MOST_COLD_ROUNDS: usize = 20;
+
 /// Samples that are not clean may take so many times as long as those that are take where nobody disturbs them, and some seconds more.
 const PATIENCE: f64 = 8.0;
 const PATIENCE_SECONDS: f64 = 0.5;
+
+/// How long caches take to be emptied at the most, in seconds.
+const EVICTING: f64 = 0.1;
 
 /// An implementation in the rounds.
 pub(super) struct Entry<'a> {
@@ -46,7 +53,8 @@ impl<'a> Entry<'a> {
     pub(super) fn new(callable: &'a Callable, first: f64, threads: usize, timing: &Timing) -> Entry<'a> {
         let warm_up = if threads > 1 && callable.has_own_threads() { AWAKE.as_secs_f64() } else { 0.0 };
         let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-        let quiet = (timing.rounds as f64 * (warm_up + sample)).max(2.0 * timing.seconds);
+        let evicting = if timing.cold { EVICTING } else { 0.0 };
+        let quiet = (timing.rounds as f64 * (warm_up + evicting + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
         Entry { callable, first, patience, quiet }
@@ -57,8 +65,11 @@ impl<'a> Entry<'a> {
         self.quiet.saturating_mul(2).saturating_add(self.patience)
     }
 
-    /// How many calls are one sample.
-    fn calls(&self, threads: usize) -> usize {
+    /// How many calls are one sample. With cold caches each is one.
+    fn calls(&self, threads: usize, timing: &Timing) -> usize {
+        if timing.cold {
+            return 1;
+        }
         (span(threads) / self.first.max(1e-9)).ceil().clamp(1.0, 1000.0) as usize
     }
 
@@ -75,8 +86,12 @@ impl<'a> Entry<'a> {
     }
 
     /// A clean sample, in seconds per call; none when its patience is over.
-    fn sample(&mut self, arguments: &Arguments<'_>) -> Result<Option<f64>, Failure> {
-        let calls = self.calls(arguments.threads);
+    fn sample(
+        &mut self,
+        arguments: &Arguments<'_>,
+        calls: usize,
+        eviction: Option<&Eviction>,
+    ) -> Result<Option<f64>, Failure> {
         loop {
             let begun = Instant::now();
             rest();
@@ -84,6 +99,7 @@ impl<'a> Entry<'a> {
                 settle();
             }
             self.warm_up(arguments)?;
+            eviction.iter().for_each(|eviction| eviction.evict());
             let (watch, start) = (Watch::start(), Instant::now());
             for _ in 0..calls {
                 self.callable.call(arguments)?;
@@ -112,12 +128,14 @@ pub(super) fn run(
     arguments: &Arguments<'_>,
     timing: &Timing,
 ) -> Result<Vec<Vec<f64>>, Failure> {
-    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(arguments.threads)).collect();
+    let calls: Vec<usize> = entries.iter().map(|entry| entry.calls(arguments.threads, timing)).collect();
+    let eviction = timing.cold.then(|| Eviction::new(arguments.threads));
+    let most = if timing.cold { MOST_COLD_ROUNDS } else { MOST_ROUNDS };
     let goes_on = |at: usize, samples: &[f64]| {
         let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
-        samples.len() < timing.rounds || samples.len() < MOST_ROUNDS && is_short()
+        samples.len() < timing.rounds || samples.len() < most && is_short()
     };
-    by_turns(entries.len(), goes_on, |at| entries[at].sample(arguments))
+    by_turns(entries.len(), goes_on, |at| entries[at].sample(arguments, calls[at], eviction.as_ref()))
 }
 
 /// Waits until the threads of the last call sleep: some libraries' threads spin for a while, and would take the cores from the next

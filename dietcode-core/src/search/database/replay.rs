@@ -59,8 +59,22 @@ impl Replay {
     ///
     /// A failure has no number of threads, but is the last outcome of a micro-kernel. That a run was stopped is no answer.
     pub(in crate::search) fn take(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
+        self.take_first(name, shape, |found| answers(found, threads))
+    }
+
+    /// How a micro-kernel failed at a shape, if that is on record.
+    pub(in crate::search) fn take_failure(&mut self, name: &str, shape: &Shape) -> Option<Outcome> {
+        self.take_first(name, Some(shape), |found| matches!(found, Outcome::Failed(_)))
+    }
+
+    fn take_first(
+        &mut self,
+        name: &str,
+        shape: Option<&Shape>,
+        is_wanted: impl Fn(&Outcome) -> bool,
+    ) -> Option<Outcome> {
         let left = self.left.get_mut(&(name.to_owned(), shape.cloned()))?;
-        let at = *left.iter().find(|(_, found)| answers(found, threads))?.0;
+        let at = *left.iter().find(|(_, found)| is_wanted(found))?.0;
         left.remove(&at)
     }
 }

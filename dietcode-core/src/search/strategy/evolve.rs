@@ -9,6 +9,7 @@ use super::Propose;
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::{CostModel, Observed};
+use crate::measure::Instance;
 use crate::search::database::Structure;
 use crate::search::proposal::Proposal;
 use crate::search::{Candidate, Objective, Tuning};
@@ -69,12 +70,16 @@ impl Evolved {
         traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()
     }
 
-    /// What was measured in this run, the best first: by how near it comes to the best where it comes nearest.
+    /// What was screened in this run, the best first: by how near it comes to the best where it comes nearest, as it was measured, or
+    /// else predicted.
     fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Lowered> {
         let bests = tuning.bests(threads);
+        let hoped = |at: usize| tuning.candidates.iter().map(|c| c.predicted[threads][at]).fold(0.0, f64::max);
+        let hoped: Vec<f64> = (0..bests.len()).map(hoped).collect();
         let share = |candidate: &Candidate| {
-            let shares = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
-            shares.fold(0.0, f64::max)
+            let measured = candidate.gflops[threads].iter().zip(&bests).filter_map(|(g, best)| Some((*g)? / best));
+            let expected = candidate.predicted[threads].iter().zip(&hoped).filter(|(_, best)| **best > 0.0);
+            measured.chain(expected.map(|(predicted, best)| predicted / best)).fold(0.0, f64::max)
         };
         let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
         let mut measured: Vec<(f64, &Candidate)> = alive.map(|candidate| (share(candidate), candidate)).collect();
@@ -101,13 +106,19 @@ impl Evolved {
     }
 }
 
-/// The figures of a candidate; of one that failed, that it has none.
+/// The figures of a candidate, at the points and at instances; of one that failed, that it has none.
 fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowered) -> Vec<Observed<'a>> {
-    let mut seen = Vec::new();
+    let def = tuning.device.def();
+    let timed = |(seconds, point): (&Option<f64>, &'a Instance)| {
+        let gflops = Some(point.flops * 1e-9 / (*seconds)?).filter(|_| !of.failed);
+        let units = tuning.device.units(tuning.threads[0]);
+        Some(Observed { def, candidate, instance: &point.shape[..], units, gflops })
+    };
+    let mut seen: Vec<Observed<'a>> = of.seconds.iter().zip(&tuning.points.timed).filter_map(timed).collect();
     for (row, setting) in of.gflops.iter().zip(&tuning.threads) {
         for (gflops, workload) in row.iter().zip(&tuning.workloads).filter(|(gflops, _)| of.failed || gflops.is_some())
         {
-            let (def, instance) = (tuning.device.def(), &workload.instance.shape[..]);
+            let instance = &workload.instance.shape[..];
             let units = tuning.device.units(*setting);
             seen.push(Observed { def, candidate, instance, units, gflops: gflops.filter(|_| !of.failed) });
         }

@@ -146,6 +146,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
             features: vec![],
             compiler: "13.0.88".into(),
             estimated: false,
+            cold: false,
             date: "2026-11-21".into(),
         },
         micro_kernels: vec![of_parameters(&all[1]), of_parameters(&all[4])],

@@ -1,0 +1,27 @@
+//! Empties the caches of the cores that are timed, as what runs between two calls of a program does.
+
+use std::hint::black_box;
+use std::thread;
+
+use crate::machine::last_level;
+
+/// The bytes that a line has at the least.
+const LINE: usize = 64;
+
+/// Other data, for each thread as much as the last-level cache holds.
+pub(super) struct Eviction(Vec<Vec<u8>>);
+
+impl Eviction {
+    /// For calls on so many threads.
+    pub(super) fn new(threads: usize) -> Eviction {
+        Eviction(vec![vec![1; last_level()]; threads.max(1)])
+    }
+
+    /// Reads all of it, on as many cores as the process has for its threads, while none of them computes.
+    pub(super) fn evict(&self) {
+        let read = |data: &[u8]| black_box(data.iter().step_by(LINE).map(|byte| u64::from(*byte)).sum::<u64>());
+        thread::scope(|scope| {
+            self.0.iter().for_each(|data| drop(scope.spawn(move || read(data))));
+        });
+    }
+}
