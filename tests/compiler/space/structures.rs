@@ -53,6 +53,9 @@ fn sketches_have_the_default_structure_of_their_target_or_the_one_that_is_named(
     }
 }
 
+/// Draws of each structure and nest that must lower; a few more are carried out.
+const DRAWS: usize = 48;
+
 /// Draws of every structure of a kind of targets, for a product, a sliding window and two sums.
 fn check(target: &str) {
     let target = cases::target(target);
@@ -64,6 +67,11 @@ fn check(target: &str) {
             def.name = format!("case{n}");
             let sizes = if def.shape_vars.len() > 3 { [1, 3, 7] } else { EXTENTS };
             let space = space(&def, &target, &custom(Some(structure)));
+            let mut of_any_day = StdRng::seed_from_u64(n as u64);
+            for _ in 0..DRAWS {
+                let trace = space.sample(&mut of_any_day).unwrap_or_else(|e| panic!("{}: {e}", structure.text));
+                space.apply(&trace).unwrap_or_else(|e| panic!("{}: {e}\n{trace}", structure.text));
+            }
             for size in sizes {
                 let trace = space.sample(&mut rng).unwrap_or_else(|e| panic!("{}: {e}", structure.text));
                 space.apply(&trace).unwrap_or_else(|e| panic!("{}: {e}\n{trace}", structure.text));

@@ -59,29 +59,34 @@ struct Steps {
 }
 
 impl Steps {
+    /// Windows that stand between or before the panels belong to what uses these.
     fn of(stmt: &Stmt) -> Option<Steps> {
         let Stmt::For { var, extent, kind: ForKind::Serial, body } = stmt else { return None };
-        let (mut panels, mut packs) = (Vec::new(), Vec::new());
-        let mut uses = &**body;
-        while let Stmt::Allocate { buffer, body } = uses
-            && let Stmt::Seq(stmts) = &**body
-            && let [pack, rest @ ..] = stmts.as_slice()
-            && buffer.scope == Scope::Panel
-            && packs_panel(pack, buffer)
-        {
-            panels.push(buffer.clone());
-            packs.push(pack.clone());
-            match rest {
-                [only] => uses = only,
-                _ => return Some(Steps { uses: Stmt::seq(rest.to_vec()), ..Steps::new(var, extent, panels, packs) }),
+        let (mut panels, mut packs, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut uses = (**body).clone();
+        loop {
+            match &uses {
+                Stmt::Allocate { buffer, body } if buffer.scope == Scope::Panel => match &**body {
+                    Stmt::Seq(stmts) if stmts.first().is_some_and(|pack| packs_panel(pack, buffer)) => {
+                        panels.push(buffer.clone());
+                        packs.push(stmts[0].clone());
+                        uses = Stmt::seq(stmts[1..].to_vec());
+                    }
+                    Stmt::View { .. } => {
+                        windows.push(uses.clone());
+                        uses = (**body).clone();
+                    }
+                    _ => break,
+                },
+                Stmt::View { body, .. } => {
+                    windows.push(uses.clone());
+                    uses = (**body).clone();
+                }
+                _ => break,
             }
         }
-        let steps = Steps { uses: uses.clone(), ..Steps::new(var, extent, panels, packs) };
-        (!steps.panels.is_empty()).then_some(steps)
-    }
-
-    fn new(var: &Name, extent: &Expr, panels: Vec<Arc<Buffer>>, packs: Vec<Stmt>) -> Steps {
-        Steps { var: var.clone(), extent: extent.clone(), panels, packs, uses: Stmt::Seq(Vec::new()) }
+        let uses = windows.into_iter().rev().fold(uses, |uses, window| around(window, uses));
+        (!panels.is_empty()).then(|| Steps { var: var.clone(), extent: extent.clone(), panels, packs, uses })
     }
 
     fn doubled(&self, half: &Name) -> Stmt {
@@ -107,6 +112,16 @@ impl Steps {
 
     fn of_half(&self, stmt: Stmt, half: &Expr) -> Stmt {
         self.panels.iter().fold(stmt, |stmt, panel| prefixed(stmt, panel, &several(panel, HALVES), half))
+    }
+}
+
+/// A window, or the copy behind it, around other statements.
+fn around(window: Stmt, uses: Stmt) -> Stmt {
+    let body = Box::new(uses);
+    match window {
+        Stmt::Allocate { buffer, .. } => Stmt::Allocate { buffer, body },
+        Stmt::View { view, inside, whole, edge, fill, .. } => Stmt::View { view, inside, whole, edge, fill, body },
+        _ => *body,
     }
 }
 
