@@ -93,7 +93,7 @@ impl Finals<'_, '_> {
             for (challenger, is_due) in [(None, true), (Some(best), player.is_none())] {
                 match self.duel(&[*at], *player, challenger, rivals, is_due)? {
                     Some(Verdict::Wins) => *player = challenger,
-                    // Of an instance where there was no time for it, nobody knows that the default does not lose.
+                    // Without time for it, nobody knows whether the default is faster at this instance.
                     None if challenger.is_none() => *player = None,
                     _ => {}
                 }
