@@ -16,7 +16,7 @@ use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
-use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
+use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance, geometric_mean};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -150,9 +150,9 @@ fn predicted(
         let Some(winner) = winners.get(name).map(|at| &found.candidates[*at]) else { return 0.0 };
         let at = |(n, setting): (usize, &usize)| {
             let adaptation = Adaptation::of_schedule(&winner.schedule, shape, device.units(*setting));
-            adaptation.throughput(winner.rate(n).unwrap_or(0.0)).ln()
+            adaptation.throughput(winner.rate(n).unwrap_or(0.0))
         };
-        (threads.iter().enumerate().map(at).sum::<f64>() / threads.len() as f64).exp()
+        geometric_mean(threads.iter().enumerate().map(at))
     };
     let names: Vec<String> = winners.keys().cloned().collect();
     predicted_labels::with_predicted_labels(tree, (config, &vars), &instances, labels, &names, throughput)

@@ -42,15 +42,15 @@ const FINALISTS: f64 = 0.68;
 const END: f64 = 1.1;
 
 impl Part {
-    /// When it begins and ends for all kernels together, as a share of the whole, where each has its turn; and where in a kernel's turn it
-    /// ends.
-    fn turns(self) -> (f64, f64, f64) {
+    /// When the turns of the kernels begin and end, as a share of the whole, and where in a kernel's turn the part ends. Rounds have no
+    /// turns.
+    fn turns(self) -> Option<(f64, f64, f64)> {
         match self {
-            Part::Rounds => (0.0, ROUNDS, 1.0),
-            Part::Finalists => (ROUNDS, FINALISTS, 1.0),
-            Part::Duels => (FINALISTS, END, 0.4),
-            Part::DueDuels => (FINALISTS, END, 0.6),
-            Part::Comparison => (FINALISTS, END, 1.0),
+            Part::Rounds => None,
+            Part::Finalists => Some((ROUNDS, FINALISTS, 1.0)),
+            Part::Duels => Some((FINALISTS, END, 0.4)),
+            Part::DueDuels => Some((FINALISTS, END, 0.6)),
+            Part::Comparison => Some((FINALISTS, END, 1.0)),
         }
     }
 }
@@ -80,14 +80,11 @@ impl<'a> Budget<'a> {
 
     /// Whether the time for a part is used up.
     pub fn is_over(&self, part: Part) -> bool {
-        let share = match (part, self.turn) {
-            (Part::Rounds, None) => 1.0,
-            (_, None) => f64::INFINITY,
-            (Part::Rounds, Some(_)) => ROUNDS,
-            (part, Some((kernel, of))) => {
-                let (begin, end, own) = part.turns();
-                begin + (end - begin) * (kernel as f64 + own) / of as f64
-            }
+        let share = match (part.turns(), self.turn) {
+            (None, None) => 1.0,
+            (None, Some(_)) => ROUNDS,
+            (Some(_), None) => f64::INFINITY,
+            (Some((begin, end, own)), Some((kernel, of))) => begin + (end - begin) * (kernel as f64 + own) / of as f64,
         };
         let end = Duration::try_from_secs_f64(self.whole.as_secs_f64() * share).unwrap_or(Duration::MAX);
         self.is_stopped() || self.elapsed() >= end

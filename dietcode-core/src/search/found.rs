@@ -1,8 +1,7 @@
 //! What a search found, and what is expected where it did not measure.
 
-use super::candidate::geometric_mean;
 use super::full::MARGIN;
-use super::{Candidate, Pace};
+use super::{Candidate, Pace, geometric_mean};
 use crate::measure::Failure;
 
 /// What a search found.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dietcode_core::runtime::set::{Configuration, CpuRow, Entry, Set};
 use dietcode_core::runtime::tunable::tuning::{self, Mode, Settings};
-use dietcode_core::runtime::tunable::{KernelOp, Key, MAX_FIELDS, Outcome, Params, TunableOp};
+use dietcode_core::runtime::tunable::{KernelCall, KernelOp, Key, MAX_FIELDS, Outcome, Params, TunableOp};
 use dietcode_core::runtime::{Kernel, TensorMut, TensorRef, with_threads};
 use dietcode_core::{Error, ErrorKind, Result};
 
@@ -357,19 +357,22 @@ fn a_wrong_variable_is_an_error_of_the_call() {
     );
 }
 
+/// A dense layer whose sums begin behind so many terms, and end as `last` says.
+fn layer(call: &mut KernelCall<'_>, terms: usize, last: fn(f32) -> f32) -> Result<()> {
+    let [x, w, y] = call.operands()?;
+    let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
+    let mut y = TensorMut::<f32>::try_from(y)?;
+    for i in 0..y.shape()[0] {
+        for j in 0..y.shape()[1] {
+            y[[i, j]] = last((terms..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum());
+        }
+    }
+    Ok(())
+}
+
 /// A dense layer as an operation, whose nest computes what the micro-kernels compute.
 fn dense(kernel: &'static Kernel) -> KernelOp {
-    KernelOp::new(kernel, |call| {
-        let [x, w, y] = call.operands()?;
-        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
-        let mut y = TensorMut::<f32>::try_from(y)?;
-        for i in 0..y.shape()[0] {
-            for j in 0..y.shape()[1] {
-                y[[i, j]] = (0..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum();
-            }
-        }
-        Ok(())
-    })
+    KernelOp::new(kernel, |call| layer(call, 0, |sum| sum))
 }
 
 #[test]
@@ -397,31 +400,11 @@ fn a_kernel_is_computed_by_any_of_its_candidates_and_only_by_those_that_can() {
 
 #[test]
 fn a_candidate_that_leaves_out_a_term_or_an_element_of_a_kernel_is_wrong() {
-    type Nest = fn(&mut dietcode_core::runtime::tunable::KernelCall<'_>) -> Result<()>;
-    let without_a_term: Nest = |call| {
-        let [x, w, y] = call.operands()?;
-        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
-        let mut y = TensorMut::<f32>::try_from(y)?;
-        for i in 0..y.shape()[0] {
-            for j in 0..y.shape()[1] {
-                y[[i, j]] = (1..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum();
-            }
-        }
-        Ok(())
-    };
+    type Nest = fn(&mut KernelCall<'_>) -> Result<()>;
+    let without_a_term: Nest = |call| layer(call, 1, |sum| sum);
     let nothing: Nest = |_| Ok(());
     // Of what is positive that is the product.
-    let magnitude: Nest = |call| {
-        let [x, w, y] = call.operands()?;
-        let (x, w) = (TensorRef::<f32>::try_from(x)?, TensorRef::<f32>::try_from(w)?);
-        let mut y = TensorMut::<f32>::try_from(y)?;
-        for i in 0..y.shape()[0] {
-            for j in 0..y.shape()[1] {
-                y[[i, j]] = (0..x.shape()[1]).map(|k| x[[i, k]] * w[[j, k]]).sum::<f32>().abs();
-            }
-        }
-        Ok(())
-    };
+    let magnitude: Nest = |call| layer(call, 0, f32::abs);
     for nest in [without_a_term, nothing, magnitude] {
         let op = KernelOp::new(&fake::GOOD, nest);
         let (x, w, mut y) = (vec![0.5; 6 * 70], vec![2.0; 5 * 70], vec![f32::NAN; 6 * 5]);

@@ -90,10 +90,11 @@ impl Lent {
     }
 }
 
-/// How much the C compiler optimises a library: as for a build with `DIETCODE_ALL=1`, and an eighth of them else, by their text. What
+/// How much the C compiler optimises a library: as for a build with `DIETCODE_ALL=1`, and an eighth of them else, by their text and the day. What
 /// passes and printers get wrong is wrong at any level, and the compiler is done in a third of the time.
 fn level(source: &str) -> &'static str {
-    let built = settings::all() || blake3::hash(source.as_bytes()).as_bytes()[0].is_multiple_of(8);
+    let number = u64::from(blake3::hash(source.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
+    let built = settings::all() || number.is_multiple_of(8);
     if built { "-O3" } else { "-O1" }
 }
 

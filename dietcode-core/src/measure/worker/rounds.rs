@@ -99,7 +99,9 @@ impl<'a> Entry<'a> {
                 settle();
             }
             self.warm_up(arguments)?;
-            eviction.iter().for_each(|eviction| eviction.evict());
+            if let Some(eviction) = eviction {
+                eviction.evict();
+            }
             let (watch, start) = (Watch::start(), Instant::now());
             for _ in 0..calls {
                 self.callable.call(arguments)?;
