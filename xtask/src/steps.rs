@@ -30,8 +30,12 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
     vec![
         step(
             "format",
-            "rustfmt changes nothing, in the workspace and in the example",
-            vec![cargo("fmt --all --check"), cargo("fmt --check").in_example()],
+            "rustfmt changes nothing, in the workspace and in the examples",
+            vec![
+                cargo("fmt --all --check"),
+                cargo("fmt --check").in_example("dense"),
+                cargo("fmt --check").in_example("tunable"),
+            ],
         ),
         step(
             "clippy",
@@ -41,7 +45,7 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
         step(
             "features",
             "the library builds with each of its features alone, and the command with none",
-            // `runtime` alone and `compiler` alone are what the example's program and its build script have.
+            // `runtime` alone and `compiler` alone are what the first example's program and its build script have.
             vec![
                 cargo("check --package dietcode"),
                 cargo("check --package dietcode-core --no-default-features"),
@@ -67,8 +71,12 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
         ),
         step(
             "example",
-            "a crate of its own builds its kernels and runs them; and checks without a C compiler",
-            vec![cargo("run").in_example(), cargo("check").in_example().with("DIETCODE_SKIP_NATIVE", "1")],
+            "crates of their own build their kernels and run them; and one checks without a C compiler",
+            vec![
+                cargo("run").in_example("dense"),
+                cargo("check").in_example("dense").with("DIETCODE_SKIP_NATIVE", "1"),
+                cargo("run").in_example("tunable"),
+            ],
         ),
     ]
 }
@@ -98,10 +106,10 @@ impl Cargo {
         self
     }
 
-    /// The example is a workspace of its own, with profiles of its own. It is built where the tests build crates of users, so that
+    /// An example is a workspace of its own, with profiles of its own. It is built where the tests build crates of users, so that
     /// what these depend on is compiled once.
-    fn in_example(self) -> Cargo {
-        let folder = root().join("examples").join("dense");
+    fn in_example(self, name: &str) -> Cargo {
+        let folder = root().join("examples").join(name);
         Cargo { folder, ..self }
             .with("CARGO_TARGET_DIR", &target_folder().join("tmp/build_support/target").to_string_lossy())
             .with("CARGO_PROFILE_DEV_DEBUG", "0")
