@@ -6,6 +6,8 @@ mod cases;
 mod compiled;
 mod draws;
 mod custom;
+mod lanes;
 mod odd;
+mod parts;
 mod sketches;
 mod structures;

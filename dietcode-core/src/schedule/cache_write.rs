@@ -4,11 +4,12 @@ use dietcode_syntax::Role;
 
 use super::{CacheWrite, Instruction, Loop, Schedule};
 use crate::Result;
-use crate::ir::{Expr, Name};
+use crate::ir::{Expr, ForKind, Name};
 
 impl Schedule {
     /// Accumulates in a tile of its own, which is written back when it is done; TVM's `cache_write`. Where the tile
-    /// begins, [`Schedule::compute_at`] says; inside of that place it has one dimension for each spatial loop. If
+    /// begins, [`Schedule::compute_at`] says; inside of that place it has one dimension for each spatial loop, and for those whose iterations each sum a part
+    /// ([`Schedule::vectorize`]). If
     /// reduction loops stand around it, partial sums wait in the output, and the epilogue is applied by the last.
     ///
     /// ```text
@@ -37,6 +38,21 @@ impl Schedule {
         let reductions = self.loops.iter().position(Loop::is_step).unwrap_or(self.loops.len());
         let dynamic = self.loops.iter().rposition(|l| l.role == Role::Spatial && l.extent.as_int().is_none());
         chosen.unwrap_or_else(|| reductions.max(dynamic.map_or(0, |at| at + 1)))
+    }
+
+    /// Whether lanes of vectors share a sum.
+    pub(crate) fn lanes_share_sum(&self) -> bool {
+        self.loops.iter().any(|l| l.kind == ForKind::Vectorized && l.role == Role::Reduce)
+    }
+
+    /// The loops that are dimensions of a tile inside of so many loops: the spatial ones and, where lanes share a sum, those of the
+    /// sum whose iterations have accumulators of their own.
+    pub(crate) fn tile_dims(&self, depth: usize) -> Vec<usize> {
+        let shared = self.lanes_share_sum();
+        let of_sum = |l: &Loop| shared && matches!(l.kind, ForKind::Vectorized | ForKind::Unrolled);
+        (depth..self.loops.len())
+            .filter(|&at| self.loops[at].role == Role::Spatial || of_sum(&self.loops[at]))
+            .collect()
     }
 
     /// Whether a reduction's loop must run although there may be nothing to sum: the output is written in it, or the

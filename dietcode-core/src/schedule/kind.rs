@@ -16,8 +16,19 @@ impl Schedule {
 
     /// `for j in 0..16` → one statement on vectors of 16 lanes. TVM's and Halide's `vectorize`.
     ///
+    /// A loop that is summed over may be one of lanes too, as with Halide's `rfactor` and `vectorize`. Each lane sums a part, and
+    /// so does each copy of a loop of the sum that is unrolled around it, so that additions need not wait for each other; the parts
+    /// meet when the tile is complete:
+    ///
+    /// ```text
+    /// for k_0                                  for k_0
+    ///   unrolled k_1 in 0..2                     unrolled k_1 in 0..2
+    ///     for k_2 in 0..8                  →       y_tile[k_1][0..8] += x[…][… ..+ 8]
+    ///       y_tile += x[…]                     y_tile = the sum of all y_tile[…][…], in one order
+    /// ```
+    ///
     /// # Errors
-    /// The loop is not the innermost, is summed over, or has not 2, 4, 8 or 16 iterations.
+    /// The loop is not the innermost, or has not 2, 4, 8 or 16 iterations.
     pub fn vectorize(&mut self, name: &str) -> Result<()> {
         self.set_kind(name, ForKind::Vectorized)
     }

@@ -132,7 +132,7 @@ pub(super) fn rasterize(schedule: &Schedule, name: &str, tile: [i64; 2]) -> Resu
 /// The most threads of a block, on every GPU.
 const MOST_THREADS: i64 = 1024;
 
-/// Parallel: the outermost loop; if it is summed over, of constant extent. Vectorized: the innermost, spatial, of constant extent. Unrolled and vthread:
+/// Parallel: the outermost loop; if it is summed over, of constant extent. Vectorized: the innermost, of constant extent. Unrolled and vthread:
 /// constant, and not too many copies in all. Those of a GPU's grid stand outermost.
 pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> {
     let l = &schedule.loops[at];
@@ -147,7 +147,7 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
             refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
         }
         ForKind::ThreadIdx => threads(schedule, at),
-        ForKind::Vectorized | ForKind::VThread if l.role != Role::Spatial => {
+        ForKind::VThread if l.role != Role::Spatial => {
             refuse(schedule, format!("`{}` is summed over: its iterations depend on each other", l.name))
         }
         ForKind::Parallel | ForKind::BlockIdx => Ok(()),

@@ -22,7 +22,7 @@ fn is_deep(def: &KernelDef) -> bool {
     def.shape_vars.len() > 3
 }
 
-fn nests() -> Vec<KernelDef> {
+pub(super) fn nests() -> Vec<KernelDef> {
     let functions = dietcode_syntax::scan(SOURCE).expect("the source parses");
     functions.iter().map(|function| function.parse().unwrap_or_else(|errors| panic!("{errors}"))).collect()
 }

@@ -13,6 +13,7 @@
 //!     if guards: output[…] = epilogue(tile)
 //! ```
 
+mod cross_lane;
 mod cross_thread;
 mod raster;
 mod register_cache;
@@ -137,7 +138,8 @@ impl<'a> Builder<'a> {
             let l = &self.schedule.loops[at];
             let body = self.lets(&bound, body);
             bound.pop();
-            let kind = if l.kind == ForKind::Vectorized { l.kind } else { ForKind::Serial };
+            let lanes = l.kind == ForKind::Vectorized && l.role == Role::Spatial;
+            let kind = if lanes { l.kind } else { ForKind::Serial };
             Stmt::for_(l.name.clone(), self.schedule.iterations(at), kind, body)
         })
     }
@@ -208,7 +210,8 @@ impl<'a> Builder<'a> {
     /// What the tile starts with: a constant. An init that reads tensors is combined with the tile when that is written back,
     /// where the output's guards stand anyway.
     fn start(&self, reduction: &Reduction) -> Expr {
-        let whole = self.partial().is_none() && self.schedule.rfactor.is_none() && self.cross_thread.is_none();
+        let shared = self.cross_thread.is_some() || self.schedule.lanes_share_sum();
+        let whole = self.partial().is_none() && self.schedule.rfactor.is_none() && !shared;
         match reduction.init {
             Expr::Float(value) if whole => Expr::Float(value),
             _ => reduction.identity(),
@@ -235,8 +238,9 @@ impl<'a> Builder<'a> {
         if self.schedule.decomposed {
             return combine;
         }
-        let inner = self.schedule.loops[self.tile_depth..].iter().filter(|l| l.role == Role::Reduce);
-        let first = inner.fold(Expr::Int(1), |all, l| all.and(is(&l.name, Expr::Int(0))));
+        let dims = self.schedule.tile_dims(self.tile_depth);
+        let inner = (self.tile_depth..self.schedule.loops.len()).filter(|at| !dims.contains(at));
+        let first = inner.fold(Expr::Int(1), |all, at| all.and(is(&self.schedule.loops[at].name, Expr::Int(0))));
         Stmt::seq([Stmt::if_(first, self.store_tile(self.start(reduction))), combine])
     }
 
@@ -244,21 +248,22 @@ impl<'a> Builder<'a> {
         guard::all(self.guards.iter().filter(|guard| guard.role == Role::Spatial))
     }
 
-    fn tile_dims(&self) -> Vec<usize> {
-        tile_dims(self.schedule, self.tile_depth)
-    }
-
     fn tile_index(&self) -> Vec<Expr> {
-        self.tile_dims().iter().map(|&at| Expr::Var(self.schedule.loops[at].name.clone())).collect()
+        index(self.schedule, &self.schedule.tile_dims(self.tile_depth))
     }
 
     fn store_tile(&self, value: Expr) -> Stmt {
         Stmt::Store { buffer: self.tile.clone(), index: self.tile_index(), value }
     }
 
-    /// The spatial loops of the tile, as they are scheduled.
+    /// The loops that are the tile's dimensions, as they are scheduled.
     fn over_tile(&self, leaf: Stmt) -> Stmt {
-        self.tile_dims().iter().rev().fold(leaf, |body, &at| {
+        self.scheduled(&self.schedule.tile_dims(self.tile_depth), leaf)
+    }
+
+    /// Loops of constant extents around a statement, as they are scheduled.
+    fn scheduled(&self, dims: &[usize], leaf: Stmt) -> Stmt {
+        dims.iter().rev().fold(leaf, |body, &at| {
             let l = &self.schedule.loops[at];
             Stmt::for_(l.name.clone(), l.extent.clone(), l.kind, body)
         })
@@ -277,18 +282,24 @@ impl<'a> Builder<'a> {
     /// From the tile to the output. On a CPU through memory, so that the loop along which the output is contiguous can
     /// stand innermost; on a GPU right from a thread's registers.
     fn write_back(&self, reduction: &Reduction) -> Stmt {
-        let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
         if self.schedule.is_gpu() {
+            let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
             return self.finish(reduction, &from_tile, &|leaf| {
                 write_back::over_registers(self.schedule, self.tile_depth, leaf)
             });
         }
+        let dims = spatial_dims(self.schedule, self.tile_depth);
+        let extents = dims.iter().map(|&at| self.schedule.loops[at].extent.clone());
         let spill = Arc::new(Buffer {
             name: self.schedule.fresh_name(&format!("{}_out", self.schedule.block.output.name)),
+            shape: extents.collect(),
             ..(*self.tile).clone()
         });
-        let copy = self.over_tile(Stmt::Store { buffer: spill.clone(), index: self.tile_index(), value: from_tile });
-        let sum = Expr::Load(spill.clone(), self.tile_index());
+        let index = index(self.schedule, &dims);
+        let store = |value| Stmt::Store { buffer: spill.clone(), index: index.clone(), value };
+        let copy = cross_lane::meet(self.schedule, reduction, (&self.tile, self.tile_depth), &store);
+        let copy = self.scheduled(&dims, copy);
+        let sum = Expr::Load(spill.clone(), index.clone());
         let stores = self.finish(reduction, &sum, &|leaf| self.over_output(leaf));
         Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
     }
@@ -341,7 +352,8 @@ impl<'a> Builder<'a> {
         let schedule = self.schedule;
         let last = schedule.block.output_index.last().map(|e| schedule.in_loops(e));
         let contiguous = |at: &usize| last.as_ref().is_some_and(|e| e.uses(&schedule.loops[*at].name));
-        let (inner, outer): (Vec<usize>, Vec<usize>) = self.tile_dims().into_iter().partition(contiguous);
+        let (inner, outer): (Vec<usize>, Vec<usize>) =
+            spatial_dims(schedule, self.tile_depth).into_iter().partition(contiguous);
         self.nest(self.tile_depth, &[outer, inner].concat(), leaf)
     }
 }
@@ -357,7 +369,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
         _ => return Ok(None),
     };
     let Some(depth) = outermost else { return Ok(None) };
-    let dims = tile_dims(schedule, depth);
+    let dims = spatial_dims(schedule, depth);
     if let Some(&at) = dims.iter().find(|&&at| schedule.loops[at].limit.is_none()) {
         return Err(crate::Error::input(format!(
             "`{}` {why}, so that partial sums wait in a panel; but its extent along `{}` is not constant",
@@ -370,8 +382,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
         shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.clone()).collect(),
         scope: Scope::Panel,
     };
-    let index = dims.iter().map(|&at| Expr::Var(schedule.loops[at].name.clone())).collect();
-    Ok(Some(Sums { depth, buffer: Arc::new(buffer), index }))
+    Ok(Some(Sums { depth, buffer: Arc::new(buffer), index: index(schedule, &dims) }))
 }
 
 fn reads(e: &Expr, tensor: &Arc<Buffer>) -> bool {
@@ -388,8 +399,12 @@ fn reads_tensor(e: &Expr) -> bool {
     found
 }
 
-fn tile_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {
+fn spatial_dims(schedule: &Schedule, depth: usize) -> Vec<usize> {
     (depth..schedule.loops.len()).filter(|&at| schedule.loops[at].role == Role::Spatial).collect()
+}
+
+fn index(schedule: &Schedule, dims: &[usize]) -> Vec<Expr> {
+    dims.iter().map(|&at| Expr::Var(schedule.loops[at].name.clone())).collect()
 }
 
 /// The accumulators, on the stack until a later pass finds that they fit into registers.
@@ -399,7 +414,7 @@ fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
     let tile = Buffer {
         name: name.unwrap_or_else(|| schedule.fresh_name(&format!("{}_tile", output.name))),
         dtype: DType::F32,
-        shape: tile_dims(schedule, depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
+        shape: schedule.tile_dims(depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
         scope: Scope::Local,
     };
     const STACK: i64 = 64 << 10;

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// # Errors
 /// A sentence that names the loop or the copy, and the primitive that is missing or too much.
 pub(super) fn check(schedule: &Schedule) -> Result<()> {
-    let checks = [parts_of_sums(schedule), sums_of_threads(schedule), threads(schedule)];
+    let checks = [parts_of_sums(schedule), sums_of_threads(schedule), threads(schedule), sums_of_lanes(schedule)];
     match checks.into_iter().flatten().next() {
         Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
         None => Ok(()),
@@ -90,4 +90,14 @@ fn threads(schedule: &Schedule) -> Option<String> {
         true => format!("vectorize: `{}` is a thread's; vectorize_store makes vectors of a GPU's stores", l.name),
         false => format!("`{}` is {:?}, but no loop is bound to threads", l.name, l.kind),
     })
+}
+
+/// Lanes that share a sum are those of the innermost loop, and have an accumulator each.
+fn sums_of_lanes(schedule: &Schedule) -> Option<String> {
+    let at = schedule.loops.iter().position(|l| l.kind == ForKind::Vectorized && l.role == Role::Reduce)?;
+    let sum = format!("lanes share the sum over `{}`", schedule.loops[at].name);
+    if at + 1 != schedule.loops.len() {
+        return Some(format!("{sum}, which is not the innermost loop any more"));
+    }
+    (schedule.tile_depth() > at).then(|| format!("{sum}, but the tile stands inside of it"))
 }

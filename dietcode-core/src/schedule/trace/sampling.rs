@@ -31,16 +31,16 @@ pub struct Factor {
 /// | `task`       | cpu    | spatial | blocks that one parallel iteration carries out                | extents                       |
 /// | `block`      | cpu    | spatial | register tiles of a block: what panels are packed for         | second-level cache            |
 /// | `register`   | cpu    | spatial | rows, or vectors, of a register tile, unrolled                | vector registers              |
-/// | `lanes`      | cpu    | spatial | lanes of a vector: 2, 4, 8 or 16                              | width of a vector register    |
+/// | `lanes`      | cpu    | either  | lanes of a vector: 2, 4, 8 or 16                              | width of a vector register    |
 /// | `steps`      | both   | reduce  | steps in a cache block or in a tile in shared memory          | caches, shared memory         |
-/// | `unroll`     | both   | reduce  | steps that are unrolled                                       | copies, innermost factor      |
+/// | `unroll`     | both   | reduce  | steps that are unrolled; around lanes, sums of their own      | copies, innermost factor      |
 /// | `vthread`    | cuda   | spatial | virtual threads                                               | most virtual threads          |
 /// | `thread`     | cuda   | spatial | threads of a block                                            | threads per block             |
 /// | `outer`      | cuda   | spatial | the outer part of a thread's tile                             | registers, innermost factor   |
 /// | `inner`      | cuda   | spatial | the inner part of a thread's tile, next to each other         | registers, innermost factor   |
 /// | `warp`       | cuda   | spatial | warps of a block, with a matrix unit                          | threads per block             |
 /// | `fragment`   | cuda   | spatial | instructions of a warp, with a matrix unit                    | registers                     |
-/// | `split`      | cuda   | reduce  | blocks of the grid that share a sum                           | extents, multiprocessors      |
+/// | `split`      | both   | reduce  | tiles of the grid that share a sum                            | extents, multiprocessors, cores |
 /// | `cross`      | cuda   | reduce  | threads of a block that share a sum                           | threads per block             |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

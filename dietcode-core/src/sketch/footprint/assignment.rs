@@ -6,7 +6,7 @@
 use dietcode_syntax::Role;
 
 use super::variable::Product;
-use super::{Depth, Footprint, Link, Read, Stage, UNBOUNDED};
+use super::{Depth, Footprint, FootprintLoop, Link, Read, Stage, UNBOUNDED};
 use crate::ir::ForKind;
 use crate::schedule::{Pipeline, Staging};
 
@@ -96,7 +96,11 @@ impl<'a> Assignment<'a> {
     pub(crate) fn accumulators(&self) -> i64 {
         let lanes_of_register = self.footprint.lanes_of_register;
         let Some(tile) = &self.footprint.tile else { return 0 };
-        let loops = self.footprint.loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial);
+        let loops = &self.footprint.loops;
+        // Where lanes share a sum, they have accumulators of their own, as what is unrolled has.
+        let shared = loops.iter().any(|l| l.kind == ForKind::Vectorized && l.role == Role::Reduce);
+        let of_sum = |l: &FootprintLoop| shared && matches!(l.kind, ForKind::Vectorized | ForKind::Unrolled);
+        let loops = loops.iter().skip(self.depth(tile)).filter(|l| l.role == Role::Spatial || of_sum(l));
         loops.fold(1, |all, l| {
             let count = self.iterations[l.slot];
             let vector = l.kind == ForKind::Vectorized;
@@ -165,7 +169,7 @@ impl<'a> Assignment<'a> {
     /// Bytes of sums that wait in a panel for the next block of a reduction.
     pub(crate) fn waiting_bytes(&self) -> i64 {
         let loops = &self.footprint.loops;
-        let waits = |at: &usize| loops[*at].role == Role::Reduce && loops[*at].kind != ForKind::BlockIdx;
+        let waits = |at: &usize| loops[*at].role == Role::Reduce && !loops[*at].kind.is_grid();
         let Some(depth) = (0..self.tile_depth()).find(waits).filter(|_| self.footprint.sums_in_panel) else { return 0 };
         let spatial = loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
         aligned(spatial.fold(4, |bytes, l| bytes.saturating_mul(self.iterations[l.slot])))

@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::Kernel;
-use crate::ir::{ForKind, Name};
+use crate::ir::Name;
 use crate::schedule::{Level, Loop, Relation, Schedule};
 use crate::sketch::footprint::{Assignment, SampledAxis, Var, variables};
 
@@ -57,7 +57,10 @@ pub(super) fn overhang(kernel: &Kernel<'_>) -> i64 {
     parts_of_sums(schedule).map(behind).max().unwrap_or(0)
 }
 
-/// Blocks that share a sum.
+/// Tasks of a CPU's core, at the most, that share a sum: each core has its share of them, also if it is late.
+pub(super) const PARTS_OF_CORE: i64 = 8;
+
+/// Tiles of the grid that share a sum.
 pub(super) fn bound_of_parts(assignment: &Assignment<'_>) -> i64 {
     let parts = assignment.footprint.of_level(Level::Split);
     parts.fold(1, |all, var| all.saturating_mul(assignment.values[var]))
@@ -69,7 +72,7 @@ pub(super) fn parts(kernel: &Kernel<'_>) -> i64 {
 }
 
 fn parts_of_sums(schedule: &Schedule) -> impl Iterator<Item = &Loop> {
-    schedule.loops.iter().filter(|l| l.kind == ForKind::BlockIdx && l.role == Role::Reduce)
+    schedule.loops.iter().filter(|l| l.is_shared_sum())
 }
 
 /// The blocks where all axes are as long as they become. What a block reads or writes at the least is a warp's, and no device has

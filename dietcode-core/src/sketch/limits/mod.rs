@@ -3,7 +3,7 @@
 //! | limit                   | target | found                                           | allowed                            | hard |
 //! |-------------------------|--------|-------------------------------------------------|------------------------------------|------|
 //! | `tile`                  | both   | elements before the last vector or instruction  | none is behind the longest extent  |      |
-//! | `parts of a sum`        | cuda   | blocks that share a sum                         | multiprocessors                    |      |
+//! | `parts of a sum`        | both   | tiles of the grid that share a sum              | multiprocessors, or [`axes::PARTS_OF_CORE`] of a core | |
 //! | `overhang`              | cuda   | elements behind the end of a sum that is shared | [`axes::MOST_OVERHANG`]            | yes  |
 //! | `grid`                  | cuda   | blocks at the largest workload instance         | along x                            | yes  |
 //! | `lanes`                 | cpu    | lanes of a vector                               | of a register                      |      |
@@ -83,8 +83,11 @@ pub(super) struct Kernel<'a> {
 static LIMITS: [Limit; 15] = [
     row(("tile", "elements behind the longest extent", DRAWN),
         |_| Some(0), Some(axes::bound_of_tile), axes::tile),
-    row(("parts of a sum", "blocks", DRAWN),
-        |target| Some(target.cuda()?.multiprocessors.into()), Some(axes::bound_of_parts), axes::parts),
+    row(("parts of a sum", "parts", DRAWN),
+        |target| Some(match target {
+            Target::Cpu(target) => target.cores.max(1) * axes::PARTS_OF_CORE,
+            Target::Cuda(device) => device.multiprocessors.into(),
+        }), Some(axes::bound_of_parts), axes::parts),
     row(("overhang", "elements behind the end", HARD),
         |target| target.cuda().map(|_| axes::MOST_OVERHANG), Some(axes::bound_of_overhang), axes::overhang),
     row(("grid", "blocks", HARD),

@@ -75,7 +75,12 @@ type Exercised = BTreeMap<&'static str, [usize; 2]>;
 /// Draws of a kernel, at instances up to some length.
 fn drawn(def: &KernelDef, target: &Target, seed: u64) -> Exercised {
     let mut rng = StdRng::seed_from_u64(seed);
-    let most = if def.shape_vars.len() > 3 { 6 } else { 1 << rng.random_range(3..12) };
+    let most = match def.shape_vars.len() {
+        // As long as a sum is that threads of a CPU share.
+        1 => 1 << rng.random_range(3..18),
+        2 | 3 => 1 << rng.random_range(3..12),
+        _ => 6,
+    };
     let instances = [1, most].map(|extent| vec![extent; def.shape_vars.len()]);
     let mut custom = CustomRules::default();
     custom.allow_tf32(true);

@@ -46,7 +46,7 @@ impl Rule for AutoBind {
 }
 
 fn bound(mut partial: PartialSketch, block: &Block, contiguous: &Name) -> PartialSketch {
-    let shared = gpu::shared_sum(&partial, block);
+    let shared = partial.shared_sum(block);
     let pieces = |iter: &IterVar| match iter.role {
         Role::Spatial if iter.name == *contiguous => vec![Piece::Drawn(Level::Thread)],
         Role::Reduce if shared.as_ref() == Some(&iter.name) => vec![Piece::Sampled(Level::Split)],

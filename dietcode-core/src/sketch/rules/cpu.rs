@@ -16,7 +16,7 @@ pub(super) fn axis(name: &Name, levels: &[Level]) -> Axis {
 }
 
 /// Splits an axis into a loop for each level, and the one outside of them. The tile hangs over the edge, so it is split off first;
-/// what stands outside of it is clipped, from the inside out.
+/// what stands outside of it is clipped, from the inside out, but for the parts of a shared sum, which are as many at every shape.
 ///
 /// ```text
 /// j      →      j_tiles, j_tile      →      j_tiles, j_3, j_4      →      j_blocks, j_2, j_3, j_4      →      j_0, j_1, j_2, j_3, j_4
@@ -41,7 +41,8 @@ pub(super) fn split(partial: &mut PartialSketch, iter: &IterVar, levels: &[Level
     }
     for n in (0..of_tile).rev() {
         let outer = if n == 0 { loop_name(0) } else { format!("{name}_blocks") };
-        made.insert(0, cut(partial, &mut rest, product(name, &levels[n..=n]), Tail::Clip, [&outer, &loop_name(n + 1)]));
+        let tail = if levels[n] == Level::Split { Tail::Pad } else { Tail::Clip };
+        made.insert(0, cut(partial, &mut rest, product(name, &levels[n..=n]), tail, [&outer, &loop_name(n + 1)]));
     }
     made.insert(0, rest);
     let levels = std::iter::once(None).chain(levels.iter().copied().map(Some));

@@ -43,9 +43,9 @@ impl Rule for CrossThreadReduction {
             return Ok(vec![partial]);
         };
         let alone = own.iters_of(Role::Spatial).next().is_none();
-        let few = gpu::fewest_outputs(&partial, &own) < i64::from(device.multiprocessors) * THREADS;
-        let Some(axis) = gpu::longest(&partial, &own) else { return Ok(vec![partial]) };
-        let long = gpu::most(&partial, &axis) >= SHORTEST;
+        let few = partial.fewest_outputs(&own) < i64::from(device.multiprocessors) * THREADS;
+        let Some(axis) = partial.longest(&own) else { return Ok(vec![partial]) };
+        let long = partial.most(&axis) >= SHORTEST;
         if !alone && !(long && (few || !uses_again(&own))) {
             return Ok(vec![partial]);
         }

@@ -203,28 +203,3 @@ pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, st
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     partial.instructions.push(Instruction::VectorizeStore(store.into()));
 }
-
-/// The reduction that blocks share, if they share one: the longest, of equal ones the last.
-pub(super) fn shared_sum(partial: &PartialSketch, block: &Block) -> Option<Name> {
-    partial.combine.and_then(|_| longest(partial, block))
-}
-
-/// The reduction that is the longest at the workload instances.
-pub(super) fn longest(partial: &PartialSketch, block: &Block) -> Option<Name> {
-    block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| most(partial, name))
-}
-
-/// The largest extent of an axis at the workload instances; without any, axes are unbounded.
-pub(super) fn most(partial: &PartialSketch, axis: &Name) -> i64 {
-    partial.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(i64::MAX)
-}
-
-/// The smallest one.
-pub(super) fn least(partial: &PartialSketch, axis: &Name) -> i64 {
-    partial.bounds.extents.get(axis).and_then(|extents| extents.first()).copied().unwrap_or(1)
-}
-
-/// The output's elements at the smallest workload instance, or fewer: extents are known axis by axis.
-pub(super) fn fewest_outputs(partial: &PartialSketch, block: &Block) -> i64 {
-    block.iters_of(Role::Spatial).map(|iter| least(partial, &iter.name)).fold(1, i64::saturating_mul)
-}

@@ -53,8 +53,12 @@ pub trait Rule {
 /// The rules of a target, in the order in which they are applied. The reductions that threads share stand before the tiles, which
 /// are made of what they leave.
 pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + 'c>> {
-    let mut rules: Vec<Box<dyn Rule + 'c>> =
-        vec![Box::new(ApplyCustomRule(custom)), Box::new(InlineConstantScalars), Box::new(AutoInline)];
+    let mut rules: Vec<Box<dyn Rule + 'c>> = vec![
+        Box::new(ApplyCustomRule(custom)),
+        Box::new(InlineConstantScalars),
+        Box::new(AutoInline),
+        Box::new(AddRFactor),
+    ];
     match target {
         Target::Cpu(_) => {
             rules.push(Box::new(MultiLevelTilingCpu(custom.structure(target))));
@@ -62,7 +66,6 @@ pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + '
             rules.push(Box::new(RandomComputeLocation));
         }
         Target::Cuda(_) => {
-            rules.push(Box::new(AddRFactor));
             rules.push(Box::new(CrossThreadReduction));
             rules.push(Box::new(MultiLevelTilingTensorCore { tf32: custom.allows_tf32() }));
             rules.push(Box::new(MultiLevelTilingCuda(custom.structure(target))));

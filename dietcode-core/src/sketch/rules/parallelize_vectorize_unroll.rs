@@ -1,4 +1,5 @@
-//! The loops of a CPU get their kinds: blocks go to threads, the register tile is unrolled, its last loop are lanes.
+//! The loops of a CPU get their kinds: blocks go to threads, or the parts of a sum that they share, the register tile is unrolled, its
+//! last loop are lanes.
 //!
 //! It applies to what `MultiLevelTiling` made, and to elementwise blocks, which it splits itself: how many vectors of them are
 //! unrolled is free, a decision of its own. In a sum the register tile says so.
@@ -80,6 +81,12 @@ fn set_kinds(partial: &mut PartialSketch) {
         .collect();
     for (name, level) in tile {
         partial.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });
+    }
+    if let Some(combine) = partial.combine {
+        let parts: Vec<Name> = partial.loops_of(Role::Reduce, Some(Level::Split)).map(|l| l.name.clone()).collect();
+        parts.iter().for_each(|name| partial.set_kind(name, ForKind::Parallel));
+        partial.instructions.push(Instruction::Rfactor(combine));
+        return;
     }
     let blocks: Vec<Name> = partial.loops_of(Role::Spatial, None).map(|l| l.name.clone()).collect();
     if let Some(block) = partial.fuse_all(&blocks, "block") {

@@ -25,7 +25,7 @@ pub struct PartialSketch {
     pub loops: Vec<SketchLoop>,
     /// Stages that have no place yet.
     pub stages: Vec<SketchStage>,
-    /// How parts of the sum meet that blocks of a GPU's grid share: asked for by `AddRFactor`, carried out with the tiles.
+    /// How parts of the sum meet that tiles of the grid share: asked for by `AddRFactor`, carried out with the tiles.
     pub combine: Option<Combine>,
     /// The structure of its tiles: S for a level of spatial loops, R for one of a sum, the outermost first; none without tiles.
     pub structure: Option<&'static str>,
@@ -91,6 +91,31 @@ impl PartialSketch {
     /// The loops of a role and a level, outermost first; those without a level stand outermost of their axis.
     pub fn loops_of(&self, role: Role, level: Option<Level>) -> impl Iterator<Item = &SketchLoop> {
         self.loops.iter().filter(move |l| l.role == role && l.level == level)
+    }
+
+    /// The largest extent of an axis at the workload instances; without any, axes are unbounded.
+    pub fn most(&self, axis: &Name) -> i64 {
+        self.bounds.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(i64::MAX)
+    }
+
+    /// The smallest one.
+    pub fn least(&self, axis: &Name) -> i64 {
+        self.bounds.extents.get(axis).and_then(|extents| extents.first()).copied().unwrap_or(1)
+    }
+
+    /// The reduction of a block that is the longest at the workload instances, of equal ones the last.
+    pub fn longest(&self, block: &Block) -> Option<Name> {
+        block.iters_of(Role::Reduce).map(|iter| iter.name.clone()).max_by_key(|name| self.most(name))
+    }
+
+    /// The reduction of a block that tiles of the grid share, if they share one.
+    pub fn shared_sum(&self, block: &Block) -> Option<Name> {
+        self.combine.and_then(|_| self.longest(block))
+    }
+
+    /// The output's elements at the smallest workload instance, or fewer: extents are known axis by axis.
+    pub fn fewest_outputs(&self, block: &Block) -> i64 {
+        block.iters_of(Role::Spatial).map(|iter| self.least(&iter.name)).fold(1, i64::saturating_mul)
     }
 
     /// A name like `wish` that nothing has yet; the same that `Schedule::cache_read` and `cache_write` find for a stage, if all

@@ -11,6 +11,15 @@
 //!                                       y_tile += x_view · w_panel
 //! ```
 //!
+//! Where an input is used a few times only, lanes may share the sum: it is read once as it lies, nothing is packed, and each copy of an
+//! unrolled step has sums of its own.
+//!
+//! ```text
+//! for i, j, k                   parallel for i_0·j_0, for i_1, j_1: allocate y_tile
+//!   y[i][j] += x · w     →        for k_0, for k_1, unrolled k_2, i_2, j_2, vector k_3
+//!                                   y_tile[i_2][j_2][k_2][k_3] += x_view · w_view
+//! ```
+//!
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
 //! (`variants.rs`). The register tile is the split that hangs over the edge; what is not packed is read through a view, which
 //! is a padded copy there. Steps of a sum that cannot be padded, since its terms are not zero where its inputs are, are not
@@ -36,6 +45,8 @@ use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
 const PADS: [i64; 2] = [0, 16];
 /// How likely each is.
 const WEIGHTS: [f64; 2] = [3.0, 1.0];
+/// Uses of an element from which on packing pays, so that lanes share no sum.
+const USES: i64 = 16;
 
 /// The rule, for tiles of a structure.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +65,13 @@ impl Rule for MultiLevelTilingCpu {
         let reads = Reads::of(&own);
         // What is packed ahead is a tile of the sum, which a structure without steps does not have.
         let has_steps = self.0.levels_of('R').next().is_some();
-        let variants = reads.variants().into_iter().filter(|variant| has_steps || !variant.doubled);
+        let streams = has_steps && reads.fewest_uses(|axis| partial.least(axis)) <= USES;
+        let by_lanes = streams.then(|| reads.by_lanes()).into_iter().flatten();
+        // What threads share a sum of has few outputs, so that little is read again.
+        let shared = partial.combine.is_some();
+        let unpacked = |variant: &Variant| !variant.doubled && reads.packs_least(variant);
+        let fits = |variant: &Variant| (has_steps || !variant.doubled) && (!shared || unpacked(variant));
+        let variants = reads.variants().into_iter().filter(fits).chain(by_lanes);
         let mut made: Vec<PartialSketch> = Vec::new();
         for variant in variants {
             let new = tiled(partial.clone(), &own, &reads, (self.0, &variant));
@@ -75,7 +92,7 @@ fn tiled(
 ) -> PartialSketch {
     partial.structure = Some(structure.text);
     let axes: Vec<(&IterVar, Vec<Level>)> =
-        block.iters.iter().map(|iter| (iter, levels(structure, block, iter, reads, variant))).collect();
+        block.iters.iter().map(|iter| (iter, levels(&partial, structure, block, iter, reads, variant))).collect();
     let tiled = axes.iter().filter(|(_, levels)| !levels.is_empty());
     let sampled = tiled.map(|(iter, levels)| axis(&iter.name, levels)).collect::<Vec<Axis>>();
     if !sampled.is_empty() {
@@ -86,7 +103,8 @@ fn tiled(
     accumulate(&mut partial, block);
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
-            levels.iter().any(|level| is_of_tile(*level)) && reads.moves(tensor, &iter.name)
+            let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;
+            levels.iter().any(is_padded) && reads.moves(tensor, &iter.name)
         };
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
@@ -101,15 +119,28 @@ fn tiled(
 }
 
 /// The levels of an axis, outermost first.
-fn levels(structure: &Structure, block: &Block, iter: &IterVar, reads: &Reads<'_>, variant: &Variant) -> Vec<Level> {
+fn levels(
+    partial: &PartialSketch,
+    structure: &Structure,
+    block: &Block,
+    iter: &IterVar,
+    reads: &Reads<'_>,
+    variant: &Variant,
+) -> Vec<Level> {
+    let shared = partial.shared_sum(block);
     let is_vector = variant.vector.as_ref() == Some(&iter.name);
+    let by_lanes = variant.shares_sum(block);
     let has = |level: &Level| match level {
         Level::Lanes => is_vector,
-        Level::Register => is_vector || !reads.is_batch(&iter.name),
-        Level::Unroll => can_be_padded(block, &iter.name),
+        Level::Register => by_lanes || is_vector || !reads.is_batch(&iter.name),
+        Level::Unroll => can_be_padded(block, &iter.name) && (is_vector || !by_lanes),
+        Level::Block => !by_lanes && shared.is_none(),
+        Level::Task => shared.is_none(),
         _ => true,
     };
-    structure.levels_of(letter(iter.role)).filter(has).collect()
+    let split = (shared.as_ref() == Some(&iter.name)).then_some(Level::Split);
+    let lanes = (is_vector && by_lanes).then_some(Level::Lanes);
+    split.into_iter().chain(structure.levels_of(letter(iter.role)).filter(has)).chain(lanes).collect()
 }
 
 /// The letter of a role in a structure.
@@ -120,7 +151,8 @@ fn letter(role: Role) -> char {
     }
 }
 
-/// The last loop of a level: views stand in that of register tiles, accumulators there or, without such, in that of a task.
+/// The last loop of a level: views stand in that of register tiles, accumulators there or, without such, in that of a task; of a part
+/// of a sum in the last loop over tiles, or in that of the parts.
 fn last_of(partial: &PartialSketch, level: Level) -> Option<Name> {
     partial.loops.iter().rfind(|l| l.level == Some(level)).map(|l| l.name.clone())
 }
@@ -133,7 +165,10 @@ fn cache_block(partial: &PartialSketch) -> Option<Name> {
 fn accumulate(partial: &mut PartialSketch, block: &Block) {
     let name = partial.fresh(&format!("{}_tile", block.output.name));
     partial.instructions.push(Instruction::CacheWrite(name.clone()));
-    let place = last_of(partial, Level::Block).or_else(|| last_of(partial, Level::Task));
+    let place = last_of(partial, Level::Block).or_else(|| last_of(partial, Level::Task)).or_else(|| {
+        let part = partial.loops_of(Role::Reduce, Some(Level::Split)).next();
+        part.and(partial.loops_of(Role::Spatial, None).last().or(part)).map(|l| l.name.clone())
+    });
     let places = place.into_iter().collect();
     partial.stages.push(SketchStage { what: block.output.name.clone(), names: vec![name], places });
 }
@@ -171,7 +206,8 @@ fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, structure: &Stru
             Some(Level::Lanes) => Some(2),
             _ => None,
         };
-        (structure.place(letter(l.role), l.level), inside)
+        let letter = if l.level == Some(Level::Lanes) { 'S' } else { letter(l.role) };
+        (structure.place(letter, l.level), inside)
     });
     partial.instructions.push(Instruction::Reorder(partial.loops.iter().map(|l| l.name.clone()).collect()));
 }

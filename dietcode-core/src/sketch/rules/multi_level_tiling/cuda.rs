@@ -65,7 +65,7 @@ fn tiled(
     pipeline: Option<Pipeline>,
 ) -> PartialSketch {
     partial.structure = Some(structure.text);
-    let shared = gpu::shared_sum(&partial, block);
+    let shared = partial.shared_sum(block);
     let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, structure, shared.as_ref()));
     let at = |level| splits.at(level);
     let [parts, blocks, threads] = [at(Level::Split), splits.outermost(Role::Spatial), at(Level::Thread)];

@@ -66,7 +66,7 @@ impl MultiLevelTilingTensorCore {
         if device.capability < (ComputeCapability { major: 8, minor: 0 }) {
             return None;
         }
-        let longest = gpu::longest(partial, block);
+        let longest = partial.longest(block);
         let units = std::iter::once(MatrixUnit::Half).chain(self.tf32.then_some(MatrixUnit::Tf32));
         let mut operands =
             units.filter_map(|unit| Operands::of(block, unit, |name| Some(name) == longest.as_ref()).ok());
@@ -88,7 +88,7 @@ fn has_rows(block: &Block, operands: &Operands) -> bool {
 
 fn tiled(mut partial: PartialSketch, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> PartialSketch {
     partial.structure = Some(STRUCTURE);
-    let shared = gpu::shared_sum(&partial, block);
+    let shared = partial.shared_sum(block);
     let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, operands, shared.as_ref()));
     let [row, column, step] = [&operands.row, &operands.column, &operands.step].map(|axis| splits.of(axis));
     let at = |level| splits.at(level);

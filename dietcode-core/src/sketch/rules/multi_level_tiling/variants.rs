@@ -5,11 +5,12 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use crate::ir::{Block, Buffer, Expr, Name, affine};
+use crate::lower::can_be_padded;
 
 /// One structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Variant {
-    /// The axis along which vectors lie; none: scalar code.
+    /// The axis along which vectors lie, one of a sum if their lanes share it; none: scalar code.
     pub(super) vector: Option<Name>,
     /// The tensors that are packed into panels.
     pub(super) packed: Vec<Name>,
@@ -17,6 +18,13 @@ pub(super) struct Variant {
     pub(super) order: Vec<Name>,
     /// Whether there are two of each panel.
     pub(super) doubled: bool,
+}
+
+impl Variant {
+    /// Whether the lanes of a vector share the sum.
+    pub(super) fn shares_sum(&self, block: &Block) -> bool {
+        block.iters_of(Role::Reduce).any(|iter| self.vector.as_ref() == Some(&iter.name))
+    }
 }
 
 /// How a sum reads its inputs.
@@ -61,14 +69,35 @@ impl<'b> Reads<'b> {
         self.tensors.iter().filter(move |(buffer, _)| buffer.name == *tensor).flat_map(|(_, indices)| indices)
     }
 
-    /// Whether vectors along an axis are read as they lie, or each lane from elsewhere, but once.
-    fn serves_in_place(&self, tensor: &Name, axis: &Name) -> bool {
+    /// Whether a tensor's neighbours along an axis are neighbours in memory.
+    fn is_contiguous(&self, tensor: &Name, axis: &Name) -> bool {
         let coefficient = |e: &Expr| affine(e).map(|form| form.coefficient(axis));
-        let contiguous = self.indices(tensor).all(|index| {
+        self.indices(tensor).all(|index| {
             let Some((last, outer)) = index.split_last() else { return true };
             coefficient(last) == Some(1) && outer.iter().all(|e| coefficient(e) == Some(0))
-        });
-        contiguous || self.spatial().all(|other| self.moves(tensor, other))
+        })
+    }
+
+    /// Whether vectors along an axis are read as they lie, or each lane from elsewhere, but once.
+    fn serves_in_place(&self, tensor: &Name, axis: &Name) -> bool {
+        self.is_contiguous(tensor, axis) || self.spatial().all(|other| self.moves(tensor, other))
+    }
+
+    /// Whether lanes may share the sum along an axis: all that moves along it lies contiguous there, and terms behind its end change
+    /// nothing.
+    fn is_shared_by_lanes(&self, axis: &Name) -> bool {
+        let mut moving = self.names().filter(|tensor| self.moves(tensor, axis)).peekable();
+        let moves = moving.peek().is_some();
+        moves && moving.all(|tensor| self.is_contiguous(tensor, axis)) && can_be_padded(self.block, axis)
+    }
+
+    /// How often an element of the input that is used the least is used where spatial axes have these extents.
+    pub(super) fn fewest_uses(&self, extent: impl Fn(&Name) -> i64) -> i64 {
+        let uses = |tensor: &Name| {
+            let still = self.spatial().filter(|axis| !self.moves(tensor, axis));
+            still.map(&extent).fold(1, i64::saturating_mul)
+        };
+        self.names().map(uses).min().unwrap_or(1)
     }
 
     /// The axes for vectors: the one along which the output is contiguous, and others along which only inputs move that stay
@@ -99,6 +128,11 @@ impl<'b> Reads<'b> {
         distinct(sets.chain([along.clone(), all]).collect())
     }
 
+    /// Whether a structure packs as little as one with its vectors can.
+    pub(super) fn packs_least(&self, variant: &Variant) -> bool {
+        self.packed(variant.vector.as_ref()).first() == Some(&variant.packed)
+    }
+
     /// Batches outermost; of the others, each once innermost, where the panel is that is read again first.
     fn orders(&self) -> Vec<Vec<Name>> {
         let (batch, used): (Vec<&Name>, Vec<&Name>) = self.spatial().partition(|axis| self.is_batch(axis));
@@ -110,7 +144,20 @@ impl<'b> Reads<'b> {
         if orders.is_empty() { vec![batch.into_iter().cloned().collect()] } else { orders }
     }
 
-    /// All structures. Panels are doubled in the order of the source only: what is gained is time of packing, which the order of
+    /// The structures in which lanes share the sum. Nothing is packed: it is for what is used too seldom to be worth a copy.
+    pub(super) fn by_lanes(&self) -> impl Iterator<Item = Variant> {
+        let order = self.orders().swap_remove(0);
+        let axes =
+            self.block.iters_of(Role::Reduce).map(|iter| &iter.name).filter(|axis| self.is_shared_by_lanes(axis));
+        axes.map(move |axis| Variant {
+            vector: Some(axis.clone()),
+            packed: Vec::new(),
+            order: order.clone(),
+            doubled: false,
+        })
+    }
+
+    /// All other structures. Panels are doubled in the order of the source only: what is gained is time of packing, which the order of
     /// the tiles that read them does not change.
     pub(super) fn variants(&self) -> Vec<Variant> {
         let orders = self.orders();
