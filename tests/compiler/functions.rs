@@ -1,6 +1,8 @@
 //! Each function of elements, as generated C computes it, is that of Rust's `f32`, on numbers of every kind; and both oracles
 //! admit what it computes.
 
+mod accuracy;
+
 use std::ffi::c_void;
 use std::fs;
 
