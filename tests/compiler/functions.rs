@@ -2,6 +2,7 @@
 //! admit what it computes.
 
 mod accuracy;
+mod lanes;
 
 use std::ffi::c_void;
 use std::fs;

@@ -481,7 +481,7 @@ fn double_name(name: function::Name) -> String {
     match name {
         function::Name::Sign(sign) => sign.into(),
         function::Name::Own(name) => format!("dietcode_{name}"),
-        function::Name::Libm(name) => format!("__builtin_{name}"),
+        library => format!("__builtin_{}", library.text()),
     }
 }
 

@@ -175,6 +175,15 @@ impl Expr {
         matches!(self, Expr::Var(n) if &**n == name)
     }
 
+    /// Whether it is an element, not an index or a condition.
+    pub(crate) fn is_element(&self) -> bool {
+        match self {
+            Expr::Load(..) | Expr::Float(_) | Expr::Call(..) | Expr::Cast(..) => true,
+            Expr::Binary(_, a, b) | Expr::Select(_, a, b) => a.is_element() || b.is_element(),
+            Expr::Int(_) | Expr::Var(_) | Expr::Compare(..) => false,
+        }
+    }
+
     /// Calls `f` on every node, parents first.
     pub fn visit<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         self.any(&mut |e| {

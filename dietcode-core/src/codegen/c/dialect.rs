@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::vector;
 use crate::codegen::printer::{Dialect, Expressions, Printer, element_type, write};
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine, function};
 
 /// GNU C with vector extensions.
 pub(crate) struct C;
@@ -17,8 +17,9 @@ impl Dialect for C {
         "dietcode_int"
     }
 
-    fn library_function(&self, name: &str) -> String {
-        format!("__builtin_{name}f")
+    fn library_function(&self, name: function::Name) -> String {
+        let owner = if matches!(name, function::Name::Inline(_)) { "dietcode" } else { "__builtin" };
+        format!("{owner}_{}f", name.text())
     }
 
     /// The constants of its index, without the lane, are part of the variable's name.

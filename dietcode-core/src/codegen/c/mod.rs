@@ -5,7 +5,7 @@ mod function;
 mod row;
 mod vector;
 
-use dietcode_syntax::{KernelDef, mangle};
+use dietcode_syntax::{Expr, Function, KernelDef, mangle};
 
 pub(super) use dialect::C;
 use dialect::GPU_ONLY;
@@ -75,6 +75,25 @@ fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, includ
 
 /// What makes the types and functions known that the C file of some kernels uses.
 pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> String {
-    let half = defs.into_iter().any(|def| def.params.iter().any(|param| param.dtype.is_half()));
-    format!("{}#include \"dietcode.h\"", if half { "#define DIETCODE_HALF\n" } else { "" })
+    let (mut half, mut math) = (false, false);
+    for def in defs {
+        half |= def.params.iter().any(|param| param.dtype.is_half());
+        math |= def.values().any(|value| value.any(&needs_functions));
+    }
+    let define = |wanted, name| if wanted { format!("#define {name}\n") } else { String::new() };
+    define(half, "DIETCODE_HALF") + &define(math, "DIETCODE_MATH") + "#include \"dietcode.h\""
+}
+
+/// Whether it is a function, or a choice that each element of a vector makes for itself.
+fn needs_functions(e: &Expr) -> bool {
+    let varies = |e: &Expr| match e {
+        Expr::Load { index, .. } => !index.is_empty(),
+        Expr::Acc | Expr::Index(_) => true,
+        _ => false,
+    };
+    match e {
+        Expr::Call(function, _) => *function != Function::Neg,
+        Expr::Select { lhs, rhs, .. } => lhs.any(&varies) || rhs.any(&varies),
+        _ => false,
+    }
 }

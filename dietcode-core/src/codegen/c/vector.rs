@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::codegen::printer::{Expressions, LINE, taken, write};
-use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Function, Name, Scope, Stmt, affine};
+use crate::ir::function::{Name as Called, row};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.
 pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
@@ -106,26 +107,46 @@ impl Vector<'_> {
         match e {
             uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),
-            Expr::Load(buffer, index) => {
+            Expr::Load(..) | Expr::Cast(..) => {
                 let lanes = self.lanes;
                 self.write(format_args!("(dietcode_f32x{lanes}){{"));
                 for n in 0..lanes {
                     self.push(if n == 0 { "" } else { ", " });
-                    self.exprs.write_operand(&Expr::Load(buffer.clone(), self.at(index, n)), self.text);
+                    self.exprs.write_operand(&e.substitute(self.lane, &Expr::Int(n)), self.text);
                 }
                 self.push("}");
             }
-            Expr::Call(Function::Neg, args) => {
-                self.push("(-");
-                self.lanewise(&args[0]);
+            Expr::Call(function, args) => match row(*function).name {
+                Called::Sign(sign) => {
+                    self.push("(");
+                    self.push(sign);
+                    self.lanewise_operand(&args[0]);
+                    self.push(")");
+                }
+                name => self.call(&format!("dietcode_{}", name.text()), args.iter()),
+            },
+            Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => self.call(taken(*op), [&**a, &**b]),
+            Expr::Select(condition, then, otherwise) if !condition.uses(self.lane) => {
+                self.push("(");
+                self.exprs.write_operand(condition, self.text);
+                self.push(" ? ");
+                self.all_lanes(then);
+                self.push(" : ");
+                self.all_lanes(otherwise);
                 self.push(")");
             }
-            Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => {
-                let lanes = self.lanes;
-                self.write(format_args!("{}_f32x{lanes}(", taken(*op)));
-                self.all_lanes(a);
-                self.push(", ");
-                self.all_lanes(b);
+            Expr::Select(condition, then, otherwise) => {
+                let (Expr::Compare(op, a, b), lanes) = (&**condition, self.lanes) else {
+                    unreachable!("the front end makes only comparisons into conditions: {condition}")
+                };
+                self.write(format_args!("dietcode_pick_f32x{lanes}("));
+                self.lanewise_operand(a);
+                self.write(format_args!(" {op} "));
+                self.lanewise_operand(b);
+                for side in [then, otherwise] {
+                    self.push(", ");
+                    self.all_lanes(side);
+                }
                 self.push(")");
             }
             Expr::Binary(op, a, b) => {
@@ -135,6 +156,20 @@ impl Vector<'_> {
             }
             other => unreachable!("the vectorize pass leaves only lane-wise arithmetic in vectorized loops: {other}"),
         }
+    }
+
+    /// A function of vectors; an integer stays what it is.
+    fn call<'e>(&mut self, name: &str, args: impl IntoIterator<Item = &'e Expr>) {
+        let lanes = self.lanes;
+        self.write(format_args!("{name}_f32x{lanes}"));
+        for (n, arg) in args.into_iter().enumerate() {
+            self.push(if n == 0 { "(" } else { ", " });
+            match arg {
+                Expr::Int(_) => self.exprs.write_operand(arg, self.text),
+                element => self.all_lanes(element),
+            }
+        }
+        self.push(")");
     }
 
     fn lanewise_operand(&mut self, e: &Expr) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::intrinsic;
 use crate::codegen::printer::{Dialect, Expressions, Printer, element_type};
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, function};
 
 /// CUDA C++ with what `dietcode.cuh` has.
 pub(super) struct Cuda;
@@ -15,8 +15,8 @@ impl Dialect for Cuda {
     }
 
     /// That of the global scope: a tensor may be called `expf`.
-    fn library_function(&self, name: &str) -> String {
-        format!("::{name}f")
+    fn library_function(&self, name: function::Name) -> String {
+        format!("::{}f", name.text())
     }
 
     /// The compiler finds the constant indices of an array, and keeps it in registers.

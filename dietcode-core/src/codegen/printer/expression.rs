@@ -121,7 +121,8 @@ impl Expressions {
 
     /// Writes an expression, in parentheses if it binds less tightly than `at_least`.
     fn write(&self, e: &Expr, at_least: u8, text: &mut String) {
-        let e = &*if is_element(e) { Cow::Borrowed(e) } else { self.here(e) };
+        // What an element is made of is printed piece by piece; an index or a condition becomes another one where variables have values.
+        let e = &*if e.is_element() { Cow::Borrowed(e) } else { self.here(e) };
         let open = tightness(e) < at_least;
         text.push_str(if open { "(" } else { "" });
         match e {
@@ -160,7 +161,7 @@ impl Expressions {
     fn write_binary(&self, op: BinaryOp, a: &Expr, b: &Expr, text: &mut String) {
         let sign = match op {
             BinaryOp::Min | BinaryOp::Max => {
-                let name = if is_element(a) || is_element(b) { taken(op) } else { integer(op) };
+                let name = if a.is_element() || b.is_element() { taken(op) } else { integer(op) };
                 return self.write_call(name, &[a, b], text);
             }
             BinaryOp::Add => " + ",
@@ -189,7 +190,7 @@ impl Expressions {
         match name {
             function::Name::Sign(sign) => sign.into(),
             function::Name::Own(name) => format!("dietcode_{name}f"),
-            function::Name::Libm(name) => self.dialect.library_function(name),
+            library => self.dialect.library_function(library),
         }
     }
 
@@ -231,16 +232,6 @@ impl Expressions {
         let is_first = text.len() == start;
         text.push_str(if is_first { "" } else { " + " });
         self.write(term, if is_first { SUM } else { PRODUCT }, text);
-    }
-}
-
-/// Whether it is an element. What it is made of is printed piece by piece; an index or a condition becomes another one where
-/// variables have values.
-fn is_element(e: &Expr) -> bool {
-    match e {
-        Expr::Load(..) | Expr::Float(_) | Expr::Call(..) | Expr::Cast(..) => true,
-        Expr::Binary(_, a, b) | Expr::Select(_, a, b) => is_element(a) || is_element(b),
-        Expr::Int(_) | Expr::Var(_) | Expr::Compare(..) => false,
     }
 }
 

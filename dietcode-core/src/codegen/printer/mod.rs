@@ -21,7 +21,7 @@ use dietcode_syntax::KernelDef;
 pub(crate) use expression::{Expressions, taken};
 pub(crate) use statement::Printer;
 
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Stmt};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Stmt, function};
 use crate::schedule::Schedule;
 
 /// What languages of the family have different words for. Everything else is printed by the walks.
@@ -29,8 +29,8 @@ pub(crate) trait Dialect {
     /// The type of loop variables, indices and extents.
     fn index_type(&self) -> &'static str;
 
-    /// What a function of the C library is called for `float`; `name` is its name for `double`.
-    fn library_function(&self, name: &str) -> String;
+    /// What a function that the C library has is called for `float`.
+    fn library_function(&self, name: function::Name) -> String;
 
     /// Writes an element of a tile in a thread's registers.
     fn write_register(&self, exprs: &Expressions, tile: &Buffer, index: &[Expr], text: &mut String);

@@ -38,7 +38,7 @@ impl Operations {
             Expr::Call(_, arguments) => arguments.iter().for_each(sub),
             Expr::Int(_) | Expr::Float(_) | Expr::Var(_) | Expr::Load(..) => {}
         }
-        let typed = |kind| kind + if is_element(e) { 0 } else { INTEGERS };
+        let typed = |kind| kind + if e.is_element() { 0 } else { INTEGERS };
         match e {
             Expr::Binary(op, ..) => {
                 self.0[match op {
@@ -89,14 +89,5 @@ impl Operations {
     pub(super) fn arithmetic(&self) -> [i64; 3] {
         let [mad, add, mul, div, ..] = self.0;
         [add + mad, mul + mad, div]
-    }
-}
-
-/// Whether the value is an element of a tensor.
-fn is_element(e: &Expr) -> bool {
-    match e {
-        Expr::Float(_) | Expr::Load(..) | Expr::Cast(..) | Expr::Call(..) => true,
-        Expr::Int(_) | Expr::Var(_) | Expr::Compare(..) => false,
-        Expr::Binary(_, a, b) | Expr::Select(_, a, b) => is_element(a) || is_element(b),
     }
 }

@@ -4,7 +4,8 @@
 //! is anything else becomes serial here (the C compiler may still find something); what is left, the code generator
 //! prints as it stands.
 
-use crate::ir::{BinaryOp, Expr, ForKind, Function, Scope, Stmt, affine};
+use crate::ir::function::has_vectors;
+use crate::ir::{BinaryOp, Expr, ForKind, Scope, Stmt, affine};
 
 /// Keeps a loop vectorized only if its body is one store of lane-wise arithmetic to neighbouring elements.
 pub(super) fn vectorize(body: Stmt) -> Stmt {
@@ -38,7 +39,20 @@ fn is_lanewise(e: &Expr, lane: &str) -> bool {
             Expr::Binary(op, a, b) => {
                 !matches!(op, BinaryOp::Mod | BinaryOp::And) && is_lanewise(a, lane) && is_lanewise(b, lane)
             }
-            Expr::Call(Function::Neg, args) => args.iter().all(|arg| is_lanewise(arg, lane)),
+            // The exponent of `powi` is an integer.
+            Expr::Call(function, args) => has_vectors(*function) && args.iter().all(|arg| is_lanewise(arg, lane)),
+            // All lanes compute both sides, so that what they read must be there whatever the condition says: an index that it
+            // compares may be one outside.
+            Expr::Select(condition, then, otherwise) => {
+                let chosen = match &**condition {
+                    Expr::Compare(_, a, b) => {
+                        (a.is_element() || b.is_element()) && is_lanewise(a, lane) && is_lanewise(b, lane)
+                    }
+                    _ => false,
+                };
+                chosen && is_lanewise(then, lane) && is_lanewise(otherwise, lane)
+            }
+            Expr::Cast(..) => true,
             _ => false,
         }
 }
