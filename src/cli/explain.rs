@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     threads: Vec<usize>,
     #[command(flatten)]
     json: JsonArgument,
-    /// Print the sketches that a search draws from, with `_` for what is open, and the rules that made each.
+    /// Print the sketches that a search draws from, with `_` for what is open, and the rules that made each; of those that made none, why.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "json"])]
     sketches: bool,
 }

@@ -5,7 +5,7 @@ use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::machine::{self, CpuTarget};
 use dietcode::core::schedule::Trace;
 use dietcode::core::sketch::rules::{CustomRules, PartialSketch};
-use dietcode::core::sketch::{Space, partial_sketches};
+use dietcode::core::sketch::{Space, WithoutEffect, partial_sketches, rules_without_effect};
 
 use super::print;
 use super::setup::Setup;
@@ -24,13 +24,15 @@ pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<PartialS
     partial_sketches(&setup.def, space(setup, target)?.bounds, &custom)
 }
 
-/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it.
+/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it; then the rules that have no effect.
 pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
     let target = match target {
         Target::Cpu => machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
         Target::Cuda(capability) => machine::Target::Cuda(*DeviceLimits::of(capability)?),
     };
-    let partial_sketches = all(setup, target)?;
+    let partial_sketches = all(setup, target.clone())?;
+    let custom = setup.config.custom_rules(CustomRules::default(), &target)?;
+    let without_effect = rules_without_effect(&setup.def, space(setup, target)?.bounds, &custom)?;
     let count = partial_sketches.len();
     let text = |(n, partial): (usize, PartialSketch)| {
         let by =
@@ -39,6 +41,10 @@ pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
         let trace = Trace::new(partial.instructions).with(partial.decisions);
         format!("sketch {} of {count},{structure} {by}\n{trace}", n + 1)
     };
-    let texts: Vec<String> = partial_sketches.into_iter().enumerate().map(text).collect();
+    let mut texts: Vec<String> = partial_sketches.into_iter().enumerate().map(text).collect();
+    if !without_effect.is_empty() {
+        let reason = |WithoutEffect { rule, block, why }: WithoutEffect| format!("{rule} on `{block}`: {why}\n");
+        texts.push(format!("without effect\n{}", without_effect.into_iter().map(reason).collect::<String>()));
+    }
     print(&texts.join("\n"))
 }

@@ -27,7 +27,7 @@ pub use parametric::{Parametric, Sizes};
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]
 pub use sample::Sampler;
-pub use space::{Space, partial_sketches};
+pub use space::{Space, WithoutEffect, partial_sketches, rules_without_effect};
 pub(crate) use template::SIZES;
 pub use template::{
     Absent, Blocked, Condition, FAMILIES, Family, FamilyTable, Kind, Local, Naive, Named, NonLocal,

@@ -2,8 +2,8 @@
 //! CPU's sketches equal the reference.
 
 use dietcode_core::machine::Target;
-use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Space, partial_sketches};
+use dietcode_core::sketch::rules::{CustomRules, PartialSketch};
+use dietcode_core::sketch::{Space, partial_sketches, rules_without_effect};
 use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -20,13 +20,17 @@ fn space(def: &KernelDef, target: Target, instance: &[i64]) -> Space {
     Space::generate(def, target, &[instance.to_vec()], &custom).unwrap_or_else(|e| panic!("{}: {e}", def.name))
 }
 
-/// Whether the rule makes sketches of a nest at a shape.
-fn applies(name: &str, target: &Target, shape: &[i64]) -> bool {
+/// Why the rule makes no sketches of a nest at a shape, as `dietcode explain --sketches` says it.
+fn unmet(name: &str, target: &Target, shape: &[i64]) -> Option<String> {
     let (def, custom) = (nest(name), CustomRules::default());
     let bounds = space(&def, target.clone(), shape).bounds;
-    let made = partial_sketches(&def, bounds, &custom).expect("there are sketches");
-    assert!(made.iter().any(|partial| !partial.rules.contains(&"AddRFactor")), "the others stay");
-    made.iter().any(|partial| partial.rules.contains(&"AddRFactor"))
+    let made = partial_sketches(&def, bounds.clone(), &custom).expect("there are sketches");
+    let by_it = |partial: &PartialSketch| partial.rules.contains(&"AddRFactor");
+    assert!(made.iter().any(|partial| !by_it(partial)), "the others stay");
+    let all = rules_without_effect(&def, bounds, &custom).expect("there are sketches");
+    let why = all.into_iter().rfind(|one| one.rule == "AddRFactor").map(|one| one.why);
+    assert_eq!(why.is_none(), made.iter().any(by_it), "{name} at {shape:?}: {why:?}");
+    why
 }
 
 #[test]
@@ -34,22 +38,43 @@ fn threads_of_a_cpu_share_long_sums_of_few_outputs() {
     let target = avx512::target();
     let fills = 64 * target.cores;
     let target = Target::Cpu(target);
-    assert!(applies("row_sum", &target, &[1, 32_768]) && applies("row_sum", &target, &[fills - 1, 32_768]));
-    assert!(applies("total", &target, &[32_768]) && applies("row_max", &target, &[2, 32_768]));
-    assert!(!applies("row_sum", &target, &[1, 32_767]), "half of it is not worth a thread");
-    assert!(!applies("row_sum", &target, &[fills, 32_768]), "each core has outputs of its own");
-    assert!(!applies("furthest", &target, &[1, 32_768, 1]), "a maximum of products cannot be padded");
-    assert!(!applies("filled", &target, &[32_768]), "nothing is summed");
+    for (name, shape) in [
+        ("row_sum", &[1, 32_768][..]),
+        ("row_sum", &[fills - 1, 32_768]),
+        ("total", &[32_768]),
+        ("row_max", &[2, 32_768]),
+    ] {
+        assert_eq!(unmet(name, &target, shape), None, "{name} at {shape:?}");
+    }
+    let because = |name, shape: &[i64], why: &str| {
+        let found = unmet(name, &target, shape);
+        assert!(
+            found.as_ref().is_some_and(|found| found.contains(why)),
+            "{name} at {shape:?}: {found:?}, expected {why}"
+        );
+    };
+    because("row_sum", &[1, 32_767], "over `j`, has 32767 terms, and a part has at least 16384");
+    because("row_sum", &[fills, 32_768], "it has 128 outputs at the smallest instance, and 64 for each of 2 cores");
+    because("furthest", &[1, 32_768, 1], "no padding of its inputs leaves the sum over `k` what it is");
+    because("filled", &[32_768], "it sums nothing");
 }
 
 #[test]
 fn blocks_of_a_gpu_share_sums_that_leave_multiprocessors_free() {
     let target = cases::target("sm_80");
     let fills = 1024 * i64::from(target.cuda().expect("a device").multiprocessors);
-    assert!(applies("row_sum", &target, &[1, 128]) && applies("row_sum", &target, &[fills - 1, 128]));
-    assert!(!applies("row_sum", &target, &[1, 127]), "half of it is not worth a block");
-    assert!(!applies("row_sum", &target, &[fills, 128]), "each multiprocessor has outputs of its own");
-    assert!(!applies("total", &target, &[1 << 20]), "the threads of one block share it");
+    assert_eq!(unmet("row_sum", &target, &[1, 128]), None);
+    assert_eq!(unmet("row_sum", &target, &[fills - 1, 128]), None);
+    let because = |name, shape: &[i64], why: &str| {
+        let found = unmet(name, &target, shape);
+        assert!(
+            found.as_ref().is_some_and(|found| found.contains(why)),
+            "{name} at {shape:?}: {found:?}, expected {why}"
+        );
+    };
+    because("row_sum", &[1, 127], "over `j`, has 127 terms, and a part has at least 64");
+    because("row_sum", &[fills, 128], "1024 for each of 108 multiprocessors are enough");
+    because("total", &[1 << 20], "it sums everything, which the threads of one block share");
 }
 
 /// Sums over everything, of rows and of columns, by several operators, with and without vectors along them.

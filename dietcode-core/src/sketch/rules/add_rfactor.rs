@@ -18,9 +18,8 @@
 
 use dietcode_syntax::Role;
 
-use super::{PartialSketch, Rule};
+use super::{Applied, NO_SUM, PartialSketch, Rule, TILED, unmet};
 use crate::Result;
-use crate::ir::Block;
 use crate::lower::can_be_padded;
 use crate::machine::Target;
 use crate::schedule::Combine;
@@ -29,8 +28,8 @@ use crate::schedule::Combine;
 struct Sizes {
     /// Outputs of a modest tile.
     outputs: i64,
-    /// Tiles that are carried out at once.
-    units: i64,
+    /// Tiles that are carried out at once, and what of the target carries out one.
+    units: (i64, &'static str),
     /// The shortest part of a sum that is worth a tile.
     shortest: i64,
 }
@@ -39,9 +38,11 @@ impl Sizes {
     fn of(target: &Target) -> Sizes {
         match target {
             // 256 threads with 4 each.
-            Target::Cuda(device) => Sizes { outputs: 1024, units: device.multiprocessors.into(), shortest: 64 },
+            Target::Cuda(device) => {
+                Sizes { outputs: 1024, units: (device.multiprocessors.into(), "multiprocessors"), shortest: 64 }
+            }
             // A part takes as long as threads take to begin.
-            Target::Cpu(target) => Sizes { outputs: 64, units: target.cores, shortest: 1 << 14 },
+            Target::Cpu(target) => Sizes { outputs: 64, units: (target.cores, "cores"), shortest: 1 << 14 },
         }
     }
 }
@@ -55,28 +56,34 @@ impl Rule for AddRFactor {
         "AddRFactor"
     }
 
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        let own = partial.block(block);
-        if partial.is_tiled() || !sums(&partial.bounds.target, own) {
-            return Ok(vec![partial]);
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
+        let (own, target) = (partial.block(block), &partial.bounds.target);
+        if partial.is_tiled() {
+            return unmet(TILED);
         }
-        let Sizes { outputs, units, shortest } = Sizes::of(&partial.bounds.target);
-        let fills = partial.fewest_outputs(own) / outputs >= units;
-        let Some(axis) = partial.longest(own).filter(|axis| !fills && partial.most(axis) >= 2 * shortest) else {
-            return Ok(vec![partial]);
-        };
-        let ways = match partial.bounds.target {
-            Target::Cpu(_) if can_be_padded(own, &axis) => vec![Combine::Workspace],
-            Target::Cpu(_) => Vec::new(),
-            Target::Cuda(_) if own.holds_sum() => vec![Combine::Workspace, Combine::Atomic],
-            Target::Cuda(_) => vec![Combine::Workspace],
-        };
-        let shared = ways.into_iter().map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });
-        Ok(std::iter::once(partial.clone()).chain(shared).collect())
+        let Some(axis) = partial.longest(own) else { return unmet(NO_SUM) };
+        if target.cuda().is_some() && own.iters_of(Role::Spatial).next().is_none() {
+            return unmet("it sums everything, which the threads of one block share");
+        }
+        let Sizes { outputs, units: (units, what), shortest } = Sizes::of(target);
+        let fewest = partial.fewest_outputs(own);
+        if fewest / outputs >= units {
+            return unmet(format!(
+                "it has {fewest} outputs at the smallest instance, and {outputs} for each of {units} {what} are enough"
+            ));
+        }
+        let most = partial.most(&axis);
+        if most < 2 * shortest {
+            return unmet(format!(
+                "its longest sum, over `{axis}`, has {most} terms, and a part has at least {shortest}"
+            ));
+        }
+        if target.cpu().is_some() && !can_be_padded(own, &axis) {
+            return unmet(format!("no padding of its inputs leaves the sum over `{axis}` what it is"));
+        }
+        let atomic = (target.cuda().is_some() && own.holds_sum()).then_some(Combine::Atomic);
+        let shared = std::iter::once(Combine::Workspace).chain(atomic);
+        let shared = shared.map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });
+        Ok(Applied::Made(std::iter::once(partial.clone()).chain(shared).collect()))
     }
-}
-
-/// Whether it sums, on a GPU for more than one element.
-fn sums(target: &Target, block: &Block) -> bool {
-    block.reduction.is_some() && (target.cpu().is_some() || block.iters_of(Role::Spatial).next().is_some())
 }

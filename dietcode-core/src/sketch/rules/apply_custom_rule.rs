@@ -8,13 +8,16 @@
 //!
 //! Source: `ApplyCustomRule` of MetaSchedule.
 
-use super::{CustomRules, PartialSketch, Rule};
+use super::{Applied, CustomRules, PartialSketch, Rule, unmet};
 use crate::ir::Program;
 use crate::machine::Target;
 use crate::message::one_line;
 use crate::schedule::Trace;
 use crate::sketch::apply::unlimited;
 use crate::{Error, Result};
+
+/// Why it seldom applies.
+const NOT_SET: &str = "no rule of a user's is set for it";
 
 /// The rule.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +31,13 @@ impl Rule for ApplyCustomRule<'_> {
     /// # Errors
     /// No function of that name is registered; the function's own; a sketch that decides what it does not sample, or that does
     /// not replay and lower with all that is open at its least, with the instruction. Each with the rule's place.
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
         let name = partial.block(block).name.clone();
         let program = partial.program.clone().inlined();
-        let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return Ok(vec![partial]) };
+        let Some(rule) = self.0.of(&name).filter(|_| program.blocks[0].name == name) else { return unmet(NOT_SET) };
         // The names are those of a file, perhaps, and so may be anything.
         let refused = |e: Error| Error::input(one_line(&format!("{rule}: {e}")));
-        let Some(sketches) = self.0.sketches(&name, &program, &partial.bounds)? else { return Ok(vec![partial]) };
+        let Some(sketches) = self.0.sketches(&name, &program, &partial.bounds)? else { return unmet(NOT_SET) };
         if sketches.is_empty() {
             return Err(refused(Error::input("it makes no sketch, expected at least one")));
         }
@@ -47,7 +50,7 @@ impl Rule for ApplyCustomRule<'_> {
                 ..partial.clone()
             })
         };
-        sketches.iter().map(custom).collect()
+        Ok(Applied::Made(sketches.iter().map(custom).collect::<Result<_>>()?))
     }
 }
 

@@ -17,7 +17,7 @@
 use dietcode_syntax::Role;
 
 use super::gpu::{self, Piece};
-use super::{PartialSketch, Rule, variable};
+use super::{Applied, PartialSketch, Rule, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::schedule::{Instruction, Level};
@@ -34,13 +34,14 @@ impl Rule for AutoBind {
         "AutoBind"
     }
 
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
         let own = partial.block(block).clone();
-        let device = gpu::device(&partial).filter(|_| !partial.is_tiled());
-        let contiguous = gpu::iters(&own).into_iter().rfind(|iter| iter.role == Role::Spatial);
-        match device.zip(contiguous) {
-            Some((_, contiguous)) => Ok(vec![bound(partial, &own, &contiguous.name)]),
-            None => Ok(vec![partial]),
+        if partial.is_tiled() {
+            return unmet(TILED);
+        }
+        match gpu::iters(&own).into_iter().rfind(|iter| iter.role == Role::Spatial) {
+            Some(contiguous) => Ok(Applied::Made(vec![bound(partial, &own, &contiguous.name)])),
+            None => unmet("its output has no axis"),
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Source: `AutoInline` of MetaSchedule.
 
-use super::{PartialSketch, Rule};
+use super::{Applied, PartialSketch, Rule, unmet};
 use crate::Result;
 
 /// The rule.
@@ -21,8 +21,10 @@ impl Rule for AutoInline {
         "AutoInline"
     }
 
-    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        partial.program.inline_elementwise(block);
-        Ok(vec![partial])
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Applied> {
+        match partial.program.inline_elementwise(block) {
+            true => Ok(Applied::Made(vec![partial])),
+            false => unmet("it is no elementwise block whose output another one reads, or that reads one other alone"),
+        }
     }
 }

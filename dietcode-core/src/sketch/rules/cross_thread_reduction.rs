@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 use super::gpu::{self, Piece};
 use super::multi_level_tiling::uses_again;
-use super::{PartialSketch, Rule};
+use super::{Applied, NO_SUM, PartialSketch, Rule, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, ForKind, IterVar, Name};
 use crate::schedule::Level;
@@ -37,20 +37,30 @@ impl Rule for CrossThreadReduction {
         "CrossThreadReduction"
     }
 
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
         let own = partial.block(block).clone();
-        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled() && partial.combine.is_none()) else {
-            return Ok(vec![partial]);
-        };
-        let alone = own.iters_of(Role::Spatial).next().is_none();
-        let few = partial.fewest_outputs(&own) < i64::from(device.multiprocessors) * THREADS;
-        let Some(axis) = partial.longest(&own) else { return Ok(vec![partial]) };
-        let long = partial.most(&axis) >= SHORTEST;
-        if !alone && !(long && (few || !uses_again(&own))) {
-            return Ok(vec![partial]);
+        let Some(device) = gpu::device(&partial) else { return unmet(gpu::OTHER) };
+        if partial.is_tiled() {
+            return unmet(TILED);
         }
-        let shared = tiled(partial.clone(), &own, &axis);
-        Ok(if alone { vec![shared] } else { vec![shared, partial] })
+        if partial.combine.is_some() {
+            return unmet("the blocks of the grid share its sum");
+        }
+        let Some(axis) = partial.longest(&own) else { return unmet(NO_SUM) };
+        if own.iters_of(Role::Spatial).next().is_none() {
+            return Ok(Applied::Made(vec![tiled(partial, &own, &axis)]));
+        }
+        let most = partial.most(&axis);
+        if most < SHORTEST {
+            return unmet(format!("its longest sum, over `{axis}`, has {most} terms, fewer than {SHORTEST}"));
+        }
+        let (fewest, threads) = (partial.fewest_outputs(&own), i64::from(device.multiprocessors) * THREADS);
+        if fewest >= threads && uses_again(&own) {
+            return unmet(format!(
+                "it reads inputs again, and has {fewest} outputs at the smallest instance, enough for {threads} threads"
+            ));
+        }
+        Ok(Applied::Made(vec![tiled(partial.clone(), &own, &axis), partial]))
     }
 }
 

@@ -7,6 +7,9 @@ use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::schedule::{Axis, Factor, Instruction, Level, Part, Pipeline, Place, SharedTile, Size, Staging, Tail};
 
+/// What a rule for GPUs says on another target.
+pub(super) const OTHER: &str = "the target is no GPU";
+
 /// What a loop of an axis takes of it: a sampled factor, or what a matrix instruction has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece {

@@ -10,7 +10,7 @@
 //!
 //! Source: `InlineConstantScalars` of MetaSchedule.
 
-use super::{PartialSketch, Rule};
+use super::{Applied, PartialSketch, Rule, unmet};
 use crate::Result;
 
 /// The rule.
@@ -22,8 +22,10 @@ impl Rule for InlineConstantScalars {
         "InlineConstantScalars"
     }
 
-    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        partial.program.inline_constant_scalar(block);
-        Ok(vec![partial])
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Applied> {
+        match partial.program.inline_constant_scalar(block) {
+            true => Ok(Applied::Made(vec![partial])),
+            false => unmet("it makes no value that is the same everywhere"),
+        }
     }
 }

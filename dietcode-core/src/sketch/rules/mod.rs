@@ -1,7 +1,7 @@
 //! The rules that sketches are made by: each file is one, says when it applies, and shows before → after.
 //!
-//! A rule takes a [`PartialSketch`] and one of its blocks, and gives the partial sketches that it makes of it: the same one where it does not
-//! apply, several where there is a choice of structure. What is a matter of sizes is no choice here; it is a decision of
+//! A rule takes a [`PartialSketch`] and one of its blocks, and gives the partial sketches that it makes of it, several where there is a
+//! choice of structure, or says which of its conditions does not hold. What is a matter of sizes is no choice here; it is a decision of
 //! the sketch, and stays open.
 //!
 //! Source: `ScheduleRule` and `PostOrderApply` of TVM's MetaSchedule (`src/meta_schedule/space_generator/post_order_apply.cc`).
@@ -42,13 +42,31 @@ pub trait Rule {
     /// Its name, as `dietcode explain --sketches` prints it: that of MetaSchedule.
     fn name(&self) -> &'static str;
 
-    /// The partial sketches that it makes of one, for one block of it (an index into `partial.program.blocks`). Where the rule does not
-    /// apply, the partial sketch as it is; never none.
+    /// The partial sketches that it makes of one, for one block of it (an index into `partial.program.blocks`), or why it does not apply.
     ///
     /// # Errors
     /// Only what a user got wrong, in a rule of their own.
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>>;
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied>;
 }
+
+/// What a rule makes of a partial sketch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Applied {
+    /// These; never none.
+    Made(Vec<PartialSketch>),
+    /// It does not apply, since this does not hold: a clause in which the block is called *it*.
+    Unmet(String),
+}
+
+/// A rule's answer where one of its conditions does not hold.
+fn unmet(why: impl Into<String>) -> Result<Applied> {
+    Ok(Applied::Unmet(why.into()))
+}
+
+/// What rules say of loops that another one has made.
+const TILED: &str = "its loops are made already";
+/// What they say of a block without a sum.
+const NO_SUM: &str = "it sums nothing";
 
 /// The rules of a target, in the order in which they are applied. The reductions that threads share stand before the tiles, which
 /// are made of what they leave.

@@ -15,10 +15,9 @@
 use dietcode_syntax::Role;
 
 use super::cpu::{axis, is_of_tile, split};
-use super::{PartialSketch, Rule, SketchLoop, variable};
+use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, ForKind, Name};
-use crate::machine::Target;
 use crate::schedule::{Axis, Instruction, Level};
 
 /// How many vectors of an elementwise block may be unrolled.
@@ -33,16 +32,16 @@ impl Rule for ParallelizeVectorizeUnroll {
         "ParallelizeVectorizeUnroll"
     }
 
-    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        if !matches!(partial.bounds.target, Target::Cpu(_)) || partial.custom {
-            return Ok(vec![partial]);
+    fn apply(&self, mut partial: PartialSketch, block: usize) -> Result<Applied> {
+        if partial.custom {
+            return unmet(TILED);
         }
         if !partial.is_tiled() {
             let own = partial.block(block).clone();
             tile(&mut partial, &own);
         }
         set_kinds(&mut partial);
-        Ok(vec![partial])
+        Ok(Applied::Made(vec![partial]))
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Source: `RandomComputeLocation` of MetaSchedule.
 
-use super::{PartialSketch, Rule, SketchStage};
+use super::{Applied, PartialSketch, Rule, SketchStage, unmet};
 use crate::Result;
 use crate::ir::Name;
 use crate::schedule::{Instruction, Place};
@@ -23,11 +23,14 @@ impl Rule for RandomComputeLocation {
         "RandomComputeLocation"
     }
 
-    fn apply(&self, mut partial: PartialSketch, _block: usize) -> Result<Vec<PartialSketch>> {
+    fn apply(&self, mut partial: PartialSketch, _block: usize) -> Result<Applied> {
+        if partial.stages.is_empty() {
+            return unmet("nothing of it is staged without a place");
+        }
         for stage in std::mem::take(&mut partial.stages) {
             place(&mut partial, stage);
         }
-        Ok(vec![partial])
+        Ok(Applied::Made(vec![partial]))
     }
 }
 

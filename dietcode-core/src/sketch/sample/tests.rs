@@ -16,8 +16,8 @@ use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, S
 use crate::sketch::footprint::Assignment;
 use crate::sketch::limits::bounds;
 use crate::sketch::rules::{
-    AddRFactor, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore, PartialSketch, Rule,
-    Structure,
+    AddRFactor, Applied, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore,
+    PartialSketch, Rule, Structure,
 };
 use crate::sketch::{Bounds, Space};
 
@@ -128,7 +128,11 @@ fn by_rules(text: &str, name: &str, extents: &[&[i64]], tf32: bool) -> Space {
     ];
     let first = vec![PartialSketch::new(space.program.clone(), Arc::new(space.bounds.clone()))];
     let partial_sketches = rules.into_iter().fold(first, |partial_sketches, rule| {
-        partial_sketches.into_iter().flat_map(|partial| rule.apply(partial, 0).expect("the rule applies")).collect()
+        let made = |partial: PartialSketch| match rule.apply(partial.clone(), 0).expect("it is no user's") {
+            Applied::Made(made) => made,
+            Applied::Unmet(_) => vec![partial],
+        };
+        partial_sketches.into_iter().flat_map(made).collect()
     });
     Space { sketches: partial_sketches.into_iter().map(|partial| Trace::new(partial.instructions)).collect(), ..space }
 }

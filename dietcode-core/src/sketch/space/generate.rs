@@ -16,7 +16,7 @@ use crate::ir::{Name, Program};
 use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::Bounds;
-use crate::sketch::rules::{self, CustomRules, PartialSketch, Rule};
+use crate::sketch::rules::{self, Applied, CustomRules, PartialSketch};
 use crate::{Error, Result, frontend};
 
 impl Space {
@@ -30,7 +30,8 @@ impl Space {
         let bounds = Bounds { target, extents: extents(def, instances)? };
         let blocks = frontend::blocks(def);
         let program = blocks.clone().inlined();
-        let sketches = scheduled(blocks, bounds.clone(), custom)?
+        let (partial_sketches, _) = scheduled(blocks, bounds.clone(), custom)?;
+        let sketches = partial_sketches
             .into_iter()
             .map(|partial| Trace::new(partial.instructions).with(partial.decisions))
             .collect();
@@ -44,32 +45,66 @@ impl Space {
 /// # Errors
 /// As [`Space::generate`], but for instances.
 pub fn partial_sketches(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<PartialSketch>> {
-    scheduled(frontend::blocks(def), bounds, custom)
+    Ok(scheduled(frontend::blocks(def), bounds, custom)?.0)
 }
 
-fn scheduled(blocks: Program, bounds: Bounds, custom: &CustomRules) -> Result<Vec<PartialSketch>> {
+/// A rule that applies to no sketch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// Its name.
+    pub rule: &'static str,
+    /// The block that it was tried on.
+    pub block: Name,
+    /// Which of its conditions does not hold: a clause in which the block is called *it*.
+    pub why: String,
+}
+
+/// The rules that have no effect on a block, in their order, with why that is.
+///
+/// # Errors
+/// As [`Space::generate`], but for instances.
+pub fn rules_without_effect(def: &KernelDef, bounds: Bounds, custom: &CustomRules) -> Result<Vec<WithoutEffect>> {
+    Ok(scheduled(frontend::blocks(def), bounds, custom)?.1)
+}
+
+/// The partial sketches, and the rules that had no effect.
+fn scheduled(
+    blocks: Program,
+    bounds: Bounds,
+    custom: &CustomRules,
+) -> Result<(Vec<PartialSketch>, Vec<WithoutEffect>)> {
     let rules = rules::all(&bounds.target, custom);
     let mut partial_sketches = vec![PartialSketch::new(blocks, Arc::new(bounds))];
+    let mut without_effect = Vec::new();
     let blocks: Vec<Name> = partial_sketches[0].program.blocks.iter().map(|block| block.name.clone()).collect();
     for rule in &rules {
         for block in &blocks {
-            let applied = partial_sketches
-                .into_iter()
-                .map(|partial| apply(&**rule, partial, block))
-                .collect::<Result<Vec<_>>>()?;
-            partial_sketches = applied.into_iter().flatten().collect();
+            let (mut next, mut reasons, mut applies) = (Vec::new(), Vec::new(), false);
+            for partial in partial_sketches {
+                // It may have been inlined.
+                let Some(at) = partial.program.blocks.iter().position(|b| b.name == *block) else {
+                    next.push(partial);
+                    continue;
+                };
+                match rule.apply(partial.clone(), at)? {
+                    Applied::Unmet(why) => {
+                        reasons.push(why);
+                        next.push(partial);
+                    }
+                    Applied::Made(mut made) => {
+                        applies = true;
+                        made.iter_mut().filter(|new| **new != partial).for_each(|new| new.rules.push(rule.name()));
+                        next.extend(made);
+                    }
+                }
+            }
+            partial_sketches = next;
+            let why = reasons.into_iter().next().filter(|_| !applies);
+            without_effect.extend(why.map(|why| WithoutEffect { rule: rule.name(), block: block.clone(), why }));
         }
     }
     check_blocks(&partial_sketches[0], custom)?;
-    Ok(partial_sketches)
-}
-
-/// Applies a rule to a block, unless it was inlined; notes the rule in what it changed.
-fn apply(rule: &dyn Rule, partial: PartialSketch, block: &Name) -> Result<Vec<PartialSketch>> {
-    let Some(at) = partial.program.blocks.iter().position(|b| b.name == *block) else { return Ok(vec![partial]) };
-    let mut made = rule.apply(partial.clone(), at)?;
-    made.iter_mut().filter(|new| **new != partial).for_each(|new| new.rules.push(rule.name()));
-    Ok(made)
+    Ok((partial_sketches, without_effect))
 }
 
 /// A rule for a block that is not there would silently do nothing.

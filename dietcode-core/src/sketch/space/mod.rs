@@ -8,7 +8,7 @@
 
 mod generate;
 
-pub use generate::partial_sketches;
+pub use generate::{WithoutEffect, partial_sketches, rules_without_effect};
 
 use dietcode_syntax::KernelDef;
 

@@ -33,12 +33,11 @@
 use dietcode_syntax::Role;
 
 use super::super::cpu::{axis, is_of_tile, split};
-use super::super::{PartialSketch, Rule, SketchLoop, SketchStage, Structure};
+use super::super::{Applied, NO_SUM, PartialSketch, Rule, SketchLoop, SketchStage, Structure, TILED, unmet};
 use super::variants::{Reads, Variant};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::lower::can_be_padded;
-use crate::machine::Target;
 use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
 
 /// Elements between the runs of a panel: none, or as many as move them to another set of a cache.
@@ -57,10 +56,13 @@ impl Rule for MultiLevelTilingCpu {
         "MultiLevelTiling"
     }
 
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
         let own = partial.block(block).clone();
-        if !matches!(partial.bounds.target, Target::Cpu(_)) || partial.is_tiled() || own.reduction.is_none() {
-            return Ok(vec![partial]);
+        if partial.is_tiled() {
+            return unmet(TILED);
+        }
+        if own.reduction.is_none() {
+            return unmet(NO_SUM);
         }
         let reads = Reads::of(&own);
         // What is packed ahead is a tile of the sum, which a structure without steps does not have.
@@ -80,7 +82,7 @@ impl Rule for MultiLevelTilingCpu {
                 made.push(new);
             }
         }
-        Ok(made)
+        Ok(Applied::Made(made))
     }
 }
 

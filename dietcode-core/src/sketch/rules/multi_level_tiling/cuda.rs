@@ -19,7 +19,7 @@
 use dietcode_syntax::Role;
 
 use super::super::gpu::{self, Piece};
-use super::super::{PartialSketch, Rule, Structure};
+use super::super::{Applied, PartialSketch, Rule, Structure, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, IterVar, Name};
 use crate::schedule::{Level, Pipeline, SharedTile};
@@ -40,13 +40,17 @@ impl Rule for MultiLevelTilingCuda {
         "MultiLevelTiling"
     }
 
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled()) else { return Ok(vec![partial]) };
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
+        let Some(device) = gpu::device(&partial) else { return unmet(gpu::OTHER) };
+        if partial.is_tiled() {
+            return unmet(TILED);
+        }
         let own = partial.block(block).clone();
         if !uses_again(&own) {
-            return Ok(vec![partial]);
+            return unmet("it sums nothing that is read again for another output");
         }
-        Ok(gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, self.0, pipeline)).collect())
+        let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, self.0, pipeline));
+        Ok(Applied::Made(made.collect()))
     }
 }
 

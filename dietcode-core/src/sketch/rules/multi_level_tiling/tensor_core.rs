@@ -19,10 +19,10 @@
 use dietcode_syntax::Role;
 
 use super::super::gpu::{self, Piece};
-use super::super::{PartialSketch, Rule};
+use super::super::{Applied, PartialSketch, Rule, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
-use crate::machine::cuda::{ComputeCapability, DeviceLimits};
+use crate::machine::cuda::ComputeCapability;
 use crate::schedule::{Instruction, Level, MatrixUnit, Pipeline, SharedTile};
 use crate::sketch::template::operands::{COLUMNS, Operands, ROWS};
 
@@ -34,6 +34,9 @@ const PAD: i64 = 8;
 const PAD_ALONG_SUM: i64 = 4;
 /// The neighbours that a lane has of the output.
 const STORE: i64 = 2;
+
+/// The first devices whose matrix units are used.
+const FIRST: ComputeCapability = ComputeCapability { major: 8, minor: 0 };
 
 /// The structure of the tiles.
 const STRUCTURE: &str = "SSSRRSRS";
@@ -51,21 +54,29 @@ impl Rule for MultiLevelTilingTensorCore {
     }
 
     /// The partial sketch without a matrix unit is kept for the rule behind.
-    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Vec<PartialSketch>> {
-        let Some(device) = gpu::device(&partial).filter(|_| !partial.is_tiled()) else { return Ok(vec![partial]) };
+    fn apply(&self, partial: PartialSketch, block: usize) -> Result<Applied> {
+        let Some(device) = gpu::device(&partial) else { return unmet(gpu::OTHER) };
+        if partial.is_tiled() {
+            return unmet(TILED);
+        }
+        if device.capability < FIRST {
+            return unmet(format!(
+                "matrix units need compute capability {FIRST}, the device has {}",
+                device.capability
+            ));
+        }
         let own = partial.block(block).clone();
-        let Some(operands) = self.operands(&partial, device, &own) else { return Ok(vec![partial]) };
+        let Some(operands) = self.operands(&partial, &own) else {
+            return unmet("it is no sum of products of elements that matrix units take, as they lie in memory");
+        };
         let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, &operands, pipeline));
-        Ok(made.chain([partial.clone()]).collect())
+        Ok(Applied::Made(made.chain([partial.clone()]).collect()))
     }
 }
 
 impl MultiLevelTilingTensorCore {
-    /// The loops that an instruction of the device takes pieces of, steps along the longest sum.
-    fn operands(&self, partial: &PartialSketch, device: &DeviceLimits, block: &Block) -> Option<Operands> {
-        if device.capability < (ComputeCapability { major: 8, minor: 0 }) {
-            return None;
-        }
+    /// The loops that an instruction takes pieces of, steps along the longest sum.
+    fn operands(&self, partial: &PartialSketch, block: &Block) -> Option<Operands> {
         let longest = partial.longest(block);
         let units = std::iter::once(MatrixUnit::Half).chain(self.tf32.then_some(MatrixUnit::Tf32));
         let mut operands =
