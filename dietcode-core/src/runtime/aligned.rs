@@ -45,6 +45,13 @@ impl<T: Copy> AlignedBuffer<T> {
     }
 }
 
+impl<T> AlignedBuffer<T> {
+    /// The first element, for all of them; it stays valid when slices are made of the buffer.
+    pub(super) fn as_mut_ptr(&mut self) -> *mut T {
+        self.data.as_ptr()
+    }
+}
+
 fn heap_layout<T>(len: usize) -> Option<Layout> {
     Layout::array::<T>(len).ok()?.align_to(ALIGNMENT).ok()
 }

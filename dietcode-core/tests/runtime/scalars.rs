@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::slice;
 
 use dietcode_core::abi::{MicroKernel, Phase, Table};
-use dietcode_core::runtime::tunable::{KernelOp, tuning};
+use dietcode_core::runtime::tunable::{KernelCall, KernelOp, Outcome, Report, tuning};
 use dietcode_core::runtime::{
     Affine, Arg, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource, Tensor, TensorMut, TensorRef,
     with_threads,
@@ -206,9 +206,9 @@ mod device {
 /// `y = alpha · x + beta · y` reads what it writes, and has the same bits with tuning on and off.
 #[test]
 fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalars_have_results_of_their_own() {
-    let op = KernelOp::new(&KERNEL, |call| {
+    fn blend(call: &mut KernelCall<'_>, of_alpha: fn(f32) -> f32) -> dietcode_core::Result<()> {
         let [alpha, x, beta, y] = call.operands()?;
-        let (alpha, beta) = (f32::try_from(alpha)?, f32::try_from(beta)?);
+        let (alpha, beta) = (of_alpha(f32::try_from(alpha)?), f32::try_from(beta)?);
         let (x, mut y) = (TensorRef::<f32>::try_from(x)?, TensorMut::<f32>::try_from(y)?);
         assert!(TensorRef::<half::f16>::try_from(Arg::from(x)).is_err(), "its elements have another type");
         assert!(TensorMut::<f32>::try_from(Arg::from(x)).is_err(), "it is not to be written");
@@ -218,7 +218,9 @@ fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalar
             }
         }
         Ok(())
-    });
+    }
+    let mut op = KernelOp::new(&KERNEL, |call| blend(call, |alpha| alpha));
+    op.register("of alpha's magnitude", |call: &mut KernelCall<'_>| blend(call, f32::abs)).unwrap();
     let mut known = 0;
     for (alpha, beta, is_new) in [
         (2.0, 0.5, true),
@@ -228,6 +230,9 @@ fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalar
         (2.0, -0.0, false),
         (1.0, 0.5, true),
         (0.0, 0.5, true),
+        (-2.0, 0.5, true),
+        (-1.0, 0.5, false),
+        (2.0, f32::NEG_INFINITY, true),
         (f32::NAN, 0.5, false),
     ] {
         let called = |on: bool| {
@@ -241,6 +246,9 @@ fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalar
         assert_eq!(known > before, is_new, "{alpha}, {beta}");
     }
     assert!(op.reports().iter().any(|report| report.key.contains("alpha=other x=f32/dense/64 beta=0 y=")));
+    let is_wrong = |report: &Report| matches!(report.candidates.last(), Some((_, Outcome::Wrong(_))));
+    let wrong: Vec<Report> = op.reports().into_iter().filter(is_wrong).collect();
+    assert!(wrong.len() == 1 && wrong[0].key.contains("alpha=negative"), "{wrong:?}");
 }
 
 #[test]

@@ -21,11 +21,12 @@ use crate::{Error, Result, abi};
 /// Calls of generated kernels.
 ///
 /// **Key.** The nest's hash; the shape variables; of each tensor the type of its elements, whether its rows lie `dense`, `apart` by
-/// multiples of 64 bytes (`apart64`) or `apart`, and the alignment of its first element up to 64 bytes; of each scalar whether it is 0, 1 or
-/// another number; the number of threads. All tensors are in host memory: on a device nothing is tuned here.
+/// multiples of 64 bytes (`apart64`) or `apart`, and the alignment of its first element up to 64 bytes; of each scalar whether it is 0, 1,
+/// negative or another number; the number of threads. All tensors are in host memory: on a device nothing is tuned here.
 ///
 /// **Proxies** have the same layout, and addresses with the same remainder by 64. Their elements, also between rows, are numbers
-/// (128 + k) / 256 with k from 0 to 127, which all element types hold; so are scalars that are neither 0 nor 1. Candidates are checked
+/// (128 + k) / 256 with k from 0 to 127, which all element types hold; a scalar that is neither 0 nor 1 is 0.75 with
+/// its sign. Candidates are checked
 /// on them, and once more with the signs of the first input turned: a maximum with 0 that is left out changes nothing of what is
 /// positive. The caller's data is neither read nor written.
 ///
@@ -232,11 +233,11 @@ impl Params for Kernels {
         let (mut buffers, mut args, mut output) = (Vec::new(), Vec::new(), None);
         for (seed, arg) in call.args.iter().enumerate() {
             if let Some(scalar) = arg.scalar() {
-                args.push(Arg::from(if class_of(scalar).0 == OTHER { 0.75 } else { scalar }));
+                args.push(Arg::from(stand_in(scalar)));
                 continue;
             }
             let mut buffer = Buffer::like(arg, seed)?;
-            args.push(arg.elsewhere(buffer.bytes_mut().as_mut_ptr().cast::<c_void>()));
+            args.push(arg.elsewhere(buffer.first_element()));
             if arg.is_mutable() {
                 output = Some((buffers.len(), buffer.bytes_mut().to_vec()));
             }
@@ -351,14 +352,23 @@ impl Tensor {
     }
 }
 
-const OTHER: u64 = 2;
-
-/// What a key has of a scalar: a nest may leave out what is multiplied by 0, and a candidate a product by 1.
+/// What a key has of a scalar: a nest may leave out what is multiplied by 0, a candidate a product by 1, and what a maximum is taken of
+/// depends on the sign.
 fn class_of(scalar: f32) -> (u64, &'static str) {
     match scalar {
         0.0 => (0, "0"),
         1.0 => (1, "1"),
-        _ => (OTHER, "other"),
+        _ if scalar < 0.0 => (2, "negative"),
+        _ => (3, "other"),
+    }
+}
+
+/// A scalar of the same class for trials.
+fn stand_in(scalar: f32) -> f32 {
+    match class_of(scalar).0 {
+        0 | 1 => scalar,
+        2 => -0.75,
+        _ => 0.75,
     }
 }
 
@@ -396,6 +406,11 @@ impl Buffer {
             let upper = if cfg!(target_endian = "little") { bytes - 1 } else { 0 };
             element[upper] = element[upper] & 0x7f | u8::from(negative) << 7;
         }
+    }
+
+    /// Where calls find it. It is made of the allocation's own pointer, not of a slice, which the next slice would invalidate.
+    fn first_element(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().wrapping_add(self.first).cast()
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
