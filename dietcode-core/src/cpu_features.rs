@@ -68,3 +68,33 @@ pub fn detected() -> u64 {
 pub fn names(mask: u64) -> Vec<&'static str> {
     CPU_FEATURES.iter().enumerate().filter(|(bit, _)| mask >> bit & 1 == 1).map(|(_, f)| f.name).collect()
 }
+
+/// The brand and the numbers under which a CPU is known; the brand alone does not tell virtual CPUs apart.
+#[cfg(all(target_arch = "x86_64", any(feature = "compiler", feature = "results")))]
+pub(crate) fn model() -> String {
+    let cpuid = raw_cpuid::CpuId::new();
+    let brand = cpuid.get_processor_brand_string().map(|b| b.as_str().trim().to_owned());
+    let brand = brand.filter(|b| !b.is_empty()).unwrap_or_else(|| "unnamed x86-64".into());
+    match cpuid.get_feature_info() {
+        Some(f) => {
+            format!("{brand} (family {}, model {}, stepping {})", f.family_id(), f.model_id(), f.stepping_id())
+        }
+        None => brand,
+    }
+}
+
+/// The same, as the system says it.
+#[cfg(all(not(target_arch = "x86_64"), any(feature = "compiler", feature = "results")))]
+pub(crate) fn model() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let arch = std::env::consts::ARCH;
+    match (field("model name").or_else(|| field("Model")), field("CPU implementer"), field("CPU part")) {
+        (Some(name), ..) => name,
+        (None, Some(implementer), Some(part)) => format!("{arch} (implementer {implementer}, part {part})"),
+        _ => arch.to_owned(),
+    }
+}

@@ -33,7 +33,8 @@
 //! ```
 //!
 //! The other features are for build scripts (`compiler`), the command `dietcode` (`tuner`), and programs that call kernels on devices
-//! (`cuda`) or hold arrays of the crate `ndarray`. The modules, in the order in which data walks through them:
+//! (`cuda`), hold arrays of the crate `ndarray`, or keep what they found at run time for the next time (`results`). The modules, in the order in
+//! which data walks through them:
 //!
 //! | module       | feature    | what it does                                                                              |
 //! |--------------|------------|-------------------------------------------------------------------------------------------|
@@ -63,7 +64,7 @@ pub mod doing;
 pub mod scratch;
 #[cfg(feature = "compiler")]
 mod whole_file;
-#[cfg(feature = "compiler")]
+#[cfg(any(feature = "compiler", feature = "results"))]
 pub mod hash;
 #[cfg(feature = "compiler")]
 pub mod parallel;

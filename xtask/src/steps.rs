@@ -50,6 +50,7 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
                 cargo("check --package dietcode"),
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features cuda"),
+                cargo("check --package dietcode-core --no-default-features --features results"),
             ],
         ),
         step(
@@ -75,6 +76,8 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
             vec![
                 cargo("run").in_example("dense"),
                 cargo("check").in_example("dense").with("DIETCODE_SKIP_NATIVE", "1"),
+                // The second run reads what the first has found.
+                cargo("run").in_example("tunable"),
                 cargo("run").in_example("tunable"),
             ],
         ),
@@ -96,7 +99,7 @@ fn cargo(args: &'static str) -> Cargo {
 
 /// A command for all packages, compiled as `lint.toml` says.
 fn workspace(command: &'static str) -> Cargo {
-    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode/benchmark";
+    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/results,dietcode/benchmark";
     cargo(command).also(settings)
 }
 

@@ -1,7 +1,7 @@
 //! The CPU this runs on, as code for a given `-march` will see it.
 
 use super::{CpuTarget, Macros, Toolchain, caches};
-use crate::{Result, cpu_features::CPU_FEATURES};
+use crate::{Result, cpu_features, cpu_features::CPU_FEATURES};
 
 impl CpuTarget {
     /// Reads the model and the caches from the CPU, and what `-march=<march>` allows from the compiler.
@@ -19,7 +19,7 @@ impl CpuTarget {
         let caches = caches::detect();
         let (vector_bytes, vector_registers) = vectors(toolchain.macros());
         CpuTarget {
-            model: model(),
+            model: cpu_features::model(),
             march: toolchain.march().to_owned(),
             compiler: toolchain.version().to_owned(),
             features: features(toolchain.macros()),
@@ -43,35 +43,6 @@ fn features(macros: &Macros) -> u64 {
 fn vectors(macros: &Macros) -> (i64, i64) {
     let sets = [("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__SSE2__", 16, 16), ("__ARM_NEON", 16, 32)];
     sets.iter().find(|(name, ..)| macros.defines(name)).map_or((16, 16), |(_, bytes, registers)| (*bytes, *registers))
-}
-
-/// The brand and the numbers under which a CPU is known; the brand alone does not tell virtual CPUs apart.
-#[cfg(target_arch = "x86_64")]
-fn model() -> String {
-    let cpuid = raw_cpuid::CpuId::new();
-    let brand = cpuid.get_processor_brand_string().map(|b| b.as_str().trim().to_owned());
-    let brand = brand.filter(|b| !b.is_empty()).unwrap_or_else(|| "unnamed x86-64".into());
-    match cpuid.get_feature_info() {
-        Some(f) => {
-            format!("{brand} (family {}, model {}, stepping {})", f.family_id(), f.model_id(), f.stepping_id())
-        }
-        None => brand,
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn model() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let arch = std::env::consts::ARCH;
-    match (field("model name").or_else(|| field("Model")), field("CPU implementer"), field("CPU part")) {
-        (Some(name), ..) => name,
-        (None, Some(implementer), Some(part)) => format!("{arch} (implementer {implementer}, part {part})"),
-        _ => arch.to_owned(),
-    }
 }
 
 #[cfg(test)]

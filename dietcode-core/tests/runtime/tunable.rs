@@ -1,5 +1,8 @@
 //! Operations that are tuned at run time. Their clock is one that candidates advance, so that who wins is known.
 
+#[cfg(feature = "results")]
+mod results;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -242,8 +245,16 @@ fn two_threads_that_meet_a_key_tune_it_once() {
 
 #[test]
 fn many_keys_from_many_threads_are_each_known_once() {
+    static TUNING: AtomicUsize = AtomicUsize::new(0);
     let mut op = op();
-    op.register("other", taking(1)).unwrap();
+    op.register("other", |call: &mut Increment<'_>| {
+        let is_trial = call.0[0] != 1.0;
+        let others = TUNING.fetch_add(usize::from(is_trial), Ordering::SeqCst);
+        std::thread::yield_now();
+        TUNING.fetch_sub(usize::from(is_trial), Ordering::SeqCst);
+        if is_trial && others > 0 { Err(Error::failed("another key is being tuned")) } else { taking(1)(call) }
+    })
+    .unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (1..300).filter(|n| *n != 13).for_each(|n| drop(tuned(&op, n))));
@@ -254,6 +265,42 @@ fn many_keys_from_many_threads_are_each_known_once() {
     keys.dedup();
     assert_eq!((keys.len(), op.reports().len()), (298, 298));
     assert!(op.reports().iter().all(|report| report.chosen == "other"));
+}
+
+#[test]
+fn a_call_that_meets_a_key_while_another_is_tuned_leaves_it_to_a_later_one() {
+    let name = "a_call_that_meets_a_key_while_another_is_tuned_leaves_it_to_a_later_one";
+    if !is_child(name) {
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_ENABLED", "1"));
+    }
+    Settings::new().tune(true).apply().unwrap();
+    let (begun, ended) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (mut slow, mut op) = (op(), op());
+    slow.register("waits", {
+        let (begun, ended, tried) = (Arc::clone(&begun), Arc::clone(&ended), AtomicUsize::new(0));
+        move |call: &mut Increment<'_>| {
+            if tried.fetch_add(1, Ordering::Relaxed) == 0 {
+                begun.wait();
+                ended.wait();
+            }
+            taking(1)(call)
+        }
+    })
+    .unwrap();
+    op.register("other", taking(1)).unwrap();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| call_of(&slow, 4));
+        begun.wait();
+        assert_eq!(micros(|| drop(call_of(&op, 5))), 100, "the default");
+        assert!(op.reports().is_empty());
+        let waiting = scope.spawn(|| tuned(&op, 6));
+        ended.wait();
+        first.join().unwrap();
+        waiting.join().unwrap();
+    });
+    assert_eq!((chosen(&slow).as_str(), chosen(&op).as_str()), ("waits", "other"), "a scope waits");
+    call_of(&op, 5);
+    assert_eq!(micros(|| drop(call_of(&op, 5))), 1);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Multiplies matrices of shapes that nobody has tuned, each by whichever way turns out to be the fastest on this machine.
+//! Multiplies matrices of shapes that nobody has tuned, each by whichever way turns out to be the fastest on this machine. The first run
+//! finds that out, the next ones know it.
 
 mod blas;
 mod ops;
@@ -14,17 +15,20 @@ use ops::product;
 /// M, N, K: a square, one row, one column, a long sum, rows that fit no tile.
 const SHAPES: [[usize; 3]; 5] = [[64, 64, 64], [1, 256, 300], [300, 1, 256], [3, 5, 20_000], [37, 96, 768]];
 
+/// What was found. A program that is installed has a better folder for it, or leaves it to `DIETCODE_TUNABLE_FILE`.
+const RESULTS: &str = concat!(env!("OUT_DIR"), "/results.jsonl");
+
 fn main() -> Result<()> {
     let op = candidates()?;
     println!("candidates: {}", op.candidates().collect::<Vec<_>>().join(", "));
-    // So do DIETCODE_TUNABLE_ENABLED=1, DIETCODE_TUNABLE_TUNING=1 and DIETCODE_TUNABLE_LIMIT_MS=5.
-    tuning::Settings::new().enable(true).tune(true).limit(Duration::from_millis(5)).apply()?;
+    // So do DIETCODE_TUNABLE_ENABLED=1, DIETCODE_TUNABLE_TUNING=1, DIETCODE_TUNABLE_LIMIT_MS=5 and DIETCODE_TUNABLE_FILE.
+    tuning::Settings::new().enable(true).tune(true).limit(Duration::from_millis(5)).file(RESULTS).apply()?;
     for [m, n, k] in SHAPES {
         // Small integers: their sums are exact in any order, so that results can be compared to the bit.
         let a = Tensor::from_fn(&[m, k], |at| (at % 7) as f32 - 3.0)?;
         let b = Tensor::from_fn(&[k, n], |at| (at % 5) as f32 - 2.0)?;
         let (mut c, mut expected) = (Tensor::zeros(&[m, n])?, Tensor::zeros(&[m, n])?);
-        product::tuned(&op, &a, &b, &mut c)?; // tries all candidates, runs the fastest
+        product::tuned(&op, &a, &b, &mut c)?; // tries all candidates, unless an earlier run has, runs the fastest
         product::tuned(&op, &a, &b, &mut c)?; // runs it
         product::reference(&a, &b, &mut expected)?;
         assert_eq!(c.as_slice(), expected.as_slice());
@@ -42,7 +46,11 @@ fn candidates() -> Result<KernelOp> {
     op.register("blocked 4 × 32 × 64", blocked::<4, 32, 64>)?;
     op.register("blocked 8 × 64 × 256", blocked::<8, 64, 256>)?;
     match Blas::find() {
-        Some(blas) => op.register(blas.name, move |call: &mut KernelCall<'_>| blas.multiply(call))?,
+        Some(blas) => {
+            // With another library, or none, what was found does not hold.
+            op.validator("blas", blas.name);
+            op.register("BLAS", move |call: &mut KernelCall<'_>| blas.multiply(call))?;
+        }
         None => println!("there is no BLAS on this machine"),
     }
     Ok(op)
@@ -87,5 +95,6 @@ fn shown(report: &Report) -> String {
         Outcome::Dropped(time) => format!("{name} about {time:.1?}"),
         other => format!("{name} {other:?}"),
     });
-    format!("`{}` of {}", report.chosen, shown.collect::<Vec<_>>().join(", "))
+    let from = if report.is_from_file { "found by an earlier run: " } else { "" };
+    format!("{from}`{}` of {}", report.chosen, shown.collect::<Vec<_>>().join(", "))
 }

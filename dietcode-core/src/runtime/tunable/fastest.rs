@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use super::op::Op;
 use super::params::Params;
-use crate::{Error, ErrorKind, Result};
-
-/// The default's place among the candidates.
-pub(super) const DEFAULT: usize = 0;
+use super::report::{DEFAULT, Outcome};
+use super::results::Trying;
+use crate::{Error, Result};
 
 /// How often a candidate is called before it is timed, beside the call that is checked, and how often to see whether it may win.
 const WARM_UPS: u32 = 1;
@@ -27,59 +26,15 @@ const SAMPLE: f64 = 20e-6;
 const MOST_CALLS: f64 = 1000.0;
 const MOST_SAMPLES: f64 = 50.0;
 
-/// What one tuning has found.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The operation.
-    pub op: String,
-    /// The call's key, as text.
-    pub key: String,
-    /// The candidate that was chosen.
-    pub chosen: String,
-    /// Why the default was chosen without a trial, if that is so.
-    pub untried: Option<String>,
-    /// What became of each candidate, the default first.
-    pub candidates: Vec<(String, Outcome)>,
-}
-
-/// What became of a candidate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// It computes what the default computes, and a call takes this long: the median of the samples.
-    Timed(Duration),
-    /// So does it, but the first calls took this long, more than 1.5 times the best.
-    Dropped(Duration),
-    /// It does not take these operands.
-    Unsupported(String),
-    /// It computes something else.
-    Wrong(String),
-    /// It gave another error, or panicked.
-    Failed(String),
-}
-
-impl Outcome {
-    fn of_error(error: &Error) -> Outcome {
-        match error.kind() {
-            ErrorKind::Unsupported => Outcome::Unsupported(error.to_string()),
-            _ => Outcome::Failed(error.to_string()),
-        }
-    }
-
-    /// What is wrong with the candidate, if something is.
-    pub fn fault(&self) -> Option<&str> {
-        match self {
-            Outcome::Wrong(what) | Outcome::Failed(what) => Some(what),
-            Outcome::Timed(_) | Outcome::Dropped(_) | Outcome::Unsupported(_) => None,
-        }
-    }
-}
-
 /// Candidates, of which the first is the default, and what they are tried on.
 pub(super) struct Trials<'a, P: Params> {
     pub(super) candidates: &'a [Op<P>],
+    pub(super) names: &'a [String],
     pub(super) proxy: &'a mut P::Proxy,
     /// How long a candidate is timed, about.
     pub(super) limit: Duration,
+    /// Which candidate is called, for the next process, if it ends this one.
+    pub(super) trying: &'a Trying<'a>,
 }
 
 impl<P: Params> Trials<'_, P> {
@@ -131,6 +86,7 @@ impl<P: Params> Trials<'_, P> {
     ) -> Result<(Outcome, Option<(f64, f64)>)> {
         // A nested operation is tuned before, on the same proxy.
         self.candidates[candidate].prepare(self.proxy, self.limit)?;
+        let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
         for (variant, expected) in expected.iter().enumerate() {
             self.first_call(candidate, variant)?;
             if let Err(difference) = P::compare(self.proxy, expected) {
@@ -195,6 +151,7 @@ impl<P: Params> Trials<'_, P> {
     /// Whether a candidate is certainly faster than the default: they take turns (ABBA), so that what slows the machine down for a while
     /// slows both.
     fn is_faster(&mut self, candidate: usize, seconds: f64, default: f64) -> Result<bool> {
+        let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
         let (calls, samples) = self.plan(seconds.max(default));
         let (mut of_candidate, mut of_default) = (Vec::new(), Vec::new());
         for turn in 0..2 * samples.div_ceil(2) {

@@ -4,8 +4,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::fastest::Report;
 use super::key::Key;
+use super::report::Report;
 
 /// The upper bits of the hash say in which list a key is.
 const BITS: u32 = 10;
@@ -13,8 +13,12 @@ const BITS: u32 = 10;
 /// More keys than this are not kept: a program that never meets a shape twice has nothing to gain.
 const MOST: usize = 1 << 16;
 
-const UNTUNED: usize = usize::MAX;
-const TUNING: usize = usize::MAX - 1;
+/// Nothing was looked up or tried.
+pub(super) const NEW: usize = usize::MAX;
+/// Nothing is known of it, and nobody is tuning it.
+pub(super) const UNTUNED: usize = usize::MAX - 1;
+/// Somebody is at it.
+const TUNING: usize = usize::MAX - 2;
 
 /// The entries of one operation. None is removed before the operation is dropped.
 pub(super) struct Known {
@@ -33,10 +37,10 @@ pub(super) struct Entry {
     next: Link,
 }
 
-/// The right to tune one key. If it is dropped, by a panic too, the default is chosen.
+/// The right to say what is known of one key. If it is dropped, by a panic too, the default is chosen.
 pub(super) struct Tuning<'a> {
     entry: &'a Entry,
-    chosen: usize,
+    state: usize,
 }
 
 impl Known {
@@ -71,7 +75,7 @@ impl Known {
             self.entries.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let state = AtomicUsize::new(UNTUNED);
+        let state = AtomicUsize::new(NEW);
         let new = Entry { words: key.words()?.into(), state, report: OnceLock::new(), next: Link::default() };
         let new = Box::into_raw(Box::new(new));
         let mut link = self.list(key);
@@ -133,24 +137,34 @@ impl Entry {
         Some(self.state.load(Ordering::Acquire)).filter(|state| *state < TUNING)
     }
 
-    /// The right to tune, if nobody has tuned or is tuning this key.
-    pub(super) fn begin(&self, default: usize) -> Option<Tuning<'_>> {
-        let begun = self.state.compare_exchange(UNTUNED, TUNING, Ordering::AcqRel, Ordering::Relaxed);
-        begun.is_ok().then_some(Tuning { entry: self, chosen: default })
+    /// Whether it is in a state, [`NEW`] or [`UNTUNED`].
+    pub(super) fn is(&self, state: usize) -> bool {
+        self.state.load(Ordering::Acquire) == state
+    }
+
+    /// The right to look it up or to tune it, if it is in a state, [`NEW`] or [`UNTUNED`].
+    pub(super) fn begin(&self, state: usize, default: usize) -> Option<Tuning<'_>> {
+        let begun = self.state.compare_exchange(state, TUNING, Ordering::AcqRel, Ordering::Relaxed);
+        begun.is_ok().then_some(Tuning { entry: self, state: default })
     }
 }
 
 impl Tuning<'_> {
     /// Ends it.
     pub(super) fn end(mut self, chosen: usize, report: Report) {
-        self.chosen = chosen;
-        // Only who has the right to tune sets it, once.
+        self.state = chosen;
+        // Only who has the right sets it, once.
         let _ = self.entry.report.set(report);
+    }
+
+    /// Leaves the key to be tuned by a later call.
+    pub(super) fn leave(mut self) {
+        self.state = UNTUNED;
     }
 }
 
 impl Drop for Tuning<'_> {
     fn drop(&mut self) {
-        self.entry.state.store(self.chosen, Ordering::Release);
+        self.entry.state.store(self.state, Ordering::Release);
     }
 }

@@ -12,20 +12,59 @@
 //!
 //! Later calls of that key run what was chosen. [`KernelOp`] is the operation of a generated kernel, which `dense::tunable()` makes.
 //!
+//! # Results that last
+//!
+//! With the feature `results`, and a file that [`tuning::Settings`] or the environment names, what was chosen is kept for later processes, as
+//! soon as it was found: a line of JSON for each key. What it depends on stands in the line:
+//!
+//! | in a line    | what it is                                                                      | it is used if               |
+//! |--------------|---------------------------------------------------------------------------------|-----------------------------|
+//! | `format`     | the version of the line's form                                                  | it is this version's        |
+//! | `library`    | the version of `dietcode-core`                                                  | it is the same              |
+//! | `cpu`        | model and features of the CPU                                                   | both are the same           |
+//! | `op`         | the operation's name                                                            | it is the same              |
+//! | `key`        | the call's key as text: of a kernel the nest's hash and the threads too         | it is the same              |
+//! | `candidates` | a hash of the candidates' names, which for micro-kernels stand for the schedule | all are, in the same order  |
+//! | `validators` | what [`TunableOp::validator`] said: versions of libraries, of a driver, of code | all are the same            |
+//! | `hash`       | a hash of what stands before it                                                 | it is that                  |
+//!
+//! What does not match is a miss: a line on standard error says what and why, the key is tuned where tuning is on, and else the default
+//! runs. A call never fails since the file is wrong, cannot be read or cannot be written. What the table does not list nobody checks: a
+//! C compiler that has changed, or a candidate that does something else under its old name, is to be told by a validator.
+//!
+//! A candidate that ends its process while it is tried, or is at it when that is killed, is left out by the next processes: for that key,
+//! and for all keys of the operation when it has ended a second process at another key. Whoever has mended it gives it another name, or the
+//! operation another validator.
+//!
 //! The roles are those of ONNX Runtime's TunableOp (`onnxruntime/core/framework/tunable.h`: `Op`, `TunableOp`, `FindFastest`,
 //! `PreTuning`); the check of results, the turns, and that no lock is taken for a known key are this project's.
+use std::io::Write;
+
 mod fastest;
 mod kernels;
 mod key;
 mod known;
 mod op;
 mod params;
+mod report;
+#[cfg(feature = "results")]
+mod results;
+#[cfg(not(feature = "results"))]
+#[path = "no_results.rs"]
+mod results;
 mod tunable_op;
+mod turn;
 pub mod tuning;
 
-pub use fastest::{Outcome, Report};
 pub use kernels::{KernelCall, KernelOp, KernelProxy, Kernels};
 pub use key::{Key, MAX_FIELDS};
 pub use op::Op;
 pub use params::Params;
+pub use report::{Outcome, Report};
 pub use tunable_op::TunableOp;
+
+/// One line for people.
+fn say(line: &str) {
+    // Where nobody listens, the call goes on.
+    let _ = writeln!(std::io::stderr(), "dietcode: {}", crate::message::one_line(line));
+}

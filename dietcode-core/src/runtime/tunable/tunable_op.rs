@@ -1,22 +1,27 @@
 //! The operation that is tuned.
 
-use std::io::Write;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fastest::{DEFAULT, Report, Trials};
+use super::fastest::Trials;
 use super::key::{Key, MAX_FIELDS};
-use super::known::{Known, Tuning};
+use super::known::{Known, NEW, Tuning, UNTUNED};
 use super::op::{Callable, Op};
 use super::params::Params;
+use super::report::{DEFAULT, Report};
+use super::results::{self, Subject, Trying};
+use super::say;
 use super::tuning::{self, Mode};
+use super::turn::Turn;
 use crate::{Error, ErrorKind, Result};
 
 /// An operation that several candidates compute, of which each call runs the fastest for its [key](Params::key).
 ///
 /// Which candidate that is, is found when a key is met for the first time, if [`tuning`] is on. Only candidates that compute what the
-/// default computes are chosen. A thread that meets a key which another thread is tuning runs the default meanwhile, and a call whose key
-/// is known takes no lock.
+/// default computes are chosen. Of all operations of a program one is tuned at a time, since two would disturb each other's figures: a call
+/// that meets an untuned key meanwhile runs the default, and leaves the key to a later one; in a [`tuning::scope`] it waits, unless the
+/// key is the same. A call whose key is known takes no lock.
 ///
 /// ```
 /// use dietcode_core::runtime::tunable::{Key, Params, TunableOp, tuning};
@@ -88,6 +93,8 @@ pub struct TunableOp<P: Params> {
     /// The candidates' names; the default is the first.
     names: Vec<String>,
     candidates: Vec<Op<P>>,
+    /// What results depend on beside the candidates' names.
+    validators: BTreeMap<String, String>,
     known: Known,
 }
 
@@ -100,7 +107,7 @@ impl<P: Params> TunableOp<P> {
         op: impl for<'c, 'a> Fn(&'c mut P::Call<'a>) -> Result<()> + Send + Sync + 'static,
     ) -> TunableOp<P> {
         let (names, candidates) = (vec![default.into()], vec![Op::new(op)]);
-        TunableOp { name: name.into(), names, candidates, known: Known::new() }
+        TunableOp { name: name.into(), names, candidates, validators: BTreeMap::new(), known: Known::new() }
     }
 
     /// Adds a candidate.
@@ -122,6 +129,13 @@ impl<P: Params> TunableOp<P> {
     /// As for [`TunableOp::register`].
     pub fn register_nested(&mut self, op: Arc<TunableOp<P>>) -> Result<()> {
         self.add(op.name.clone(), Op::of(op))
+    }
+
+    /// Says what results that are kept depend on beside keys and names of candidates: the version of a library that one calls, of a
+    /// device's driver, of code that has changed under its old name. What was found with another value is not used.
+    pub fn validator(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.validators.insert(name.into(), value.into());
+        self.known = Known::new();
     }
 
     fn add(&mut self, name: String, op: Op<P>) -> Result<()> {
@@ -172,7 +186,7 @@ impl<P: Params> TunableOp<P> {
         }
     }
 
-    /// What tuning has found in this process, in no order.
+    /// What tuning has found in this process, or in an earlier one and was asked for in this, in no order.
     pub fn reports(&self) -> Vec<Report> {
         self.known.reports()
     }
@@ -199,39 +213,67 @@ impl<P: Params> TunableOp<P> {
 
     #[cold]
     fn choose_anew(&self, call: &P::Call<'_>, key: &Key, mode: Mode) -> Result<usize> {
-        if mode != Mode::Tune {
+        let tune = mode == Mode::Tune;
+        if !tune && !results::are_kept()? {
             return Ok(DEFAULT);
         }
-        let (limit, text) = (tuning::limit()?, self.key(call, Key::with_text())?.into_text());
         let Some(entry) = self.known.entry(key) else { return Ok(DEFAULT) };
-        if let Some(right) = entry.begin(DEFAULT) {
-            let report = match P::pre_tuning(call) {
-                Ok(mut proxy) => self.find_fastest(&mut proxy, limit, text),
-                Err(error) => self.untried(text, &error),
-            };
-            self.end(right, report);
+        let text = || Ok::<_, Error>(self.key(call, Key::with_text())?.into_text());
+        if entry.is(NEW) {
+            let text = text()?;
+            if let Some(right) = entry.begin(NEW, DEFAULT) {
+                match results::find(&self.subject(&text)) {
+                    Some(report) => self.end(right, report),
+                    None => right.leave(),
+                }
+            }
+        }
+        if tune
+            && entry.is(UNTUNED)
+            && let Some(_turn) = Turn::take(tuning::is_scoped())
+        {
+            let (limit, text) = (tuning::limit()?, text()?);
+            if let Some(right) = entry.begin(UNTUNED, DEFAULT) {
+                let report = match P::pre_tuning(call) {
+                    Ok(mut proxy) => self.find_fastest(&mut proxy, limit, &text),
+                    Err(error) => self.untried(&text, &error),
+                };
+                self.end(right, report);
+            }
         }
         Ok(entry.chosen().unwrap_or(DEFAULT))
     }
 
-    fn find_fastest(&self, proxy: &mut P::Proxy, limit: Duration, key: String) -> Report {
-        let mut trials = Trials { candidates: &self.candidates, proxy, limit };
-        match trials.run() {
-            Ok((chosen, outcomes)) => Report {
-                op: self.name.clone(),
-                key,
-                chosen: self.names[chosen].clone(),
-                untried: None,
-                candidates: self.candidates().map(str::to_owned).zip(outcomes).collect(),
-            },
+    fn subject<'a>(&'a self, key: &'a str) -> Subject<'a> {
+        Subject { op: &self.name, key, candidates: &self.names, validators: &self.validators }
+    }
+
+    fn find_fastest(&self, proxy: &mut P::Proxy, limit: Duration, key: &str) -> Report {
+        let trying = &Trying::new(self.subject(key));
+        let (candidates, names) = (&self.candidates, &self.names);
+        let found = Trials { candidates, names, proxy, limit, trying }.run();
+        match found {
+            Ok((chosen, outcomes)) => {
+                let report = Report {
+                    op: self.name.clone(),
+                    key: key.to_owned(),
+                    chosen: self.names[chosen].clone(),
+                    is_from_file: false,
+                    untried: None,
+                    candidates: self.candidates().map(str::to_owned).zip(outcomes).collect(),
+                };
+                results::save(&self.subject(key), &report);
+                report
+            }
             Err(error) => self.untried(key, &error),
         }
     }
 
     /// The report where nothing could be tried.
-    fn untried(&self, key: String, error: &Error) -> Report {
-        let (op, chosen) = (self.name.clone(), self.names[DEFAULT].clone());
-        Report { op, key, chosen, untried: Some(error.to_string()), candidates: Vec::new() }
+    fn untried(&self, key: &str, error: &Error) -> Report {
+        let (op, key, chosen) = (self.name.clone(), key.to_owned(), self.names[DEFAULT].clone());
+        let untried = Some(error.to_string());
+        Report { op, key, chosen, is_from_file: false, untried, candidates: Vec::new() }
     }
 
     /// Says what is wrong with candidates, and ends a tuning.
@@ -258,16 +300,11 @@ impl<P: Params> Callable<P> for Arc<TunableOp<P>> {
             let call = P::call(proxy);
             (self.key(&call, Key::new())?, self.key(&call, Key::with_text())?.into_text())
         };
-        if let Some(right) = self.known.entry(&key).and_then(|entry| entry.begin(DEFAULT)) {
-            let report = self.find_fastest(proxy, limit, text);
-            self.end(right, report);
+        let begin = |state: usize| self.known.entry(&key)?.begin(state, DEFAULT);
+        if let Some(right) = begin(NEW).or_else(|| begin(UNTUNED)) {
+            let known = results::find(&self.subject(&text));
+            self.end(right, known.unwrap_or_else(|| self.find_fastest(proxy, limit, &text)));
         }
         Ok(())
     }
-}
-
-/// One line for people.
-pub(super) fn say(line: &str) {
-    // Where nobody listens, the call goes on.
-    let _ = writeln!(std::io::stderr(), "dietcode: {}", crate::message::one_line(line));
 }

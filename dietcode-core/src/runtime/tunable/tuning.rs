@@ -1,8 +1,12 @@
 //! Whether calls of tunable operations are tuned: settings of a thread, of the program, of the environment.
 
 use std::cell::Cell;
+#[cfg(feature = "results")]
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(feature = "results")]
+use std::sync::{PoisonError, RwLock, atomic::AtomicBool};
 use std::time::Duration;
 
 use crate::{Error, Result};
@@ -10,6 +14,7 @@ use crate::{Error, Result};
 const ENABLED: &str = "DIETCODE_TUNABLE_ENABLED";
 const TUNING: &str = "DIETCODE_TUNABLE_TUNING";
 const LIMIT_MS: &str = "DIETCODE_TUNABLE_LIMIT_MS";
+const FILE: &str = "DIETCODE_TUNABLE_FILE";
 
 const DEFAULT_LIMIT: Duration = Duration::from_millis(20);
 
@@ -23,6 +28,10 @@ static SET_ENABLE: AtomicU64 = AtomicU64::new(NOT_SET);
 static SET_TUNE: AtomicU64 = AtomicU64::new(NOT_SET);
 /// In microseconds.
 static SET_LIMIT: AtomicU64 = AtomicU64::new(NOT_SET);
+#[cfg(feature = "results")]
+static SET_FILE: RwLock<Option<PathBuf>> = RwLock::new(None);
+#[cfg(feature = "results")]
+static HAS_SET_FILE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// What [`scope`] has set on this thread.
@@ -34,7 +43,7 @@ thread_local! {
 pub enum Mode {
     /// It runs the default, whatever is known.
     Off,
-    /// It runs what was found to be the fastest in this process, else the default.
+    /// It runs what was found to be the fastest, in this process or by one that has kept it, else the default.
     Use,
     /// It does the same, and where nothing is known it finds the fastest first.
     Tune,
@@ -47,12 +56,15 @@ pub enum Mode {
 /// | enable  | `DIETCODE_TUNABLE_ENABLED`  | 0: the default runs, whatever is known; 1             | 0    |
 /// | tune    | `DIETCODE_TUNABLE_TUNING`   | 0: what is not known is not tuned; 1                  | 0    |
 /// | limit   | `DIETCODE_TUNABLE_LIMIT_MS` | how long a candidate is timed: 1 to 60000 milliseconds | 20   |
+/// | file    | `DIETCODE_TUNABLE_FILE`     | where results are kept, under the feature `results`   | none |
 #[derive(Clone, Debug, Default)]
 #[must_use = "settings hold once they are applied"]
 pub struct Settings {
     enable: Option<bool>,
     tune: Option<bool>,
     limit: Option<Duration>,
+    #[cfg(feature = "results")]
+    file: Option<PathBuf>,
 }
 
 impl Settings {
@@ -76,6 +88,18 @@ impl Settings {
         Settings { limit: Some(limit), ..self }
     }
 
+    /// The file that has what other processes found, and gets what this one finds; it need not be there yet. What it says is asked for
+    /// once for each key of an operation, when that is first met: so this stands before the first call.
+    ///
+    /// A result is used if it was found by the same version of this crate, on the same CPU, for the same key, among the same candidates
+    /// and [validators](super::TunableOp::validator); else, or if a line is damaged, it is as if it were not there, and a line on standard
+    /// error says why. So it is if nothing can be read or written: no call fails. Several processes may share a file. A candidate that
+    /// ends its process while it is tried is not tried again by the next one.
+    #[cfg(feature = "results")]
+    pub fn file(self, file: impl Into<PathBuf>) -> Settings {
+        Settings { file: Some(file.into()), ..self }
+    }
+
     /// Has them hold for all calls from now on.
     ///
     /// # Errors
@@ -95,11 +119,17 @@ impl Settings {
         set(&SET_LIMIT, self.limit.map(|limit| limit.as_micros() as u64));
         set(&SET_TUNE, self.tune.map(u64::from));
         set(&SET_ENABLE, self.enable.map(u64::from));
+        #[cfg(feature = "results")]
+        if let Some(file) = self.file {
+            *SET_FILE.write().unwrap_or_else(PoisonError::into_inner) = Some(file);
+            HAS_SET_FILE.store(true, Ordering::Release);
+        }
         Ok(())
     }
 }
 
-/// Runs `body` with calls from this thread tuned, or, if `on` is `false`, with their defaults, whatever else is set.
+/// Runs `body` with calls from this thread tuned, or, if `on` is `false`, with their defaults, whatever else is set. Where another thread
+/// is tuning, a call waits for it.
 pub fn scope<R>(on: bool, body: impl FnOnce() -> R) -> R {
     struct Restore(Option<bool>);
     impl Drop for Restore {
@@ -138,6 +168,26 @@ pub fn limit() -> Result<Duration> {
     }
 }
 
+/// Whether [`scope`] says what calls from this thread do.
+pub(super) fn is_scoped() -> bool {
+    SCOPED.get().is_some()
+}
+
+/// Where results are kept.
+#[cfg(feature = "results")]
+pub(super) fn file() -> Result<Option<PathBuf>> {
+    match &*SET_FILE.read().unwrap_or_else(PoisonError::into_inner) {
+        Some(file) => Ok(Some(file.clone())),
+        None => Ok(environment()?.file.clone()),
+    }
+}
+
+/// Whether they are kept anywhere.
+#[cfg(feature = "results")]
+pub(super) fn has_file() -> Result<bool> {
+    Ok(HAS_SET_FILE.load(Ordering::Acquire) || environment()?.file.is_some())
+}
+
 #[inline]
 fn is_on(set: &AtomicU64, of_environment: fn(&Environment) -> bool) -> Result<bool> {
     match set.load(Ordering::Relaxed) {
@@ -150,6 +200,8 @@ struct Environment {
     enable: bool,
     tune: bool,
     limit: Duration,
+    #[cfg(feature = "results")]
+    file: Option<PathBuf>,
 }
 
 fn environment() -> Result<&'static Environment> {
@@ -160,7 +212,16 @@ fn environment() -> Result<&'static Environment> {
 fn parse_environment() -> Result<Environment, String> {
     let most = MAX_LIMIT.as_millis() as u64;
     let limit = parse(LIMIT_MS, 1, most, &format!("a number of milliseconds from 1 to {most}"))?;
+    let file = std::env::var_os(FILE);
+    if file.as_ref().is_some_and(|file| file.is_empty()) {
+        return Err(format!("{FILE} is \"\", but must be a path"));
+    }
+    if cfg!(not(feature = "results")) && file.is_some() {
+        return Err(format!("{FILE} is {file:?}, but dietcode-core was built without its feature `results`"));
+    }
     Ok(Environment {
+        #[cfg(feature = "results")]
+        file: file.map(Into::into),
         enable: parse(ENABLED, 0, 1, "0 or 1")? == Some(1),
         tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
         limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),

@@ -1,0 +1,264 @@
+//! A line of a file of results: a JSON object, whose last member is a hash of what stands before it. A line that was changed, cut or
+//! joined with another one is found by it, so that no result is taken for that of another key.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Subject, sentence};
+use crate::cpu_features;
+use crate::hash::hash_of;
+
+/// The version of the form of a line.
+const FORMAT: u32 = 1;
+
+/// What stands between a line's members and its hash.
+const BEFORE_HASH: &str = ",\"hash\":\"";
+const BEHIND_HASH: &str = "\"}";
+const HASH_LEN: usize = 16;
+
+/// One result, with all that it depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Line {
+    format: u32,
+    library: String,
+    cpu: String,
+    pub(super) op: String,
+    pub(super) key: String,
+    candidates: String,
+    validators: BTreeMap<String, String>,
+    pub(super) found: Found,
+}
+
+/// What became of a key, or of a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Found {
+    /// It is the fastest; and how long a call of it, and of the default, takes.
+    Fastest { candidate: String, seconds: BTreeMap<String, f64> },
+    /// The process ended while it was tried.
+    Ended { candidate: String },
+}
+
+/// The one member that lines of all versions have.
+#[derive(Deserialize)]
+struct AnyLine {
+    format: u32,
+}
+
+impl Line {
+    /// What was found here and now.
+    pub(super) fn new(subject: &Subject<'_>, found: Found) -> Line {
+        Line {
+            format: FORMAT,
+            library: env!("CARGO_PKG_VERSION").to_owned(),
+            cpu: this_cpu().to_owned(),
+            op: subject.op.to_owned(),
+            key: subject.key.to_owned(),
+            candidates: hash_of_names(subject.candidates),
+            validators: subject.validators.clone(),
+            found,
+        }
+    }
+
+    /// The line, with the newline behind it.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = serde_json::to_string(self).expect("it has texts and numbers only");
+        text.pop();
+        let hash = hash_of([&text]);
+        text + BEFORE_HASH + &hash[..HASH_LEN] + BEHIND_HASH + "\n"
+    }
+
+    /// Reads a line without its newline.
+    ///
+    /// # Errors
+    /// Why it cannot be used here, as a sentence about it.
+    pub(super) fn read(text: &[u8]) -> Result<Line, String> {
+        let line = Line::whole(text)?;
+        if line.library != env!("CARGO_PKG_VERSION") {
+            return Err(sentence("version", "dietcode", &line.library, env!("CARGO_PKG_VERSION")));
+        }
+        if line.cpu != this_cpu() {
+            return Err(sentence("found on the CPU", "", &line.cpu, this_cpu()));
+        }
+        Ok(line)
+    }
+
+    /// A line as it was written, wherever that was.
+    pub(super) fn whole(text: &[u8]) -> Result<Line, String> {
+        let damaged = || "it is damaged".to_owned();
+        let text = str::from_utf8(text).map_err(|_| damaged())?;
+        let (members, hash) = text.rsplit_once(BEFORE_HASH).ok_or_else(damaged)?;
+        let hash = hash.strip_suffix(BEHIND_HASH).ok_or_else(damaged)?;
+        if hash != &hash_of([members])[..HASH_LEN] {
+            return Err(damaged());
+        }
+        let object = format!("{members}}}");
+        let AnyLine { format } = serde_json::from_str(&object).map_err(|_| damaged())?;
+        if format != FORMAT {
+            return Err(sentence("format", "", &format.to_string(), &FORMAT.to_string()));
+        }
+        let line: Line = serde_json::from_str(&object).map_err(|_| damaged())?;
+        let Found::Fastest { seconds, .. } = &line.found else { return Ok(line) };
+        match seconds.values().all(|seconds| Duration::try_from_secs_f64(*seconds).is_ok()) {
+            true => Ok(line),
+            false => Err("it has a time that is none".to_owned()),
+        }
+    }
+
+    /// The candidate that it is about.
+    pub(super) fn candidate(&self) -> &str {
+        match &self.found {
+            Found::Fastest { candidate, .. } | Found::Ended { candidate } => candidate,
+        }
+    }
+
+    /// Whether another line tells the same of the same.
+    pub(super) fn is_replaced_by(&self, other: &Line) -> bool {
+        let is_same = match (&self.found, &other.found) {
+            (Found::Fastest { .. }, Found::Fastest { .. }) => self.candidates == other.candidates,
+            (Found::Ended { candidate }, Found::Ended { candidate: other }) => candidate == other,
+            _ => false,
+        };
+        is_same && self.validators == other.validators
+    }
+
+    /// Why it is none of this subject, which has its operation and key.
+    pub(super) fn mismatch(&self, subject: &Subject<'_>) -> Option<String> {
+        if let Some(mismatch) = self.other_validator(subject) {
+            return Some(mismatch);
+        }
+        (self.candidates != hash_of_names(subject.candidates))
+            .then(|| "it was chosen among other candidates than there are".to_owned())
+    }
+
+    /// The first validator of the operation that is not what it was.
+    pub(super) fn other_validator(&self, subject: &Subject<'_>) -> Option<String> {
+        let (then, now) = (&self.validators, subject.validators);
+        let other = then.keys().chain(now.keys()).find(|name| then.get(*name) != now.get(*name))?;
+        let value = |of: &BTreeMap<String, String>| of.get(other).map_or("none", String::as_str).to_owned();
+        Some(sentence("found with", other, &value(then), &value(now)))
+    }
+}
+
+/// A hash of names, and of their order.
+fn hash_of_names(names: &[String]) -> String {
+    hash_of(names)[..HASH_LEN].to_owned()
+}
+
+/// The CPU's model, and the features that candidates may use of it.
+fn this_cpu() -> &'static str {
+    static CPU: OnceLock<String> = OnceLock::new();
+    CPU.get_or_init(|| {
+        let features = cpu_features::names(cpu_features::detected());
+        format!("{} with {}", cpu_features::model(), features.join(" "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(found: Found) -> Line {
+        let candidates = ["default".to_owned(), "µ\t\"x\"\n".to_owned()];
+        let validators = BTreeMap::from([("blas".to_owned(), "0.3".to_owned())]);
+        let subject = Subject { op: "dense", key: "M=6 N=5", candidates: &candidates, validators: &validators };
+        Line::new(&subject, found)
+    }
+
+    fn fastest(seconds: f64) -> Line {
+        let seconds = BTreeMap::from([("default".to_owned(), 2e-6), ("µ\t\"x\"\n".to_owned(), seconds)]);
+        line(Found::Fastest { candidate: "µ\t\"x\"\n".to_owned(), seconds })
+    }
+
+    /// Members as they would be written, with the hash that belongs to them.
+    fn forged(members: &str) -> Vec<u8> {
+        let members = members.strip_suffix('}').unwrap();
+        format!("{members}{BEFORE_HASH}{}{BEHIND_HASH}", &hash_of([members])[..HASH_LEN]).into_bytes()
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        for line in [fastest(1.0 / 3.0 * 1e-6), line(Found::Ended { candidate: "µ\t\"x\"\n".to_owned() })] {
+            let text = line.to_text();
+            assert_eq!(text.matches('\n').count(), 1, "{text}");
+            assert_eq!(Line::read(text.trim_end().as_bytes()), Ok(line));
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_cut_or_changed_anywhere_is_none() {
+        let text = fastest(1e-6).to_text();
+        let text = text.trim_end().as_bytes();
+        for at in 0..text.len() {
+            assert!(Line::read(&text[..at]).is_err(), "cut at {at}");
+            assert!(Line::read(&text[at + 1..]).is_err(), "cut before {at}");
+            for bit in 0..8 {
+                let mut changed = text.to_vec();
+                changed[at] ^= 1 << bit;
+                assert!(Line::read(&changed).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+        assert!(Line::read(&[text, text].concat()).is_err(), "two lines in one");
+    }
+
+    #[test]
+    fn what_a_line_does_not_match_is_told() {
+        let text = serde_json::to_string(&fastest(1e-6)).unwrap();
+        let read = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from} in {text}");
+            Line::read(&forged(&text.replace(from, to))).unwrap_err()
+        };
+        assert_eq!(read("\"format\":1", "\"format\":2,\"new\":[]"), "format `2`, not `1`");
+        let (cpu, version) = (this_cpu(), env!("CARGO_PKG_VERSION"));
+        assert_eq!(read(version, "9.9.9"), format!("version dietcode `9.9.9`, not `{version}`"));
+        let cpu_text = serde_json::to_string(cpu).unwrap();
+        assert_eq!(read(&cpu_text, "\"other\""), format!("found on the CPU `other`, not `{cpu}`"));
+        for (from, to) in
+            [("\"op\"", "\"oq\""), ("\"op\":", "\"op\":1,\"op\":"), ("fastest", "slowest"), ("1e-6", "NaN")]
+        {
+            assert_eq!(read(from, to), "it is damaged", "{to}");
+        }
+        for time in ["-1e-6", "1e300"] {
+            assert_eq!(read("1e-6", time), "it has a time that is none");
+        }
+    }
+
+    proptest::proptest! {
+        /// Members that hold what they hash to, but were written by nobody who knows what they mean.
+        #[test]
+        fn a_forged_line_is_refused_or_says_what_it_says(
+            at in 0usize..400, cut in 0usize..40, put in "[\\x20-\\x7e]{0,20}|1e999|-0|null|\\\\u0000|[\\[]{200}",
+        ) {
+            let text = serde_json::to_string(&fastest(1e-6)).unwrap();
+            let members = text.strip_suffix('}').unwrap();
+            let begin = members.floor_char_boundary(at.min(members.len()));
+            let end = members.floor_char_boundary((begin + cut).min(members.len()));
+            let members = [&members[..begin], &put, &members[end..]].concat();
+            if let Ok(line) = Line::whole(&forged(&(members + "}"))) {
+                proptest::prop_assert_eq!(Line::whole(line.to_text().trim_end().as_bytes()), Ok(line));
+            }
+        }
+    }
+
+    #[test]
+    fn subjects_differ_by_candidates_and_validators() {
+        let (line, names) = (fastest(1e-6), ["default".to_owned(), "µ\t\"x\"\n".to_owned()]);
+        let mismatch = |candidates: &[String], validators: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let validators = validators.iter().map(own).collect();
+            line.mismatch(&Subject { op: "dense", key: "M=6 N=5", candidates, validators: &validators })
+        };
+        assert_eq!(mismatch(&names, &[("blas", "0.3")]), None);
+        let other = |validators| mismatch(&names, validators).unwrap();
+        assert_eq!(other(&[("blas", "0.4")]), "found with blas `0.3`, not `0.4`");
+        assert_eq!(other(&[]), "found with blas `0.3`, not `none`");
+        assert_eq!(other(&[("blas", "0.3"), ("driver", "12")]), "found with driver `none`, not `12`");
+        let swapped = [names[1].clone(), names[0].clone()];
+        assert!(mismatch(&swapped, &[("blas", "0.3")]).unwrap().contains("other candidates"));
+        assert!(mismatch(&names[..1], &[("blas", "0.3")]).unwrap().contains("other candidates"));
+    }
+}

@@ -1,0 +1,376 @@
+//! Results in a file. Each step of a test runs in a process of its own: what is under test is what one leaves to the next.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dietcode_core::runtime::tunable::tuning::{self, Settings};
+use dietcode_core::runtime::tunable::{Outcome, TunableOp};
+use dietcode_core::{Error, Result};
+
+use super::{Increment, Increments, PROXIES, call_of, micros, op, taking, tuned};
+
+const STEP: &str = "DIETCODE_TEST_STEP";
+
+/// The step of a test that this process is to make; none: it runs the whole test.
+fn step() -> Option<String> {
+    std::env::var(STEP).ok()
+}
+
+/// Starts a process that makes a step of a test, with results in a file.
+fn start(test: &str, step: &str, file: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("tunable::results::{test}"), "--nocapture"])
+        .envs([(STEP, step), ("DIETCODE_TUNABLE_ENABLED", "1")])
+        .env("DIETCODE_TUNABLE_FILE", file)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Whether a process has ended well, and the lines that it has said.
+fn end(process: Child) -> (bool, Vec<String>) {
+    let output = process.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let ours = said.lines().filter_map(|line| Some(line.strip_prefix("dietcode: ")?.to_owned()));
+    let has_run = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    if !output.status.success() {
+        println!("{said}");
+    }
+    (output.status.success() && has_run, ours.collect())
+}
+
+/// Makes a step that must end well; what it has said.
+fn process(test: &str, step: &str, file: &Path) -> Vec<String> {
+    let (succeeded, said) = end(start(test, step, file));
+    assert!(succeeded, "{test}, {step}: {said:?}");
+    said
+}
+
+/// A folder, and the file in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("results.jsonl");
+    (folder, file)
+}
+
+fn files(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+/// With a candidate that takes 50 µs, the default takes 100.
+fn two() -> TunableOp<Increments> {
+    let mut op = op();
+    op.register("other", taking(50)).unwrap();
+    op
+}
+
+#[test]
+fn what_one_process_has_found_the_next_ones_use() {
+    let name = "what_one_process_has_found_the_next_ones_use";
+    let untried = || assert_eq!(PROXIES.get(), 0);
+    match step().as_deref() {
+        Some("use nothing") => {
+            let op = two();
+            assert_eq!(micros(|| drop(call_of(&op, 4))), 100, "nothing is known");
+            untried();
+        }
+        Some("tune") => {
+            let op = two();
+            tuned(&op, 4);
+            assert_eq!((op.reports()[0].chosen.as_str(), op.reports()[0].is_from_file), ("other", false));
+            assert_eq!(micros(|| drop(tuned(&two(), 4))), 50, "an operation of the same name knows it too");
+            assert_eq!(PROXIES.get(), 1);
+        }
+        Some("use") => {
+            let op = two();
+            assert_eq!(micros(|| drop(call_of(&op, 4))), 50, "without tuning");
+            assert_eq!(micros(|| drop(tuned(&op, 4))), 50);
+            assert_eq!(micros(|| drop(tuning::scope(false, || call_of(&op, 4)))), 100, "off, whatever is known");
+            assert_eq!(micros(|| drop(call_of(&op, 5))), 100, "another key");
+            let report = &op.reports()[0];
+            let timed = |name: &str, micros| (name.to_owned(), Outcome::Timed(Duration::from_micros(micros)));
+            assert_eq!(report.candidates, [timed("default", 100), timed("other", 50)]);
+            assert!(report.is_from_file && op.reports().len() == 1);
+            untried();
+        }
+        Some("nested") => {
+            let mut outer = TunableOp::<Increments>::new("outer", "slow", taking(300));
+            outer.register_nested(std::sync::Arc::new(two())).unwrap();
+            assert_eq!(micros(|| drop(tuning::scope(true, || call_of(&outer, 4)))) % 50, 0);
+            assert_eq!(micros(|| drop(call_of(&outer, 4))), 50, "the inner one's result is on file");
+        }
+        Some("another candidate" | "another order" | "another value") => {
+            let mut op = op();
+            match step().as_deref() {
+                Some("another candidate") => {
+                    op.register("other", taking(50)).unwrap();
+                    op.register("third", taking(70)).unwrap();
+                }
+                Some("another order") => {
+                    op = TunableOp::<Increments>::new("increment", "other", taking(50));
+                    op.register("default", taking(100)).unwrap();
+                }
+                _ => {
+                    op.register("other", taking(50)).unwrap();
+                    op.validator("blas", "0.3");
+                }
+            }
+            let untuned = micros(|| drop(call_of(&op, 4)));
+            assert_eq!(untuned, micros(|| drop(tuning::scope(false, || call_of(&op, 4)))), "the default");
+            assert!(op.reports().is_empty());
+            untried();
+        }
+        Some(other) => panic!("{other}"),
+        None => {
+            let (_folder, file) = place();
+            assert!(process(name, "use nothing", &file).is_empty() && !file.exists());
+            assert!(process(name, "tune", &file).is_empty());
+            assert!(process(name, "use", &file).is_empty());
+            let why = |step: &str| process(name, step, &file).join("\n");
+            let place = format!("{}: increment at N=4: not used: ", file.display());
+            let others = format!("{place}it was chosen among other candidates than there are");
+            assert_eq!([why("another candidate"), why("another order")], [others.as_str(), others.as_str()]);
+            assert_eq!(why("another value"), format!("{place}found with blas `none`, not `0.3`"));
+            assert!(process(name, "nested", &file).is_empty());
+            assert_eq!(files(file.parent().unwrap()), 1, "nothing is left beside the results");
+        }
+    }
+}
+
+#[test]
+fn what_ends_a_process_is_not_tried_by_the_next_one() {
+    let name = "what_ends_a_process_is_not_tried_by_the_next_one";
+    let with_candidate = |candidate: fn(&mut Increment<'_>) -> Result<()>| {
+        let mut op = two();
+        op.register("last", candidate).unwrap();
+        op
+    };
+    let outcome = |op: &TunableOp<Increments>| op.reports()[0].candidates[2].1.clone();
+    let left_out = Outcome::Failed("a process ended while it was tried".to_owned());
+    let aborts = || with_candidate(|_| std::process::abort());
+    // Longer than the test takes; and it ends by itself, should that fail.
+    let hangs = || {
+        with_candidate(|call| {
+            std::thread::sleep(Duration::from_secs(100));
+            taking(1)(call)
+        })
+    };
+    match step().as_deref() {
+        Some("abort at 4") => drop(tuned(&aborts(), 4)),
+        Some("abort at 5") => drop(tuned(&aborts(), 5)),
+        Some("after at 4") => {
+            let op = aborts();
+            assert_eq!(tuned(&op, 4), [2.0; 4]);
+            assert_eq!((outcome(&op), op.reports()[0].chosen.as_str()), (left_out, "other"));
+        }
+        Some("after at 6") => {
+            let op = aborts();
+            tuned(&op, 6);
+            assert_eq!(outcome(&op), left_out, "it has ended two processes");
+        }
+        Some("mended") => {
+            let mut op = with_candidate(taking_one());
+            op.validator("code", "2");
+            tuned(&op, 4);
+            assert_eq!(op.reports()[0].chosen, "last");
+        }
+        Some("hang") => drop(tuned(&hangs(), 7)),
+        Some("meanwhile") => {
+            let op = with_candidate(taking_one());
+            tuned(&op, 7);
+            assert_eq!(op.reports()[0].chosen, "last", "who is at it has not ended");
+        }
+        Some("after the hang") => {
+            let op = hangs();
+            op.candidates().for_each(drop);
+            tuned(&op, 7);
+            // What the process meanwhile has found is not believed.
+            assert_eq!(outcome(&op), left_out);
+        }
+        Some(other) => panic!("{other}"),
+        None => {
+            let (folder, file) = place();
+            let told = |key: &str| {
+                format!("{}: a process ended while it tried the candidate `last` of increment at {key}", file.display())
+            };
+            let faults = |key: &str| {
+                format!("increment at {key}: the candidate `last` is left out: a process ended while it was tried")
+            };
+            assert!(!end(start(name, "abort at 4", &file)).0);
+            assert_eq!(files(folder.path()), 1, "what was tried");
+            assert_eq!(process(name, "after at 4", &file), [told("N=4"), faults("N=4")]);
+            assert_eq!(files(folder.path()), 1, "what was found");
+            assert!(!end(start(name, "abort at 5", &file)).0);
+            assert_eq!(process(name, "after at 6", &file), [told("N=5"), faults("N=6")]);
+            assert_eq!(process(name, "mended", &file).len(), 1, "the other value is told");
+
+            let (folder, file) = place();
+            let mut hanging = start(name, "hang", &file);
+            let is_tried = || {
+                let entries = fs::read_dir(folder.path()).unwrap().flatten();
+                entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(|text| text.contains("\"last\""))
+            };
+            while !is_tried() {
+                assert!(hanging.try_wait().unwrap().is_none(), "it hangs");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(process(name, "meanwhile", &file).is_empty());
+            hanging.kill().unwrap();
+            hanging.wait().unwrap();
+            assert_eq!(process(name, "after the hang", &file).len(), 2);
+        }
+    }
+}
+
+fn taking_one() -> fn(&mut Increment<'_>) -> Result<()> {
+    |call| taking(1)(call)
+}
+
+#[test]
+fn a_damaged_file_gives_what_is_whole_and_nothing_else() {
+    let name = "a_damaged_file_gives_what_is_whole_and_nothing_else";
+    let Some(step) = step() else {
+        let (_folder, file) = place();
+        assert!(process(name, "tune", &file).is_empty());
+        let said = process(name, "damage", &file);
+        assert!(said.iter().all(|line| line.contains("not used: ")), "{said:?}");
+        return;
+    };
+    if step == "tune" {
+        let op = two();
+        (1..4).for_each(|n| drop(tuned(&op, n)));
+        return;
+    }
+    let file = PathBuf::from(std::env::var_os("DIETCODE_TUNABLE_FILE").unwrap());
+    let whole = fs::read(&file).unwrap();
+    let mut ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
+    assert_eq!((ends.len(), ends.pop()), (3, Some(whole.len() - 1)));
+    let lines = [0..ends[0], ends[0] + 1..ends[1], ends[1] + 1..whole.len() - 1];
+    let used = |what: &str, text: &[u8]| {
+        let damaged = file.with_extension(what);
+        fs::write(&damaged, text).unwrap();
+        Settings::new().file(&damaged).apply().unwrap();
+        let op = two();
+        let used = [1, 2, 3].map(|n| match micros(|| assert_eq!(call_of(&op, n), vec![2.0; n])) {
+            50 => true,
+            100 => false,
+            other => panic!("{what}: {other}"),
+        });
+        fs::remove_file(damaged).unwrap();
+        used
+    };
+    for at in 0..whole.len() {
+        let are_whole = |holds: &dyn Fn(&std::ops::Range<usize>) -> bool| [0, 1, 2].map(|line| holds(&lines[line]));
+        assert_eq!(used(&format!("cut{at}"), &whole[..at]), are_whole(&|line| line.end <= at), "cut at {at}");
+        let mut changed = whole.clone();
+        changed[at] ^= 1 << (at % 8);
+        let is_apart = |line: &std::ops::Range<usize>| at + 1 < line.start || at > line.end || at == whole.len() - 1;
+        // Behind a newline that is gone the two lines are one; behind the last there is none.
+        let mut expected = are_whole(&is_apart);
+        if at == whole.len() - 1 {
+            expected = [true, true, false];
+        }
+        assert_eq!(used(&format!("flip{at}"), &changed), expected, "a bit of byte {at}");
+    }
+    let twice = [whole.as_slice(), &whole].concat();
+    assert_eq!(used("twice", &twice), [true; 3]);
+    assert_eq!(used("foreign", b"\xff\xfe\0\n[]\n{}\nnull\n\n\r\n"), [false; 3]);
+}
+
+#[test]
+fn a_line_behind_a_torn_one_is_a_line_of_its_own() {
+    let name = "a_line_behind_a_torn_one_is_a_line_of_its_own";
+    match step().as_deref() {
+        Some("tune") => drop(tuned(&two(), 4)),
+        Some(_) => assert_eq!(micros(|| drop(call_of(&two(), 4))), 50),
+        None => {
+            let (_folder, file) = place();
+            fs::write(&file, "{\"format\":1,\"li").unwrap();
+            let damaged = [format!("{}:1: not used: it is damaged", file.display())];
+            assert_eq!(process(name, "tune", &file), damaged);
+            assert_eq!(process(name, "use", &file), damaged);
+        }
+    }
+}
+
+#[test]
+fn processes_that_write_at_once_lose_nothing() {
+    let name = "processes_that_write_at_once_lose_nothing";
+    let keys = 20;
+    match step().as_deref() {
+        Some("use") => {
+            let op = two();
+            (1..=keys).filter(|n| *n != 13).for_each(|n| assert_eq!(micros(|| drop(call_of(&op, n))), 50, "{n}"));
+        }
+        Some(_) => {
+            let op = two();
+            (1..=keys).for_each(|n| drop(tuned(&op, n)));
+        }
+        None => {
+            let (_folder, file) = place();
+            let processes: Vec<Child> = (0..4).map(|_| start(name, "tune", &file)).collect();
+            for process in processes {
+                let (succeeded, said) = end(process);
+                let said: BTreeSet<String> = said.into_iter().filter(|line| !line.contains("no memory")).collect();
+                assert!(succeeded && said.is_empty(), "{said:?}");
+            }
+            assert!(process(name, "use", &file).is_empty());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn where_nothing_can_be_read_or_written_calls_go_on() {
+    let name = "where_nothing_can_be_read_or_written_calls_go_on";
+    if let Some(step) = step() {
+        if step == "no room" {
+            // SAFETY: the limit is this process's own; what is written beyond it is an error instead of a signal.
+            unsafe {
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                libc::setrlimit(libc::RLIMIT_FSIZE, &libc::rlimit { rlim_cur: 100, rlim_max: 100 });
+            }
+        }
+        let op = two();
+        for n in [4, 5] {
+            assert_eq!(tuned(&op, n), vec![2.0; n]);
+            assert_eq!(micros(|| drop(tuned(&op, n))), 50, "it is known here");
+        }
+        return;
+    }
+    let (folder, file) = place();
+    let pipe = folder.path().join("pipe");
+    let path = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: it is a path that ends.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    let nowhere = folder.path().join("nowhere/results");
+    let foreign = PathBuf::from("/proc/results");
+    for (path, read) in [(folder.path(), true), (&pipe, true), (&nowhere, false), (&foreign, false)] {
+        let said = process(name, "tune", path);
+        let (read_it, kept): (Vec<&String>, Vec<&String>) =
+            said.iter().partition(|line| line.contains(": no results are read: it is no ordinary file"));
+        assert_eq!(read_it.len(), usize::from(read), "{said:?}");
+        assert!(kept.len() == 1 && kept[0].contains(": not all results can be kept: "), "{said:?}");
+        assert!(said.iter().all(|line| line.starts_with(path.to_str().unwrap())), "{said:?}");
+    }
+    let said = process(name, "no room", &file);
+    assert!(said.len() == 1 && said[0].contains("not all results can be kept: "), "{said:?}");
+    assert!(process(name, "tune", &file).iter().all(|line| line.contains("it is damaged")), "what was cut");
+    assert!(process(name, "tune", &file).iter().all(|line| line.contains("it is damaged")));
+}
+
+#[test]
+fn no_path_is_an_error_of_the_call() {
+    let name = "no_path_is_an_error_of_the_call";
+    match step() {
+        Some(_) => {
+            let error: Error = op().call(&mut Increment(&mut [1.0])).unwrap_err();
+            assert_eq!(error.to_string(), "DIETCODE_TUNABLE_FILE is \"\", but must be a path");
+        }
+        None => drop(process(name, "empty", Path::new(""))),
+    }
+}
