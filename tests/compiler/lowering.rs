@@ -479,6 +479,7 @@ fn an_output_that_is_read_is_read_once_and_by_vectors() {
             *(if reads { &mut reading } else { &mut writing }) += 1;
         }
     });
-    // By the first block of the reduction, where it is the last, and by the last.
-    assert_eq!([reading, writing], [2, 2], "{}", nest.body);
+    // By the first block of the reduction, where it is the last, and by the last; each inside of the output, and at an edge in
+    // rows whose columns all exist, and in vectors that do.
+    assert_eq!([reading, writing], [6, 6], "{}", nest.body);
 }

@@ -5,7 +5,7 @@ use std::ops::Sub;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Expr, IterVar, Name, Stmt};
+use crate::ir::{Expr, IterVar, Name};
 use crate::schedule::{Relation, Schedule};
 
 /// `value < extent`: holds where a loop has not run over the edge.
@@ -85,15 +85,4 @@ pub(super) fn conjuncts(condition: &Expr) -> Vec<Expr> {
         Expr::Int(1) => Vec::new(),
         other => vec![other.clone()],
     }
-}
-
-/// A chain of loops and what stands innermost in it.
-pub(super) fn chain(stmt: &Stmt) -> (Vec<(Name, Expr)>, &Stmt) {
-    let mut loops = Vec::new();
-    let mut inner = stmt;
-    while let Stmt::For { var, extent, body, .. } = inner {
-        loops.push((var.clone(), extent.clone()));
-        inner = body;
-    }
-    (loops, inner)
 }

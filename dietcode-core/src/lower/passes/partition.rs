@@ -1,59 +1,137 @@
-//! Partitioning: inside of the tensor, no predicate at all.
+//! Partitioning: inside of the tensor, no predicate at all; at an edge, one for each loop that needs it.
 //!
 //! It stands after local padding, which leaves predicates only in copies and in final stores, and before
 //! vectorization, which takes loops whose body is one plain store. TVM: `LoopPartition`.
 //!
 //! ```text
-//! for i in 0..8                              if i_0·8 + 7 < M
-//!   if i_0·8 + i < M                           for i in 0..8: y[…] = tile[i]
-//!     y[…] = tile[i]                  →      else
-//!                                              for i in 0..8: if i_0·8 + i < M: y[…] = tile[i]
+//! for i in 0..8                                            if i_0·8 + 7 < M && j_0·32 + 31 < N
+//!   for j in 0..2                                            for i in 0..8: for j in 0..2: vectorized v in 0..16: y[…] = tile[i][j][v]
+//!     vectorized v in 0..16                                else
+//!       if i_0·8 + i < M && j_0·32 + j·16 + v < N            for i in 0..min(8, M − i_0·8)
+//!         y[…] = tile[i][j][v]                      →          for j in 0..2
+//!                                                                if j_0·32 + j·16 + 15 < N
+//!                                                                  vectorized v in 0..16: y[…] = tile[i][j][v]
+//!                                                                else
+//!                                                                  for v in 0..min(16, N − j_0·32 − j·16): y[…] = tile[i][j][v]
 //! ```
+//!
+//! So a tile of which some rows lie outside is stored by vectors, too.
 
-use crate::ir::{Expr, ForKind, Scope, Stmt};
+use std::ops::Sub;
+
+use crate::ir::{CompareOp, Expr, ForKind, Name, Scope, Stmt, affine};
 use crate::lower::guard;
 
 /// Splits every ragged copy and every ragged final store into an inside and an edge.
 pub(super) fn partition(body: Stmt) -> Stmt {
     match body {
-        Stmt::For { .. } => match inside(&body) {
-            Some((condition, plain)) => {
-                Stmt::IfThenElse { condition, then: Box::new(plain), otherwise: Some(Box::new(body.map(&mut serial))) }
-            }
+        Stmt::For { .. } => match Ragged::of(&body) {
+            Some((ragged, guards)) => ragged.split(0, &guards, Known::Nothing),
             None => body.map_children(&mut partition),
         },
-        // The edge's own copy is not worth two versions.
         Stmt::View { view, inside, whole, edge, fill, body } => {
-            let fill = Box::new(fill.map(&mut serial));
-            Stmt::View { view, inside, whole, edge, fill, body: Box::new(partition(*body)) }
+            // The copy is made where not all of it lies inside.
+            let fill = match Ragged::of(&fill) {
+                Some((ragged, guards)) => ragged.split(0, &guards, Known::IsNotInside),
+                None => fill.map(&mut serial),
+            };
+            Stmt::View { view, inside, whole, edge, fill: Box::new(fill), body: Box::new(partition(*body)) }
         }
         other => other.map_children(&mut partition),
     }
 }
 
-/// For a chain of loops around one guarded store: when the guard holds in all of it, and the chain without the guard.
-fn inside(stmt: &Stmt) -> Option<(Expr, Stmt)> {
-    let (loops, leaf) = guard::chain(stmt);
-    let (condition, plain) = match leaf {
-        Stmt::IfThenElse { condition, then, otherwise: None } => match &**then {
-            store @ Stmt::Store { buffer, .. } if buffer.scope == Scope::Global => (condition, store.clone()),
-            _ => return None,
-        },
-        Stmt::Store { buffer, index, value: Expr::Select(condition, then, otherwise) }
-            if buffer.scope == Scope::Panel && matches!(**otherwise, Expr::Float(_)) =>
-        {
-            (&**condition, Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: (**then).clone() })
-        }
-        _ => return None,
-    };
-    Some((guard::at_corner(condition, &loops)?, rebuild(stmt, plain)))
+/// A chain of loops around one guarded store.
+struct Ragged {
+    /// The outermost first.
+    loops: Vec<(Name, Expr, ForKind)>,
+    inside: Stmt,
+    /// What is stored where a guard fails, if anything is.
+    outside: Option<Stmt>,
 }
 
-/// The same loops around another leaf.
-fn rebuild(stmt: &Stmt, leaf: Stmt) -> Stmt {
-    match stmt {
-        Stmt::For { var, extent, kind, body } => Stmt::for_(var.clone(), extent.clone(), *kind, rebuild(body, leaf)),
-        _ => leaf,
+/// What is known of the guards where loops begin.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    Nothing,
+    /// They do not hold in all of the loops.
+    IsNotInside,
+}
+
+impl Ragged {
+    /// The chain that a statement is, and its guards.
+    fn of(stmt: &Stmt) -> Option<(Ragged, Vec<Expr>)> {
+        let mut loops = Vec::new();
+        let mut leaf = stmt;
+        while let Stmt::For { var, extent, kind, body } = leaf {
+            loops.push((var.clone(), extent.clone(), *kind));
+            leaf = body;
+        }
+        let (condition, inside, outside) = match leaf {
+            Stmt::IfThenElse { condition, then, otherwise: None } => match &**then {
+                store @ Stmt::Store { buffer, .. } if buffer.scope == Scope::Global => (condition, store.clone(), None),
+                _ => return None,
+            },
+            Stmt::Store { buffer, index, value: Expr::Select(condition, then, otherwise) }
+                if buffer.scope == Scope::Panel && matches!(**otherwise, Expr::Float(_)) =>
+            {
+                let store =
+                    |value: &Expr| Stmt::Store { buffer: buffer.clone(), index: index.clone(), value: value.clone() };
+                (&**condition, store(then), Some(store(otherwise)))
+            }
+            _ => return None,
+        };
+        Some((Ragged { loops, inside, outside }, guard::conjuncts(condition)))
+    }
+
+    /// The loops from one on, where these guards are not known to hold.
+    fn split(&self, from: usize, guards: &[Expr], known: Known) -> Stmt {
+        let moves = |guard: &&Expr| self.loops[from..].iter().any(|(var, ..)| guard.uses(var));
+        let (moving, fixed): (Vec<&Expr>, Vec<&Expr>) = guards.iter().partition(moves);
+        let moving: Vec<Expr> = moving.into_iter().cloned().collect();
+        if let Some(condition) = fixed.into_iter().cloned().reduce(Expr::and) {
+            let then = Box::new(self.split(from, &moving, Known::Nothing));
+            let otherwise = self.outside.as_ref().map(|outside| Box::new(self.around(from, outside)));
+            return Stmt::IfThenElse { condition, then, otherwise };
+        }
+        let Some(condition) = moving.iter().cloned().reduce(Expr::and) else { return self.around(from, &self.inside) };
+        let loops: Vec<(Name, Expr)> =
+            self.loops[from..].iter().map(|(var, of, _)| (var.clone(), of.clone())).collect();
+        match guard::at_corner(&condition, &loops).filter(|_| known == Known::Nothing) {
+            Some(condition) => {
+                let then = Box::new(self.around(from, &self.inside));
+                Stmt::IfThenElse { condition, then, otherwise: Some(Box::new(self.edge(from, moving))) }
+            }
+            None => self.edge(from, moving),
+        }
+    }
+
+    /// The loops from one on, of which some run over an edge: the first of them, and each of its iterations for itself.
+    fn edge(&self, from: usize, guards: Vec<Expr>) -> Stmt {
+        let (var, extent, _) = &self.loops[from];
+        let ends = |guard: &Expr| self.end(from, guard).filter(|_| self.outside.is_none());
+        let (ending, others): (Vec<Expr>, Vec<Expr>) = guards.into_iter().partition(|guard| ends(guard).is_some());
+        let extent = ending.iter().filter_map(ends).fold(extent.clone(), Expr::min);
+        // What holds in all of the loops within does not depend on this one's iteration, unless a guard does.
+        let same = ending.is_empty() && !others.iter().any(|guard| guard.uses(var));
+        let known = if same { Known::IsNotInside } else { Known::Nothing };
+        Stmt::for_(var.clone(), extent, ForKind::Serial, self.split(from + 1, &others, known))
+    }
+
+    /// Where a loop ends by a guard that counts its iterations, and depends on none of the loops within.
+    fn end(&self, at: usize, guard: &Expr) -> Option<Expr> {
+        let (var, ..) = &self.loops[at];
+        let Expr::Compare(CompareOp::Lt, value, bound) = guard else { return None };
+        let counts = affine(value).is_some_and(|form| form.coefficient(var) == 1) && !bound.uses(var);
+        let alone = !self.loops[at + 1..].iter().any(|(within, ..)| guard.uses(within));
+        (counts && alone).then(|| (**bound).clone().sub(value.substitute(var, &Expr::Int(0))))
+    }
+
+    /// The loops from one on around a store.
+    fn around(&self, from: usize, store: &Stmt) -> Stmt {
+        let around =
+            |body, (var, extent, kind): &(Name, Expr, ForKind)| Stmt::for_(var.clone(), extent.clone(), *kind, body);
+        self.loops[from..].iter().rev().fold(store.clone(), around)
     }
 }
 
