@@ -15,6 +15,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use super::select::{Scores, select};
 use crate::Result;
 use crate::doing::doing;
@@ -32,29 +34,52 @@ type Player = Option<usize>;
 struct Finals<'f, 't> {
     tuning: &'f mut Tuning<'t>,
     found: &'f Found,
+    /// The gains of one candidate over another at an instance: a veto begins with what the duel for the region took there.
+    taken: BTreeMap<(usize, usize, usize), Vec<f64>>,
 }
 
 /// Decides for each instance: the position of its micro-kernel among what was found.
+///
+/// Every region has the duels that are due before any has others: where the time ends early, it is the choice between near-copies
+/// that is not made.
 ///
 /// # Errors
 /// If measuring is not possible at all, or records cannot be written.
 pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, tolerance: f64) -> Result<Vec<usize>> {
     let regions = regions(tuning, found, tolerance);
-    let mut finals = Finals { tuning, found };
+    let mut finals = Finals { tuning, found, taken: BTreeMap::new() };
     let mut decided = found.default.clone();
-    let (mut used, mut done): (Vec<usize>, usize) = (Vec::new(), 0);
-    for (selected, region) in &regions {
-        for (at, player) in region.iter().zip(finals.players(*selected, region, &used)?) {
+    let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
+    for (selected, region) in regions {
+        let contest = finals.begin(selected, region, &used)?;
+        used.extend(contest.holder.filter(|holder| !used.contains(holder)));
+        contests.push(contest);
+    }
+    let mut done = 0;
+    for mut contest in contests {
+        finals.end(&mut contest)?;
+        for (at, player) in contest.region.iter().zip(&contest.players) {
             decided[*at] = player.unwrap_or(found.default[*at]);
-            used.extend(player.filter(|player| !used.contains(player)));
         }
-        done += region.len();
+        done += contest.region.len();
         finals.tuning.progress(Phase::Finals, done, Some(decided.len()));
     }
     Ok(decided)
 }
 
-/// The instances by what the figures of the search select for them, the region that weighs most first.
+/// A region, and who has it so far.
+struct Contest {
+    region: Vec<usize>,
+    /// Who challenges when the duels that are due are over.
+    others: Vec<usize>,
+    /// How many duels there are at the most, for each instance.
+    rivals: usize,
+    holder: Player,
+    /// Who has each instance.
+    players: Vec<Player>,
+}
+
+/// The instances by what the figures of the search select for them; the region first whose duels let hope for most in a second.
 fn regions(tuning: &Tuning<'_>, found: &Found, tolerance: f64) -> Vec<(usize, Vec<usize>)> {
     let instances = 0..tuning.workloads.len();
     let score = |candidate: usize| instances.clone().map(|at| found.expected_score(candidate, at)).collect();
@@ -68,38 +93,69 @@ fn regions(tuning: &Tuning<'_>, found: &Found, tolerance: f64) -> Vec<(usize, Ve
             None => regions.push((selected, vec![at])),
         }
     }
-    let weight = |region: &[usize]| region.iter().map(|at| weights[*at]).sum::<f64>();
-    regions.sort_by(|(_, a), (_, b)| weight(b).total_cmp(&weight(a)));
+    let hope = |(selected, region): &(usize, Vec<usize>)| {
+        let score = |candidate: usize, at: usize| found.expected_score(candidate, at);
+        let gain = |at: &usize| weights[*at] * (score(*selected, *at) / score(found.default[*at], *at)).ln();
+        let seconds = |at: &usize| tuning.workloads[*at].instance.flops / score(*selected, *at);
+        region.iter().map(gain).sum::<f64>() / region.iter().map(seconds).sum::<f64>()
+    };
+    regions.sort_by(|a, b| hope(b).total_cmp(&hope(a)));
     regions
 }
 
 impl Finals<'_, '_> {
-    /// Who has each instance of a region for which `selected` was selected; other regions have those in `used`.
-    fn players(&mut self, selected: usize, region: &[usize], used: &[usize]) -> Result<Vec<Player>> {
-        let challengers = self.challengers(selected, region, used);
+    /// The duels that are due for a region for which `selected` was selected; other regions have those in `used`.
+    fn begin(&mut self, selected: usize, region: Vec<usize>, used: &[usize]) -> Result<Contest> {
+        let challengers = self.challengers(selected, &region, used);
         let vetoes = if region.len() > 1 { 2 * region.len() } else { 0 };
         let rivals = challengers.len() + vetoes;
-        let mut holder = None;
-        for challenger in challengers {
-            let is_due = challenger == selected || used.contains(&challenger);
-            if self.duel(region, holder, Some(challenger), rivals, is_due)? == Some(Verdict::Wins) {
-                holder = Some(challenger);
-            }
-        }
-        let mut players = vec![holder; region.len()];
-        for (at, player) in region.iter().zip(&mut players).filter(|_| vetoes > 0) {
-            let best = self.best(*at);
+        let is_due = |challenger: &usize| *challenger == selected || used.contains(challenger);
+        let (due, others): (Vec<usize>, Vec<usize>) = challengers.into_iter().partition(is_due);
+        let mut contest = Contest { players: vec![None; region.len()], region, others, rivals, holder: None };
+        self.challenge(&mut contest, &due, true)?;
+        Ok(contest)
+    }
+
+    /// The duels of the others, and those of single instances whose default won.
+    fn end(&mut self, contest: &mut Contest) -> Result<()> {
+        let others = std::mem::take(&mut contest.others);
+        self.challenge(contest, &others, false)?;
+        for (at, instance) in contest.region.iter().enumerate().filter(|_| contest.region.len() > 1) {
             // Where nobody won all of the region, the best of each instance may win there.
-            for (challenger, is_due) in [(None, true), (Some(best), player.is_none())] {
-                match self.duel(&[*at], *player, challenger, rivals, is_due)? {
-                    Some(Verdict::Wins) => *player = challenger,
-                    // Without time for it, nobody knows whether the default is faster at this instance.
-                    None if challenger.is_none() => *player = None,
-                    _ => {}
-                }
+            let (holder, best) = (contest.players[at], Some(self.best(*instance)));
+            if self.duel(&[*instance], holder, best, contest.rivals, holder.is_none())? == Some(Verdict::Wins) {
+                contest.players[at] = best;
             }
         }
-        Ok(players)
+        Ok(())
+    }
+
+    /// Lets some challenge who has a region, and the defaults of its instances veto who has it then.
+    fn challenge(&mut self, contest: &mut Contest, challengers: &[usize], is_due: bool) -> Result<()> {
+        let before = contest.holder;
+        for challenger in challengers {
+            let verdict = self.duel(&contest.region, contest.holder, Some(*challenger), contest.rivals, is_due)?;
+            if verdict == Some(Verdict::Wins) {
+                contest.holder = Some(*challenger);
+            }
+        }
+        if contest.holder == before {
+            return Ok(());
+        }
+        for (at, player) in contest.region.iter().zip(&mut contest.players) {
+            let is_default = self.position(contest.holder, *at) == self.position(None, *at);
+            if contest.region.len() == 1 || is_default {
+                *player = contest.holder;
+                continue;
+            }
+            match self.duel(&[*at], contest.holder, None, contest.rivals, true)? {
+                Some(Verdict::Wins) => *player = None,
+                Some(_) => *player = contest.holder,
+                // Without time for it, nobody knows whether the default is faster at this instance.
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     /// In the order in which they challenge: of equal ones, the first stays.
@@ -157,7 +213,7 @@ impl Finals<'_, '_> {
         Ok(verdict)
     }
 
-    /// Takes pairs, whose gains are put in `seen`, until they tell or there are enough.
+    /// Takes pairs until they, and those that were taken before, tell or are enough. The gains are put in `seen`.
     fn fight(
         &mut self,
         instances: &[usize],
@@ -168,13 +224,21 @@ impl Finals<'_, '_> {
     ) -> Result<Option<Verdict>> {
         let mut places: Vec<(usize, usize)> =
             instances.iter().flat_map(|at| self.tuning.threads.iter().map(|setting| (*at, *setting))).collect();
+        let of = |player: Player, at: usize| self.position(player, at);
+        let duels: Vec<(usize, usize, usize)> =
+            instances.iter().map(|at| (of(challenger, *at), of(holder, *at), *at)).collect();
+        for (one, other, at) in duels {
+            seen.extend(self.taken.get(&(one, other, at)).into_iter().flatten());
+            seen.extend(self.taken.get(&(other, one, at)).into_iter().flatten().map(|gain| -gain));
+        }
+        let mut looked_at = 0;
         for wanted in LOOKS {
             let pairs = wanted.saturating_sub(seen.len()).div_ceil(places.len().max(1));
-            if pairs == 0 {
+            if pairs == 0 && seen.len() == looked_at {
                 continue;
             }
             let mut left = Vec::new();
-            for place in places {
+            for place in places.iter().copied().filter(|_| pairs > 0) {
                 if self.tuning.budget.is_over(if is_due { Part::DueDuels } else { Part::Duels }) {
                     return Ok(None);
                 }
@@ -182,13 +246,18 @@ impl Finals<'_, '_> {
                     // Where others take the cores there is nothing to be waited for.
                     Ok(gains) if gains.is_empty() => {}
                     Ok(gains) => {
+                        let duel = (self.position(challenger, place.0), self.position(holder, place.0), place.0);
+                        self.taken.entry(duel).or_default().extend(&gains);
                         seen.extend(gains);
                         left.push(place);
                     }
                     Err(verdict) => return Ok(verdict),
                 }
             }
-            places = left;
+            if pairs > 0 {
+                places = left;
+            }
+            looked_at = seen.len();
             if let Some(verdict) = look(seen, rivals) {
                 return Ok(Some(verdict));
             }

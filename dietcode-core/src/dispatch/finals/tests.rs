@@ -77,22 +77,34 @@ fn finals(
     noise: Noise,
     records: Option<&Path>,
 ) -> Ended {
+    finals_within(1e6, nest, rows, gflops, noise, records)
+}
+
+/// The same in so many seconds.
+fn finals_within(
+    seconds: f64,
+    nest: &str,
+    rows: &[i64],
+    gflops: impl Fn(usize, i64) -> f64 + 'static,
+    noise: Noise,
+    records: Option<&Path>,
+) -> Ended {
     let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
     let mut kernels = kernels(&def, rows);
     let names: Vec<String> = kernels.iter().map(MicroKernel::name).collect();
     let known = names.clone();
-    let seconds = move |name: &str, instance: &Instance, setting: usize| {
+    let call = move |name: &str, instance: &Instance, setting: usize| {
         let at = known.iter().position(|known| known == name).unwrap();
         Ok(instance.flops / gflops(at, instance.shape[0]) / 1e9 / setting as f64)
     };
-    let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(seconds)).with_noise(noise);
+    let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(call)).with_noise(noise);
     let workload = |rows: i64| {
         let instance = Instance::of(&def, &[rows]).unwrap();
         WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }
     };
     let workloads = ROWS.map(workload).to_vec();
     let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
-    let budget = Budget::start(device.clock(), 1e6, &stop);
+    let budget = Budget::start(device.clock(), seconds, &stop);
     let database = records.map_or_else(Database::in_memory, |path| Database::open(path).unwrap());
     let identity = Identity { seed: 0, space_hash: String::new() };
     let journal = Journal::resume(database, &device, identity);
@@ -192,6 +204,22 @@ fn an_instance_at_which_the_best_of_its_region_loses_keeps_its_default() {
     assert_eq!(selected, [1, 0, 1, 1]);
     let won = (names[1].clone(), "default".to_owned(), 3, Verdict::Wins);
     assert!(verdicts.contains(&won), "{verdicts:?}");
+}
+
+/// Near-copies of the best of few rows take longer than there is time for.
+#[test]
+fn regions_have_the_duels_that_are_due_before_any_has_others() {
+    let gflops = |at: usize, rows: i64| match (at, rows > 100) {
+        (0, _) => 0.1,
+        (1, true) => 0.2,
+        (1, false) => 0.11,
+        (_, true) => 0.1,
+        (_, false) => 0.2 + at as f64 * 1e-5,
+    };
+    let ended = |seconds| finals_within(seconds, DENSE, &[1, 2, 3, 4, 6, 8], gflops, quiet(), None);
+    let [soon, late] = [160.0, 1e6].map(ended);
+    assert_eq!((&soon.selected, &late.selected), (&vec![5, 5, 1, 1], &vec![5, 5, 1, 1]));
+    assert!(soon.verdicts.len() < late.verdicts.len(), "near-copies had no time: {soon:?}");
 }
 
 #[test]
