@@ -25,10 +25,6 @@ pub(super) fn screen(tuning: &mut Tuning<'_>, batch: &[usize]) -> Result<()> {
                 let best = alive.filter_map(|candidate| candidate.seconds[point]);
                 let timing = timing(BRIEF, best.reduce(f64::min));
                 tuning.time(*at, point, timing)?;
-                if tuning.candidates[*at].seconds[point].is_none() && !tuning.candidates[*at].failed {
-                    // Others took the core, for a moment as a rule. By one point alone nobody knows what the other is like.
-                    tuning.time(*at, point, timing)?;
-                }
             }
         }
     }

@@ -135,7 +135,7 @@ impl<'a> Tuning<'a> {
                 true => {
                     self.journal.recall_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance))
                 }
-                false => self.measure_now(at, 0, &instance, Timing::CHECK)?,
+                false => self.measure_now(at, 0, &instance, Timing::CHECK, 1)?,
             };
             if let Some(outcome) = failed {
                 self.note(at, &outcome);
@@ -147,7 +147,8 @@ impl<'a> Tuning<'a> {
     /// Times a candidate at one of the points.
     pub(super) fn time(&mut self, at: usize, point: usize, timing: Timing) -> Result<()> {
         let instance = self.points.timed[point].clone();
-        if let Some(gflops) = self.measure_at(at, 0, &instance, timing)? {
+        // By one point alone nobody knows what the other is like, and who took the core once need not take it again.
+        if let Some(gflops) = self.measure_at(at, 0, &instance, timing, 2)? {
             let flops: Vec<f64> = self.workloads.iter().map(|workload| workload.instance.flops).collect();
             self.candidates[at].seconds[point] = Some(instance.flops * 1e-9 / gflops);
             self.candidates[at].predict(&flops);
@@ -159,17 +160,24 @@ impl<'a> Tuning<'a> {
     /// measurement that is on record of the run is only noted.
     pub(super) fn measure(&mut self, at: usize, threads: usize, workload: usize, timing: Timing) -> Result<()> {
         let instance = self.workloads[workload].instance.clone();
-        if let Some(gflops) = self.measure_at(at, threads, &instance, timing)? {
+        if let Some(gflops) = self.measure_at(at, threads, &instance, timing, 1)? {
             self.candidates[at].gflops[threads][workload] = Some(gflops);
         }
         Ok(())
     }
 
-    /// The same on any instance: the GFLOP/s, if it has any.
-    fn measure_at(&mut self, at: usize, threads: usize, instance: &Instance, timing: Timing) -> Result<Option<f64>> {
+    /// The same on any instance: the GFLOP/s, if it has any. What is unknown is measured up to so many times.
+    fn measure_at(
+        &mut self,
+        at: usize,
+        threads: usize,
+        instance: &Instance,
+        timing: Timing,
+        tries: usize,
+    ) -> Result<Option<f64>> {
         let outcome = match self.recall(at, threads, instance) {
             Some(outcome) => Some(outcome),
-            None => self.measure_now(at, threads, instance, timing)?,
+            None => self.measure_now(at, threads, instance, timing, tries)?,
         };
         Ok(outcome.and_then(|outcome| self.note(at, &outcome)))
     }
@@ -187,6 +195,7 @@ impl<'a> Tuning<'a> {
         threads: usize,
         instance: &Instance,
         timing: Timing,
+        tries: usize,
     ) -> Result<Option<Outcome>> {
         let code = match self.candidates[at].measured(&*self.device).cloned() {
             Ok(code) => code,
@@ -194,7 +203,14 @@ impl<'a> Tuning<'a> {
         };
         let implementation = self.device.implementation(&code, instance)?;
         let timing = Timing { cold: self.cold, ..timing };
-        let measured = self.device.measure(instance, vec![implementation], self.threads[threads], timing)?.pop();
+        let mut measured = None;
+        for _ in 0..tries {
+            measured =
+                self.device.measure(instance, vec![implementation.clone()], self.threads[threads], timing)?.pop();
+            if !matches!(measured, Some(Err(Failure::Unknown { .. }))) {
+                break;
+            }
+        }
         let Some(outcome) = measured else { return Ok(None) };
         if let Ok(sample) = &outcome {
             self.candidates[at].rel_err = self.candidates[at].rel_err.max(sample.rel_err);
