@@ -115,11 +115,18 @@ DIETCODE_STEP(_f64x4, dietcode_f64x4, a * b + c)
 DIETCODE_STEP(_f64x8, dietcode_f64x8, a * b + c)
 #endif
 
-/* x * 2^n, rounded once, of a number x near 1 and an integer n of at most 2^8; `shifted` is n + 1.5 * 2^23, whose last bits are n's. */
+/* A number in each lane, and a comparison. */
+#define DIETCODE_ALL(T, x) ((x) - (T){0})
+#define DIETCODE_WHERE(F, holds, a, b) dietcode_pick##F(dietcode_mask##F(holds), a, b)
+
+/* x * 2^n, rounded once, of a number x near 1 and an integer n of at most 2^8; `shifted` is n + 1.5 * 2^23, whose last bits are n's. The last
+ * product is a step: a compiler that contracts would make one instruction of a plain product and what is added to it behind the function, which
+ * neither rounds nor overflows between them. */
 #define DIETCODE_SCALE(F, T, I)                                                                  \
   static inline T dietcode_scale##F(T x, T n, T shifted) {                                       \
     const I all = dietcode_bits##F(shifted) - 0x4b400000, half = all >> 1;                       \
-    return x * dietcode_real##F((half + 127) << 23) * dietcode_real##F((all - half + 127) << 23); \
+    return dietcode_step##F(x * dietcode_real##F((half + 127) << 23),                            \
+                            dietcode_real##F((all - half + 127) << 23), DIETCODE_ALL(T, -0.0f)); \
   }
 DIETCODE_SCALE(f, float, int32_t)
 DIETCODE_SCALE(_f32x2, dietcode_f32x2, dietcode_i32x2)
@@ -141,10 +148,6 @@ static inline dietcode_f32x16 dietcode_scale_f32x16(dietcode_f32x16 x, dietcode_
 #else
 DIETCODE_SCALE(_f32x16, dietcode_f32x16, dietcode_i32x16)
 #endif
-
-/* A number in each lane, and a comparison. */
-#define DIETCODE_ALL(T, x) ((x) - (T){0})
-#define DIETCODE_WHERE(F, holds, a, b) dietcode_pick##F(dietcode_mask##F(holds), a, b)
 
 /* exp, exp2: 2^n * e^r, where n is the nearest integer and |r| <= ln 2 / 2. Beyond the bounds of x the result is 0 or infinite.
  * expm1: 2^n * (e^r - 1) + (2^n - 1), doubled at the end so that 2^n is finite.

@@ -52,7 +52,8 @@ pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, tolerance: f64) -> 
     let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
     for (selected, region) in regions {
         let contest = finals.begin(selected, region, &used)?;
-        used.extend(contest.holder.filter(|holder| !used.contains(holder)));
+        let holds = |holder: &usize| !used.contains(holder) && contest.players.contains(&Some(*holder));
+        used.extend(contest.holder.filter(holds));
         contests.push(contest);
     }
     let mut done = 0;
@@ -107,7 +108,8 @@ impl Finals<'_, '_> {
     /// The duels that are due for a region for which `selected` was selected; other regions have those in `used`.
     fn begin(&mut self, selected: usize, region: Vec<usize>, used: &[usize]) -> Result<Contest> {
         let challengers = self.challengers(selected, &region, used);
-        let vetoes = if region.len() > 1 { 2 * region.len() } else { 0 };
+        // At each instance two vetoes, of who has the region first and of who has it in the end, and its best one.
+        let vetoes = if region.len() > 1 { 3 * region.len() } else { 0 };
         let rivals = challengers.len() + vetoes;
         let is_due = |challenger: &usize| *challenger == selected || used.contains(challenger);
         let (due, others): (Vec<usize>, Vec<usize>) = challengers.into_iter().partition(is_due);
@@ -231,7 +233,7 @@ impl Finals<'_, '_> {
             seen.extend(self.taken.get(&(one, other, at)).into_iter().flatten());
             seen.extend(self.taken.get(&(other, one, at)).into_iter().flatten().map(|gain| -gain));
         }
-        let mut looked_at = 0;
+        let (mut looked_at, mut fresh) = (0, Vec::new());
         for wanted in LOOKS {
             let pairs = wanted.saturating_sub(seen.len()).div_ceil(places.len().max(1));
             if pairs == 0 && seen.len() == looked_at {
@@ -247,8 +249,8 @@ impl Finals<'_, '_> {
                     Ok(gains) if gains.is_empty() => {}
                     Ok(gains) => {
                         let duel = (self.position(challenger, place.0), self.position(holder, place.0), place.0);
-                        self.taken.entry(duel).or_default().extend(&gains);
-                        seen.extend(gains);
+                        seen.extend(&gains);
+                        fresh.push((duel, gains));
                         left.push(place);
                     }
                     Err(verdict) => return Ok(verdict),
@@ -259,10 +261,17 @@ impl Finals<'_, '_> {
             }
             looked_at = seen.len();
             if let Some(verdict) = look(seen, rivals) {
+                self.keep(fresh);
                 return Ok(Some(verdict));
             }
         }
+        self.keep(fresh);
         Ok(Some(if seen.len() < LOOKS[0] { Verdict::Unknown } else { Verdict::Equal }))
+    }
+
+    /// Keeps the gains of a duel that has a verdict: how many there are of one that the time cut off is the clock's choice.
+    fn keep(&mut self, gains: Vec<((usize, usize, usize), Vec<f64>)>) {
+        gains.into_iter().for_each(|(duel, gains)| self.taken.entry(duel).or_default().extend(gains));
     }
 
     /// So many gains of a challenger at an instance and a setting, none where others took the cores; or else what its failure, or the

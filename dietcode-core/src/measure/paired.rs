@@ -15,8 +15,8 @@
 //! ```
 //!
 //! The interval has the largest k for which that is at most the error of one look. Where even k = 0 is too much (n < 12 for three rivals),
-//! it has no ends, and the look says nothing. There are four [looks](LOOKS), and some rivals; by Bonferroni's inequality none of them says
-//! anything wrong with a probability of 99% if each errs with 1% / (4 · rivals).
+//! it has no ends, and the look says nothing. There are at most four [looks](LOOKS) at a rival, also where it begins with pairs that an
+//! earlier duel took; by Bonferroni's inequality none says anything wrong with a probability of 99% if each errs with 1% / (4 · rivals).
 //!
 //! Ends above +2% are a certain win, below −2% a certain loss. Where the upper end leaves no room for a win, or no look is left, both
 //! are *equal*: a holder that cannot lose any more need not be shown to win.

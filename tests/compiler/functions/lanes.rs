@@ -80,6 +80,9 @@ fn vectors_are_what_the_nest_is_bit_for_bit() {
     let choices = [
         "-(x[i] + b[i])",
         "x[i].exp() * i as f32",
+        "x[i].exp() + b[i]",
+        "x[i].exp2() + b[i]",
+        "x[i].tanh() - b[i]",
         "if x[i] < b[i] { x[i].sqrt() } else { b[i] / x[i] }",
         "if x[i] != 0.5 { if b[i] >= 1.0 { 2.0 } else { x[i] } } else { 0.0 }",
     ];
