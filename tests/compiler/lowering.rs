@@ -362,6 +362,22 @@ fn fused_reductions_may_be_empty() {
     assert!(text.contains("max(K, 1)") && text.contains("k < K") && text.contains("c < C"), "{text}");
 }
 
+/// A padded split of a loop of constant extent has a guard, which says nothing of whether the sum is empty.
+#[test]
+fn a_reduction_with_a_ragged_constant_loop_may_be_empty() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum(x: &[[f32; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { y[i] += x[i][k]; } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("k", 1, Tail::Pad, ["ka", "kb"]).unwrap();
+    schedule.split("kb", 2, Tail::Pad, ["kc", "kd"]).unwrap();
+    let text = lower(&schedule).unwrap().body.to_string();
+    assert!(text.contains("max(K, 1)") && text.contains("ka + kd < K"), "{text}");
+}
+
 /// The `let`s of a fused loop stand in every copy of an unrolled one: each copy is a scope.
 #[test]
 fn copies_of_a_fused_loop_declare_names_of_their_own() {

@@ -37,15 +37,22 @@ pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
         Relation::Split { parent, extent, guard: true, .. } => Some(guard(parent, extent)),
         _ => None,
     });
-    let padded = schedule.ragged();
+    // A padded split's own guard fails wherever there is nothing to sum, unless its loop runs a constant number of times.
+    let is_reached = |iter: &IterVar| {
+        let uses = |extent: &Expr| !iter.extent.any(&mut |e| matches!(e, Expr::Var(name) if !extent.uses(name)));
+        schedule.relations.iter().any(|relation| match relation {
+            Relation::Split { parent, extent, guard: true, .. } => {
+                uses(&schedule.unsplit(extent)) && schedule.roots(parent).contains(&iter.name)
+            }
+            _ => false,
+        })
+    };
     let runs = |iter: &IterVar| {
         let mut own = schedule.loops.iter().enumerate().filter(|(_, l)| schedule.roots(&l.name).contains(&iter.name));
         own.all(|(at, l)| schedule.runs_at_least_once(at) || l.extent.as_int().is_some())
     };
-    let empty = schedule.block.iters_of(Role::Reduce).filter(|iter| {
-        // A padded split's own guard fails wherever there is nothing to sum.
-        iter.extent.as_int().is_none() && !padded.contains(&iter.name) && runs(iter)
-    });
+    let may_be_empty = |iter: &&IterVar| iter.extent.as_int().is_none() && !is_reached(iter) && runs(iter);
+    let empty = schedule.block.iters_of(Role::Reduce).filter(may_be_empty);
     splits.chain(empty.map(|iter| guard(&iter.name, &iter.extent))).collect()
 }
 
