@@ -10,7 +10,9 @@ use super::cuda::CudaTableSource;
 #[cfg(feature = "cuda")]
 use super::cuda::{devices, memory::Memory};
 use super::inline::Inline;
+use super::launch::workspace_bytes;
 use super::layout::MAX_RANK;
+use super::scratch::MAX_SCRATCH_BYTES;
 use super::signature::{MAX_PARAMS, Shape, ShapeVar, Signature};
 use super::{launch, threads};
 use crate::{Error, Result, abi, cpu_features};
@@ -63,7 +65,18 @@ impl Kernel {
             // the same device and that the output is apart from the inputs.
             return unsafe { devices::call::call(self.name(), self.cuda, context, shape, args) };
         }
-        self.run_on_host(self.micro_kernel((self.dispatch)(shape))?, args, shape)
+        self.run_on_host(self.dispatched(shape)?, args, shape)
+    }
+
+    /// The micro-kernel that a call in host memory carries out at a shape. A split sum is for few outputs: far above the tuned
+    /// shapes its parts may take more than is kept between calls, and the first row with the smallest workspace serves instead.
+    pub(super) fn dispatched(&self, shape: &[i64]) -> Result<&'static abi::MicroKernel> {
+        let picked = self.micro_kernel((self.dispatch)(shape))?;
+        if workspace_bytes(picked, shape) <= MAX_SCRATCH_BYTES {
+            return Ok(picked);
+        }
+        let smallest = self.rows()?.iter().min_by_key(|row| workspace_bytes(row, shape));
+        Ok(smallest.copied().unwrap_or(picked))
     }
 
     /// Carries out a micro-kernel of this nest on tensors in host memory, everything about which was checked.
@@ -108,17 +121,20 @@ impl Kernel {
     }
 
     pub(super) fn micro_kernel(&self, index: usize) -> Result<&'static abi::MicroKernel> {
-        let table = match self.table {
-            TableSource::Linked(table) => table,
-            TableSource::Skipped(why) => {
-                return Err(Error::unavailable(format!("{}: there is no native code: {why}", self.name())));
-            }
-        };
-        let rows = table.as_slice();
+        let rows = self.rows()?;
         rows.get(index).copied().ok_or_else(|| {
             let len = rows.len();
             Error::failed(format!("{}: there is no micro-kernel {index}, there are {len}", self.name()))
         })
+    }
+
+    fn rows(&self) -> Result<&'static [&'static abi::MicroKernel]> {
+        match self.table {
+            TableSource::Linked(table) => Ok(table.as_slice()),
+            TableSource::Skipped(why) => {
+                Err(Error::unavailable(format!("{}: there is no native code: {why}", self.name())))
+            }
+        }
     }
 
     /// Whether this CPU can carry out a micro-kernel.

@@ -1,5 +1,6 @@
 //! Carries out a micro-kernel's tiles on the caller's thread and helpers from a pool.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,14 +45,7 @@ pub(crate) unsafe fn launch_part(
     shape: &[i64],
     threads: usize,
 ) -> Result<()> {
-    let with_parameters;
-    let shape = match micro_kernel.parameters.as_slice() {
-        [] => shape,
-        parameters => {
-            with_parameters = [shape, parameters].concat();
-            &with_parameters
-        }
-    };
+    let shape = &*with_parameters(micro_kernel, shape);
     let call = Call { micro_kernel, most, buffers, strides, shape };
     match micro_kernel.workspace_bytes {
         // SAFETY: as the caller vouches.
@@ -65,6 +59,20 @@ pub(crate) unsafe fn launch_part(
                 unsafe { Call { buffers: &buffers, ..call }.launch(threads) }
             })?
         }
+    }
+}
+
+/// Bytes of the workspace that a call at a shape asks for.
+pub(super) fn workspace_bytes(micro_kernel: &abi::MicroKernel, shape: &[i64]) -> i64 {
+    // SAFETY: the values of the shape variables with the parameters behind them.
+    micro_kernel.workspace_bytes.map_or(0, |bytes| unsafe { bytes(with_parameters(micro_kernel, shape).as_ptr()) })
+}
+
+/// What a micro-kernel takes as its shape: the values of the shape variables, and behind them its parameters.
+fn with_parameters<'a>(micro_kernel: &abi::MicroKernel, shape: &'a [i64]) -> Cow<'a, [i64]> {
+    match micro_kernel.parameters.as_slice() {
+        [] => shape.into(),
+        parameters => [shape, parameters].concat().into(),
     }
 }
 

@@ -12,7 +12,7 @@ impl Kernel {
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) if there is no native code, or this CPU lacks a feature that it uses.
     pub fn selected(&self, shape: &[i64]) -> Result<&'static abi::MicroKernel> {
-        let micro_kernel = self.micro_kernel((self.dispatch)(shape))?;
+        let micro_kernel = self.dispatched(shape)?;
         self.check_cpu(micro_kernel)?;
         Ok(micro_kernel)
     }

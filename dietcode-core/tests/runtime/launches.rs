@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use dietcode_core::abi::{Array, MicroKernel, Phase};
-use dietcode_core::runtime::{launch, with_threads};
+use dietcode_core::abi::{Array, MicroKernel, Phase, Table};
+use dietcode_core::runtime::{Kernel, TableSource, launch, with_threads};
 use rayon::prelude::*;
 
 use crate::fake::{self, call_shapes, expected};
@@ -148,4 +148,25 @@ fn phases_share_a_workspace_and_take_parameters() {
     // SAFETY: nothing is called.
     let refused = unsafe { launch(&row(&[1]), &[], &[], &[1 << 40], 2) }.unwrap_err().to_string();
     assert!(refused.contains("asks for 26388279066624 bytes of workspace; 0 to 17179869184 are possible"), "{refused}");
+}
+
+/// What dispatch picks for shapes that it was not tuned for must not take the machine's memory.
+#[test]
+fn a_row_with_a_large_workspace_is_replaced_by_the_one_with_the_smallest() {
+    unsafe extern "C" fn per_output(shape: *const i64) -> i64 {
+        // SAFETY: a shape of `dense` has three variables.
+        unsafe { 64 * *shape * *shape.add(2) }
+    }
+    static PHASES: [Phase; 2] = [Phase { grid: threes, run: leave }, Phase { grid, run: meet }];
+    static TABLE: Table = {
+        static WHOLE: MicroKernel = fake::row(c"whole", &PHASES);
+        static PARTS: MicroKernel = MicroKernel { workspace_bytes: Some(per_output), ..fake::row(c"parts", &PHASES) };
+        Table::new(&[&PARTS, &WHOLE])
+    };
+    static LINKED: TableSource = TableSource::Linked(&TABLE);
+    let kernel = Kernel { signature: fake::DENSE, table: &LINKED, dispatch: |_| 0, cuda: fake::GOOD.cuda };
+    // 256 MiB, and 64 bytes more.
+    for (shape, row) in [([2048, 7, 2048], 0), ([4_194_305, 7, 1], 1)] {
+        assert!(std::ptr::eq(kernel.selected(&shape).unwrap(), TABLE.as_slice()[row]), "{shape:?}");
+    }
 }
