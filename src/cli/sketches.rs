@@ -24,7 +24,8 @@ pub(crate) fn all(setup: &Setup, target: machine::Target) -> Result<Vec<PartialS
     partial_sketches(&setup.def, space(setup, target)?.bounds, &custom)
 }
 
-/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it; then the rules that have no effect.
+/// Prints every sketch as a trace, with `_` for what is open, and the rules that made it; then the rules that have no effect,
+/// and the mutators of an evolution.
 pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
     let target = match target {
         Target::Cpu => machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?),
@@ -46,5 +47,6 @@ pub(crate) fn run(setup: &Setup, target: Target) -> Result<()> {
         let reason = |WithoutEffect { rule, block, why }: WithoutEffect| format!("{rule} on `{block}`: {why}\n");
         texts.push(format!("without effect\n{}", without_effect.into_iter().map(reason).collect::<String>()));
     }
+    texts.push(format!("mutators, by how often each is chosen: {}\n", setup.config.search.evolution.mutators));
     print(&texts.join("\n"))
 }

@@ -576,6 +576,13 @@ fn sketches_are_printed_with_the_rules_that_made_them() {
     // On a CPU of few cores that is since its outputs are enough, on others since the sum is short.
     assert!(reasons.contains("AddRFactor on `dense`: it"), "{reasons}");
     assert!(reasons.contains("ApplyCustomRule on `dense`: no rule of a user's is set for it\n"), "{reasons}");
+    assert!(
+        text.ends_with(
+            "\nmutators, by how often each is chosen: tile_size 0.9, compute_location 0.05, split_k 0.05, \
+         thread_binding 0.05, unroll 0.03, choice 0.03, parallel 0.02\n"
+        ),
+        "{text}"
+    );
     let text = stdout(&place.run(&["explain", "dense.json", "--sketches", "--target", "sm_80"]));
     assert!(text.contains("x_shared = cache_read(x, shared"), "{text}");
     assert!(text.contains(", SSSRRSRS, by InlineConstantScalars, AutoInline, "), "{text}");

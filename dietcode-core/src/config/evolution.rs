@@ -2,6 +2,7 @@
 
 use super::reader::Node;
 use crate::Result;
+use crate::sketch::{Mutator, Mutators};
 
 /// How an evolution goes; the defaults are those of TVM's MetaSchedule (`EvolutionarySearch`).
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,8 @@ pub struct Evolution {
     pub generations: usize,
     /// How likely a child is a mutant of one parent; else it is a mixture of two.
     pub mutation: f64,
+    /// How often each mutator is chosen.
+    pub mutators: Mutators,
     /// How often a draw or a child that cannot be carried out is made anew.
     pub retries: usize,
     /// The share of a round that is selected at random.
@@ -29,6 +32,7 @@ impl Default for Evolution {
             from_database: 0.2,
             generations: 4,
             mutation: 0.85,
+            mutators: Mutators::default(),
             retries: 10,
             epsilon: 0.05,
             per_round: 64,
@@ -36,10 +40,12 @@ impl Default for Evolution {
     }
 }
 
+const KEYS: &[&str] =
+    &["population", "from_database", "generations", "mutation", "mutators", "retries", "epsilon", "per_round"];
+
 impl Evolution {
     pub(super) fn read(node: &Node<'_>) -> Result<Evolution> {
-        let keys = ["population", "from_database", "generations", "mutation", "retries", "epsilon", "per_round"];
-        let object = node.object(&keys)?;
+        let object = node.object(KEYS)?;
         let mut read = Evolution::default();
         let numbers = [
             ("population", 1..=65_536, &mut read.population),
@@ -62,8 +68,23 @@ impl Evolution {
                 *into = share(&node)?;
             }
         }
+        if let Some(node) = object.get("mutators") {
+            read.mutators = mutators(&node)?;
+        }
         Ok(read)
     }
+}
+
+/// The default with what is set.
+fn mutators(node: &Node<'_>) -> Result<Mutators> {
+    let object = node.object(&Mutator::ALL.map(Mutator::name))?;
+    let mut read = Mutators::default();
+    for mutator in Mutator::ALL {
+        if let Some(node) = object.get(mutator.name()) {
+            read.set(mutator, share(&node)?);
+        }
+    }
+    if read.is_none() { Err(node.expected("a mutator with a probability above 0")) } else { Ok(read) }
 }
 
 /// How rounds are shared out among the kernels of a run; the defaults are those of Ansor's task scheduler.

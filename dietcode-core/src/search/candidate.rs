@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::Made;
 use super::database::Structure;
 use super::proposal::Proposal;
 use crate::cost_model::cuda::LaunchReport;
@@ -21,6 +22,8 @@ pub struct Candidate {
     pub(super) structure: Structure,
     /// Which one of its run it is; the first are the default micro-kernels.
     pub(super) trial: u64,
+    /// What made its trace; none: a family, or the nest as it stands.
+    pub(super) made: Option<Made>,
     /// The code that is screened, made when it is first needed: what is known from records may never be compiled.
     pub(super) screened: OnceCell<Code>,
     /// The code that a build would make, of a finalist.
@@ -63,7 +66,7 @@ impl Candidate {
         let gflops = adaptations.iter().map(|row| vec![None; row.len()]).collect();
         let predicted = adaptations.iter().map(|row| vec![0.0; row.len()]).collect();
         let seconds = vec![None; model.points.len()];
-        let Proposal { micro_kernel, lowered, structure } = proposal;
+        let Proposal { micro_kernel, lowered, structure, made } = proposal;
         let schedule = lowered.schedule().clone();
         let (screened, code) = (OnceCell::new(), OnceCell::new());
         Candidate {
@@ -71,6 +74,7 @@ impl Candidate {
             schedule,
             structure,
             trial,
+            made,
             screened,
             code,
             adaptations,

@@ -136,6 +136,7 @@ impl Journal {
             estimated: self.estimated,
             outcome,
             trial: candidate.trial,
+            made: candidate.made,
             run: self.run.clone(),
             seed: self.seed,
             space_hash: self.space_hash.clone(),

@@ -1,5 +1,6 @@
 //! What is to be tried.
 
+use super::Made;
 use super::database::Structure;
 use crate::Result;
 use crate::measure::Device;
@@ -13,6 +14,8 @@ pub struct Proposal {
     pub(super) lowered: Lowered,
     /// The hash that proposals of the same code share, whatever made them.
     pub(super) structure: Structure,
+    /// What made its trace; none: a family, or the nest as it stands.
+    pub(super) made: Option<Made>,
 }
 
 impl Proposal {
@@ -22,11 +25,11 @@ impl Proposal {
     /// If it is not valid for the kernel or the device.
     pub(super) fn of_family(micro_kernel: MicroKernel, device: &dyn Device) -> Result<Proposal> {
         let lowered = micro_kernel.lowered(device.program(), device.target())?;
-        Ok(Proposal { micro_kernel, structure: lowered.hash, lowered })
+        Ok(Proposal { micro_kernel, structure: lowered.hash, lowered, made: None })
     }
 
     /// One of a space.
-    pub(super) fn of_space(lowered: Lowered) -> Proposal {
-        Proposal { micro_kernel: MicroKernel::of(&lowered), structure: lowered.hash, lowered }
+    pub(super) fn of_space(lowered: Lowered, made: Made) -> Proposal {
+        Proposal { micro_kernel: MicroKernel::of(&lowered), structure: lowered.hash, lowered, made: Some(made) }
     }
 }

@@ -9,6 +9,7 @@ mod limits;
 mod micro_kernel;
 #[cfg(feature = "tuner")]
 mod mutator;
+mod mutators;
 mod name;
 mod nest;
 mod parametric;
@@ -23,6 +24,7 @@ mod template;
 pub use apply::{Lowered, apply};
 pub use bounds::{Bounds, MAX_EXTENT};
 pub use micro_kernel::{MicroKernel, Origin};
+pub use mutators::{Mutator, Mutators};
 pub use parametric::{Parametric, Sizes};
 pub use reproduction::{MOST_BYTES, Reproduction};
 #[cfg(feature = "tuner")]

@@ -38,6 +38,11 @@ fn the_whole_space_is_searched_and_the_search_is_continued() {
         let families = families(&place);
         assert_eq!(families[..2], ["tiled", "nest"], "the defaults");
         assert!(families[2..].iter().all(|family| family == "traced"), "{families:?}");
+        let made = |record: &serde_json::Value| (record["trial"].as_u64().unwrap() >= 2, !record["made"].is_null());
+        assert!(
+            place.records().iter().map(made).all(|(is_drawn, is_said)| is_drawn == is_said),
+            "what made each trace"
+        );
         let structures = place.records().into_iter().filter(|record| record["structure"].is_string());
         assert!(structures.count() >= 4);
         place.tune(&[&arguments[..], &["--resume"]].concat());

@@ -60,8 +60,21 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:26:73: key `search.evolution.mutation`: found 1.5, expected a number from 0 to 1"
     );
     assert_eq!(
+        error("\"split_k\": 0.5", "\"split_k\": 2"),
+        "c.json:26:103: key `search.evolution.mutators.split_k`: found 2, expected a number from 0 to 1"
+    );
+    assert_eq!(
+        error("\"split_k\"", "\"split\""),
+        "c.json:26:92: key `search.evolution.mutators.split`: found an unknown key, expected one of tile_size, compute_location, split_k, thread_binding, unroll, choice, parallel; did you mean `split_k`?"
+    );
+    let none = "\"tile_size\": 0, \"compute_location\": 0, \"thread_binding\": 0, \"choice\": 0, \"parallel\": 0, \"split_k\": 0";
+    assert_eq!(
+        error("\"split_k\": 0.5", none),
+        "c.json:26:90: key `search.evolution.mutators`: found an object, expected a mutator with a probability above 0"
+    );
+    assert_eq!(
         error("\"window\": 5", "\"windows\": 5"),
-        "c.json:26:108: key `search.scheduler.windows`: found an unknown key, expected one of alpha, beta, window, epsilon; did you mean `window`?"
+        "c.json:26:153: key `search.scheduler.windows`: found an unknown key, expected one of alpha, beta, window, epsilon; did you mean `window`?"
     );
     assert_eq!(
         error("768", "0"),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dietcode_core::config::{Cache, Config, Evolution, Model, Scheduling, Search, Shapes, Strategy, WklInst};
+use dietcode_core::sketch::{Mutator, Mutators};
 
 use super::{FULL, SMALL};
 
@@ -25,6 +26,9 @@ fn all_keys() {
     assert_eq!(config.wkl_insts, [wkl("T=5,B=1"), wkl("T=24,B=2")]);
     assert_eq!(config.weights, [1.0, 2.5]);
     assert_eq!((config.cpu.march.as_str(), config.cpu.generators.len()), ("x86-64-v3", 2));
+    let mut mutators = Mutators::default();
+    mutators.set(Mutator::SplitK, 0.5);
+    mutators.set(Mutator::Unroll, 0.0);
     let search = Search {
         seconds: 1.5,
         trials: Some(20),
@@ -33,7 +37,7 @@ fn all_keys() {
         tolerance: 0.0,
         strategy: Strategy::Random,
         model: Model::Random,
-        evolution: Evolution { population: 256, mutation: 0.5, ..Evolution::default() },
+        evolution: Evolution { population: 256, mutation: 0.5, mutators, ..Evolution::default() },
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
         weight: 2.5,
         rules: config.search.rules.clone(),

@@ -117,6 +117,12 @@ fn bad_configs() {
         ("\"population\": 256", "\"population\": 0"),
         ("\"population\": 256", "\"populations\": 1"),
         ("\"mutation\": 0.5", "\"mutation\": 1.5"),
+        ("\"split_k\": 0.5", "\"split_k\": 2"),
+        ("\"split_k\"", "\"split\""),
+        (
+            "\"split_k\": 0.5",
+            r#""tile_size": 0, "compute_location": 0, "thread_binding": 0, "choice": 0, "parallel": 0, "split_k": 0"#,
+        ),
         ("\"beta\": 1.5", "\"beta\": 0"),
         ("\"window\": 5", "\"window\": 0.5"),
         ("\"SSRRS\"", "\"SRSRS\""),

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dietcode_core::schedule::Trace;
-use dietcode_core::sketch::{Sampler, Space};
+use dietcode_core::sketch::{Mutators, Sampler, Space};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -78,7 +78,7 @@ fn every_mutant_and_child_lowers_within_the_limits() {
         let sampler = sampler(space);
         let trace = sampler.sample(rng);
         // A space of a few elements may have a single schedule of its sketch.
-        let mutant = sampler.mutate(&trace, rng);
+        let mutant = sampler.mutate(&trace, &Mutators::default(), rng).map(|(_, mutant)| mutant);
         if let Some(mutant) = &mutant {
             assert_ne!(mutant.decisions, trace.decisions);
             apply(space, mutant);

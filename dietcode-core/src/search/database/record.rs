@@ -1,12 +1,12 @@
 //! A record: what was seen of one micro-kernel, as a line of JSON.
 //!
 //! ```text
-//! {"format":5,
+//! {"format":6,
 //!  "workload":{"kernel":"dense","source_hash":"…","shape":{"M":64,…}},
 //!  "target":{"cpu":"…","march":"native","compiler":"…"},
 //!  "name":"8x48_…","schedule":{"origin":{…},"trace":{…}},"structure":"…",
 //!  "outcome":{"measured":{"threads":1,"gflops":{…},"rel_err":1e-7}},
-//!  "trial":17,"run":"…","seed":0,"space_hash":"…","time":1700000000}
+//!  "trial":17,"made":{"mutant":"tile_size"},"run":"…","seed":0,"space_hash":"…","time":1700000000}
 //! ```
 //!
 //! A line is whole by itself: it repeats the instructions of its sketch, so that files can be cut, joined and sorted by lines.
@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::paired::Verdict;
 use crate::measure::{Failure, Form, Summary};
+use crate::search::Made;
 use crate::sketch::MicroKernel;
 
 pub use crate::measure::Machine as Target;
 
 /// The version of a record's format.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// A hash of the structure of a lowered program, see [`crate::sketch::Lowered`].
 pub type Structure = [u8; 32];
@@ -60,6 +61,9 @@ pub struct Record {
     /// Which trial of its run: the first are the default micro-kernels. All records of a micro-kernel in a run have the same.
     #[serde(default)]
     pub trial: u64,
+    /// What made its trace; none: a family, the nest as it stands, or no search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// The run; empty where there was none.
     #[serde(default)]
     pub run: String,
@@ -146,6 +150,7 @@ impl Record {
             estimated: false,
             outcome,
             trial: 0,
+            made: None,
             run: String::new(),
             seed: 0,
             space_hash: String::new(),

@@ -27,6 +27,7 @@ use self::population::{Hash, Member, Population, distinct};
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
+use crate::search::{Made, Proposal};
 use crate::sketch::{Lowered, Sampler, Space};
 
 pub use self::objective::Objective;
@@ -54,11 +55,12 @@ impl Evolution {
         objective: &Objective,
         seed: u64,
         want: usize,
-    ) -> Result<Vec<Lowered>> {
+    ) -> Result<Vec<Proposal>> {
         let sampler = space.sampler()?;
         let population = Population { space, model, objective, seed };
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
-        let known = population.members(&known[..parents]);
+        let known: Vec<_> = known[..parents].iter().map(|known| (Made::Recorded, known.clone())).collect();
+        let known = population.members(&known);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
         let drawn = self.drawn(&population, &sampler, self.population - parents.min(self.population));
         let mut all = distinct(drawn, &mut seen);
@@ -77,14 +79,14 @@ impl Evolution {
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(objective, &known, &all);
         let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
-        selected.into_iter().map(|at| space.apply(&all[at].trace)).collect()
+        selected.into_iter().map(|at| all[at].proposal(space)).collect()
     }
 
     /// At most `want` random candidates that were not taken: what a search is worth without evolution and without a model.
     ///
     /// # Errors
     /// As [`Evolution::search`].
-    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Lowered>> {
+    pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Proposal>> {
         let sampler = space.sampler()?;
         let model = crate::cost_model::Random { seed };
         let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
@@ -98,7 +100,7 @@ impl Evolution {
         if found.is_empty() {
             self.lowers(&population, &sampler)?;
         }
-        found.iter().map(|member| space.apply(&member.trace)).collect()
+        found.iter().map(|member| member.proposal(space)).collect()
     }
 
     /// Why nothing of a space can be lowered, if that is so: a user's own sketch may be none that holds.
@@ -115,8 +117,9 @@ impl Evolution {
         population.raise(DRAWS, count, |_, rng| self.draw(population, sampler, rng))
     }
 
-    fn draw(&self, population: &Population<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<Lowered> {
-        (0..self.retries).find_map(|_| population.space.apply(&sampler.sample(rng)).ok())
+    fn draw(&self, population: &Population<'_>, sampler: &Sampler<'_>, rng: &mut StdRng) -> Option<(Made, Lowered)> {
+        let drawn = (0..self.retries).find_map(|_| population.space.apply(&sampler.sample(rng)).ok());
+        drawn.map(|drawn| (Made::Drawn, drawn))
     }
 
     /// A child for each place of the population. A parent without a child that is new lives on by being a parent.
@@ -143,11 +146,14 @@ impl Evolution {
         };
         let attempt = |rng: &mut StdRng| {
             let first = parent(rng)?;
-            let child = match rng.random_bool(self.mutation) {
-                true => sampler.mutate(&first.trace, rng)?,
-                false => sampler.crossover(&first.trace, &parent(rng)?.trace, rng)?,
+            let (made, child) = if rng.random_bool(self.mutation) {
+                let (mutator, mutant) = sampler.mutate(&first.trace, &self.mutators, rng)?;
+                (Made::Mutant(mutator), mutant)
+            } else {
+                (Made::Crossover, sampler.crossover(&first.trace, &parent(rng)?.trace, rng)?)
             };
-            population.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))
+            let applied = population.space.apply(&child).ok().filter(|applied| !seen.contains(&applied.hash))?;
+            Some((made, applied))
         };
         population.raise(stage, self.population, |_, rng| (0..self.retries).find_map(|_| attempt(rng)))
     }

@@ -45,6 +45,7 @@ mod tests {
 
     use super::*;
     use crate::schedule::{Axis, Factor, Instruction, Level, Trace};
+    use crate::search::Made;
     use crate::search::evolution::Objective;
 
     fn members(rows: &[[f64; 2]]) -> Vec<Member> {
@@ -58,7 +59,7 @@ mod tests {
         let axes = vec![Axis { name: "i".into(), factors: vec![factor] }];
         let mut trace = Trace { instructions: vec![Instruction::SampleTiles(axes)].into(), ..Trace::default() };
         trace.decisions.insert("i_register".into(), tile);
-        Member { trace, hash: [0; 32], predicted: row.to_vec() }
+        Member { trace, hash: [0; 32], made: Made::Drawn, predicted: row.to_vec() }
     }
 
     fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {

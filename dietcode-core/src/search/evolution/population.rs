@@ -7,8 +7,10 @@ use rand::rngs::StdRng;
 use rayon::prelude::*;
 
 use super::Objective;
+use crate::Result;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
+use crate::search::{Made, Proposal};
 use crate::sketch::{Lowered, Space};
 
 /// The structure of a lowered program.
@@ -19,8 +21,16 @@ pub(super) type Hash = [u8; 32];
 pub(super) struct Member {
     pub(super) trace: Trace,
     pub(super) hash: Hash,
+    pub(super) made: Made,
     /// GFLOP/s on each instance.
     pub(super) predicted: Vec<f64>,
+}
+
+impl Member {
+    /// The member with its loops, to be measured.
+    pub(super) fn proposal(&self, space: &Space) -> Result<Proposal> {
+        Ok(Proposal::of_space(space.apply(&self.trace)?, self.made))
+    }
 }
 
 /// What makes members of traces.
@@ -41,25 +51,25 @@ impl Population<'_> {
         &self,
         stage: u64,
         count: usize,
-        make: impl Fn(usize, &mut StdRng) -> Option<Lowered> + Sync,
+        make: impl Fn(usize, &mut StdRng) -> Option<(Made, Lowered)> + Sync,
     ) -> Vec<Member> {
         let numbers: Vec<usize> = (0..count).collect();
         let batch = |numbers: &[usize]| {
-            let made: Vec<Lowered> =
-                numbers.iter().filter_map(|number| make(*number, &mut self.rng(stage, *number as u64))).collect();
-            self.members(&made)
+            let raised = numbers.iter().filter_map(|number| make(*number, &mut self.rng(stage, *number as u64)));
+            self.members(&raised.collect::<Vec<_>>())
         };
         numbers.par_chunks(BATCH).flat_map_iter(batch).collect()
     }
 
     /// What the model says of candidates.
-    pub(super) fn members(&self, applied: &[Lowered]) -> Vec<Member> {
-        let all: Vec<&Lowered> = applied.iter().collect();
+    pub(super) fn members(&self, applied: &[(Made, Lowered)]) -> Vec<Member> {
+        let all: Vec<&Lowered> = applied.iter().map(|(_, applied)| applied).collect();
         let Objective { instances, units, .. } = self.objective;
         let predicted = self.model.predict(&self.space.def, &all, instances, *units);
-        let member = |(applied, predicted): (&Lowered, Vec<f64>)| Member {
+        let member = |((made, applied), predicted): (&(Made, Lowered), Vec<f64>)| Member {
             trace: applied.trace.clone(),
             hash: applied.hash,
+            made: *made,
             predicted,
         };
         applied.iter().zip(predicted).map(member).collect()

@@ -12,7 +12,8 @@ use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
-use crate::sketch::{Lowered, Space};
+use crate::search::Made;
+use crate::sketch::Space;
 
 /// Candidates, by their positions.
 #[derive(Clone, Debug)]
@@ -31,7 +32,8 @@ impl Rated {
     pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
         let population = Population { space, model, objective, seed: 0 };
         let batch = |traces: &[&Trace]| {
-            let applied = traces.iter().map(|trace| space.apply(trace)).collect::<Result<Vec<Lowered>>>()?;
+            let applied =
+                traces.iter().map(|trace| Ok((Made::Recorded, space.apply(trace)?))).collect::<Result<Vec<_>>>()?;
             Ok(population.members(&applied))
         };
         let members = traces.par_chunks(BATCH).map(batch).collect::<Result<Vec<Vec<Member>>>>()?;

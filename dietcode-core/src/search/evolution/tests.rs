@@ -5,6 +5,7 @@ use rand::SeedableRng;
 use super::*;
 use crate::cost_model::{Analytic, Random};
 use crate::search::testing::{dense, target};
+use crate::sketch::Mutator;
 use crate::sketch::rules::CustomRules;
 
 fn space() -> Space {
@@ -24,8 +25,8 @@ fn drawn(space: &Space, seed: u64, count: usize) -> Vec<Lowered> {
     (0..count).map(|_| space.apply(&space.sample(&mut rng).unwrap()).unwrap()).collect()
 }
 
-fn hashes(found: &[Lowered]) -> Vec<Hash> {
-    found.iter().map(|applied| applied.hash).collect()
+fn hashes(found: &[Proposal]) -> Vec<Hash> {
+    found.iter().map(|proposal| proposal.structure).collect()
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn what_was_taken_is_not_proposed_again_and_no_structure_twice() {
     for seed in 0..3 {
         // The known are parents, and are not proposed again.
         let known = drawn(&space, 9, 5);
-        taken.extend(hashes(&known));
+        taken.extend(known.iter().map(|known| known.hash));
         let found = small().search(&space, &model, &known, &taken, &objective(), seed, 10).unwrap();
         assert_eq!(found.len(), 10);
         assert!(hashes(&found).iter().all(|hash| taken.insert(*hash)));
@@ -80,9 +81,31 @@ fn children_are_better_than_the_draws_that_they_descend_from() {
     let best = |generations: usize, seed: u64| {
         let evolution = Evolution { population: 16, generations, ..small() };
         let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective, seed, 8).unwrap();
-        let rows = model.predict(&space.def, &found.iter().collect::<Vec<_>>(), &objective.instances, 1);
+        let rows = model.predict(
+            &space.def,
+            &found.iter().map(|proposal| &proposal.lowered).collect::<Vec<_>>(),
+            &objective.instances,
+            1,
+        );
         rows.iter().map(|row| (row[0].ln() + row[1].ln()) / 2.0).fold(f64::NEG_INFINITY, f64::max)
     };
     let better = (0..3).filter(|seed| best(3, *seed) > best(0, *seed)).count();
     assert!(better >= 2, "{better} of 3");
+}
+
+/// Children are made by the mutators that a config leaves, and say by which.
+#[test]
+fn a_mutator_without_probability_makes_nothing() {
+    let (space, model) = (space(), Random { seed: 3 });
+    let made = |probability: fn(Mutator) -> f64| {
+        let mut evolution = Evolution { mutation: 1.0, ..small() };
+        Mutator::ALL.into_iter().for_each(|mutator| evolution.mutators.set(mutator, probability(mutator)));
+        let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective(), 5, 96).unwrap();
+        found.into_iter().filter_map(|proposal| proposal.made).collect::<Vec<Made>>()
+    };
+    let parallel = made(|mutator| f64::from(u8::from(mutator == Mutator::Parallel)));
+    assert!(parallel.iter().all(|made| [Made::Drawn, Made::Mutant(Mutator::Parallel)].contains(made)), "{parallel:?}");
+    assert!(parallel.contains(&Made::Mutant(Mutator::Parallel)) && parallel.contains(&Made::Drawn));
+    let all = made(|_| 0.5);
+    assert!(all.contains(&Made::Mutant(Mutator::TileSize)) && all.contains(&Made::Mutant(Mutator::ComputeLocation)));
 }

@@ -6,6 +6,7 @@ use super::guide::Guide;
 use super::nearest::nearest;
 use super::{Seen, Strategy};
 use crate::Result;
+use crate::search::Proposal;
 use crate::sketch::Lowered;
 
 /// Proposes as a search does.
@@ -21,7 +22,7 @@ impl<'a> Proposed<'a> {
     }
 
     /// What evolution proposes, knowing what was selected.
-    fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Lowered>> {
+    fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Proposal>> {
         let Guide { settings, space, model, rated, .. } = self.guide;
         let known = self.guide.known(seen);
         let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Lowered>>>()?;
@@ -39,7 +40,7 @@ impl Strategy for Proposed<'_> {
     fn pick(&mut self, seen: &Seen<'_>, want: usize) -> Result<Vec<usize>> {
         let (mut left, mut selected) = (seen.left(), Vec::new());
         for proposal in self.proposals(seen, want)? {
-            let Some(at) = nearest(seen.pool, &left, &proposal.trace) else { continue };
+            let Some(at) = nearest(seen.pool, &left, &proposal.lowered.trace) else { continue };
             left.retain(|other| *other != at);
             selected.push(at);
         }

@@ -23,7 +23,6 @@ pub fn drawn(space: Space, settings: Evolution, seed: u64) -> Box<dyn Propose> {
 impl Propose for Drawn {
     fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>> {
         let seed = self.seed.wrapping_add(tuning.round as u64);
-        let drawn = self.settings.random(&self.space, &tuning.taken(), seed, want)?;
-        Ok(drawn.into_iter().map(Proposal::of_space).collect())
+        self.settings.random(&self.space, &tuning.taken(), seed, want)
     }
 }

@@ -12,7 +12,7 @@ use crate::cost_model::{CostModel, Observed};
 use crate::measure::Instance;
 use crate::search::database::Structure;
 use crate::search::proposal::Proposal;
-use crate::search::{Candidate, Objective, Tuning};
+use crate::search::{Candidate, Made, Objective, Tuning};
 use crate::sketch::{Lowered, MicroKernel, Space};
 
 /// A space and what guides through it.
@@ -37,9 +37,10 @@ impl Propose for Evolved {
         let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
         // The best of each instance come first in the ranking, and are tried again in any case.
         let again = self.share(want).max(tuning.workloads.len() * tuning.threads.len()).min(want);
-        let mut selected: Vec<Lowered> = recorded.iter().take(again).cloned().collect();
+        let again = recorded.iter().take(again).cloned();
+        let mut selected: Vec<Proposal> = again.map(|best| Proposal::of_space(best, Made::Recorded)).collect();
         let mut taken: HashSet<Structure> = tuning.taken();
-        taken.extend(selected.iter().map(|applied| applied.hash));
+        taken.extend(selected.iter().map(|proposal| proposal.structure));
         let known = [self.best(tuning, threads), recorded].concat();
         let mut objective = objective(tuning, threads);
         if known.is_empty() {
@@ -49,7 +50,7 @@ impl Propose for Evolved {
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - selected.len();
         selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
-        Ok(selected.into_iter().map(Proposal::of_space).collect())
+        Ok(selected)
     }
 }
 

@@ -1,11 +1,8 @@
 //! Mutators: from a trace to one nearby, with other decisions of the same sketch.
 //!
 //! A mutator lists moves, each a few variables with new values. One that keeps all limits is taken, so that no mutant is
-//! thrown away; a trace that no move of any mutator leads away from has none.
-//!
-//! Source: `Mutator` of TVM's MetaSchedule (`src/meta_schedule/mutator`). Its probabilities for CPUs are those of tile size, compute
-//! location, unroll and parallel. On GPUs it has 0.02 for thread binding beside 0.08 for unroll; here nothing is free to be unrolled
-//! there, so that threads change more often. Split-K and choice are not among its own.
+//! thrown away; a trace that no move of any mutator leads away from has none. How often each is chosen stands in
+//! [`Mutators`].
 
 mod choice;
 mod compute_location;
@@ -22,46 +19,34 @@ mod unroll;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::Space;
 use super::footprint::Footprint;
 use super::sample::{Bounded, Sampler, pick};
+use super::{Mutator, Mutators, Space};
 use crate::schedule::Trace;
 
 /// New values of some variables.
 type Move = Vec<(usize, i64)>;
 
-/// A kind of moves.
-struct Mutator {
-    /// How often it is chosen, relative to the others that have moves.
-    probability: f64,
+impl Mutator {
     /// The moves from given values; some may break limits.
-    moves: fn(&Footprint, &[i64]) -> Vec<Move>,
+    fn moves(self) -> fn(&Footprint, &[i64]) -> Vec<Move> {
+        match self {
+            Mutator::TileSize => tile_size::moves,
+            Mutator::ComputeLocation => compute_location::moves,
+            Mutator::SplitK => split_k::moves,
+            Mutator::ThreadBinding => thread_binding::moves,
+            Mutator::Unroll => unroll::moves,
+            Mutator::Choice => choice::moves,
+            Mutator::Parallel => parallel::moves,
+        }
+    }
 }
 
-/// | mutator          | changes                                              | probability |
-/// |------------------|------------------------------------------------------|-------------|
-/// | tile size        | sizes of tiles, but for threads and orders of a grid | 0.9         |
-/// | compute location | where a panel is filled                              | 0.05        |
-/// | split-K          | blocks that share a sum                              | 0.05        |
-/// | thread binding   | along which axes the threads of a block lie          | 0.05        |
-/// | unroll           | how much is unrolled, where that is free             | 0.03        |
-/// | choice           | widths of copies, padding                            | 0.03        |
-/// | parallel         | what a parallel iteration carries out, their order   | 0.02        |
-const MUTATORS: [Mutator; 7] = [
-    Mutator { probability: 0.9, moves: tile_size::moves },
-    Mutator { probability: 0.05, moves: compute_location::moves },
-    Mutator { probability: 0.05, moves: split_k::moves },
-    Mutator { probability: 0.05, moves: thread_binding::moves },
-    Mutator { probability: 0.03, moves: unroll::moves },
-    Mutator { probability: 0.03, moves: choice::moves },
-    Mutator { probability: 0.02, moves: parallel::moves },
-];
-
 impl Space {
-    /// A trace nearby, of the same sketch, that keeps all limits; none: there is none, or the trace has open decisions or breaks a
-    /// limit itself.
-    pub fn mutate(&self, trace: &Trace, rng: &mut StdRng) -> Option<Trace> {
-        mutate(&Bounded::of(self, trace).ok()?, trace, rng)
+    /// A trace nearby, of the same sketch, that keeps all limits, and the mutator that leads there; none: there is none by mutators
+    /// that are ever chosen, or the trace has open decisions or breaks a limit itself.
+    pub fn mutate(&self, trace: &Trace, mutators: &Mutators, rng: &mut StdRng) -> Option<(Mutator, Trace)> {
+        mutate(&Bounded::of(self, trace).ok()?, trace, mutators, rng)
     }
 
     /// A trace with some decisions of one parent and some of the other, each tile as a whole from one of them. None: they are not
@@ -73,8 +58,8 @@ impl Space {
 
 impl Sampler<'_> {
     /// As [`Space::mutate`].
-    pub fn mutate(&self, trace: &Trace, rng: &mut StdRng) -> Option<Trace> {
-        self.with(trace, |bounded| Ok(mutate(bounded, trace, rng))).ok().flatten()
+    pub fn mutate(&self, trace: &Trace, mutators: &Mutators, rng: &mut StdRng) -> Option<(Mutator, Trace)> {
+        self.with(trace, |bounded| Ok(mutate(bounded, trace, mutators, rng))).ok().flatten()
     }
 
     /// As [`Space::crossover`].
@@ -83,17 +68,16 @@ impl Sampler<'_> {
     }
 }
 
-fn mutate(bounded: &Bounded, trace: &Trace, rng: &mut StdRng) -> Option<Trace> {
+fn mutate(bounded: &Bounded, trace: &Trace, mutators: &Mutators, rng: &mut StdRng) -> Option<(Mutator, Trace)> {
     let values = bounded.values(trace).filter(|values| bounded.holds(values))?;
-    let mut moves: Vec<Vec<Move>> =
-        MUTATORS.iter().map(|mutator| (mutator.moves)(&bounded.footprint, &values)).collect();
+    let mut moves = Mutator::ALL.map(|mutator| (mutator.moves())(&bounded.footprint, &values));
     let probability =
-        |(mutator, moves): (&Mutator, &Vec<Move>)| if moves.is_empty() { 0.0 } else { mutator.probability };
-    let mut weights: Vec<f64> = MUTATORS.iter().zip(&moves).map(probability).collect();
+        |(mutator, moves): (Mutator, &Vec<Move>)| if moves.is_empty() { 0.0 } else { mutators.probability(mutator) };
+    let mut weights: Vec<f64> = Mutator::ALL.into_iter().zip(&moves).map(probability).collect();
     while let Some(n) = pick(&weights, rng) {
         moves[n].shuffle(rng);
         if let Some(values) = moves[n].iter().find_map(|step| carried_out(bounded, &values, step)) {
-            return Some(bounded.trace(&values));
+            return Some((Mutator::ALL[n], bounded.trace(&values)));
         }
         weights[n] = 0.0;
     }

@@ -13,7 +13,7 @@ use crate::machine::cuda::DeviceLimits;
 use crate::schedule::Level;
 use crate::sketch::rules::CustomRules;
 use crate::sketch::sample::Bounded;
-use crate::sketch::{Blocked, MicroKernel, Space, Tiled};
+use crate::sketch::{Blocked, MicroKernel, Mutators, Space, Tiled};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -147,7 +147,8 @@ fn numbers_of_a_family_are_decisions() {
             let mut rng = StdRng::seed_from_u64(5);
             let (mut hashes, mut vars) = (BTreeSet::from([first.hash]), BTreeSet::new());
             for _ in 0..60 {
-                let mutant = space.mutate(&trace, &mut rng).expect("there are traces nearby");
+                let (_, mutant) =
+                    space.mutate(&trace, &Mutators::default(), &mut rng).expect("there are traces nearby");
                 assert_eq!(mutant.instructions, trace.instructions);
                 let changed = mutant.decisions.iter().filter(|(var, value)| trace.decisions[*var] != **value);
                 vars.extend(changed.map(|(var, _)| var.clone()));

@@ -19,7 +19,7 @@ use crate::sketch::rules::{
     AddRFactor, Applied, AutoBind, CrossThreadReduction, MultiLevelTilingCuda, MultiLevelTilingTensorCore,
     PartialSketch, Rule, Structure,
 };
-use crate::sketch::{Bounds, Space};
+use crate::sketch::{Bounds, Mutators, Space};
 
 const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
@@ -180,7 +180,7 @@ fn mutants_and_children_lower_within_the_limits() {
             let trace = sampler.sample(&mut rng);
             let mut mate = trace.clone();
             for _ in 0..6 {
-                let Some(mutant) = sampler.mutate(&mate, &mut rng) else { continue };
+                let Some((_, mutant)) = sampler.mutate(&mate, &Mutators::default(), &mut rng) else { continue };
                 assert!(mutant.decisions != mate.decisions && mutant.instructions == mate.instructions);
                 mate = mutant;
                 mutants += 1;
@@ -251,7 +251,7 @@ fn what_a_sketch_decides_is_kept() {
     let mut trace = sampler.sample(&mut rng);
     for _ in 0..100 {
         assert!(own.iter().all(|(name, value)| trace.decisions[name] == *value), "{trace}");
-        trace = sampler.mutate(&trace, &mut rng).expect("others are free");
+        (_, trace) = sampler.mutate(&trace, &Mutators::default(), &mut rng).expect("others are free");
     }
     space.sketches = vec![space.sketches[0].with([("i_register".into(), 50)].into())];
     let error = space.sampler().err().expect("it is beyond the registers").to_string();

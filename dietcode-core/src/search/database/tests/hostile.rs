@@ -73,9 +73,10 @@ proptest! {
 #[test]
 fn numbers_beyond_all_bounds_and_deep_nests_are_no_records() {
     let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
-    for (part, other) in
-        [("\"time\":7", "\"time\":-1"), ("\"time\":7", "\"time\":1e400"), ("\"format\":5", "\"format\":6")]
-    {
+    let [format, later] = [FORMAT, FORMAT + 1].map(|format| format!("\"format\":{format}"));
+    let (time, unknown) = ("\"time\":7", "\"made\":{\"mutant\":\"greedy\"},\"time\":7");
+    for (part, other) in [(time, "\"time\":-1"), (time, "\"time\":1e400"), (time, unknown), (&*format, &*later)] {
+        assert!(line.contains(part));
         let (records, scanned) = read(line.replace(part, other).as_bytes());
         assert_eq!((records.len(), scanned.torn), (0, 0), "{other}");
     }
@@ -103,7 +104,7 @@ fn a_name_that_does_not_follow_from_the_trace_is_no_record() {
 fn lines_of_earlier_formats_are_passed_over_and_counted() {
     let cpu = r#"{"format":1,"workload":{"kernel":"dense","source_hash":"0","shape":null},"target":{"cpu":"Some CPU","march":"native","compiler":"gcc 14"},"name":"t","schedule":{"vector":"j"},"outcome":{"failed":{"kind":"launch","message":"no"}},"time":5}"#;
     let line = String::from_utf8(measured("a", 64, 50.0).line().unwrap()).unwrap();
-    let second = line.trim_end().replace("\"format\":5", "\"format\":4");
+    let second = line.trim_end().replace(&format!("\"format\":{FORMAT}"), "\"format\":5");
     let (records, scanned) = read(format!("{cpu}\n{second}\n{line}").as_bytes());
     assert_eq!((records.len(), scanned.foreign), (1, 2));
 }

@@ -4,7 +4,7 @@ mod questions;
 mod rewriting;
 mod writing;
 
-use super::{Outcome, Record, Shape, Target, Workload};
+use super::{FORMAT, Outcome, Record, Shape, Target, Workload};
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
 use crate::sketch::MicroKernel;

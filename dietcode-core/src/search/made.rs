@@ -1,0 +1,19 @@
+//! What made a trace that a search proposed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sketch::Mutator;
+
+/// Where a trace of the space comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    /// A sketch whose decisions were drawn at random.
+    Drawn,
+    /// It was among the best on record before the run.
+    Recorded,
+    /// A mutator, of a parent.
+    Mutant(Mutator),
+    /// A mixture of two parents.
+    Crossover,
+}
