@@ -1,6 +1,6 @@
 //! The system's BLAS, which is looked for when the program starts; nothing is linked against it.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_char, c_int};
 
 use dietcode_core::runtime::tunable::KernelCall;
 use dietcode_core::runtime::{TensorMut, TensorRef};
@@ -23,8 +23,8 @@ const NO_TRANSPOSE: c_int = 111;
 /// A library that has `cblas_sgemm`.
 pub struct Blas {
     sgemm: Sgemm,
-    /// What the dynamic linker calls it.
-    pub name: &'static str,
+    /// What the dynamic linker calls it, and what the library says of its version.
+    pub version: String,
 }
 
 impl Blas {
@@ -35,9 +35,11 @@ impl Blas {
             let library = unsafe { Library::new(name) }.ok()?;
             // SAFETY: that is how the C interface of BLAS declares it.
             let sgemm = unsafe { *library.get::<Sgemm>("cblas_sgemm").ok()? };
+            let version =
+                format!("{name}: {}", version(&library).as_deref().unwrap_or("of a version that it does not say"));
             // The function is used as long as the program runs.
             std::mem::forget(library);
-            Some(Blas { sgemm, name })
+            Some(Blas { sgemm, version })
         })
     }
 
@@ -74,4 +76,21 @@ impl Blas {
         }
         Ok(())
     }
+}
+
+/// What a library says of its version: OpenBLAS, BLIS and MKL have a function for it.
+fn version(library: &Library) -> Option<String> {
+    type Text = unsafe extern "C" fn() -> *const c_char;
+    type Filled = unsafe extern "C" fn(*mut c_char, c_int);
+    let mut buffer = [0; 256];
+    // SAFETY: so these libraries declare them. The texts end; what is written has the buffer's length at most.
+    let text = unsafe {
+        let of = |name: &[u8]| Some(library.get::<Text>(name).ok()?());
+        let mkl = || {
+            library.get::<Filled>(b"mkl_get_version_string").ok()?(buffer.as_mut_ptr(), buffer.len() as c_int - 1);
+            Some(buffer.as_ptr())
+        };
+        CStr::from_ptr(of(b"openblas_get_config").or_else(|| of(b"bli_info_get_version_str")).or_else(mkl)?)
+    };
+    Some(text.to_string_lossy().trim().to_owned())
 }
