@@ -62,6 +62,8 @@ pub mod message;
 pub mod doing;
 #[cfg(feature = "compiler")]
 pub mod scratch;
+#[cfg(any(feature = "tuner", feature = "results"))]
+mod shared_file;
 #[cfg(feature = "compiler")]
 mod whole_file;
 #[cfg(any(feature = "compiler", feature = "results"))]

@@ -76,6 +76,13 @@ fn op() -> TunableOp<Increments> {
     TunableOp::<Increments>::new("increment", "default", taking(100))
 }
 
+/// With a candidate that takes 50 µs, the default takes 100.
+fn two() -> TunableOp<Increments> {
+    let mut op = op();
+    op.register("other", taking(50)).unwrap();
+    op
+}
+
 fn call_of(op: &TunableOp<Increments>, n: usize) -> Vec<f32> {
     let mut y = vec![1.0; n];
     op.call(&mut Increment(&mut y)).unwrap();
@@ -260,6 +267,8 @@ fn many_keys_from_many_threads_are_each_known_once() {
             scope.spawn(|| (1..300).filter(|n| *n != 13).for_each(|n| drop(tuned(&op, n))));
         }
     });
+    // Those that no thread has tuned, since it waited for long on a busy machine.
+    (1..300).filter(|n| *n != 13).for_each(|n| drop(tuned(&op, n)));
     let mut keys: Vec<String> = op.reports().into_iter().map(|report| report.key).collect();
     keys.sort();
     keys.dedup();
@@ -273,7 +282,8 @@ fn a_call_that_meets_a_key_while_another_is_tuned_leaves_it_to_a_later_one() {
     if !is_child(name) {
         return in_child_with("tunable", name, ("DIETCODE_TUNABLE_ENABLED", "1"));
     }
-    Settings::new().tune(true).apply().unwrap();
+    // A call in a scope waits for a time that grows with the limit.
+    Settings::new().tune(true).limit(tuning::MAX_LIMIT).apply().unwrap();
     let (begun, ended) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (mut slow, mut op) = (op(), op());
     slow.register("waits", {
@@ -301,6 +311,86 @@ fn a_call_that_meets_a_key_while_another_is_tuned_leaves_it_to_a_later_one() {
     assert_eq!((chosen(&slow).as_str(), chosen(&op).as_str()), ("waits", "other"), "a scope waits");
     call_of(&op, 5);
     assert_eq!(micros(|| drop(call_of(&op, 5))), 1);
+}
+
+/// Ends this process by a signal if a test hangs in it.
+#[cfg(unix)]
+fn end_if_it_hangs() {
+    // SAFETY: a number is all that it takes.
+    unsafe { libc::alarm(100) };
+}
+
+#[cfg(unix)]
+#[test]
+fn a_candidate_that_joins_a_thread_which_tunes_ends() {
+    let name = "a_candidate_that_joins_a_thread_which_tunes_ends";
+    if !is_child(name) {
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_LIMIT_MS", "1"));
+    }
+    end_if_it_hangs();
+    let inner = Arc::new(two());
+    let mut outer = op();
+    outer
+        .register("joins", {
+            let inner = Arc::clone(&inner);
+            move |call: &mut Increment<'_>| {
+                let y = std::thread::scope(|scope| scope.spawn(|| tuned(&inner, 5)).join().unwrap());
+                assert_eq!(y, [2.0; 5]);
+                let is_trial = call.0[0] != 1.0;
+                assert_eq!(inner.reports().is_empty(), is_trial, "its default runs meanwhile");
+                taking(1)(call)
+            }
+        })
+        .unwrap();
+    assert_eq!(tuned(&outer, 4), [2.0; 4]);
+    assert_eq!(chosen(&outer), "joins");
+    assert_eq!(chosen(&inner), "other");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_tunes_though_a_thread_of_its_parent_did() {
+    let name = "a_forked_child_tunes_though_a_thread_of_its_parent_did";
+    if !is_child(name) {
+        // A wait would be for 100 minutes.
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_LIMIT_MS", "60000"));
+    }
+    let (begun, ended) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (mut slow, other) = (op(), two());
+    slow.register("waits", {
+        let (begun, ended, tried) = (Arc::clone(&begun), Arc::clone(&ended), AtomicUsize::new(0));
+        move |call: &mut Increment<'_>| {
+            if tried.fetch_add(1, Ordering::Relaxed) == 0 {
+                begun.wait();
+                ended.wait();
+            }
+            taking(1)(call)
+        }
+    })
+    .unwrap();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| tuned(&slow, 4));
+        begun.wait();
+        // SAFETY: the child tunes and ends at once.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            end_if_it_hangs();
+            let is_tuned = |op: &TunableOp<Increments>| {
+                tuned(op, 4);
+                op.reports().len() == 1
+            };
+            let right = is_tuned(&other) && is_tuned(&slow);
+            // SAFETY: a number is all that it takes.
+            unsafe { libc::_exit(i32::from(!right)) };
+        }
+        let mut status = -1;
+        // SAFETY: the pointer is to an integer.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        ended.wait();
+        first.join().unwrap();
+        assert_eq!(status, 0, "the child's tunings");
+    });
+    assert_eq!(chosen(&slow), "waits");
 }
 
 #[test]

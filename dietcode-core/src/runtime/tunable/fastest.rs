@@ -148,19 +148,24 @@ impl<P: Params> Trials<'_, P> {
         Ok(end.saturating_sub(start).as_secs_f64() / f64::from(calls))
     }
 
+    /// The same, with the candidate on file meanwhile.
+    fn attempted_sample(&mut self, candidate: usize, calls: u32) -> Result<f64> {
+        let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
+        self.sample(candidate, calls)
+    }
+
     /// Whether a candidate is certainly faster than the default: they take turns (ABBA), so that what slows the machine down for a while
     /// slows both.
     fn is_faster(&mut self, candidate: usize, seconds: f64, default: f64) -> Result<bool> {
-        let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
         let (calls, samples) = self.plan(seconds.max(default));
         let (mut of_candidate, mut of_default) = (Vec::new(), Vec::new());
         for turn in 0..2 * samples.div_ceil(2) {
             if turn % 2 == 0 {
-                of_candidate.push(self.sample(candidate, calls)?);
+                of_candidate.push(self.attempted_sample(candidate, calls)?);
                 of_default.push(self.sample(DEFAULT, calls)?);
             } else {
                 of_default.push(self.sample(DEFAULT, calls)?);
-                of_candidate.push(self.sample(candidate, calls)?);
+                of_candidate.push(self.attempted_sample(candidate, calls)?);
             }
         }
         Ok(median(of_default) > CERTAIN * median(of_candidate))

@@ -2,7 +2,7 @@
 
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use super::key::Key;
 use super::report::Report;
@@ -14,11 +14,11 @@ const BITS: u32 = 10;
 const MOST: usize = 1 << 16;
 
 /// Nothing was looked up or tried.
-pub(super) const NEW: usize = usize::MAX;
+pub(super) const NEW: u64 = u64::MAX;
 /// Nothing is known of it, and nobody is tuning it.
-pub(super) const UNTUNED: usize = usize::MAX - 1;
-/// Somebody is at it.
-const TUNING: usize = usize::MAX - 2;
+pub(super) const UNTUNED: u64 = u64::MAX - 1;
+/// Somebody is at it, in the process whose number is added.
+const TUNING: u64 = 1 << 63;
 
 /// The entries of one operation. None is removed before the operation is dropped.
 pub(super) struct Known {
@@ -32,7 +32,7 @@ type Link = AtomicPtr<Entry>;
 pub(super) struct Entry {
     words: Box<[u64]>,
     /// The chosen candidate, or one of the above.
-    state: AtomicUsize,
+    state: AtomicU64,
     report: OnceLock<Report>,
     next: Link,
 }
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 /// The right to say what is known of one key. If it is dropped, by a panic too, the default is chosen.
 pub(super) struct Tuning<'a> {
     entry: &'a Entry,
-    state: usize,
+    state: u64,
 }
 
 impl Known {
@@ -75,7 +75,7 @@ impl Known {
             self.entries.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let state = AtomicUsize::new(NEW);
+        let state = AtomicU64::new(NEW);
         let new = Entry { words: key.words()?.into(), state, report: OnceLock::new(), next: Link::default() };
         let new = Box::into_raw(Box::new(new));
         let mut link = self.list(key);
@@ -134,25 +134,36 @@ impl Entry {
     /// The candidate that was chosen, if tuning has ended.
     #[inline]
     pub(super) fn chosen(&self) -> Option<usize> {
-        Some(self.state.load(Ordering::Acquire)).filter(|state| *state < TUNING)
+        Some(self.state.load(Ordering::Acquire)).filter(|state| *state < TUNING).map(|chosen| chosen as usize)
     }
 
     /// Whether it is in a state, [`NEW`] or [`UNTUNED`].
-    pub(super) fn is(&self, state: usize) -> bool {
-        self.state.load(Ordering::Acquire) == state
+    pub(super) fn is(&self, state: u64) -> bool {
+        let found = self.state.load(Ordering::Acquire);
+        if (TUNING..UNTUNED).contains(&found) && found != tuning() {
+            // This process was forked, and nobody in it goes on with what a thread of its parent was at.
+            let _ = self.state.compare_exchange(found, UNTUNED, Ordering::AcqRel, Ordering::Relaxed);
+            return state == UNTUNED;
+        }
+        found == state
     }
 
     /// The right to look it up or to tune it, if it is in a state, [`NEW`] or [`UNTUNED`].
-    pub(super) fn begin(&self, state: usize, default: usize) -> Option<Tuning<'_>> {
-        let begun = self.state.compare_exchange(state, TUNING, Ordering::AcqRel, Ordering::Relaxed);
-        begun.is_ok().then_some(Tuning { entry: self, state: default })
+    pub(super) fn begin(&self, state: u64, default: usize) -> Option<Tuning<'_>> {
+        let begun = self.state.compare_exchange(state, tuning(), Ordering::AcqRel, Ordering::Relaxed);
+        begun.is_ok().then_some(Tuning { entry: self, state: default as u64 })
     }
+}
+
+/// The state of what a thread of this process is at.
+fn tuning() -> u64 {
+    TUNING + u64::from(std::process::id())
 }
 
 impl Tuning<'_> {
     /// Ends it.
     pub(super) fn end(mut self, chosen: usize, report: Report) {
-        self.state = chosen;
+        self.state = chosen as u64;
         // Only who has the right sets it, once.
         let _ = self.entry.report.set(report);
     }

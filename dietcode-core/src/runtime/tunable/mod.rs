@@ -32,9 +32,22 @@
 //! runs. A call never fails since the file is wrong, cannot be read or cannot be written. What the table does not list nobody checks: a
 //! C compiler that has changed, or a candidate that does something else under its old name, is to be told by a validator.
 //!
-//! A candidate that ends its process while it is tried, or is at it when that is killed, is left out by the next processes: for that key,
-//! and for all keys of the operation when it has ended a second process at another key. Whoever has mended it gives it another name, or the
-//! operation another validator.
+//! Before a candidate is called, a file beside the results names it. A candidate whose process ended meanwhile is left out by the next
+//! processes: for that key, and for all keys of the operation when it has ended a second process at another key. Whoever has mended it
+//! gives it another name, or the operation another validator. On Unix the end of a process counts so:
+//!
+//! | the process ends by                                                         | the candidate that was being tried      |
+//! |-----------------------------------------------------------------------------|-----------------------------------------|
+//! | a crash or an abort, of any thread                                          | is left out                             |
+//! | `exit`, or the return of `main`, on another thread than tries it            | is left out if it hung, else tried again |
+//! | `exit` on the thread that tries it                                          | is left out                             |
+//! | SIGHUP, SIGINT or SIGTERM, for which the program has no handler             | is left out if it hung, else tried again |
+//! | the same, if the program has a handler: by what the handler does            | as above or below                       |
+//! | SIGKILL, another signal, `_exit`, a loss of power                           | is left out                             |
+//!
+//! It hung if it was at it for more than a thousand times the limit. What cannot be told apart is who had a process end, the candidate or somebody
+//! else, in the first and the last row: another thread that crashes, or a system that ends a process which takes too much memory, leave a
+//! candidate out that has done nothing wrong. Its line can be removed from the file.
 //!
 //! The roles are those of ONNX Runtime's TunableOp (`onnxruntime/core/framework/tunable.h`: `Op`, `TunableOp`, `FindFastest`,
 //! `PreTuning`); the check of results, the turns, and that no lock is taken for a known key are this project's.
@@ -46,6 +59,7 @@ mod key;
 mod known;
 mod op;
 mod params;
+mod per_process;
 mod report;
 #[cfg(feature = "results")]
 mod results;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use super::report::Report;
 use crate::Result;
@@ -33,7 +34,7 @@ pub(super) struct Trying<'a>(PhantomData<&'a ()>);
 pub(super) struct Attempt;
 
 impl Trying<'_> {
-    pub(super) fn new<'a>(_: Subject<'a>) -> Trying<'a> {
+    pub(super) fn new<'a>(_: Subject<'a>, _: Duration) -> Trying<'a> {
         Trying(PhantomData)
     }
 

@@ -20,8 +20,8 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// Which candidate that is, is found when a key is met for the first time, if [`tuning`] is on. Only candidates that compute what the
 /// default computes are chosen. Of all operations of a program one is tuned at a time, since two would disturb each other's figures: a call
-/// that meets an untuned key meanwhile runs the default, and leaves the key to a later one; in a [`tuning::scope`] it waits, unless the
-/// key is the same. A call whose key is known takes no lock.
+/// that meets an untuned key meanwhile runs the default, and leaves the key to a later one; in a [`tuning::scope`] it waits for a while, unless
+/// the key is the same. A call whose key is known takes no lock.
 ///
 /// ```
 /// use dietcode_core::runtime::tunable::{Key, Params, TunableOp, tuning};
@@ -228,11 +228,12 @@ impl<P: Params> TunableOp<P> {
                 }
             }
         }
-        if tune
-            && entry.is(UNTUNED)
-            && let Some(_turn) = Turn::take(tuning::is_scoped())
-        {
-            let (limit, text) = (tuning::limit()?, text()?);
+        if !tune || !entry.is(UNTUNED) {
+            return Ok(entry.chosen().unwrap_or(DEFAULT));
+        }
+        let limit = tuning::limit()?;
+        if let Some(_turn) = Turn::take(tuning::wait(limit)) {
+            let text = text()?;
             if let Some(right) = entry.begin(UNTUNED, DEFAULT) {
                 let report = match P::pre_tuning(call) {
                     Ok(mut proxy) => self.find_fastest(&mut proxy, limit, &text),
@@ -249,7 +250,7 @@ impl<P: Params> TunableOp<P> {
     }
 
     fn find_fastest(&self, proxy: &mut P::Proxy, limit: Duration, key: &str) -> Report {
-        let trying = &Trying::new(self.subject(key));
+        let trying = &Trying::new(self.subject(key), limit);
         let (candidates, names) = (&self.candidates, &self.names);
         let found = Trials { candidates, names, proxy, limit, trying }.run();
         match found {
@@ -300,7 +301,7 @@ impl<P: Params> Callable<P> for Arc<TunableOp<P>> {
             let call = P::call(proxy);
             (self.key(&call, Key::new())?, self.key(&call, Key::with_text())?.into_text())
         };
-        let begin = |state: usize| self.known.entry(&key)?.begin(state, DEFAULT);
+        let begin = |state: u64| self.known.entry(&key)?.begin(state, DEFAULT);
         if let Some(right) = begin(NEW).or_else(|| begin(UNTUNED)) {
             let known = results::find(&self.subject(&text));
             self.end(right, known.unwrap_or_else(|| self.find_fastest(proxy, limit, &text)));

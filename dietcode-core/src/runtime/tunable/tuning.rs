@@ -129,7 +129,8 @@ impl Settings {
 }
 
 /// Runs `body` with calls from this thread tuned, or, if `on` is `false`, with their defaults, whatever else is set. Where another thread
-/// is tuning, a call waits for it.
+/// is tuning, a call waits for it, but for no more than a hundred times the [limit]: that thread may wait for this one, as when a
+/// candidate starts a thread that tunes and joins it. Then the call runs its default.
 pub fn scope<R>(on: bool, body: impl FnOnce() -> R) -> R {
     struct Restore(Option<bool>);
     impl Drop for Restore {
@@ -168,9 +169,11 @@ pub fn limit() -> Result<Duration> {
     }
 }
 
-/// Whether [`scope`] says what calls from this thread do.
-pub(super) fn is_scoped() -> bool {
-    SCOPED.get().is_some()
+/// How long a call from this thread waits for another one that is tuning; none: it does not.
+pub(super) fn wait(limit: Duration) -> Option<Duration> {
+    /// A candidate takes a few times the limit.
+    const LIMITS: u32 = 100;
+    SCOPED.get().map(|_| LIMITS * limit)
 }
 
 /// Where results are kept.

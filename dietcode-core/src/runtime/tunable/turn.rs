@@ -1,43 +1,80 @@
 //! One tuning at a time: two at once would measure each other.
 
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::process;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-static TURN: Mutex<()> = Mutex::new(());
+use super::per_process::PerProcess;
+
+static TURNS: PerProcess<Turns> = PerProcess::new();
 
 thread_local! {
-    /// Whether this thread has the turn.
-    static IS_MINE: Cell<bool> = const { Cell::new(false) };
+    /// The process in which this thread has the turn; 0: none.
+    static MINE_IN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The right to measure, of one thread of the program. What it calls meanwhile may tune too.
+#[derive(Default)]
+struct Turns {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    is_taken: bool,
+    /// Somebody has waited for the end of this turn in vain: who has it may wait for that thread in turn. Nobody waits for it any more.
+    is_endless: bool,
+}
+
+/// The right to measure, of one thread of a process. What it calls meanwhile may tune too.
 pub(super) struct Turn {
     /// None: it was this thread's already.
-    lock: Option<MutexGuard<'static, ()>>,
+    turns: Option<&'static Turns>,
+    /// A child that this thread forks does not have it.
+    process: u32,
 }
 
 impl Turn {
-    /// Takes it, once nobody else has it, or, if it is not to wait, if nobody has it.
-    pub(super) fn take(wait: bool) -> Option<Turn> {
-        if IS_MINE.get() {
-            return Some(Turn { lock: None });
+    /// Takes it if nobody has it, or, with a time to wait for, once nobody has it within that.
+    pub(super) fn take(wait: Option<Duration>) -> Option<Turn> {
+        let process = process::id();
+        if MINE_IN.get() == process {
+            return Some(Turn { turns: None, process });
         }
-        let lock = match TURN.try_lock() {
-            Ok(lock) => lock,
-            // Nothing is behind the lock that a panic could leave half done.
-            Err(TryLockError::Poisoned(lock)) => lock.into_inner(),
-            Err(TryLockError::WouldBlock) if wait => TURN.lock().unwrap_or_else(PoisonError::into_inner),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        IS_MINE.set(true);
-        Some(Turn { lock: Some(lock) })
+        let turns = TURNS.get();
+        let mut state = turns.lock();
+        if state.is_taken {
+            let is_waited_for = |state: &mut State| state.is_taken && !state.is_endless;
+            let waited = turns.changed.wait_timeout_while(state, wait?, is_waited_for);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.is_taken {
+                state.is_endless = true;
+                turns.changed.notify_all();
+                return None;
+            }
+        }
+        state.is_taken = true;
+        MINE_IN.set(process);
+        Some(Turn { turns: Some(turns), process })
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if self.lock.is_some() {
-            IS_MINE.set(false);
+        if let Some(turns) = self.turns
+            && self.process == process::id()
+        {
+            MINE_IN.set(0);
+            *turns.lock() = State::default();
+            turns.changed.notify_one();
         }
+    }
+}
+
+impl Turns {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing is left half done by a panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

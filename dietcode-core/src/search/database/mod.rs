@@ -6,7 +6,6 @@
 //! | `parse`       | a line of any format that there was                                 |
 //! | `lines`       | lines of a file of any size                                         |
 //! | `scan`        | the records of a file that is only read                             |
-//! | `shared_file` | appending beside other processes                                    |
 //! | `filter`      | which records are asked for                                         |
 //! | `ranking`     | how good micro-kernels are                                          |
 //! | `replay`      | the answers for a run that is continued                             |
@@ -20,7 +19,6 @@ mod ranking;
 mod record;
 mod replay;
 mod scan;
-mod shared_file;
 mod union;
 #[cfg(test)]
 mod tests;
@@ -40,7 +38,7 @@ pub use union::{United, unite};
 
 use self::parse::Parser;
 use self::scan::scan_lines;
-use self::shared_file::SharedFile;
+use crate::shared_file::SharedFile;
 use crate::{Error, Result};
 
 /// A file of records.

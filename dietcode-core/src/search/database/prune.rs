@@ -9,7 +9,7 @@ use std::path::Path;
 use super::parse::Parser;
 use super::record::{Record, Target, Workload};
 use super::scan::scan_lines;
-use super::shared_file::{SharedFile, regular};
+use crate::shared_file::{SharedFile, regular};
 use crate::whole_file::write_whole;
 use crate::{Error, Result};
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::lines::{Line, Lines};
 use super::parse::Parser;
-use super::shared_file::regular;
 use super::{FORMAT, Record};
+use crate::shared_file::regular;
 use crate::{Error, Result};
 
 /// What a file holds beside its records.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::scan::scan;
-use super::shared_file::SharedFile;
+use crate::shared_file::SharedFile;
 use crate::whole_file::write_whole;
 use crate::{Error, Result};
 

@@ -10,7 +10,7 @@ use dietcode_core::runtime::tunable::tuning::{self, Settings};
 use dietcode_core::runtime::tunable::{Outcome, TunableOp};
 use dietcode_core::{Error, Result};
 
-use super::{Increment, Increments, PROXIES, call_of, micros, op, taking, tuned};
+use super::{Increment, Increments, PROXIES, call_of, micros, op, taking, tuned, two};
 
 const STEP: &str = "DIETCODE_TEST_STEP";
 
@@ -21,10 +21,16 @@ fn step() -> Option<String> {
 
 /// Starts a process that makes a step of a test, with results in a file.
 fn start(test: &str, step: &str, file: &Path) -> Child {
+    start_with(test, step, file, "20")
+}
+
+/// The same with a limit in milliseconds.
+fn start_with(test: &str, step: &str, file: &Path, limit: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", &format!("tunable::results::{test}"), "--nocapture"])
         .envs([(STEP, step), ("DIETCODE_TUNABLE_ENABLED", "1")])
         .env("DIETCODE_TUNABLE_FILE", file)
+        .env("DIETCODE_TUNABLE_LIMIT_MS", limit)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -59,13 +65,6 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 
 fn files(folder: &Path) -> usize {
     fs::read_dir(folder).unwrap().count()
-}
-
-/// With a candidate that takes 50 µs, the default takes 100.
-fn two() -> TunableOp<Increments> {
-    let mut op = op();
-    op.register("other", taking(50)).unwrap();
-    op
 }
 
 #[test]
@@ -210,18 +209,188 @@ fn what_ends_a_process_is_not_tried_by_the_next_one() {
 
             let (folder, file) = place();
             let mut hanging = start(name, "hang", &file);
-            let is_tried = || {
-                let entries = fs::read_dir(folder.path()).unwrap().flatten();
-                entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(|text| text.contains("\"last\""))
-            };
-            while !is_tried() {
-                assert!(hanging.try_wait().unwrap().is_none(), "it hangs");
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            wait_until_it_is_tried(folder.path(), &mut hanging);
             assert!(process(name, "meanwhile", &file).is_empty());
             hanging.kill().unwrap();
             hanging.wait().unwrap();
             assert_eq!(process(name, "after the hang", &file).len(), 2);
+        }
+    }
+}
+
+/// Waits until the candidate `last` is on file as the one that a process calls.
+fn wait_until_it_is_tried(folder: &Path, process: &mut Child) {
+    let is_tried = || {
+        let entries = fs::read_dir(folder).unwrap().flatten();
+        entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(|text| text.contains("\"last\""))
+    };
+    while !is_tried() {
+        assert!(process.try_wait().unwrap().is_none(), "it hangs");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The default, one of 50 µs, and `last`, which does as it is told.
+#[cfg(unix)]
+fn with_last(last: impl Fn(&mut Increment<'_>) -> Result<()> + Send + Sync + 'static) -> TunableOp<Increments> {
+    let mut op = two();
+    op.register("last", last).unwrap();
+    op
+}
+
+/// Whether `last`, which would be the fastest now, is left out as one that has ended a process.
+#[cfg(unix)]
+fn is_condemned(n: usize) -> bool {
+    let op = with_last(taking_one());
+    tuned(&op, n);
+    op.reports()[0].chosen != "last"
+}
+
+#[cfg(unix)]
+#[test]
+fn what_ends_a_process_beside_the_candidate_is_not_held_against_it() {
+    let name = "what_ends_a_process_beside_the_candidate_is_not_held_against_it";
+    let hangs = || {
+        with_last(|call| {
+            std::thread::sleep(Duration::from_secs(100));
+            taking(1)(call)
+        })
+    };
+    match step().as_deref() {
+        Some("end") => {
+            let folder = PathBuf::from(std::env::var_os("DIETCODE_TUNABLE_FILE").unwrap());
+            let folder = folder.parent().unwrap().to_owned();
+            std::thread::spawn(move || tuned(&hangs(), 4));
+            let is_tried =
+                |entry: fs::DirEntry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("last"));
+            while !fs::read_dir(&folder).unwrap().flatten().any(is_tried) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::process::exit(0);
+        }
+        Some("hang") => drop(tuned(&hangs(), 4)),
+        Some("exit") => drop(tuned(&with_last(|_| std::process::exit(0)), 5)),
+        Some("abort in the finals") => {
+            static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+            use std::sync::atomic::Ordering::Relaxed;
+            // The check, the probe, 50 samples, and the first one of the finals.
+            let mut op = TunableOp::<Increments>::new("increment", "default", |call: &mut Increment<'_>| {
+                if CALLS.load(Relaxed) == 1 + 4 + 50 + 1 {
+                    std::process::abort();
+                }
+                taking(100)(call)
+            });
+            op.register("other", |call: &mut Increment<'_>| Err(Error::unsupported(format!("{}", call.0.len()))))
+                .unwrap();
+            op.register("last", |call: &mut Increment<'_>| {
+                CALLS.fetch_add(1, Relaxed);
+                taking(50)(call)
+            })
+            .unwrap();
+            tuned(&op, 6);
+        }
+        Some("not condemned") => assert!(!is_condemned(4)),
+        Some("condemned") => assert!(is_condemned(4)),
+        Some("condemned at 5, not at 6") => assert!(is_condemned(5) && !is_condemned(6)),
+        Some(other) => panic!("{other}"),
+        None => {
+            let (folder, file) = place();
+            let mut exits = start(name, "end", &file);
+            assert!(exits.wait().unwrap().success());
+            assert_eq!(files(folder.path()), 0, "nothing is left by an exit");
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+                // What takes longer than 1000 times the limit hangs.
+                let mut hanging = start_with(name, "hang", &file, "60000");
+                wait_until_it_is_tried(folder.path(), &mut hanging);
+                // SAFETY: numbers are all that it takes.
+                assert_eq!(unsafe { libc::kill(hanging.id() as i32, signal) }, 0);
+                let status = hanging.wait().unwrap();
+                assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(signal));
+                assert_eq!(files(folder.path()), 0, "nothing is left by the signal {signal}");
+            }
+            assert!(process(name, "not condemned", &file).is_empty());
+
+            let (folder, file) = place();
+            let mut hanging = start_with(name, "hang", &file, "1");
+            wait_until_it_is_tried(folder.path(), &mut hanging);
+            std::thread::sleep(Duration::from_millis(1100));
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::kill(hanging.id() as i32, libc::SIGTERM) }, 0);
+            hanging.wait().unwrap();
+            assert_eq!(process(name, "condemned", &file).len(), 2, "a hang that somebody has ended");
+
+            let (_folder, file) = place();
+            let mut exits = start(name, "exit", &file);
+            assert!(exits.wait().unwrap().success());
+            assert!(!end(start(name, "abort in the finals", &file)).0);
+            let said = process(name, "condemned at 5, not at 6", &file);
+            assert_eq!(said.len(), 1, "{said:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn processes_that_read_at_once_all_know_what_has_ended_one() {
+    let name = "processes_that_read_at_once_all_know_what_has_ended_one";
+    match step().as_deref() {
+        Some("abort") => drop(tuned(&with_last(|_| std::process::abort()), 4)),
+        Some("after") => assert!(is_condemned(4)),
+        Some(other) => panic!("{other}"),
+        None => {
+            for _ in 0..4 {
+                let (folder, file) = place();
+                assert!(!end(start(name, "abort", &file)).0);
+                let all: Vec<Child> = (0..8).map(|_| start(name, "after", &file)).collect();
+                let said: Vec<(bool, Vec<String>)> = all.into_iter().map(end).collect();
+                assert!(said.iter().all(|(succeeded, _)| *succeeded), "{said:?}");
+                let told = said
+                    .iter()
+                    .flat_map(|(_, said)| said)
+                    .filter(|line| line.contains("a process ended while it tried"));
+                assert_eq!(told.count(), 1, "{said:?}");
+                assert!(said.iter().flat_map(|(_, said)| said).all(|line| !line.contains("kept")), "{said:?}");
+                assert_eq!(files(folder.path()), 1);
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_does_not_hold_what_its_parent_has_locked() {
+    let name = "a_forked_child_does_not_hold_what_its_parent_has_locked";
+    match step().as_deref() {
+        Some("abort") => {
+            let children = PathBuf::from(std::env::var_os("DIETCODE_TUNABLE_FILE").unwrap()).with_extension("child");
+            let forks = move |_: &mut Increment<'_>| -> Result<()> {
+                // SAFETY: the child closes what the test waits for, and sleeps until the test or the alarm ends it.
+                unsafe {
+                    match libc::fork() {
+                        0 => {
+                            libc::alarm(100);
+                            (0..3).for_each(|fd| assert_eq!(libc::close(fd), 0));
+                            loop {
+                                libc::pause();
+                            }
+                        }
+                        child => fs::write(&children, child.to_string()).unwrap(),
+                    }
+                }
+                std::process::abort()
+            };
+            tuned(&with_last(forks), 4);
+        }
+        Some("after") => assert!(is_condemned(4)),
+        Some(other) => panic!("{other}"),
+        None => {
+            let (_folder, file) = place();
+            assert!(!end(start(name, "abort", &file)).0);
+            let child = fs::read_to_string(file.with_extension("child")).unwrap().parse().unwrap();
+            let (succeeded, said) = end(start(name, "after", &file));
+            // SAFETY: numbers are all that it takes.
+            assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "it has lived until now");
+            assert!(succeeded, "{said:?}");
         }
     }
 }
@@ -352,7 +521,7 @@ fn where_nothing_can_be_read_or_written_calls_go_on() {
     for (path, read) in [(folder.path(), true), (&pipe, true), (&nowhere, false), (&foreign, false)] {
         let said = process(name, "tune", path);
         let (read_it, kept): (Vec<&String>, Vec<&String>) =
-            said.iter().partition(|line| line.contains(": no results are read: it is no ordinary file"));
+            said.iter().partition(|line| line.contains(": no results are read: it is "));
         assert_eq!(read_it.len(), usize::from(read), "{said:?}");
         assert!(kept.len() == 1 && kept[0].contains(": not all results can be kept: "), "{said:?}");
         assert!(said.iter().all(|line| line.starts_with(path.to_str().unwrap())), "{said:?}");

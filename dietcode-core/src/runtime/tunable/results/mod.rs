@@ -1,31 +1,46 @@
 //! What tunings have found, in a file: saved as it is found, read when a process first asks.
 //!
-//! The file has a line for each result ([`line`]), and lines are only added, each by one call of the system, so that several processes may
-//! write at once. The last line about the same holds. What a line depends on stands in it; the documentation of `tunable` has the table.
+//! The file has a line for each result ([`line`]), and lines are only added, whole, so that several processes may write at once. The last
+//! line about the same holds. What a line depends on stands in it; the documentation of `tunable` has the table.
 //!
 //! While a candidate is tried, a file beside that of the results says so, locked by its process ([`trying`]). The next process that
-//! reads the results finds it unlocked if that process is gone, and adds a line for good.
+//! reads the results finds it unlocked if that process has ended by something else than what [`ends`] knows to be nobody's fault, and adds
+//! a line for good.
+#[cfg(unix)]
+mod ends;
+#[cfg(not(unix))]
+#[path = "ends_of_others.rs"]
+mod ends;
 mod line;
 mod trying;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use self::line::{Found, Line};
-use self::trying::TryingFile;
+use self::trying::{Attempt, TryingFile};
+use super::per_process::PerProcess;
 use super::report::{DEFAULT, Outcome, Report};
 use super::{say, tuning};
 use crate::Result;
+use crate::shared_file::{Locked, SharedFile, regular};
 
 /// More bytes than this are not read: twice what an operation keeps in memory.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A candidate that has ended processes at so many keys is left out everywhere.
 const MOST_ENDED: usize = 2;
+
+/// A candidate that takes a thousand times the limit hangs. It is stopped after a few times the limit, or one call.
+const LIMITS_OF_A_HANG: u32 = 1000;
+
+/// For so long another process is waited for that reads or writes the file: it takes milliseconds, unless that process was stopped.
+const WAIT: Duration = Duration::from_secs(2);
 
 /// What a result is one of.
 #[derive(Clone, Copy)]
@@ -42,12 +57,15 @@ struct Results {
     file: PathBuf,
     /// Operation, key, and what is known of it.
     lines: HashMap<String, HashMap<String, Vec<Line>>>,
+    /// What is being tried, while a key is tuned; and where that is said.
+    trying: Weak<TryingFile>,
+    trying_path: Option<&'static CStr>,
     /// Whether it was said that nothing can be written.
     has_complained: bool,
 }
 
 /// What was read; none: there is no file, or nobody has asked for it.
-static RESULTS: Mutex<Option<Results>> = Mutex::new(None);
+static RESULTS: PerProcess<Mutex<Option<Results>>> = PerProcess::new();
 
 /// Whether there is a file.
 pub(super) fn are_kept() -> Result<bool> {
@@ -58,7 +76,7 @@ pub(super) fn are_kept() -> Result<bool> {
 fn with<R>(body: impl FnOnce(&mut Results) -> R) -> Option<R> {
     // A wrong variable was an error of the call before.
     let file = tuning::file().ok()??;
-    let mut results = RESULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut results = RESULTS.get().lock().unwrap_or_else(PoisonError::into_inner);
     if results.as_ref().is_none_or(|results| results.file != file) {
         *results = Some(Results::read(file));
     }
@@ -89,67 +107,83 @@ pub(super) fn save(subject: &Subject<'_>, report: &Report) {
 /// Says of the candidates of a tuning when each is tried.
 pub(super) struct Trying<'a> {
     subject: Subject<'a>,
-    file: Option<TryingFile>,
+    file: Option<Arc<TryingFile>>,
+    hangs_after: Duration,
 }
 
-/// One candidate is tried as long as this is there.
-pub(super) struct Attempt<'a>(Option<&'a TryingFile>);
-
 impl<'a> Trying<'a> {
-    pub(super) fn new(subject: Subject<'a>) -> Trying<'a> {
-        let file = with(|results| {
-            let created = TryingFile::create(&results.file);
-            created.map_err(|error| results.complain(&error)).ok()
-        });
-        Trying { subject, file: file.flatten() }
+    /// Those that are timed for about the limit.
+    pub(super) fn new(subject: Subject<'a>, limit: Duration) -> Trying<'a> {
+        let file = with(|results| results.trying_file().map_err(|error| results.complain(&error)).ok());
+        Trying { subject, file: file.flatten(), hangs_after: LIMITS_OF_A_HANG * limit }
     }
 
     /// Notes that a candidate is tried now; why it must not be, if it must not.
-    pub(super) fn attempt(&self, candidate: &str) -> Result<Attempt<'_>, String> {
+    pub(super) fn attempt(&self, candidate: &str) -> Result<Option<Attempt<'_>>, String> {
         if with(|results| results.has_ended(&self.subject, candidate)) == Some(true) {
             return Err("a process ended while it was tried".to_owned());
         }
-        if let Some(file) = &self.file {
-            let line = Line::new(&self.subject, Found::Ended { candidate: candidate.to_owned() });
-            if let Err(error) = file.set(&line.to_text()) {
-                with(|results| results.complain(&error));
-            }
-        }
-        Ok(Attempt(self.file.as_ref()))
-    }
-}
-
-impl Drop for Attempt<'_> {
-    fn drop(&mut self) {
-        // What could not be removed says too much, and a candidate is left out.
-        let _ = self.0.map(|file| file.set(""));
+        let Some(file) = &self.file else { return Ok(None) };
+        let line = Line::new(&self.subject, Found::Ended { candidate: candidate.to_owned() });
+        let attempt = file.attempt(line.to_text(), self.hangs_after);
+        Ok(attempt.map_err(|error| with(|results| results.complain(&error))).ok())
     }
 }
 
 impl Results {
     /// What a file says, as far as it can be used here.
     fn read(file: PathBuf) -> Results {
-        let mut results = Results { file, lines: HashMap::new(), has_complained: false };
-        if let Err(error) = results.collect_ended() {
+        let (trying, trying_path) = (Weak::new(), None);
+        let mut results = Results { file, lines: HashMap::new(), trying, trying_path, has_complained: false };
+        let collected = trying::files(&results.file).and_then(|trying| {
+            // Who reads while another process collects would not know what that has found. Without a reason the file is not made.
+            let shared = (!trying.is_empty()).then(|| SharedFile::within(&results.file, WAIT)).transpose()?;
+            Ok((shared, trying))
+        });
+        let (mut shared, trying) = collected.unwrap_or_else(|error| {
             results.complain(&error);
+            (None, Vec::new())
+        });
+        let locked = shared.as_mut().map(SharedFile::lock).transpose();
+        let locked = locked.map_err(|error| results.complain(&error)).ok().flatten();
+        let mut ended = Vec::new();
+        for file in &trying {
+            if let Err(error) = trying::collect(file, |line| results.end(line, &mut ended, locked.as_ref())) {
+                results.complain(&error);
+            }
         }
         match text_of(&results.file) {
             Ok(text) => results.read_lines(&text),
             Err(error) => say(&format!("{}: no results are read: {error}", results.file.display())),
         }
+        ended.into_iter().for_each(|line| results.add(line));
         results
     }
 
-    /// Adds a line for each candidate that has ended a process.
-    fn collect_ended(&mut self) -> io::Result<()> {
-        trying::ended(&self.file, |line| {
-            let (file, candidate) = (self.file.display(), line.candidate());
-            say(&format!(
-                "{file}: a process ended while it tried the candidate `{candidate}` of {} at {}",
-                line.op, line.key
-            ));
-            append(&self.file, &line.to_text())
-        })
+    /// Adds a line for a candidate that has ended a process, for good if it can.
+    fn end(&self, line: Line, ended: &mut Vec<Line>, locked: Option<&Locked<'_>>) -> io::Result<()> {
+        let (file, candidate) = (self.file.display(), line.candidate());
+        say(&format!(
+            "{file}: a process ended while it tried the candidate `{candidate}` of {} at {}",
+            line.op, line.key
+        ));
+        let text = line.to_text();
+        ended.push(line);
+        locked.map_or(Err(io::ErrorKind::ResourceBusy.into()), |locked| locked.append(text.as_bytes()))
+    }
+
+    /// The file that names what is tried, for all tunings that are under way: one at a time calls a candidate.
+    fn trying_file(&mut self) -> io::Result<Arc<TryingFile>> {
+        if let Some(file) = self.trying.upgrade() {
+            return Ok(file);
+        }
+        let path = match self.trying_path {
+            Some(path) => path,
+            None => *self.trying_path.insert(trying::new_path(&self.file)?),
+        };
+        let file = Arc::new(TryingFile::create(path)?);
+        self.trying = Arc::downgrade(&file);
+        Ok(file)
     }
 
     fn read_lines(&mut self, text: &[u8]) {
@@ -205,7 +239,8 @@ impl Results {
     }
 
     fn save(&mut self, line: Line) {
-        if let Err(error) = append(&self.file, &line.to_text()) {
+        let saved = SharedFile::within(&self.file, WAIT).and_then(|mut file| file.append(line.to_text().as_bytes()));
+        if let Err(error) = saved {
             self.complain(&error);
         }
         self.add(line);
@@ -222,10 +257,9 @@ impl Results {
 /// What a file holds; nothing if there is none.
 fn text_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
+    regular(path)?;
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(text),
-        // One that is read as it comes may never come.
-        Ok(metadata) if !metadata.is_file() => return Err(io::Error::other("it is no ordinary file")),
         Ok(metadata) if metadata.len() > MOST_BYTES => {
             return Err(io::Error::other(format!("it has more than {MOST_BYTES} bytes")));
         }
@@ -233,21 +267,6 @@ fn text_of(path: &Path) -> io::Result<Vec<u8>> {
     };
     File::open(path)?.take(MOST_BYTES).read_to_end(&mut text)?;
     Ok(text)
-}
-
-/// Adds a line by one call. Behind what another process could not write to its end, it begins a line of its own.
-fn append(path: &Path, line: &str) -> io::Result<()> {
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::other("it is no ordinary file"));
-    }
-    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-    let mut last = [b'\n'];
-    if file.seek(SeekFrom::End(0))? > 0 {
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-    }
-    let separator = if last == *b"\n" { "" } else { "\n" };
-    file.write_all(format!("{separator}{line}").as_bytes())
 }
 
 /// What an earlier tuning would have reported, of the candidate that was chosen and the default.
