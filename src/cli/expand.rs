@@ -138,7 +138,10 @@ impl<'a> Summary<'a> {
 impl Expanded {
     fn of(found: Result<Tiled, Refused>, program: &Program, target: &CpuTarget) -> Expanded {
         let (name, schedule, violations) = match found {
-            Ok(tiled) => (tiled.name(), Some(tiled.clone()), tiled.violations(program, target)),
+            Ok(tiled) => {
+                let refused = tiled.micro_kernel(program, target).err().map(|e| e.to_string());
+                (tiled.name(), Some(tiled), refused.into_iter().collect())
+            }
             Err(Refused { name, reason }) => (name, None, vec![reason]),
         };
         Expanded { name, schedule, valid: violations.is_empty(), violations }

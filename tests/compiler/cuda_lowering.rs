@@ -42,7 +42,7 @@ fn device() -> &'static DeviceLimits {
 /// The schedule of a valid micro-kernel.
 fn schedule(def: &KernelDef, parameters: &str) -> Schedule {
     let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    assert_eq!(blocked.violations(&frontend::program(def), device()), Vec::<String>::new());
+    blocked.micro_kernel(&frontend::program(def), device()).unwrap_or_else(|e| panic!("{e}"));
     blocked.schedule(&frontend::program(def)).expect("a valid schedule")
 }
 
@@ -169,10 +169,8 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
     assert!(main.contains("y_parts[k_s][") && !main.contains("b["), "{main}");
     assert!(second.contains("max(y_tile + b[") && second.contains("for k_s in 0..4"), "{second}");
     let atomic = Blocked { atomic: true, ..blocked };
-    assert_eq!(
-        atomic.violations(&frontend::program(&dense), device()),
-        ["atomic: the output must be f32 and hold the sum as it is"]
-    );
+    let error = atomic.micro_kernel(&frontend::program(&dense), device()).expect_err("it holds a maximum").to_string();
+    assert!(error.contains("what is added atomically must be f32 and hold the sum as it is"), "{error}");
 }
 
 /// Every refusal names the key and the numbers.
@@ -180,14 +178,60 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
 fn what_is_not_valid_is_told() {
     let dense = kernel(DENSE);
     let half = kernel(DENSE_F16);
+    let copy = kernel(
+        "#[dynamic_kernel] fn copy(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N { y[i][j] = x[i][j]; } }
+         }",
+    );
+    let total =
+        kernel("#[dynamic_kernel] fn total(x: &[f32; K], y: &mut [f32; 1]) { for k in 0..K { y[0] += x[k]; } }");
     let cases = [
         (&dense, r#"{"thread": {"q": 2}}"#, "thread: `q` is not a spatial loop of `dense`"),
         (&dense, r#"{"thread": {"i": 0}}"#, "thread: `i` is 0, expected 1 to 65536"),
-        (&dense, r#"{"thread": {"i": 64, "j": 32}}"#, "thread: a block has 2048 threads, the device allows 1024"),
-        (&dense, r#"{"thread": {"i": 8}, "inner": {"i": 16, "j": 16}}"#, "inner: a thread has 256 accumulators"),
+        (&dense, r#"{"thread": {"i": 64, "j": 32}}"#, "bind: a block has up to 1024 threads, `thread` has 2048"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "inner": {"i": 16, "j": 16}}"#,
+            "registers of a thread: it takes 280 registers, the target allows 255",
+        ),
         (&dense, r#"{"thread": {"i": 8}, "stages": 3}"#, "more than 2 need `async`"),
+        (&dense, r#"{"thread": {"i": 8}, "async": true}"#, "pipeline: nothing is staged in shared memory"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 8}, "stage": {"x": {}, "w": {}}, "async": true}"#,
+            "asynchronous copies need 2 to 8",
+        ),
+        (&dense, r#"{"thread": {"i": 8}, "raster": {"i": 4}}"#, "raster: it names 1 loops; two make a tile of blocks"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 8}, "stage": {"x": {}}, "load": {"x": 1}}"#,
+            "cache_read: `x` is staged already",
+        ),
+        (&dense, r#"{"thread": {"i": 8}, "atomic": true}"#, "rfactor: no reduction is bound to the grid"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 4096}, "split": {"k": 512}}"#,
+            "overhang: it takes 2097152 elements behind the end, the target allows 1048576",
+        ),
+        (&dense, r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 64, "j": 32}}"#, "unroll: with `"),
+        (&copy, r#"{"thread": {"i": 8}, "stages": 2}"#, "pipeline: nothing is staged in shared memory"),
+        (&total, r#"{"reduce": {"k": 8}}"#, "`total` has no loop that blocks and threads could share"),
+        (
+            &half,
+            r#"{"thread": {"i": 2}, "vthread": {"i": 2}, "reduce": {"k": 16}, "stage": {"x": {}, "w": {}}, "matrix_unit": "half"}"#,
+            "vthread: a matrix unit has none",
+        ),
+        (
+            &half,
+            r#"{"thread": {"i": 2}, "reduce": {"k": 16}, "load": {"x": 1, "w": 1}, "matrix_unit": "half"}"#,
+            "is not staged in shared memory",
+        ),
         (&dense, r#"{"thread": {"i": 8}, "stage": {"y": {}}}"#, "stage: `y` is not an input"),
-        (&dense, r#"{"thread": {"i": 512}, "min_blocks": 5}"#, "min_blocks: 5 blocks of 512 threads"),
+        (
+            &dense,
+            r#"{"thread": {"i": 512}, "min_blocks": 5}"#,
+            "threads of a multiprocessor: it takes 2560 threads of blocks that it shall hold, the target allows 2048",
+        ),
         (&dense, r#"{"inner": {"i": 8}}"#, "thread: a block has a single thread"),
         (&dense, r#"{"thread": {"i": 8}, "matrix_unit": "half"}"#, "`x` is f32, which Half does not multiply"),
         (
@@ -213,15 +257,13 @@ fn what_is_not_valid_is_told() {
     ];
     for (def, parameters, expected) in cases {
         let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-        let found = blocked.violations(&frontend::program(def), device());
-        assert!(found.iter().any(|why| why.contains(expected)), "{parameters}: {found:?}, expected {expected}");
+        let found = blocked.micro_kernel(&frontend::program(def), device()).expect_err(parameters).to_string();
+        assert!(found.contains(expected), "{parameters}: {found}, expected {expected}");
     }
     let turing = DeviceLimits::of("sm_75".parse().unwrap()).unwrap();
     let asynchronous =
         r#"{"thread": {"i": 8, "j": 8}, "reduce": {"k": 8}, "stage": {"x": {}, "w": {}}, "stages": 2, "async": true}"#;
     let asynchronous: Blocked = serde_json::from_str(asynchronous).unwrap();
-    assert_eq!(
-        asynchronous.violations(&frontend::program(&dense), turing),
-        ["async: it needs compute capability 8.0, the device has sm_75"]
-    );
+    let error = asynchronous.micro_kernel(&frontend::program(&dense), turing).expect_err("it is too old").to_string();
+    assert!(error.contains("an asynchronous copy: it needs compute capability sm_80, the device has sm_75"), "{error}");
 }

@@ -32,7 +32,7 @@ fn any_nest(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(K
 fn matrix_product(rng: &mut StdRng, number: usize, device: &DeviceLimits) -> Option<(KernelDef, Blocked)> {
     let def = products::random(rng, &format!("case{number}"));
     let blocked = products::blocked(rng, &def);
-    blocked.violations(&frontend::program(&def), device).is_empty().then_some((def, blocked))
+    blocked.micro_kernel(&frontend::program(&def), device).is_ok().then_some((def, blocked))
 }
 
 /// The case of a seed: a nest, a micro-kernel, and the values of the shape variables.

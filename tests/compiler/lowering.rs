@@ -100,7 +100,7 @@ fn dense_of_prime_extents() {
         pack: vec!["w".into()],
         ..Tiled::default()
     };
-    assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
+    tiled.micro_kernel(&frontend::program(&def), &target()).unwrap_or_else(|e| panic!("{e}"));
     let prints = around(&tiled.schedule(&frontend::program(&def), &target()).unwrap(), "local_padding");
     expect("dense_prime.txt", &prints);
     assert!(compute_is_guarded(&prints[0], false));
@@ -118,7 +118,7 @@ const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]
 /// The schedule of a valid micro-kernel for it.
 fn dense(parameters: &str) -> Schedule {
     let (def, tiled): (_, Tiled) = (kernel(DENSE), serde_json::from_str(parameters).expect("parameters"));
-    assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
+    tiled.micro_kernel(&frontend::program(&def), &target()).unwrap_or_else(|e| panic!("{e}"));
     tiled.schedule(&frontend::program(&def), &target()).unwrap()
 }
 
@@ -177,11 +177,8 @@ fn a_guard_stays_where_padding_would_be_summed() {
     assert!(compute_is_guarded(&after, false), "{after}");
     let sizes = |size| [("k".to_owned(), size)].into();
     let padded = Tiled { register_tile: sizes(4), block_tile: sizes(64), ..Tiled::default() };
-    assert!(
-        padded.violations(&frontend::program(&def), &target())[0].contains("cannot be padded"),
-        "{:?}",
-        padded.violations(&frontend::program(&def), &target())
-    );
+    let error = padded.micro_kernel(&frontend::program(&def), &target()).expect_err("nothing pads it").to_string();
+    assert!(error.contains("register_tile: `k` cannot be padded"), "{error}");
 }
 
 /// The size of an outer step may be a parameter; where it begins has a name, so that indices stay affine, and what is staged is as
@@ -284,7 +281,7 @@ fn defaults_compute_without_predicates() {
     for nest in nests {
         let def = kernel(nest);
         let tiled = Tiled::default_for(&frontend::program(&def), &target());
-        assert_eq!(tiled.violations(&frontend::program(&def), &target()), Vec::<String>::new());
+        tiled.micro_kernel(&frontend::program(&def), &target()).unwrap_or_else(|e| panic!("{e}"));
         let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
         assert!(!compute_is_guarded(&nest.body, false), "{}", nest.body);
         assert!(tiled.vector.is_some() && !tiled.register_tile.is_empty(), "{tiled:?} is no real tile for\n{def}");
@@ -301,11 +298,43 @@ fn a_missing_block_of_a_reduction_is_told() {
     );
     let sizes = |name: &str, size| [(name.to_owned(), size)].into();
     let rows = Tiled { register_tile: sizes("i", 2), ..Tiled::default() };
-    let found = rows.violations(&frontend::program(&def), &target());
-    assert!(found.len() == 1 && found[0].starts_with("block_tile: `k` is missing"), "{found:?}");
-    assert!(found[0].contains("`x` is padded along `i`"), "{found:?}");
+    let error = rows.micro_kernel(&frontend::program(&def), &target()).expect_err("it has no size").to_string();
+    assert!(error.contains("along `k` is `K`, not a constant; split the loop, by its `block_tile`"), "{error}");
     let blocked = Tiled { block_tile: sizes("k", 64), ..rows };
-    assert_eq!(blocked.violations(&frontend::program(&def), &target()), Vec::<String>::new());
+    blocked.micro_kernel(&frontend::program(&def), &target()).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Of each refusal the key or the limit, with the numbers.
+#[test]
+fn parameters_that_do_not_fit_are_told() {
+    let program = frontend::program(&kernel(DENSE));
+    for (parameters, expected) in [
+        (
+            r#"{"vector": "j", "register_tile": {"j": 7}}"#,
+            "register_tile: `j` is 7; the vector loop's must be a multiple of 2",
+        ),
+        (r#"{"lanes": 8}"#, "lanes: no loop is that of vectors"),
+        (r#"{"vector": "j", "register_tile": {"j": 12}, "lanes": 3}"#, "lanes: they are 3, expected 1, 2, 4, 8 or 16"),
+        (
+            r#"{"vector": "j", "register_tile": {"j": 12}, "lanes": 8}"#,
+            "lanes: they are 8; expected a number that divides the register tile's 12 along `j`",
+        ),
+        (
+            r#"{"register_tile": {"i": 4}, "block_tile": {"i": 6}}"#,
+            "block_tile: `i` is 6, not a multiple of the register tile's 4",
+        ),
+        (r#"{"pad": {"w": 16}}"#, "pad: `w` is not packed"),
+        (r#"{"block_tile": {"k": 64}, "pack": ["w"], "load": ["w"]}"#, "cache_read: `w` is staged already"),
+        (r#"{"block_tile": {"k": 64}, "double_buffer": true}"#, "pipeline: nothing is packed into panels"),
+        (r#"{"double_buffer": true}"#, "double_buffer: no reduction has a block"),
+        (r#"{"raster": {"i": 2}}"#, "raster: it names 1 loops; two make a tile of blocks"),
+        (r#"{"register_tile": {"i": 8, "j": 8}, "block_tile": {"k": 64}}"#, "vector registers: it takes 64 registers"),
+        (r#"{"register_tile": {"i": 64, "j": 32}, "block_tile": {"k": 64}}"#, "unroll: with `"),
+    ] {
+        let tiled: Tiled = serde_json::from_str(parameters).expect("parameters");
+        let error = tiled.micro_kernel(&program, &target()).map(drop).expect_err(parameters).to_string();
+        assert!(error.contains(expected), "{parameters}: {error}");
+    }
 }
 
 /// Where a clipped loop is padded, the bound moves with the loop outside: its last iteration says nothing of the others.

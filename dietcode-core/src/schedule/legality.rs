@@ -292,6 +292,10 @@ pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
         Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
             refuse(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
         }
+        Some(_) if split && combine == Combine::Atomic && !schedule.block.holds_sum() => refuse(
+            schedule,
+            "rfactor: what is added atomically must be f32 and hold the sum as it is; others meet in a workspace",
+        ),
         Some(_) if split => Ok(()),
         _ => refuse(schedule, "rfactor: no reduction is bound to the grid"),
     }

@@ -14,7 +14,8 @@ impl Schedule {
     /// ```
     ///
     /// # Errors
-    /// No reduction is bound to the grid; one by another operator than a sum is to meet by atomic operations.
+    /// No reduction is bound to the grid; one by another operator than a sum is to meet by atomic operations, or one whose output holds
+    /// something else.
     pub fn rfactor(&mut self, combine: Combine) -> Result<()> {
         legality::rfactor(self, combine)?;
         self.rfactor = Some(combine);

@@ -88,8 +88,11 @@ impl Lowered {
         target: &'a Target,
         extents: &'a BTreeMap<Name, Vec<i64>>,
     ) -> impl Iterator<Item = Kernel<'a>> {
-        let kernels = self.schedules.iter().zip(&self.nests);
-        kernels.map(move |(schedule, nest)| Kernel { trace: &self.trace, schedule, nest, target, extents })
+        let kernels = self.schedules.iter().zip(&self.nests).enumerate();
+        kernels.map(move |(at, (schedule, nest))| {
+            let trace = (at == self.main).then_some(&self.trace);
+            Kernel { trace, schedule, nest, target, extents }
+        })
     }
 
     /// Which of the kernels computes the tiles; another one begins or ends what its blocks share.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Result;
 use crate::ir::Name;
 use crate::schedule::Schedule;
+use crate::{Error, Result};
 
 /// The loops between blocks, each with the iteration variable that it is a part of.
 pub(super) type Between = [(Name, Name)];
@@ -17,12 +17,19 @@ pub(super) fn order(between: &Between, raster: &BTreeMap<String, i64>) -> Vec<Na
 }
 
 /// Makes one loop of all of them, which stand in their order. Of a pair with tiles, it takes one tile after the other.
+///
+/// # Errors
+/// Tiles along another number of loops than two.
 pub(super) fn fuse(
     schedule: &mut Schedule,
     between: &Between,
     raster: &BTreeMap<String, i64>,
     into: &str,
 ) -> Result<Option<Name>> {
+    if !matches!(raster.len(), 0 | 2) {
+        let why = format!("raster: it names {} loops; two make a tile of blocks", raster.len());
+        return Err(Error::input(why));
+    }
     let mut loops = order(between, raster);
     let tile: Vec<i64> = between.iter().filter_map(|(variable, _)| raster.get(&**variable).copied()).collect();
     if let [rows, columns] = tile[..]
@@ -48,10 +55,4 @@ pub(super) fn fuse_all(schedule: &mut Schedule, loops: &[Name], into: &str) -> R
         });
     }
     Ok(fused)
-}
-
-/// Why an order of the blocks is not possible: it takes two loops.
-pub(super) fn violations(raster: &BTreeMap<String, i64>) -> Option<String> {
-    let expected = matches!(raster.len(), 0 | 2);
-    (!expected).then(|| format!("raster: it names {} loops; two make a tile of blocks", raster.len()))
 }

@@ -139,7 +139,7 @@ pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Ti
             let pair = spatial.sample(rng, 2).map(|name| (*name).to_owned()).collect::<Vec<String>>();
             tiled.raster = pair.into_iter().map(|name| (name, size(rng, &[1, 2, 3]))).collect();
         }
-        if tiled.violations(&program, target).is_empty() {
+        if tiled.micro_kernel(&program, target).is_ok() {
             return tiled;
         }
     }

@@ -129,7 +129,7 @@ fn parts_of_other_reductions_than_sums_meet_in_a_workspace_only() {
         let blocked = r#"{"thread": {"j": 32}, "split": {"k": 4}, "reduce": {"k": 8}, "atomic": true}"#;
         let blocked: Blocked = serde_json::from_str(blocked).expect("parameters");
         let sm_80 = DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-        let violations = blocked.violations(&program, sm_80);
-        assert!(violations.iter().any(|why| why.contains("hold the sum as it is")), "{violations:?}");
+        let error = blocked.micro_kernel(&program, sm_80).expect_err("it is no sum").to_string();
+        assert!(error.contains(&expected), "{error}");
     }
 }

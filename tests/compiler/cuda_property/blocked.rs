@@ -16,7 +16,7 @@ pub(crate) fn random(rng: &mut StdRng, def: &KernelDef, device: &DeviceLimits) -
     let program = frontend::program(def);
     for _ in 0..200 {
         let blocked = draw(rng, &program.blocks[0]);
-        if blocked.violations(&program, device).is_empty() {
+        if blocked.micro_kernel(&program, device).is_ok() {
             return Some(blocked);
         }
     }

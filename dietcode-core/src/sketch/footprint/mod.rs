@@ -17,11 +17,11 @@ mod variable;
 use dietcode_syntax::Role;
 
 pub(crate) use assignment::{Assignment, aligned};
-pub(crate) use variable::{Domain, SampledAxis, Var, variables};
+pub(crate) use variable::{Domain, Product, SampledAxis, Var};
 #[cfg(feature = "tuner")]
 pub(crate) use variable::{LANES, divisors};
 
-use self::variable::Product;
+use self::variable::{tile_of, variables};
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, Program, affine};
 use crate::machine::Target;
@@ -92,11 +92,15 @@ pub(crate) struct Footprint {
     pub(crate) reads: Vec<Read>,
     /// Where the accumulators stand; none: nothing is summed.
     pub(crate) tile: Option<Depth>,
+    /// How long each spatial axis becomes, 1 where that is not known, and how much of it is a block's.
+    pub(crate) grid: Vec<(i64, Product)>,
     pub(crate) pipeline: Option<Pipeline>,
     /// How many accumulators a register holds.
     pub(crate) lanes_of_register: i64,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: Product,
+    /// Blocks that a multiprocessor shall hold.
+    pub(crate) min_blocks: Product,
     /// Whether sums that wait for the next block of a reduction do so in a panel.
     pub(crate) sums_in_panel: bool,
 }
@@ -119,7 +123,7 @@ impl Footprint {
         let (loops, stages, reads) = (reader.loops(), reader.stages(), reader.reads());
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
-        let store_lanes = reader.store_lanes();
+        let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
         let lanes_of_register = match &bounds.target {
             Target::Cpu(target) => (target.vector_bytes / 4).max(1),
             Target::Cuda(_) => 1,
@@ -135,9 +139,11 @@ impl Footprint {
             stages,
             reads,
             tile,
+            grid,
             pipeline,
             lanes_of_register,
             store_lanes,
+            min_blocks,
             sums_in_panel,
         })
     }
@@ -255,6 +261,14 @@ impl Reader<'_> {
         self.schedule.cache_write.as_ref().map_or(Depth::Fixed(depth), |tile| self.depth(&tile.name, depth))
     }
 
+    fn grid(&self, bounds: &Bounds) -> Vec<(i64, Product)> {
+        let along = |axis: &Name| {
+            let most = bounds.extents.get(axis).and_then(|extents| extents.last()).copied();
+            (most.unwrap_or(1), tile_of(self.sketch, self.vars, axis))
+        };
+        self.schedule.block.iters_of(Role::Spatial).map(|iter| along(&iter.name)).collect()
+    }
+
     /// Where a stage stands: in the schedule as replayed, or where a variable says.
     fn depth(&self, stage: &str, replayed: usize) -> Depth {
         let sampled = self.sketch.instructions.iter().find_map(|instruction| match instruction {
@@ -278,20 +292,31 @@ impl Reader<'_> {
         }
     }
 
+    /// The size that an instruction says, if there is one, or else this.
+    fn said<'a>(&'a self, of: impl Fn(&'a Instruction) -> Option<&'a Size>, absent: i64) -> Product {
+        let size = self.sketch.instructions.iter().find_map(of);
+        size.map_or(Product { constant: absent, vars: Vec::new() }, |size| self.product(size))
+    }
+
     fn store_lanes(&self) -> Product {
-        let lanes = self.sketch.instructions.iter().find_map(|instruction| match instruction {
-            Instruction::VectorizeStore(lanes) => Some(self.product(lanes)),
-            _ => None,
-        });
-        lanes.unwrap_or(Product { constant: 1, vars: Vec::new() })
+        self.said(
+            |instruction| if let Instruction::VectorizeStore(lanes) = instruction { Some(lanes) } else { None },
+            1,
+        )
+    }
+
+    fn min_blocks(&self) -> Product {
+        self.said(|instruction| if let Instruction::MinBlocks(blocks) = instruction { Some(blocks) } else { None }, 1)
     }
 
     fn pad(&self, stage: &str) -> Product {
-        let pad = self.sketch.instructions.iter().find_map(|instruction| match instruction {
-            Instruction::StorageAlign { stage: of, pad } if **of == *stage => Some(self.product(pad)),
-            _ => None,
-        });
-        pad.unwrap_or(Product { constant: 0, vars: Vec::new() })
+        self.said(
+            |instruction| match instruction {
+                Instruction::StorageAlign { stage: of, pad } if **of == *stage => Some(pad),
+                _ => None,
+            },
+            0,
+        )
     }
 
     fn read(&self, buffer: &Name, index: &[Expr]) -> Read {

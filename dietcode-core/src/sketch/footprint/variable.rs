@@ -168,13 +168,18 @@ pub(crate) fn variables(sketch: &Trace, extents: &BTreeMap<Name, Vec<i64>>) -> R
     }
 }
 
-/// The first split of an axis has all of its tile below.
-fn grain(sketch: &Trace, vars: &[Var], axis: &SampledAxis) -> Product {
+/// The elements of an axis in one iteration of its outermost loop: the first split has all of the tile below.
+pub(super) fn tile_of(sketch: &Trace, vars: &[Var], axis: &Name) -> Product {
     let first = sketch.instructions.iter().find_map(|instruction| match instruction {
-        Instruction::Split { parent, factor, .. } if *parent == axis.name => Some(Product::of(factor, vars)),
+        Instruction::Split { parent, factor, .. } if parent == axis => Some(Product::of(factor, vars)),
         _ => None,
     });
-    let mut grain = first.unwrap_or(Product { constant: 1, vars: Vec::new() });
+    first.unwrap_or(Product { constant: 1, vars: Vec::new() })
+}
+
+/// What of a tile is no factor of its axis.
+fn grain(sketch: &Trace, vars: &[Var], axis: &SampledAxis) -> Product {
+    let mut grain = tile_of(sketch, vars, &axis.name);
     grain.vars.retain(|var| vars[*var].level().is_none());
     grain.constant = grain.constant.max(1);
     grain

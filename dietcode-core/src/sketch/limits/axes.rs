@@ -4,25 +4,15 @@ use dietcode_syntax::Role;
 
 use super::Kernel;
 use crate::ir::Name;
-use crate::schedule::{Level, Loop, Relation, Schedule};
-use crate::sketch::footprint::{Assignment, SampledAxis, Var, variables};
+use crate::schedule::{Axis, Instruction, Level, Loop, Relation, Schedule};
+use crate::sketch::footprint::{Assignment, Product, SampledAxis};
 
 /// How far a kernel may count behind the end of a loop: the device's side of a call leaves as much room below 2³¹.
-pub(in crate::sketch) const MOST_OVERHANG: i64 = 1 << 20;
+pub(super) const MOST_OVERHANG: i64 = 1 << 20;
 
 /// How far behind the longest extent the last piece of a tile begins: a vector, what a matrix instruction takes.
 pub(super) fn bound_of_tile(assignment: &Assignment<'_>) -> i64 {
-    behind(&assignment.footprint.vars, &assignment.footprint.axes, assignment.values)
-}
-
-/// The same of the decisions that were lowered.
-pub(super) fn tile(kernel: &Kernel<'_>) -> i64 {
-    let Ok((vars, axes)) = variables(kernel.trace, kernel.extents) else { return 0 };
-    let values: Option<Vec<i64>> = vars.iter().map(|var| kernel.trace.decisions.get(&var.name).copied()).collect();
-    values.map_or(0, |values| behind(&vars, &axes, &values))
-}
-
-fn behind(vars: &[Var], axes: &[SampledAxis], values: &[i64]) -> i64 {
+    let (vars, values) = (&assignment.footprint.vars, assignment.values);
     let of = |axis: &SampledAxis| {
         let (mut pieces, mut piece) = (1i64, axis.grain.value(values));
         for var in &axis.vars {
@@ -31,7 +21,35 @@ fn behind(vars: &[Var], axes: &[SampledAxis], values: &[i64]) -> i64 {
         }
         (pieces - 1).saturating_mul(piece) - (axis.most - 1)
     };
-    axes.iter().map(of).max().unwrap_or(0)
+    assignment.footprint.axes.iter().map(of).max().unwrap_or(0)
+}
+
+/// The same of the splits that were lowered, along the axes whose tiles were sampled.
+pub(super) fn tile(kernel: &Kernel<'_>) -> i64 {
+    let Some(trace) = kernel.trace else { return 0 };
+    let axes = trace.instructions.iter().flat_map(|instruction| match instruction {
+        Instruction::SampleTiles(axes) => &axes[..],
+        _ => &[],
+    });
+    let behind = |axis: &Axis| {
+        let factors = axis.factors.iter().filter(|factor| factor.level != Level::Lanes);
+        let mut pieces = factors.map(|factor| trace.decisions.get(&factor.var).copied());
+        let pieces = pieces.try_fold(1i64, |all, factor| Some(all.saturating_mul(factor?)))?;
+        let (whole, most) = (below_outermost(kernel.schedule, &axis.name), kernel.extents.get(&axis.name)?.last()?);
+        Some(whole - (whole / pieces).max(1) - (most - 1))
+    };
+    axes.filter_map(behind).max().unwrap_or(0)
+}
+
+/// Elements of an axis in one iteration of the outermost of its loops.
+fn below_outermost(schedule: &Schedule, axis: &Name) -> i64 {
+    let below = schedule.relations.iter().fold((axis, 1i64), |(whole, elements), relation| match relation {
+        Relation::Split { parent, outer, factor, .. } if parent == whole => {
+            (outer, elements.saturating_mul(factor.as_int().unwrap_or(1)))
+        }
+        _ => (whole, elements),
+    });
+    below.1
 }
 
 /// The elements of the longest tile.
@@ -75,8 +93,13 @@ fn parts_of_sums(schedule: &Schedule) -> impl Iterator<Item = &Loop> {
     schedule.loops.iter().filter(|l| l.is_shared_sum())
 }
 
-/// The blocks where all axes are as long as they become. What a block reads or writes at the least is a warp's, and no device has
-/// the memory for 2³¹ times that, so that draws need not keep to it.
+/// The blocks where all axes are as long as they become: the fewer, the larger tiles are.
+pub(super) fn bound_of_grid(assignment: &Assignment<'_>) -> i64 {
+    let along = |(most, tile): &(i64, Product)| blocks(*most, assignment.size(tile));
+    assignment.footprint.grid.iter().map(along).fold(bound_of_parts(assignment), i64::saturating_mul)
+}
+
+/// The same of the splits that were lowered.
 pub(super) fn grid(kernel: &Kernel<'_>) -> i64 {
     let along = |axis: &Name| {
         let most = kernel.extents.get(axis).and_then(|extents| extents.last()).copied().unwrap_or(1);
@@ -85,9 +108,12 @@ pub(super) fn grid(kernel: &Kernel<'_>) -> i64 {
             Relation::Split { parent, factor, .. } if parent == axis => Some(factor.as_int().unwrap_or(1)),
             _ => None,
         });
-        let tile = tile.unwrap_or(1);
-        most / tile + i64::from(most % tile != 0)
+        blocks(most, tile.unwrap_or(1))
     };
     let axes = kernel.schedule.block.iters_of(Role::Spatial).map(|iter| along(&iter.name));
     axes.fold(parts(kernel), i64::saturating_mul)
+}
+
+fn blocks(most: i64, tile: i64) -> i64 {
+    most / tile + i64::from(most % tile != 0)
 }

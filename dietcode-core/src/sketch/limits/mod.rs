@@ -11,20 +11,22 @@
 //! | `vthreads`              | cuda   | parts of a thread                               | [`loops::MOST_VTHREADS`]           |      |
 //! | `innermost factor`      | cuda   | iterations of the longest loop that is unrolled | [`loops::MOST_INNERMOST`]          |      |
 //! | `threads`               | cuda   | threads of a block                              | of a block of the device           | yes  |
-//! | `registers of a thread` | cuda   | of its arrays, and [`registers::OTHER`]         | of a thread                        | yes  |
+//! | `threads of a multiprocessor` | cuda | threads of as many blocks as it shall hold  | of a multiprocessor                | yes  |
+//! | `registers of a thread` | cuda   | of its arrays, and the addresses and operands         | of a thread                        | yes  |
 //! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                         |      |
 //! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`registers::OPERANDS`]    |      |
 //! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in    | yes  |
 //! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                        | yes  |
 //! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
 //!
-//! No kernel may be over a hard limit; the grid is verified where the instances are known. One that is over another is right, and slow: draws keep to all of them, and so does
-//! [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply()) takes traces of any origin.
+//! No kernel may be over a hard limit; the grid is verified where the instances are known. One that is over another is right, and
+//! slow: draws keep to all of them, and so does [`Space::apply`](crate::sketch::Space::apply), while [`apply`](crate::sketch::apply()) takes traces of any origin.
 //!
 //! Each row measures twice. `found` reads the lowered kernel. `bound` reads an assignment of a sketch's variables before anything is
 //! lowered: it is no less than what is found of the same values, and does not shrink when a variable grows. So the values of some
 //! variables are possible if they keep all bounds with all others at their least, and a draw that takes one variable after the other
-//! never has to go back. One does shrink, with the threads that share the loads under way: these are drawn first.
+//! never has to go back. Two do shrink, with the threads that share the loads under way and with the tiles of a grid: where they are
+//! broken, enough threads are drawn first.
 //!
 //! What a device has no instruction for is refused here too; draws keep to it by their rules.
 //!
@@ -36,8 +38,6 @@ mod loops;
 mod memory;
 mod registers;
 
-pub(super) use axes::MOST_OVERHANG;
-pub(super) use registers::{OPERANDS, OTHER};
 #[cfg(all(test, feature = "tuner"))]
 mod tests;
 
@@ -59,9 +59,9 @@ pub(super) struct Limit {
     pub(super) hard: bool,
     /// The most of it; none: the target has no such limit.
     allowed: fn(&Target) -> Option<i64>,
-    /// At least what is found of a kernel with these values; none: it shrinks where tiles grow, so that draws cannot keep to it.
+    /// At least what is found of a kernel with these values.
     #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
-    bound: Option<fn(&Assignment<'_>) -> i64>,
+    bound: fn(&Assignment<'_>) -> i64,
     /// What a lowered kernel takes.
     found: fn(&Kernel<'_>) -> i64,
 }
@@ -69,8 +69,8 @@ pub(super) struct Limit {
 /// A lowered kernel, and what for.
 #[derive(Clone, Copy)]
 pub(super) struct Kernel<'a> {
-    /// The trace that led to it.
-    pub(super) trace: &'a Trace,
+    /// The trace that led to it; none: one beside the main kernel, of which nothing was decided.
+    pub(super) trace: Option<&'a Trace>,
     pub(super) schedule: &'a Schedule,
     pub(super) nest: &'a LoopNest,
     pub(super) target: &'a Target,
@@ -80,52 +80,56 @@ pub(super) struct Kernel<'a> {
 
 /// The table; what is measured in no time stands in front.
 #[rustfmt::skip]
-static LIMITS: [Limit; 15] = [
+static LIMITS: [Limit; 16] = [
     row(("tile", "elements behind the longest extent", DRAWN),
-        |_| Some(0), Some(axes::bound_of_tile), axes::tile),
+        |_| Some(0), axes::bound_of_tile, axes::tile),
     row(("parts of a sum", "parts", DRAWN),
         |target| Some(match target {
             Target::Cpu(target) => target.cores.max(1) * axes::PARTS_OF_CORE,
             Target::Cuda(device) => device.multiprocessors.into(),
-        }), Some(axes::bound_of_parts), axes::parts),
+        }), axes::bound_of_parts, axes::parts),
     row(("overhang", "elements behind the end", HARD),
-        |target| target.cuda().map(|_| axes::MOST_OVERHANG), Some(axes::bound_of_overhang), axes::overhang),
+        |target| target.cuda().map(|_| axes::MOST_OVERHANG), axes::bound_of_overhang, axes::overhang),
     row(("grid", "blocks", HARD),
-        |target| Some(target.cuda()?.grid[0].into()), None, axes::grid),
+        |target| Some(target.cuda()?.grid[0].into()), axes::bound_of_grid, axes::grid),
     row(("lanes", "lanes of a vector", DRAWN),
         |target| Some((target.cpu()?.vector_bytes / 4).max(2)),
-        Some(|assignment| assignment.of_kinds(&[ForKind::Vectorized])), |kernel| loops::of_kinds(kernel, &[ForKind::Vectorized])),
+        |assignment| assignment.of_kinds(&[ForKind::Vectorized]), |kernel| loops::of_kinds(kernel, &[ForKind::Vectorized])),
     row(("copies", "copies of the innermost statement", DRAWN),
         |target| Some(loops::most_copies(target)),
-        Some(|assignment| assignment.of_kinds(&loops::COPIED)), |kernel| loops::of_kinds(kernel, &loops::COPIED)),
+        |assignment| assignment.of_kinds(&loops::COPIED), |kernel| loops::of_kinds(kernel, &loops::COPIED)),
     row(("vthreads", "parts of a thread", DRAWN),
         |target| target.cuda().map(|_| loops::MOST_VTHREADS),
-        Some(|assignment| assignment.of_kinds(&[ForKind::VThread])), |kernel| loops::of_kinds(kernel, &[ForKind::VThread])),
+        |assignment| assignment.of_kinds(&[ForKind::VThread]), |kernel| loops::of_kinds(kernel, &[ForKind::VThread])),
     row(("innermost factor", "iterations", DRAWN),
         |target| target.cuda().map(|_| loops::MOST_INNERMOST),
-        Some(|assignment| assignment.longest(ForKind::Unrolled)), |kernel| loops::longest(kernel, ForKind::Unrolled)),
+        |assignment| assignment.longest(ForKind::Unrolled), |kernel| loops::longest(kernel, ForKind::Unrolled)),
     row(("threads", "threads", HARD),
         |target| Some(target.cuda()?.threads_per_block.into()),
-        Some(|assignment| assignment.threads()), |kernel| kernel.nest.threads()),
+        |assignment| assignment.threads(), |kernel| kernel.nest.threads()),
+    row(("threads of a multiprocessor", "threads of blocks that it shall hold", HARD),
+        |target| Some(target.cuda()?.threads_per_sm.into()),
+        |assignment| assignment.size(&assignment.footprint.min_blocks).saturating_mul(assignment.threads()),
+        |kernel| kernel.nest.min_blocks.saturating_mul(kernel.nest.threads())),
     row(("registers of a thread", "registers", HARD),
         |target| Some(target.cuda()?.registers_per_thread.into()),
-        Some(registers::bound_of_thread), registers::of_thread),
+        registers::bound_of_thread, registers::of_thread),
     row(("registers of a block", "registers", DRAWN),
         |target| Some(target.cuda()?.registers_per_block.into()),
-        Some(|assignment| registers::bound_of_thread(assignment).saturating_mul(assignment.threads())),
+        |assignment| registers::bound_of_thread(assignment).saturating_mul(assignment.threads()),
         |kernel| registers::of_thread(kernel).saturating_mul(kernel.nest.threads())),
     row(("vector registers", "registers", DRAWN),
         |target| Some((target.cpu()?.vector_registers - registers::OPERANDS).max(1)),
-        Some(registers::bound_of_vectors), registers::of_vectors),
+        registers::bound_of_vectors, registers::of_vectors),
     row(("shared memory", "bytes", HARD),
         |target| Some(target.cuda()?.shared_per_block_opt_in.into()),
-        Some(memory::bound_of_shared), |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
+        memory::bound_of_shared, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
     row(("second-level cache", "bytes", HARD),
         |target| Some(target.cpu()?.l2_bytes),
-        Some(memory::bound_of_panels), |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
+        memory::bound_of_panels, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
     row(("first-level cache", "bytes", DRAWN),
         |target| Some(target.cpu()?.l1_bytes),
-        Some(memory::bound_of_strips), memory::strips),
+        memory::bound_of_strips, memory::strips),
 ];
 
 /// The rows of a target that it limits, with what it allows.
@@ -151,6 +155,11 @@ pub(super) fn verify(kernel: &Kernel<'_>, of: impl Fn(&Limit) -> bool) -> Result
 }
 
 impl Limit {
+    /// Whether it is that of a CPU's accumulators, to which a family keeps that leaves it to the target how long vectors are.
+    pub(super) fn is_of_vector_registers(&self) -> bool {
+        self.name == "vector registers"
+    }
+
     /// What is told if this is over what is allowed.
     pub(super) fn over(&self, found: i64, allowed: i64) -> Option<String> {
         let Limit { name, unit, .. } = self;
@@ -170,7 +179,7 @@ pub(super) struct Bound {
 /// Those of a target.
 #[cfg(feature = "tuner")]
 pub(super) fn bounds(target: &Target) -> Vec<Bound> {
-    limits(target).filter_map(|(limit, allowed)| Some(Bound { limit, of: limit.bound?, allowed })).collect()
+    limits(target).map(|(limit, allowed)| Bound { limit, of: limit.bound, allowed }).collect()
 }
 
 const HARD: bool = true;
@@ -179,7 +188,7 @@ const DRAWN: bool = false;
 const fn row(
     (name, unit, hard): (&'static str, &'static str, bool),
     allowed: fn(&Target) -> Option<i64>,
-    bound: Option<fn(&Assignment<'_>) -> i64>,
+    bound: fn(&Assignment<'_>) -> i64,
     found: fn(&Kernel<'_>) -> i64,
 ) -> Limit {
     Limit { name, unit, hard, allowed, bound, found }

@@ -9,9 +9,9 @@ use crate::schedule::{Level, Pipeline, Staging};
 use crate::sketch::footprint::Assignment;
 
 /// Vector registers that operands take: one holds what is multiplied with all others, another the next of them.
-pub(in crate::sketch) const OPERANDS: i64 = 2;
+pub(super) const OPERANDS: i64 = 2;
 /// Registers that addresses and operands take beside a thread's arrays, at the least.
-pub(in crate::sketch) const OTHER: i64 = 24;
+const OTHER: i64 = 24;
 /// Registers that hold the larger operand of a matrix instruction.
 const FRAGMENT: i64 = 4;
 

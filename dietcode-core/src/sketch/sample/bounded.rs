@@ -56,7 +56,8 @@ impl Bounded {
         let values: Vec<i64> = footprint.vars.iter().map(|var| var.least()).collect();
         let start = PartialAssignment { decided: vec![false; values.len()], values };
         let mut bounded = Bounded { footprint, bounds, start };
-        if let Some(why) = bounded.broken(&bounded.start.values) {
+        let broken = bounded.broken(&bounded.start.values);
+        if let Some(why) = broken.filter(|_| !bounded.has_threads_for(&bounded.start)) {
             let sketch = &bounded.footprint.sketch;
             return Err(Error::input(format!(
                 "a sketch of `{}` has no schedule here: {why}\n{sketch}",

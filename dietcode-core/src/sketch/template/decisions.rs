@@ -11,8 +11,10 @@
 use std::collections::BTreeMap;
 
 use crate::Result;
-use crate::ir::{Name, Program};
+use crate::ir::{Expr, Name, Program};
+use crate::lower::guards_that_stay;
 use crate::schedule::{Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
+use crate::sketch::refused;
 use crate::sketch::rules::variable;
 
 /// A schedule, and what its numbers are called.
@@ -97,6 +99,26 @@ impl Decided {
         let names = ["raster_rows", "raster_columns"].into_iter().zip(values);
         let sizes = names.map(|(name, value)| self.number(name.to_owned(), value, &[1, 2, 4, 8])).collect();
         self.sizes.insert(at, sizes);
+    }
+
+    /// Refuses a tile that hangs over the edge of an axis where nothing can pad it: a predicate would stay in the sum, where threads
+    /// wait for each other and vectors take all of their lanes. `key` is the parameter that has the tile's size.
+    pub(super) fn check_padding(&self, key: &str) -> Result<()> {
+        let schedule = &self.schedule;
+        let (stay, ragged, reads) = (guards_that_stay(schedule), schedule.ragged(), schedule.block.update_reads());
+        let staged = |buffer: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *buffer);
+        let why = |name: &Name| {
+            let moves = |index: &[Expr]| index.iter().any(|e| e.uses(name));
+            match reads.iter().find(|(buffer, index)| !staged(&buffer.name) && moves(index)) {
+                Some((buffer, _)) => {
+                    format!("stage: `{}` moves along `{name}` and is not staged, so nothing pads it", buffer.name)
+                }
+                None => {
+                    format!("{key}: `{name}` cannot be padded: no value of its inputs makes the update change nothing")
+                }
+            }
+        };
+        refused(&stay.keys().filter(|name| ragged.contains(name)).map(why).collect::<Vec<String>>())
     }
 
     /// What the sizes of the last primitive are called.

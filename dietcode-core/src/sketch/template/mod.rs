@@ -174,8 +174,8 @@ impl Family {
         self.table().constants().unwrap_or_default()
     }
 
-    /// What must hold for the parameters on every nest and device, in a fixed order. None for `tiled` and `blocked`, where
-    /// [`Tiled::violations`] and [`Blocked::violations`] tell.
+    /// What must hold for the parameters on every nest and device, in a fixed order. None for `tiled` and `blocked`, of
+    /// which the primitives and the limits tell what does not hold.
     pub fn conditions(&self) -> Vec<Condition> {
         self.template().conditions()
     }

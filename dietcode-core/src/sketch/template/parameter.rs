@@ -8,7 +8,9 @@ use dietcode_syntax::Role;
 use serde::{Deserialize, Serialize};
 
 use super::condition::{Condition, SIZES};
+use crate::Result;
 use crate::ir::Block;
+use crate::sketch::refused;
 
 /// A row of a family's table.
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +179,9 @@ impl Parameter {
         };
         match (value, self.kind) {
             (Value::Size(size), Kind::Size(most)) => check("it", *size, most),
+            (Value::Size(lanes), Kind::Lanes) if ![1, 2, 4, 8, 16].contains(lanes) => {
+                found.push(format!("{}: they are {lanes}, expected 1, 2, 4, 8 or 16", self.key));
+            }
             (Value::Sizes(sizes), Kind::Sizes(_, most)) => {
                 sizes.iter().for_each(|(name, size)| check(&format!("`{name}`"), *size, most));
             }
@@ -303,18 +308,18 @@ impl dyn Table + '_ {
         fields.map(|(kind, name, value)| Some((name, value.number(kind)?))).collect()
     }
 
-    /// Names that a nest has not, each with what it should be one of.
-    pub(super) fn unknown_names(&self, block: &Block) -> Vec<String> {
-        let mut found = Vec::new();
-        self.values().for_each(|(parameter, value)| parameter.unknown(&value, block, &mut found));
-        found
-    }
-
-    /// Sizes that are out of range, each with the range.
-    pub(super) fn bad_sizes(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        self.values().for_each(|(parameter, value)| parameter.out_of_range(&value, &mut found));
-        found
+    /// Refuses names that a nest has not, and sizes that are out of range.
+    ///
+    /// # Errors
+    /// Each name with what it should be one of, or each size with its range.
+    pub(super) fn check(&self, block: &Block) -> Result<()> {
+        let (mut unknown, mut sizes) = (Vec::new(), Vec::new());
+        for (parameter, value) in self.values() {
+            parameter.unknown(&value, block, &mut unknown);
+            parameter.out_of_range(&value, &mut sizes);
+        }
+        refused(&unknown)?;
+        refused(&sizes)
     }
 
     /// Whether all plain sizes are in the range in which the conditions' products are exact.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::operands::{COLUMNS, Operands, ROWS};
-use super::validity::check_padding;
 use super::{Blocked, size};
 use crate::ir::{IterVar, Name, Program};
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Combine, Level, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
 use crate::sketch::template::decisions::Decided;
+use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
@@ -42,9 +42,12 @@ impl Blocked {
     /// # Errors
     /// All that speaks against it.
     pub fn micro_kernel(&self, program: &Program, device: &DeviceLimits) -> Result<(MicroKernel, Lowered)> {
-        self.check(program, device)?;
+        let table: &dyn Table = self;
+        table.check(&program.blocks[0])?;
         let decided = self.decided(program)?;
-        check_padding(&decided.schedule)?;
+        if !decided.schedule.cache_reads.is_empty() {
+            decided.check_padding("reduce")?;
+        }
         MicroKernel::of_family("blocked", self, decided.trace()).carried_out(program, &Target::Cuda(*device))
     }
 
@@ -59,6 +62,9 @@ impl Blocked {
     fn decided(&self, program: &Program) -> Result<Decided> {
         let block = &program.blocks[0];
         let operands = self.operands(block).map_err(Error::input)?;
+        if operands.is_some() && !self.vthread.is_empty() {
+            return Err(Error::input("vthread: a matrix unit has none"));
+        }
         let mut decided = Decided::new(program);
         let mut levels = Levels::default();
         for iter in &block.iters {
@@ -70,9 +76,18 @@ impl Blocked {
         levels.thread.extend(levels.lanes.iter().flatten().cloned());
         let schedule = &mut decided.schedule;
         levels.reorder(schedule, &self.raster)?;
-        let thread = levels.bind(schedule, &self.raster)?;
+        let Some(thread) = levels.bind(schedule, &self.raster)? else {
+            return Err(Error::input(match block.iters_of(Role::Spatial).next() {
+                Some(_) => "thread: a block has a single thread".to_owned(),
+                None => format!("`{}` has no loop that blocks and threads could share", block.name),
+            }));
+        };
         if block.reduction.is_some() {
-            self.stage(schedule, &levels, thread.as_ref())?;
+            self.stage(schedule, &levels, &thread)?;
+        }
+        self.pipeline(schedule)?;
+        if !levels.split.is_empty() || self.atomic {
+            schedule.rfactor(if self.atomic { Combine::Atomic } else { Combine::Workspace })?;
         }
         if let Some(operands) = operands {
             schedule.tensorize(operands.unit)?;
@@ -183,10 +198,10 @@ impl Blocked {
         Ok(())
     }
 
-    /// The accumulators, the tiles in shared memory, what threads hold in registers, and what overlaps.
-    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: Option<&Name>) -> Result<()> {
+    /// The accumulators, the tiles in shared memory, and what threads hold in registers.
+    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: &Name) -> Result<()> {
         let tile = schedule.cache_write()?;
-        let around = levels.outer.last().or(thread);
+        let around = levels.outer.last().unwrap_or(thread);
         let mut placed = Vec::new();
         for (input, stage) in &self.stage {
             let tile = SharedTile { vector: stage.vector, pad: stage.pad, reduce_outside: stage.reduce_outside };
@@ -195,18 +210,19 @@ impl Blocked {
         for (input, lanes) in &self.load {
             placed.extend(schedule.cache_read(input, Staging::Registers(*lanes))?);
         }
-        schedule.compute_at(&tile, thread.map(|name| &**name))?;
-        placed.iter().try_for_each(|stage| schedule.compute_at(stage, around.map(|name| &**name)))?;
-        schedule.decompose_reduction()?;
+        schedule.compute_at(&tile, Some(thread))?;
+        placed.iter().try_for_each(|stage| schedule.compute_at(stage, Some(around)))?;
+        schedule.decompose_reduction()
+    }
+
+    /// What overlaps.
+    fn pipeline(&self, schedule: &mut Schedule) -> Result<()> {
         match (self.stages, self.asynchronous) {
-            (1, _) => {}
-            (stages, true) => schedule.pipeline(Pipeline::Async(stages))?,
-            (_, false) => schedule.pipeline(Pipeline::Registers)?,
+            (1, false) => Ok(()),
+            (stages, true) => schedule.pipeline(Pipeline::Async(stages)),
+            (2, false) => schedule.pipeline(Pipeline::Registers),
+            (stages, false) => Err(Error::input(format!("stages: it is {stages}; more than 2 need `async`"))),
         }
-        if !levels.split.is_empty() {
-            schedule.rfactor(if self.atomic { Combine::Atomic } else { Combine::Workspace })?;
-        }
-        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ impl Blocked {
         let contiguous = contiguous_loop(block)?;
         let flat = Blocked { thread: BTreeMap::from([(contiguous.to_string(), FLAT_THREADS)]), ..Blocked::default() };
         let candidates = tiled(block, &contiguous).into_iter().chain(batch_innermost(block, &contiguous)).chain([flat]);
-        candidates.into_iter().find(|blocked| blocked.violations(program, device).is_empty())
+        candidates.into_iter().find(|blocked| blocked.micro_kernel(program, device).is_ok())
     }
 }
 

@@ -17,7 +17,6 @@
 mod apply;
 mod default;
 pub(in crate::sketch) mod operands;
-mod validity;
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,18 @@
 //! From the parameters of a [`Tiled`] to its schedule.
 
+use std::collections::BTreeMap;
+
 use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::Result;
 use crate::ir::{IterVar, Name, Program};
 use crate::machine::{CpuTarget, Target};
 use crate::schedule::{Level, Part, Pipeline, Schedule, Staging, Tail};
+use crate::sketch::limits::Limit;
 use crate::sketch::template::decisions::Decided;
+use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
+use crate::{Error, Result};
 
 /// The loops that one iteration variable was split into, by level.
 #[derive(Default)]
@@ -50,11 +54,17 @@ impl Tiled {
     /// # Errors
     /// All that speaks against it.
     pub fn micro_kernel(&self, program: &Program, target: &CpuTarget) -> Result<(MicroKernel, Lowered)> {
-        self.check(program, target)?;
+        let table: &dyn Table = self;
+        table.check(&program.blocks[0])?;
         let decided = self.decided(program, target)?;
-        self.check_padding(&decided.schedule)?;
+        decided.check_padding("register_tile")?;
         let target = Target::Cpu(target.clone());
-        MicroKernel::of_family("tiled", self, decided.trace()).carried_out(program, &target)
+        let (micro_kernel, lowered) =
+            MicroKernel::of_family("tiled", self, decided.trace()).carried_out(program, &target)?;
+        if self.lanes.is_none() {
+            lowered.check(&target, &BTreeMap::new(), Limit::is_of_vector_registers)?;
+        }
+        Ok((micro_kernel, lowered))
     }
 
     /// The schedule that the parameters stand for.
@@ -67,6 +77,9 @@ impl Tiled {
 
     fn decided(&self, program: &Program, target: &CpuTarget) -> Result<Decided> {
         let block = &program.blocks[0];
+        if self.lanes.is_some() && self.vector.is_none() {
+            return Err(Error::input("lanes: no loop is that of vectors"));
+        }
         let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
@@ -83,10 +96,26 @@ impl Tiled {
         let grid = grid::fuse(schedule, &between(&spatial), &self.raster, "block")?;
         grid.iter().try_for_each(|name| schedule.parallel(name))?;
         decided.rasterized();
-        if block.reduction.is_some() {
-            self.stage(&mut decided, grid, &spatial, &reduce)?;
+        match &block.reduction {
+            Some(_) => self.stage(&mut decided, grid, &spatial, &reduce)?,
+            None if self.double_buffer => decided.schedule.pipeline(Pipeline::Panels)?,
+            None => {}
         }
         Ok(decided)
+    }
+
+    /// The lanes of the vectors along a loop.
+    fn fitting_lanes(&self, name: &str, target: &CpuTarget) -> Result<i64> {
+        let (size, lanes) = (self.register_size(name), self.lanes(target));
+        match self.lanes {
+            None if lanes == 1 => Err(Error::input(format!(
+                "register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"
+            ))),
+            Some(_) if size % lanes != 0 => Err(Error::input(format!(
+                "lanes: they are {lanes}; expected a number that divides the register tile's {size} along `{name}`"
+            ))),
+            _ => Ok(lanes),
+        }
     }
 
     /// Splits off the register tile, which hangs over the edge, and what lies between blocks and tiles, which is clipped. A loop that
@@ -94,8 +123,13 @@ impl Tiled {
     fn split(&self, decided: &mut Decided, iter: &IterVar, target: &CpuTarget) -> Result<Levels> {
         let name = &iter.name;
         let size = self.register_size(name);
-        let lanes = if self.vector.as_deref() == Some(name) { self.lanes(target) } else { 1 };
-        let steps = self.block_size(name, iter.role).map(|block| (block / size).max(1));
+        let lanes = if self.vector.as_deref() == Some(name) { self.fitting_lanes(name, target)? } else { 1 };
+        let block = self.block_size(name, iter.role);
+        if let Some(block) = block.filter(|block| block % size != 0) {
+            let why = format!("block_tile: `{name}` is {block}, not a multiple of the register tile's {size}");
+            return Err(Error::input(why));
+        }
+        let steps = block.map(|block| block / size);
         let clipped = if iter.role == Role::Spatial { steps.filter(|steps| *steps != 1) } else { steps };
         let [of_steps, of_tile] = match iter.role {
             Role::Spatial => [Level::Block, Level::Register],
@@ -172,34 +206,39 @@ impl Tiled {
         let tile = schedule.cache_write()?;
         let mut stages = vec![(tile, around_tile.clone())];
         let ragged = schedule.ragged();
-        let mut read = Vec::new();
         for (buffer, index) in decided.schedule.block.update_reads() {
-            if read.contains(&buffer.name) {
+            if decided.schedule.cache_reads.iter().any(|stage| stage.buffer == buffer.name) {
                 continue;
             }
             let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
+            let pad = self.pad.get(&*buffer.name);
             if named(&self.pack) {
                 let panels = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
-                if let Some(pad) = self.pad.get(&*buffer.name) {
+                if let Some(pad) = pad {
                     decided.storage_align(&buffer.name, &panels, *pad)?;
                 }
                 stages.extend(panels.into_iter().map(|panel| (panel, around_panels.clone())));
-            } else if named(&self.load) {
+            } else if pad.is_some() {
+                return Err(Error::input(format!("pad: `{}` is not packed", buffer.name)));
+            }
+            if named(&self.load) {
                 let copies = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
                 stages.extend(copies.into_iter().map(|copy| (copy, around_steps.clone())));
-            } else if ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
+            } else if !named(&self.pack) && ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
                 let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
-            } else {
-                continue;
             }
-            read.push(buffer.name.clone());
         }
         let schedule = &mut decided.schedule;
         for (stage, at) in stages {
-            schedule.compute_at(&stage, at.as_deref())?;
+            let placed = schedule.compute_at(&stage, at.as_deref());
+            placed.map_err(|e| Error::input(format!("{e}, by its `block_tile`")))?;
         }
         if self.double_buffer {
+            if reduce.iter().all(|(_, levels)| levels.outer.is_none()) {
+                let why = "double_buffer: no reduction has a block, so the panels are packed once";
+                return Err(Error::input(why));
+            }
             schedule.pipeline(Pipeline::Panels)?;
         }
         schedule.decompose_reduction()

@@ -21,7 +21,7 @@ impl Tiled {
         let block = &program.blocks[0];
         let full = full_tile(block, target);
         let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
-        let valid = candidates.into_iter().find(|tiled| tiled.violations(program, target).is_empty());
+        let valid = candidates.into_iter().find(|tiled| tiled.micro_kernel(program, target).is_ok());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
         valid.unwrap_or_default()
     }

@@ -13,7 +13,6 @@
 
 mod apply;
 mod default;
-mod validity;
 
 use std::collections::BTreeMap;
 
