@@ -1,10 +1,14 @@
 //! The command as its users meet it: exit statuses, messages, files.
 
+mod explained;
+mod extents;
+mod occupancy;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const OPS: &str = include_str!("../nests/dense.rs");
 
@@ -68,7 +72,6 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A dump for each kernel that a command lowers, from which the kernel is lowered again.
 #[test]
 fn features_of_a_kernel_and_of_tvms_programs() {
     let place = Place::new();
@@ -104,6 +107,7 @@ fn features_of_a_kernel_and_of_tvms_programs() {
     assert_eq!(status(&place.run(&["features", "dense.json", "--loops", "--wkl", "T=1,4"])), 2);
 }
 
+/// A dump for each kernel that a command lowers, from which the kernel is lowered again.
 #[test]
 fn passes_are_dumped_and_replayed() {
     let place = Place::new();
@@ -263,209 +267,6 @@ fn emitting_needs_no_tuned_file() {
     assert!(stdout(&listed).contains("registry.def") && stdout(&listed).contains("registry.rs"));
 }
 
-/// The config with two CUDA devices, and two micro-kernels for them.
-fn with_cuda(place: &Place) {
-    let cuda = r#""cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [{
-      "family": "blocked", "thread": [{ "i": 8, "j": 16 }], "inner": [{ "i": 2, "j": 2 }, { "i": 4, "j": 4 }],
-      "reduce": [{ "k": 16 }], "stage": [{ "x": { "reduce_outside": true }, "w": { "reduce_outside": true } }]
-    }] }, "cpu":"#;
-    fs::write(place.path("dense.json"), CONFIG.replace("\"cpu\":", cuda)).unwrap();
-}
-
-#[test]
-fn cuda_files_are_emitted_for_what_was_asked() {
-    let place = Place::new();
-    with_cuda(&place);
-    let listed = |targets: &[&str]| {
-        let targets = targets.iter().flat_map(|target| ["--target", target]);
-        let arguments: Vec<&str> = ["emit", "dense.json", "--list-files"].into_iter().chain(targets).collect();
-        stdout(&place.run(&arguments))
-    };
-    let all = listed(&[]);
-    assert!(all.contains("registry.c\n") && all.contains("cuda/report.json\n") && all.contains("cuda/dietcode.cuh\n"));
-    assert!(!listed(&["cpu"]).contains("cuda/"));
-    let host = listed(&["cuda-host"]);
-    assert!(host.contains("cuda/cuda_host/fibers.h\n") && !host.contains("registry.c"), "{host}");
-    assert!(host.contains("registry.def\n") && host.contains("registry.rs\n"), "{host}");
-    assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "tpu", "-o", "out"])), 2);
-
-    assert_eq!(status(&place.run(&["emit", "dense.json", "--target", "cuda", "-o", "out"])), 0);
-    let report = read_json(&place.path("out/cuda/report.json"));
-    let names: Vec<&str> = report["devices"][0]["instances"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|i| i["micro_kernel"].as_str().unwrap())
-        .collect();
-    for name in names {
-        let source = fs::read_to_string(place.path(&format!("out/cuda/{name}.cu"))).unwrap();
-        assert!(
-            source.contains("__global__") && source.contains(" * sm_80 (A100): predicted to be the best of 3"),
-            "{source}"
-        );
-    }
-}
-
-#[test]
-fn what_runs_on_a_device_is_explained() {
-    let place = Place::new();
-    with_cuda(&place);
-    let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--json", "-"]);
-    let explained: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    let text = stdout(&place.run(&["explain", "dense.json"]));
-    assert!(text.starts_with("the default micro-kernel runs: "), "{text}");
-    for device in ["on this CPU", "on sm_80 (A100), predicted", "on sm_90 (H100 SXM), predicted"] {
-        let (_, table) = text.split_once(device).unwrap_or_else(|| panic!("{text}"));
-        assert!(table.contains(" T=1 ") && table.contains("not tuned"), "{text}");
-    }
-    for (device, name) in explained["cuda"].as_array().unwrap().iter().zip(["sm_80", "sm_90"]) {
-        assert_eq!(device["device"], name);
-        assert!(device["launches"][0]["report"]["registers"].as_u64().unwrap() > 0, "{device}");
-        assert!(
-            device["predicted"]["seconds"].as_f64().unwrap() > 0.0 && device["gflops_predicted"].is_f64(),
-            "{device}"
-        );
-    }
-    let text = stdout(&place.run(&["explain", "dense.json", "--wkl", "T=4"]));
-    assert!(text.contains("on sm_90 (H100 SXM), predicted to be the best of 3: "), "{text}");
-    assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
-}
-
-/// The target that is asked for, and no other; also one that the config does not name, or none.
-#[test]
-fn a_target_is_explained_where_it_is_asked_for() {
-    let place = Place::new();
-    let explain = |target: &str| {
-        let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", target, "--json", "-"]);
-        assert_eq!(status(&output), 0, "{}", stderr(&output));
-        (serde_json::from_str::<Value>(&stdout(&output)).unwrap(), stderr(&output))
-    };
-    // As a build with .cuda(["sm_80"]) has it: the default.
-    let (without, said) = explain("sm_80");
-    assert_eq!((&without["cuda"][0]["source"], &without["cuda"][0]["device"]), (&json!("default"), &json!("sm_80")));
-    assert!(
-        said.contains("dense.json does not name sm_80: this is what a build with .cuda([\"sm_80\"]) has"),
-        "{said}"
-    );
-    with_cuda(&place);
-    for device in ["sm_75", "sm_80", "sm_90"] {
-        let (explained, said) = explain(device);
-        let devices = explained["cuda"].as_array().unwrap();
-        assert_eq!((devices.len(), &devices[0]["device"]), (1, &json!(device)));
-        assert!(explained.get("kernel").is_none() && explained.get("threads").is_none(), "{explained}");
-        assert_eq!(said.contains("does not name"), device == "sm_75", "{said}");
-    }
-    let (cpu, said) = explain("cpu");
-    assert!(cpu["cuda"].as_array().unwrap().is_empty() && cpu["kernel"].is_string(), "{cpu}");
-    assert!(!said.contains("sm_"), "{said}");
-    let text = stdout(&place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", "sm_80"]));
-    assert!(text.contains("\non sm_80 (A100)") && !text.contains("sm_90") && !text.contains("thread:"), "{text}");
-
-    for unknown in ["sm_81", "cuda", "CPU", ""] {
-        for sketches in [&["--wkl", "T=4"][..], &["--sketches"]] {
-            let output = place.run(&[&["explain", "dense.json", "--target", unknown], sketches].concat());
-            assert_eq!(status(&output), 2);
-            assert!(stderr(&output).contains("expected one of cpu, sm_75, sm_80, "), "{}", stderr(&output));
-        }
-    }
-    let output = place.run(&["explain", "dense.json", "--wkl", "T=4", "--target", "sm_80", "--threads", "2"]);
-    assert!(status(&output) == 2 && stderr(&output).contains("--threads: expected the target cpu, found sm_80"));
-}
-
-/// What a call takes, the commands about calls take; a search has nothing to measure there.
-#[test]
-fn extents_of_zero_are_taken_as_calls_take_them() {
-    let place = Place::new();
-    fs::write(
-        place.path("dense.json"),
-        CONFIG.replace("64, \"N\"", "\"K\", \"N\"").replace("1 }", "1, \"K\": 3 }").replace("4 }", "4, \"K\": 3 }"),
-    )
-    .unwrap();
-    // Without rows a call computes nothing, without anything to sum it stores the sum of nothing.
-    let explain = |wkl: &str| {
-        let output = place.run(&["explain", "dense.json", "--wkl", wkl, "--threads", "1", "--json", "-"]);
-        assert_eq!(status(&output), 0, "{}", stderr(&output));
-        (serde_json::from_str::<Value>(&stdout(&output)).unwrap(), stderr(&output))
-    };
-    let (explained, said) = explain("T=0,K=5");
-    assert_eq!((&explained["computes_nothing"], &explained["shape"]["M"]), (&json!(true), &json!(0)));
-    assert!(
-        explained.get("kernel").is_none() && said.contains("a call computes nothing and returns at once"),
-        "{said}"
-    );
-    let (explained, _) = explain("T=1,K=0");
-    assert_eq!(explained["computes_nothing"], false);
-    assert!(explained["kernel"].is_string() && explained["threads"][0]["padding_ratio"].is_f64(), "{explained}");
-
-    let bench = |wkl: &str| {
-        let shapes = ["bench", "dense.json", "--wkl", wkl, "--threads", "1", "--blas", "none", "--json", "bench.json"];
-        let output = place.run(&shapes);
-        assert_eq!(status(&output), 0, "{}", stderr(&output));
-        (read_json(&place.path("bench.json"))["rows"].as_array().unwrap().clone(), stdout(&output), stderr(&output))
-    };
-    let (rows, _, said) = bench("T=0,K=5");
-    assert!(
-        rows.is_empty() && said.contains("T=0: a call computes nothing and returns at once; not measured"),
-        "{said}"
-    );
-    let (rows, table, _) = bench("T=1,K=0");
-    assert_eq!(rows.iter().map(|row| row["impl"].as_str().unwrap()).collect::<Vec<_>>(), ["dietcode", "naive"]);
-    assert!(rows[0]["rel_err"] == 0.0 && rows[0]["gflops_median"].as_f64().unwrap() > 0.0, "{rows:?}");
-    assert!(!table.contains("no matmul"), "{table}");
-
-    fs::write(place.path("dense.json"), CONFIG.replace("\"T\": 4", "\"T\": 0")).unwrap();
-    let output = place.run(&["tune", "dense.json"]);
-    assert_eq!(status(&output), 2);
-    assert!(stderr(&output).contains("`M` = 16*T is 0 at T=0, expected from 1"), "{}", stderr(&output));
-    // An extent may be made of shape variables that are none.
-    let odd = "#[dynamic_kernel] fn odd(z: &[f32; M], x: &[f32; 2*M - 2], y: &mut [f32; 2*M - 2]) {
-        for i in 0..2*M - 2 { y[i] = x[i] * z[0]; } }";
-    fs::write(place.path("odd.rs"), odd).unwrap();
-    let config =
-        r#"{ "kernel": { "source": "odd.rs", "function": "odd" }, "shape": { "M": "M" }, "wkl_insts": [{ "M": 1 }] }"#;
-    fs::write(place.path("odd.json"), config).unwrap();
-    let output = place.run(&["tune", "odd.json"]);
-    assert_eq!(status(&output), 2);
-    let said = "dietcode: odd.json: found the instance M=1: the loop over `i` of `odd` has 2*M - 2 = 0 iterations at M=1, expected an \
-        instance whose throughput can be measured\n";
-    assert_eq!(stderr(&output), said);
-    assert_eq!(status(&place.run(&["explain", "odd.json", "--wkl", "M=1"])), 0);
-}
-
-/// Where a loop would have less than no iterations, it is said which, and how many.
-#[test]
-fn a_loop_of_negative_length_is_told_with_the_instance() {
-    let place = Place::new();
-    let source = "#[dynamic_kernel] fn inner(x: &[f32; N], y: &mut [f32; N]) {
-        for i in 1..N - 1 { y[i] = x[i] + 1.0; } }";
-    fs::write(place.path("inner.rs"), source).unwrap();
-    let config = r#"{ "kernel": { "source": "inner.rs", "function": "inner" }, "shape": { "N": "T" }, "wkl_insts": [{ "T": 9 }, { "T": 1 }] }"#;
-    fs::write(place.path("inner.json"), config).unwrap();
-    let refused = |arguments: &[&str]| {
-        let output = place.run(arguments);
-        assert_eq!(status(&output), 2, "{}", stderr(&output));
-        stderr(&output)
-    };
-    let said = "the loop over `i` of `inner` has N - 2 = -1 iterations at N=1, expected 0 or more\n";
-    for command in ["tune", "explain", "expand"] {
-        assert_eq!(refused(&[command, "inner.json"]), format!("dietcode: inner.json: found the instance T=1: {said}"));
-    }
-    for command in ["explain", "bench"] {
-        assert_eq!(refused(&[command, "inner.json", "--wkl", "T=1"]), format!("dietcode: --wkl T=1: {said}"));
-    }
-    // More than can be addressed.
-    let large = "the loop over `i` of `large` has 65536*N = 140737488355328 iterations at N=2147483648, expected at most 2^40\n";
-    let source = "#[dynamic_kernel] fn large(z: &[f32; N], x: &[f32; 65536*N], y: &mut [f32; 65536*N]) {
-        for i in 0..65536*N { y[i] = x[i] + z[0]; } }";
-    fs::write(place.path("large.rs"), source).unwrap();
-    let refusal = refused(&["tune", "--kernel", "large.rs", "--wkl", "N=2147483648"]);
-    assert_eq!(refusal, format!("dietcode: --wkl N=2147483648: {large}"));
-    let made = |wkl: &str| refused(&["tune", "--kernel", "inner.rs", "--wkl", wkl]);
-    assert_eq!(made("N=1,5"), format!("dietcode: --wkl N=1,5: {said}"));
-    let empty = "has N - 2 = 0 iterations at N=2: a call takes it, but there is nothing to tune for\n";
-    assert_eq!(made("N=2"), format!("dietcode: --wkl N=2: the loop over `i` of `inner` {empty}"));
-}
-
 /// A kernel without shape variables has an instance without a name.
 #[test]
 fn the_only_shape_of_a_kernel_is_named() {
@@ -560,46 +361,6 @@ fn shapes_are_asked_for_in_the_same_words() {
     assert_eq!(shapes(&["--wkl", "T=2"]), [2]);
     assert_eq!(shapes(&["--wkl", "T=2,7", "--wkl", "T=5..128"]), [2, 7, 5, 9, 15, 25, 43, 75, 128]);
     assert_eq!(shapes(&["--wkl", "T=16..64:16"]), [16, 32, 48, 64]);
-}
-
-/// The space of a target, and a sketch of a user in its place.
-#[test]
-fn sketches_are_printed_with_the_rules_that_made_them() {
-    let place = Place::new();
-    let text = stdout(&place.run(&["explain", "dense.json", "--sketches"]));
-    assert!(
-        text.contains("sketch 1 of 13, SSRSRS, by InlineConstantScalars, AutoInline, MultiLevelTiling, "),
-        "{text}"
-    );
-    assert!(text.contains("w_place = sample_compute_location(k_0, j_2, k_1) = _\n"), "{text}");
-    let (_, reasons) = text.split_once("\nwithout effect\n").unwrap_or_else(|| panic!("{text}"));
-    // On a CPU of few cores that is since its outputs are enough, on others since the sum is short.
-    assert!(reasons.contains("AddRFactor on `dense`: it"), "{reasons}");
-    assert!(reasons.contains("ApplyCustomRule on `dense`: no rule of a user's is set for it\n"), "{reasons}");
-    assert!(
-        text.ends_with(
-            "\nmutators, by how often each is chosen: tile_size 0.9, compute_location 0.05, split_k 0.05, \
-         thread_binding 0.05, unroll 0.03, choice 0.03, parallel 0.02\n"
-        ),
-        "{text}"
-    );
-    let text = stdout(&place.run(&["explain", "dense.json", "--sketches", "--target", "sm_80"]));
-    assert!(text.contains("x_shared = cache_read(x, shared"), "{text}");
-    assert!(text.contains(", SSSRRSRS, by InlineConstantScalars, AutoInline, "), "{text}");
-    let structure = CONFIG.replace("\"search\": {", r#""search": { "structure": { "cpu": "SSRRS" }, "#);
-    fs::write(place.path("flat.json"), structure).unwrap();
-    let text = stdout(&place.run(&["explain", "flat.json", "--sketches"]));
-    assert!(text.contains(", SSRRS, by ") && !text.contains("SSRSRS"), "{text}");
-    let own = r#"{ "instructions": [{ "kind": ["unrolled", "i"] }] }"#;
-    fs::write(place.path("own.json"), own).unwrap();
-    let rules = r#""search": { "rules": { "dense": "own.json" }, "#;
-    fs::write(place.path("dense.json"), CONFIG.replace("\"search\": {", rules)).unwrap();
-    let output = place.run(&["explain", "dense.json", "--sketches"]);
-    assert_eq!(status(&output), 2);
-    assert!(
-        stderr(&output).contains("the rule for block `dense`: instruction 1 of the trace, `unroll(i)`"),
-        "{output:?}"
-    );
 }
 
 #[test]
@@ -717,89 +478,4 @@ fn a_reader_that_went_away_changes_no_status() {
     command.args(["occupancy", "--csv"]).arg(place.path("rows.csv"));
     command.stdout(writer.try_clone().unwrap()).stderr(writer);
     assert_eq!(command.status().unwrap().code(), Some(1));
-}
-
-#[test]
-fn occupancy_agrees_with_a_table_or_says_where_not() {
-    let place = Place::new();
-    let table = include_str!("../compiler/occupancy/nvidia.csv");
-    let check = |text: &[u8]| {
-        fs::write(place.path("rows.csv"), text).unwrap();
-        let output = place.run(&["occupancy", "--csv", "rows.csv"]);
-        (status(&output), stdout(&output), stderr(&output))
-    };
-    assert_eq!(check(table.as_bytes()), (0, "0 of 600 rows differ\n".into(), String::new()));
-    // The columns may stand in any order, and others beside them.
-    let shuffled = "blocks_per_sm,note, static_shared_bytes,registers_per_thread,threads_per_block,target\r\n0,x,49153,32,64,sm_90\r\n";
-    assert_eq!(check(shuffled.as_bytes()).0, 0);
-
-    let head = table.lines().next().unwrap();
-    let (code, rows, _) =
-        check(format!("{head}\nsm_100,256,128,0,2\nsm_80,256,128,0,3\nsm_80,1025,16,0,1\n").as_bytes());
-    assert_eq!((code, rows.lines().count()), (1, 3), "{rows}");
-    assert!(
-        rows.contains("rows.csv:3: sm_80, 256 threads") && rows.contains("3 blocks; 2 fit, limited by registers"),
-        "{rows}"
-    );
-    assert!(rows.contains("rows.csv:4: ") && rows.ends_with("2 of 3 rows differ\n"), "{rows}");
-
-    let wrong = |text: &[u8], expected: &str| {
-        let (code, _, said) = check(text);
-        assert!(code == 2 && said.contains(expected), "{code} {said}");
-    };
-    wrong(b"", "rows.csv:1: the column `target` is missing");
-    wrong(b"target,threads_per_block\nsm_80,1\n", "rows.csv:1: the column `registers_per_thread` is missing");
-    wrong(format!("{head}\nsm_80,256,many,0,1\n").as_bytes(), "rows.csv:2: `registers_per_thread` is `many`");
-    wrong(format!("{head}\n\nsm_80,-1,16,0,1\n").as_bytes(), "rows.csv:3: `threads_per_block` is `-1`");
-    wrong(format!("{head}\r\nsm_80,1,16,0,32\r\nsm_80,1,x,0,1\r\n").as_bytes(), "rows.csv:3: ");
-    wrong(format!("{head}\nsm_80,99999999999,16,0,1\n").as_bytes(), "rows.csv:2: `threads_per_block`");
-    wrong(format!("{head}\nsm_81,1,16,0,1\n").as_bytes(), "rows.csv:2: `sm_81` is not a known CUDA device");
-    wrong(format!("{head}\nsm_80,1,16\n").as_bytes(), "rows.csv:2: the row ends before the column");
-    wrong(&[head.as_bytes(), b"\nsm_80,1,16,0,\xff\n"].concat(), "rows.csv:2: field 5 is not UTF-8");
-    let folder = place.run(&["occupancy", "--csv", "."]);
-    assert!(status(&folder) == 2 && stderr(&folder).contains("cannot read ."), "{}", stderr(&folder));
-    assert_eq!(status(&place.run(&["occupancy", "--csv", "missing.csv"])), 2);
-}
-
-#[test]
-fn occupancy_of_one_kernel() {
-    let place = Place::new();
-    let ask = |line: &str| place.run(&line.split(' ').collect::<Vec<_>>());
-    let output = ask("occupancy --target sm_90 --threads 256 --registers 128 --shared 32768");
-    let text = stdout(&output);
-    assert_eq!(status(&output), 0);
-    assert!(text.contains("2 blocks per multiprocessor, limited by registers; 16 of 64 warps"), "{text}");
-    let left = ["32 ", "64 ", "65536", "233472"];
-    assert!(left.iter().all(|number| text.contains(number)), "{text}");
-    let output = ask("occupancy --target sm_75 --threads 256 --registers 32 --shared 65537");
-    assert!(stdout(&output).contains("cannot be launched: shared memory"), "{}", stdout(&output));
-
-    let printed = ask("occupancy --target sm_90 --threads 256 --registers 128 --shared 32768 --json -");
-    assert!(status(&printed) == 0 && stderr(&printed).contains("2 blocks per multiprocessor"), "{}", stderr(&printed));
-    let fit: Value = serde_json::from_str(&stdout(&printed)).unwrap();
-    assert_eq!(
-        (&fit["target"], &fit["blocks_per_sm"], &fit["limiter"]),
-        (&json!("sm_90"), &json!(2), &json!("registers"))
-    );
-    assert_eq!((&fit["warps"], &fit["warps_per_sm"]), (&json!(16), &json!(64)));
-    let registers = json!({ "limit": "registers", "takes": 32768, "has": 65536, "allows": 2, "left": 0 });
-    assert!(fit["limits"].as_array().unwrap().contains(&registers), "{fit}");
-    let table = "target,threads_per_block,registers_per_thread,static_shared_bytes,blocks_per_sm\nsm_80,256,128,0,2\nsm_80,256,128,0,3\n";
-    fs::write(place.path("rows.csv"), table).unwrap();
-    let printed = ask("occupancy --csv rows.csv --json -");
-    assert!(status(&printed) == 1 && stderr(&printed).contains("1 of 2 rows differ"), "{}", stderr(&printed));
-    let differing =
-        json!([{ "line": 3, "target": "sm_80", "blocks_per_sm": 3, "computed": 2, "limiter": "registers" }]);
-    let checked: Value = serde_json::from_str(&stdout(&printed)).unwrap();
-    assert_eq!(checked, json!({ "rows": 2, "differing": differing }));
-    fs::remove_file(place.path("rows.csv")).unwrap();
-
-    let unknown = ask("occupancy --target sm_42 --threads 256 --registers 32");
-    assert!(status(&unknown) == 2 && stderr(&unknown).contains("sm_75, sm_80"), "{}", stderr(&unknown));
-    assert_eq!(status(&ask("occupancy --target sm_80 --threads 256")), 2);
-    assert_eq!(status(&ask("occupancy --target sm_80 --threads 0 --registers 32")), 2);
-    assert_eq!(status(&ask("occupancy --target sm_80 --threads 256 --registers 0")), 2);
-    assert_eq!(status(&ask("occupancy --csv rows.csv --target sm_80")), 2);
-    let enormous = ask("occupancy --target sm_80 --threads 4294967295 --registers 4294967295 --shared 4294967295");
-    assert_eq!(status(&enormous), 0, "{}", stderr(&enormous));
 }

@@ -22,7 +22,9 @@ use dietcode_core::sketch::{Blocked, Family, Lowered, MicroKernel};
 use dietcode_core::{frontend, machine, parallel};
 use dietcode_syntax::KernelDef;
 use normal::normal_form;
-use targets::{avx2, avx512, sse2};
+use targets::{avx2, sse2};
+
+use crate::common::avx512::target as avx512;
 
 /// A target with its name in the list.
 #[derive(Clone)]
