@@ -1,6 +1,7 @@
 //! `dietcode bench`
 
 mod sweep;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,8 @@ Examples:
   dietcode bench configs/bert_dense.json --wkl T=37,71 --threads 1 --json out.json
   dietcode bench configs/bert_dense.json --wkl T=1..256 --plot out.svg
   dietcode bench configs/bert_dense.json --only dietcode --only blas
-  dietcode bench configs/bert_dense.json --sweep-grid --plot grid.svg")]
+  dietcode bench configs/bert_dense.json --sweep-grid --plot grid.svg
+  echo 2 T=37 | dietcode bench configs/bert_dense.json --turns --only dietcode")]
 pub(crate) struct Arguments {
     /// The config.
     config: PathBuf,
@@ -55,6 +57,10 @@ pub(crate) struct Arguments {
     /// `--plot` draws both.
     #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
     sweep_grid: bool,
+    /// Measure one shape at a time, as standard input asks for it, so that another program can take turns with the kernel. Each line is a
+    /// number of threads and a shape, as in `2 T=37`. Standard output has a line of JSON for each, behind one of the machine.
+    #[arg(long, conflicts_with_all = ["wkl", "threads", "sweep_grid", "json", "plot"])]
+    turns: bool,
     /// Where to sweep: cpu, cuda, or cuda-host, where figures are estimates.
     #[arg(long, value_name = "TARGET", default_value = "cpu", requires = "sweep_grid")]
     target: Target,
@@ -91,6 +97,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let blas = arguments.blas.find(&mut harness)?;
     let baselines = Baselines::new(&harness, blas)?;
+    if arguments.turns {
+        return turns::run(arguments, &setup, &mut harness, (&own, &baselines), winners.tuned.is_some());
+    }
     let mut seen = Vec::new();
     let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
     let measured = measure(arguments, &mut harness, (&own, &baselines), &workloads, timing, &mut seen, &mut progress);
@@ -122,14 +131,7 @@ fn measure<'a>(
     let count = threads.len() * workloads.len();
     for threads in threads {
         for workload in workloads {
-            let mut finalists = own.to_vec();
-            finalists.extend(baselines.finalists(harness.def(), &workload.instance));
-            finalists
-                .retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
-            if finalists.is_empty() {
-                let why = "found nothing to measure: no BLAS was found, or the kernel is no matrix product";
-                return Err(Error::new(ErrorKind::Unavailable, why));
-            }
+            let finalists = finalists(arguments, harness, (own, baselines), workload)?;
             let comparison = compare(harness, &workload.instance, &finalists, threads, timing)?;
             complain(workload, &comparison, progress);
             seen.push((workload, comparison));
@@ -137,6 +139,23 @@ fn measure<'a>(
         }
     }
     Ok(())
+}
+
+/// All that were asked for and can carry out the kernel at this shape.
+fn finalists(
+    arguments: &Arguments,
+    harness: &CpuHarness,
+    (own, baselines): (&[Finalist], &Baselines),
+    workload: &WorkloadInstance,
+) -> Result<Vec<Finalist>> {
+    let mut finalists = own.to_vec();
+    finalists.extend(baselines.finalists(harness.def(), &workload.instance));
+    finalists.retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
+    if finalists.is_empty() {
+        let why = "found nothing to measure: no BLAS was found, or the kernel is no matrix product";
+        return Err(Error::new(ErrorKind::Unavailable, why));
+    }
+    Ok(finalists)
 }
 
 /// The shapes that were asked for, but for those at which there is nothing to time.

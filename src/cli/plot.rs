@@ -1,10 +1,10 @@
-//! Pictures of throughput: over the shapes, the trials of a search, or the tiles of a grid, one below the other, one line for each of those
-//! that are compared, and the machine's peak as the upper bound.
+//! Pictures of throughput: over the shapes, the trials of a search, or the tiles of a grid, one line for each of those that are
+//! compared, and the machine's peak as the upper bound.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::Path;
 
-use dietcode::{Error, Result};
 use plotters::prelude::*;
 
 /// Pixels of one chart.
@@ -55,30 +55,32 @@ impl PlotAxis {
     }
 }
 
-/// Writes the charts, one below the other, as an SVG.
+/// Writes the charts as an SVG, in rows of so many.
 ///
 /// # Errors
 ///
-/// If the file cannot be written.
-pub(crate) fn write(charts: &[Chart], path: &Path) -> Result<()> {
-    let failed = |e: String| Error::unavailable(format!("{}: cannot be drawn: {e}", path.display()));
+/// Why the file cannot be drawn, or written.
+pub(crate) fn write(charts: &[Chart], columns: usize, path: &Path) -> Result<(), String> {
     let mut text = String::new();
-    {
-        let rows = charts.len().max(1);
-        let size = (CHART.0, CHART.1 * u32::try_from(rows).unwrap_or(1));
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        area.fill(&WHITE).map_err(|e| failed(e.to_string()))?;
-        for (chart, area) in charts.iter().zip(area.split_evenly((rows, 1))) {
-            draw(chart, &area).map_err(|e| failed(e.to_string()))?;
-        }
-        area.present().map_err(|e| failed(e.to_string()))?;
+    let drawn = draw_all(charts, columns.max(1), &mut text);
+    let written = drawn.and_then(|()| Ok(std::fs::write(path, text)?));
+    written.map_err(|e| format!("{}: cannot be drawn: {e}", path.display()))
+}
+
+fn draw_all(charts: &[Chart], columns: usize, text: &mut String) -> Result<(), Box<dyn Error>> {
+    let rows = charts.len().div_ceil(columns).max(1);
+    let size = (CHART.0 * u32::try_from(columns)?, CHART.1 * u32::try_from(rows)?);
+    let area = SVGBackend::with_string(text, size).into_drawing_area();
+    area.fill(&WHITE)?;
+    for (chart, area) in charts.iter().zip(area.split_evenly((rows, columns))) {
+        draw(chart, &area)?;
     }
-    std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+    Ok(area.present()?)
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-fn draw(chart: &Chart, area: &Area<'_>) -> std::result::Result<(), Box<dyn std::error::Error>> {
+fn draw(chart: &Chart, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
     let figures = chart.lines.values().flatten().map(|(_, gflops)| *gflops);
     let top = figures.chain(chart.peak).fold(1.0, f64::max) * 1.05;
     let last = chart.axis.last() as f64;

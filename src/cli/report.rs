@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use dietcode::Result;
 use dietcode::core::config::WklInst;
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::{self, Comparison, Device, Standing};
 use dietcode::core::search::{Found, WorkloadInstance};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::counted;
@@ -47,7 +47,7 @@ impl ReportFiles {
     /// Writes those that were asked for.
     pub(crate) fn write(&self, value: &impl Serialize, charts: impl Fn() -> Vec<Chart>) -> Result<()> {
         self.json.write(value)?;
-        self.plot.iter().try_for_each(|path| plot::write(&charts(), path))
+        self.plot.iter().try_for_each(|path| plot::write(&charts(), 1, path).map_err(Error::unavailable))
     }
 }
 
@@ -123,13 +123,13 @@ impl Effort {
 /// A CPU, or a GPU.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Place {
+pub(crate) enum Place {
     Cpu(Box<Machine>),
     Gpu(measure::Machine),
 }
 
 #[derive(Debug, Serialize)]
-struct Machine {
+pub(crate) struct Machine {
     cpu: String,
     cores: i64,
     features: Vec<&'static str>,
@@ -158,7 +158,7 @@ struct Row {
 }
 
 impl Place {
-    fn of_cpu(target: &CpuTarget) -> Place {
+    pub(crate) fn of_cpu(target: &CpuTarget) -> Place {
         Place::Cpu(Box::new(Machine {
             cpu: target.model.clone(),
             cores: target.cores,

@@ -5,10 +5,11 @@ mod extents;
 mod occupancy;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const OPS: &str = include_str!("../nests/dense.rs");
 
@@ -144,6 +145,49 @@ fn a_grid_is_swept_and_drawn() {
     assert!(fs::read_to_string(place.path("grid.svg")).unwrap().contains("predicted by two points"));
     assert_eq!(status(&place.run(&["bench", "dense.json", "--target", "cuda-host"])), 2, "only a sweep has targets");
     assert_eq!(status(&place.run(&["bench", "dense.json", "--sweep-grid", "--only", "blas"])), 2);
+}
+
+/// Another program asks for one shape after the other; of a shape that was asked for before nothing is checked again.
+#[test]
+fn shapes_are_measured_as_standard_input_asks_for_them() {
+    let place = Place::new();
+    let turns = |lines: &str| {
+        let mut command = place.command(&["bench", "dense.json", "--turns", "--only", "dietcode", "--only", "naive"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let values: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (status(&output), values, stderr(&output))
+    };
+    let (code, said, errors) = turns("1 T=3\n2 T=1,4\n1 T=3\n");
+    assert_eq!(code, 0, "{errors}");
+    assert_eq!((&said[0]["tuned"], said[0]["machine"]["cpu"].is_string()), (&json!(false), true));
+    let shapes: Vec<(i64, i64)> = said[1..]
+        .iter()
+        .map(|turn| (turn["threads"].as_i64().unwrap(), turn["shape"]["M"].as_i64().unwrap()))
+        .collect();
+    assert_eq!(shapes, [(1, 48), (2, 16), (2, 64), (1, 48)]);
+    for turn in &said[1..] {
+        let flops = 2 * turn["shape"]["M"].as_i64().unwrap() * 96 * 64;
+        assert_eq!((turn["flops"].as_f64(), &turn["shape"]["K"]), (Some(flops as f64), &json!(64)), "{turn}");
+        // Where others take the cores, an implementation has no samples, and is left out.
+        for (name, samples) in turn["seconds"].as_object().unwrap() {
+            assert!(["dietcode", "naive"].contains(&name.as_str()), "{turn}");
+            let samples = samples.as_array().unwrap();
+            assert!(samples.len() >= 3 && samples.iter().all(|seconds| seconds.as_f64().unwrap() > 0.0), "{turn}");
+        }
+    }
+    for (lines, expected) in [
+        ("T=3\n", "--turns: found `T=3`, expected a number of threads and a shape, such as `2 T=37`"),
+        ("1 T\n", "--turns: found `1 T`, expected a number of threads and a shape"),
+        ("1 Q=3\n", "--wkl Q=3: dense.json: found the unknown workload variable `Q`, expected `T`"),
+        ("1 T=0\n", "T=0: a call computes nothing, expected a shape that can be timed"),
+    ] {
+        let (code, said, errors) = turns(lines);
+        assert!(code == 2 && said.len() == 1 && errors.contains(expected), "{lines}: {code} {errors}");
+    }
+    assert_eq!(status(&place.run(&["bench", "dense.json", "--turns", "--wkl", "T=1"])), 2);
 }
 
 #[test]

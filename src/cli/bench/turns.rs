@@ -1,0 +1,142 @@
+//! `dietcode bench --turns`: the kernel takes turns with what another program measures.
+//!
+//! ```text
+//! >  2 T=37
+//! <  {"wkl":{"T":37},"shape":{"M":592,"N":2304,"K":768},"threads":2,"flops":2.09e9,"peak":230.1,"seconds":{"dietcode":[…]}}
+//! ```
+//!
+//! What is timed at a shape is checked the first time, and stays prepared, so that a turn takes little longer than its samples.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use dietcode::core::config::{Shapes, WklInst};
+use dietcode::core::dispatch::PICK;
+use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Finalist, Timing, compare};
+use dietcode::core::search::{Shape, WorkloadInstance};
+use dietcode::tuning::resolve_threads;
+use dietcode::{Error, ErrorKind, Result};
+use serde::Serialize;
+
+use super::{Arguments, finalists};
+use crate::cli::report::Place;
+use crate::cli::setup::{Setup, at_wkl, wkl_text};
+use crate::cli::table::place;
+use crate::cli::tune::thread_count;
+use crate::cli::{print, tell};
+
+/// Three samples, whose median stands for the turn.
+const TIMING: Timing = Timing::warm(3, 0.0, 0.5);
+
+/// The first line.
+#[derive(Serialize)]
+struct Hello<'a> {
+    machine: &'a Place,
+    /// Whether a tuned file holds here.
+    tuned: bool,
+}
+
+/// A turn.
+#[derive(Serialize)]
+struct Turn<'a> {
+    wkl: &'a WklInst,
+    /// The kernel's shape variables.
+    shape: Shape,
+    threads: usize,
+    /// Operations of a call.
+    flops: f64,
+    /// GFLOP/s of multiply-adds, measured in the same rounds.
+    peak: Option<f64>,
+    /// Per call, clean samples only; without those that have too few of them.
+    seconds: BTreeMap<&'a str, &'a [f64]>,
+}
+
+/// Answers each line of standard input, until there is none.
+pub(super) fn run(
+    arguments: &Arguments,
+    setup: &Setup,
+    harness: &mut CpuHarness,
+    all: (&[Finalist], &Baselines),
+    tuned: bool,
+) -> Result<()> {
+    answer(&Hello { machine: &Place::of_cpu(harness.cpu()), tuned })?;
+    // Those that have passed their check.
+    let mut passed: BTreeMap<(WklInst, usize), Vec<Finalist>> = BTreeMap::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(|e| Error::unavailable("standard input cannot be read").caused_by(e))?;
+        let (threads, shapes) = asked(&line)?;
+        let threads = resolve_threads(&[threads], harness.cpu().cores)[0];
+        for wkl in shapes.instances()? {
+            let workload = setup.workload(&wkl, 1.0).map_err(|error| at_wkl(&shapes, &error))?;
+            if workload.instance.computes_nothing() {
+                let why = format!("{}: a call computes nothing, expected a shape that can be timed", wkl_text(&wkl));
+                return Err(Error::input(why));
+            }
+            let key = (wkl, threads);
+            let (entered, timing) = match passed.remove(&key) {
+                Some(known) => (known, TIMING.unchecked()),
+                None => (finalists(arguments, harness, all, &workload)?, TIMING),
+            };
+            let comparison = compare(harness, &workload.instance, &entered, threads, timing)?;
+            answer(&Turn::of(setup, &workload, &comparison))?;
+            passed.insert(key, without_failures(entered, &workload, &comparison)?);
+        }
+    }
+    Ok(())
+}
+
+/// A line of standard input.
+fn asked(line: &str) -> Result<(usize, Shapes)> {
+    let wrong = |why: String| {
+        let expected = "expected a number of threads and a shape, such as `2 T=37`";
+        Error::input(format!("--turns: found `{}`, {expected}: {why}", line.escape_debug()))
+    };
+    let (threads, shapes) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+    let threads = thread_count(threads).map_err(wrong)?;
+    Ok((threads, shapes.parse().map_err(|error: Error| wrong(error.to_string()))?))
+}
+
+/// Those that may be timed again without a check.
+///
+/// # Errors
+///
+/// If the kernel itself failed.
+fn without_failures(
+    mut entered: Vec<Finalist>,
+    workload: &WorkloadInstance,
+    comparison: &Comparison,
+) -> Result<Vec<Finalist>> {
+    for standing in comparison.standings.iter().filter(|standing| !standing.is_unknown()) {
+        let Err(failure) = &standing.outcome else { continue };
+        let on = place(comparison.threads);
+        let why = format!("{} at {} on {on} {failure}", standing.name, wkl_text(&workload.wkl));
+        if standing.name == PICK {
+            return Err(Error::new(ErrorKind::Check, why));
+        }
+        tell(&why);
+        entered.retain(|finalist| finalist.name != standing.name);
+    }
+    Ok(entered)
+}
+
+impl<'a> Turn<'a> {
+    fn of(setup: &Setup, workload: &'a WorkloadInstance, comparison: &'a Comparison) -> Turn<'a> {
+        let timed = comparison.standings.iter().filter_map(|standing| {
+            let sample = standing.outcome.as_ref().ok()?;
+            Some((standing.name.as_str(), sample.seconds.as_slice()))
+        });
+        Turn {
+            wkl: &workload.wkl,
+            shape: setup.named(&workload.instance.shape),
+            threads: comparison.threads,
+            flops: workload.instance.flops,
+            peak: comparison.peak,
+            seconds: timed.collect(),
+        }
+    }
+}
+
+fn answer(line: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string(line).map_err(|e| Error::unavailable("an answer is no JSON").caused_by(e))?;
+    print(&(text + "\n"))
+}
