@@ -2,7 +2,9 @@
 //! a C compiler.
 //!
 //! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
+mod command;
 mod mutants;
+mod peers;
 mod runner;
 mod steps;
 #[cfg(test)]
@@ -19,6 +21,7 @@ usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask toolkit
        cargo xtask walk-through
        cargo xtask tuning [--pace] [--trials N] [--seed N] [--folder DIR] [CONFIG]
+       cargo xtask peers [FAMILY...] [--below RATIO] [OPTION...]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
 mutants  plants the mistakes of tests/mutants one by one, or those that are named, and expects that tests find each
@@ -27,6 +30,8 @@ walk-through
          writes docs/walk_through.md, a nest on its way from source to assembly
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
          was ended; with --pace, how many trials a search makes in a second, and fails where they are too few
+peers    measures libraries from the package registries, and the project's kernels beside them; fails where these are slower than
+         --below says; `cargo xtask peers --help` lists its options
 
   --all         everything at full size: all draws, families and kills, of which tests try a part otherwise, and the steps
                 that take long: mutants
@@ -49,6 +54,11 @@ fn main() -> ExitCode {
         ["walk-through", extra, ..] => bad_usage(&format!("`walk-through` takes no argument, found `{extra}`")),
         ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
+        ["peers", rest @ ..] => match peers::run(rest) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(1),
+            Err(sentence) => failed(&sentence),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             ExitCode::SUCCESS

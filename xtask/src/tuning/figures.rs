@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::runs::{Run, wkl_text};
+use super::runs::Run;
+use crate::command::wkl_text;
 
 /// Everything that was measured.
 pub(super) struct Figures {
@@ -78,7 +79,8 @@ fn lines(rows: &[Value]) -> Vec<Line> {
     lines
 }
 
-fn geometric_mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+/// None of none, and where one of them is.
+pub(crate) fn geometric_mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms: Option<Vec<f64>> = figures.map(|figure| figure.map(f64::ln)).collect();
     let logarithms = logarithms.filter(|all| !all.is_empty())?;
     Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())

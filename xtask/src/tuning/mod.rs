@@ -16,6 +16,7 @@ mod runs;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use figures::geometric_mean;
 use figures::{Figures, print};
 use runs::Runs;
 

@@ -1,13 +1,13 @@
 //! The runs of the command, each of which leaves its files in the folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
 use super::Options;
-use crate::steps::root;
+use crate::command::{built, read, succeed, wkl_text};
 
 /// A run that is done.
 pub(super) struct Run {
@@ -28,17 +28,14 @@ pub(super) struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Builds the command as users have it.
     pub(super) fn new(options: &'a Options) -> Result<Runs<'a>, String> {
-        let build = ["build", "--release", "--package", "dietcode", "--bin", "dietcode"];
-        succeed(Command::new("cargo").args(build).current_dir(root()))?;
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-        Ok(Runs { options, program: target.join("release/dietcode") })
+        Ok(Runs { options, program: built()? })
     }
 
     /// Trials a second of a run as users start it, and register tiles among them.
     pub(super) fn pace(&self, name: &str) -> Result<[f64; 2], String> {
         self.tune(name, &[])?;
         let report = self.file(name, "json");
-        let search = &read(&report)?["search"];
+        let search = &read::<Value>(&report)?["search"];
         let figure =
             |key: &str| search[key].as_f64().ok_or_else(|| format!("{}: it says nothing of {key}", report.display()));
         Ok([figure("trials_per_second")?, figure("register_tiles_per_second")?])
@@ -61,14 +58,14 @@ impl<'a> Runs<'a> {
             succeed(&mut command)?;
             fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
         }
-        let seconds = read(&report)?["search"]["seconds"].as_f64();
+        let seconds = read::<Value>(&report)?["search"]["seconds"].as_f64();
         let seconds = seconds.ok_or_else(|| format!("{}: it says nothing of seconds", report.display()))?;
         Ok(Run { name: name.to_owned(), tuned, seconds })
     }
 
     /// The config's instances, as `--wkl` takes them.
     pub(super) fn instances(&self) -> Result<Vec<String>, String> {
-        let config = read(&self.options.config)?;
+        let config: Value = read(&self.options.config)?;
         let instances = config["wkl_insts"].as_array().cloned().unwrap_or_default();
         Ok(instances.iter().filter_map(Value::as_object).map(wkl_text).collect())
     }
@@ -88,7 +85,7 @@ impl<'a> Runs<'a> {
                 succeed(command.arg("--json").arg(&unfinished))?;
                 fs::rename(&unfinished, &report).map_err(|e| format!("{}: {e}", report.display()))?;
             }
-            rows.extend(read(&report)?["rows"].as_array().cloned().unwrap_or_default());
+            rows.extend(read::<Value>(&report)?["rows"].as_array().cloned().unwrap_or_default());
         }
         Ok(rows)
     }
@@ -98,23 +95,4 @@ impl<'a> Runs<'a> {
         command.arg(subcommand).arg(&self.options.config);
         command
     }
-}
-
-/// `T=5`, or `B=2,T=5`: as the command writes an instance.
-pub(super) fn wkl_text(wkl: &serde_json::Map<String, Value>) -> String {
-    wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
-}
-
-fn succeed(command: &mut Command) -> Result<(), String> {
-    println!("{command:?}");
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?} ended with {status}")),
-        Err(error) => Err(format!("{command:?} could not be started: {error}")),
-    }
-}
-
-fn read(path: &Path) -> Result<Value, String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }

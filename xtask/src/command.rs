@@ -1,0 +1,37 @@
+//! The command `dietcode`, as users have it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::steps::{root, target_folder};
+
+/// Builds it.
+pub(crate) fn built() -> Result<PathBuf, String> {
+    let build = ["build", "--release", "--package", "dietcode", "--bin", "dietcode"];
+    succeed(Command::new("cargo").args(build).current_dir(root()))?;
+    Ok(target_folder().join("release/dietcode"))
+}
+
+/// Runs a command that has to succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
+    println!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?} ended with {status}")),
+        Err(error) => Err(format!("{command:?} could not be started: {error}")),
+    }
+}
+
+/// What a file of JSON says.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// `T=5`, or `B=2,T=5`: as the command writes an instance.
+pub(crate) fn wkl_text(wkl: &serde_json::Map<String, Value>) -> String {
+    wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,66 @@
+//! What a small run has written, read again.
+
+use super::*;
+
+/// Of two families at two shapes each, one of them with a further one, on one thread.
+const RECORDED: &str = include_str!("recorded.json");
+
+fn recorded() -> Results {
+    serde_json::from_str(RECORDED).unwrap()
+}
+
+#[test]
+fn bars_are_held_against_intervals_and_shapes() {
+    let results = recorded();
+    let means = statistics::means(&results);
+    let at = |arguments: &[&str]| failures(&options(arguments).unwrap(), &means);
+    let lowest = means.iter().map(|mean| mean.plain.unwrap().low).fold(f64::INFINITY, f64::min);
+    assert_eq!(at(&["--below", &format!("{}", lowest - 1e-9)]), Vec::<String>::new());
+    let missed = at(&["--below", &format!("{}", lowest + 1e-9)]);
+    assert!(missed.len() == 1 && missed[0].contains("expected at least"), "{missed:?}");
+    let shapes: usize = means.iter().map(|mean| mean.shapes.len()).sum();
+    assert_eq!(at(&["--shape-below", "100"]).len(), shapes, "each of them");
+    assert_eq!(at(&[]).len(), 0);
+    // What is unknown holds no bar.
+    let mut unknown = results;
+    unknown.rows[0].seconds.get_mut(library::OURS).unwrap().fill(None);
+    let means = statistics::means(&unknown);
+    let missed = failures(&options(&["--below", "0"]).unwrap(), &means);
+    assert!(missed.len() == 1 && missed[0].contains("the ratio is unknown"), "{missed:?}");
+}
+
+#[test]
+fn results_are_joined_and_drawn() {
+    let (one, two) = (recorded(), recorded());
+    let rows = one.rows.len();
+    let joined = Results::joined(vec![one, two.clone()]).unwrap();
+    assert_eq!(joined.rows.len(), 2 * rows);
+    let other = Results { machine: serde_json::json!({ "cpu": "another" }), ..two.clone() };
+    assert!(Results::joined(vec![recorded(), other]).err().unwrap().starts_with("found results of two machines"));
+    let path = std::env::temp_dir().join(format!("peers-{}.svg", std::process::id()));
+    tables::draw(&two, &path).unwrap();
+    let picture = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    for word in
+        ["batched_nt: GFLOP/s on 1 thread", "few_rows: GFLOP/s", "T=43", "dietcode", "OpenBLAS", "oneDNN, packed"]
+    {
+        assert!(picture.contains(word), "no `{word}` in the picture");
+    }
+    assert!(!picture.contains("T=7"), "further shapes are in no chart");
+}
+
+#[test]
+fn options_are_checked() {
+    for (arguments, expected) in [
+        (&["--rounds", "3"][..], "--rounds: found `3`, expected a number of at least 4"),
+        (&["--threads", "0"], "expected numbers of threads"),
+        (&["--below"], "--below: a value is missing"),
+        (&["--speed", "1"], "there is no option `--speed`"),
+        (&["--below", "much"], "found `much`"),
+    ] {
+        let why = options(arguments).err().unwrap();
+        assert!(why.contains(expected), "{arguments:?}: {why}");
+    }
+    let why = provision::ensure(&["blas".to_owned()]).err().unwrap();
+    assert!(why.starts_with("there is no library `blas`; there are: openblas, mkl"), "{why}");
+}
