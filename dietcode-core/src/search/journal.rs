@@ -3,7 +3,7 @@
 //! The proposals of a search depend on its seed, on what was on record when it began, and on what it measured since. So a
 //! run that was ended is continued by beginning it again: what it would measure and is on record is not measured.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -152,6 +152,16 @@ impl Journal {
     /// The micro-kernels that were measured before the run began and never failed, the best first.
     pub(super) fn ranked(&self) -> Vec<&MicroKernel> {
         ranked(self.before()).into_iter().map(|ranked| ranked.schedule).collect()
+    }
+
+    /// The last figures from before the run began, GFLOP/s at a number of threads with such caches, by names and shapes.
+    pub(super) fn figures(&self, threads: usize, cold: bool) -> HashMap<(&str, &Shape), f64> {
+        let figure = |record: &'_ Record| {
+            let alike = matches!(record.outcome, Outcome::Measured { cold: its, .. } if its == cold);
+            record.figure().filter(|(its, _)| *its == threads && alike).map(|(_, gflops)| gflops)
+        };
+        let before = self.before();
+        before.filter_map(|r| Some(((&*r.name, r.workload.shape.as_ref()?), figure(r)?))).collect()
     }
 
     /// Those that failed before the run began, by names and by structures: they are not tried again, whatever the shape was.

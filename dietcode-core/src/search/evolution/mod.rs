@@ -14,6 +14,7 @@ mod objective;
 mod pick;
 mod population;
 mod rated;
+mod scale;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use rand::rngs::StdRng;
 
 use self::objective::Goal;
 use self::population::{Hash, Member, Population, distinct};
+use self::scale::LEAST_ERROR;
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
@@ -31,7 +33,8 @@ use crate::search::{Made, Proposal};
 use crate::sketch::{Lowered, Sampler, Space};
 
 pub use self::objective::Objective;
-pub(super) use self::rated::Rated;
+pub use self::population::Known;
+pub(super) use self::rated::{Measured, Rated};
 
 /// The stages of random choices: the picks, the draws, then the generations.
 const PICKS: u64 = 0;
@@ -40,8 +43,8 @@ const GENERATIONS: u64 = 2;
 
 impl Evolution {
     /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
-    /// `known` are the best that were measured, the best first; what is in `taken` was measured or has failed, and is not
-    /// returned. The same for a seed on any number of threads.
+    /// `known` are the best that were measured, the best first: they count as they were measured, whatever the model says of them,
+    /// and are parents. What is in `taken` was measured or has failed, and is not returned. The same for a seed on any number of threads.
     ///
     /// # Errors
     /// A space in which nothing can be drawn: which limit says so.
@@ -50,17 +53,15 @@ impl Evolution {
         &self,
         space: &Space,
         model: &dyn CostModel,
-        known: &[Lowered],
+        known: &[Known],
         taken: &HashSet<Hash>,
         objective: &Objective,
         seed: u64,
         want: usize,
     ) -> Result<Vec<Proposal>> {
         let sampler = space.sampler()?;
-        let population = Population { space, model, objective, seed };
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
-        let known: Vec<_> = known[..parents].iter().map(|known| (Made::Recorded, known.clone())).collect();
-        let known = population.members(&known);
+        let (population, known) = Population::new(space, model, objective, seed, &known[..parents]);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
         let drawn = self.drawn(&population, &sampler, self.population - parents.min(self.population));
         let mut all = distinct(drawn, &mut seen);
@@ -69,7 +70,8 @@ impl Evolution {
         }
         let mut generation: Vec<Member> = known.iter().chain(&all).cloned().collect();
         for number in 0..self.generations {
-            let goal = goal(objective, &known, &all);
+            // Of what mutants are better than their parents, the model's error says nothing.
+            let goal = goal(&population, LEAST_ERROR, &known, &all);
             let children = self.children(&population, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
             let children = distinct(children, &mut seen);
             generation = survivors(generation, &children, &goal, self.population);
@@ -77,7 +79,7 @@ impl Evolution {
         }
         all.retain(|member| !taken.contains(&member.hash));
         let random = (want as f64 * self.epsilon).round() as usize;
-        let goal = goal(objective, &known, &all);
+        let goal = goal(&population, population.scale.error, &known, &all);
         let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
         selected.into_iter().map(|at| all[at].proposal(space)).collect()
     }
@@ -90,7 +92,7 @@ impl Evolution {
         let sampler = space.sampler()?;
         let model = crate::cost_model::Random { seed };
         let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
-        let population = Population { space, model: &model, objective: &objective, seed };
+        let (population, _) = Population::new(space, &model, &objective, seed, &[]);
         let (mut seen, mut found) = (taken.clone(), Vec::new());
         for attempt in 0..self.retries as u64 {
             let left = want.saturating_sub(found.len());
@@ -136,7 +138,7 @@ impl Evolution {
         let until: Vec<f64> = parents
             .iter()
             .map(|parent| {
-                whole += goal.gain(&parent.predicted);
+                whole += goal.gain(&parent.expected);
                 whole
             })
             .collect();
@@ -159,14 +161,14 @@ impl Evolution {
     }
 }
 
-fn goal<'a>(objective: &Objective, known: &'a [Member], found: &'a [Member]) -> Goal {
-    let rows = |members: &'a [Member]| members.iter().map(|member| &*member.predicted);
-    Goal::of(objective, &rows(known), &rows(found))
+fn goal<'a>(population: &Population<'_>, error: f64, known: &'a [Member], found: &'a [Member]) -> Goal {
+    let rows = |members: &'a [Member]| members.iter().map(|member| &*member.expected);
+    Goal::of(population.objective, &population.scale, error, &rows(known), &rows(found))
 }
 
 /// The next generation: the children, and the best of their parents in the places that are left.
 fn survivors(mut parents: Vec<Member>, children: &[Member], goal: &Goal, population: usize) -> Vec<Member> {
-    parents.sort_by(|a, b| goal.gain(&b.predicted).total_cmp(&goal.gain(&a.predicted)));
+    parents.sort_by(|a, b| goal.gain(&b.expected).total_cmp(&goal.gain(&a.expected)));
     parents.truncate(population.saturating_sub(children.len()));
     children.iter().cloned().chain(parents).collect()
 }

@@ -1,5 +1,7 @@
 //! What a candidate is worth: how much it would improve the weighted set of instances over the best found.
 
+use super::scale::Scale;
+
 /// The instances, and what was found for them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
@@ -13,77 +15,79 @@ pub struct Objective {
     pub best: Vec<f64>,
 }
 
-/// The spread of a model's error, as a share of what it says.
-const ERROR: f64 = 0.1;
-
-/// What was found, on the scale of a model, while a round is selected.
+/// What was found, while candidates are selected.
 #[derive(Clone, Debug)]
 pub(super) struct Goal {
     weights: Vec<f64>,
     /// The logarithm of the throughput to be improved on.
     best: Vec<f64>,
+    /// The spread of what is expected, as a share of it.
+    error: f64,
 }
 
 impl Goal {
-    /// `known` and `found` are what the model says of what was measured, and of the candidates. A model that is off by a factor is
-    /// off for both: where something was measured, candidates are compared with what the model says of that.
+    /// `known` and `found` are what is expected of candidates that were measured, and of others. What was measured is to be
+    /// improved on; only where nothing was, what the model says.
     pub(super) fn of<'a>(
         objective: &Objective,
+        scale: &Scale,
+        error: f64,
         known: &(impl Iterator<Item = &'a [f64]> + Clone),
         found: &(impl Iterator<Item = &'a [f64]> + Clone),
     ) -> Goal {
         let whole: f64 = objective.weights.iter().sum();
         let top = |rows: &mut dyn Iterator<Item = &'a [f64]>, at: usize| rows.map(|row| row[at]).fold(0.0f64, f64::max);
-        let best = objective.best.iter().enumerate().map(|(at, measured)| {
-            let choices = [top(&mut known.clone(), at), *measured, top(&mut found.clone(), at)];
+        let best = objective.best.iter().enumerate().map(|(at, best)| {
+            // Figures of what is no trace of the space are not on the scale of a model that was compared with none.
+            let measured = if scale.is_measured(at) { *best } else { 0.0 };
+            let choices = [top(&mut known.clone(), at).max(measured), top(&mut found.clone(), at)];
             choices.into_iter().find(|best| *best > 0.0).unwrap_or(1.0).ln()
         });
-        Goal { best: best.collect(), weights: objective.weights.iter().map(|weight| weight / whole).collect() }
+        Goal { best: best.collect(), weights: objective.weights.iter().map(|weight| weight / whole).collect(), error }
     }
 
-    /// The expected gain in the weighted mean of the logarithms of throughputs, given a model whose error is spread like the
+    /// The expected gain in the weighted mean of the logarithms of throughputs, given figures whose error is spread like the
     /// logistic distribution. Also what is somewhat slower than the best is worth something, the closer the more: so that
     /// early rounds have a direction, and late ones try what the model may be wrong about.
     ///
     /// Source: expected improvement, Jones, Schonlau and Welch, *Efficient Global Optimization of Expensive Black-Box
     /// Functions* (Journal of Global Optimization 1998).
-    pub(super) fn gain(&self, predicted: &[f64]) -> f64 {
-        let gains = predicted.iter().zip(&self.best).map(|(gflops, best)| expected(gflops.ln() - best));
+    pub(super) fn gain(&self, figures: &[f64]) -> f64 {
+        let gains = figures.iter().zip(&self.best).map(|(gflops, best)| expected(gflops.ln() - best, self.error));
         gains.zip(&self.weights).map(|(gain, weight)| gain * weight).sum()
     }
 
     /// Counts a candidate as found: others that serve the same instances gain less after it.
-    pub(super) fn take(&mut self, predicted: &[f64]) {
-        for (best, gflops) in self.best.iter_mut().zip(predicted) {
-            *best += expected(gflops.ln() - *best);
+    pub(super) fn take(&mut self, figures: &[f64]) {
+        for (best, gflops) in self.best.iter_mut().zip(figures) {
+            *best += expected(gflops.ln() - *best, self.error);
         }
     }
 }
 
 /// E[max(0, x + error)]; 0 for what cannot run.
-fn expected(x: f64) -> f64 {
-    let z = x / ERROR;
+fn expected(x: f64, error: f64) -> f64 {
+    let z = x / error;
     // Beyond this the sum is the larger term, to the last bit.
-    if z > 40.0 { x } else { ERROR * z.exp().ln_1p() }
+    if z > 40.0 { x } else { error * z.exp().ln_1p() }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::scale::LEAST_ERROR;
     use super::*;
 
-    fn goal(best: &[f64]) -> Goal {
-        let objective = Objective {
-            instances: vec![vec![1]; best.len()],
-            weights: vec![1.0; best.len()],
-            units: 1,
-            best: best.to_vec(),
-        };
-        Goal::of(&objective, &std::iter::empty(), &std::iter::empty())
+    impl Goal {
+        /// Of instances of equal weights where so much was measured.
+        pub(in crate::search::evolution) fn to_improve_on(best: &[f64]) -> Goal {
+            let weights = vec![1.0 / best.len() as f64; best.len()];
+            Goal { weights, best: best.iter().map(|best| best.ln()).collect(), error: LEAST_ERROR }
+        }
     }
 
     #[test]
     fn faster_is_worth_more_and_what_cannot_run_nothing() {
-        let goal = goal(&[100.0, 50.0]);
+        let goal = Goal::to_improve_on(&[100.0, 50.0]);
         let rows = [[0.0, 0.0], [10.0, 10.0], [99.0, 49.0], [101.0, 49.0], [200.0, 49.0], [1e9, 1e9]];
         let gains: Vec<f64> = rows.iter().map(|row| goal.gain(row)).collect();
         assert_eq!(gains[0], 0.0);
@@ -93,18 +97,24 @@ mod tests {
 
     #[test]
     fn after_one_was_taken_another_instance_is_worth_more() {
-        let mut goal = goal(&[100.0, 100.0]);
+        let mut goal = Goal::to_improve_on(&[100.0, 100.0]);
         let (first, twin, other) = ([160.0, 50.0], [158.0, 50.0], [50.0, 140.0]);
         assert!(goal.gain(&twin) > goal.gain(&other));
         goal.take(&first);
         assert!(goal.gain(&twin) < goal.gain(&other));
     }
 
-    #[test]
-    fn candidates_are_compared_on_the_scale_of_the_model() {
+    /// Of an instance where 10 GFLOP/s are known of a candidate of the space, and 1000 of what runs where nothing was tuned.
+    fn goal_of(measured: Option<f64>) -> Goal {
         let objective = Objective { instances: vec![vec![1]], weights: vec![3.0], units: 1, best: vec![1000.0] };
-        let (known, found) = ([vec![10.0]], [vec![12.0]]);
-        let goal = Goal::of(&objective, &known.iter().map(Vec::as_slice), &found.iter().map(Vec::as_slice));
-        assert!(goal.gain(&[12.0]) > 0.15, "{goal:?}");
+        let scale = Scale::of(&[vec![10.0]], &[&[measured]], 1);
+        let (known, found) = ([scale.expected(&[10.0], &[measured])], [vec![12.0]]);
+        Goal::of(&objective, &scale, LEAST_ERROR, &known.iter().map(Vec::as_slice), &found.iter().map(Vec::as_slice))
+    }
+
+    #[test]
+    fn what_was_measured_is_to_be_improved_on_and_a_model_alone_is_compared_with_itself() {
+        assert!(goal_of(None).gain(&[12.0]) > 0.15);
+        assert!(goal_of(Some(10.0)).gain(&[12.0]) < 1e-9 && goal_of(Some(10.0)).gain(&[1200.0]) > 0.15);
     }
 }

@@ -25,11 +25,11 @@ pub(super) fn pick(members: &[Member], goal: &Goal, want: usize, random: usize, 
     let mut selected = Vec::new();
     while selected.len() + random < want && !left.is_empty() {
         let of_tile = |at: usize| picked.get(&tiles[at]).copied().unwrap_or(0) as f64;
-        let gains = left.iter().map(|at| goal.gain(&members[*at].predicted) / (1.0 + of_tile(*at) / OF_A_TILE));
+        let gains = left.iter().map(|at| goal.gain(&members[*at].expected) / (1.0 + of_tile(*at) / OF_A_TILE));
         let best =
             gains.enumerate().fold((0, f64::NEG_INFINITY), |best, found| if found.1 > best.1 { found } else { best });
         let at = left.remove(best.0);
-        goal.take(&members[at].predicted);
+        goal.take(&members[at].expected);
         *picked.entry(&tiles[at]).or_default() += 1;
         selected.push(at);
     }
@@ -46,7 +46,6 @@ mod tests {
     use super::*;
     use crate::schedule::{Axis, Factor, Instruction, Level, Trace};
     use crate::search::Made;
-    use crate::search::evolution::Objective;
 
     fn members(rows: &[[f64; 2]]) -> Vec<Member> {
         // Each has a register tile of its own.
@@ -59,7 +58,7 @@ mod tests {
         let axes = vec![Axis { name: "i".into(), factors: vec![factor] }];
         let mut trace = Trace { instructions: vec![Instruction::SampleTiles(axes)].into(), ..Trace::default() };
         trace.decisions.insert("i_register".into(), tile);
-        Member { trace, hash: [0; 32], made: Made::Drawn, predicted: row.to_vec() }
+        Member { trace, hash: [0; 32], made: Made::Drawn, expected: row.to_vec() }
     }
 
     fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
@@ -67,9 +66,7 @@ mod tests {
     }
 
     fn picked(members: &[Member], want: usize, random: usize) -> Vec<usize> {
-        let objective =
-            Objective { instances: vec![vec![1]; 2], weights: vec![1.0; 2], units: 1, best: vec![100.0; 2] };
-        let goal = Goal::of(&objective, &std::iter::empty(), &std::iter::empty());
+        let goal = Goal::to_improve_on(&[100.0; 2]);
         pick(members, &goal, want, random, &mut StdRng::seed_from_u64(1))
     }
 

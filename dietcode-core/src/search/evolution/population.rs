@@ -7,6 +7,7 @@ use rand::rngs::StdRng;
 use rayon::prelude::*;
 
 use super::Objective;
+use super::scale::Scale;
 use crate::Result;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
@@ -22,8 +23,8 @@ pub(super) struct Member {
     pub(super) trace: Trace,
     pub(super) hash: Hash,
     pub(super) made: Made,
-    /// GFLOP/s on each instance.
-    pub(super) predicted: Vec<f64>,
+    /// GFLOP/s that are expected on each instance: what was measured, or else what the model says on the scale of that.
+    pub(super) expected: Vec<f64>,
 }
 
 impl Member {
@@ -33,18 +34,50 @@ impl Member {
     }
 }
 
+/// A candidate that was measured, or is on record.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its loops.
+    pub lowered: Lowered,
+    /// GFLOP/s on each instance of the objective, where it was measured.
+    pub gflops: Vec<Option<f64>>,
+}
+
 /// What makes members of traces.
 pub(super) struct Population<'a> {
     pub(super) space: &'a Space,
     pub(super) model: &'a dyn CostModel,
     pub(super) objective: &'a Objective,
     pub(super) seed: u64,
+    pub(super) scale: Scale,
 }
 
 /// Candidates whose figures are predicted at once.
 const BATCH: usize = 16;
 
-impl Population<'_> {
+impl<'a> Population<'a> {
+    /// With the members that were measured.
+    pub(super) fn new(
+        space: &'a Space,
+        model: &'a dyn CostModel,
+        objective: &'a Objective,
+        seed: u64,
+        known: &[Known],
+    ) -> (Population<'a>, Vec<Member>) {
+        let all: Vec<&Lowered> = known.iter().map(|known| &known.lowered).collect();
+        let predicted = model.predict(&space.def, &all, &objective.instances, objective.units);
+        let measured: Vec<&[Option<f64>]> = known.iter().map(|known| &*known.gflops).collect();
+        let scale = Scale::of(&predicted, &measured, objective.instances.len());
+        let member = |(known, predicted): (&Known, &Vec<f64>)| Member {
+            trace: known.lowered.trace.clone(),
+            hash: known.lowered.hash,
+            made: Made::Recorded,
+            expected: scale.expected(predicted, &known.gflops),
+        };
+        let members = known.iter().zip(&predicted).map(member).collect();
+        (Population { space, model, objective, seed, scale }, members)
+    }
+
     /// What `make` gives for each of `count` numbers, each with random choices of its own, so that it does not matter who comes
     /// first. `make` tries as often as it likes to find a trace that can be carried out and returns that with its loops.
     pub(super) fn raise(
@@ -61,7 +94,7 @@ impl Population<'_> {
         numbers.par_chunks(BATCH).flat_map_iter(batch).collect()
     }
 
-    /// What the model says of candidates.
+    /// What is expected of candidates that were not measured.
     pub(super) fn members(&self, applied: &[(Made, Lowered)]) -> Vec<Member> {
         let all: Vec<&Lowered> = applied.iter().map(|(_, applied)| applied).collect();
         let Objective { instances, units, .. } = self.objective;
@@ -70,7 +103,7 @@ impl Population<'_> {
             trace: applied.trace.clone(),
             hash: applied.hash,
             made: *made,
-            predicted,
+            expected: self.scale.expected(&predicted, &[]),
         };
         applied.iter().zip(predicted).map(member).collect()
     }

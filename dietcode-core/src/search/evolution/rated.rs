@@ -8,12 +8,16 @@ use rayon::prelude::*;
 use super::objective::{Goal, Objective};
 use super::pick;
 use super::population::{Hash, Member, Population};
+use super::scale::Scale;
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
 use crate::search::Made;
 use crate::sketch::Space;
+
+/// A candidate (its position), with its GFLOP/s on each instance where it was measured.
+pub(in crate::search) type Measured = (usize, Vec<Option<f64>>);
 
 /// Candidates, by their positions.
 #[derive(Clone, Debug)]
@@ -30,7 +34,7 @@ impl Rated {
     /// # Errors
     /// A trace that the space does not carry out: the reason.
     pub fn of(space: &Space, model: &dyn CostModel, objective: &Objective, traces: &[&Trace]) -> Result<Rated> {
-        let population = Population { space, model, objective, seed: 0 };
+        let (population, _) = Population::new(space, model, objective, 0, &[]);
         let batch = |traces: &[&Trace]| {
             let applied =
                 traces.iter().map(|trace| Ok((Made::Recorded, space.apply(trace)?))).collect::<Result<Vec<_>>>()?;
@@ -52,14 +56,23 @@ impl Evolution {
     pub fn pick_among(
         &self,
         rated: &Rated,
-        (left, known): (&[usize], &[usize]),
+        (left, known): (&[usize], &[Measured]),
         objective: &Objective,
         seed: u64,
         want: usize,
     ) -> Vec<usize> {
-        let members: Vec<Member> = left.iter().map(|at| rated.members[*at].clone()).collect();
-        let known = known.iter().map(|at| &*rated.members[*at].predicted);
-        let goal = Goal::of(objective, &known, &members.iter().map(|member| &*member.predicted));
+        let predicted: Vec<Vec<f64>> = known.iter().map(|(at, _)| rated.members[*at].expected.clone()).collect();
+        let measured: Vec<&[Option<f64>]> = known.iter().map(|(_, gflops)| &**gflops).collect();
+        let scale = Scale::of(&predicted, &measured, objective.instances.len());
+        let known: Vec<Vec<f64>> =
+            predicted.iter().zip(&measured).map(|(predicted, measured)| scale.expected(predicted, measured)).collect();
+        let scaled = |at: &usize| {
+            let member = &rated.members[*at];
+            Member { expected: scale.expected(&member.expected, &[]), ..member.clone() }
+        };
+        let members: Vec<Member> = left.iter().map(scaled).collect();
+        let found = members.iter().map(|member| &*member.expected);
+        let goal = Goal::of(objective, &scale, scale.error, &known.iter().map(Vec::as_slice), &found);
         let random = (want as f64 * self.epsilon).round() as usize;
         let selected = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
         selected.into_iter().map(|at| left[at]).collect()

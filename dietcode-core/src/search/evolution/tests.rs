@@ -1,9 +1,11 @@
 use std::collections::HashSet;
 
+use dietcode_syntax::KernelDef;
 use rand::SeedableRng;
 
 use super::*;
 use crate::cost_model::{Analytic, Random};
+use crate::schedule::Trace;
 use crate::search::testing::{dense, target};
 use crate::sketch::Mutator;
 use crate::sketch::rules::CustomRules;
@@ -23,6 +25,12 @@ fn small() -> Evolution {
 fn drawn(space: &Space, seed: u64, count: usize) -> Vec<Lowered> {
     let mut rng = StdRng::seed_from_u64(seed);
     (0..count).map(|_| space.apply(&space.sample(&mut rng).unwrap()).unwrap()).collect()
+}
+
+/// Candidates that were measured at both instances.
+fn measured(candidates: Vec<Lowered>, gflops: impl Fn(&Lowered) -> f64) -> Vec<Known> {
+    let known = |lowered: Lowered| Known { gflops: vec![Some(gflops(&lowered)); 2], lowered };
+    candidates.into_iter().map(known).collect()
 }
 
 fn hashes(found: &[Proposal]) -> Vec<Hash> {
@@ -50,6 +58,7 @@ fn what_was_taken_is_not_proposed_again_and_no_structure_twice() {
         // The known are parents, and are not proposed again.
         let known = drawn(&space, 9, 5);
         taken.extend(known.iter().map(|known| known.hash));
+        let known = measured(known, |_| 50.0);
         let found = small().search(&space, &model, &known, &taken, &objective(), seed, 10).unwrap();
         assert_eq!(found.len(), 10);
         assert!(hashes(&found).iter().all(|hash| taken.insert(*hash)));
@@ -108,4 +117,44 @@ fn a_mutator_without_probability_makes_nothing() {
     assert!(parallel.contains(&Made::Mutant(Mutator::Parallel)) && parallel.contains(&Made::Drawn));
     let all = made(|_| 0.5);
     assert!(all.contains(&Made::Mutant(Mutator::TileSize)) && all.contains(&Made::Mutant(Mutator::ComputeLocation)));
+}
+
+/// A model that takes whatever has a marked register tile for the fastest.
+struct Marks(i64);
+
+impl CostModel for Marks {
+    fn name(&self) -> &'static str {
+        "marks"
+    }
+
+    fn predict(&self, _: &KernelDef, candidates: &[&Lowered], instances: &[Vec<i64>], _: usize) -> Vec<Vec<f64>> {
+        let gflops = |candidate: &&Lowered| if rows(&candidate.trace) == self.0 { 200.0 } else { 100.0 };
+        candidates.iter().map(|candidate| vec![gflops(candidate); instances.len()]).collect()
+    }
+}
+
+fn rows(trace: &Trace) -> i64 {
+    trace.decisions.get("i_register").copied().unwrap_or(0)
+}
+
+/// What the model takes for the fastest was measured to be slow: its mutants are no better than the model was.
+#[test]
+fn measurements_and_not_the_model_choose_parents() {
+    let space = space();
+    let parents = drawn(&space, 9, 40);
+    let marked = rows(&parents[0].trace);
+    // The mutator leaves register tiles alone.
+    let share = |fast: bool| {
+        let seen = |lowered: &Lowered| if (rows(&lowered.trace) == marked) == fast { 150.0 } else { 40.0 };
+        let known = measured(parents.clone(), seen);
+        let mut evolution = Evolution { population: 40, from_database: 1.0, generations: 1, mutation: 1.0, ..small() };
+        Mutator::ALL.into_iter().for_each(|mutator| evolution.mutators.set(mutator, 0.0));
+        evolution.mutators.set(Mutator::Parallel, 1.0);
+        let found = evolution.search(&space, &Marks(marked), &known, &HashSet::new(), &objective(), 5, 40).unwrap();
+        let of_marked = found.iter().filter(|proposal| rows(&proposal.lowered.trace) == marked).count();
+        (of_marked, found.len())
+    };
+    let (fast, slow) = (share(true), share(false));
+    assert!(fast.0 * 10 >= fast.1 * 9 && fast.1 >= 4, "{fast:?}");
+    assert!(slow.0 * 10 <= slow.1 && slow.1 >= 4, "{slow:?}");
 }

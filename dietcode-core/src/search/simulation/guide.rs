@@ -4,7 +4,7 @@ use super::{Pool, Seen};
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::schedule::Trace;
-use crate::search::evolution::{Objective, Rated};
+use crate::search::evolution::{Measured, Objective, Rated};
 use crate::sketch::{Lowered, Space};
 use crate::{Error, Result};
 
@@ -54,8 +54,8 @@ impl<'a> Guide<'a> {
         Objective { best: self.goals.iter().map(|goal| seen.best[*goal]).collect(), ..self.objective.clone() }
     }
 
-    /// The best that were measured, the best first: as many as an evolution begins with.
-    pub(super) fn known(&self, seen: &Seen<'_>) -> Vec<usize> {
+    /// The best that were measured, the best first, with their figures on the instances: as many as an evolution begins with.
+    pub(super) fn known(&self, seen: &Seen<'_>) -> Vec<Measured> {
         let share = |at: &usize| {
             let figures = seen.pool.candidates[*at].gflops.iter().zip(seen.best);
             figures.filter_map(|(figure, best)| Some((*figure)? / best)).fold(0.0, f64::max)
@@ -63,7 +63,8 @@ impl<'a> Guide<'a> {
         let mut known: Vec<usize> = seen.selected.iter().copied().filter(|at| share(at) > 0.0).collect();
         known.sort_by(|a, b| share(b).total_cmp(&share(a)));
         known.truncate((self.settings.population as f64 * self.settings.from_database).round() as usize);
-        known
+        let figures = |at: usize| self.goals.iter().map(|goal| seen.pool.candidates[at].gflops[*goal]).collect();
+        known.into_iter().map(|at| (at, figures(at))).collect()
     }
 
     /// A candidate of the pool with its loops.

@@ -7,7 +7,7 @@ use super::nearest::nearest;
 use super::{Seen, Strategy};
 use crate::Result;
 use crate::search::Proposal;
-use crate::sketch::Lowered;
+use crate::search::evolution::{Known, Measured};
 
 /// Proposes as a search does.
 pub struct Proposed<'a> {
@@ -25,7 +25,8 @@ impl<'a> Proposed<'a> {
     fn proposals(&self, seen: &Seen<'_>, want: usize) -> Result<Vec<Proposal>> {
         let Guide { settings, space, model, rated, .. } = self.guide;
         let known = self.guide.known(seen);
-        let known = known.iter().map(|at| self.guide.applied(seen, *at)).collect::<Result<Vec<Lowered>>>()?;
+        let with_loops = |(at, gflops): Measured| Ok(Known { lowered: self.guide.applied(seen, at)?, gflops });
+        let known = known.into_iter().map(with_loops).collect::<Result<Vec<Known>>>()?;
         let taken: HashSet<_> = seen.selected.iter().map(|at| rated.structure(*at)).collect();
         let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
         settings.search(space, *model, &known, &taken, &self.guide.objective(seen), seed, want)

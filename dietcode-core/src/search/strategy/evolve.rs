@@ -10,7 +10,8 @@ use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::{CostModel, Observed};
 use crate::measure::Instance;
-use crate::search::database::Structure;
+use crate::search::database::{Shape, Structure};
+use crate::search::evolution::Known;
 use crate::search::proposal::Proposal;
 use crate::search::{Candidate, Made, Objective, Tuning};
 use crate::sketch::{Lowered, MicroKernel, Space};
@@ -34,19 +35,15 @@ impl Propose for Evolved {
     fn propose(&mut self, tuning: &Tuning<'_>, want: usize) -> Result<Vec<Proposal>> {
         self.learn(tuning);
         let threads = tuning.round % tuning.threads.len();
-        let recorded = if tuning.round == 1 { self.recorded(tuning) } else { Vec::new() };
+        let recorded = if tuning.round == 1 { self.recorded(tuning, threads) } else { Vec::new() };
         // The best of each instance come first in the ranking, and are tried again in any case.
         let again = self.share(want).max(tuning.workloads.len() * tuning.threads.len()).min(want);
-        let again = recorded.iter().take(again).cloned();
+        let again = recorded.iter().take(again).map(|known| known.lowered.clone());
         let mut selected: Vec<Proposal> = again.map(|best| Proposal::of_space(best, Made::Recorded)).collect();
         let mut taken: HashSet<Structure> = tuning.taken();
         taken.extend(selected.iter().map(|proposal| proposal.structure));
         let known = [self.best(tuning, threads), recorded].concat();
-        let mut objective = objective(tuning, threads);
-        if known.is_empty() {
-            // Figures of the default are not on the scale of the model.
-            objective.best.fill(0.0);
-        }
+        let objective = objective(tuning, threads);
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - selected.len();
         selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
@@ -60,20 +57,28 @@ impl Evolved {
         (want as f64 * self.settings.from_database) as usize
     }
 
-    /// The best on record from before the run, as far as they are of this space, without those that have failed.
-    fn recorded(&self, tuning: &Tuning<'_>) -> Vec<Lowered> {
+    /// The best on record from before the run, as far as they are of this space, without those that have failed; with the figures that
+    /// are on record at a number of threads (its position).
+    fn recorded(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Known> {
         let (_, failed) = tuning.journal.failed();
         let most = self.share(self.settings.population);
         // The defaults were tried in any case.
         let mut seen: HashSet<Structure> = tuning.candidates.iter().map(|candidate| candidate.structure).collect();
         let ranked = tuning.journal.ranked();
-        let traces = ranked.into_iter().filter_map(|micro_kernel| self.applied(micro_kernel));
-        traces.filter(|applied| !failed.contains(&applied.hash) && seen.insert(applied.hash)).take(most).collect()
+        let figures = tuning.journal.figures(tuning.threads[threads], tuning.cold);
+        let shapes: Vec<Shape> = (0..tuning.workloads.len()).map(|workload| tuning.shape(workload)).collect();
+        let known = ranked.into_iter().filter_map(|micro_kernel| {
+            let name = &*micro_kernel.origin.name;
+            let gflops = shapes.iter().map(|shape| figures.get(&(name, shape)).copied()).collect();
+            Some(Known { lowered: self.applied(micro_kernel)?, gflops })
+        });
+        let fresh = |hash: Structure| !failed.contains(&hash);
+        known.filter(|known| fresh(known.lowered.hash) && seen.insert(known.lowered.hash)).take(most).collect()
     }
 
     /// What was screened in this run, the best first: by how near it comes to the best where it comes nearest, as it was measured, or
-    /// else predicted.
-    fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Lowered> {
+    /// else as the points where it was timed let expect.
+    fn best(&self, tuning: &Tuning<'_>, threads: usize) -> Vec<Known> {
         let bests = tuning.bests(threads);
         let hoped = |at: usize| tuning.candidates.iter().map(|c| c.predicted[threads][at]).fold(0.0, f64::max);
         let hoped: Vec<f64> = (0..bests.len()).map(hoped).collect();
@@ -86,8 +91,14 @@ impl Evolved {
         let mut measured: Vec<(f64, &Candidate)> = alive.map(|candidate| (share(candidate), candidate)).collect();
         measured.retain(|(share, _)| *share > 0.0);
         measured.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let applied = measured.into_iter().filter_map(|(_, candidate)| self.applied(&candidate.micro_kernel));
-        applied.take(self.share(self.settings.population)).collect()
+        let timed = |candidate: &Candidate| {
+            let figures = candidate.gflops[threads].iter().zip(&candidate.predicted[threads]);
+            figures.map(|(gflops, timed)| gflops.or(Some(*timed).filter(|timed| *timed > 0.0))).collect()
+        };
+        let known = measured.into_iter().filter_map(|(_, candidate)| {
+            Some(Known { lowered: self.applied(&candidate.micro_kernel)?, gflops: timed(candidate) })
+        });
+        known.take(self.share(self.settings.population)).collect()
     }
 
     /// A micro-kernel within the limits of this space, carried out: the nest as it stands has no decisions, those of families have.
