@@ -1,18 +1,23 @@
 //! A set that was written by hand: micro-kernels of `gemm_nt` with one tile, most of them broken in one way.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use dietcode::core::abi::{Array, MicroKernel, Phase, Table};
 use dietcode::ops::gemm_nt;
-use dietcode::runtime::TableSource;
+use dietcode::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostEntry};
 use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
+use dietcode::runtime::{Kernel, Signature, TableSource};
 
-/// A configuration with a function that carries out its only tile, and the CPU features that it is said to need.
+/// A configuration with a function that carries out its only tile, the CPU features that it is said to need, and its row of
+/// `EMULATED`, if it has one.
 macro_rules! configuration {
     ($name:literal, $cache_line:literal, $run:ident, $features:expr) => {
+        configuration!($name, $cache_line, $run, $features, None)
+    };
+    ($name:literal, $cache_line:literal, $run:ident, $features:expr, $cuda:expr) => {
         Configuration {
             name: $name,
             family: "naive",
@@ -34,7 +39,7 @@ macro_rules! configuration {
                     static TABLE: TableSource = TableSource::Linked(&ROWS);
                     CpuRow { table: &TABLE, row: 0 }
                 }),
-                cuda: None,
+                cuda: $cuda,
             }],
         }
     };
@@ -44,12 +49,12 @@ pub(crate) static SET: Set = Set {
     config: "configs/by_hand.json",
     cpu: Ok(()),
     cuda: Err("it was left out by hand"),
-    cuda_host: Err("it was left out by hand"),
+    cuda_host: Ok(()),
     configurations: &[
-        configuration!("right", 64, right, 0),
+        configuration!("right", 64, right, 0, Some(&EMULATED[0])),
         configuration!("crashing", 68, crashing, 0),
         configuration!("hanging", 72, hanging, 0),
-        configuration!("wrong", 76, wrong, 0),
+        configuration!("wrong", 76, wrong, 0, Some(&EMULATED[1])),
         configuration!("slow", 80, slow, 0),
         configuration!("hanging_later", 84, hanging_later, 0),
         configuration!("beside", 88, beside, 0),
@@ -64,6 +69,57 @@ pub(crate) static SET: Set = Set {
         configuration!("last", 104, right, 0),
     ],
 };
+
+/// `gemm_nt`, whose dispatcher chooses the first row on the emulated device.
+pub(crate) static GEMM_NT: Kernel = {
+    static TABLE: CudaTable = CudaTable { micro_kernels: &EMULATED, dispatch: |_, _| 0 };
+    static SOURCE: CudaTableSource = CudaTableSource::Linked(&TABLE);
+    let Kernel { signature, table, dispatch, .. } = &gemm_nt::KERNEL;
+    let Signature { name, source_hash, shape_vars, params, loops, bounds } = signature;
+    let signature = Signature { name, source_hash: *source_hash, shape_vars, params, loops, bounds };
+    Kernel { signature, table, dispatch: *dispatch, cuda: &SOURCE }
+};
+
+/// Micro-kernels for the emulated device, each a grid of one block.
+static EMULATED: [CudaMicroKernel; 2] =
+    [emulated("right", &[launch(right_on_device)]), emulated("wrong", &[launch(wrong_on_device)])];
+
+const fn emulated(name: &'static str, launches: &'static [CudaLaunch]) -> CudaMicroKernel {
+    CudaMicroKernel { name, launches, uses_workspace: false, workspace_bytes: |_| 0, image: None }
+}
+
+const fn launch(host: HostEntry) -> CudaLaunch {
+    CudaLaunch { symbol: "by_hand", threads: 32, shared_bytes: 0, blocks: |_| 1, persistent: false, host: Some(host) }
+}
+
+unsafe extern "C" fn right_on_device(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+    // SAFETY: it is a launch of `gemm_nt`.
+    unsafe { product_on_device(args) };
+    0
+}
+
+unsafe extern "C" fn wrong_on_device(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
+    // SAFETY: it is a launch of `gemm_nt`, and the last element is one of C's.
+    unsafe {
+        let (c, _, elements) = product_on_device(args);
+        *c.add(elements - 1) += 0.01;
+    }
+    0
+}
+
+/// As [`product`], of the parameters of a launch: those of the nest, two strides of each matrix, the shape.
+///
+/// # Safety
+/// The matrices are dense.
+unsafe fn product_on_device(args: *mut *mut c_void) -> (*mut f32, usize, usize) {
+    // SAFETY: each parameter is read as what it is.
+    unsafe {
+        let tensor = |at: usize| *(*args.add(at)).cast::<*mut c_void>();
+        let buffers = [*args, tensor(1), tensor(2), *args.add(3), tensor(4)];
+        let shape = [11, 12, 13, 14].map(|at| i64::from(*(*args.add(at)).cast::<i32>()));
+        product(buffers.as_ptr(), shape.as_ptr())
+    }
+}
 
 /// Nobody reads it but for messages of the C side.
 const NAME: &CStr = c"by_hand";

@@ -17,7 +17,8 @@ mod set {
     include!(concat!(env!("OUT_DIR"), "/dietcode-set/registry.rs"));
 }
 
-use dietcode_core::runtime::{Arg, Tensor};
+use dietcode_core::runtime::cuda::{CudaTensor, Device};
+use dietcode_core::runtime::{Arg, Input, Output, Tensor};
 use ops::{dense, row_sum};
 use set::SET;
 
@@ -41,9 +42,21 @@ fn main() -> dietcode_core::Result<()> {
         assert!(refused.to_string().contains("of another nest"), "{refused}");
         // Small whole numbers: their sums are exact.
         assert_eq!(y.as_slice(), expected.as_slice(), "{}", configuration.name);
+        if SET.cuda_host.is_ok() {
+            let device = Device::cuda_host();
+            let (x, w) = (CudaTensor::upload(&device, &x)?, CudaTensor::upload(&device, &w)?);
+            let mut y = CudaTensor::<f32>::zeros(&device, &[37, 19])?;
+            let mut args = [Input::from(&x).into(), Input::from(&w).into(), Output::from(&mut y).into()];
+            dense::KERNEL.call_entry(entry, &mut args)?;
+            assert_eq!(y.download()?.as_slice(), expected.as_slice(), "{} on the emulated device", configuration.name);
+        }
     }
     let for_devices = SET.configurations.iter().filter(|c| c.entries.iter().any(|entry| entry.cuda.is_some())).count();
-    println!("{} configurations of {}; {for_devices} for devices: {:?}", listed.len(), SET.config, SET.cuda);
+    let emulated = if SET.cuda_host.is_ok() { for_devices } else { 0 };
+    println!(
+        "{} configurations of {}; {for_devices} for devices: {:?}; {emulated} ran on the emulated one",
+        listed.len(), SET.config, SET.cuda
+    );
     Ok(())
 }
 "#;
@@ -51,6 +64,7 @@ fn main() -> dietcode_core::Result<()> {
 #[test]
 fn a_program_calls_each_configuration_of_its_set() {
     let package = Package::new();
+    package.replace("Cargo.toml", "dietcode-core\" }", "dietcode-core\", features = [\"cuda\"] }");
     for set in ["cpu_avx2", "cpu_avx512"] {
         package.write(&format!("configs/{set}.json"), SET);
     }
@@ -65,6 +79,7 @@ fn a_program_calls_each_configuration_of_its_set() {
 
     let emulated = package.cargo_with(&["run"], &[("DIETCODE_TARGETS", "cpu,cuda-host")]);
     assert!(emulated.succeeded && emulated.text.contains("; 3 for devices: Err("), "{}", emulated.text);
+    assert!(emulated.text.contains("3 ran on the emulated one"), "{}", emulated.text);
 
     let other = [("DIETCODE_CONFIG", "configs/other.json")];
     let changed = package.cargo_with(&["run", "-vv"], &other);
