@@ -47,7 +47,7 @@ impl CpuConfig {
     }
 
     /// All schedules for a nest and a CPU, each once, made one by one: first those that are given as such, valid or not, which
-    /// [`Tiled::violations`] says; then those of the other families, or why a configuration is none.
+    /// [`Tiled::micro_kernel`] says; then those of the other families, or why a configuration is none.
     pub fn candidates_on<'c>(
         &'c self,
         program: &'c Program,

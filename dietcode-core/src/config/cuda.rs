@@ -28,7 +28,7 @@ impl CudaConfig {
     }
 
     /// The schedules that are given as such, each once, made one by one; valid or not for a nest and a device, which
-    /// [`Blocked::violations`] says.
+    /// [`Blocked::micro_kernel`] says.
     pub fn candidates(&self) -> impl Iterator<Item = Blocked> + '_ {
         blocked(split(&self.generators, OWN).0)
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::library::Library;
+use super::library::{ALL, Library};
 use super::tensors::Tensors;
 use crate::codegen::registry::Decision;
 use crate::measure::baselines::{Blas, Gemm, matrixmultiply};
@@ -76,26 +76,22 @@ impl Callable {
     /// Calls it once.
     pub(super) fn call(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
         let Arguments { buffers, strides, shape, threads } = *arguments;
-        let launched = |library: &Library, shape: &[i64]| {
+        let launched = |library: &Library, most: u64, shape: &[i64]| {
             // SAFETY: the tensors are contiguous at the instance's shape, and guarded. What the code does with them is
             // what the worker is there to find out.
-            let result = unsafe { library.launch(buffers, strides, shape, threads) };
+            let result = unsafe { library.launch(most, buffers, strides, shape, threads) };
             result.map_err(|e| unloadable(&e))
         };
         match self {
-            Callable::MicroKernel(library) => launched(library, shape),
-            Callable::Part(library, most, _) => {
-                // SAFETY: as above.
-                let result = unsafe { library.launch_part(*most, buffers, strides, shape, threads) };
-                result.map_err(|e| unloadable(&e))
-            }
+            Callable::MicroKernel(library) => launched(library, ALL, shape),
+            Callable::Part(library, most, _) => launched(library, *most, shape),
             Callable::Linked(micro_kernel) => {
                 // SAFETY: as above; the code that found the micro-kernel has checked that this CPU can carry it out.
                 let result = unsafe { runtime::launch(micro_kernel, buffers, strides, shape, threads) };
                 result.map_err(|e| unloadable(&e))
             }
-            Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], shape),
-            Callable::Peak(library, tiles) => launched(library, &[*tiles]),
+            Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], ALL, shape),
+            Callable::Peak(library, tiles) => launched(library, ALL, &[*tiles]),
             Callable::Matrixmultiply(gemm) => {
                 // SAFETY: the matcher made the extents and strides from the tensors' own.
                 unsafe { matrixmultiply::run(gemm, buffers) };

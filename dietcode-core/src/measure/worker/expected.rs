@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dietcode_syntax::DType;
 
-use super::library::Library;
+use super::library::{ALL, Library};
 use super::tensors::Tensors;
 use crate::instance::unflatten;
 use crate::measure::{Failure, Job, Oracle, Unit};
@@ -112,7 +112,7 @@ fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Resu
     let initial = tensors.initial.as_ref().unwrap_or(&unread);
     buffers.push(initial.as_ptr().cast_mut().cast::<c_void>());
     // SAFETY: the buffers are as `codegen::c::reference` declares them; the reference is trusted.
-    unsafe { library.launch(&buffers, &instance.strides(), &instance.shape, *threads)? };
+    unsafe { library.launch(ALL, &buffers, &instance.strides(), &instance.shape, *threads)? };
     match numbers[elements..].iter().position(|bound| bound.is_nan()) {
         Some(at) if !numbers[at].is_nan() => Err(Error::new(
             ErrorKind::Failed,

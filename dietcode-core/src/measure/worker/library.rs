@@ -5,6 +5,9 @@ use std::ffi::c_void;
 use crate::measure::{Failure, Unit};
 use crate::{Result, abi, runtime};
 
+/// As many tiles as there are.
+pub(super) const ALL: u64 = u64::MAX;
+
 /// A loaded shared library with the micro-kernel in it.
 pub(super) struct Library {
     row: abi::MicroKernel,
@@ -42,28 +45,12 @@ impl Library {
         row.phases.as_slice().iter().map(|phase| u64::try_from(tiles(phase)).unwrap_or(0)).max().unwrap_or(0)
     }
 
-    /// Carries it out.
-    ///
-    /// # Safety
-    ///
-    /// As for [`runtime::launch`].
-    pub(super) unsafe fn launch(
-        &self,
-        buffers: &[*mut c_void],
-        strides: &[i64],
-        shape: &[i64],
-        threads: usize,
-    ) -> Result<()> {
-        // SAFETY: as the caller vouches.
-        unsafe { self.launch_part(u64::MAX, buffers, strides, shape, threads) }
-    }
-
     /// Carries out at most the first `most` tiles.
     ///
     /// # Safety
     ///
     /// As for [`runtime::launch`].
-    pub(super) unsafe fn launch_part(
+    pub(super) unsafe fn launch(
         &self,
         most: u64,
         buffers: &[*mut c_void],

@@ -215,11 +215,6 @@ impl Family {
         Ok(blocked)
     }
 
-    /// Whether all conditions hold.
-    pub fn is_valid(&self) -> bool {
-        self.conditions().iter().all(|condition| condition.holds)
-    }
-
     /// The configuration as a generator that stands for it alone, in an object that can be pasted into a set:
     /// `{"naive": [{"cache_line_size": [64]}]}`.
     pub fn generator(&self) -> serde_json::Value {
