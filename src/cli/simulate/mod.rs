@@ -6,7 +6,6 @@ mod table;
 use std::path::PathBuf;
 
 use dietcode::core::config::Model;
-use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::Target;
 use dietcode::core::search::simulation::{
     Curve, Evolved, Guide, Pool, Proposed, Random, Simulated, Strategy, simulate,
@@ -78,19 +77,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     arguments.files.check()?;
     each_once(&arguments.records, "file")?;
     let setup = Setup::read(&arguments.config)?;
-    let pool = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
-    let simulated = run_all(arguments, &setup, &pool)?;
+    let (pool, target) = pool::read(&arguments.records, &setup, arguments.target.as_deref())?;
+    let simulated = run_all(arguments, &setup, &pool, &target)?;
     arguments.files.print(&table::text(&pool, &simulated))?;
     arguments.files.write(&report(&setup, &pool, &simulated), || vec![chart(&simulated)])
 }
 
 /// Runs the strategies from all seeds. The space and what the model says of it are needed only by those that are guided.
-fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simulated>> {
+fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool, target: &Target) -> Result<Vec<Simulated>> {
     let settings = &setup.config.search.evolution;
     let run = |name: &str, strategy: &dyn Fn(u64) -> Box<dyn Strategy>| {
         let trials = usize::try_from(arguments.trials).unwrap_or(usize::MAX);
-        let curve =
-            |seed| Ok(Curve { seed, gflops: simulate(pool, &mut *strategy(seed), trials, settings.per_round)? });
+        let curve = |seed| {
+            let mut device = pool.device(&setup.def, target.clone())?;
+            Ok(Curve { seed, gflops: simulate(pool, &mut device, &mut *strategy(seed), trials, settings.per_round)? })
+        };
         Ok(Simulated::of(name, (0..arguments.seeds).map(curve).collect::<Result<Vec<Curve>>>()?))
     };
     if arguments.strategies.iter().all(|name| name == "random") {
@@ -99,7 +100,6 @@ fn run_all(arguments: &Arguments, setup: &Setup, pool: &Pool) -> Result<Vec<Simu
         }
         return Ok(vec![run("random", &|seed| Box::new(Random::new(seed)))?]);
     }
-    let target = Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?);
     let space = sketches::space(setup, target.clone())?;
     let model = arguments.model.unwrap_or(setup.config.search.model);
     if model == Model::Learned {

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use dietcode::core::machine::cuda::DeviceLimits;
+use dietcode::core::machine::{self, CpuTarget};
 use dietcode::core::search::simulation::Pool;
 use dietcode::core::search::{Filter, Record, Shape, Target, TargetFilter, scan};
 use dietcode::{Error, Result};
@@ -10,8 +12,8 @@ use dietcode::{Error, Result};
 use crate::cli::setup::Setup;
 use crate::cli::tell;
 
-/// The records of the config's kernel on one target.
-pub(super) fn read(files: &[PathBuf], setup: &Setup, target: Option<&str>) -> Result<Pool> {
+/// The records of the config's kernel on one target, and what schedules are made for there.
+pub(super) fn read(files: &[PathBuf], setup: &Setup, target: Option<&str>) -> Result<(Pool, machine::Target)> {
     let filter = Filter {
         kernel: Some(setup.def.name.clone()),
         source_hash: Some(format!("{:016x}", setup.def.source_hash())),
@@ -26,21 +28,22 @@ pub(super) fn read(files: &[PathBuf], setup: &Setup, target: Option<&str>) -> Re
         })?;
         scanned.notices(path).iter().for_each(|notice| tell(notice));
     }
-    check_target(&records, setup)?;
-    Pool::of(&records.iter().collect::<Vec<_>>(), &instances(setup)?)
+    let target = only_target(&records, setup)?;
+    Ok((Pool::of(&records.iter().collect::<Vec<_>>(), &instances(setup)?)?, target))
 }
 
-fn check_target(records: &[Record], setup: &Setup) -> Result<()> {
+fn only_target(records: &[Record], setup: &Setup) -> Result<machine::Target> {
     let targets: BTreeSet<&Target> = records.iter().map(|record| &record.target).collect();
-    let name = &setup.def.name;
-    match targets.len() {
-        1 => Ok(()),
-        0 => {
+    let (name, targets) = (&setup.def.name, Vec::from_iter(targets));
+    match &targets[..] {
+        [Target::Cpu { .. }] => Ok(machine::Target::Cpu(CpuTarget::detect(&setup.config.cpu.march)?)),
+        [Target::Cuda { capability, .. }] => Ok(machine::Target::Cuda(*DeviceLimits::of(capability.parse()?)?)),
+        [] => {
             Err(Error::input(format!("found no records of `{name}` as its source stands, expected those of a search")))
         }
-        n => {
-            let machines: Vec<String> = targets.iter().map(|target| format!("{target:?}")).collect();
-            let machines = machines.join("; ");
+        several => {
+            let (n, machines) = (several.len(), several.iter().map(|target| format!("{target:?}")));
+            let machines = machines.collect::<Vec<String>>().join("; ");
             Err(Error::input(format!(
                 "found records of `{name}` on {n} targets, expected one, by --target: {machines}"
             )))

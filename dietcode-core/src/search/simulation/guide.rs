@@ -25,18 +25,20 @@ impl<'a> Guide<'a> {
     /// For a pool of candidates that were drawn from the space.
     ///
     /// # Errors
-    /// A candidate that the space does not carry out any more: it comes of another version, or of a CPU with other limits. Records
-    /// of a GPU, of which it is not known how many multiprocessors it has.
+    /// A candidate that the space does not carry out any more: it comes of another version, or of a machine with other limits. Records
+    /// of a GPU for the space of a CPU, or the other way round.
     pub fn of(pool: &Pool, space: &'a Space, model: &'a dyn CostModel, settings: &'a Evolution) -> Result<Guide<'a>> {
-        let units = pool.goals.iter().map(|goal| goal.threads).max().unwrap_or(0);
-        if units == 0 {
-            return Err(Error::input(
-                "found records of a GPU, expected those of a CPU: only random picks need no model",
-            ));
-        }
-        let goals: Vec<usize> = (0..pool.goals.len()).filter(|at| pool.goals[*at].threads == units).collect();
+        let threads = pool.goals.iter().map(|goal| goal.threads).max().unwrap_or(0);
+        let units = match (threads, space.bounds.target.cuda()) {
+            (0, Some(device)) => device.multiprocessors as usize,
+            (1.., None) => threads,
+            (0, None) => return Err(Error::input("found records of a GPU, expected those of a CPU")),
+            (1.., Some(_)) => return Err(Error::input("found records of a CPU, expected those of a GPU")),
+        };
+        let goals: Vec<usize> = (0..pool.goals.len()).filter(|at| pool.goals[*at].threads == threads).collect();
+        let shape = |at: &usize| Ok(pool.goals[*at].instance(&space.def)?.shape);
         let objective = Objective {
-            instances: goals.iter().map(|at| shape(pool, *at, space)).collect::<Result<_>>()?,
+            instances: goals.iter().map(shape).collect::<Result<_>>()?,
             weights: goals.iter().map(|at| pool.goals[*at].weight).collect(),
             units,
             best: vec![0.0; goals.len()],
@@ -71,13 +73,4 @@ impl<'a> Guide<'a> {
     pub(super) fn applied(&self, seen: &Seen<'_>, at: usize) -> Result<Lowered> {
         self.space.apply(&seen.pool.candidates[at].trace)
     }
-}
-
-fn shape(pool: &Pool, goal: usize, space: &Space) -> Result<Vec<i64>> {
-    let shape = &pool.goals[goal].shape;
-    let value = |var: &str| {
-        let missing = || Error::input(format!("found shape {shape:?} on record, expected a value of `{var}`"));
-        shape.get(var).copied().ok_or_else(missing)
-    };
-    space.def.shape_vars.iter().map(|var| value(&var.name)).collect()
 }

@@ -6,8 +6,8 @@
 //!      a strategy picks ─┘ └─► figures, which it sees ──► the best so far after each trial
 //! ```
 //!
-//! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, a measurement
-//! is a look at their records. So strategies are compared by how soon they find the pool's best, and none sees more than it would have
+//! The space is what is on record, as if nothing else existed: a strategy picks among the candidates of the pool, and a
+//! [`SimulatedDevice`](crate::measure::SimulatedDevice) measures of them what is on record. So strategies are compared by how soon they find the pool's best, and none sees more than it would have
 //! measured.
 //!
 //! | strategy    | picks                                                                                           |
@@ -39,6 +39,7 @@ pub use random::Random;
 pub use summary::{CHECKPOINTS, Checkpoint, Curve, Simulated};
 
 use crate::Result;
+use crate::measure::{Code, Device, Timing};
 
 /// What a strategy sees.
 #[derive(Debug)]
@@ -72,12 +73,23 @@ pub trait Strategy {
     fn pick(&mut self, seen: &Seen<'_>, want: usize) -> Result<Vec<usize>>;
 }
 
-/// Lets a strategy pick, in rounds of `per_round`, until `trials` are used up or it has no more. Gives the weighted geometric
-/// mean over the goals of the best GFLOP/s before the first trial and after each.
+/// What is on record is the same each time.
+const ONCE: Timing = Timing::warm(1, 0.0, f64::MAX);
+
+/// Lets a strategy pick, in rounds of `per_round`, until `trials` are used up or it has no more, and measures what it picks on the
+/// [pool's device](Pool::device). Gives the weighted geometric mean over the goals of the best GFLOP/s before the first trial and
+/// after each.
 ///
 /// # Errors
-/// What the strategy returns.
-pub fn simulate(pool: &Pool, strategy: &mut dyn Strategy, trials: usize, per_round: usize) -> Result<Vec<f64>> {
+/// What the strategy returns; a shape on record that is none of the kernel.
+pub fn simulate(
+    pool: &Pool,
+    device: &mut dyn Device,
+    strategy: &mut dyn Strategy,
+    trials: usize,
+    per_round: usize,
+) -> Result<Vec<f64>> {
+    let instances = pool.goals.iter().map(|goal| goal.instance(device.def())).collect::<Result<Vec<_>>>()?;
     let (mut selected, mut best) = (Vec::new(), pool.start.clone());
     let mut curve = vec![pool.mean(&best)];
     while selected.len() < trials {
@@ -87,8 +99,14 @@ pub fn simulate(pool: &Pool, strategy: &mut dyn Strategy, trials: usize, per_rou
             break;
         }
         for at in round {
-            let figures = pool.candidates[at].gflops.iter().zip(&mut best);
-            figures.for_each(|(figure, best)| *best = figure.map_or(*best, |figure| best.max(figure)));
+            let code = Code::Simulated(pool.candidates[at].name.clone());
+            for ((goal, instance), best) in pool.goals.iter().zip(&instances).zip(&mut best) {
+                let implementation = device.implementation(&code, instance)?;
+                for sample in device.measure(instance, vec![implementation], goal.threads, ONCE)?.into_iter().flatten()
+                {
+                    *best = best.max(sample.gflops(instance.flops).median);
+                }
+            }
             selected.push(at);
             curve.push(pool.mean(&best));
         }

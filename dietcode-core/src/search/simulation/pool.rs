@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+use dietcode_syntax::KernelDef;
+
+use crate::machine::Target;
+use crate::measure::{Failure, Instance, SimulatedDevice};
 use crate::schedule::Trace;
 use crate::search::{Record, Shape, Structure};
 use crate::{Error, Result};
@@ -15,6 +19,22 @@ pub struct Goal {
     pub threads: usize,
     /// How much it counts.
     pub weight: f64,
+}
+
+impl Goal {
+    /// The instance of a kernel.
+    ///
+    /// # Errors
+    /// A shape that is none of the kernel.
+    pub(super) fn instance(&self, def: &KernelDef) -> Result<Instance> {
+        let value = |var: &str| {
+            let missing =
+                || Error::input(format!("found shape {:?} on record, expected a value of `{var}`", self.shape));
+            self.shape.get(var).copied().ok_or_else(missing)
+        };
+        let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect::<Result<_>>()?;
+        Instance::of(def, &shape)
+    }
 }
 
 /// A candidate with its figures.
@@ -60,6 +80,27 @@ impl Pool {
                  make some by `dietcode tune CONFIG --strategy random`",
             )),
         }
+    }
+
+    /// A device on which each candidate has its figures; where it has none, they are unknown.
+    ///
+    /// # Errors
+    /// A shape on record that is none of the kernel.
+    pub fn device(&self, def: &KernelDef, target: Target) -> Result<SimulatedDevice> {
+        let mut seconds = HashMap::new();
+        for (at, goal) in self.goals.iter().enumerate() {
+            let instance = goal.instance(def)?;
+            for candidate in &self.candidates {
+                let Some(gflops) = candidate.gflops[at] else { continue };
+                let key = (candidate.name.clone(), instance.shape.clone(), goal.threads);
+                seconds.insert(key, instance.flops / gflops / 1e9);
+            }
+        }
+        let recorded = move |name: &str, instance: &Instance, threads| {
+            let seconds = seconds.get(&(name.to_owned(), instance.shape.clone(), threads));
+            seconds.copied().ok_or(Failure::Unknown { clean: 0, asked: 1 })
+        };
+        Ok(SimulatedDevice::new(def.clone(), target, Box::new(recorded)))
     }
 
     /// The weighted geometric mean of figures, one for each goal.

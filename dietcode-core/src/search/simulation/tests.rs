@@ -10,6 +10,8 @@ use super::*;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
 use crate::ir::ForKind;
+use crate::machine;
+use crate::machine::cuda::DeviceLimits;
 use crate::measure::{Failure, Summary};
 use crate::schedule::{Instruction, Trace};
 use crate::search::testing::{dense, target};
@@ -37,6 +39,12 @@ fn record(value: i64, m: i64, outcome: Outcome) -> Record {
 fn measured(value: i64, m: i64, median: f64) -> Record {
     let gflops = Summary { median, iqr: 0.0, repeats: 1 };
     record(value, m, Outcome::Measured { threads: 1, gflops, rel_err: 0.0, cold: false })
+}
+
+/// A simulation of a strategy on the records of a CPU.
+fn simulated(pool: &Pool, strategy: &mut dyn Strategy, trials: usize, per_round: usize) -> Vec<f64> {
+    let mut device = pool.device(&dense(96, 64), target()).unwrap();
+    simulate(pool, &mut device, strategy, trials, per_round).unwrap()
 }
 
 fn pool(records: &[Record], instances: &[(Shape, f64)]) -> Pool {
@@ -89,11 +97,11 @@ fn a_simulation_ends_with_the_trials_or_the_pool() {
     let records: Vec<Record> = (1..=40).map(|value| measured(value, 64, value as f64)).collect();
     let pool = pool(&records, &[(shape(64), 1.0)]);
     for (trials, per_round) in [(10, 3), (10, 64), (40, 7), (1000, 64), (5, 0)] {
-        let curve = simulate(&pool, &mut Random::new(0), trials, per_round).unwrap();
+        let curve = simulated(&pool, &mut Random::new(0), trials, per_round);
         assert_eq!(curve.len(), trials.min(40) + 1);
         assert!(curve.is_sorted() && curve[0] == 1.0, "{curve:?}");
     }
-    let whole = simulate(&pool, &mut Random::new(0), 40, 8).unwrap();
+    let whole = simulated(&pool, &mut Random::new(0), 40, 8);
     assert!((whole[40] - pool.best()).abs() < 1e-9);
 }
 
@@ -101,7 +109,7 @@ fn a_simulation_ends_with_the_trials_or_the_pool() {
 fn random_picks_depend_on_the_seed_only() {
     let records: Vec<Record> = (1..=400).map(|value| measured(value, 64, value as f64)).collect();
     let pool = pool(&records, &[(shape(64), 1.0)]);
-    let curve = |seed| simulate(&pool, &mut Random::new(seed), 64, 16).unwrap();
+    let curve = |seed| simulated(&pool, &mut Random::new(seed), 64, 16);
     assert_eq!(curve(1), curve(1));
     assert_ne!(curve(1), curve(2));
 }
@@ -160,7 +168,7 @@ fn a_good_model_finds_the_best_sooner_than_chance_and_a_misleading_one_later() {
     let space = Space::generate(&dense(96, 64), target(), &[vec![64], vec![32]], &CustomRules::default()).unwrap();
     let pool = drawn(&space, 80);
     let settings = Evolution { population: 16, generations: 1, ..Evolution::default() };
-    let after = |strategy: &mut dyn Strategy| simulate(&pool, strategy, 16, 8).unwrap()[16];
+    let after = |strategy: &mut dyn Strategy| simulated(&pool, strategy, 16, 8)[16];
     let mean = |of: &dyn Fn(u64) -> f64| (0..3).map(of).sum::<f64>() / 3.0;
     let random = mean(&|seed| after(&mut Random::new(seed)));
     let evolved = |model: &Known| {
@@ -170,7 +178,7 @@ fn a_good_model_finds_the_best_sooner_than_chance_and_a_misleading_one_later() {
     let (good, misled) = (evolved(&GOOD), evolved(&MISLEADING));
     assert!(good > 0.98 * pool.best() && good > random && random > misled, "{good} {random} {misled} {}", pool.best());
     let guide = Guide::of(&pool, &space, &GOOD, &settings).unwrap();
-    let curve = |seed| simulate(&pool, &mut Proposed::new(&guide, seed), 16, 8).unwrap();
+    let curve = |seed| simulated(&pool, &mut Proposed::new(&guide, seed), 16, 8);
     assert_eq!(curve(1), curve(1));
 }
 
@@ -181,10 +189,27 @@ fn guided_strategies_go_through_the_whole_pool_and_end() {
     let settings = Evolution { population: 8, generations: 1, ..Evolution::default() };
     let guide = Guide::of(&pool, &space, &GOOD, &settings).unwrap();
     for strategy in [&mut Evolved::new(&guide, 0) as &mut dyn Strategy, &mut Proposed::new(&guide, 0)] {
-        let curve = simulate(&pool, strategy, 1000, 8).unwrap();
+        let curve = simulated(&pool, strategy, 1000, 8);
         assert_eq!(curve.len(), pool.candidates.len() + 1, "{}", strategy.name());
         assert!((curve[pool.candidates.len()] - pool.best()).abs() < 1e-9);
     }
+}
+
+/// They have no number of threads: all multiprocessors work.
+#[test]
+fn records_of_a_gpu_guide_in_its_space_only() {
+    let sm_80 = *DeviceLimits::of("sm_80".parse().unwrap()).unwrap();
+    let space =
+        |target| Space::generate(&dense(96, 64), target, &[vec![64], vec![32]], &CustomRules::default()).unwrap();
+    let (gpu, cpu) = (space(machine::Target::Cuda(sm_80)), space(target()));
+    let mut pool = drawn(&gpu, 20);
+    pool.goals.iter_mut().for_each(|goal| goal.threads = 0);
+    let settings = Evolution { population: 8, generations: 1, ..Evolution::default() };
+    let guide = Guide::of(&pool, &gpu, &GOOD, &settings).unwrap();
+    let curve = simulated(&pool, &mut Evolved::new(&guide, 0), 1000, 8);
+    assert!(curve.len() == 21 && (curve[20] - pool.best()).abs() < 1e-9, "{curve:?}");
+    let error = Guide::of(&pool, &cpu, &GOOD, &settings).map(drop).unwrap_err();
+    assert!(error.to_string().contains("found records of a GPU, expected those of a CPU"), "{error}");
 }
 
 #[test]
