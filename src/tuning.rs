@@ -243,16 +243,30 @@ impl Kernel<'_> {
         let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let custom = self.config.custom_rules(self.rules.clone(), device.target())?;
         let _doing = doing(format!("making the sketches of `{}`", def.name));
-        let space = Space::generate(def, device.target().clone(), &instances, &custom)?;
+        let mut space = Space::generate(def, device.target().clone(), &instances, &custom)?;
         let from = format!("{} of {} sketches", settings.strategy, space.sketches.len());
         let evolution = settings.evolution.clone();
         if settings.strategy == Strategy::Random {
             say(from);
             return Ok(drawn(space, evolution, settings.seed));
         }
+        space.templates = self.templates(device).iter().map(|listed| listed.trace.before_postproc()).collect();
         let model = cost_model(settings.model, device.target().clone(), settings.seed);
         say(format!("{from}, guided by the model \"{}\"", model.name()));
         Ok(evolved(space, model, evolution, settings.seed))
+    }
+
+    /// What an evolution begins with: some of what the config's generators list for the device, an eighth of a generation at the most.
+    fn templates(&self, device: &dyn Device) -> Vec<MicroKernel> {
+        let (Search { seed, evolution, .. }, program) = (&self.config.search, device.program());
+        let most = evolution.population.div_ceil(8);
+        match (device.gpu(), device.cpu()) {
+            (Some(limits), _) => valid_on_gpu(self.config, program, limits).take(most).collect(),
+            (None, Some(cpu)) => {
+                search::Candidates::of(&self.config.cpu, program, cpu, Some(most as u64), *seed).candidates
+            }
+            (None, None) => Vec::new(),
+        }
     }
 
     /// What the config's generators list for the device.
@@ -280,8 +294,12 @@ impl Kernel<'_> {
         let may_round = *tf32 && device.gpu().is_some();
         let instances: Vec<(&[i64], f64)> = self.workloads.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
         let space = space_hash(self.config, device);
+        let templates: Vec<String> = match strategy {
+            Strategy::Evolution => self.templates(device).iter().map(MicroKernel::name).collect(),
+            Strategy::Random | Strategy::Enumerate => Vec::new(),
+        };
         Identity::hash(&(
-            space,
+            (space, templates),
             strategy,
             model,
             evolution,
@@ -298,14 +316,21 @@ const MOST_LISTED: usize = 4096;
 
 /// What a config's generators list for a GPU, as far as it is valid there, each trace once: at most as many as the config has trials.
 pub fn listed_on_gpu(config: &Config, program: &Program, limits: &DeviceLimits) -> Vec<MicroKernel> {
-    let Some(cuda) = &config.cuda else { return Vec::new() };
-    let valid = cuda.candidates_on(program, limits).flatten();
-    let mut names = HashSet::new();
-    let valid = valid
-        .filter_map(|blocked| Some(blocked.micro_kernel(program, limits).ok()?.0))
-        .filter(|micro_kernel| names.insert(micro_kernel.name()));
     let most = config.search.trials.and_then(|trials| usize::try_from(trials).ok()).unwrap_or(MOST_LISTED);
-    valid.take(most.min(MOST_LISTED)).collect()
+    valid_on_gpu(config, program, limits).take(most.min(MOST_LISTED)).collect()
+}
+
+/// All of it, one after the other.
+fn valid_on_gpu<'a>(
+    config: &'a Config,
+    program: &'a Program,
+    limits: &'a DeviceLimits,
+) -> impl Iterator<Item = MicroKernel> + 'a {
+    let valid = config.cuda.iter().flat_map(move |cuda| cuda.candidates_on(program, limits).flatten());
+    let mut names = HashSet::new();
+    valid
+        .filter_map(move |blocked| Some(blocked.micro_kernel(program, limits).ok()?.0))
+        .filter(move |micro_kernel| names.insert(micro_kernel.name()))
 }
 
 /// The numbers of threads that a config asks for, 0 standing for all cores; on a GPU there is none to choose.

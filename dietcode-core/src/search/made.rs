@@ -10,6 +10,8 @@ use crate::sketch::Mutator;
 pub enum Made {
     /// A sketch whose decisions were drawn at random.
     Drawn,
+    /// A family, with parameters that the config lists.
+    Template,
     /// It was among the best on record before the run.
     Recorded,
     /// A mutator, of a parent.

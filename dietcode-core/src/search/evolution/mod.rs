@@ -1,7 +1,7 @@
 //! Evolution of a space's traces, guided by a cost model.
 //!
 //! ```text
-//! best on record, random draws ──► generation 0 ──► … ──► generation n
+//! best on record, templates, draws ► generation 0 ──► … ──► generation n
 //!                                       │   children of parents that are chosen by what they gain:
 //!                                       │   mutants, and mixtures of two
 //!                                       ▼
@@ -36,10 +36,11 @@ pub use self::objective::Objective;
 pub use self::population::Known;
 pub(super) use self::rated::{Measured, Rated};
 
-/// The stages of random choices: the picks, the draws, then the generations.
+/// The stages of random choices: the picks, the draws, the templates, which have none, then the generations.
 const PICKS: u64 = 0;
 const DRAWS: u64 = 1;
-const GENERATIONS: u64 = 2;
+const TEMPLATES: u64 = 2;
+const GENERATIONS: u64 = 3;
 
 impl Evolution {
     /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
@@ -63,8 +64,12 @@ impl Evolution {
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
         let (population, known) = Population::new(space, model, objective, seed, &known[..parents]);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
-        let drawn = self.drawn(&population, &sampler, self.population - parents.min(self.population));
-        let mut all = distinct(drawn, &mut seen);
+        let templates = population.raise(TEMPLATES, space.templates.len(), |at, _| {
+            Some((Made::Template, space.apply(&space.templates[at]).ok()?))
+        });
+        let mut all = distinct(templates, &mut seen);
+        let drawn = self.drawn(&population, &sampler, self.population.saturating_sub(known.len() + all.len()));
+        all.extend(distinct(drawn, &mut seen));
         if all.is_empty() && known.is_empty() {
             self.lowers(&population, &sampler)?;
         }
@@ -74,7 +79,8 @@ impl Evolution {
             let goal = goal(&population, LEAST_ERROR, &known, &all);
             let children = self.children(&population, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
             let children = distinct(children, &mut seen);
-            generation = survivors(generation, &children, &goal, self.population);
+            let kept = ((1.0 - self.mutation) * self.population as f64).round() as usize;
+            generation = survivors(generation, &children, &goal, (self.population, kept));
             all.extend(children);
         }
         all.retain(|member| !taken.contains(&member.hash));
@@ -166,9 +172,19 @@ fn goal<'a>(population: &Population<'_>, error: f64, known: &'a [Member], found:
     Goal::of(population.objective, &population.scale, error, &rows(known), &rows(found))
 }
 
-/// The next generation: the children, and the best of their parents in the places that are left.
-fn survivors(mut parents: Vec<Member>, children: &[Member], goal: &Goal, population: usize) -> Vec<Member> {
-    parents.sort_by(|a, b| goal.gain(&b.expected).total_cmp(&goal.gain(&a.expected)));
-    parents.truncate(population.saturating_sub(children.len()));
-    children.iter().cloned().chain(parents).collect()
+/// The next generation: the best parents, as many as are kept or as there are too few children for, and the best of the children.
+fn survivors(
+    mut parents: Vec<Member>,
+    children: &[Member],
+    goal: &Goal,
+    (population, kept): (usize, usize),
+) -> Vec<Member> {
+    let by_gain = |a: &Member, b: &Member| goal.gain(&b.expected).total_cmp(&goal.gain(&a.expected));
+    parents.sort_by(by_gain);
+    parents.truncate(population.saturating_sub(children.len()).max(kept));
+    let mut next = children.to_vec();
+    next.sort_by(by_gain);
+    next.truncate(population.saturating_sub(parents.len()));
+    next.extend(parents);
+    next
 }

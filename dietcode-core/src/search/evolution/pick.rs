@@ -1,42 +1,121 @@
-//! Which of the candidates of an evolution are measured: most of them by what they promise, some at random.
+//! Which of the candidates of an evolution are measured: most of them by what they promise, some of each sketch, some at random.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::objective::Goal;
 use super::population::Member;
+use crate::ir::Name;
+use crate::schedule::Instruction;
 
 /// So many of one register tile are picked before another counts twice as much. Those that share a tile share its compilation, too.
 const OF_A_TILE: f64 = 4.0;
+
+/// Candidates are copies of each other if their features are no farther apart: the root of the sum of the squared differences of their
+/// binary logarithms. Two that are no farther apart differ by 8% in measured speed, in the median of four recorded searches of the dense layer
+/// and of a batched product, as do those with equal features; those that are 32 to 64 apart differ by 16%.
+const NEAR: f32 = 2.0;
+
+/// So many copies of a pick are picked too, as long as there is something else.
+const COPIES: usize = 3;
+
+/// The share of a round that is for sketches of which nothing was picked: the best of each.
+const FOR_SKETCHES: f64 = 0.25;
 
 /// Positions of at most `want` members, the most promising first. Of them `random` are drawn from all, last: what a model takes
 /// for bad is how it learns.
 ///
 /// The others are a greedy cover of the instances: each is the one that gains most after those before it. Those of a register tile
 /// that was picked n times count 1 / (1 + n / [`OF_A_TILE`]) of that: most of what a model is wrong about is the code of the tile, which
-/// all of them share, so they would be wrong together.
+/// all of them share, so they would be wrong together. For the same reason copies are capped, and no sketch goes without a pick
+/// as long as there is room for it in its share of a round.
 pub(super) fn pick(members: &[Member], goal: &Goal, want: usize, random: usize, rng: &mut StdRng) -> Vec<usize> {
-    let mut goal = goal.clone();
-    let mut left: Vec<usize> = (0..members.len()).collect();
-    let tiles: Vec<_> = members.iter().map(|member| member.trace.register_tile()).collect();
-    let mut picked: BTreeMap<_, usize> = BTreeMap::new();
-    let mut selected = Vec::new();
-    while selected.len() + random < want && !left.is_empty() {
-        let of_tile = |at: usize| picked.get(&tiles[at]).copied().unwrap_or(0) as f64;
-        let gains = left.iter().map(|at| goal.gain(&members[*at].expected) / (1.0 + of_tile(*at) / OF_A_TILE));
-        let best =
-            gains.enumerate().fold((0, f64::NEG_INFINITY), |best, found| if found.1 > best.1 { found } else { best });
-        let at = left.remove(best.0);
-        goal.take(&members[at].expected);
-        *picked.entry(&tiles[at]).or_default() += 1;
-        selected.push(at);
+    let mut picks = Picks::of(members, goal);
+    let promising = want.saturating_sub(random);
+    let first = promising - ((want as f64 * FOR_SKETCHES) as usize).min(promising);
+    while picks.selected.len() < first && picks.take(|_| true) {}
+    while picks.selected.len() < promising {
+        let sketches: HashSet<usize> = picks.selected.iter().map(|at| picks.sketches[*at]).collect();
+        let of_others: Vec<bool> = picks.sketches.iter().map(|sketch| !sketches.contains(sketch)).collect();
+        if !picks.take(|at| of_others[at]) && !picks.take(|_| true) {
+            break;
+        }
     }
+    let Picks { mut selected, mut left, .. } = picks;
     left.shuffle(rng);
     left.truncate(want.saturating_sub(selected.len()));
     selected.extend(left);
     selected
+}
+
+/// A register tile.
+type Tile = Vec<(Name, i64)>;
+
+/// The picks of a round so far.
+struct Picks<'a> {
+    members: &'a [Member],
+    goal: Goal,
+    /// Positions, as are those below.
+    left: Vec<usize>,
+    selected: Vec<usize>,
+    /// The first member with the instructions of each.
+    sketches: Vec<usize>,
+    /// The register tile of each, and how many of it are picked.
+    tiles: Vec<Tile>,
+    of_tile: BTreeMap<Tile, usize>,
+    /// How many copies of each are picked.
+    copies: Vec<usize>,
+}
+
+impl<'a> Picks<'a> {
+    fn of(members: &'a [Member], goal: &Goal) -> Picks<'a> {
+        let mut known: Vec<(&[Instruction], usize)> = Vec::new();
+        let sketch = |(at, member): (usize, &'a Member)| {
+            let own = &*member.trace.instructions;
+            let same = known.iter().find(|(other, _)| std::ptr::eq(*other, own) || *other == own);
+            let first = same.map_or(at, |(_, first)| *first);
+            if first == at {
+                known.push((own, at));
+            }
+            first
+        };
+        Picks {
+            members,
+            goal: goal.clone(),
+            left: (0..members.len()).collect(),
+            selected: Vec::new(),
+            sketches: members.iter().enumerate().map(sketch).collect(),
+            tiles: members.iter().map(|member| member.trace.register_tile()).collect(),
+            of_tile: BTreeMap::new(),
+            copies: vec![0; members.len()],
+        }
+    }
+
+    /// Picks the one of those that gains most, if there is any; one with too many copies only if all have.
+    fn take(&mut self, of: impl Fn(usize) -> bool) -> bool {
+        let gain = |at: usize| {
+            let of_tile = self.of_tile.get(&self.tiles[at]).copied().unwrap_or(0) as f64;
+            self.goal.gain(&self.members[at].expected) / (1.0 + of_tile / OF_A_TILE)
+        };
+        let best = |is_capped: bool| {
+            let open = self.left.iter().enumerate().filter(|(_, at)| of(**at));
+            let open = open.filter(|(_, at)| (self.copies[**at] > COPIES) == is_capped);
+            let gains = open.map(|(place, at)| (place, gain(*at)));
+            gains.reduce(|best, found| if found.1 > best.1 { found } else { best })
+        };
+        let Some((place, _)) = best(false).or_else(|| best(true)) else { return false };
+        let at = self.left.remove(place);
+        let picked = &self.members[at];
+        self.goal.take(&picked.expected);
+        *self.of_tile.entry(self.tiles[at].clone()).or_default() += 1;
+        for other in &self.left {
+            self.copies[*other] += usize::from(picked.distance(&self.members[*other]) <= NEAR);
+        }
+        self.selected.push(at);
+        true
+    }
 }
 
 #[cfg(test)]
@@ -58,7 +137,8 @@ mod tests {
         let axes = vec![Axis { name: "i".into(), factors: vec![factor] }];
         let mut trace = Trace { instructions: vec![Instruction::SampleTiles(axes)].into(), ..Trace::default() };
         trace.decisions.insert("i_register".into(), tile);
-        Member { trace, hash: [0; 32], made: Made::Drawn, expected: row.to_vec() }
+        let features = Vec::new();
+        Member { trace, hash: [0; 32], made: Made::Drawn, expected: row.to_vec(), features }
     }
 
     fn selected(rows: &[[f64; 2]], want: usize, random: usize) -> Vec<usize> {
@@ -102,5 +182,26 @@ mod tests {
         let found = selected(&rows, 10, 4);
         assert_eq!((found.len(), &found[..2]), (10, &[99, 98][..]));
         assert!(found[6..].iter().any(|at| *at < 80), "{found:?}");
+    }
+
+    #[test]
+    fn copies_are_capped_as_long_as_there_is_something_else() {
+        let mut members = members(&(0..40).map(|n| [200.0 - f64::from(n), 100.0]).collect::<Vec<_>>());
+        members[..20].iter_mut().for_each(|member| member.features = vec![0.0]);
+        let of_copies = |want: usize| picked(&members, want, 0).into_iter().filter(|at| *at < 20).count();
+        assert_eq!(of_copies(20), COPIES + 1);
+        assert_eq!(of_copies(30), 10, "what is left are copies");
+    }
+
+    #[test]
+    fn a_share_of_a_round_is_for_sketches_without_a_pick() {
+        let mut members = members(&(0..40).map(|n| [200.0 - f64::from(n), 100.0]).collect::<Vec<_>>());
+        for (at, member) in members.iter_mut().enumerate().skip(37) {
+            let unrolled = Instruction::Kind(crate::ir::ForKind::Unrolled, format!("i_{at}").as_str().into());
+            member.trace.instructions = vec![unrolled].into();
+        }
+        let sketches = |want: usize| picked(&members, want, 0).into_iter().filter(|at| *at >= 37).collect::<Vec<_>>();
+        assert_eq!(sketches(16), [37, 38, 39], "of each other one the best");
+        assert_eq!(sketches(8), [37, 38], "as far as the share goes");
     }
 }

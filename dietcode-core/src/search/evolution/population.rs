@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use super::Objective;
 use super::scale::Scale;
 use crate::Result;
-use crate::cost_model::CostModel;
+use crate::cost_model::features::COUNT;
+use crate::cost_model::{CostModel, rows};
 use crate::schedule::Trace;
 use crate::search::{Made, Proposal};
 use crate::sketch::{Lowered, Space};
@@ -25,9 +26,18 @@ pub(super) struct Member {
     pub(super) made: Made,
     /// GFLOP/s that are expected on each instance: what was measured, or else what the model says on the scale of that.
     pub(super) expected: Vec<f64>,
+    /// Sums over its stores of their features, which are logarithms, at the last instance; none where there is no instance.
+    pub(super) features: Vec<f32>,
 }
 
 impl Member {
+    /// How far the features of two are apart; infinite where there are none.
+    pub(super) fn distance(&self, other: &Member) -> f32 {
+        let apart = self.features.iter().zip(&other.features).map(|(a, b)| (a - b).powi(2));
+        let is_known = !self.features.is_empty() && !other.features.is_empty();
+        if is_known { apart.sum::<f32>().sqrt() } else { f32::INFINITY }
+    }
+
     /// The member with its loops, to be measured.
     pub(super) fn proposal(&self, space: &Space) -> Result<Proposal> {
         Ok(Proposal::of_space(space.apply(&self.trace)?, self.made))
@@ -73,6 +83,7 @@ impl<'a> Population<'a> {
             hash: known.lowered.hash,
             made: Made::Recorded,
             expected: scale.expected(predicted, &known.gflops),
+            features: features(&known.lowered, objective),
         };
         let members = known.iter().zip(&predicted).map(member).collect();
         (Population { space, model, objective, seed, scale }, members)
@@ -104,6 +115,7 @@ impl<'a> Population<'a> {
             hash: applied.hash,
             made: *made,
             expected: self.scale.expected(&predicted, &[]),
+            features: features(applied, self.objective),
         };
         applied.iter().zip(predicted).map(member).collect()
     }
@@ -116,6 +128,13 @@ impl<'a> Population<'a> {
         });
         StdRng::from_seed(*hasher.finalize().as_bytes())
     }
+}
+
+fn features(lowered: &Lowered, objective: &Objective) -> Vec<f32> {
+    let Some(shape) = objective.instances.last() else { return Vec::new() };
+    let rows = rows(lowered, shape, objective.units);
+    let sum = |at: usize| rows.iter().map(|row| row[at]).sum();
+    (0..COUNT).map(sum).collect()
 }
 
 /// The first of each structure.

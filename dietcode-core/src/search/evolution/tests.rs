@@ -5,10 +5,11 @@ use rand::SeedableRng;
 
 use super::*;
 use crate::cost_model::{Analytic, Random};
+use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::search::testing::{dense, target};
-use crate::sketch::Mutator;
 use crate::sketch::rules::CustomRules;
+use crate::sketch::{Mutator, Tiled};
 
 fn space() -> Space {
     Space::generate(&dense(2304, 768), target(), &[vec![80], vec![2048]], &CustomRules::default()).unwrap()
@@ -157,4 +158,37 @@ fn measurements_and_not_the_model_choose_parents() {
     let (fast, slow) = (share(true), share(false));
     assert!(fast.0 * 10 >= fast.1 * 9 && fast.1 >= 4, "{fast:?}");
     assert!(slow.0 * 10 <= slow.1 && slow.1 >= 4, "{slow:?}");
+}
+
+#[test]
+fn an_evolution_begins_with_templates() {
+    let mut space = space();
+    let Target::Cpu(cpu) = target() else { unreachable!() };
+    let (template, _) = Tiled::default_for(&space.program, &cpu).micro_kernel(&space.program, &cpu).unwrap();
+    let trace = template.trace.before_postproc();
+    let structure = space.apply(&trace).unwrap().hash;
+    space.templates = vec![trace];
+    let evolution = Evolution { population: 8, generations: 0, ..small() };
+    let found = evolution.search(&space, &Random::default(), &[], &HashSet::new(), &objective(), 1, 8).unwrap();
+    let of_template = found.iter().filter(|proposal| proposal.made == Some(Made::Template));
+    assert_eq!(of_template.map(|proposal| proposal.structure).collect::<Vec<_>>(), [structure]);
+}
+
+/// The next generation has the share of the best parents that is not mutated, however many children there are.
+#[test]
+fn parents_are_kept() {
+    let (space, model, objective) = (space(), Random { seed: 3 }, objective());
+    let (population, known) = Population::new(
+        &space,
+        &model,
+        &objective,
+        0,
+        &measured(drawn(&space, 9, 8), |lowered| 50.0 + f64::from(lowered.hash[0])),
+    );
+    let goal = goal(&population, LEAST_ERROR, &known, &[]);
+    let next = survivors(known.clone(), &[&known[..], &known[..]].concat(), &goal, (8, 2));
+    assert_eq!(next.len(), 8);
+    assert_eq!(survivors(known.clone(), &known[..3], &goal, (8, 2)).len(), 8, "and where children are missing");
+    let best = known.iter().max_by(|a, b| goal.gain(&a.expected).total_cmp(&goal.gain(&b.expected))).unwrap();
+    assert!(survivors(known.clone(), &[], &goal, (2, 1)).iter().any(|kept| kept.hash == best.hash));
 }

@@ -48,7 +48,7 @@ fn space(text: &str, target: Target, extents: &[&[i64]]) -> Space {
     let program = frontend::program(&def);
     let iters = program.blocks[0].iters.iter().map(|iter| iter.name.clone());
     let extents = iters.zip(extents.iter().map(|extents| extents.to_vec())).collect();
-    Space { def, program, bounds: Bounds { target, extents }, sketches: Vec::new(), rule: None }
+    Space { def, program, bounds: Bounds { target, extents }, sketches: Vec::new(), templates: Vec::new(), rule: None }
 }
 
 fn axis(name: &str, levels: &[Level]) -> Axis {

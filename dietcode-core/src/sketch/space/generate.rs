@@ -36,7 +36,7 @@ impl Space {
             .map(|partial| Trace::new(partial.instructions).with(partial.decisions))
             .collect();
         let rule = custom.of(&program.blocks[0].name);
-        Ok(Space { def: def.clone(), program, bounds, sketches, rule })
+        Ok(Space { def: def.clone(), program, bounds, sketches, templates: Vec::new(), rule })
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Space {
     pub bounds: Bounds,
     /// Traces with open decisions.
     pub sketches: Vec<Trace>,
+    /// Traces of families, whose decisions are made, which an evolution begins with; those that break limits are left out there.
+    pub templates: Vec<Trace>,
     /// The user's own rule that made them, if one did, as errors about them begin.
     pub rule: Option<String>,
 }
