@@ -97,7 +97,7 @@ impl Evolution {
     pub fn random(&self, space: &Space, taken: &HashSet<Hash>, seed: u64, want: usize) -> Result<Vec<Proposal>> {
         let sampler = space.sampler()?;
         let model = crate::cost_model::Random { seed };
-        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1, best: Vec::new() };
+        let objective = Objective { instances: Vec::new(), weights: Vec::new(), units: 1 };
         let (population, _) = Population::new(space, &model, &objective, seed, &[]);
         let (mut seen, mut found) = (taken.clone(), Vec::new());
         for attempt in 0..self.retries as u64 {
@@ -169,7 +169,7 @@ impl Evolution {
 
 fn goal<'a>(population: &Population<'_>, error: f64, known: &'a [Member], found: &'a [Member]) -> Goal {
     let rows = |members: &'a [Member]| members.iter().map(|member| &*member.expected);
-    Goal::of(population.objective, &population.scale, error, &rows(known), &rows(found))
+    Goal::of(population.objective, error, &rows(known), &rows(found))
 }
 
 /// The next generation: the best parents, as many as are kept or as there are too few children for, and the best of the children.

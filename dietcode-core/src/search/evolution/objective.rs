@@ -1,8 +1,6 @@
 //! What a candidate is worth: how much it would improve the weighted set of instances over the best found.
 
-use super::scale::Scale;
-
-/// The instances, and what was found for them.
+/// The instances that count.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     /// The shape variables of each instance, in declaration order.
@@ -11,8 +9,6 @@ pub struct Objective {
     pub weights: Vec<f64>,
     /// Cores or multiprocessors that a call has.
     pub units: usize,
-    /// The best throughput found for each instance, in GFLOP/s; 0: none.
-    pub best: Vec<f64>,
 }
 
 /// What was found, while candidates are selected.
@@ -30,17 +26,14 @@ impl Goal {
     /// improved on; only where nothing was, what the model says.
     pub(super) fn of<'a>(
         objective: &Objective,
-        scale: &Scale,
         error: f64,
         known: &(impl Iterator<Item = &'a [f64]> + Clone),
         found: &(impl Iterator<Item = &'a [f64]> + Clone),
     ) -> Goal {
         let whole: f64 = objective.weights.iter().sum();
         let top = |rows: &mut dyn Iterator<Item = &'a [f64]>, at: usize| rows.map(|row| row[at]).fold(0.0f64, f64::max);
-        let best = objective.best.iter().enumerate().map(|(at, best)| {
-            // Figures of what is no trace of the space are not on the scale of a model that was compared with none.
-            let measured = if scale.is_measured(at) { *best } else { 0.0 };
-            let choices = [top(&mut known.clone(), at).max(measured), top(&mut found.clone(), at)];
+        let best = (0..objective.instances.len()).map(|at| {
+            let choices = [top(&mut known.clone(), at), top(&mut found.clone(), at)];
             choices.into_iter().find(|best| *best > 0.0).unwrap_or(1.0).ln()
         });
         Goal { best: best.collect(), weights: objective.weights.iter().map(|weight| weight / whole).collect(), error }
@@ -104,17 +97,14 @@ mod tests {
         assert!(goal.gain(&twin) < goal.gain(&other));
     }
 
-    /// Of an instance where 10 GFLOP/s are known of a candidate of the space, and 1000 of what runs where nothing was tuned.
-    fn goal_of(measured: Option<f64>) -> Goal {
-        let objective = Objective { instances: vec![vec![1]], weights: vec![3.0], units: 1, best: vec![1000.0] };
-        let scale = Scale::of(&[vec![10.0]], &[&[measured]], 1);
-        let (known, found) = ([scale.expected(&[10.0], &[measured])], [vec![12.0]]);
-        Goal::of(&objective, &scale, LEAST_ERROR, &known.iter().map(Vec::as_slice), &found.iter().map(Vec::as_slice))
-    }
-
     #[test]
-    fn what_was_measured_is_to_be_improved_on_and_a_model_alone_is_compared_with_itself() {
-        assert!(goal_of(None).gain(&[12.0]) > 0.15);
-        assert!(goal_of(Some(10.0)).gain(&[12.0]) < 1e-9 && goal_of(Some(10.0)).gain(&[1200.0]) > 0.15);
+    fn what_was_measured_is_to_be_improved_on_and_only_else_what_the_model_hopes_for() {
+        let objective = Objective { instances: vec![vec![1]], weights: vec![3.0], units: 1 };
+        let of = |known: &[Vec<f64>]| {
+            let found = [vec![1200.0]];
+            Goal::of(&objective, LEAST_ERROR, &known.iter().map(Vec::as_slice), &found.iter().map(Vec::as_slice))
+        };
+        assert!(of(&[]).gain(&[1000.0]) < 0.05);
+        assert!(of(&[vec![900.0], vec![10.0]]).gain(&[1000.0]) > 0.1);
     }
 }

@@ -46,11 +46,6 @@ impl Scale {
         let scaled = predicted.iter().zip(&self.factors).map(|(row, factor)| row * factor.unwrap_or(1.0));
         scaled.enumerate().map(|(at, scaled)| measured.get(at).copied().flatten().unwrap_or(scaled)).collect()
     }
-
-    /// Whether anything was measured at an instance.
-    pub(super) fn is_measured(&self, at: usize) -> bool {
-        self.factors[at].is_some()
-    }
 }
 
 /// The middle one; of an even number, the mean of the two.
@@ -70,7 +65,7 @@ mod tests {
         let measured: Vec<[Option<f64>; 2]> = (1..=9).map(|n| [Some(3.0 * f64::from(n)), None]).collect();
         let rows: Vec<&[Option<f64>]> = measured.iter().map(|row| &row[..]).collect();
         let scale = Scale::of(&predicted, &rows, 2);
-        assert_eq!((scale.is_measured(0), scale.is_measured(1), scale.error), (true, false, LEAST_ERROR));
+        assert_eq!(scale.error, LEAST_ERROR);
         let close = |found: Vec<f64>, expected: [f64; 2]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
         assert!(close(scale.expected(&[5.0, 7.0], &[]), [15.0, 7.0]));
         assert!(close(scale.expected(&[5.0, 7.0], &[Some(2.0), None]), [2.0, 7.0]));

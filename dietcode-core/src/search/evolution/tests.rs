@@ -16,7 +16,7 @@ fn space() -> Space {
 }
 
 fn objective() -> Objective {
-    Objective { instances: vec![vec![80], vec![2048]], weights: vec![1.0, 1.0], units: 1, best: vec![0.0; 2] }
+    Objective { instances: vec![vec![80], vec![2048]], weights: vec![1.0, 1.0], units: 1 }
 }
 
 fn small() -> Evolution {

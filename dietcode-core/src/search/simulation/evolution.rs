@@ -32,6 +32,6 @@ impl Strategy for Evolved<'_> {
         let (left, known) = (seen.left(), self.guide.known(seen));
         // Each round has random choices of its own.
         let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
-        Ok(settings.pick_among(rated, (&left, &known), &self.guide.objective(seen), seed, want))
+        Ok(settings.pick_among(rated, (&left, &known), &self.guide.objective, seed, want))
     }
 }

@@ -15,8 +15,8 @@ pub struct Guide<'a> {
     pub(super) space: &'a Space,
     pub(super) model: &'a dyn CostModel,
     pub(super) rated: Rated,
-    /// Of the instances at the largest number of threads, before anything was found.
-    objective: Objective,
+    /// Of the instances at the largest number of threads.
+    pub(super) objective: Objective,
     /// The goal of each instance of the objective.
     goals: Vec<usize>,
 }
@@ -41,7 +41,6 @@ impl<'a> Guide<'a> {
             instances: goals.iter().map(shape).collect::<Result<_>>()?,
             weights: goals.iter().map(|at| pool.goals[*at].weight).collect(),
             units,
-            best: vec![0.0; goals.len()],
         };
         let traces: Vec<&Trace> = pool.candidates.iter().map(|candidate| &candidate.trace).collect();
         let rated = Rated::of(space, model, &objective, &traces).map_err(|e| {
@@ -49,11 +48,6 @@ impl<'a> Guide<'a> {
             Error::input(format!("a trace on record is none of the space as it is now, {expected}: {e}"))
         })?;
         Ok(Guide { settings, space, model, rated, objective, goals })
-    }
-
-    /// What counts, given the figures so far.
-    pub(super) fn objective(&self, seen: &Seen<'_>) -> Objective {
-        Objective { best: self.goals.iter().map(|goal| seen.best[*goal]).collect(), ..self.objective.clone() }
     }
 
     /// The best that were measured, the best first, with their figures on the instances: as many as an evolution begins with.

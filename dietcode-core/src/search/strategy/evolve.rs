@@ -138,12 +138,11 @@ fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowere
     seen
 }
 
-/// The instances at a number of threads (its position), and what was found for them.
+/// The instances at a number of threads (its position).
 fn objective(tuning: &Tuning<'_>, threads: usize) -> Objective {
     Objective {
         instances: tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect(),
         weights: tuning.workloads.iter().map(|workload| workload.weight).collect(),
         units: tuning.device.units(tuning.threads[threads]),
-        best: tuning.bests(threads),
     }
 }
