@@ -10,6 +10,9 @@ use plotters::prelude::*;
 /// Pixels of one chart.
 const CHART: (u32, u32) = (760, 360);
 
+/// So many lines leave room for their legend.
+const MOST_BESIDE: usize = 5;
+
 /// One chart.
 pub(crate) struct Chart {
     pub(crate) caption: String,
@@ -84,16 +87,18 @@ fn draw(chart: &Chart, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
     let figures = chart.lines.values().flatten().map(|(_, gflops)| *gflops);
     let top = figures.chain(chart.peak).fold(1.0, f64::max) * 1.05;
     let last = chart.axis.last() as f64;
+    // A legend of many names would stand on their lines.
+    let end = if chart.lines.len() > MOST_BESIDE { 1.35 * last } else { last } + 0.2;
     let mut axes = ChartBuilder::on(area)
         .caption(&chart.caption, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(28)
         .y_label_area_size(48)
-        .build_cartesian_2d(-0.2..last + 0.2, 0.0..top)?;
+        .build_cartesian_2d(-0.2..end, 0.0..top)?;
     let label = |x: &f64| chart.axis.label(*x);
     axes.configure_mesh().light_line_style(WHITE).x_labels(chart.axis.labels()).x_label_formatter(&label).draw()?;
     if let Some(peak) = chart.peak {
-        let line = [(-0.2, peak), (last + 0.2, peak)];
+        let line = [(-0.2, peak), (end, peak)];
         axes.draw_series(LineSeries::new(line, BLACK.mix(0.6)))?
             .label("peak of multiply-adds")
             .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], BLACK.mix(0.6)));

@@ -114,7 +114,8 @@ fn chart(results: &Results, rows: &[&Row]) -> Chart {
         caption: format!("{family}: GFLOP/s on {}", on(threads)),
         peak: rows.iter().filter_map(|row| row.peak).max_by(f64::total_cmp),
         axis: PlotAxis::Shapes(rows.iter().enumerate().map(label).collect()),
-        lines: lines.filter(|(_, points)| !points.is_empty()).collect(),
+        // Also of those without a figure, so that a library has the same colour in all charts.
+        lines: lines.collect(),
     }
 }
 
