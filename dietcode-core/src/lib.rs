@@ -62,6 +62,8 @@ pub mod message;
 pub mod doing;
 #[cfg(feature = "compiler")]
 pub mod scratch;
+#[cfg(feature = "runtime")]
+pub mod paired;
 #[cfg(any(feature = "tuner", feature = "results"))]
 mod shared_file;
 #[cfg(feature = "compiler")]

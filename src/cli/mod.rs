@@ -25,6 +25,7 @@ mod plot;
 mod progress;
 mod records;
 mod report;
+mod results;
 mod setup;
 mod simulate;
 mod sketches;
@@ -32,6 +33,7 @@ mod table;
 mod target;
 mod terminal;
 mod tune;
+mod tune_offline;
 mod usage;
 
 use std::io::Write;
@@ -66,6 +68,8 @@ Examples:
   dietcode expand configs/bert_dense.json                   what the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
+  dietcode results print results.jsonl                      what programs have found at run time
+  dietcode tune-offline results.jsonl configs/bert_dense.json   tune what programs have listed as not tuned
   dietcode simulate a.jsonl --config configs/bert_dense.json   search strategies compared on what was measured
   dietcode occupancy --csv rows.csv                         check a table of CUDA occupancies
   dietcode gpu-check --json results.json                    check, tune and measure CUDA kernels on a GPU
@@ -95,6 +99,8 @@ enum Command {
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
     Records(records::Arguments),
+    Results(results::Arguments),
+    TuneOffline(tune_offline::Arguments),
     Simulate(simulate::Arguments),
     GpuCheck(gpu_check::Arguments),
     GpuImages(gpu_check::ImagesArguments),
@@ -127,6 +133,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Records(arguments) => records::run(&arguments),
+        Command::Results(arguments) => results::run(&arguments),
+        Command::TuneOffline(arguments) => tune_offline::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::GpuCheck(arguments) => gpu_check::run(&arguments),
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),

@@ -16,4 +16,5 @@ mod measure;
 mod measure_cuda;
 mod merge_cuda;
 mod records;
+mod results;
 mod tune;

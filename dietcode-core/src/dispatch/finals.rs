@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use super::select::{Scores, select};
 use crate::Result;
 use crate::doing::doing;
-use crate::measure::paired::{LOOKS, Verdict, gains, look};
 use crate::measure::{Failure, Timing};
+use crate::paired::{LOOKS, Verdict, gains, look};
 use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
 
 /// The most challengers of a region, of those that the figures of a search do not tell apart from its best.

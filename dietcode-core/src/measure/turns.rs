@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Whatever drifts, drifts under all of them; and since the order turns round each time, any two have the same mean moment in two
-//! rounds, see [`paired`](super::paired).
+//! rounds, see [`paired`](crate::paired).
 
 /// Takes samples of so many, by turns, of each as long as `goes_on` says so of the samples that it has. Who has none when it is asked
 /// for one is not asked again: it has fewer than the others.

@@ -106,9 +106,9 @@ pub(super) fn place<'m>(args: &'m [Arg<'_>]) -> Option<&'m Memory<'m>> {
 }
 
 impl<'a> Arg<'a> {
-    /// A tensor of `T`s that starts at `data`.
-    pub(super) fn new<T: Element>(data: *mut c_void, layout: Layout, mutable: bool, memory: Memory<'a>) -> Self {
-        Arg { dtype: T::DTYPE, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
+    /// A tensor that starts at `data`.
+    pub(super) fn new(dtype: DType, data: *mut c_void, layout: Layout, mutable: bool, memory: Memory<'a>) -> Self {
+        Arg { dtype, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
     }
 
     /// The same tensor, or scalar, for a shorter time.
@@ -194,13 +194,13 @@ impl<'a> Arg<'a> {
 
 impl<'a, T: Element> From<TensorRef<'a, T>> for Arg<'a> {
     fn from(tensor: TensorRef<'a, T>) -> Self {
-        Arg::new::<T>(tensor.as_ptr().cast_mut().cast(), *tensor.layout(), false, Memory::HOST)
+        Arg::new(T::DTYPE, tensor.as_ptr().cast_mut().cast(), *tensor.layout(), false, Memory::HOST)
     }
 }
 
 impl<'a, T: Element> From<TensorMut<'a, T>> for Arg<'a> {
     fn from(mut tensor: TensorMut<'a, T>) -> Self {
-        Arg::new::<T>(tensor.as_mut_ptr().cast(), *tensor.layout(), true, Memory::HOST)
+        Arg::new(T::DTYPE, tensor.as_mut_ptr().cast(), *tensor.layout(), true, Memory::HOST)
     }
 }
 

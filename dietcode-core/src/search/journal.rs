@@ -14,7 +14,7 @@ use super::database::{
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::Device;
-use crate::measure::paired::Verdict;
+use crate::paired::Verdict;
 use crate::sketch::MicroKernel;
 
 /// The records of one run, and those from before it.

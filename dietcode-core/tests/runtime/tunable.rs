@@ -58,7 +58,7 @@ impl Params for Increments {
         if proxy == expected { Ok(()) } else { Err(format!("{proxy:?} is not {expected:?}")) }
     }
 
-    fn now(_: &mut Vec<f32>) -> Duration {
+    fn clock() -> Duration {
         CLOCK.get()
     }
 }
@@ -313,6 +313,69 @@ fn a_call_that_meets_a_key_while_another_is_tuned_leaves_it_to_a_later_one() {
     assert_eq!(micros(|| drop(call_of(&op, 5))), 1);
 }
 
+/// Calls a key so often, and gives how many microseconds that took; trials included.
+fn calls(op: &TunableOp<Increments>, n: usize, calls: usize) -> u64 {
+    micros(|| (0..calls).for_each(|_| assert_eq!(call_of(op, n), vec![2.0; n])))
+}
+
+#[test]
+fn within_a_budget_the_fastest_is_found_beside_the_programs_work() {
+    let name = "within_a_budget_the_fastest_is_found_beside_the_programs_work";
+    if !is_child(name) {
+        for budget in ["2%", "20ms"] {
+            in_child_with("tunable", name, ("DIETCODE_TUNABLE_BUDGET", budget));
+        }
+        return;
+    }
+    Settings::new().enable(true).tune(true).apply().unwrap();
+    let quick = Arc::new(AtomicUsize::new(50));
+    let mut op = op();
+    op.register("other", {
+        let quick = Arc::clone(&quick);
+        move |call: &mut Increment<'_>| taking(quick.load(Ordering::Relaxed) as u64)(call)
+    })
+    .unwrap();
+    op.register("wrong", |_: &mut Increment<'_>| Ok(())).unwrap();
+    op.register("slow", taking(150)).unwrap();
+    assert_eq!(calls(&op, 4, 61), 61 * 100, "no call waits for a tuning");
+    let taken = calls(&op, 4, 40_000);
+    assert_eq!(chosen(&op), "other");
+    let report = &op.reports()[0];
+    assert!(
+        matches!(&report.candidates[..], [_, (_, Outcome::Timed(_)), (_, Outcome::Wrong(_)), (_, Outcome::Timed(_))]),
+        "{report:?}"
+    );
+    // 2% of the calls of at most 150 µs, or of the time; the calls themselves took at most 100 µs.
+    assert!(taken <= 40_000 * 103, "{taken}");
+    assert_eq!(calls(&op, 4, 1000), 1000 * 50, "and nothing is tried any more");
+    // It is slower now, as where another process takes the cache that it needs.
+    quick.store(200, Ordering::Relaxed);
+    assert_eq!(calls(&op, 4, 1000), 1000 * 200);
+    CLOCK.set(CLOCK.get() + Duration::from_secs(600));
+    calls(&op, 4, 40_000);
+    assert_eq!(chosen(&op), "default");
+    assert_eq!(calls(&op, 4, 1000), 1000 * 100);
+    // A scope does not wait for a budget.
+    quick.store(50, Ordering::Relaxed);
+    tuned(&op, 5);
+    assert_eq!(micros(|| drop(call_of(&op, 5))), 50);
+}
+
+#[test]
+fn keys_that_come_in_turns_are_explored_one_after_the_other() {
+    let name = "keys_that_come_in_turns_are_explored_one_after_the_other";
+    if !is_child(name) {
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_BUDGET", "10%"));
+    }
+    Settings::new().enable(true).tune(true).apply().unwrap();
+    let op = two();
+    (0..20_000).for_each(|call| drop(call_of(&op, 1 + call % 4)));
+    let mut reports: Vec<(String, String)> = op.reports().into_iter().map(|r| (r.key, r.chosen)).collect();
+    reports.sort();
+    let expected = ["N=1", "N=2", "N=3", "N=4"].map(|key| (key.to_owned(), "other".to_owned()));
+    assert_eq!(reports, expected);
+}
+
 /// Ends this process by a signal if a test hangs in it.
 #[cfg(unix)]
 fn end_if_it_hangs() {
@@ -478,7 +541,7 @@ fn a_scope_goes_before_settings_and_these_before_the_environment() {
 fn a_wrong_variable_is_an_error_of_the_call() {
     let name = "a_wrong_variable_is_an_error_of_the_call";
     if !is_child(name) {
-        for variable in ["ENABLED", "TUNING", "LIMIT_MS"] {
+        for variable in ["ENABLED", "TUNING", "LIMIT_MS", "RECORD", "BUDGET"] {
             for value in ["", "yes", "-1", "60001"] {
                 in_child_with("tunable", name, (&format!("DIETCODE_TUNABLE_{variable}"), value));
             }

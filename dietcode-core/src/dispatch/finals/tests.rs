@@ -10,8 +10,8 @@ use crate::config::Scheduling;
 use crate::dispatch::{Finalized, Searched, finalize};
 use crate::frontend;
 use crate::machine::{Target, avx512};
-use crate::measure::paired::Verdict;
 use crate::measure::{Baselines, Device, Instance, Noise, SimulatedDevice};
+use crate::paired::Verdict;
 use crate::search::strategy::enumerated;
 use crate::search::{
     Budget, Course, Database, Defaults, Event, Identity, Journal, Outcome, Task, Tuning, WorkloadInstance, search,

@@ -101,8 +101,29 @@ impl<P: Params> Trials<'_, P> {
         Ok((timed(seconds), Some((probe, seconds))))
     }
 
+    /// Whether a candidate computes what the default does.
+    pub(super) fn check(&mut self, candidate: usize) -> Result<Result<(), String>> {
+        for variant in 0..P::VARIANTS {
+            self.first_call(DEFAULT, variant)?;
+            let expected = P::output(self.proxy)?;
+            let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
+            self.first_call(candidate, variant)?;
+            if let Err(difference) = P::compare(self.proxy, &expected) {
+                return Ok(Err(difference));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Two samples of each of two candidates, by turns: one, other, other, one.
+    pub(super) fn pair(&mut self, one: usize, other: usize, calls: u32) -> Result<([f64; 2], [f64; 2])> {
+        let (a, b) = (self.attempted_sample(one, calls)?, self.attempted_sample(other, calls)?);
+        let (c, d) = (self.attempted_sample(other, calls)?, self.attempted_sample(one, calls)?);
+        Ok(([a, d], [b, c]))
+    }
+
     /// A call that is checked.
-    fn first_call(&mut self, candidate: usize, variant: usize) -> Result<()> {
+    pub(super) fn first_call(&mut self, candidate: usize, variant: usize) -> Result<()> {
         P::vary(self.proxy, variant);
         P::reset(self.proxy);
         self.candidates[candidate].try_on(self.proxy)
@@ -126,11 +147,11 @@ impl<P: Params> Trials<'_, P> {
     fn seconds(&mut self, candidate: usize, probe: f64) -> Result<f64> {
         let (calls, samples) = self.plan(probe);
         let samples = (0..samples).map(|_| self.sample(candidate, calls)).collect::<Result<Vec<_>>>()?;
-        Ok(median(samples))
+        Ok(median(samples).expect("there is a sample"))
     }
 
     /// How many calls a sample has, and how many samples there are, if a call takes so long.
-    fn plan(&self, seconds: f64) -> (u32, u32) {
+    pub(super) fn plan(&self, seconds: f64) -> (u32, u32) {
         let seconds = seconds.max(1e-9);
         let calls = (SAMPLE / seconds).ceil().clamp(1.0, MOST_CALLS);
         let samples = (self.limit.as_secs_f64() / (calls * seconds)).clamp(1.0, MOST_SAMPLES);
@@ -138,7 +159,7 @@ impl<P: Params> Trials<'_, P> {
     }
 
     /// The mean of the seconds of some calls in a row.
-    fn sample(&mut self, candidate: usize, calls: u32) -> Result<f64> {
+    pub(super) fn sample(&mut self, candidate: usize, calls: u32) -> Result<f64> {
         P::reset(self.proxy);
         let start = P::now(self.proxy);
         for _ in 0..calls {
@@ -148,9 +169,10 @@ impl<P: Params> Trials<'_, P> {
         Ok(end.saturating_sub(start).as_secs_f64() / f64::from(calls))
     }
 
-    /// The same, with the candidate on file meanwhile.
+    /// The same, with the candidate on file meanwhile. The default, which runs in any case, is not.
     fn attempted_sample(&mut self, candidate: usize, calls: u32) -> Result<f64> {
-        let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
+        let name = (candidate != DEFAULT).then(|| &self.names[candidate]);
+        let _attempt = name.map(|name| self.trying.attempt(name).map_err(Error::failed)).transpose()?;
         self.sample(candidate, calls)
     }
 
@@ -162,13 +184,14 @@ impl<P: Params> Trials<'_, P> {
         for turn in 0..2 * samples.div_ceil(2) {
             if turn % 2 == 0 {
                 of_candidate.push(self.attempted_sample(candidate, calls)?);
-                of_default.push(self.sample(DEFAULT, calls)?);
+                of_default.push(self.attempted_sample(DEFAULT, calls)?);
             } else {
-                of_default.push(self.sample(DEFAULT, calls)?);
+                of_default.push(self.attempted_sample(DEFAULT, calls)?);
                 of_candidate.push(self.attempted_sample(candidate, calls)?);
             }
         }
-        Ok(median(of_default) > CERTAIN * median(of_candidate))
+        // There are as many of both.
+        Ok(median(of_default) > median(of_candidate).map(|candidate| CERTAIN * candidate))
     }
 }
 
@@ -176,7 +199,7 @@ fn timed(seconds: f64) -> Outcome {
     Outcome::Timed(Duration::from_secs_f64(seconds))
 }
 
-fn median(mut samples: Vec<f64>) -> f64 {
+pub(super) fn median(mut samples: Vec<f64>) -> Option<f64> {
     samples.sort_by(f64::total_cmp);
-    samples[samples.len() / 2]
+    samples.get(samples.len() / 2).copied()
 }

@@ -58,7 +58,7 @@ const OTHER_ROUNDINGS: f64 = 32.0;
 const MOST_ROUNDINGS: f64 = (1 << 24) as f64 / 9.0;
 
 impl<'a> KernelCall<'a> {
-    fn new<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>]) -> Result<KernelCall<'a>> {
+    pub(super) fn new<'b: 'a>(kernel: &'static Kernel, args: &'a mut [Arg<'b>]) -> Result<KernelCall<'a>> {
         let shape = kernel.bind(args)?;
         Ok(KernelCall::bound(kernel, args, shape))
     }
@@ -118,7 +118,7 @@ impl<'a> KernelCall<'a> {
 /// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
 /// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations. Tensors on a device and empty ones are the default's.
 pub struct KernelOp {
-    kernel: &'static Kernel,
+    pub(super) kernel: &'static Kernel,
     op: TunableOp<Kernels>,
 }
 
@@ -325,7 +325,7 @@ struct Tensor {
 }
 
 /// A cache line, and the longest vector.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 impl Tensor {
     #[inline]

@@ -1,8 +1,10 @@
 //! What is known of calls, by their keys: a table that grows and never moves, so that a look-up takes no lock and writes nothing.
 
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use std::time::Duration;
 
 use super::key::Key;
 use super::report::Report;
@@ -33,7 +35,11 @@ pub(super) struct Entry {
     words: Box<[u64]>,
     /// The chosen candidate, or one of the above.
     state: AtomicU64,
-    report: OnceLock<Report>,
+    report: Mutex<Option<Report>>,
+    /// When a race among its candidates has ended, in milliseconds; 0: it has not.
+    raced: AtomicU64,
+    /// Calls that have met it and were not tuned.
+    misses: AtomicU64,
     next: Link,
 }
 
@@ -76,7 +82,14 @@ impl Known {
             return None;
         }
         let state = AtomicU64::new(NEW);
-        let new = Entry { words: key.words()?.into(), state, report: OnceLock::new(), next: Link::default() };
+        let new = Entry {
+            words: key.words()?.into(),
+            state,
+            report: Mutex::default(),
+            raced: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            next: Link::default(),
+        };
         let new = Box::into_raw(Box::new(new));
         let mut link = self.list(key);
         loop {
@@ -104,7 +117,7 @@ impl Known {
         for list in &self.lists {
             let mut link = list;
             while let Some(entry) = follow(link) {
-                reports.extend(entry.report.get().cloned());
+                reports.extend(entry.report().clone());
                 link = &entry.next;
             }
         }
@@ -137,6 +150,30 @@ impl Entry {
         Some(self.state.load(Ordering::Acquire)).filter(|state| *state < TUNING).map(|chosen| chosen as usize)
     }
 
+    /// Has calls run another candidate from now on, if they run any.
+    pub(super) fn choose(&self, candidate: usize) {
+        let is_chosen = |state: u64| (state < TUNING).then_some(candidate as u64);
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, is_chosen);
+    }
+
+    /// Whether no race has ended, or one did so long ago.
+    pub(super) fn may_be_raced(&self, now: Duration, rest: Duration) -> bool {
+        let raced = self.raced.load(Ordering::Relaxed);
+        raced == 0 || now.saturating_sub(Duration::from_millis(raced)) >= rest
+    }
+
+    /// A race has ended.
+    pub(super) fn has_raced(&self, now: Duration, report: Option<Report>) {
+        self.raced.store((now.as_millis() as u64).max(1), Ordering::Relaxed);
+        if report.is_some() {
+            *self.report() = report;
+        }
+    }
+
+    fn report(&self) -> MutexGuard<'_, Option<Report>> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether it is in a state, [`NEW`] or [`UNTUNED`].
     pub(super) fn is(&self, state: u64) -> bool {
         let found = self.state.load(Ordering::Acquire);
@@ -146,6 +183,13 @@ impl Entry {
             return state == UNTUNED;
         }
         found == state
+    }
+
+    /// Counts a call that was not tuned. At the first one, and at each power of 16 after it, how many there were since the last time.
+    pub(super) fn miss(&self) -> Option<u64> {
+        let misses = self.misses.fetch_add(1, Ordering::Relaxed) + 1;
+        let is_told = misses.is_power_of_two() && misses.ilog2().is_multiple_of(4);
+        is_told.then_some(misses - misses / 16)
     }
 
     /// The right to look it up or to tune it, if it is in a state, [`NEW`] or [`UNTUNED`].
@@ -164,8 +208,7 @@ impl Tuning<'_> {
     /// Ends it.
     pub(super) fn end(mut self, chosen: usize, report: Report) {
         self.state = chosen as u64;
-        // Only who has the right sets it, once.
-        let _ = self.entry.report.set(report);
+        *self.entry.report() = Some(report);
     }
 
     /// Leaves the key to be tuned by a later call.

@@ -49,17 +49,26 @@
 //! else, in the first and the last row: another thread that crashes, or a system that ends a process which takes too much memory, leave a
 //! candidate out that has done nothing wrong. Its line can be removed from the file.
 //!
+//! Beside the fastest candidates and those that have ended processes, the file lists keys that were met and not tuned, with how many calls they
+//! had, if [`tuning::Settings::record_untuned`] asks for it: `dietcode tune-offline` tunes them where no call waits.
+//!
 //! The roles are those of ONNX Runtime's TunableOp (`onnxruntime/core/framework/tunable.h`: `Op`, `TunableOp`, `FindFastest`,
 //! `PreTuning`); the check of results, the turns, and that no lock is taken for a known key are this project's.
 use std::io::Write;
 
+mod budget;
+mod exploration;
+mod explore;
 mod fastest;
 mod kernels;
 mod key;
 mod known;
 mod op;
+#[cfg(feature = "compiler")]
+mod operands;
 mod params;
 mod per_process;
+mod race;
 mod report;
 #[cfg(feature = "results")]
 mod results;
@@ -70,11 +79,14 @@ mod tunable_op;
 mod turn;
 pub mod tuning;
 
+pub use budget::Budget;
 pub use kernels::{KernelCall, KernelOp, KernelProxy, Kernels};
 pub use key::{Key, MAX_FIELDS};
 pub use op::Op;
 pub use params::Params;
 pub use report::{Outcome, Report};
+#[cfg(all(feature = "results", feature = "compiler"))]
+pub use results::{Counted, Kept, KeptResult, merge_results, prune_results, read_results};
 pub use tunable_op::TunableOp;
 
 /// One line for people.

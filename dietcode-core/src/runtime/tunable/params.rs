@@ -17,8 +17,8 @@ use crate::Result;
 pub trait Params: 'static {
     /// The operands of one call.
     type Call<'a>;
-    /// What candidates are tried on.
-    type Proxy;
+    /// What candidates are tried on, by one thread or another.
+    type Proxy: Send + 'static;
     /// What a call on a proxy has computed.
     type Output;
 
@@ -67,6 +67,11 @@ pub trait Params: 'static {
 
     /// The time, once all calls on the proxy have ended: that of the clock, unless calls end behind their return, as those on devices do.
     fn now(_proxy: &mut Self::Proxy) -> Duration {
+        Self::clock()
+    }
+
+    /// The time, whatever is under way: since the first time that somebody asked.
+    fn clock() -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
     }

@@ -1,9 +1,10 @@
 //! The operation that is tuned.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::exploration::{self, Exploration};
 use super::fastest::Trials;
 use super::key::{Key, MAX_FIELDS};
 use super::known::{Known, NEW, Tuning, UNTUNED};
@@ -91,11 +92,13 @@ use crate::{Error, ErrorKind, Result};
 pub struct TunableOp<P: Params> {
     name: String,
     /// The candidates' names; the default is the first.
-    names: Vec<String>,
-    candidates: Vec<Op<P>>,
+    pub(super) names: Vec<String>,
+    pub(super) candidates: Vec<Op<P>>,
     /// What results depend on beside the candidates' names.
     validators: BTreeMap<String, String>,
     known: Known,
+    /// What is explored within a budget.
+    pub(super) exploration: Mutex<Option<Exploration<P>>>,
 }
 
 impl<P: Params> TunableOp<P> {
@@ -107,7 +110,14 @@ impl<P: Params> TunableOp<P> {
         op: impl for<'c, 'a> Fn(&'c mut P::Call<'a>) -> Result<()> + Send + Sync + 'static,
     ) -> TunableOp<P> {
         let (names, candidates) = (vec![default.into()], vec![Op::new(op)]);
-        TunableOp { name: name.into(), names, candidates, validators: BTreeMap::new(), known: Known::new() }
+        TunableOp {
+            name: name.into(),
+            names,
+            candidates,
+            validators: BTreeMap::new(),
+            known: Known::new(),
+            exploration: Mutex::default(),
+        }
     }
 
     /// Adds a candidate.
@@ -135,7 +145,7 @@ impl<P: Params> TunableOp<P> {
     /// device's driver, of code that has changed under its old name. What was found with another value is not used.
     pub fn validator(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.validators.insert(name.into(), value.into());
-        self.known = Known::new();
+        self.forget();
     }
 
     fn add(&mut self, name: String, op: Op<P>) -> Result<()> {
@@ -148,8 +158,12 @@ impl<P: Params> TunableOp<P> {
         self.names.push(name);
         self.candidates.push(op);
         // What was found, it was found without this candidate.
-        self.known = Known::new();
+        self.forget();
         Ok(())
+    }
+
+    fn forget(&mut self) {
+        (self.known, self.exploration) = (Known::new(), Mutex::default());
     }
 
     /// The operation's name.
@@ -197,13 +211,18 @@ impl<P: Params> TunableOp<P> {
             return Ok(DEFAULT);
         }
         let key = self.key(call, Key::new())?;
-        match self.known.get(&key).and_then(|entry| entry.chosen()) {
-            Some(chosen) => Ok(chosen),
-            None => self.choose_anew(call, &key, mode),
+        let Some((entry, chosen)) = self.known.get(&key).and_then(|entry| Some((entry, entry.chosen()?))) else {
+            return self.choose_anew(call, &key, mode);
+        };
+        if let Mode::Explore(budget) = mode
+            && exploration::is_asked()
+        {
+            self.explore(call, &key, entry, budget)?;
         }
+        Ok(chosen)
     }
 
-    fn key(&self, call: &P::Call<'_>, mut key: Key) -> Result<Key> {
+    pub(super) fn key(&self, call: &P::Call<'_>, mut key: Key) -> Result<Key> {
         P::key(call, &mut key)?;
         if key.words().is_none() {
             return Err(Error::input(format!("{}: a key has more than {MAX_FIELDS} fields", self.name)));
@@ -213,8 +232,8 @@ impl<P: Params> TunableOp<P> {
 
     #[cold]
     fn choose_anew(&self, call: &P::Call<'_>, key: &Key, mode: Mode) -> Result<usize> {
-        let tune = mode == Mode::Tune;
-        if !tune && !results::are_kept()? {
+        let (tune, is_recorded) = (mode == Mode::Tune, tuning::records_untuned()?);
+        if mode == Mode::Use && !results::are_kept()? {
             return Ok(DEFAULT);
         }
         let Some(entry) = self.known.entry(key) else { return Ok(DEFAULT) };
@@ -228,7 +247,19 @@ impl<P: Params> TunableOp<P> {
                 }
             }
         }
+        if let Mode::Explore(_) = mode {
+            // The default runs, and is what the others have to beat.
+            drop(entry.begin(UNTUNED, DEFAULT));
+            return Ok(entry.chosen().unwrap_or(DEFAULT));
+        }
         if !tune || !entry.is(UNTUNED) {
+            if is_recorded
+                && !tune
+                && entry.is(UNTUNED)
+                && let Some(calls) = entry.miss()
+            {
+                results::record(&self.subject(&text()?), calls);
+            }
             return Ok(entry.chosen().unwrap_or(DEFAULT));
         }
         let limit = tuning::limit()?;
@@ -245,7 +276,7 @@ impl<P: Params> TunableOp<P> {
         Ok(entry.chosen().unwrap_or(DEFAULT))
     }
 
-    fn subject<'a>(&'a self, key: &'a str) -> Subject<'a> {
+    pub(super) fn subject<'a>(&'a self, key: &'a str) -> Subject<'a> {
         Subject { op: &self.name, key, candidates: &self.names, validators: &self.validators }
     }
 
@@ -277,11 +308,17 @@ impl<P: Params> TunableOp<P> {
         Report { op, key, chosen, is_from_file: false, untried, candidates: Vec::new() }
     }
 
-    /// Says what is wrong with candidates, and ends a tuning.
-    fn end(&self, right: Tuning<'_>, report: Report) {
-        let Report { op, key, chosen, .. } = &report;
+    /// Says what is wrong with candidates.
+    pub(super) fn complain(&self, report: &Report) {
+        let Report { op, key, .. } = report;
         let faults = report.candidates.iter().filter_map(|(name, outcome)| Some((name, outcome.fault()?)));
         faults.for_each(|(name, fault)| say(&format!("{op} at {key}: the candidate `{name}` is left out: {fault}")));
+    }
+
+    /// Says what is wrong with candidates, and ends a tuning.
+    fn end(&self, right: Tuning<'_>, report: Report) {
+        self.complain(&report);
+        let Report { op, key, chosen, .. } = &report;
         if let Some(why) = &report.untried {
             say(&format!("{op} at {key}: `{chosen}` is kept, nothing could be tried: {why}"));
         }

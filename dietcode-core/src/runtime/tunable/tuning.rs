@@ -9,12 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, atomic::AtomicBool};
 use std::time::Duration;
 
+use super::budget::Budget;
 use crate::{Error, Result};
 
 const ENABLED: &str = "DIETCODE_TUNABLE_ENABLED";
 const TUNING: &str = "DIETCODE_TUNABLE_TUNING";
 const LIMIT_MS: &str = "DIETCODE_TUNABLE_LIMIT_MS";
 const FILE: &str = "DIETCODE_TUNABLE_FILE";
+const BUDGET: &str = "DIETCODE_TUNABLE_BUDGET";
+const RECORD: &str = "DIETCODE_TUNABLE_RECORD";
 
 const DEFAULT_LIMIT: Duration = Duration::from_millis(20);
 
@@ -26,6 +29,9 @@ const NOT_SET: u64 = u64::MAX;
 /// 0, 1, or [`NOT_SET`].
 static SET_ENABLE: AtomicU64 = AtomicU64::new(NOT_SET);
 static SET_TUNE: AtomicU64 = AtomicU64::new(NOT_SET);
+static SET_RECORD: AtomicU64 = AtomicU64::new(NOT_SET);
+/// As [`encoded`] has it.
+static SET_BUDGET: AtomicU64 = AtomicU64::new(NOT_SET);
 /// In microseconds.
 static SET_LIMIT: AtomicU64 = AtomicU64::new(NOT_SET);
 #[cfg(feature = "results")]
@@ -39,7 +45,7 @@ thread_local! {
 }
 
 /// What a call of a tunable operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
     /// It runs the default, whatever is known.
     Off,
@@ -47,6 +53,8 @@ pub enum Mode {
     Use,
     /// It does the same, and where nothing is known it finds the fastest first.
     Tune,
+    /// It runs what is known, else the default, and now and then compares a pair of candidates beside its own work, within a budget.
+    Explore(Budget),
 }
 
 /// Settings for the whole program. What is not set stays as it was: at first as the environment has it, else off.
@@ -56,15 +64,20 @@ pub enum Mode {
 /// | enable  | `DIETCODE_TUNABLE_ENABLED`  | 0: the default runs, whatever is known; 1             | 0    |
 /// | tune    | `DIETCODE_TUNABLE_TUNING`   | 0: what is not known is not tuned; 1                  | 0    |
 /// | limit   | `DIETCODE_TUNABLE_LIMIT_MS` | how long a candidate is timed: 1 to 60000 milliseconds | 20   |
+/// | budget  | `DIETCODE_TUNABLE_BUDGET`   | `2%` of the calls or `5ms` of each second go to trying candidates, step by step | all at once |
 /// | file    | `DIETCODE_TUNABLE_FILE`     | where results are kept, under the feature `results`   | none |
+/// | record  | `DIETCODE_TUNABLE_RECORD`   | 0: no; 1: what is not known and not tuned is listed there | 0 |
 #[derive(Clone, Debug, Default)]
 #[must_use = "settings hold once they are applied"]
 pub struct Settings {
     enable: Option<bool>,
     tune: Option<bool>,
     limit: Option<Duration>,
+    budget: Option<Budget>,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
+    #[cfg(feature = "results")]
+    record: Option<bool>,
 }
 
 impl Settings {
@@ -88,6 +101,14 @@ impl Settings {
         Settings { limit: Some(limit), ..self }
     }
 
+    /// How much of the program's work may go to tuning, where that is on. No call waits for a whole tuning then: calls of a key run the default,
+    /// or what is known of it, one of 61 of a thread may compare a pair of candidates on operands of its own, and a candidate is run
+    /// from then on when it is faster by more than 2% with a certainty of 99%, by the rule of the finals of `dietcode tune`. What was found
+    /// is tried again after ten minutes. In a [`scope`] calls are tuned at once.
+    pub fn budget(self, budget: Budget) -> Settings {
+        Settings { budget: Some(budget), ..self }
+    }
+
     /// The file that has what other processes found, and gets what this one finds; it need not be there yet. What it says is asked for
     /// once for each key of an operation, when that is first met: so this stands before the first call.
     ///
@@ -100,15 +121,27 @@ impl Settings {
         Settings { file: Some(file.into()), ..self }
     }
 
+    /// Whether calls that are enabled, not tuned, and of which nothing is known are listed in the [file](Settings::file) with how often they
+    /// were made, for `dietcode tune-offline` to tune what a config of generated kernels knows of it. A call is an error where there is
+    /// no file.
+    #[cfg(feature = "results")]
+    pub fn record_untuned(self, record: bool) -> Settings {
+        Settings { record: Some(record), ..self }
+    }
+
     /// Has them hold for all calls from now on.
     ///
     /// # Errors
-    /// If the limit is below a millisecond or above [`MAX_LIMIT`]; nothing is changed then.
+    /// If the limit is below a millisecond or above [`MAX_LIMIT`], or the budget is outside of its bounds; nothing is changed then.
     pub fn apply(self) -> Result<()> {
         if let Some(limit) = self.limit
             && !(Duration::from_millis(1)..=MAX_LIMIT).contains(&limit)
         {
             let message = format!("candidates cannot be timed for {limit:?}, only for 1 ms to {MAX_LIMIT:?}");
+            return Err(Error::input(message));
+        }
+        if let Some(budget) = self.budget.filter(|budget| !budget.is_valid()) {
+            let message = format!("found a budget of {budget}, expected above 0, up to 100% or a second");
             return Err(Error::input(message));
         }
         let set = |setting: &AtomicU64, value: Option<u64>| {
@@ -117,8 +150,11 @@ impl Settings {
             }
         };
         set(&SET_LIMIT, self.limit.map(|limit| limit.as_micros() as u64));
+        set(&SET_BUDGET, self.budget.map(encoded));
         set(&SET_TUNE, self.tune.map(u64::from));
         set(&SET_ENABLE, self.enable.map(u64::from));
+        #[cfg(feature = "results")]
+        set(&SET_RECORD, self.record.map(u64::from));
         #[cfg(feature = "results")]
         if let Some(file) = self.file {
             *SET_FILE.write().unwrap_or_else(PoisonError::into_inner) = Some(file);
@@ -155,7 +191,32 @@ pub fn mode() -> Result<Mode> {
     if !is_on(&SET_ENABLE, |environment| environment.enable)? {
         return Ok(Mode::Off);
     }
-    Ok(if is_on(&SET_TUNE, |environment| environment.tune)? { Mode::Tune } else { Mode::Use })
+    if !is_on(&SET_TUNE, |environment| environment.tune)? {
+        return Ok(Mode::Use);
+    }
+    let budget = match SET_BUDGET.load(Ordering::Relaxed) {
+        NOT_SET => environment()?.budget,
+        set => Some(decoded(set)),
+    };
+    Ok(budget.map_or(Mode::Tune, Mode::Explore))
+}
+
+/// The upper bit of a budget of time.
+const OF_TIME: u64 = 1 << 62;
+
+/// A budget as a number: millionths of the calls or, with the upper bit, microseconds.
+fn encoded(budget: Budget) -> u64 {
+    match budget {
+        Budget::Percent(percent) => (percent * 1e4) as u64,
+        Budget::TimePerSecond(time) => OF_TIME | time.as_micros() as u64,
+    }
+}
+
+fn decoded(number: u64) -> Budget {
+    match number & OF_TIME {
+        0 => Budget::Percent(number as f64 / 1e4),
+        _ => Budget::TimePerSecond(Duration::from_micros(number & !OF_TIME)),
+    }
 }
 
 /// How long each candidate is timed.
@@ -174,6 +235,24 @@ pub(super) fn wait(limit: Duration) -> Option<Duration> {
     /// A candidate takes a few times the limit.
     const LIMITS: u32 = 100;
     SCOPED.get().map(|_| LIMITS * limit)
+}
+
+/// Whether what is not known is listed.
+///
+/// # Errors
+/// As for [`mode`], and if there is no file for it.
+pub(super) fn records_untuned() -> Result<bool> {
+    let records = is_on(&SET_RECORD, |environment| environment.record)?;
+    #[cfg(feature = "results")]
+    let has_file = has_file()?;
+    #[cfg(not(feature = "results"))]
+    let has_file = false;
+    if records && !has_file {
+        return Err(Error::input(format!(
+            "calls that are not tuned cannot be listed: neither {FILE} nor a setting names a file"
+        )));
+    }
+    Ok(records)
 }
 
 /// Where results are kept.
@@ -202,6 +281,8 @@ fn is_on(set: &AtomicU64, of_environment: fn(&Environment) -> bool) -> Result<bo
 struct Environment {
     enable: bool,
     tune: bool,
+    budget: Option<Budget>,
+    record: bool,
     limit: Duration,
     #[cfg(feature = "results")]
     file: Option<PathBuf>,
@@ -219,14 +300,24 @@ fn parse_environment() -> Result<Environment, String> {
     if file.as_ref().is_some_and(|file| file.is_empty()) {
         return Err(format!("{FILE} is \"\", but must be a path"));
     }
-    if cfg!(not(feature = "results")) && file.is_some() {
-        return Err(format!("{FILE} is {file:?}, but dietcode-core was built without its feature `results`"));
+    let record = parse(RECORD, 0, 1, "0 or 1")? == Some(1);
+    if cfg!(not(feature = "results")) && (record || file.is_some()) {
+        let variable = if record { RECORD } else { FILE };
+        return Err(format!("{variable} is set, but dietcode-core was built without its feature `results`"));
     }
+    let expected = "a share of the calls, 2%, or of each second, 5ms: above 0, up to 100% or 1000ms";
+    let budget = std::env::var_os(BUDGET).map(|text| {
+        let budget = text.to_str().and_then(Budget::parse);
+        budget.ok_or_else(|| format!("{BUDGET} is {text:?}, but must be {expected}"))
+    });
+    let budget = budget.transpose()?;
     Ok(Environment {
         #[cfg(feature = "results")]
         file: file.map(Into::into),
         enable: parse(ENABLED, 0, 1, "0 or 1")? == Some(1),
         tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
+        record,
+        budget,
         limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),
     })
 }

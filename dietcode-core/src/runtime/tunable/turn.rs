@@ -36,10 +36,15 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// Whether this thread has it.
+    pub(super) fn is_mine() -> bool {
+        MINE_IN.get() == process::id()
+    }
+
     /// Takes it if nobody has it, or, with a time to wait for, once nobody has it within that.
     pub(super) fn take(wait: Option<Duration>) -> Option<Turn> {
         let process = process::id();
-        if MINE_IN.get() == process {
+        if Turn::is_mine() {
             return Some(Turn { turns: None, process });
         }
         let turns = TURNS.get();

@@ -17,8 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::cost_model::cuda::LaunchReport;
-use crate::measure::paired::Verdict;
 use crate::measure::{Failure, Form, Summary};
+use crate::paired::Verdict;
 use crate::search::Made;
 use crate::sketch::MicroKernel;
 

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::record::{Outcome, Record, Shape};
-use crate::measure::paired::Verdict;
+use crate::paired::Verdict;
 
 /// A micro-kernel at a shape; without one: compiling it.
 type Asked = (String, Option<Shape>);

@@ -10,6 +10,8 @@ use dietcode_core::runtime::tunable::tuning::{self, Settings};
 use dietcode_core::runtime::tunable::{Outcome, TunableOp};
 use dietcode_core::{Error, Result};
 
+use crate::thread_settings::{in_child_with, is_child};
+
 use super::{Increment, Increments, PROXIES, call_of, micros, op, taking, tuned, two};
 
 const STEP: &str = "DIETCODE_TEST_STEP";
@@ -397,6 +399,57 @@ fn a_forked_child_does_not_hold_what_its_parent_has_locked() {
 
 fn taking_one() -> fn(&mut Increment<'_>) -> Result<()> {
     |call| taking(1)(call)
+}
+
+#[test]
+fn what_is_not_tuned_is_listed_if_that_is_asked_for() {
+    let name = "what_is_not_tuned_is_listed_if_that_is_asked_for";
+    let calls = |n: usize, calls: usize| {
+        let op = two();
+        (0..calls).for_each(|_| assert_eq!(micros(|| drop(call_of(&op, n))), 100));
+    };
+    match step().as_deref() {
+        Some("do not list") => calls(4, 300),
+        Some("list") => {
+            Settings::new().record_untuned(true).apply().unwrap();
+            calls(4, 300);
+            calls(5, 1);
+            drop(tuned(&two(), 6));
+            tuning::scope(false, || calls(7, 1));
+        }
+        Some("tune") => drop(tuned(&two(), 4)),
+        Some("use") => assert_eq!(micros(|| drop(call_of(&two(), 4))), 50),
+        Some(other) => panic!("{other}"),
+        None => {
+            let (_folder, file) = place();
+            assert!(process(name, "do not list", &file).is_empty() && !file.exists());
+            assert!(process(name, "list", &file).is_empty());
+            assert!(process(name, "list", &file).is_empty());
+            let lines = fs::read_to_string(&file).unwrap();
+            // The first call, the 16th, the 256th; twice. A key that is tuned, or where tuning is off, is not listed.
+            let listed = |n: usize, calls: &str| {
+                lines.matches(&format!("\"key\":\"N={n}\"")).count() * usize::from(lines.contains(calls))
+            };
+            assert_eq!(
+                [listed(4, "\"calls\":240"), listed(5, "\"calls\":1}"), listed(6, "fastest"), listed(7, "")],
+                [6, 2, 1, 0],
+                "{lines}"
+            );
+            assert!(process(name, "tune", &file).is_empty());
+            assert!(process(name, "use", &file).is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_list_without_a_file_is_an_error_of_the_call() {
+    let name = "a_list_without_a_file_is_an_error_of_the_call";
+    if !is_child(name) {
+        return in_child_with("tunable::results", name, ("DIETCODE_TUNABLE_RECORD", "1"));
+    }
+    Settings::new().enable(true).apply().unwrap();
+    let error: Error = op().call(&mut Increment(&mut [1.0])).unwrap_err();
+    assert!(error.to_string().starts_with("calls that are not tuned cannot be listed: "), "{error}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl<'a, T: Element> CudaView<'a, T> {
         // SAFETY: every element is made of bytes.
         let bytes = unsafe { slice.transmute(slice.num_bytes()) }.expect("it has as many bytes as it has");
         let memory = Memory::Device(context, Resident::Read(bytes));
-        Self::from_arg(Arg::new::<T>(address as usize as *mut c_void, layout, false, memory))
+        Self::from_arg(Arg::new(T::DTYPE, address as usize as *mut c_void, layout, false, memory))
     }
 
     /// Over emulated memory.
@@ -66,7 +66,7 @@ impl<'a, T: Element> CudaView<'a, T> {
     /// The layout's elements can be read there for `'a`, and are not written in that time.
     pub(super) unsafe fn emulated(context: &'static Context, data: *const c_void, layout: Layout) -> Self {
         let memory = Memory::Device(context, Resident::Emulated);
-        Self::from_arg(Arg::new::<T>(data.cast_mut(), layout, false, memory))
+        Self::from_arg(Arg::new(T::DTYPE, data.cast_mut(), layout, false, memory))
     }
 
     pub(super) fn from_arg(arg: Arg<'a>) -> Self {

@@ -52,7 +52,7 @@ impl<'a, T: Element> CudaViewMut<'a, T> {
         // SAFETY: only the lifetime changes. What it borrows for 'a is the driver's slice, exclusively, for `slice` is gone.
         let bytes = unsafe { std::mem::transmute::<driver::CudaViewMut<'_, u8>, driver::CudaViewMut<'a, u8>>(bytes) };
         let memory = Memory::Device(context, Resident::Write(bytes));
-        Self::from_arg(Arg::new::<T>(address as usize as *mut c_void, layout, true, memory))
+        Self::from_arg(Arg::new(T::DTYPE, address as usize as *mut c_void, layout, true, memory))
     }
 
     /// Over emulated memory.
@@ -60,7 +60,7 @@ impl<'a, T: Element> CudaViewMut<'a, T> {
     /// # Safety
     /// The layout's elements can be read and written there for `'a`, and are used through this view alone in that time.
     pub(super) unsafe fn emulated(context: &'static Context, data: *mut c_void, layout: Layout) -> Self {
-        Self::from_arg(Arg::new::<T>(data, layout, true, Memory::Device(context, Resident::Emulated)))
+        Self::from_arg(Arg::new(T::DTYPE, data, layout, true, Memory::Device(context, Resident::Emulated)))
     }
 
     fn from_arg(arg: Arg<'a>) -> Self {

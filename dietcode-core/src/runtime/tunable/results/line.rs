@@ -28,7 +28,7 @@ pub(super) struct Line {
     cpu: String,
     pub(super) op: String,
     pub(super) key: String,
-    candidates: String,
+    pub(super) candidates: String,
     validators: BTreeMap<String, String>,
     pub(super) found: Found,
 }
@@ -41,6 +41,8 @@ pub(super) enum Found {
     Fastest { candidate: String, seconds: BTreeMap<String, f64> },
     /// The process ended while it was tried.
     Ended { candidate: String },
+    /// Nothing: so many calls more have run the default, which nobody has compared.
+    Untuned { calls: u64 },
 }
 
 /// The one member that lines of all versions have.
@@ -78,13 +80,7 @@ impl Line {
     /// Why it cannot be used here, as a sentence about it.
     pub(super) fn read(text: &[u8]) -> Result<Line, String> {
         let line = Line::whole(text)?;
-        if line.library != env!("CARGO_PKG_VERSION") {
-            return Err(sentence("version", "dietcode", &line.library, env!("CARGO_PKG_VERSION")));
-        }
-        if line.cpu != this_cpu() {
-            return Err(sentence("found on the CPU", "", &line.cpu, this_cpu()));
-        }
-        Ok(line)
+        line.foreign().map_or(Ok(line), Err)
     }
 
     /// A line as it was written, wherever that was.
@@ -109,21 +105,35 @@ impl Line {
         }
     }
 
-    /// The candidate that it is about.
-    pub(super) fn candidate(&self) -> &str {
-        match &self.found {
-            Found::Fastest { candidate, .. } | Found::Ended { candidate } => candidate,
+    /// Whether a later line, of the same operation and key, tells the same, or more.
+    pub(super) fn is_replaced_by(&self, other: &Line) -> bool {
+        let is_same = match (&self.found, &other.found) {
+            (Found::Ended { candidate }, Found::Ended { candidate: other }) => candidate == other,
+            (Found::Fastest { .. } | Found::Untuned { .. }, Found::Fastest { .. })
+            | (Found::Untuned { .. }, Found::Untuned { .. }) => self.candidates == other.candidates,
+            _ => false,
+        };
+        is_same && (&self.validators, &self.library, &self.cpu) == (&other.validators, &other.library, &other.cpu)
+    }
+
+    /// Takes the calls of an earlier line that this one replaces.
+    pub(super) fn take_calls(&mut self, earlier: &Line) {
+        if let (Found::Untuned { calls }, Found::Untuned { calls: before }) = (&mut self.found, &earlier.found) {
+            *calls = calls.saturating_add(*before);
         }
     }
 
-    /// Whether another line tells the same of the same.
-    pub(super) fn is_replaced_by(&self, other: &Line) -> bool {
-        let is_same = match (&self.found, &other.found) {
-            (Found::Fastest { .. }, Found::Fastest { .. }) => self.candidates == other.candidates,
-            (Found::Ended { candidate }, Found::Ended { candidate: other }) => candidate == other,
-            _ => false,
-        };
-        is_same && self.validators == other.validators
+    /// Why it cannot be used by this version on this CPU, as a sentence about it.
+    pub(super) fn foreign(&self) -> Option<String> {
+        if self.library != env!("CARGO_PKG_VERSION") {
+            return Some(sentence("version", "dietcode", &self.library, env!("CARGO_PKG_VERSION")));
+        }
+        (self.cpu != this_cpu()).then(|| sentence("found on the CPU", "", &self.cpu, this_cpu()))
+    }
+
+    /// What the operation had said.
+    pub(super) fn validators(&self) -> &BTreeMap<String, String> {
+        &self.validators
     }
 
     /// Why it is none of this subject, which has its operation and key.
@@ -145,7 +155,7 @@ impl Line {
 }
 
 /// A hash of names, and of their order.
-fn hash_of_names(names: &[String]) -> String {
+pub(super) fn hash_of_names(names: &[String]) -> String {
     hash_of(names)[..HASH_LEN].to_owned()
 }
 

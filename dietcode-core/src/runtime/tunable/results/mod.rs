@@ -11,6 +11,8 @@ mod ends;
 #[cfg(not(unix))]
 #[path = "ends_of_others.rs"]
 mod ends;
+#[cfg(feature = "compiler")]
+mod kept;
 mod line;
 mod trying;
 
@@ -22,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+#[cfg(feature = "compiler")]
+pub use self::kept::{Counted, Kept, KeptResult, merge_results, prune_results, read_results};
 use self::line::{Found, Line};
 use self::trying::{Attempt, TryingFile};
 use super::per_process::PerProcess;
@@ -104,9 +108,15 @@ pub(super) fn save(subject: &Subject<'_>, report: &Report) {
     with(|results| results.save(line));
 }
 
+/// Keeps that nothing is known, for whoever tunes later.
+pub(super) fn record(subject: &Subject<'_>, calls: u64) {
+    with(|results| results.save(Line::new(subject, Found::Untuned { calls })));
+}
+
 /// Says of the candidates of a tuning when each is tried.
 pub(super) struct Trying<'a> {
-    subject: Subject<'a>,
+    /// None: nothing but the default is called.
+    subject: Option<Subject<'a>>,
     file: Option<Arc<TryingFile>>,
     hangs_after: Duration,
 }
@@ -115,16 +125,22 @@ impl<'a> Trying<'a> {
     /// Those that are timed for about the limit.
     pub(super) fn new(subject: Subject<'a>, limit: Duration) -> Trying<'a> {
         let file = with(|results| results.trying_file().map_err(|error| results.complain(&error)).ok());
-        Trying { subject, file: file.flatten(), hangs_after: LIMITS_OF_A_HANG * limit }
+        Trying { subject: Some(subject), file: file.flatten(), hangs_after: LIMITS_OF_A_HANG * limit }
+    }
+
+    /// Where no candidate is called but the default.
+    pub(super) fn none() -> Trying<'static> {
+        Trying { subject: None, file: None, hangs_after: Duration::ZERO }
     }
 
     /// Notes that a candidate is tried now; why it must not be, if it must not.
     pub(super) fn attempt(&self, candidate: &str) -> Result<Option<Attempt<'_>>, String> {
-        if with(|results| results.has_ended(&self.subject, candidate)) == Some(true) {
+        let Some(subject) = &self.subject else { return Ok(None) };
+        if with(|results| results.has_ended(subject, candidate)) == Some(true) {
             return Err("a process ended while it was tried".to_owned());
         }
         let Some(file) = &self.file else { return Ok(None) };
-        let line = Line::new(&self.subject, Found::Ended { candidate: candidate.to_owned() });
+        let line = Line::new(subject, Found::Ended { candidate: candidate.to_owned() });
         let attempt = file.attempt(line.to_text(), self.hangs_after);
         Ok(attempt.map_err(|error| with(|results| results.complain(&error))).ok())
     }
@@ -162,7 +178,8 @@ impl Results {
 
     /// Adds a line for a candidate that has ended a process, for good if it can.
     fn end(&self, line: Line, ended: &mut Vec<Line>, locked: Option<&Locked<'_>>) -> io::Result<()> {
-        let (file, candidate) = (self.file.display(), line.candidate());
+        let Found::Ended { candidate } = &line.found else { return Ok(()) };
+        let file = self.file.display();
         say(&format!(
             "{file}: a process ended while it tried the candidate `{candidate}` of {} at {}",
             line.op, line.key
@@ -202,16 +219,14 @@ impl Results {
     }
 
     fn add(&mut self, line: Line) {
-        let lines = self.lines.entry(line.op.clone()).or_default().entry(line.key.clone()).or_default();
-        lines.retain(|old| !old.is_replaced_by(&line));
-        lines.push(line);
+        add(self.lines.entry(line.op.clone()).or_default().entry(line.key.clone()).or_default(), line);
     }
 
     fn find(&self, subject: &Subject<'_>) -> Option<Report> {
         let lines = self.lines.get(subject.op)?.get(subject.key)?;
         let fastest = lines.iter().rev().filter_map(|line| match &line.found {
             Found::Fastest { candidate, seconds } => Some((line, candidate, seconds)),
-            Found::Ended { .. } => None,
+            Found::Ended { .. } | Found::Untuned { .. } => None,
         });
         let mut mismatch = None;
         for (line, candidate, seconds) in fastest {
@@ -252,6 +267,18 @@ impl Results {
             say(&format!("{}: not all results can be kept: {error}", self.file.display()));
         }
     }
+}
+
+/// Adds a line to others of the same operation and key, and removes those that it replaces.
+fn add(lines: &mut Vec<Line>, mut line: Line) {
+    lines.retain(|old| {
+        let stays = !old.is_replaced_by(&line);
+        if !stays {
+            line.take_calls(old);
+        }
+        stays
+    });
+    lines.push(line);
 }
 
 /// What a file holds; nothing if there is none.

@@ -2,7 +2,7 @@
 
 use super::super::{Database, Filter, Replay, TargetFilter, new_run, ranked};
 use super::*;
-use crate::measure::paired::Verdict;
+use crate::paired::Verdict;
 
 /// A database in memory and a file that is gone.
 fn database(records: Vec<Record>) -> Database {

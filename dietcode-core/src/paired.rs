@@ -23,6 +23,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "compiler")]
 use serde::{Deserialize, Serialize};
 
 /// After so many pairs one looks.
@@ -35,8 +36,8 @@ const ERROR: f64 = 0.01;
 const EQUAL: f64 = 0.02;
 
 /// What is known of one that was compared with another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "compiler", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Verdict {
     /// It is faster by more than 2%.
     Wins,

@@ -1,0 +1,127 @@
+//! A kernel as a program holds it that was built with it: compiled and loaded into this process, for candidates of
+//! `runtime::tunable` to be tried where the program is not.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dietcode_syntax::{self as syntax, KernelDef, Role, bounds};
+
+use super::{Builder, Failure};
+use crate::codegen::TranslationUnit;
+use crate::codegen::registry::Decision;
+use crate::runtime::cuda::CudaTableSource;
+use crate::runtime::tunable::KernelOp;
+use crate::runtime::{Affine, Bound, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource};
+use crate::{Error, Result, abi};
+
+thread_local! {
+    /// What the dispatcher of the kernel that is called goes by: a kernel's is a function without a state.
+    static DECISION: RefCell<Option<Rc<Decision>>> = const { RefCell::new(None) };
+}
+
+/// A kernel, which stays for as long as the process, as the code that was loaded does.
+pub struct LoadedKernel {
+    kernel: &'static Kernel,
+    decision: Rc<Decision>,
+}
+
+impl LoadedKernel {
+    /// Compiles and loads what a build links for a kernel: its micro-kernels, in this order, and the decision between them.
+    ///
+    /// # Errors
+    /// What the compiler or the loader says of the first that has no code.
+    pub fn load(
+        builder: &Builder,
+        def: &KernelDef,
+        units: &[TranslationUnit],
+        decision: Decision,
+    ) -> Result<LoadedKernel> {
+        let mut rows = Vec::new();
+        for (unit, built) in units.iter().zip(builder.build(units)) {
+            rows.push(built.and_then(|built| row(&built)).map_err(|failure| {
+                Error::failed(format!("{}: the micro-kernel {} cannot be loaded: {failure}", def.name, unit.name))
+            })?);
+        }
+        let table = leaked(TableSource::Linked(leaked(abi::Table::new(rows.leak()))));
+        let cuda = leaked(CudaTableSource::Skipped("it was loaded for the CPU"));
+        let kernel = leaked(Kernel { signature: signature(def), table, dispatch, cuda });
+        Ok(LoadedKernel { kernel, decision: Rc::new(decision) })
+    }
+
+    /// The kernel's operation, with the candidates of a program's `tunable()`. The nest as plain Rust is one by name only: it is in the
+    /// program alone.
+    pub fn tunable(&self) -> KernelOp {
+        KernelOp::new(self.kernel, |_| Err(Error::unsupported("the nest as plain Rust is in the program only")))
+    }
+
+    /// Runs `body`, in which this kernel may be called from this thread.
+    pub fn entered<R>(&self, body: impl FnOnce() -> R) -> R {
+        let outer = DECISION.replace(Some(Rc::clone(&self.decision)));
+        let result = body();
+        DECISION.set(outer);
+        result
+    }
+}
+
+fn dispatch(shape: &[i64]) -> usize {
+    // A row that is not there is an error of the call.
+    DECISION.with_borrow(|decision| decision.as_ref().map_or(usize::MAX, |decision| decision.pick(shape)))
+}
+
+fn row(unit: &super::Unit) -> Result<&'static abi::MicroKernel, Failure> {
+    let failed = |e: libloading::Error| Failure::Load { message: e.to_string() };
+    // SAFETY: the library was compiled from generated code, which has no initialisers.
+    let library = leaked(unsafe { libloading::Library::new(&unit.library) }.map_err(failed)?);
+    // SAFETY: the symbol has this type, as `codegen` declares it, and the library stays.
+    Ok(unsafe { &**library.get::<*const abi::MicroKernel>(unit.symbol.as_bytes()).map_err(failed)? })
+}
+
+/// What `#[dynamic_kernel]` writes into the program.
+fn signature(def: &KernelDef) -> Signature {
+    let affine = |affine: &syntax::Affine| {
+        let position = |name: &str| def.shape_vars.iter().position(|var| var.name == name);
+        let term = |(name, coefficient): &(String, i64)| Some((position(name)?, *coefficient));
+        let terms: Vec<(usize, i64)> = affine.terms.iter().filter_map(term).collect();
+        Affine { terms: terms.leak(), constant: affine.constant }
+    };
+    let shape_vars =
+        def.shape_vars.iter().map(|var| ShapeVar { name: text(&var.name), param: var.param, dim: var.dim });
+    let params = def.params.iter().map(|param| Param {
+        name: text(&param.name),
+        dtype: match param.dtype {
+            syntax::DType::F32 => DType::F32,
+            syntax::DType::F16 => DType::F16,
+            syntax::DType::BF16 => DType::BF16,
+        },
+        dims: param.dims.iter().map(affine).collect::<Vec<_>>().leak(),
+        mutable: param.mutable,
+    });
+    let loops = def.loops.iter().map(|l| SignatureLoop {
+        name: text(&l.name),
+        extent: affine(&l.extent),
+        reduce: l.role == Role::Reduce,
+    });
+    let bounds = bounds(def).into_iter().map(|bound| Bound {
+        param: bound.param,
+        dim: bound.dim,
+        least: affine(&bound.least),
+        greatest: affine(&bound.greatest),
+        index: text(&bound.index.to_string()),
+    });
+    Signature {
+        name: text(&def.name),
+        source_hash: def.source_hash(),
+        shape_vars: shape_vars.collect::<Vec<_>>().leak(),
+        params: params.collect::<Vec<_>>().leak(),
+        loops: loops.collect::<Vec<_>>().leak(),
+        bounds: bounds.collect::<Vec<_>>().leak(),
+    }
+}
+
+fn text(text: &str) -> &'static str {
+    String::leak(text.to_owned())
+}
+
+fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}

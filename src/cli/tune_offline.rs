@@ -1,0 +1,102 @@
+//! `dietcode tune-offline`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dietcode::core::dispatch::Winners;
+use dietcode::core::machine::{CpuTarget, Toolchain};
+use dietcode::core::measure::{Builder, LoadedKernel};
+use dietcode::core::runtime::tunable::tuning::Settings;
+use dietcode::core::runtime::tunable::{Kept, KeptResult, read_results};
+use dietcode::{Error, Result};
+
+use super::files::each_once;
+use super::setup::Setup;
+use super::{counted, print, tell};
+
+/// Tunes the calls that programs have listed as not tuned, among the micro-kernels that configs stand for.
+///
+/// A program lists them in its file of results if DIETCODE_TUNABLE_RECORD is 1 and tuning is off; what is found here is added there, and used
+/// from the program's next start on. Those that were made most often come first. The nest as plain Rust is in the program only, and is
+/// not tried. A key whose program has other candidates than a build of the config, such as a library's routine, stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode tune-offline results.jsonl configs/bert_dense.json
+  dietcode tune-offline results.jsonl configs/bert_dense.json --limit 100")]
+pub(crate) struct Arguments {
+    /// The file of results.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The configs of the kernels.
+    #[arg(value_name = "CONFIG", required = true)]
+    configs: Vec<PathBuf>,
+    /// How long each candidate is timed, about, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    limit: u64,
+}
+
+/// A compiler of one micro-kernel is ended after that.
+const COMPILE_LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { file, configs, limit } = arguments;
+    each_once(configs, "config")?;
+    let setups = configs.iter().map(|config| Setup::read(config)).collect::<Result<Vec<Setup>>>()?;
+    let (kept, _) = read_results(file)?;
+    let calls = |kept: &Kept| if let KeptResult::Untuned(calls) = kept.result { Some(calls) } else { None };
+    let (mut untuned, foreign): (Vec<&Kept>, Vec<&Kept>) =
+        kept.iter().filter(|kept| calls(kept).is_some()).partition(|kept| kept.foreign.is_none());
+    untuned.sort_by_key(|kept| std::cmp::Reverse(calls(kept)));
+    if !foreign.is_empty() {
+        let why = "were listed on another CPU or by another version, and stay as they are";
+        tell(&format!("{}: {} {why}", file.display(), counted(foreign.len(), "key")));
+    }
+    Settings::new().file(file).limit(Duration::from_millis(*limit)).apply()?;
+    let (mut tuned, mut loaded) = (0, setups.iter().map(|_| None).collect::<Vec<Option<LoadedKernel>>>());
+    for kept in &untuned {
+        let Kept { op, key, .. } = kept;
+        let nest = |setup: &Setup| format!("nest={:016x} ", setup.def.source_hash());
+        let Some(at) = setups.iter().position(|setup| setup.def.name == *op && key.starts_with(&nest(setup))) else {
+            tell(&format!("{op} at {key}: left as it is: no config that was given is of this nest"));
+            continue;
+        };
+        if loaded[at].is_none() {
+            loaded[at] = Some(load(&setups[at])?);
+        }
+        let kernel = loaded[at].as_ref().expect("it was loaded");
+        tuned += usize::from(tune(kernel, kept)?);
+    }
+    print(&format!("{}: {} of {} tuned\n", file.display(), tuned, counted(untuned.len() + foreign.len(), "key")))
+}
+
+/// What a build makes of a config, in this process.
+fn load(setup: &Setup) -> Result<LoadedKernel> {
+    let Setup { config, def, program, .. } = setup;
+    let toolchain = Toolchain::find(&config.cpu.march)?;
+    let target = CpuTarget::of(&toolchain);
+    let winners = Winners::load(config, def, program, &target).unwrap_or_else(|miss| {
+        tell(&format!("warning: the default micro-kernels are tried: {miss}"));
+        Winners::default_for(program, &target)
+    });
+    let units = winners.units(def, &target.march)?;
+    LoadedKernel::load(&Builder::new(toolchain, COMPILE_LIMIT)?, def, &units, winners.decision)
+}
+
+/// Tunes one key; whether its candidates are those of the config.
+fn tune(kernel: &LoadedKernel, kept: &Kept) -> Result<bool> {
+    let Kept { op: name, key, validators, .. } = kept;
+    let mut op = kernel.tunable();
+    validators.iter().for_each(|(name, value)| op.validator(name, value));
+    if !kept.is_among(op.candidates()) {
+        tell(&format!("{name} at {key}: left as it is: its program has other candidates than a build of the config"));
+        return Ok(false);
+    }
+    let report = kernel.entered(|| op.tune_key(key))?;
+    if let Some(why) = report.untried {
+        return Err(Error::failed(format!("{name} at {key}: nothing could be tried: {why}")));
+    }
+    print(&format!("{name} at {key}: `{}`\n", report.chosen))?;
+    Ok(true)
+}

@@ -1,0 +1,170 @@
+//! `dietcode results` and `dietcode tune-offline`, on files that processes of this test leave: a process lists what it has not tuned, the
+//! command tunes it, the next process uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use dietcode::core::config::Config;
+use dietcode::core::dispatch::Winners;
+use dietcode::core::frontend;
+use dietcode::core::machine::{CpuTarget, Toolchain};
+use dietcode::core::measure::{Builder, LoadedKernel};
+use dietcode::core::runtime::tunable::tuning::Settings;
+use dietcode::core::runtime::{TensorMut, TensorRef, with_threads};
+use serde_json::Value;
+
+const STEP: &str = "DIETCODE_TEST_STEP";
+
+const CONFIG: &str = r#"{
+  "kernel": { "source": "ops.rs", "function": "dense" },
+  "shape": { "M": "16*T", "K": 64, "N": 96 },
+  "wkl_insts": [{ "T": 1 }],
+  "targets": { "cpu": {} }
+}"#;
+
+fn dietcode(place: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dietcode")).args(arguments).current_dir(place).output().unwrap()
+}
+
+fn text(output: &Output) -> (Option<i32>, String) {
+    let said = [&output.stdout[..], &output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// The kernel as a program that was built with the config has it.
+fn kernel(place: &Path) -> LoadedKernel {
+    let config = Config::read(place.join("dense.json")).unwrap();
+    let def = config.kernel_def().unwrap();
+    let toolchain = Toolchain::find(&config.cpu.march).unwrap();
+    let target = CpuTarget::of(&toolchain);
+    let winners = Winners::default_for(&frontend::program(&def), &target);
+    let units = winners.units(&def, &target.march).unwrap();
+    LoadedKernel::load(&Builder::new(toolchain, Duration::from_secs(100)).unwrap(), &def, &units, winners.decision)
+        .unwrap()
+}
+
+/// Calls the kernel at two shapes, one of them with gaps between rows, the other five times; who has served the calls.
+fn call(place: &Path, with_another: bool) -> Vec<(String, bool)> {
+    let kernel = kernel(place);
+    let mut op = kernel.tunable();
+    if with_another {
+        op.register("of a library", |_| panic!("nothing is tried")).unwrap();
+    }
+    // A key has the alignment, which must be the same in all processes.
+    let (x, w, mut y) = (vec![0.5_f32; 4096], vec![2.0_f32; 4096], vec![0.0_f32; 4096]);
+    let aligned = |data: &[f32]| (0..16).find(|at| data[*at..].as_ptr().addr().is_multiple_of(64)).unwrap();
+    let (x, w, at) = (&x[aligned(&x)..], &w[aligned(&w)..], aligned(&y));
+    let y = &mut y[at..];
+    let mut run = |m: usize, stride: usize| {
+        let x = TensorRef::with_strides(x, &[m, 7], &[stride, 1]).unwrap();
+        let w = TensorRef::new(&w[..35], &[5, 7]).unwrap();
+        let y = TensorMut::new(&mut y[..m * 5], &[m, 5]).unwrap();
+        kernel.entered(|| with_threads(1, || op.call_args(&mut [x.into(), w.into(), y.into()]))).unwrap();
+    };
+    run(6, 33);
+    (0..20).for_each(|_| run(9, 7));
+    op.reports().into_iter().map(|report| (report.key, report.is_from_file)).collect()
+}
+
+/// Makes a step in a process of its own.
+fn process(step: &str, place: &Path) {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "results::what_a_program_has_listed_is_tuned_for_its_next_start"])
+        .env(STEP, step)
+        .current_dir(place)
+        .output()
+        .unwrap();
+    let (status, said) = text(&output);
+    assert!(status == Some(0) && said.contains("1 passed"), "{step}: {said}");
+}
+
+#[test]
+fn what_a_program_has_listed_is_tuned_for_its_next_start() {
+    if let Ok(step) = std::env::var(STEP) {
+        let place = std::env::current_dir().unwrap();
+        Settings::new().enable(true).record_untuned(true).file("results.jsonl").apply().unwrap();
+        let found = call(&place, step == "another candidate");
+        match &*step {
+            "use" => assert!(found.len() == 2 && found.iter().all(|(_, is_from_file)| *is_from_file), "{found:?}"),
+            _ => assert!(found.is_empty(), "{found:?}"),
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
+    fs::write(place.join("dense.json"), CONFIG).unwrap();
+    process("list", place);
+    let (status, said) = text(&dietcode(place, &["results", "print", "results.jsonl"]));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("not tuned, 1 calls") && said.contains("not tuned, 16 calls"), "{said}");
+
+    let (status, said) = text(&dietcode(place, &["tune-offline", "results.jsonl", "dense.json", "--limit", "1"]));
+    assert!(status == Some(0) && said.contains("2 of 2 keys tuned"), "{said}");
+    // What was called most often comes first.
+    let [often, seldom] = ["M=9", "M=6"].map(|shape| said.find(shape).unwrap());
+    assert!(often < seldom, "{said}");
+    process("use", place);
+
+    process("another candidate", place);
+    let (status, said) = text(&dietcode(place, &["tune-offline", "results.jsonl", "dense.json"]));
+    assert!(status == Some(0) && said.contains("0 of 2 keys tuned"), "{said}");
+    assert_eq!(said.matches("its program has other candidates than a build of the config").count(), 2, "{said}");
+    assert_eq!(fs::read_dir(place).unwrap().count(), 3, "nothing else is left there");
+}
+
+/// Lines as `print --json` shows them.
+fn printed(place: &Path, file: &str) -> Vec<Value> {
+    let output = dietcode(place, &["results", "print", file, "--json", "-"]);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn files_are_joined_and_pruned_by_what_they_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    fs::write(place.join("ops.rs"), include_str!("../nests/dense.rs")).unwrap();
+    fs::write(place.join("dense.json"), CONFIG).unwrap();
+    process("list", place);
+    let path = |name: &str| -> PathBuf { place.join(name) };
+    fs::rename(path("results.jsonl"), path("a.jsonl")).unwrap();
+    process("list", place);
+    dietcode(place, &["tune-offline", "results.jsonl", "dense.json", "--limit", "1"]);
+    let run = |arguments: &[&str]| text(&dietcode(place, arguments));
+
+    // Both have listed the keys, one has tuned them since.
+    let (status, said) = run(&["results", "merge", "a.jsonl", "results.jsonl", "-o", "both.jsonl"]);
+    assert!(status == Some(0) && said.contains("2 lines kept; dropped: 6 replaced"), "{said}");
+    let both = printed(place, "both.jsonl");
+    assert!(both.iter().all(|line| line["result"]["fastest"].is_string() && line["foreign"].is_null()), "{both:?}");
+    // The calls of all that have listed a key count together.
+    let (_, said) = run(&["results", "merge", "a.jsonl", "-o", "a.jsonl"]);
+    assert!(said.contains("2 lines kept; dropped: 1 replaced"), "{said}");
+    let calls: u64 = printed(place, "a.jsonl").iter().filter_map(|line| line["result"]["untuned"].as_u64()).sum();
+    assert_eq!(calls, 16 + 1);
+
+    let whole = fs::read_to_string(path("both.jsonl")).unwrap();
+    let (first, _) = whole.split_once('\n').unwrap();
+    fs::write(path("both.jsonl"), format!("{whole}{whole}{}", &first[..first.len() / 2])).unwrap();
+    let (status, said) = run(&["results", "prune", "both.jsonl", "--here"]);
+    assert!(
+        status == Some(0) && said.contains("2 lines kept; dropped: 2 replaced, 0 of another version or CPU, 1 damaged"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(path("both.jsonl")).unwrap(), whole);
+
+    for arguments in [
+        ["results", "print", "nowhere.jsonl"].as_slice(),
+        &["results", "prune", "nowhere.jsonl"],
+        &["results", "merge", "nowhere.jsonl", "-o", "out.jsonl"],
+        &["tune-offline", "nowhere.jsonl", "dense.json"],
+        &["results", "print", "."],
+    ] {
+        let (status, said) = run(arguments);
+        assert!(status == Some(2) && said.contains("cannot be read as results"), "{arguments:?}: {said}");
+    }
+    assert!(!path("nowhere.jsonl").exists() && !path("out.jsonl").exists());
+}
