@@ -363,6 +363,40 @@ fn a_view_of_a_padded_split_of_a_clipped_loop_is_never_inside() {
     assert_eq!(views, [Expr::Int(0)], "{}", nest.body);
 }
 
+/// The copy of a window's view at an edge has each element once, unless a padded sum would see elements that are not its own.
+#[test]
+fn a_view_of_a_window_copies_each_element_once() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; W + S - 1]; C], f: &[[f32; S]; C], y: &mut [f32; W]) {
+             for w in 0..W { for c in 0..C { for s in 0..S { y[w] += x[c][w + s] * f[c][s]; } } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let copy = |tail: Tail| {
+        let mut schedule = Schedule::new(&program, &program.blocks[0]);
+        schedule.split("w", 4, Tail::Pad, ["w_0", "w_1"]).unwrap();
+        schedule.split("c", 8, Tail::Pad, ["c_0", "c_1"]).unwrap();
+        schedule.split("s", 3, tail, ["s_0", "s_1"]).unwrap();
+        schedule.reorder(&["w_0", "c_0", "s_0", "c_1", "s_1", "w_1"]).unwrap();
+        schedule.cache_write().unwrap();
+        schedule.cache_read("x", Staging::Edge).unwrap();
+        schedule.compute_at("x_view", Some("s_0")).unwrap();
+        schedule.decompose_reduction().unwrap();
+        let mut copies = Vec::new();
+        lower(&schedule).unwrap().body.visit(&mut |stmt| {
+            if let Stmt::View { edge, .. } = stmt {
+                copies.push((edge.buffer.shape.iter().map(Expr::as_int).collect::<Vec<_>>(), edge.steps.clone()));
+            }
+        });
+        copies
+    };
+    // Along c_1, s_1 and w_1.
+    let window = (vec![Some(8), Some(6)], vec![vec![1, 0], vec![0, 1], vec![0, 1]]);
+    assert_eq!(copy(Tail::Clip), [window]);
+    let places = (vec![Some(8), Some(3), Some(4)], vec![vec![1, 0, 0], vec![0, 1, 0], vec![0, 0, 1]]);
+    assert_eq!(copy(Tail::Pad), [places]);
+}
+
 /// Two extents below zero have a positive product.
 #[test]
 fn a_loop_to_less_than_zero_has_no_iterations() {

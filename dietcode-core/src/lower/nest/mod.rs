@@ -20,6 +20,7 @@ mod register_cache;
 mod shared;
 mod stage;
 mod unswitch;
+mod window;
 mod write_back;
 
 use std::ops::{Mul, Sub};

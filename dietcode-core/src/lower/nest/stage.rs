@@ -5,8 +5,9 @@ use std::ops::{Add, Div, Mul};
 use std::sync::Arc;
 
 use super::register_cache;
+use super::window::{Along, Window, at_first};
 use crate::Result;
-use crate::ir::{Buffer, DType, Expr, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Buffer, DType, Expr, ForKind, Name, Region, Scope, Stmt, affine};
 use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Schedule, Staging};
 
@@ -24,6 +25,8 @@ pub(super) struct Stage {
     guards: Expr,
     /// What the reduction reads instead.
     target: Arc<Buffer>,
+    /// What the copy of a view holds, if places of the view share elements.
+    window: Option<Window>,
 }
 
 /// The stages of a schedule; a read that never leaves the tensor and needs no packing has none.
@@ -32,16 +35,16 @@ pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Vec<Stage>> {
     for read in schedule.cache_reads.iter().filter(|read| !matches!(read.staging, Staging::Shared(_))) {
         let relevant = guards.iter().filter(|guard| read.index.iter().any(|e| e.uses(&guard.root)));
         let taken = guard::taken(schedule, &read.index);
-        let guards = guard::all(relevant.chain(&taken));
-        if read.staging == Staging::Edge && guards == Expr::Int(1) {
+        let guards: Vec<&Guard> = relevant.chain(&taken).collect();
+        if read.staging == Staging::Edge && guards.is_empty() {
             continue;
         }
-        stages.push(stage(schedule, read, guards)?);
+        stages.push(stage(schedule, read, &guards)?);
     }
     Ok(stages)
 }
 
-fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
+fn stage(schedule: &Schedule, read: &CacheRead, guards: &[&Guard]) -> Result<Stage> {
     let depth = read.depth.unwrap_or(schedule.loops.len());
     let moves: Vec<Expr> = read.index.iter().map(|e| schedule.in_loops(e)).collect();
     let mut dims: Vec<usize> =
@@ -66,10 +69,9 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
             read.name, schedule.loops[at].name
         )));
     }
-    let shape: Option<Vec<Expr>> = dims.iter().map(|&at| schedule.loops[at].limit.clone()).collect();
-    let shape = shape.map(|shape| set_apart(shape, read.pad));
+    let limits: Option<Vec<Expr>> = dims.iter().map(|&at| schedule.loops[at].limit.clone()).collect();
     let source = schedule.program.params.iter().find(|param| param.name == read.buffer).cloned();
-    let (Some(shape), Some(source)) = (shape, source) else {
+    let (Some(limits), Some(source)) = (limits, source) else {
         return Err(crate::Error::input(format!("the extents of `{}` are known in a call only", read.name)));
     };
     // A view shows the tensor's own elements, or copies of them, and registers hold these; a panel is converted when it is
@@ -84,16 +86,24 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: Expr) -> Result<Stage> {
             crate::Error::input(format!("schedule of `{}`: `{}`: {why}", schedule.block.name, read.name))
         })?;
     }
+    let names: Vec<Name> = dims.iter().map(|&at| schedule.loops[at].name.clone()).collect();
+    let extents: Vec<Expr> = dims.iter().map(|&at| schedule.iterations(at)).collect();
+    let window = (read.staging == Staging::Edge).then(|| {
+        let dims = names.iter().zip(&extents).zip(&limits);
+        let dims: Vec<Along<'_>> = dims.map(|((name, iterations), limit)| Along { name, iterations, limit }).collect();
+        Window::of(schedule, read, (&source, &index), &dims, guards)
+    });
     Ok(Stage {
         depth,
-        names: dims.iter().map(|&at| schedule.loops[at].name.clone()).collect(),
-        extents: dims.iter().map(|&at| schedule.iterations(at)).collect(),
-        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape, scope }),
+        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape: set_apart(limits, read.pad), scope }),
+        window: window.flatten(),
+        names,
+        extents,
         dims,
         read: read.clone(),
         source,
         index,
-        guards,
+        guards: guard::all(guards.iter().copied()),
     })
 }
 
@@ -153,36 +163,60 @@ impl Stage {
                 filled(nest(&self.dims, copy_to(&self.target)), body)
             }
             (Staging::Edge, _) => {
-                let edge = Arc::new(Buffer {
-                    name: format!("{}_edge", self.target.name).into(),
-                    scope: Scope::Panel,
-                    ..(*self.target).clone()
-                });
+                let edge = |shape: &[Expr]| {
+                    let (name, dtype) = (format!("{}_edge", self.target.name).into(), self.target.dtype);
+                    Arc::new(Buffer { name, dtype, shape: shape.to_vec(), scope: Scope::Panel })
+                };
+                let (edge, fill) = match &self.window {
+                    None => {
+                        let edge = edge(&self.target.shape);
+                        (self.identity(&edge), nest(&self.dims, copy_to(&edge)))
+                    }
+                    Some(window) => {
+                        let edge = edge(&window.shape);
+                        (self.moving_in(&edge), self.fill_window(window, &edge))
+                    }
+                };
                 let loops: Vec<(Name, Expr)> = self.names.iter().cloned().zip(self.extents.iter().cloned()).collect();
                 let view = Stmt::View {
                     view: self.target.clone(),
                     // Where no corner decides, every place is taken for an edge.
                     inside: guard::at_corner(&self.guards, &loops).unwrap_or(Expr::Int(0)),
                     whole: self.whole(),
-                    edge: self.identity(&edge),
-                    fill: Box::new(nest(&self.dims, copy_to(&edge))),
+                    fill: Box::new(fill),
                     body: Box::new(body),
+                    edge: edge.clone(),
                 };
-                Stmt::Allocate { buffer: edge, body: Box::new(view) }
+                Stmt::Allocate { buffer: edge.buffer, body: Box::new(view) }
             }
         }
     }
 
     /// The tensor's own memory as the view sees it.
     fn whole(&self) -> Region {
-        let zero = |e: &Expr| self.names.iter().fold(e.clone(), |e, name| e.substitute(name, &Expr::Int(0)));
+        let base = self.index.iter().map(|e| at_first(e, &self.names)).collect();
+        Region { base, ..self.moving_in(&self.source) }
+    }
+
+    /// A buffer with the tensor's dimensions in which the view moves as in the tensor, from its first element on.
+    fn moving_in(&self, buffer: &Arc<Buffer>) -> Region {
         let step =
             |name: &Name| self.index.iter().map(|e| affine(e).map_or(0, |form| form.coefficient(name))).collect();
         Region {
-            buffer: self.source.clone(),
-            base: self.index.iter().map(zero).collect(),
+            buffer: buffer.clone(),
+            base: vec![Expr::Int(0); self.index.len()],
             steps: self.names.iter().map(step).collect(),
         }
+    }
+
+    /// Fills the copy of a window.
+    fn fill_window(&self, window: &Window, edge: &Arc<Buffer>) -> Stmt {
+        let index = window.loops.iter().map(|(var, _)| Expr::Var(var.clone())).collect();
+        let value = Expr::Load(self.source.clone(), window.index.clone());
+        let copy = Stmt::if_(window.guards.clone(), Stmt::Store { buffer: edge.clone(), index, value });
+        let around =
+            |body, (var, extent): &(Name, Expr)| Stmt::for_(var.clone(), extent.clone(), ForKind::Serial, body);
+        window.loops.iter().rev().fold(copy, around)
     }
 
     /// The padded copy as the view sees it: the same dimensions.
