@@ -329,6 +329,10 @@ fn parameters_that_do_not_fit_are_told() {
         (r#"{"double_buffer": true}"#, "double_buffer: no reduction has a block"),
         (r#"{"raster": {"i": 2}}"#, "raster: it names 1 loops; two make a tile of blocks"),
         (r#"{"register_tile": {"i": 8, "j": 8}, "block_tile": {"k": 64}}"#, "vector registers: it takes 64 registers"),
+        (
+            r#"{"vector": "j", "register_tile": {"i": 16, "j": 96}, "block_tile": {"k": 64}}"#,
+            "vector registers: it takes 96 registers",
+        ),
         (r#"{"register_tile": {"i": 64, "j": 32}, "block_tile": {"k": 64}}"#, "unroll: with `"),
     ] {
         let tiled: Tiled = serde_json::from_str(parameters).expect("parameters");

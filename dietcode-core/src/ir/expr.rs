@@ -79,12 +79,12 @@ impl Expr {
             (Add, Expr::Int(0), _) | (Mul, Expr::Int(1), _) => b,
             (Add | Sub, _, Expr::Int(0)) | (Mul | Div, _, Expr::Int(1)) => a,
             (Mul, _, Expr::Int(0)) | (Mul, Expr::Int(0), _) | (Mod, _, Expr::Int(1)) => Expr::Int(0),
-            (Mul, Expr::Int(_), _) => Expr::binary(Mul, b, a),
+            (Mul, Expr::Int(_), _) if b.as_int().is_none() => Expr::binary(Mul, b, a),
             (And, Expr::Int(0), _) | (And, _, Expr::Int(1)) => a,
             (And, Expr::Int(1), _) | (And, _, Expr::Int(0)) => b,
             (Min | Max, _, _) | (And, _, _) if a == b => a,
-            (Add, Expr::Binary(Add, x, c), Expr::Int(d)) if c.as_int().is_some() => {
-                (**x).clone().add(Expr::Int(c.as_int().unwrap_or(0) + d))
+            (Add, Expr::Binary(Add, x, c), _) if fold(Add, c, &b).is_some() => {
+                fold(Add, c, &b).into_iter().fold((**x).clone(), Expr::add)
             }
             _ => Expr::Binary(op, Arc::new(a), Arc::new(b)),
         }
@@ -260,5 +260,23 @@ pub fn holds<T: PartialOrd>(op: CompareOp, a: &T, b: &T) -> bool {
         CompareOp::Ge => a >= b,
         CompareOp::Eq => a == b,
         CompareOp::Ne => a != b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::{Add, Mul};
+
+    use super::*;
+
+    /// What is beyond 2⁶³ is not folded, and ends.
+    #[test]
+    fn constants_that_overflow_stay_as_they_are() {
+        let large = Expr::Int(1 << 62);
+        let product = large.clone().mul(Expr::Int(4));
+        assert_eq!(product, Expr::Binary(BinaryOp::Mul, Arc::new(large.clone()), Arc::new(Expr::Int(4))));
+        let sum = Expr::var("n").add(large.clone());
+        assert_eq!(sum.clone().add(Expr::Int(1)), Expr::var("n").add(Expr::Int((1 << 62) + 1)));
+        assert_eq!(sum.clone().add(large.clone()), Expr::Binary(BinaryOp::Add, Arc::new(sum), Arc::new(large)));
     }
 }

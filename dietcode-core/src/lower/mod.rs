@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
 pub(crate) use nest::{widest_fetch, workspace};
-pub(crate) use passes::{can_be_padded, guards_that_stay};
+pub(crate) use passes::{MOST_VECTORS, can_be_padded, guards_that_stay};
 pub use structure::structure_hash;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};

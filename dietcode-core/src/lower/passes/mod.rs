@@ -14,6 +14,7 @@ mod registers;
 mod storage;
 
 pub(crate) use local_padding::{can_be_padded, guards_that_stay};
+pub(crate) use registers::MOST_VECTORS;
 pub(super) use storage::storage;
 
 use super::{Observer, checked, nest};

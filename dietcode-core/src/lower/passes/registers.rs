@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt};
 
 /// More vectors than this, and the compiler would spill them anyway.
-const MOST_VECTORS: i64 = 64;
+pub(crate) const MOST_VECTORS: i64 = 64;
 /// The same for the scalars of a GPU's thread.
 const MOST_SCALARS: i64 = 256;
 

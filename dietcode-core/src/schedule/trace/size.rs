@@ -56,6 +56,9 @@ impl Size {
     /// A part that is neither.
     pub(crate) fn expression(&self, is_parameter: impl Fn(&Name) -> bool) -> Result<Expr, String> {
         self.0.iter().try_fold(Expr::Int(1), |product, part| match part {
+            Part::Int(value) if product.as_int().is_some_and(|known| known.checked_mul(*value).is_none()) => {
+                Err(format!("{self} is beyond 2^63"))
+            }
             Part::Int(value) => Ok(product.mul(Expr::Int(*value))),
             Part::Var(var) if is_parameter(var) => Ok(product.mul(Expr::Var(var.clone()))),
             Part::Var(var) => Err(format!("`{var}` is open")),

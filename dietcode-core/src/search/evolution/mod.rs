@@ -79,8 +79,7 @@ impl Evolution {
             let goal = goal(&population, LEAST_ERROR, &known, &all);
             let children = self.children(&population, &sampler, &generation, &goal, &seen, GENERATIONS + number as u64);
             let children = distinct(children, &mut seen);
-            let kept = ((1.0 - self.mutation) * self.population as f64).round() as usize;
-            generation = survivors(generation, &children, &goal, (self.population, kept));
+            generation = survivors(generation, &children, &goal, (self.population, self.kept()));
             all.extend(children);
         }
         all.retain(|member| !taken.contains(&member.hash));
@@ -88,6 +87,12 @@ impl Evolution {
         let goal = goal(&population, population.scale.error, &known, &all);
         let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
         selected.into_iter().map(|at| all[at].proposal(space)).collect()
+    }
+
+    /// How many parents live on among their children: what is not mutated, and at most a half, since what only crosses has to
+    /// come in too.
+    fn kept(&self) -> usize {
+        (((1.0 - self.mutation) * self.population as f64).round() as usize).min(self.population / 2)
     }
 
     /// At most `want` random candidates that were not taken: what a search is worth without evolution and without a model.

@@ -189,6 +189,8 @@ fn parents_are_kept() {
     let next = survivors(known.clone(), &[&known[..], &known[..]].concat(), &goal, (8, 2));
     assert_eq!(next.len(), 8);
     assert_eq!(survivors(known.clone(), &known[..3], &goal, (8, 2)).len(), 8, "and where children are missing");
+    let without_mutation = Evolution { mutation: 0.0, population: 8, ..Evolution::default() };
+    assert_eq!(without_mutation.kept(), 4, "what was crossed comes in");
     let best = known.iter().max_by(|a, b| goal.gain(&a.expected).total_cmp(&goal.gain(&b.expected))).unwrap();
     assert!(survivors(known.clone(), &[], &goal, (2, 1)).iter().any(|kept| kept.hash == best.hash));
 }

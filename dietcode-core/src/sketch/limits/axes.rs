@@ -36,7 +36,7 @@ pub(super) fn tile(kernel: &Kernel<'_>) -> i64 {
         let mut pieces = factors.map(|factor| trace.decisions.get(&factor.var).copied());
         let pieces = pieces.try_fold(1i64, |all, factor| Some(all.saturating_mul(factor?)))?;
         let (whole, most) = (below_outermost(kernel.schedule, &axis.name), kernel.extents.get(&axis.name)?.last()?);
-        Some(whole - (whole / pieces).max(1) - (most - 1))
+        Some(whole - (whole / pieces.max(1)).max(1) - (most - 1))
     };
     axes.filter_map(behind).max().unwrap_or(0)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Kernel;
 use super::memory::elements_under_way;
 use crate::ir::{Buffer, Expr, ForKind, Scope, Stmt};
+use crate::lower::MOST_VECTORS;
 use crate::schedule::{Level, Pipeline, Staging};
 use crate::sketch::footprint::Assignment;
 
@@ -31,7 +32,11 @@ pub(super) fn of_vectors(kernel: &Kernel<'_>) -> i64 {
     let of_vector = (lanes * 4 + target.vector_bytes - 1) / target.vector_bytes;
     most_alive(&kernel.nest.body, &|buffer| {
         let elements = buffer.shape.iter().filter_map(Expr::as_int).fold(1, i64::saturating_mul);
-        if buffer.scope == Scope::Register { (elements / lanes).saturating_mul(of_vector) } else { 0 }
+        let vectors = elements / lanes;
+        // A tile that is too large for registers stays in memory, and counts as what it was meant to be.
+        let is_tile = kernel.schedule.cache_write.as_ref().is_some_and(|tile| tile.name == buffer.name);
+        let counts = buffer.scope == Scope::Register || (is_tile && vectors > MOST_VECTORS);
+        if counts { vectors.saturating_mul(of_vector) } else { 0 }
     })
 }
 
