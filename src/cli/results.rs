@@ -37,21 +37,21 @@ enum Command {
         #[command(flatten)]
         json: JsonArgument,
     },
-    /// Writes what several files tell to one: of the same, what the last of them tells.
+    /// Adds what several files tell to one: of the same, what the last of them tells.
     Merge {
         /// Files of results.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// The file, which is written whole or not at all, and may be one of the others.
+        /// The file, which is written whole or not at all, and may be one of the others. If it is there, its lines stay.
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
     },
-    /// Leaves out lines that are damaged, or that later ones replace.
+    /// Leaves out lines that are damaged, or that later ones replace; those of another format stay.
     Prune {
         /// A file of results, which is replaced whole or not at all; programs may add to it meanwhile.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Leave out, too, what was found on another CPU or by another version of dietcode.
+        /// Leave out, too, what was found on another CPU or by another version of dietcode, and lines of another format.
         #[arg(long)]
         here: bool,
     },

@@ -45,6 +45,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     each_once(configs, "config")?;
     let setups = configs.iter().map(|config| Setup::read(config)).collect::<Result<Vec<Setup>>>()?;
     let (kept, _) = read_results(file)?;
+    if kept.is_empty() {
+        let why = "there is no result of this format in it, and no key that is listed as not tuned";
+        return Err(Error::unavailable(format!("{}: {why}", file.display())));
+    }
     let calls = |kept: &Kept| if let KeptResult::Untuned(calls) = kept.result { Some(calls) } else { None };
     let (mut untuned, foreign): (Vec<&Kept>, Vec<&Kept>) =
         kept.iter().filter(|kept| calls(kept).is_some()).partition(|kept| kept.foreign.is_none());
@@ -52,6 +56,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !foreign.is_empty() {
         let why = "were listed on another CPU or by another version, and stay as they are";
         tell(&format!("{}: {} {why}", file.display(), counted(foreign.len(), "key")));
+    }
+    if untuned.is_empty() && foreign.is_empty() {
+        return print(&format!("{}: no key is listed as not tuned\n", file.display()));
     }
     Settings::new().file(file).limit(Duration::from_millis(*limit)).apply()?;
     let (mut tuned, mut loaded) = (0, setups.iter().map(|_| None).collect::<Vec<Option<LoadedKernel>>>());

@@ -167,4 +167,32 @@ fn files_are_joined_and_pruned_by_what_they_tell() {
         assert!(status == Some(2) && said.contains("cannot be read as results"), "{arguments:?}: {said}");
     }
     assert!(!path("nowhere.jsonl").exists() && !path("out.jsonl").exists());
+
+    for arguments in [
+        ["results", "prune", "ops.rs"].as_slice(),
+        &["results", "prune", "dense.json"],
+        &["results", "print", "ops.rs"],
+        &["results", "merge", "a.jsonl", "ops.rs", "-o", "out.jsonl"],
+        &["results", "merge", "a.jsonl", "-o", "ops.rs"],
+        &["tune-offline", "ops.rs", "dense.json"],
+    ] {
+        let (status, said) = run(arguments);
+        assert!(status == Some(3) && said.contains("it holds other lines, and no result"), "{arguments:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(path("ops.rs")).unwrap(), include_str!("../nests/dense.rs"));
+    assert_eq!(fs::read_to_string(path("dense.json")).unwrap(), CONFIG);
+    assert!(!path("out.jsonl").exists());
+
+    // An output that is there comes before the files.
+    let (status, said) = run(&["results", "merge", "a.jsonl", "-o", "both.jsonl"]);
+    assert!(status == Some(0) && said.contains("4 lines kept"), "{said}");
+
+    fs::write(path("empty.jsonl"), "").unwrap();
+    let (status, said) = run(&["tune-offline", "empty.jsonl", "dense.json"]);
+    assert!(status == Some(3) && said.contains("there is no result of this format in it"), "{said}");
+    let (status, said) = run(&["results", "prune", "empty.jsonl"]);
+    assert!(status == Some(0) && said.contains("0 lines kept"), "{said}");
+    fs::write(path("both.jsonl"), whole).unwrap();
+    let (status, said) = run(&["tune-offline", "both.jsonl", "dense.json"]);
+    assert!(status == Some(0) && said.contains("no key is listed as not tuned"), "{said}");
 }

@@ -29,7 +29,8 @@ pub(super) struct Line {
     pub(super) op: String,
     pub(super) key: String,
     pub(super) candidates: String,
-    validators: BTreeMap<String, String>,
+    /// What the operation had said.
+    pub(super) validators: BTreeMap<String, String>,
     pub(super) found: Found,
 }
 
@@ -86,14 +87,7 @@ impl Line {
     /// A line as it was written, wherever that was.
     pub(super) fn whole(text: &[u8]) -> Result<Line, String> {
         let damaged = || "it is damaged".to_owned();
-        let text = str::from_utf8(text).map_err(|_| damaged())?;
-        let (members, hash) = text.rsplit_once(BEFORE_HASH).ok_or_else(damaged)?;
-        let hash = hash.strip_suffix(BEHIND_HASH).ok_or_else(damaged)?;
-        if hash != &hash_of([members])[..HASH_LEN] {
-            return Err(damaged());
-        }
-        let object = format!("{members}}}");
-        let AnyLine { format } = serde_json::from_str(&object).map_err(|_| damaged())?;
+        let (format, object) = object(text).ok_or_else(damaged)?;
         if format != FORMAT {
             return Err(sentence("format", "", &format.to_string(), &FORMAT.to_string()));
         }
@@ -103,6 +97,12 @@ impl Line {
             true => Ok(line),
             false => Err("it has a time that is none".to_owned()),
         }
+    }
+
+    /// Whether a line was written whole by a version with another format.
+    #[cfg(feature = "compiler")]
+    pub(super) fn has_other_format(text: &[u8]) -> bool {
+        object(text).is_some_and(|(format, _)| format != FORMAT)
     }
 
     /// Whether a later line, of the same operation and key, tells the same, or more.
@@ -131,11 +131,6 @@ impl Line {
         (self.cpu != this_cpu()).then(|| sentence("found on the CPU", "", &self.cpu, this_cpu()))
     }
 
-    /// What the operation had said.
-    pub(super) fn validators(&self) -> &BTreeMap<String, String> {
-        &self.validators
-    }
-
     /// Why it is none of this subject, which has its operation and key.
     pub(super) fn mismatch(&self, subject: &Subject<'_>) -> Option<String> {
         if let Some(mismatch) = self.other_validator(subject) {
@@ -154,6 +149,17 @@ impl Line {
     }
 }
 
+/// The format of a line and its members without the hash, if they are what was hashed.
+fn object(text: &[u8]) -> Option<(u32, String)> {
+    let (members, hash) = str::from_utf8(text).ok()?.rsplit_once(BEFORE_HASH)?;
+    if hash.strip_suffix(BEHIND_HASH)? != &hash_of([members])[..HASH_LEN] {
+        return None;
+    }
+    let object = format!("{members}}}");
+    let AnyLine { format } = serde_json::from_str(&object).ok()?;
+    Some((format, object))
+}
+
 /// A hash of names, and of their order.
 pub(super) fn hash_of_names(names: &[String]) -> String {
     hash_of(names)[..HASH_LEN].to_owned()
@@ -166,6 +172,13 @@ fn this_cpu() -> &'static str {
         let features = cpu_features::names(cpu_features::detected());
         format!("{} with {}", cpu_features::model(), features.join(" "))
     })
+}
+
+/// Members as they would be written, with the hash that belongs to them.
+#[cfg(test)]
+pub(super) fn forged(members: &str) -> Vec<u8> {
+    let members = members.strip_suffix('}').unwrap();
+    format!("{members}{BEFORE_HASH}{}{BEHIND_HASH}", &hash_of([members])[..HASH_LEN]).into_bytes()
 }
 
 #[cfg(test)]
@@ -182,12 +195,6 @@ mod tests {
     fn fastest(seconds: f64) -> Line {
         let seconds = BTreeMap::from([("default".to_owned(), 2e-6), ("µ\t\"x\"\n".to_owned(), seconds)]);
         line(Found::Fastest { candidate: "µ\t\"x\"\n".to_owned(), seconds })
-    }
-
-    /// Members as they would be written, with the hash that belongs to them.
-    fn forged(members: &str) -> Vec<u8> {
-        let members = members.strip_suffix('}').unwrap();
-        format!("{members}{BEFORE_HASH}{}{BEHIND_HASH}", &hash_of([members])[..HASH_LEN]).into_bytes()
     }
 
     #[test]
