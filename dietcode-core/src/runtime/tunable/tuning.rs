@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 #[cfg(feature = "results")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "results")]
@@ -109,8 +109,9 @@ impl Settings {
         Settings { budget: Some(budget), ..self }
     }
 
-    /// The file that has what other processes found, and gets what this one finds; it need not be there yet. What it says is asked for
-    /// once for each key of an operation, when that is first met: so this stands before the first call.
+    /// The file that has what other processes found, and gets what this one finds; it need not be there yet. A relative path is one from the
+    /// folder in which the settings are applied, or the variable is first read. What it says is asked for once for each key of an
+    /// operation, when that is first met: so this stands before the first call.
     ///
     /// A result is used if it was found by the same version of this crate, on the same CPU, for the same key, among the same candidates
     /// and [validators](super::TunableOp::validator); else, or if a line is damaged, it is as if it were not there, and a line on standard
@@ -132,7 +133,8 @@ impl Settings {
     /// Has them hold for all calls from now on.
     ///
     /// # Errors
-    /// If the limit is below a millisecond or above [`MAX_LIMIT`], or the budget is outside of its bounds; nothing is changed then.
+    /// If the limit is below a millisecond or above [`MAX_LIMIT`], the budget is outside of its bounds, or the file's path is empty or relative
+    /// to a folder that is not there; nothing is changed then.
     pub fn apply(self) -> Result<()> {
         if let Some(limit) = self.limit
             && !(Duration::from_millis(1)..=MAX_LIMIT).contains(&limit)
@@ -144,6 +146,8 @@ impl Settings {
             let message = format!("found a budget of {budget}, expected above 0, up to 100% or a second");
             return Err(Error::input(message));
         }
+        #[cfg(feature = "results")]
+        let file = self.file.map(|file| absolute(&file)).transpose().map_err(Error::input)?;
         let set = |setting: &AtomicU64, value: Option<u64>| {
             if let Some(value) = value {
                 setting.store(value, Ordering::Relaxed);
@@ -156,7 +160,7 @@ impl Settings {
         #[cfg(feature = "results")]
         set(&SET_RECORD, self.record.map(u64::from));
         #[cfg(feature = "results")]
-        if let Some(file) = self.file {
+        if let Some(file) = file {
             *SET_FILE.write().unwrap_or_else(PoisonError::into_inner) = Some(file);
             HAS_SET_FILE.store(true, Ordering::Release);
         }
@@ -313,13 +317,19 @@ fn parse_environment() -> Result<Environment, String> {
     let budget = budget.transpose()?;
     Ok(Environment {
         #[cfg(feature = "results")]
-        file: file.map(Into::into),
+        file: file.map(|file| absolute(file.as_ref())).transpose()?,
         enable: parse(ENABLED, 0, 1, "0 or 1")? == Some(1),
         tune: parse(TUNING, 0, 1, "0 or 1")? == Some(1),
         record,
         budget,
         limit: limit.map_or(DEFAULT_LIMIT, Duration::from_millis),
     })
+}
+
+/// A path that stays that of the same file when the program changes its folder.
+#[cfg(feature = "results")]
+fn absolute(file: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(file).map_err(|error| format!("{file:?} cannot be where results are kept: {error}"))
 }
 
 fn parse(variable: &str, least: u64, most: u64, expected: &str) -> Result<Option<u64>, String> {

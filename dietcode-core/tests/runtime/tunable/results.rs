@@ -28,15 +28,19 @@ fn start(test: &str, step: &str, file: &Path) -> Child {
 
 /// The same with a limit in milliseconds.
 fn start_with(test: &str, step: &str, file: &Path, limit: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    command(test, step, file).env("DIETCODE_TUNABLE_LIMIT_MS", limit).spawn().unwrap()
+}
+
+/// The process, with the default limit.
+fn command(test: &str, step: &str, file: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", &format!("tunable::results::{test}"), "--nocapture"])
         .envs([(STEP, step), ("DIETCODE_TUNABLE_ENABLED", "1")])
         .env("DIETCODE_TUNABLE_FILE", file)
-        .env("DIETCODE_TUNABLE_LIMIT_MS", limit)
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    command
 }
 
 /// Whether a process has ended well, and the lines that it has said.
@@ -397,6 +401,86 @@ fn a_forked_child_does_not_hold_what_its_parent_has_locked() {
     }
 }
 
+/// The number of a descriptor that was closed in the child is that of the next file which the child opens.
+#[cfg(unix)]
+#[test]
+fn a_forked_child_that_goes_on_writes_to_no_file_of_its_own() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    const TEXT: &str = "what the program keeps";
+    let name = "a_forked_child_that_goes_on_writes_to_no_file_of_its_own";
+    match step().as_deref() {
+        Some("fork") => {
+            static HAS_FORKED: AtomicBool = AtomicBool::new(false);
+            let kept = PathBuf::from(std::env::var_os("DIETCODE_TUNABLE_FILE").unwrap()).with_extension("kept");
+            let process = std::process::id();
+            let forks = move |call: &mut Increment<'_>| -> Result<()> {
+                if !HAS_FORKED.swap(true, Relaxed) {
+                    // SAFETY: this thread is all that the child goes on with, until it ends below.
+                    match unsafe { libc::fork() } {
+                        0 => {
+                            // As many as fill all gaps between the numbers that are taken.
+                            let open = || fs::OpenOptions::new().write(true).open(&kept).unwrap();
+                            std::mem::forget((0..64).map(|_| open()).collect::<Vec<fs::File>>());
+                        }
+                        child => {
+                            let mut status = 0;
+                            // SAFETY: the pointer is to a status.
+                            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+                            assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 77));
+                        }
+                    }
+                }
+                taking(1)(call)
+            };
+            let op = with_last(forks);
+            tuned(&op, 4);
+            assert_eq!(op.reports()[0].chosen, "last");
+            if std::process::id() != process {
+                // SAFETY: a number is all that it takes.
+                unsafe { libc::_exit(77) };
+            }
+        }
+        Some(other) => panic!("{other}"),
+        None => {
+            let (folder, file) = place();
+            let kept = file.with_extension("kept");
+            fs::write(&kept, TEXT).unwrap();
+            assert!(process(name, "fork", &file).is_empty());
+            assert_eq!(fs::read_to_string(kept).unwrap(), TEXT);
+            assert_eq!(files(folder.path()), 2, "nothing is left beside the results");
+        }
+    }
+}
+
+#[test]
+fn a_relative_file_stays_the_same_when_the_program_changes_its_folder() {
+    let name = "a_relative_file_stays_the_same_when_the_program_changes_its_folder";
+    if let Some(step) = step() {
+        if step == "setting" {
+            Settings::new().file("set.jsonl").apply().unwrap();
+        }
+        let mut op = two();
+        op.register("last", |call: &mut Increment<'_>| {
+            std::env::set_current_dir(std::env::current_dir().unwrap().join("elsewhere")).ok();
+            taking(1)(call)
+        })
+        .unwrap();
+        tuned(&op, 4);
+        assert!(std::env::current_dir().unwrap().ends_with("elsewhere"));
+        return;
+    }
+    for (step, file) in [("variable", "results.jsonl"), ("setting", "set.jsonl")] {
+        let (folder, _) = place();
+        let elsewhere = folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let process = command(name, step, Path::new("results.jsonl")).current_dir(folder.path()).spawn().unwrap();
+        let (succeeded, said) = end(process);
+        assert!(succeeded && said.is_empty(), "{said:?}");
+        assert!(folder.path().join(file).is_file(), "{step}");
+        assert_eq!((files(folder.path()), files(&elsewhere)), (2, 0), "{step}");
+    }
+}
+
 fn taking_one() -> fn(&mut Increment<'_>) -> Result<()> {
     |call| taking(1)(call)
 }
@@ -592,6 +676,8 @@ fn no_path_is_an_error_of_the_call() {
         Some(_) => {
             let error: Error = op().call(&mut Increment(&mut [1.0])).unwrap_err();
             assert_eq!(error.to_string(), "DIETCODE_TUNABLE_FILE is \"\", but must be a path");
+            let error = Settings::new().file("").apply().unwrap_err();
+            assert!(error.to_string().starts_with("\"\" cannot be where results are kept: "), "{error}");
         }
         None => drop(process(name, "empty", Path::new(""))),
     }

@@ -142,7 +142,7 @@ impl<'a> Trying<'a> {
         let Some(file) = &self.file else { return Ok(None) };
         let line = Line::new(subject, Found::Ended { candidate: candidate.to_owned() });
         let attempt = file.attempt(line.to_text(), self.hangs_after);
-        Ok(attempt.map_err(|error| with(|results| results.complain(&error))).ok())
+        Ok(attempt.map_err(|error| with(|results| results.complain(&error))).unwrap_or_default())
     }
 }
 

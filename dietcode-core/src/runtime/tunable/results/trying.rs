@@ -71,10 +71,14 @@ impl TryingFile {
         Err(Error::new(ErrorKind::AlreadyExists, format!("{}: others have it again and again", path.display())))
     }
 
-    /// Says what is tried now. It hangs if it takes longer than that.
-    pub(super) fn attempt(&self, line: String, hangs_after: Duration) -> Result<Attempt<'_>> {
+    /// Says what is tried now, and that it hangs if it takes longer than that. Nothing in a forked child, where the descriptor was closed
+    /// and its number may be that of another file.
+    pub(super) fn attempt(&self, line: String, hangs_after: Duration) -> Result<Option<Attempt<'_>>> {
+        if !self.is_own() {
+            return Ok(None);
+        }
         let outer = self.set(line)?;
-        Ok(Attempt { file: self, outer, _trial: Trial::begin(hangs_after) })
+        Ok(Some(Attempt { file: self, outer, _trial: Trial::begin(hangs_after) }))
     }
 
     /// Replaces what the file says.
