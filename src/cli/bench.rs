@@ -5,8 +5,7 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 
-use dietcode::core::config::Cache;
-use dietcode::core::config::Shapes;
+use dietcode::core::config::{Cache, Shapes};
 use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
 use dietcode::core::search::WorkloadInstance;
@@ -101,12 +100,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return turns::run(arguments, &setup, &mut harness, (&own, &baselines), winners.tuned.is_some());
     }
     let mut seen = Vec::new();
-    let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
+    let cache = setup.config.search.cache;
+    let timing = Timing { cold: cache == Cache::Cold, ..TIMING };
     let measured = measure(arguments, &mut harness, (&own, &baselines), &workloads, timing, &mut seen, &mut progress);
     progress.finish();
     // A shape that cannot be measured takes nothing from those before it.
     if measured.is_ok() || !seen.is_empty() {
-        show(arguments, &harness, &baselines, &winners, &seen)?;
+        show(arguments, (&harness, cache), &baselines, &winners, &seen)?;
     }
     measured?;
     let failed =
@@ -202,12 +202,12 @@ fn complain(workload: &WorkloadInstance, comparison: &Comparison, progress: &Pro
 
 fn show(
     arguments: &Arguments,
-    harness: &CpuHarness,
+    (harness, cache): (&CpuHarness, Cache),
     baselines: &Baselines,
     winners: &Winners,
     seen: &[(&WorkloadInstance, Comparison)],
 ) -> Result<()> {
-    let mut report = Report::new(harness);
+    let mut report = Report::new(harness, cache);
     report.set_peaks(seen.iter().map(|(_, comparison)| comparison), |threads| harness.cores().apart(threads));
     let mut legend = Legend::default();
     let files = arguments.beside.iter().map(|path| beside(path));

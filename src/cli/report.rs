@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use dietcode::core::config::WklInst;
+use dietcode::core::config::{Cache, WklInst};
 use dietcode::core::cpu_features;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::measure::{self, Comparison, Device, Standing};
@@ -158,7 +158,8 @@ struct Row {
 }
 
 impl Place {
-    pub(crate) fn of_cpu(target: &CpuTarget) -> Place {
+    /// A CPU, and what its caches hold before a call.
+    pub(crate) fn of_cpu(target: &CpuTarget, cache: Cache) -> Place {
         Place::Cpu(Box::new(Machine {
             cpu: target.model.clone(),
             cores: target.cores,
@@ -170,16 +171,17 @@ impl Place {
             l3_bytes: target.l3_bytes,
             fma_peak_gflops: BTreeMap::new(),
             clock: "CLOCK_MONOTONIC",
-            caches: "warm",
+            caches: cache.name(),
         }))
     }
 }
 
 impl Report {
     /// Without rows.
-    pub(crate) fn new(device: &dyn Device) -> Report {
+    pub(crate) fn new(device: &dyn Device, cache: Cache) -> Report {
         let estimated = device.is_estimating();
-        let machine = device.cpu().map_or_else(|| Place::Gpu(device.machine().clone()), Place::of_cpu);
+        let machine =
+            device.cpu().map_or_else(|| Place::Gpu(device.machine().clone()), |cpu| Place::of_cpu(cpu, cache));
         Report { machine, estimated, search: None, in_use: InUse::default(), rows: Vec::new() }
     }
 
@@ -322,7 +324,7 @@ mod tests {
         );
         let def = def.unwrap()[0].parse().unwrap();
         let device = SimulatedDevice::new(def, Target::Cpu(target()), Box::new(|_, _, _| Ok(1.0)));
-        let mut report = Report::new(&device);
+        let mut report = Report::new(&device, Cache::Warm);
         report.set_peaks(comparisons.iter(), |threads| threads.min(2));
         report
     }

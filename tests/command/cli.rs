@@ -181,13 +181,21 @@ fn shapes_are_measured_as_standard_input_asks_for_them() {
     for (lines, expected) in [
         ("T=3\n", "--turns: found `T=3`, expected a number of threads and a shape, such as `2 T=37`"),
         ("1 T\n", "--turns: found `1 T`, expected a number of threads and a shape"),
-        ("1 Q=3\n", "--wkl Q=3: dense.json: found the unknown workload variable `Q`, expected `T`"),
-        ("1 T=0\n", "T=0: a call computes nothing, expected a shape that can be timed"),
+        ("1 Q=3\n", "such as `2 T=37`: dense.json: found the unknown workload variable `Q`, expected `T`"),
+        ("1\n", "--turns: found `1`, expected a number of threads and a shape, such as `2 T=37`: dense.json: "),
+        ("1 T=0\n", "--turns: found `1 T=0`, expected a shape that can be timed: T=0: a call computes nothing"),
     ] {
         let (code, said, errors) = turns(lines);
         assert!(code == 2 && said.len() == 1 && errors.contains(expected), "{lines}: {code} {errors}");
     }
     assert_eq!(status(&place.run(&["bench", "dense.json", "--turns", "--wkl", "T=1"])), 2);
+    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cold"]), (&json!("warm"), &json!(false)));
+    fs::write(place.path("dense.json"), CONFIG.replace(r#""search": {"#, r#""search": { "cache": "cold","#)).unwrap();
+    let (_, said, errors) = turns("1 T=3\n");
+    assert_eq!((&said[0]["machine"]["caches"], &said[1]["cold"]), (&json!("cold"), &json!(true)), "{errors}");
+    let output = place.run(&["bench", "dense.json", "--wkl", "T=1", "--threads", "1", "--json", "cold.json"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    assert_eq!(read_json(&place.path("cold.json"))["machine"]["caches"], "cold");
 }
 
 #[test]

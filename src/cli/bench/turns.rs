@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! >  2 T=37
-//! <  {"wkl":{"T":37},"shape":{"M":592,"N":2304,"K":768},"threads":2,"flops":2.09e9,"peak":230.1,"seconds":{"dietcode":[…]}}
+//! <  {"wkl":{"T":37},"shape":{"M":592,"N":2304,"K":768},"threads":2,"cold":false,"flops":2.09e9,"peak":230.1,"seconds":{"dietcode":[…]}}
 //! ```
 //!
 //! What is timed at a shape is checked the first time, and stays prepared, so that a turn takes little longer than its samples.
@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use dietcode::core::config::{Shapes, WklInst};
+use dietcode::core::config::{Cache, Shapes, WklInst};
 use dietcode::core::dispatch::PICK;
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Finalist, Timing, compare};
 use dietcode::core::search::{Shape, WorkloadInstance};
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::{Arguments, finalists};
 use crate::cli::report::Place;
-use crate::cli::setup::{Setup, at_wkl, wkl_text};
+use crate::cli::setup::{Setup, wkl_text};
 use crate::cli::table::place;
 use crate::cli::tune::thread_count;
 use crate::cli::{print, tell};
@@ -43,6 +43,8 @@ struct Turn<'a> {
     /// The kernel's shape variables.
     shape: Shape,
     threads: usize,
+    /// Whether caches held other data before each call.
+    cold: bool,
     /// Operations of a call.
     flops: f64,
     /// GFLOP/s of multiply-adds, measured in the same rounds.
@@ -59,23 +61,20 @@ pub(super) fn run(
     all: (&[Finalist], &Baselines),
     tuned: bool,
 ) -> Result<()> {
-    answer(&Hello { machine: &Place::of_cpu(harness.cpu()), tuned })?;
+    let cache = setup.config.search.cache;
+    let timing = Timing { cold: cache == Cache::Cold, ..TIMING };
+    answer(&Hello { machine: &Place::of_cpu(harness.cpu(), cache), tuned })?;
     // Those that have passed their check.
     let mut passed: BTreeMap<(WklInst, usize), Vec<Finalist>> = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| Error::unavailable("standard input cannot be read").caused_by(e))?;
-        let (threads, shapes) = asked(&line)?;
+        let (threads, workloads) = asked(&line, setup)?;
         let threads = resolve_threads(&[threads], harness.cpu().cores)[0];
-        for wkl in shapes.instances()? {
-            let workload = setup.workload(&wkl, 1.0).map_err(|error| at_wkl(&shapes, &error))?;
-            if workload.instance.computes_nothing() {
-                let why = format!("{}: a call computes nothing, expected a shape that can be timed", wkl_text(&wkl));
-                return Err(Error::input(why));
-            }
-            let key = (wkl, threads);
+        for workload in workloads {
+            let key = (workload.wkl.clone(), threads);
             let (entered, timing) = match passed.remove(&key) {
-                Some(known) => (known, TIMING.unchecked()),
-                None => (finalists(arguments, harness, all, &workload)?, TIMING),
+                Some(known) => (known, timing.unchecked()),
+                None => (finalists(arguments, harness, all, &workload)?, timing),
             };
             let comparison = compare(harness, &workload.instance, &entered, threads, timing)?;
             answer(&Turn::of(setup, &workload, &comparison))?;
@@ -85,15 +84,29 @@ pub(super) fn run(
     Ok(())
 }
 
-/// A line of standard input.
-fn asked(line: &str) -> Result<(usize, Shapes)> {
-    let wrong = |why: String| {
-        let expected = "expected a number of threads and a shape, such as `2 T=37`";
-        Error::input(format!("--turns: found `{}`, {expected}: {why}", line.escape_debug()))
-    };
+/// What a line of standard input asks for.
+///
+/// # Errors
+///
+/// With the line, and what is expected: of the line, or of the shape.
+fn asked(line: &str, setup: &Setup) -> Result<(usize, Vec<WorkloadInstance>)> {
     let (threads, shapes) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-    let threads = thread_count(threads).map_err(wrong)?;
-    Ok((threads, shapes.parse().map_err(|error: Error| wrong(error.to_string()))?))
+    let workloads = || {
+        let threads = thread_count(threads).map_err(Error::input)?;
+        let instances = shapes.parse::<Shapes>()?.instances()?;
+        let workloads: Result<Vec<_>> = instances.iter().map(|wkl| setup.workload(wkl, 1.0)).collect();
+        Ok((threads, workloads?))
+    };
+    let found = format!("--turns: found `{}`, expected", line.escape_debug());
+    let (threads, workloads) = workloads().map_err(|error: Error| {
+        let expected = "a number of threads and a shape, such as `2 T=37`";
+        Error::new(error.kind(), format!("{found} {expected}: {error}"))
+    })?;
+    if let Some(empty) = workloads.iter().find(|workload| workload.instance.computes_nothing()) {
+        let why = format!("{}: a call computes nothing", wkl_text(&empty.wkl));
+        return Err(Error::input(format!("{found} a shape that can be timed: {why}")));
+    }
+    Ok((threads, workloads))
 }
 
 /// Those that may be timed again without a check.
@@ -129,6 +142,7 @@ impl<'a> Turn<'a> {
             wkl: &workload.wkl,
             shape: setup.named(&workload.instance.shape),
             threads: comparison.threads,
+            cold: comparison.cold,
             flops: workload.instance.flops,
             peak: comparison.peak,
             seconds: timed.collect(),

@@ -65,7 +65,7 @@ impl<'a> Kernel<'a> {
         let compared = |done| progress.borrow_mut().compared(done, count);
         let finalized = tuning::finish(config, task, found, &self.baselines, compared)?;
         progress.borrow().finish();
-        let device = &*task.tuning.device;
+        let device = (&*task.tuning.device, config.search.cache);
         finalized.tuned.save(&self.output)?;
         let effort = Effort::of(found, seconds);
         arguments.files.print(&effort.text())?;

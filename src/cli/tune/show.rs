@@ -1,6 +1,7 @@
 //! What stands at the end: the chosen micro-kernels beside the others.
 
 use dietcode::Result;
+use dietcode::core::config::Cache;
 use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Verified};
 use dietcode::core::measure::{Baselines, Device};
 use dietcode::core::search::WorkloadInstance;
@@ -13,12 +14,12 @@ use crate::cli::table::{Legend, Line, table};
 pub(super) fn show(
     finalized: &Finalized,
     workloads: &[WorkloadInstance],
-    device: &dyn Device,
+    (device, cache): (&dyn Device, Cache),
     baselines: &Baselines,
     effort: Effort,
     files: &ReportFiles,
 ) -> Result<()> {
-    let mut report = Report::new(device);
+    let mut report = Report::new(device, cache);
     report.set_effort(effort);
     let comparisons = finalized.verified.iter().flatten().flat_map(|v| &v.comparisons);
     report.set_peaks(comparisons, |threads| device.cores().apart(threads));
