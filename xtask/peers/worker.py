@@ -7,8 +7,8 @@ of standard input is an operation, and is answered by a line: {"seconds": [per c
 
     {"operation": "product", "operands": "B M K, B N K -> B M N", "shape": {"B": 2, "M": 8, "N": 8, "K": 8}}
 
-A library is a class; its methods `product` and `conv2d` make a function that carries out n calls and gives their seconds. Results are checked against
-numpy in double precision; only samples count in which no thread lost its core, as in dietcode-core/src/measure/worker/foreign.rs.
+A library is a class; its methods `product` and `conv2d` make a function that carries out n calls and gives their seconds. Of results, each
+element is a number, and rows or channels from the first to the last are checked against numpy in double precision; only samples count in which no thread lost its core, as in dietcode-core/src/measure/worker/foreign.rs.
 """
 import ctypes, glob, importlib.metadata, json, os, sys, sysconfig, time
 from ctypes import byref, c_char_p, c_double, c_float, c_int, c_long, c_size_t, c_void_p
@@ -51,6 +51,11 @@ def array(extents):
     return memory[offset : offset + size].view(np.float32).reshape(extents)
 
 
+def spread(extent, most):
+    """Indices from the first to the last, no more than so many."""
+    return np.unique(np.linspace(0, extent - 1, most).round().astype(int))
+
+
 def address(of):
     return c_void_p(of.ctypes.data)
 
@@ -75,9 +80,10 @@ class Product(ctypes.Structure):
         self.terms = self.k
 
     def expected(self):
-        """Some rows of y, the same in double precision, and the sums of absolute values."""
+        """Some rows of y in some batches, the same in double precision, and the sums of absolute values."""
         x, w, y = [operand.reshape((self.batch, *operand.shape[-2:])) for operand in self.operands]
-        x, w, y = x[[0, -1], :16].astype(np.float64), w[[0, -1]].astype(np.float64), y[[0, -1], :16]
+        batches, rows = spread(self.batch, 4), spread(self.m, 16)
+        x, w, y = x[batches][:, rows].astype(np.float64), w[batches].astype(np.float64), y[batches][:, rows]
         w = w.transpose(0, 2, 1) if self.transposed else w
         return y, x @ w, abs(x) @ abs(w)
 
@@ -97,9 +103,10 @@ class Conv2d:
     def expected(self):
         x, k, y = self.operands
         windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (self.r, self.s), axis=(1, 2))
-        k = k[[0, -1]].astype(np.float64)
+        channels = spread(self.o, 8)
+        k = k[channels].astype(np.float64)
         sums = lambda a, b: np.tensordot(b, a, axes=([1, 2, 3], [0, 3, 4]))
-        return y[[0, -1]], sums(windows, k), sums(abs(windows), abs(k))
+        return y[channels], sums(windows, k), sums(abs(windows), abs(k))
 
 
 class Blas:
@@ -364,6 +371,10 @@ def turn(run):
 
 def check(problem):
     """γ(n) = n·u / (1 − n·u) bounds a sum of n products in any order (Higham, Accuracy and Stability of Numerical Algorithms, §3.1)."""
+    y = problem.operands[2]
+    missing = int(np.isnan(y).sum())  # All of y was, before the call.
+    if missing:
+        raise ValueError(f"{missing} of {y.size} elements of the result are not written, or are no numbers")
     found, expected, absolute = problem.expected()
     bound = problem.terms * 2.0**-24
     bound = bound / (1 - bound) * absolute + 1e-30

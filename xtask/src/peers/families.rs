@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::provision;
+use super::{provision, twice};
 use crate::command::{read, wkl_text};
 
 /// One of them.
@@ -47,11 +47,21 @@ impl Family {
         let folder = path.parent().unwrap_or(Path::new("."));
         let family = |(name, entry): (String, Entry)| {
             let config = folder.join(&entry.config);
-            let own: Instances = serde_json::from_value(read::<Value>(&config)?["wkl_insts"].clone())
+            let text: Value = read(&config)?;
+            if text["search"]["cache"] == "cold" {
+                return Err(format!(
+                    "{}: found cold caches, expected warm ones, as libraries have them",
+                    config.display()
+                ));
+            }
+            let own: Instances = serde_json::from_value(text["wkl_insts"].clone())
                 .map_err(|e| format!("{}: key `wkl_insts`: {e}", config.display()))?;
             let more = further.remove(&name).unwrap_or_default();
             let shapes = own.iter().map(|wkl| (wkl_text(wkl), false));
-            let shapes = shapes.chain(more.iter().map(|wkl| (wkl_text(wkl), true))).collect();
+            let shapes: Vec<_> = shapes.chain(more.iter().map(|wkl| (wkl_text(wkl), true))).collect();
+            if let Some((wkl, _)) = twice(&shapes) {
+                return Err(format!("{name}: found the shape {wkl} twice, expected it once"));
+            }
             Ok(Family { name, config, operation: entry.operation, operands: entry.operands, shapes })
         };
         entries.into_iter().map(family).collect()
@@ -111,10 +121,20 @@ mod tests {
         let wanted = ["batched_nt".to_owned()];
         let [family] = &Family::read(&file, &wanted, Some(&further)).unwrap()[..] else { panic!("one is wanted") };
         assert_eq!(family.shapes[8..], [("T=7".to_owned(), true), ("T=200".to_owned(), true)]);
+        fs::write(&further, r#"{ "batched_nt": [{ "T": 7 }, { "T": 7 }] }"#).unwrap();
+        let why = Family::read(&file, &wanted, Some(&further)).err().unwrap();
+        assert_eq!(why, "batched_nt: found the shape T=7 twice, expected it once");
         fs::write(&further, r#"{ "batched": [] }"#).unwrap();
         let why = Family::read(&file, &wanted, Some(&further)).err().unwrap();
-        fs::remove_file(&further).unwrap();
         assert!(why.contains("there is no family `batched`; there are: ["), "{why}");
         assert!(Family::read(&file, &["conv3d".to_owned()], None).is_err());
+        // No library empties caches between its calls.
+        fs::write(&further, r#"{ "wkl_insts": [{ "T": 7 }], "search": { "cache": "cold" } }"#).unwrap();
+        let families = further.with_extension("families");
+        let entry = json!({ "f": { "config": further, "operation": "product", "operands": "M K, K N -> M N" } });
+        fs::write(&families, entry.to_string()).unwrap();
+        let why = Family::read(&families, &[], None).err().unwrap();
+        [&further, &families].iter().for_each(|path| fs::remove_file(path).unwrap());
+        assert!(why.ends_with("found cold caches, expected warm ones, as libraries have them"), "{why}");
     }
 }

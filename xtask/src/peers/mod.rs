@@ -42,7 +42,7 @@ usage: cargo xtask peers [FAMILY...] [--threads 1,2] [--rounds N] [--libraries N
   --rounds       how often each has its turn at a shape, at least 4: 8
   --libraries    which of those that are known: all of them
   --read         tables of what --json has written, from one file or several; nothing is measured
-  --json         where results are written: target/peers/results.json
+  --json         where results are written, after each shape: target/peers/results.json
   --plot         where they are drawn, as an SVG
   --below        fail where the 95% interval of a family's geometric mean reaches below this ratio to the best library of each shape
   --shape-below  fail where a shape is below this ratio
@@ -71,28 +71,31 @@ pub(crate) fn run(args: &[&str]) -> Result<bool, String> {
         return Ok(true);
     }
     let options = options(args)?;
-    let mut results = if options.read.is_empty() {
-        measure(&options)?
+    let path = options.json.clone().or(options.read.is_empty().then(|| provision::folder().join("results.json")));
+    let keep = |results: &Results| path.iter().try_for_each(|path| results.write(path));
+    let results = if options.read.is_empty() {
+        measure(&options, &keep)?
     } else {
         let files = options.read.iter().map(|path| read(path)).collect::<Result<Vec<Results>, String>>()?;
         Results::joined(files)?
     };
-    results.rows.retain(|row| options.families.is_empty() || options.families.contains(&row.family));
+    let results = results.of(&options.families)?;
+    keep(&results)?;
     let means = statistics::means(&results);
     tables::print(&results, &means);
-    let path = options.json.clone().or(options.read.is_empty().then(|| provision::folder().join("results.json")));
-    path.iter().try_for_each(|path| results.write(path))?;
+    path.iter().for_each(|path| eprintln!("results are in {}", path.display()));
     options.plot.iter().try_for_each(|path| tables::draw(&results, path))?;
     let failures = failures(&options, &means);
     failures.iter().for_each(|failure| println!("{failure}"));
     Ok(failures.is_empty())
 }
 
-fn measure(options: &Options) -> Result<Results, String> {
+/// Measures; `keep` has what there is after each shape.
+fn measure(options: &Options, keep: &dyn Fn(&Results) -> Result<(), String>) -> Result<Results, String> {
     let families = Family::read(&options.file, &options.families, options.shapes.as_deref())?;
     let program = crate::command::built()?;
     let provided = provision::ensure(&options.libraries)?;
-    turns::measure(&families, &provided, &program, options)
+    turns::measure(&families, (&provided, &program), options, keep)
 }
 
 /// What does not hold. What is unknown does not hold either.
@@ -151,6 +154,9 @@ fn options(args: &[&str]) -> Result<Options, String> {
                 let counts: Option<Vec<usize>> = value.split(',').map(count).collect();
                 options.threads = counts
                     .ok_or_else(|| format!("{arg}: found `{value}`, expected numbers of threads, such as 1,2"))?;
+                if let Some(again) = twice(&options.threads) {
+                    return Err(format!("{arg}: found {again} twice in `{value}`, expected each number once"));
+                }
             }
             // Two even rounds are the least of which there is a variance.
             "--rounds" => options.rounds = number(4.0)? as usize,
@@ -164,6 +170,11 @@ fn options(args: &[&str]) -> Result<Options, String> {
         }
     }
     Ok(options)
+}
+
+/// The first that stands among those before it.
+fn twice<T: PartialEq>(all: &[T]) -> Option<&T> {
+    all.iter().enumerate().find_map(|(at, one)| all[..at].contains(one).then_some(one))
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! What was measured, in a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::twice;
 
 /// All of it.
 #[derive(Clone, Serialize, Deserialize)]
@@ -41,7 +44,7 @@ pub(super) struct Row {
 }
 
 impl Results {
-    /// What several runs on one machine have measured.
+    /// What several runs on one machine have measured, each shape at a number of threads once.
     pub(super) fn joined(files: Vec<Results>) -> Result<Results, String> {
         let mut files = files.into_iter();
         let mut all = files.next().ok_or("found no results")?;
@@ -57,14 +60,43 @@ impl Results {
             all.missing.extend(other.missing);
             all.rows.extend(other.rows);
         }
+        let keys: Vec<_> = all.rows.iter().map(|row| (&row.family, &row.wkl, row.further, row.threads)).collect();
+        if let Some((family, wkl, _, threads)) = twice(&keys) {
+            let place = format!("{family}, {wkl} on {}", on(*threads));
+            return Err(format!("found two results of {place}, expected one: read files that do not overlap"));
+        }
         Ok(all)
     }
 
+    /// The rows of these families, or all of them.
+    ///
+    /// # Errors
+    ///
+    /// If a family has no row, or there is no row at all: a bar would hold of nothing.
+    pub(super) fn of(mut self, families: &[String]) -> Result<Results, String> {
+        let there: BTreeSet<&String> = self.rows.iter().map(|row| &row.family).collect();
+        if let Some(unknown) = families.iter().find(|family| !there.contains(family)) {
+            return Err(format!("found no results of the family `{unknown}`; there are results of {there:?}"));
+        }
+        if there.is_empty() {
+            return Err("found no results, expected at least one shape".to_owned());
+        }
+        self.rows.retain(|row| families.is_empty() || families.contains(&row.family));
+        Ok(self)
+    }
+
+    /// Writes all of it beside the file and then puts it in its place, so that whoever is stopped leaves the one before or this one. A
+    /// link stays one.
     pub(super) fn write(&self, path: &Path) -> Result<(), String> {
-        let text = serde_json::to_string(self).map_err(|e| e.to_string())?;
-        std::fs::write(path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
-        eprintln!("results are in {}", path.display());
-        Ok(())
+        let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+        let text = serde_json::to_string(self).map_err(|e| e.to_string())? + "\n";
+        let place = if path.exists() { path.canonicalize().map_err(failed)? } else { path.to_owned() };
+        if place.exists() && !place.is_file() {
+            return Err(format!("{}: expected a file, to write results to", path.display()));
+        }
+        let mut partial = place.clone().into_os_string();
+        partial.push(".partial");
+        fs::write(&partial, text).and_then(|()| fs::rename(&partial, &place)).map_err(failed)
     }
 }
 

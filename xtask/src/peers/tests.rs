@@ -31,10 +31,15 @@ fn bars_are_held_against_intervals_and_shapes() {
 
 #[test]
 fn results_are_joined_and_drawn() {
-    let (one, two) = (recorded(), recorded());
+    let (one, mut two) = (recorded(), recorded());
+    two.rows.iter_mut().for_each(|row| row.threads = 2);
     let rows = one.rows.len();
     let joined = Results::joined(vec![one, two.clone()]).unwrap();
     assert_eq!(joined.rows.len(), 2 * rows);
+    let why = Results::joined(vec![recorded(), recorded()]).err().unwrap();
+    let first = &recorded().rows[0];
+    let place = format!("found two results of {}, {} on 1 thread, expected one", first.family, first.wkl);
+    assert!(why.starts_with(&place), "{why}");
     let other = Results { machine: serde_json::json!({ "cpu": "another" }), ..two.clone() };
     assert!(Results::joined(vec![recorded(), other]).err().unwrap().starts_with("found results of two machines"));
     let path = std::env::temp_dir().join(format!("peers-{}.svg", std::process::id()));
@@ -42,11 +47,29 @@ fn results_are_joined_and_drawn() {
     let picture = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     for word in
-        ["batched_nt: GFLOP/s on 1 thread", "few_rows: GFLOP/s", "T=43", "dietcode", "OpenBLAS", "oneDNN, packed"]
+        ["batched_nt: GFLOP/s on 2 threads", "few_rows: GFLOP/s", "T=43", "dietcode", "OpenBLAS", "oneDNN, packed"]
     {
         assert!(picture.contains(word), "no `{word}` in the picture");
     }
     assert!(!picture.contains("T=7"), "further shapes are in no chart");
+}
+
+/// A bar that is held against nothing would pass.
+#[test]
+fn families_without_results_are_told() {
+    let file = std::env::temp_dir().join(format!("peers-read-{}.json", std::process::id()));
+    let read = |results: &Results, family: &[&str]| {
+        results.write(&file).unwrap();
+        run(&[&["--read", file.to_str().unwrap(), "--below", "0"], family].concat())
+    };
+    assert_eq!(read(&recorded(), &["few_rows"]), Ok(true));
+    let why = read(&recorded(), &["conv3d"]).unwrap_err();
+    let expected = "found no results of the family `conv3d`; there are results of {\"batched_nt\", \"few_rows\"}";
+    assert_eq!(why, expected);
+    let why = read(&Results { rows: Vec::new(), ..recorded() }, &[]).unwrap_err();
+    assert_eq!(why, "found no results, expected at least one shape");
+    std::fs::remove_file(&file).unwrap();
+    assert!(recorded().write(&std::env::temp_dir()).unwrap_err().ends_with("expected a file, to write results to"));
 }
 
 #[test]
@@ -54,6 +77,7 @@ fn options_are_checked() {
     for (arguments, expected) in [
         (&["--rounds", "3"][..], "--rounds: found `3`, expected a number of at least 4"),
         (&["--threads", "0"], "expected numbers of threads"),
+        (&["--threads", "1,2,1"], "--threads: found 1 twice in `1,2,1`, expected each number once"),
         (&["--below"], "--below: a value is missing"),
         (&["--speed", "1"], "there is no option `--speed`"),
         (&["--below", "much"], "found `much`"),

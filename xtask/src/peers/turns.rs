@@ -9,9 +9,12 @@
 //! threads of some spin for long after a call.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -25,18 +28,22 @@ use crate::steps::root;
 /// What libraries read the number of their threads from.
 const THREADS: [&str; 4] = ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"];
 
-/// Measures all shapes of families.
+/// A library that takes longer to start, or for a turn, hangs: a turn takes a few seconds, and the first of a shape some more, in which numpy
+/// computes what is expected.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Measures all shapes of families; `keep` has what there is after each.
 pub(super) fn measure(
     families: &[Family],
-    provided: &Provided,
-    program: &Path,
+    (provided, program): (&Provided, &Path),
     options: &Options,
+    keep: &dyn Fn(&Results) -> Result<(), String>,
 ) -> Result<Results, String> {
     let mut ours = Vec::new();
     for family in families {
         let mut command = Command::new(program);
         command.arg("bench").arg(family.placed(options.tuned.as_deref())?).args(["--turns", "--only", "dietcode"]);
-        ours.push(Process::start(OURS, &mut command)?);
+        ours.push(Process::start(OURS, &mut command, Duration::MAX)?);
     }
     let machine = ours.first().map(|process| process.hello["machine"].clone()).unwrap_or_default();
     let mut results = Results {
@@ -62,17 +69,32 @@ pub(super) fn measure(
             }
         }
         for (family, ours) in families.iter().zip(&mut ours) {
-            for (wkl, further) in &family.shapes {
-                let mut row = shape(family, wkl, *threads, ours, &mut libraries, options.rounds)?;
-                row.further = *further;
-                let timed = row.seconds.values().flatten();
-                let (clean, all) = (timed.clone().flatten().count(), timed.count());
-                eprintln!("{} {wkl} on {}: {clean} of {all} turns were clean", family.name, on(*threads));
+            shapes(family, *threads, (ours, &mut libraries), options.rounds, |row| {
                 results.rows.push(row);
-            }
+                keep(&results)
+            })?;
         }
     }
     Ok(results)
+}
+
+/// All shapes of a family; `keep` has each before the next is begun.
+fn shapes(
+    family: &Family,
+    threads: usize,
+    (ours, libraries): (&mut Process, &mut [Process]),
+    rounds: usize,
+    mut keep: impl FnMut(Row) -> Result<(), String>,
+) -> Result<(), String> {
+    for (wkl, further) in &family.shapes {
+        let mut row = shape(family, wkl, threads, ours, libraries, rounds)?;
+        row.further = *further;
+        let timed = row.seconds.values().flatten();
+        let (clean, all) = (timed.clone().flatten().count(), timed.count());
+        eprintln!("{} {wkl} on {}: {clean} of {all} turns were clean", family.name, on(threads));
+        keep(row)?;
+    }
+    Ok(())
 }
 
 /// All rounds at one shape.
@@ -132,7 +154,10 @@ struct Process {
     name: String,
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// The lines that it says, as a thread reads them.
+    output: Receiver<io::Result<String>>,
+    /// How long an answer may take.
+    patience: Duration,
     /// Its first line.
     hello: Value,
     /// Whether it has no turn for as long as it is stopped.
@@ -143,23 +168,25 @@ struct Process {
 
 /// Why a library has no turn.
 enum Failed {
-    /// It ended before its time.
+    /// It ended before its time, or was ended since it hung or said what is no answer.
     Ended,
     /// Its last answer was that it fails at this.
     At(String),
 }
 
 impl Process {
-    fn start(name: &str, command: &mut Command) -> Result<Process, String> {
+    fn start(name: &str, command: &mut Command, patience: Duration) -> Result<Process, String> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("{name}: {command:?} cannot be started: {e}"))?;
         let input = child.stdin.take().expect("it was asked for");
-        let output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
+        let (said, output) = channel();
+        thread::spawn(move || lines.into_iter().try_for_each(|line| said.send(line)));
         let (name, hello, failed) = (name.to_owned(), Value::Null, None);
-        let mut process = Process { name, child, input, output, hello, stopped: false, failed };
+        let mut process = Process { name, child, input, output, patience, hello, stopped: false, failed };
         process.hello = process.answer()?;
         Ok(process)
     }
@@ -171,11 +198,15 @@ impl Process {
     }
 
     fn answer(&mut self) -> Result<Value, String> {
-        let mut line = String::new();
-        self.output.read_line(&mut line).map_err(|e| format!("{}: {e}", self.name))?;
-        if line.is_empty() {
-            return Err(format!("{} ended before its time; standard error says why", self.name));
-        }
+        let line = self.output.recv_timeout(self.patience).map_err(|e| match e {
+            RecvTimeoutError::Timeout => {
+                format!("{} is left out: it has not answered within {:?}", self.name, self.patience)
+            }
+            RecvTimeoutError::Disconnected => {
+                format!("{} ended before its time; standard error says why", self.name)
+            }
+        })?;
+        let line = line.map_err(|e| format!("{}: {e}", self.name))?;
         serde_json::from_str(&line)
             .map_err(|e| format!("{} says `{}`, which is no answer: {e}", self.name, line.trim()))
     }
@@ -191,7 +222,11 @@ impl Process {
         let answer = self.ask(asked);
         self.stop(true);
         let (failed, why) = match answer {
-            Err(why) => (Failed::Ended, why),
+            Err(why) => {
+                // One that hangs would keep its memory, and its threads a core.
+                let _ = self.child.kill();
+                (Failed::Ended, why)
+            }
             Ok(mut answer) => match answer["failed"].as_str() {
                 Some(why) => (Failed::At(asked.to_owned()), format!("{} fails at {asked}: {why}", self.name)),
                 None => return answer.as_object_mut()?.remove("seconds"),
@@ -226,7 +261,7 @@ fn worker(provided: &Provided, name: &str, threads: usize) -> Result<Process, St
     let mut command = Command::new(&provided.python);
     command.arg(root().join("xtask/peers/worker.py")).args([name, &threads.to_string()]).arg(&provided.built);
     command.envs(THREADS.map(|variable| (variable, threads.to_string())));
-    let mut process = Process::start(name, &mut command)?;
+    let mut process = Process::start(name, &mut command, PATIENCE)?;
     process.stop(true);
     Ok(process)
 }
@@ -243,7 +278,7 @@ mod tests {
     /// A process that says one thing, and then another for each line.
     fn saying(name: &str, hello: &str, answer: &str) -> Process {
         let script = format!("echo '{hello}'; while read -r line; do {answer}; done");
-        Process::start(name, Command::new("sh").args(["-c", &script])).unwrap()
+        Process::start(name, Command::new("sh").args(["-c", &script]), Duration::MAX).unwrap()
     }
 
     fn family() -> Family {
@@ -285,7 +320,36 @@ mod tests {
         let mut ours = saying(OURS, "{}", "echo nonsense");
         let why = shape(&family(), "T=5", 1, &mut ours, &mut [], 4).err().unwrap();
         assert!(why.starts_with("dietcode says `nonsense`, which is no answer"), "{why}");
-        let why = Process::start("none", &mut Command::new("true")).err().unwrap();
+        let why = Process::start("none", &mut Command::new("true"), Duration::MAX).err().unwrap();
         assert_eq!(why, "none ended before its time; standard error says why");
+    }
+    #[test]
+    fn rows_before_an_error_are_kept() {
+        let mut family = family();
+        family.shapes = [("T=5", false), ("T=7", true), ("T=9", true)].map(|(wkl, own)| (wkl.to_owned(), own)).into();
+        let own = r#"case "$line" in *9) exit;; esac; echo '{"shape":{},"flops":1,"seconds":{"dietcode":[1,1,1]}}'"#;
+        let mut ours = saying(OURS, "{}", own);
+        let mut kept = Vec::new();
+        let keep = |row: Row| {
+            kept.push((row.wkl, row.further));
+            Ok(())
+        };
+        let why = shapes(&family, 1, (&mut ours, &mut []), 4, keep).unwrap_err();
+        assert_eq!(why, "dietcode ended before its time; standard error says why");
+        assert_eq!(kept[..], family.shapes[..2]);
+    }
+
+    #[test]
+    fn who_hangs_is_ended_and_left_out() {
+        let own = r#"echo '{"shape":{},"flops":1,"seconds":{"dietcode":[1,1,1]}}'"#;
+        let mut ours = saying(OURS, "{}", own);
+        let mut libraries = [saying("hanging", "{}", "exec sleep 1000")];
+        libraries[0].patience = Duration::from_millis(20);
+        let row = shape(&family(), "T=5", 1, &mut ours, &mut libraries, 4).unwrap();
+        assert_eq!(row.seconds.into_keys().collect::<Vec<_>>(), [OURS]);
+        assert!(!libraries[0].child.wait().unwrap().success(), "it was killed");
+        let mut hanging = Command::new("sleep");
+        let why = Process::start("late", hanging.arg("1000"), Duration::from_millis(20)).err().unwrap();
+        assert_eq!(why, "late is left out: it has not answered within 20ms");
     }
 }
