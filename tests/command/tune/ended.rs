@@ -81,8 +81,11 @@ fn killed_and_continued(strategy: &str, moments: usize, chance: &mut Chance) {
     place.tune(&arguments);
     let finished = place.lines();
     assert_eq!(finished[..there.len()], there[..]);
-    assert_eq!(finished.len(), finished.iter().collect::<BTreeSet<_>>().len(), "each record is there once");
     let records = place.records();
+    // On a busy machine a point may be unknown when it is timed, and again when it is measured as an instance, within a second.
+    let figures = finished.iter().zip(&records).filter(|(_, record)| record["outcome"].get("unknown").is_none());
+    let figures: Vec<&String> = figures.map(|(line, _)| line).collect();
+    assert_eq!(figures.len(), figures.iter().collect::<BTreeSet<_>>().len(), "each record is there once");
     assert_eq!(names(&records).len(), TRIALS, "the trials of all parts together");
     assert!(records.iter().all(|record| record["run"] == records[0]["run"]), "it is one run");
     let tuned = place.json("dense.cpu.tuned.json");
