@@ -50,7 +50,7 @@
 //! candidate out that has done nothing wrong. Its line can be removed from the file.
 //!
 //! Beside the fastest candidates and those that have ended processes, the file lists keys that were met and not tuned, with how many calls they
-//! had, if [`tuning::Settings::record_untuned`] asks for it: `dietcode tune-offline` tunes them where no call waits.
+//! had, if `tuning::Settings::record_untuned` asks for it: `dietcode tune-offline` tunes them where no call waits.
 //!
 //! The roles are those of ONNX Runtime's TunableOp (`onnxruntime/core/framework/tunable.h`: `Op`, `TunableOp`, `FindFastest`,
 //! `PreTuning`); the check of results, the turns, and that no lock is taken for a known key are this project's.
