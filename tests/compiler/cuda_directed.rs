@@ -160,7 +160,7 @@ fn parameters_that_no_kernel_can_have_are_refused() {
         (
             PRODUCT,
             r#"{"thread": {"j": 32}, "split": {"k": 65536}, "reduce": {"k": 32}}"#,
-            "split: 65536 parts by tiles of 32 along `k` are 2097152 elements, more than 1048576",
+            "overhang: it takes 2097152 elements behind the end, the target allows 1048576",
         ),
     ] {
         let error = unit(&kernel(source), parameters).expect_err(parameters).to_string();

@@ -110,6 +110,6 @@ fn atomic_additions_are_refused() {
     for def in cases::nests() {
         let blocked = Blocked { atomic: true, ..cases::split() };
         let why = units::blocked(&def, &blocked, device).expect_err("it has an epilogue").to_string();
-        assert!(why.contains("atomic: the output must be f32 and hold the sum as it is"), "{why}");
+        assert!(why.contains("what is added atomically must be f32 and hold the sum as it is"), "{why}");
     }
 }
