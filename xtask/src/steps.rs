@@ -26,7 +26,7 @@ impl Step {
 /// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.
 pub(crate) fn all(full: bool) -> Vec<Step> {
     let step = |name, about, commands| Step { name, about, commands };
-    let tests = workspace("test").also("--lib --bins --tests").with("RUST_TEST_THREADS", &test_threads());
+    let tests = workspace("test").also("--lib --bins --tests");
     vec![
         step(
             "format",
@@ -91,13 +91,6 @@ pub(crate) fn long() -> Vec<Step> {
         about: "tests find each of the planted mistakes",
         commands: vec![cargo("run --package xtask -- mutants")],
     }]
-}
-
-/// One more than there are cores, unless somebody said how many: a test that waits for a lock of cargo's, or for its turn at measuring,
-/// leaves a core to the others.
-fn test_threads() -> String {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    std::env::var("RUST_TEST_THREADS").unwrap_or_else(|_| (cores() + 1).to_string())
 }
 
 fn cargo(args: &'static str) -> Cargo {
