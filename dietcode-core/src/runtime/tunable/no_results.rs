@@ -9,7 +9,7 @@ use crate::Result;
 
 /// What a result is one of.
 #[derive(Clone, Copy)]
-#[allow(dead_code, reason = "nobody asks")]
+#[allow(dead_code, reason = "only a file of results reads them")]
 pub(super) struct Subject<'a> {
     pub(super) op: &'a str,
     pub(super) key: &'a str,
