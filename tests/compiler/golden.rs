@@ -8,7 +8,6 @@
 mod normal;
 mod targets;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use dietcode_core::codegen::registry::Decision;
@@ -25,6 +24,7 @@ use normal::normal_form;
 use targets::{avx2, sse2};
 
 use crate::common::avx512::target as avx512;
+use crate::common::shipped::configs;
 
 /// A target with its name in the list.
 #[derive(Clone)]
@@ -139,6 +139,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+fn golden(name: &str) -> PathBuf {
+    root().join("tests/compiler/golden").join(name)
+}
+
 /// The annotated functions of a source.
 fn kernels(path: &str) -> Vec<KernelDef> {
     let source = std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -176,7 +180,8 @@ fn defaults() -> Vec<Line> {
     units
 }
 
-/// All candidates of a config, and the winners beside it.
+/// All candidates of a config, and what a search once found of it: the tuned file of the same name in `golden`, since whoever tunes has
+/// another one beside the config.
 fn of_config(of: &str, config: &Config) -> Vec<Line> {
     let def = config.kernel_def().unwrap_or_else(|e| panic!("{e}"));
     let program = frontend::program(&def);
@@ -195,8 +200,8 @@ fn of_config(of: &str, config: &Config) -> Vec<Line> {
             units.extend(made.map(|(name, made)| candidate(of, &def, &name, made, &target)));
         }
     }
-    if let Ok(text) = std::fs::read_to_string(config.tuned_path("cpu")) {
-        let tuned: Tuned = serde_json::from_str(&text).expect("the tuned file that is shipped can be read");
+    if let Ok(text) = std::fs::read_to_string(golden(&format!("{of}.cpu.tuned.json"))) {
+        let tuned: Tuned = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{of}.cpu.tuned.json: {e}"));
         let (of, target) = (format!("{of}.tuned"), Target::Cpu("avx512", avx512()));
         units.extend(tuned.micro_kernels.into_iter().map(|named| own(&of, &def, named, &target)));
     }
@@ -233,19 +238,14 @@ fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
     units
 }
 
-/// The units of all files in `configs`, in the order of their names.
+/// The units of all configs and sets.
 fn shipped() -> Vec<Line> {
-    let files = std::fs::read_dir(root().join("configs")).expect("the folder is there");
-    let files: BTreeSet<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
     let mut units = Vec::new();
-    for path in files {
-        let name = path.file_name().and_then(|name| name.to_str()).expect("their names are ASCII");
-        match name.strip_suffix(".json").filter(|stem| !stem.contains('.') && *stem != "schema") {
-            None => continue,
-            Some(stem) => match ConfigFile::read(&path).unwrap_or_else(|e| panic!("{e}")) {
-                ConfigFile::Kernel(config) => units.extend(of_config(stem, &config)),
-                ConfigFile::Set(set) => units.extend(of_set(stem, &set)),
-            },
+    for path in configs() {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("their names are ASCII");
+        match ConfigFile::read(&path).unwrap_or_else(|e| panic!("{e}")) {
+            ConfigFile::Kernel(config) => units.extend(of_config(stem, &config)),
+            ConfigFile::Set(set) => units.extend(of_set(stem, &set)),
         }
     }
     units
@@ -257,7 +257,7 @@ fn units_are_what_they_were() {
     let units: Vec<Line> = defaults().into_iter().chain(shipped()).collect();
     let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let lines = parallel::each(units, at_once, |line| line(&products));
-    let path = root().join("tests/compiler/golden/units.txt");
+    let path = golden("units.txt");
     if std::env::var_os("DIETCODE_BLESS").is_some() {
         std::fs::write(&path, lines.join("\n") + "\n").expect("the list can be written");
     }

@@ -94,6 +94,14 @@ fn message(path: &Path) -> String {
     why.unwrap_or_else(|| panic!("{message}")).to_string()
 }
 
+/// Or what a search has written in its place.
+#[test]
+fn the_one_beside_the_shipped_config_can_be_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/bert_dense.cpu.tuned.json");
+    let tuned: Tuned = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!((tuned.format, &*tuned.kernel, &*tuned.target), (FORMAT, "dense", "cpu"));
+}
+
 #[test]
 fn what_is_saved_is_loaded() {
     let (folder, path, text) = saved();

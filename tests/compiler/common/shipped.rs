@@ -1,4 +1,6 @@
-//! The kernels of `src/ops`.
+//! The kernels of `src/ops`, and the files of `configs`.
+
+use std::path::{Path, PathBuf};
 
 use dietcode_syntax::KernelDef;
 
@@ -18,4 +20,19 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
 /// The one of a name.
 pub(crate) fn kernel(name: &str) -> KernelDef {
     kernels().into_iter().find(|def| def.name == name).expect("a shipped kernel")
+}
+
+/// The configs and sets in `configs`, in the order of their names: neither the schema nor what a search has left beside them, whose
+/// names have another dot (`bert_dense.cpu.tuned.json`).
+pub(crate) fn configs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let files =
+        std::fs::read_dir(folder).expect("the folder is there").map(|file| file.expect("it can be read").path());
+    let is_config = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("their names are ASCII");
+        name.strip_suffix(".json").is_some_and(|stem| !stem.contains('.') && stem != "schema")
+    };
+    let mut files: Vec<PathBuf> = files.filter(is_config).collect();
+    files.sort();
+    files
 }

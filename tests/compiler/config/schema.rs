@@ -1,6 +1,6 @@
 //! The published schema and the reader give the same verdict, as far as a schema can say it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dietcode_core::config::{Config, KernelSet};
 use jsonschema::Validator;
@@ -10,19 +10,12 @@ use super::cuda::CUDA;
 use super::families::{FAMILIES, portblas};
 use super::sets::SET;
 use super::{FULL, SMALL};
+use crate::common::shipped::configs;
 
 fn validator() -> Validator {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     jsonschema::draft202012::new(&schema).unwrap()
-}
-
-/// The configs and sets of this repository.
-fn shipped() -> impl Iterator<Item = PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let other = |path: &PathBuf| path.ends_with("schema.json") || path.to_string_lossy().ends_with(".tuned.json");
-    files.filter(move |path| !other(path))
 }
 
 fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
@@ -37,7 +30,7 @@ fn verdicts(validator: &Validator, text: &str) -> (bool, bool) {
 #[test]
 fn good_configs() {
     let validator = validator();
-    for path in shipped().chain(["default.json", "intel_gpu.json"].map(portblas)) {
+    for path in configs().into_iter().chain(["default.json", "intel_gpu.json"].map(portblas)) {
         assert_eq!(verdicts(&validator, &std::fs::read_to_string(&path).unwrap()), (true, true), "{}", path.display());
     }
     let naive = "{ \"family\": \"naive\", \"comment\": \"\", \"cache_line_size\": [64] }";
