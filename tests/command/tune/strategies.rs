@@ -77,20 +77,21 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     assert_eq!(trials(&place), random, "a config and the command line say the same");
 }
 
+/// With one instance and no baselines: caches are emptied before each call, which takes a while where they are large.
 #[test]
 fn caches_are_as_the_config_says_and_what_is_written_says_so() {
     let place = Place::new();
     let cold = |of: &serde_json::Value| of["outcome"]["measured"]["cold"].clone();
-    place.tune(&["dense.json", "--trials", "3"]);
-    let warm = place.records();
+    place.tune(&["scale.json", "--trials", "2"]);
+    let warm = place.records_of("scale");
     assert!(warm.iter().all(|record| cold(record) != true), "{warm:?}");
-    place.set("dense.json", "\"seed\"", "\"cache\": \"cold\", \"seed\"");
-    let said = place.tune(&["dense.json", "--trials", "3", "--resume"]);
+    place.set("scale.json", "\"threads\"", "\"cache\": \"cold\", \"threads\"");
+    let said = place.tune(&["scale.json", "--trials", "2", "--resume"]);
     assert!(said.contains("no run with this config"), "{said}");
-    let measured = place.records().split_off(warm.len()).into_iter().filter(|of| of["outcome"]["measured"].is_object());
-    let measured: Vec<serde_json::Value> = measured.collect();
+    let later = place.records_of("scale").split_off(warm.len()).into_iter();
+    let measured: Vec<serde_json::Value> = later.filter(|of| of["outcome"]["measured"].is_object()).collect();
     assert!(!measured.is_empty() && measured.iter().all(|record| cold(record) == true), "{measured:?}");
-    assert_eq!(place.json("dense.cpu.tuned.json")["provenance"]["cold"], true);
+    assert_eq!(place.json("scale.cpu.tuned.json")["provenance"]["cold"], true);
 }
 
 #[test]
