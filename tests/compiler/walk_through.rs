@@ -110,10 +110,10 @@ fn changed(before: &str, after: &str) -> String {
 
 /// The first function of a C text that returns nothing, called `compute`.
 fn function(source: &str) -> String {
-    let begin = source.find("static inline void").expect("there is a function");
+    let begin = source.find("static DIETCODE_NOINLINE void").expect("there is a function");
     let text = &source[begin..];
     let text = &text[..text.find("\n}\n").expect("it ends") + 3];
-    let name = text["static inline void ".len()..].split('(').next().expect("it has a name");
+    let name = text["static DIETCODE_NOINLINE void ".len()..].split('(').next().expect("it has a name");
     text.replace(name, "compute")
 }
 

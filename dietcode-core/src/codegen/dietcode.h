@@ -160,6 +160,51 @@ DIETCODE_VECTOR(4)
 DIETCODE_VECTOR(8)
 DIETCODE_VECTOR(16)
 
+#define DIETCODE_NOINLINE __attribute__((noinline))
+
+/* The first lanes of a vector, `some` of them or all: the others are not touched in memory, and are 0 in the vector. */
+#define DIETCODE_SOME(n)                                                                                   \
+  static inline void dietcode_store_some_f32x##n(float *to, dietcode_f32x##n x, dietcode_int some) {       \
+    for (int lane = 0; lane < (n); ++lane)                                                                 \
+      if (lane < some) to[lane] = x[lane];                                                                 \
+  }                                                                                                        \
+  static inline dietcode_f32x##n dietcode_load_some_f32x##n(const float *from, dietcode_int some) {        \
+    dietcode_f32x##n x = {0};                                                                              \
+    for (int lane = 0; lane < (n); ++lane)                                                                 \
+      if (lane < some) x[lane] = from[lane];                                                               \
+    return x;                                                                                              \
+  }
+DIETCODE_SOME(2)
+DIETCODE_SOME(4)
+#ifdef __AVX__
+typedef int32_t dietcode_mask8 __attribute__((vector_size(32)));
+static inline dietcode_mask8 dietcode_mask_8(dietcode_int some) {
+  const int32_t all = (int32_t)dietcode_imin(some, 8);
+  return (dietcode_mask8){0, 1, 2, 3, 4, 5, 6, 7} < (all - (dietcode_mask8){0});
+}
+static inline void dietcode_store_some_f32x8(float *to, dietcode_f32x8 x, dietcode_int some) {
+  __builtin_ia32_maskstoreps256((void *)to, dietcode_mask_8(some), x);
+}
+static inline dietcode_f32x8 dietcode_load_some_f32x8(const float *from, dietcode_int some) {
+  return __builtin_ia32_maskloadps256((const void *)from, dietcode_mask_8(some));
+}
+#else
+DIETCODE_SOME(8)
+#endif
+#ifdef __AVX512F__
+static inline uint16_t dietcode_mask_16(dietcode_int some) {
+  return (uint16_t)((UINT32_C(1) << dietcode_imax(dietcode_imin(some, 16), 0)) - 1);
+}
+static inline void dietcode_store_some_f32x16(float *to, dietcode_f32x16 x, dietcode_int some) {
+  __builtin_ia32_storeups512_mask((void *)to, x, dietcode_mask_16(some));
+}
+static inline dietcode_f32x16 dietcode_load_some_f32x16(const float *from, dietcode_int some) {
+  return __builtin_ia32_loadups512_mask((const void *)from, (dietcode_f32x16){0}, dietcode_mask_16(some));
+}
+#else
+DIETCODE_SOME(16)
+#endif
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -202,11 +247,13 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
   DIETCODE_EXCHANGE(16, rows, 1, DIETCODE_LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30), \
                     DIETCODE_LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
 
-/* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. */
+/* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. Where no lane is
+ * valid, nothing is computed of them that is stored, and `to` stays as it is. */
 #define DIETCODE_TRANSPOSE(n, name, element)                                                               \
   static inline void dietcode_transpose##n##_##name(float *restrict to, dietcode_int to_stride,            \
                                                     const element *restrict from, dietcode_int from_stride, \
                                                     dietcode_int valid, dietcode_int columns) {            \
+    if (valid <= 0) return;                                                                                \
     dietcode_int column = 0;                                                                               \
     for (; column + (n) <= columns; column += (n)) {                                                       \
       dietcode_f32x##n rows[n];                                                                            \

@@ -6,6 +6,7 @@
 
 mod dump;
 mod guard;
+mod lanes;
 mod nest;
 mod passes;
 mod structure;

@@ -240,6 +240,25 @@ pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Resul
     }
 }
 
+/// How often an extent may be halved.
+const MOST_HALVINGS: i64 = 8;
+
+/// A partitioned loop is one of the register tile of a CPU.
+///
+/// Returns its position.
+pub(super) fn partition(schedule: &Schedule, name: &str, halvings: i64) -> Result<usize> {
+    let at = schedule.find(name)?;
+    if !(0..=MOST_HALVINGS).contains(&halvings) {
+        let why = format!("partition of `{name}` by {halvings} halvings; they are from 0 to {MOST_HALVINGS}");
+        return refuse(schedule, why);
+    }
+    let l = &schedule.loops[at];
+    if l.kind != ForKind::Unrolled || l.role != Role::Spatial || schedule.is_gpu() {
+        return refuse(schedule, format!("partition of `{name}`: it is not an unrolled spatial loop of a CPU"));
+    }
+    Ok(at)
+}
+
 /// Registers are those of a GPU's thread, which reads them by vectors.
 pub(super) fn registers(schedule: &Schedule, buffer: &str, vector: i64) -> Result<()> {
     if !schedule.is_gpu() {

@@ -15,6 +15,7 @@ mod kind;
 mod launch_bounds;
 mod legality;
 mod parameter;
+mod partition;
 mod pipeline;
 mod rasterize;
 mod reorder;
@@ -53,6 +54,8 @@ pub struct Schedule {
     pub(crate) relations: Vec<Relation>,
     pub(crate) cache_reads: Vec<CacheRead>,
     pub(crate) cache_write: Option<CacheWrite>,
+    /// The loops of the register tile that are shorter at an edge, and how often their extents are halved there.
+    pub(crate) partitions: Vec<(Name, i64)>,
     pub(crate) decomposed: bool,
     /// How the copies into shared memory overlap with the computation.
     pub(crate) pipeline: Option<Pipeline>,
@@ -184,6 +187,7 @@ impl Schedule {
             relations: Vec::new(),
             cache_reads: Vec::new(),
             cache_write: None,
+            partitions: Vec::new(),
             decomposed: false,
             pipeline: None,
             matrix_unit: None,

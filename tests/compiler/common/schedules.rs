@@ -72,6 +72,9 @@ fn kinds(rng: &mut StdRng, schedule: &mut Schedule) {
     for name in names.iter().rev().skip(1) {
         if unrolled < 2 && rng.random_bool(0.5) && schedule.unroll(name).is_ok() {
             unrolled += 1;
+            if rng.random_bool(0.5) {
+                let _refused = schedule.partition(name, rng.random_range(0..=3));
+            }
         }
     }
 }

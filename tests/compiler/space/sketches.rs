@@ -73,7 +73,8 @@ fn the_sketches_of_the_dense_layer() {
     assert_eq!(found, expected, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
 }
 
-/// The decisions that make the family's default of one of the sketches: a tile of 8 rows of 3 vectors, 64 of them in a block.
+/// The decisions that make the family's default of one of the sketches: a tile of 8 rows of 3 vectors, 64 of them in a block, and smaller
+/// ones at the edges.
 #[test]
 fn the_default_of_the_family_is_in_the_space() {
     let (def, target) = (kernel("dense"), target());
@@ -81,10 +82,11 @@ fn the_default_of_the_family_is_in_the_space() {
     let schedule = Tiled::default_for(&program, &target).schedule(&program, &target).expect("it is valid");
     let space = space(&def, &CustomRules::default()).expect("it has a space");
     let decided = [("i_register", 8), ("i_block", 64), ("j_register", 3), ("j_lanes", 16), ("k_steps", 384)];
+    let decided = decided.into_iter().chain([("i_halvings", 3), ("j_halvings", 3)]);
     let of_family = in_order(&lower(&schedule).expect("it lowers").body.to_string());
     let same = space.sketches.iter().filter(|sketch| {
         let mut trace = sketch.least();
-        trace.decisions.extend(decided.map(|(var, value)| (var.into(), value)));
+        trace.decisions.extend(decided.clone().map(|(var, value)| (var.into(), value)));
         // Panels of both inputs are too large for the caches with these blocks.
         apply(&program, &Target::Cpu(target.clone()), &trace)
             .is_ok_and(|applied| in_order(&applied.nests[0].body.to_string()) == of_family)

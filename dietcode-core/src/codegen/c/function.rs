@@ -32,7 +32,8 @@ pub(super) fn workspace_bytes(nest: &LoopNest, workspace: &Buffer, symbol: &str)
 pub(super) type Operands<'a> = (&'a [Arc<Buffer>], Option<&'a Arc<Buffer>>);
 
 /// What counts tiles, what carries out a range of them, and the function of the ABI that calls that. GCC uses `restrict` on
-/// parameters of functions, and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses.
+/// parameters of functions, and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses. In
+/// one that is inlined it spills addresses of the innermost loop.
 pub(super) fn phase(nest: &LoopNest, all: Operands<'_>, symbol: &str) -> String {
     const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
                         void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end";
@@ -40,7 +41,7 @@ pub(super) fn phase(nest: &LoopNest, all: Operands<'_>, symbol: &str) -> String 
     let mut printer = Printer::new(&C, nest, all.0.iter().chain(all.1));
     let [params, args] = operands(nest, all);
     printer.text = count(nest, &format!("{symbol}_grid"), &grid);
-    printer.text += &format!("static inline void {symbol}_tiles({params}, {REST}) {{\n");
+    printer.text += &format!("static DIETCODE_NOINLINE void {symbol}_tiles({params}, {REST}) {{\n");
     printer.text += &shape_variables(nest);
     strides(&mut printer, all.0);
     printer.derived();

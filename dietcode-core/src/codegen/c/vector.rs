@@ -1,5 +1,6 @@
 //! Loops over lanes as operations on vectors of GNU C.
 
+use std::ops::Sub;
 use std::sync::Arc;
 
 use crate::codegen::printer::{Expressions, LINE, taken, write};
@@ -11,7 +12,7 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
     let mut lanes = None;
     body.visit(&mut |stmt| {
         if let Stmt::For { var, extent, kind: ForKind::Vectorized, body } = stmt
-            && let Stmt::Store { buffer: to, index, value } = &**body
+            && let (Stmt::Store { buffer: to, index, value }, _) = store_in(body)
         {
             let mut touches = to == buffer && index.iter().any(|e| e.uses(var));
             value.visit(&mut |e| {
@@ -25,13 +26,35 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
     lanes
 }
 
-/// A store of all lanes at once.
+/// The store that is the body of a loop over lanes, and the condition under which a lane is stored.
+fn store_in(body: &Stmt) -> (&Stmt, Option<&Expr>) {
+    match body {
+        Stmt::IfThenElse { condition, then, otherwise: None } => (then, Some(condition)),
+        all => (all, None),
+    }
+}
+
+/// A store of all lanes at once, or of the first ones.
 pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> String {
-    let (Stmt::Store { buffer, index, value }, Some(lanes)) = (body, extent.as_int()) else {
+    let ((Stmt::Store { buffer, index, value }, condition), Some(lanes)) = (store_in(body), extent.as_int()) else {
         unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
     };
     let mut line = String::with_capacity(LINE);
-    let mut vector = Vector { exprs, lane, lanes, text: &mut line };
+    let some = condition.map(|condition| match condition {
+        Expr::Compare(_, value, bound) => (**bound).clone().sub(value.substitute(lane, &Expr::Int(0))),
+        other => unreachable!("the vectorize pass leaves only conditions of the first lanes: {other}"),
+    });
+    let mut vector = Vector { exprs, lane, lanes, some: some.as_ref(), text: &mut line };
+    if let Some(some) = &some {
+        vector.write(format_args!("dietcode_store_some_f32x{lanes}(&"));
+        vector.first_lane(buffer, index);
+        vector.push(", ");
+        vector.all_lanes(value);
+        vector.push(", ");
+        vector.exprs.write_whole(some, vector.text);
+        vector.push(");");
+        return line;
+    }
     if buffer.dtype.is_half() {
         vector.write(format_args!("dietcode_store_{}x{lanes}(&", buffer.dtype));
         vector.first_lane(buffer, index);
@@ -60,6 +83,8 @@ struct Vector<'a> {
     exprs: &'a Expressions,
     lane: &'a Name,
     lanes: i64,
+    /// How many of the lanes lie inside of tensors, if not all may.
+    some: Option<&'a Expr>,
     text: &'a mut String,
 }
 
@@ -87,6 +112,13 @@ impl Vector<'_> {
         let lanes = self.lanes;
         if buffer.scope == Scope::Register {
             return self.exprs.write_element(buffer, index, self.text);
+        }
+        if let (false, Some(some)) = (store, self.some) {
+            self.write(format_args!("dietcode_load_some_f32x{lanes}(&"));
+            self.first_lane(buffer, index);
+            self.push(", ");
+            self.exprs.write_whole(some, self.text);
+            return self.push(")");
         }
         match (store, buffer.dtype) {
             (true, _) => self.write(format_args!("*(dietcode_f32x{lanes}u *)&")),

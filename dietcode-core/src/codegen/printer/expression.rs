@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::unrolled::Values;
 use super::{Dialect, LINE, write};
 use crate::ir::function::{self, row};
-use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope};
+use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope, affine};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -25,12 +25,21 @@ pub(crate) struct Expressions {
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
     pub(super) values: Values,
+    pub(super) anchor: Option<Anchor>,
+}
+
+/// An element of a tensor from which the addresses of others count.
+pub(super) struct Anchor {
+    pub(super) buffer: Name,
+    pub(super) first: Vec<Expr>,
+    /// Of the variable that points to it.
+    pub(super) name: Name,
 }
 
 impl Expressions {
     /// Starts with the names that the kernel uses itself.
     pub(crate) fn new(dialect: &'static dyn Dialect, taken: Vec<Name>) -> Expressions {
-        Expressions { dialect, strides: BTreeMap::new(), taken, values: Values::default() }
+        Expressions { dialect, strides: BTreeMap::new(), taken, values: Values::default(), anchor: None }
     }
 
     /// An expression as it is in the iterations of the unrolled loops around.
@@ -39,7 +48,7 @@ impl Expressions {
     }
 
     /// A name like `wish` that nothing else has.
-    fn fresh(&mut self, wish: &str) -> Name {
+    pub(super) fn fresh(&mut self, wish: &str) -> Name {
         let mut name: Name = wish.into();
         while self.taken.contains(&name) {
             name = format!("{name}_").into();
@@ -96,8 +105,13 @@ impl Expressions {
     /// The text of an expression.
     pub(crate) fn text(&self, e: &Expr) -> String {
         let mut text = String::with_capacity(LINE);
-        self.write(e, TERNARY, &mut text);
+        self.write_whole(e, &mut text);
         text
+    }
+
+    /// Writes an expression where nothing stands beside it.
+    pub(crate) fn write_whole(&self, e: &Expr, text: &mut String) {
+        self.write(e, TERNARY, text);
     }
 
     /// The text of an expression as an operand of anything.
@@ -206,10 +220,25 @@ impl Expressions {
 
     /// Writes an element by its offset.
     pub(crate) fn write_indexed(&self, buffer: &Buffer, index: &[Expr], text: &mut String) {
-        text.push_str(&buffer.name);
+        let anchored =
+            self.anchor.as_ref().and_then(|anchor| Some((&anchor.name, self.behind(anchor, buffer, index)?)));
+        let (name, index) = match &anchored {
+            Some((name, behind)) => (*name, &behind[..]),
+            None => (&buffer.name, index),
+        };
+        text.push_str(name);
         text.push('[');
         self.write_offset(buffer, index, text);
         text.push(']');
+    }
+
+    /// An index, counted from an anchor, if that is as far for every iteration of the loops around.
+    fn behind(&self, anchor: &Anchor, buffer: &Buffer, index: &[Expr]) -> Option<Vec<Expr>> {
+        let distance = |(e, first): (&Expr, &Expr)| {
+            let form = affine(&self.here(e))?.add_scaled(&affine(first)?, -1)?;
+            form.terms.is_empty().then_some(Expr::Int(form.constant))
+        };
+        (anchor.buffer == buffer.name).then(|| index.iter().zip(&anchor.first).map(distance).collect())?
     }
 
     /// Writes the offset term by term: most of a kernel's text are offsets.

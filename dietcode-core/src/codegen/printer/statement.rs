@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::expression::Anchor;
 use super::{Dialect, Expressions, element_type, unrolled, write};
 use crate::ir::{Buffer, Expr, Name, Region, Stmt};
 use crate::lower::LoopNest;
@@ -92,10 +93,15 @@ impl<'a> Printer<'a> {
     /// Prints a statement.
     pub(crate) fn stmt(&mut self, stmt: &Stmt) {
         if let Some((var, extent, body)) = unrolled::loop_of(stmt) {
+            let anchored = self.anchor(stmt);
             for value in 0..extent {
                 self.exprs.values.enter(var, value);
                 self.in_sequence(body);
                 self.exprs.values.leave();
+            }
+            if anchored {
+                self.exprs.anchor = None;
+                self.close();
             }
             return;
         }
@@ -137,6 +143,20 @@ impl<'a> Printer<'a> {
             Stmt::Seq(stmts) => stmts.iter().for_each(|stmt| self.in_sequence(stmt)),
             Stmt::Sync => self.line(self.dialect.barrier()),
         }
+    }
+
+    /// Declares where the first of the vectors lies that unrolled loops store to a tensor: addresses that count from there are computed
+    /// when they are needed, while those that count from the tensor's first element would occupy registers in the loops before.
+    fn anchor(&mut self, stmt: &Stmt) -> bool {
+        let Some((buffer, first)) = unrolled::first_stored(stmt).filter(|_| self.exprs.anchor.is_none()) else {
+            return false;
+        };
+        self.open("");
+        let at = self.exprs.element(buffer, &first);
+        let name = self.exprs.fresh(&format!("{}_at", buffer.name));
+        self.line(format_args!("{} *const {name} = &{at};", element_type(buffer.dtype)));
+        self.exprs.anchor = Some(Anchor { buffer: buffer.name.clone(), first, name });
+        true
     }
 
     /// Statements that stand side by side may declare the same names.

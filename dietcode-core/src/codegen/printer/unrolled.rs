@@ -9,8 +9,9 @@
 //! loops. The number of copies is the product of the inner tiles' extents.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use crate::ir::{Expr, ForKind, Name, Stmt};
+use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt};
 
 /// The variables of the loops around that are unrolled, with their values.
 #[derive(Default)]
@@ -22,6 +23,19 @@ pub(super) fn loop_of(stmt: &Stmt) -> Option<(&Name, i64, &Stmt)> {
         Stmt::For { var, extent, kind: ForKind::Unrolled | ForKind::VThread, body } => {
             Some((var, extent.as_int()?, body))
         }
+        _ => None,
+    }
+}
+
+/// The tensor to which loops that are unrolled, one inside of the other, store vectors, and the index of the first element.
+pub(super) fn first_stored(stmt: &Stmt) -> Option<(&Arc<Buffer>, Vec<Expr>)> {
+    match stmt {
+        Stmt::For { var, kind: ForKind::Unrolled | ForKind::Vectorized, body, .. } => {
+            let (buffer, index) = first_stored(body)?;
+            Some((buffer, index.iter().map(|e| e.substitute(var, &Expr::Int(0))).collect()))
+        }
+        Stmt::IfThenElse { then, otherwise: None, .. } => first_stored(then),
+        Stmt::Store { buffer, index, .. } if buffer.scope == Scope::Global => Some((buffer, index.clone())),
         _ => None,
     }
 }

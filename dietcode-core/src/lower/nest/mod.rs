@@ -15,6 +15,7 @@
 
 mod cross_lane;
 mod cross_thread;
+mod edge_tile;
 mod raster;
 mod register_cache;
 mod shared;
@@ -36,7 +37,9 @@ use stage::Stage;
 use unswitch::unswitch;
 pub(crate) use write_back::workspace;
 
+use super::MOST_VECTORS;
 use super::guard::{self, Guard};
+use super::lanes;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Loop, Relation, Schedule};
@@ -44,7 +47,7 @@ use crate::schedule::{Loop, Relation, Schedule};
 /// The guarded loops of a schedule.
 pub(super) fn build(schedule: &Schedule) -> Result<Stmt> {
     let builder = Builder::new(schedule)?;
-    Ok(builder.lets(&[], builder.level(0)))
+    Ok(builder.lets(&[], builder.level(0)?))
 }
 
 struct Builder<'a> {
@@ -61,6 +64,7 @@ struct Builder<'a> {
 }
 
 /// Where sums wait between the steps of the reduction loops around the tile, if the output cannot hold them.
+#[derive(Clone)]
 struct Sums {
     /// How many loops stand around it.
     depth: usize,
@@ -81,28 +85,34 @@ impl<'a> Builder<'a> {
     }
 
     /// What stands inside of the outermost `depth` loops.
-    fn level(&self, depth: usize) -> Stmt {
-        let body = self.loops(depth);
-        match self.sums.as_ref().filter(|sums| sums.depth == depth) {
+    fn level(&self, depth: usize) -> Result<Stmt> {
+        let body = self.loops(depth)?;
+        Ok(match self.sums.as_ref().filter(|sums| sums.depth == depth) {
             Some(sums) => Stmt::Allocate { buffer: sums.buffer.clone(), body: Box::new(body) },
             None => body,
-        }
+        })
     }
 
-    fn loops(&self, depth: usize) -> Stmt {
+    fn loops(&self, depth: usize) -> Result<Stmt> {
         let loops = &self.schedule.loops;
         let inner = match &self.schedule.block.reduction {
-            Some(reduction) if depth == self.tile_depth => return self.staged(depth, self.tile_nest(reduction)),
+            Some(reduction) if depth == self.tile_depth => return self.tiles(reduction),
             _ if depth == loops.len() => self.elementwise(),
-            _ => self.open(depth, self.level(depth + 1)),
+            _ => self.open(depth, self.level(depth + 1)?),
         };
-        self.staged(depth, inner)
+        Ok(self.staged(depth, inner))
     }
 
     /// The stages of this depth around a statement.
     fn staged(&self, depth: usize, body: Stmt) -> Stmt {
+        self.staged_by(depth, body, |_| true)
+    }
+
+    /// Those of them that are of a kind.
+    fn staged_by(&self, depth: usize, body: Stmt, is_meant: impl Fn(&Stage) -> bool) -> Stmt {
         let here = |in_registers: bool| {
-            self.stages.iter().filter(move |stage| stage.depth == depth && stage.is_in_registers() == in_registers)
+            let own = self.stages.iter().filter(|stage| stage.depth == depth && is_meant(stage));
+            own.filter(move |stage| stage.is_in_registers() == in_registers)
         };
         let around = |body, stage: &Stage| stage.around(self.schedule, body, |dims, leaf| self.nest(depth, dims, leaf));
         // A thread reads its registers between the barriers, so that these stand around all that a tile is used for.
@@ -280,14 +290,17 @@ impl<'a> Builder<'a> {
         (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.schedule.iterations(at).sub(Expr::Int(1)))))
     }
 
-    /// From the tile to the output. On a CPU through memory, so that the loop along which the output is contiguous can
-    /// stand innermost; on a GPU right from a thread's registers.
+    /// From the tile to the output: right from the registers of a thread of a GPU, or of vectors along the loop along which the output
+    /// is contiguous; else through memory, so that this loop can stand innermost.
     fn write_back(&self, reduction: &Reduction) -> Stmt {
         if self.schedule.is_gpu() {
             let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
             return self.finish(reduction, &from_tile, &|leaf| {
                 write_back::over_registers(self.schedule, self.tile_depth, leaf)
             });
+        }
+        if let Some(stores) = self.write_back_vectors(reduction) {
+            return stores;
         }
         let dims = spatial_dims(self.schedule, self.tile_depth);
         let extents = dims.iter().map(|&at| self.schedule.loops[at].extent.clone());
@@ -303,6 +316,29 @@ impl<'a> Builder<'a> {
         let sum = Expr::Load(spill.clone(), index.clone());
         let stores = self.finish(reduction, &sum, &|leaf| self.over_output(leaf));
         Stmt::Allocate { buffer: spill, body: Box::new(Stmt::seq([copy, stores])) }
+    }
+
+    /// Stores the tile's vectors as they are in registers, if it is in registers, and all of its stores are of vectors.
+    fn write_back_vectors(&self, reduction: &Reduction) -> Option<Stmt> {
+        let dims = self.schedule.tile_dims(self.tile_depth);
+        let (lane, rows) = dims.split_last().map(|(at, rows)| (&self.schedule.loops[*at], rows))?;
+        let is_unrolled = |at: &usize| self.schedule.loops[*at].kind == ForKind::Unrolled;
+        let vectors: i64 = rows.iter().filter_map(|at| self.schedule.loops[*at].extent.as_int()).product();
+        let of_vectors = lane.kind == ForKind::Vectorized && rows.iter().all(is_unrolled) && vectors <= MOST_VECTORS;
+        if !of_vectors || self.schedule.lanes_share_sum() || self.sums.is_some() {
+            return None;
+        }
+        let sum = Expr::Load(self.tile.clone(), self.tile_index());
+        let stores = self.finish(reduction, &sum, &|leaf| self.over_tile(leaf));
+        let mut are_vectors = true;
+        stores.visit(&mut |stmt| {
+            if let Stmt::Store { value, .. } = stmt {
+                // The text of a function is long, and each vector would have it.
+                let calls = value.any(&mut |e| matches!(e, Expr::Call(..)));
+                are_vectors &= !calls && lanes::can_be_masked(stmt, &lane.name) && lanes::is_plain(stmt, &lane.name);
+            }
+        });
+        are_vectors.then_some(stores)
     }
 
     /// What becomes of the sums: the epilogue's values, or parts that meet elsewhere.

@@ -12,6 +12,7 @@ use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Schedule, Staging};
 
 /// A staged read: which loops it spans, and the statements around its users.
+#[derive(Clone)]
 pub(super) struct Stage {
     pub(super) depth: usize,
     /// The loops that are its dimensions, outermost first.
@@ -124,6 +125,11 @@ fn is_contiguous(index: &[Expr], name: &str) -> bool {
 }
 
 impl Stage {
+    /// Whether it shows the tensor's own elements where it can.
+    pub(super) fn is_view(&self) -> bool {
+        self.read.staging == Staging::Edge
+    }
+
     /// Whether a thread of a GPU holds the copy in its registers.
     pub(super) fn is_in_registers(&self) -> bool {
         self.target.scope == Scope::Local

@@ -18,6 +18,7 @@ use crate::lower::guard::Guard;
 use crate::schedule::{CacheRead, Schedule};
 
 /// The dimensions of the copy, which are those of the tensor.
+#[derive(Clone)]
 pub(super) struct Window {
     /// Its loops, with their numbers of iterations.
     pub(super) loops: Vec<(Name, Expr)>,

@@ -20,7 +20,7 @@
 use std::ops::Sub;
 
 use crate::ir::{CompareOp, Expr, ForKind, Name, Scope, Stmt, affine};
-use crate::lower::guard;
+use crate::lower::{guard, lanes};
 
 /// Splits every ragged copy and every ragged final store into an inside and an edge.
 pub(super) fn partition(body: Stmt) -> Stmt {
@@ -95,9 +95,14 @@ impl Ragged {
             return Stmt::IfThenElse { condition, then, otherwise };
         }
         let Some(condition) = moving.iter().cloned().reduce(Expr::and) else { return self.around(from, &self.inside) };
+        if self.is_masked(from, &moving) {
+            return self.around(from, &Stmt::if_(condition, self.inside.clone()));
+        }
         let loops: Vec<(Name, Expr)> =
             self.loops[from..].iter().map(|(var, of, _)| (var.clone(), of.clone())).collect();
-        match guard::at_corner(&condition, &loops).filter(|_| known == Known::Nothing) {
+        // What is printed for each iteration of a loop around does not ask again whether all of the rest lies inside.
+        let is_copied = from > 0 && self.loops[from - 1].2 == ForKind::Unrolled;
+        match guard::at_corner(&condition, &loops).filter(|_| known == Known::Nothing && !is_copied) {
             Some(condition) => {
                 let then = Box::new(self.around(from, &self.inside));
                 Stmt::IfThenElse { condition, then, otherwise: Some(Box::new(self.edge(from, moving))) }
@@ -108,14 +113,23 @@ impl Ragged {
 
     /// The loops from one on, of which some run over an edge: the first of them, and each of its iterations for itself.
     fn edge(&self, from: usize, guards: Vec<Expr>) -> Stmt {
-        let (var, extent, _) = &self.loops[from];
-        let ends = |guard: &Expr| self.end(from, guard).filter(|_| self.outside.is_none());
+        let (var, extent, kind) = &self.loops[from];
+        // An unrolled loop stays one: its iterations are registers.
+        let kind = if *kind == ForKind::Unrolled { ForKind::Unrolled } else { ForKind::Serial };
+        let ends = |guard: &Expr| self.end(from, guard).filter(|_| self.outside.is_none() && kind == ForKind::Serial);
         let (ending, others): (Vec<Expr>, Vec<Expr>) = guards.into_iter().partition(|guard| ends(guard).is_some());
         let extent = ending.iter().filter_map(ends).fold(extent.clone(), Expr::min);
         // What holds in all of the loops within does not depend on this one's iteration, unless a guard does.
         let same = ending.is_empty() && !others.iter().any(|guard| guard.uses(var));
         let known = if same { Known::IsNotInside } else { Known::Nothing };
-        Stmt::for_(var.clone(), extent, ForKind::Serial, self.split(from + 1, &others, known))
+        Stmt::for_(var.clone(), extent, kind, self.split(from + 1, &others, known))
+    }
+
+    /// Whether what is left is one vector, of which a mask stores the first lanes.
+    fn is_masked(&self, from: usize, guards: &[Expr]) -> bool {
+        let [(lane, _, ForKind::Vectorized)] = &self.loops[from..] else { return false };
+        let [guard] = guards else { return false };
+        self.outside.is_none() && lanes::is_of_first(guard, lane) && lanes::can_be_masked(&self.inside, lane)
     }
 
     /// Where a loop ends by a guard that counts its iterations, and depends on none of the loops within.

@@ -68,6 +68,13 @@ pub enum Instruction {
     /// See [`crate::schedule::Schedule::parallel`], [`crate::schedule::Schedule::vectorize`], [`crate::schedule::Schedule::unroll`],
     /// [`crate::schedule::Schedule::bind_block`], [`crate::schedule::Schedule::bind_thread`], [`crate::schedule::Schedule::vthread`].
     Kind(ForKind, Name),
+    /// See [`crate::schedule::Schedule::partition`].
+    Partition {
+        /// The loop.
+        name: Name,
+        /// How often its extent is halved.
+        halvings: Size,
+    },
     /// See [`crate::schedule::Schedule::cache_read`].
     CacheRead {
         /// The tensor.
@@ -136,6 +143,7 @@ impl Instruction {
         match self {
             Instruction::Parameter { value: size, .. }
             | Instruction::Split { factor: size, .. }
+            | Instruction::Partition { halvings: size, .. }
             | Instruction::StorageAlign { pad: size, .. }
             | Instruction::VectorizeStore(size)
             | Instruction::VectorizeFetch { lanes: size, .. }
@@ -190,6 +198,7 @@ impl Display for Instruction {
             Instruction::Kind(ForKind::BlockIdx, name) => write!(f, "bind({name}, blockIdx.x)"),
             Instruction::Kind(ForKind::ThreadIdx, name) => write!(f, "bind({name}, threadIdx.x)"),
             Instruction::Kind(ForKind::VThread, name) => write!(f, "vthread({name})"),
+            Instruction::Partition { name, halvings } => write!(f, "partition({name}, {halvings})"),
             Instruction::CacheRead { buffer, staging, into } => {
                 write!(f, "{} = cache_read({buffer}, {staging})", into.join(", "))
             }

@@ -82,6 +82,7 @@ impl Trace {
                 ForKind::ThreadIdx => schedule.bind_thread(name),
                 ForKind::VThread => schedule.vthread(name),
             },
+            Instruction::Partition { name, halvings } => schedule.partition(name, size(halvings)?),
             Instruction::CacheRead { buffer, staging, into } => {
                 let made = schedule.cache_read(buffer, *staging)?;
                 called(&made, into)

@@ -18,10 +18,13 @@ use super::cpu::{axis, is_of_tile, split};
 use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, ForKind, Name};
-use crate::schedule::{Axis, Instruction, Level};
+use crate::schedule::{Axis, Instruction, Level, Part, Size};
 
 /// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
+
+/// How often an extent of a register tile may be halved at an edge.
+const HALVINGS: [i64; 2] = [0, 3];
 
 /// The rule.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +75,15 @@ fn tile(partial: &mut PartialSketch, block: &Block) {
     partial.loops = loops;
 }
 
+/// What a tile at an edge computes along one of its loops is a decision: all, or as many iterations as are left, nearly.
+fn partition(partial: &mut PartialSketch, l: &SketchLoop) {
+    let into = Name::from(format!("{}_halvings", l.axis));
+    let halvings = Size(vec![Part::Var(into.clone())]);
+    let (candidates, weights) = (HALVINGS.to_vec(), vec![1.0; HALVINGS.len()]);
+    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    partial.instructions.push(Instruction::Partition { name: l.name.clone(), halvings });
+}
+
 fn set_kinds(partial: &mut PartialSketch) {
     let tile: Vec<(Name, Level)> = partial
         .loops
@@ -81,6 +93,8 @@ fn set_kinds(partial: &mut PartialSketch) {
     for (name, level) in tile {
         partial.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });
     }
+    let registers: Vec<SketchLoop> = partial.loops_of(Role::Spatial, Some(Level::Register)).cloned().collect();
+    registers.iter().for_each(|l| partition(partial, l));
     if let Some(combine) = partial.combine {
         let parts: Vec<Name> = partial.loops_of(Role::Reduce, Some(Level::Split)).map(|l| l.name.clone()).collect();
         parts.iter().for_each(|name| partial.set_kind(name, ForKind::Parallel));

@@ -14,6 +14,9 @@ use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
+/// How often the extent of a partitioned loop is halved at an edge.
+const HALVINGS: i64 = 3;
+
 /// The loops that one iteration variable was split into, by level.
 #[derive(Default)]
 struct Levels {
@@ -92,6 +95,9 @@ impl Tiled {
         for levels in spatial.iter().chain(&reduce).map(|(_, levels)| levels) {
             levels.inner.iter().try_for_each(|name| schedule.unroll(name))?;
             levels.lanes.iter().try_for_each(|name| schedule.vectorize(name))?;
+        }
+        for (_, levels) in spatial.iter().filter(|(name, _)| self.partition.iter().any(|known| **known == **name)) {
+            levels.inner.iter().try_for_each(|name| schedule.partition(name, HALVINGS))?;
         }
         let grid = grid::fuse(schedule, &between(&spatial), &self.raster, "block")?;
         grid.iter().try_for_each(|name| schedule.parallel(name))?;

@@ -72,7 +72,10 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let mut pack: Vec<String> = packed.map(|(buffer, _)| buffer.name.to_string()).collect();
     pack.sort();
     pack.dedup();
-    Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, ..Tiled::default() }
+    let partition =
+        second.map(|iter| iter.name.to_string()).into_iter().chain((across > 1).then(|| vector.to_string()));
+    let (vector, partition) = (Some(vector.to_string()), partition.collect());
+    Tiled { vector, register_tile, block_tile, pack, partition, ..Tiled::default() }
 }
 
 /// Vectors along a batch that lies innermost: each is used for a row or a column of the tile. Neighbours along all other loops

@@ -67,6 +67,10 @@ template! {
             /// Whether there are two of each panel, and the next is packed before the current is computed with.
             double_buffer: bool,
         }
+        Parameter::optional("partition", "part", Kind::Names(Named::Spatial)) => {
+            /// The spatial loops along which a register tile at an edge computes about as many iterations as are left, rather than all.
+            partition: Vec<String>,
+        }
         Parameter::optional("raster", "raster", Kind::Sizes(Named::Spatial, 1 << 16)) => {
             /// Two spatial loops: how many of their blocks lie next to each other in the order of the blocks. Missing: row by row.
             raster: BTreeMap<String, i64>,

@@ -1,0 +1,73 @@
+//! What can be one statement on the lanes of a vector.
+
+use crate::ir::function::has_vectors;
+use crate::ir::{BinaryOp, CompareOp, DType, Expr, Scope, Stmt, affine};
+
+/// Whether the body of a loop over lanes is one store of lane-wise arithmetic to neighbouring elements, or such a store to the first of
+/// them.
+pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
+    match body {
+        Stmt::Store { buffer, index, value } => {
+            is_contiguous(index, lane) && buffer.scope != Scope::View && is_lanewise(value, lane)
+        }
+        Stmt::IfThenElse { condition, then, otherwise: None } => {
+            is_of_first(condition, lane) && can_be_masked(then, lane) && is_plain(then, lane)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a condition holds for the first lanes only, as many as another expression says.
+pub(super) fn is_of_first(condition: &Expr, lane: &str) -> bool {
+    let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return false };
+    moves_by(value, lane) == Some(1) && !bound.uses(lane)
+}
+
+/// Whether the store of a lane that lies outside of tensors can be left out by a mask: all that moves with the lane are floats, in
+/// registers or next to each other.
+pub(super) fn can_be_masked(store: &Stmt, lane: &str) -> bool {
+    let Stmt::Store { buffer, index, value } = store else { return false };
+    let mut can = buffer.dtype == DType::F32 && buffer.scope == Scope::Global && is_contiguous(index, lane);
+    value.visit(&mut |e| match e {
+        Expr::Load(from, index) if index.iter().any(|e| e.uses(lane)) => {
+            can &= from.dtype == DType::F32 && is_contiguous(index, lane);
+        }
+        _ => {}
+    });
+    can
+}
+
+fn is_contiguous(index: &[Expr], lane: &str) -> bool {
+    let Some((last, outer)) = index.split_last() else { return false };
+    moves_by(last, lane) == Some(1) && outer.iter().all(|e| !e.uses(lane))
+}
+
+fn moves_by(e: &Expr, lane: &str) -> Option<i64> {
+    Some(affine(e)?.coefficient(lane))
+}
+
+/// Whether an expression can be computed for all lanes at once. What does not depend on the lane is computed once.
+fn is_lanewise(e: &Expr, lane: &str) -> bool {
+    !e.uses(lane)
+        || match e {
+            Expr::Load(_, index) => index.iter().all(|e| affine(e).is_some()),
+            Expr::Binary(op, a, b) => {
+                !matches!(op, BinaryOp::Mod | BinaryOp::And) && is_lanewise(a, lane) && is_lanewise(b, lane)
+            }
+            // The exponent of `powi` is an integer.
+            Expr::Call(function, args) => has_vectors(*function) && args.iter().all(|arg| is_lanewise(arg, lane)),
+            // All lanes compute both sides, so that what they read must be there whatever the condition says: an index that it
+            // compares may be one outside.
+            Expr::Select(condition, then, otherwise) => {
+                let chosen = match &**condition {
+                    Expr::Compare(_, a, b) => {
+                        (a.is_element() || b.is_element()) && is_lanewise(a, lane) && is_lanewise(b, lane)
+                    }
+                    _ => false,
+                };
+                chosen && is_lanewise(then, lane) && is_lanewise(otherwise, lane)
+            }
+            Expr::Cast(..) => true,
+            _ => false,
+        }
+}
