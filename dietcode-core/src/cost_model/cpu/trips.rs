@@ -28,13 +28,15 @@ type Around<'a> = (&'a Leaf, &'a [f64]);
 /// Iterations of loops at a shape.
 pub(super) struct Trips<'a> {
     of: BTreeMap<Name, f64>,
+    /// Whether tiles at edges are others than inside.
+    partitioned: bool,
     value: &'a dyn Fn(&str) -> f64,
 }
 
 impl<'a> Trips<'a> {
     /// `value` gives the shape variables.
     pub(super) fn of(schedule: &Schedule, value: &'a dyn Fn(&str) -> f64) -> Trips<'a> {
-        let mut trips = Trips { of: BTreeMap::new(), value };
+        let mut trips = Trips { of: BTreeMap::new(), partitioned: !schedule.partitions.is_empty(), value };
         for iter in &schedule.block.iters {
             let extent = trips.evaluate(&taken(&iter.extent, schedule)).max(1.0);
             trips.of.insert(iter.name.clone(), extent);
@@ -88,6 +90,9 @@ impl<'a> Trips<'a> {
     /// The places at which a condition of one edge holds, or does not, if it is one.
     fn places(&self, condition: &Expr, holds: bool, (leaf, trips): Around<'_>) -> Option<(Vec<(String, i64)>, Places)> {
         let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return None };
+        if !self.partitioned {
+            return None;
+        }
         let form = affine(value)?;
         // The places count in steps of the innermost loop that moves along the edge.
         let (mut of, mut step) = (1.0, i64::MAX);
