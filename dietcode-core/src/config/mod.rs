@@ -11,6 +11,7 @@ mod file;
 mod generator;
 mod kernel;
 mod nearest;
+mod range;
 mod reader;
 mod rules;
 mod search;
@@ -33,6 +34,7 @@ pub use file::ConfigFile;
 pub use generator::{Generator, Refused};
 use kernel::KernelPlaces;
 pub use kernel::{KernelSource, read_kernel};
+pub use range::Range;
 use reader::{Node, Object, Source};
 pub use rules::BlockRule;
 pub use search::Search;
@@ -60,6 +62,8 @@ pub struct Config {
     pub wkl_insts: Vec<WklInst>,
     /// How much each instance counts; positive.
     pub weights: Vec<f64>,
+    /// The declared ranges of workload variables; [`Config::range_of`] has those of all.
+    pub range: Range,
     /// What to generate for a CPU.
     pub cpu: CpuConfig,
     /// What to generate for NVIDIA's GPUs; none: the config has no `targets.cuda`.
@@ -104,7 +108,8 @@ impl Config {
     }
 }
 
-const KEYS: &[&str] = &["$schema", "comment", "kernel", "shape", "wkl_insts", "wkl_inst_weights", "targets", "search"];
+const KEYS: &[&str] =
+    &["$schema", "comment", "kernel", "shape", "wkl_insts", "wkl_inst_weights", "range", "targets", "search"];
 
 fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
     if set::is_set(node) {
@@ -125,9 +130,10 @@ fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
         Some(node) => workload::read_weights(&node, wkl_insts.len())?,
         None => vec![1.0; wkl_insts.len()],
     };
+    let range = object.get("range").map_or_else(|| Ok(Range::new()), |node| range::read(&node, &shape, &wkl_insts))?;
     let (cpu, cuda) = read_targets(&object)?;
     let search = object.get("search").map_or_else(|| Ok(Search::default()), |node| Search::read(&node))?;
-    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, cpu, cuda, search, places })
+    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, range, cpu, cuda, search, places })
 }
 
 /// `targets`, each of which may be missing.

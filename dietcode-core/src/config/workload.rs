@@ -116,20 +116,33 @@ pub(super) fn read_weights(node: &Node<'_>, instances: usize) -> Result<Vec<f64>
     elements.iter().map(|element| element.factor()).collect()
 }
 
+/// The variables of the shape expressions.
+pub(super) fn variables(shape: &[(String, Affine)]) -> BTreeSet<&str> {
+    shape.iter().flat_map(|(_, affine)| &affine.terms).map(|(name, _)| name.as_str()).collect()
+}
+
+/// Each name must be one of the variables of the shape expressions.
+pub(super) fn check_names<'a>(
+    shape: &[(String, Affine)],
+    names: impl IntoIterator<Item = &'a str>,
+) -> Result<(), String> {
+    let used = variables(shape);
+    let Some(unknown) = names.into_iter().find(|name| !used.contains(name)) else { return Ok(()) };
+    let near = nearest(unknown, used.iter().copied());
+    let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let expected = match used.len() {
+        0 => "none, since no extent depends on one".to_string(),
+        1 => listed(used.iter()),
+        _ => format!("one of {}", listed(used.iter())),
+    };
+    let unknown = unknown.escape_debug();
+    Err(format!("found the unknown workload variable `{unknown}`, expected {expected}{hint}"))
+}
+
 /// The instance must have the variables of the shape expressions, and no others.
 fn check_variables(shape: &[(String, Affine)], wkl: &WklInst) -> Result<(), String> {
-    let used: BTreeSet<&str> = shape.iter().flat_map(|(_, a)| &a.terms).map(|(name, _)| name.as_str()).collect();
-    if let Some(unknown) = wkl.keys().find(|name| !used.contains(name.as_str())) {
-        let near = nearest(unknown, used.iter().copied());
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let expected = match used.len() {
-            0 => "none, since no extent depends on one".to_string(),
-            1 => listed(used.iter()),
-            _ => format!("one of {}", listed(used.iter())),
-        };
-        let unknown = unknown.escape_debug();
-        return Err(format!("found the unknown workload variable `{unknown}`, expected {expected}{hint}"));
-    }
+    check_names(shape, wkl.keys().map(String::as_str))?;
+    let used = variables(shape);
     let missing: Vec<&str> = used.iter().copied().filter(|name| !wkl.contains_key(*name)).collect();
     let (are_missing, them) = match missing.len() {
         0 => return Ok(()),
@@ -147,7 +160,7 @@ fn listed(names: impl Iterator<Item = impl AsRef<str>>) -> String {
 }
 
 /// The value of a shape variable, from `least` to the largest extent.
-fn extent(name: &str, affine: &Affine, wkl: &WklInst, least: i64) -> Result<i64, String> {
+pub(super) fn extent(name: &str, affine: &Affine, wkl: &WklInst, least: i64) -> Result<i64, String> {
     let value = affine
         .terms
         .iter()

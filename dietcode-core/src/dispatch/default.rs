@@ -7,6 +7,7 @@
 use dietcode_syntax::Role;
 
 use super::Tree;
+use super::sampled::halton;
 use crate::cost_model::cpu::Profile;
 use crate::ir::Program;
 use crate::machine::{CpuTarget, Target};
@@ -73,26 +74,12 @@ fn samples(program: &Program, both: [&Lowered; 2], target: &CpuTarget) -> Vec<Sa
         (nest - tile) / cores.len() as f64 - CLEARLY.ln()
     };
     let sample = |n: usize| {
-        let value = |at: usize| (LARGEST * halton(n + 1, PRIMES[at % PRIMES.len()]).powf(SMALL)).exp2() as i64;
+        let value = |at: usize| (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
         Sample { gain: gain(&shape), shape }
     };
     let count = if program.shape_vars.is_empty() { 1 } else { SAMPLES };
     (0..count).map(sample).collect()
-}
-
-/// Bases of the sequences, one for each shape variable that a nest may have.
-const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
-
-/// The n-th number of Halton's sequence to a base, in 0..1.
-fn halton(mut n: usize, base: usize) -> f64 {
-    let (mut value, mut digit) = (0.0, 1.0);
-    while n > 0 {
-        digit /= base as f64;
-        value += digit * (n % base) as f64;
-        n /= base;
-    }
-    value
 }
 
 /// Splits where the two sides together lose least, as long as that is worth it.
@@ -210,12 +197,5 @@ mod tests {
             (both.into_iter().map(|(micro_kernel, _)| micro_kernel).collect::<Vec<_>>(), tree)
         };
         assert_eq!(of(), of());
-    }
-
-    #[test]
-    fn a_sequence_fills_its_range() {
-        let mut values: Vec<f64> = (1..=64).map(|n| halton(n, 2)).collect();
-        values.sort_by(f64::total_cmp);
-        assert!(values.windows(2).all(|pair| pair[1] - pair[0] <= 1.0 / 32.0) && values[0] < 0.02 && values[63] > 0.98);
     }
 }

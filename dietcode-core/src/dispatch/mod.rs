@@ -16,6 +16,7 @@ mod grow;
 mod join;
 mod layout;
 mod miss;
+mod sampled;
 mod select;
 #[cfg(feature = "tuner")]
 mod train;

@@ -5,16 +5,12 @@
 //! tile fits the smallest instance may then run one that is much smaller, nearly all of it padding. Padding and
 //! occupancy need no measurement to be known.
 
-use std::collections::BTreeSet;
-
-use super::Tree;
-#[cfg(feature = "tuner")]
-use super::{Label, train};
-#[cfg(feature = "tuner")]
+use super::{Label, Tree};
 use crate::Result;
+#[cfg(feature = "tuner")]
 use crate::config::{Config, WklInst};
 
-/// A tree of measured shapes, the `labels`, and of what is predicted of the winners at shapes around the instances.
+/// A tree of measured shapes, the `labels`, and of what is predicted of the winners at shapes that stand for the range of the instances.
 /// `throughput` says what to expect of one of them at a shape.
 ///
 /// # Errors
@@ -28,73 +24,51 @@ pub fn with_predicted_labels(
     winners: &[String],
     throughput: impl Fn(&str, &[i64]) -> f64,
 ) -> Result<Tree> {
-    let shapes = around(config, vars, instances);
-    let predicted_labels = predicted_labels(&tree, vars, &shapes, winners, throughput);
-    if predicted_labels.is_empty() {
-        return Ok(tree);
-    }
-    let predicted_labels = predicted_labels.iter().map(|(shape, name)| (shape.as_slice(), name.as_str()));
-    train(vars, &labels.iter().copied().chain(predicted_labels).collect::<Vec<Label<'_>>>())
+    let shapes = super::sampled::sampled(config, vars, instances);
+    extended(tree, vars, (labels, &shapes), winners, throughput, |labels| super::train(vars, labels))
 }
 
-/// How much better another winner must be predicted to be; the cost model's error and more.
-const CLEARLY: f64 = 1.1;
+/// How much better another winner must be predicted to be: the cost model's error and more. The next counts where a tree of all that is
+/// better by that much would be too deep.
+const CLEARLY: [f64; 4] = [1.1, 1.25, 1.5, 2.0];
 
-/// Shapes around the instances, along each workload variable: halves below the smallest value, the middles between
-/// neighbours, doubles above the largest.
-pub(super) fn around(config: &Config, vars: &[String], instances: &[WklInst]) -> Vec<Vec<i64>> {
-    let measured: BTreeSet<Vec<i64>> = instances.iter().filter_map(|wkl| config.shape_of(vars, wkl).ok()).collect();
-    let mut shapes = BTreeSet::new();
-    for name in instances.first().into_iter().flat_map(WklInst::keys) {
-        let known: BTreeSet<i64> = instances.iter().filter_map(|wkl| wkl.get(name).copied()).collect();
-        for value in unmeasured(&known.into_iter().collect::<Vec<i64>>()) {
-            for wkl in instances {
-                let wkl = WklInst::from_iter(wkl.clone().into_iter().chain([(name.clone(), value)]));
-                shapes.extend(config.shape_of(vars, &wkl).ok().filter(|shape| !measured.contains(shape)));
-            }
-        }
-    }
-    shapes.into_iter().collect()
-}
+/// The deepest tree that predictions may lead to.
+const DEEPEST: usize = 10;
 
-/// Values below, between and above some values in ascending order.
-fn unmeasured(known: &[i64]) -> Vec<i64> {
-    let (Some(&least), Some(&most)) = (known.first(), known.last()) else { return Vec::new() };
-    let below = std::iter::successors(Some(least / 2), |value| Some(value / 2)).take_while(|value| *value >= 1);
-    let between = known.windows(2).map(|pair| pair[0].midpoint(pair[1]));
-    let above = [most.saturating_mul(2), most.saturating_mul(4)];
-    below.chain(between).chain(above).collect()
-}
-
-/// What the tree should say of the shapes: its own pick, or the winner that is predicted to be clearly better there.
-/// Nothing if the tree already says so.
-pub(super) fn predicted_labels(
-    tree: &Tree,
+/// The tree that `fit` makes of `labels`, of measured shapes, and of what is predicted at others; what it was where predictions say
+/// nothing else than it does.
+pub(super) fn extended(
+    tree: Tree,
     vars: &[String],
-    shapes: &[Vec<i64>],
+    (labels, shapes): (&[Label<'_>], &[Vec<i64>]),
     winners: &[String],
     throughput: impl Fn(&str, &[i64]) -> f64,
-) -> Vec<(Vec<i64>, String)> {
-    let predicted_label = |shape: &Vec<i64>| {
+    fit: impl Fn(&[Label<'_>]) -> Result<Tree>,
+) -> Result<Tree> {
+    let mut rivals = Vec::new();
+    for shape in shapes {
         let pick = tree.pick(vars, shape);
-        let at = |name: &str| throughput(name, shape);
-        let best = winners.iter().max_by(|a, b| at(a).total_cmp(&at(b))).filter(|best| at(best) > CLEARLY * at(pick));
-        (shape.clone(), best.map_or(pick, |best| best.as_str()).to_owned())
-    };
-    let predicted_labels: Vec<(Vec<i64>, String)> = shapes.iter().map(predicted_label).collect();
-    let news = predicted_labels.iter().any(|(shape, name)| tree.pick(vars, shape) != name);
-    if news { predicted_labels } else { Vec::new() }
+        let all = winners.iter().map(|winner| (winner.as_str(), throughput(winner, shape)));
+        let (best, most) = all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((pick, 0.0));
+        rivals.push((shape.as_slice(), pick, best, most / throughput(pick, shape)));
+    }
+    for clearly in CLEARLY {
+        let label = |(shape, pick, best, gain): &(_, _, _, f64)| (*shape, if *gain > clearly { *best } else { *pick });
+        if rivals.iter().all(|rival| label(rival).1 == rival.1) {
+            break;
+        }
+        let extended = fit(&labels.iter().copied().chain(rivals.iter().map(label)).collect::<Vec<Label<'_>>>())?;
+        if extended.depth() <= tree.depth().max(DEEPEST) {
+            return Ok(extended);
+        }
+    }
+    Ok(tree)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_below_between_and_above() {
-        assert_eq!(unmeasured(&[5, 24, 43]), [2, 1, 14, 33, 86, 172]);
-        assert_eq!(unmeasured(&[]), Vec::<i64>::new());
-    }
+    use crate::dispatch::grow;
 
     /// A tile of 80 rows is right for 80 and more, and wrong for 16.
     #[test]
@@ -107,10 +81,30 @@ mod tests {
             _ => 100.0 * padded(6, shape[0]),
         };
         let tree = Tree::Leaf("wide".into());
-        let shapes = [vec![16], vec![160], vec![1600]];
-        let predicted_labels = predicted_labels(&tree, &vars, &shapes, &winners, throughput);
-        let names: Vec<&str> = predicted_labels.iter().map(|(_, name)| name.as_str()).collect();
-        assert_eq!(names, ["narrow", "wide", "wide"]);
-        assert!(super::predicted_labels(&tree, &vars, &shapes[1..], &winners, throughput).is_empty());
+        let extended = |shapes: &[Vec<i64>]| {
+            let fit = |labels: &[Label<'_>]| Ok(grow(&vars, labels).unwrap());
+            let labels: [Label<'_>; 1] = [(&[80], "wide")];
+            extended(tree.clone(), &vars, (&labels, shapes), &winners, throughput, fit).unwrap()
+        };
+        let of = extended(&[vec![16], vec![160], vec![1600]]);
+        let names: Vec<&str> = [16, 80, 160, 1600].iter().map(|m| of.pick(&vars, &[*m])).collect();
+        assert_eq!(names, ["narrow", "wide", "wide", "wide"]);
+        assert_eq!(extended(&[vec![160], vec![1600]]), tree);
+    }
+
+    /// Each second of many shapes is better off with another one, but a few are by far.
+    #[test]
+    fn a_tree_that_would_be_too_deep_has_what_is_most_in_it() {
+        let vars = ["M".to_owned()];
+        let winners = ["even".to_owned(), "odd".to_owned()];
+        let throughput = |name: &str, shape: &[i64]| match name {
+            "odd" if shape[0] < 4 => 300.0,
+            "odd" if shape[0] % 2 == 1 => 120.0,
+            _ => 100.0,
+        };
+        let shapes: Vec<Vec<i64>> = (1..120).map(|m| vec![m]).collect();
+        let fit = |labels: &[Label<'_>]| Ok(grow(&vars, labels).unwrap());
+        let of = extended(Tree::Leaf("even".into()), &vars, (&[], &shapes), &winners, throughput, fit).unwrap();
+        assert_eq!(of, Tree::split("M", 3, Tree::Leaf("odd".into()), Tree::Leaf("even".into())));
     }
 }

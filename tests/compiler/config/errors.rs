@@ -112,7 +112,7 @@ fn keys() {
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),
-        "c.json:3:3: key `zzz`: found an unknown key, expected one of $schema, comment, kernel, shape, wkl_insts, wkl_inst_weights, targets, search"
+        "c.json:3:3: key `zzz`: found an unknown key, expected one of $schema, comment, kernel, shape, wkl_insts, wkl_inst_weights, range, targets, search"
     );
     assert_eq!(
         error("\"trials\": 20", "\"seconds\": 20"),
@@ -127,6 +127,40 @@ fn keys() {
         error(", \"function\": \"dense\"", ""),
         "c.json:4:13: key `kernel`: the key `function` is missing, expected the name of a function"
     );
+}
+
+#[test]
+fn ranges() {
+    let of = |to: &str| error("{ \"T\": [1, 512] }", to);
+    let number = "expected a whole number from 0 to 2147483648";
+    let pair = "expected an array of the least and the largest value, such as [1, 512]";
+    let all = "expected a range that contains all instances: from 5 or less to 24 or more";
+    for (to, message) in [
+        (
+            "[1, 512]",
+            "42: key `range`: found an array, expected an object from workload variables to ranges, such as {\"T\": [1, 512]}",
+        ),
+        (
+            "{ \"t\": [1, 512] }",
+            "49: key `range.t`: found the unknown workload variable `t`, expected one of `B`, `T`; did you mean `T`?",
+        ),
+        ("{ \"T\": 512 }", &format!("49: key `range.T`: found 512, {pair}")),
+        ("{ \"T\": [] }", &format!("49: key `range.T`: found an array of 0, {pair}")),
+        ("{ \"T\": [1, 5, 512] }", &format!("49: key `range.T`: found an array of 3, {pair}")),
+        ("{ \"T\": [512, 1] }", "49: key `range.T`: found [512, 1], expected the least value first: [1, 512]"),
+        ("{ \"T\": [1.5, 512] }", &format!("50: key `range.T[0]`: found 1.5, {number}")),
+        ("{ \"T\": [1, \"512\"] }", &format!("53: key `range.T[1]`: found the string \"512\", {number}")),
+        ("{ \"T\": [-1, 512] }", &format!("50: key `range.T[0]`: found -1, {number}")),
+        ("{ \"T\": [6, 512] }", &format!("49: key `range.T`: found [6, 512], {all}")),
+        ("{ \"T\": [1, 23] }", &format!("49: key `range.T`: found [1, 23], {all}")),
+        ("{ \"T\": [0, 512] }", "49: key `range.T`: `M` = 16*T is 0 at T=0, expected from 1 to 2147483648"),
+        (
+            "{ \"T\": [1, 1000000000] }",
+            "49: key `range.T`: `M` = 16*T is 16000000000 at T=1000000000, expected from 1 to 2147483648",
+        ),
+    ] {
+        assert_eq!(of(to), format!("c.json:7:{message}"));
+    }
 }
 
 #[test]

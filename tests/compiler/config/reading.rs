@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dietcode_core::config::{Cache, Config, Evolution, Model, Scheduling, Search, Shapes, Strategy, WklInst};
+use dietcode_core::config::{Cache, Config, Evolution, Model, Range, Scheduling, Search, Shapes, Strategy, WklInst};
 use dietcode_core::sketch::{Mutator, Mutators};
 
 use super::{FULL, SMALL};
@@ -25,6 +25,7 @@ fn all_keys() {
     assert_eq!(shape, ["M = 16*T", "K = 768", "N = -B + 2*T + 2"]);
     assert_eq!(config.wkl_insts, [wkl("T=5,B=1"), wkl("T=24,B=2")]);
     assert_eq!(config.weights, [1.0, 2.5]);
+    assert_eq!(config.range, Range::from([("T".to_owned(), [1, 512])]));
     assert_eq!((config.cpu.march.as_str(), config.cpu.generators.len()), ("x86-64-v3", 2));
     let mut mutators = Mutators::default();
     mutators.set(Mutator::SplitK, 0.5);
@@ -56,6 +57,19 @@ fn defaults() {
     assert_eq!((config.weights.as_slice(), config.cpu.march.as_str()), (&[1.0][..], "native"));
     assert_eq!(config.search, Search::default());
     assert_eq!(config.shape_of(&names("N"), &WklInst::new()).unwrap(), [8]);
+}
+
+#[test]
+fn a_range_that_is_not_declared_is_what_the_instances_span_and_a_factor_of_two_around() {
+    let config = Config::parse("full.json", FULL).unwrap();
+    let range = |instances: &[&str]| {
+        let of = config.range_of(&instances.iter().map(|text| wkl(text)).collect::<Vec<_>>());
+        of.iter().map(|(var, [least, most])| format!("{var}={least}..{most}")).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(range(&["T=5,B=1", "T=24,B=2"]), "B=1..4,T=1..512");
+    assert_eq!(range(&["T=5,B=7", "T=24,B=12"]), "B=3..24,T=1..512");
+    assert_eq!(range(&["T=5,B=0", "T=24,B=3"]), "B=0..6,T=1..512");
+    assert_eq!(range(&["T=5,B=7"]), "B=7..7,T=1..512", "one value stays");
 }
 
 #[test]

@@ -116,6 +116,11 @@ fn bad_configs() {
             "\"split_k\": 0.5",
             r#""tile_size": 0, "compute_location": 0, "thread_binding": 0, "choice": 0, "parallel": 0, "split_k": 0"#,
         ),
+        ("{ \"T\": [1, 512] }", "[1, 512]"),
+        ("\"T\": [1, 512]", "\"T\": [512]"),
+        ("\"T\": [1, 512]", "\"T\": [1, 5, 512]"),
+        ("\"T\": [1, 512]", "\"T\": [1.5, 512]"),
+        ("\"T\": [1, 512]", "\"T\": [-1, 512]"),
         ("\"beta\": 1.5", "\"beta\": 0"),
         ("\"window\": 5", "\"window\": 0.5"),
         ("\"SSRRS\"", "\"SRSRS\""),
@@ -223,9 +228,16 @@ fn bad_families() {
 #[test]
 fn what_a_schema_cannot_say() {
     let validator = validator();
-    for (from, to) in
-        [("16*T", "T*T"), ("16*T", "16*X"), ("[1, 2.5]", "[1]"), (", \"B\": 1", ""), ("\"T\": 5", "\"T\": 0")]
-    {
+    for (from, to) in [
+        ("[1, 512]", "[512, 1]"),
+        ("[1, 512]", "[6, 512]"),
+        ("\"T\": [1", "\"t\": [1"),
+        ("16*T", "T*T"),
+        ("16*T", "16*X"),
+        ("[1, 2.5]", "[1]"),
+        (", \"B\": 1", ""),
+        ("\"T\": 5", "\"T\": 0"),
+    ] {
         assert_eq!(verdicts(&validator, &FULL.replacen(from, to, 1)), (true, false), "{from} -> {to}");
     }
     for (from, to) in [("[\"dense\"]", "[\"dens\"]"), ("\"function\": \"matmul_nn\"", "\"function\": \"dense\"")] {

@@ -9,7 +9,8 @@ use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Sourc
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
 use crate::config::Config;
-use crate::dispatch::predicted_labels::{around, predicted_labels};
+use crate::dispatch::predicted_labels::extended;
+use crate::dispatch::sampled::sampled;
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
 use crate::ir::Program;
@@ -29,8 +30,8 @@ pub struct Selection {
     /// The config's instances.
     shapes: Vec<Vec<i64>>,
     weights: Vec<f64>,
-    /// Shapes around them, which get predicted labels.
-    around: Vec<Vec<i64>>,
+    /// Shapes that stand for their range, which get predicted labels.
+    sampled: Vec<Vec<i64>>,
     tolerance: f64,
     devices: Vec<&'static DeviceLimits>,
     candidates: Vec<Candidate>,
@@ -75,7 +76,7 @@ impl Selection {
             vars: Config::shape_vars(def),
             shapes: Vec::new(),
             weights: Vec::new(),
-            around: Vec::new(),
+            sampled: Vec::new(),
             tolerance: 0.0,
             devices,
             candidates: Vec::new(),
@@ -111,7 +112,7 @@ impl Selection {
         let shape = |wkl| config.shape_of(&self.vars, wkl);
         self.shapes = config.wkl_insts.iter().map(shape).collect::<Result<_>>()?;
         self.weights = config.weights.clone();
-        self.around = around(config, &self.vars, &config.wkl_insts);
+        self.sampled = sampled(config, &self.vars, &config.wkl_insts);
         self.tolerance = config.search.tolerance;
         let Some(cuda) = &config.cuda else { return Ok(()) };
         for device in self.devices.clone() {
@@ -227,9 +228,8 @@ impl Selection {
             let candidate = usable.iter().find(|candidate| candidate.name() == name);
             candidate.and_then(|c| c.predict(&self.def, device, shape)).map_or(0.0, |p| 1.0 / p.seconds)
         };
-        let predicted_labels = predicted_labels(&tree, &self.vars, &self.around, &winners, throughput);
-        let predicted_labels = predicted_labels.iter().map(|(shape, name)| (&shape[..], &name[..]));
-        grow(&self.vars, &labels.into_iter().chain(predicted_labels).collect::<Vec<Label<'_>>>()).unwrap_or(tree)
+        let fit = |labels: &[Label<'_>]| Ok(grow(&self.vars, labels).unwrap_or_else(|| tree.clone()));
+        extended(tree.clone(), &self.vars, (&labels, &self.sampled), &winners, throughput, fit).unwrap_or(tree)
     }
 
     /// Calls in a second on each instance.
