@@ -379,7 +379,11 @@ fn call(function: Function, args: &[Approx]) -> Approx {
     let roundings = if powers { values[1].abs() } else { 1.0 };
     // A power that is too small on the way to a reciprocal is too small itself.
     let underflow = if powers { f64::from(f32::MIN_POSITIVE) } else { 0.0 };
-    let own = (roundings * ulps * 2.0 * U).exp_m1() * (value.abs() + inherited);
+    // A function that does not round adds nothing, also to what may be anything.
+    let own = match (roundings * ulps * 2.0 * U).exp_m1() {
+        0.0 => 0.0,
+        relative => relative * (value.abs() + inherited),
+    };
     Approx { value, error: inherited + own + underflow }
 }
 
@@ -408,6 +412,16 @@ mod tests {
     use super::*;
     use crate::frontend;
     use crate::testing::product;
+
+    #[test]
+    fn what_may_be_anything_may_be_so_behind_functions() {
+        let anything = Approx { value: 1e39, error: f64::INFINITY };
+        let clamped = call(Function::Clamp, &[anything, Approx::exact(-4.0), Approx::exact(4.0)]);
+        assert_eq!((clamped.value, clamped.error), (4.0, f64::INFINITY));
+        for function in [Function::Abs, Function::Sqrt, Function::Tanh] {
+            assert_eq!(call(function, &[anything]).error, f64::INFINITY, "{function:?}");
+        }
+    }
 
     fn admits(exact: f64, dtype: DType, result: f32) -> bool {
         Approx::exact(exact).stored(dtype).admits(comparable(dtype, result))
