@@ -129,6 +129,14 @@ impl Stmt {
         }
     }
 
+    /// What a conditional without an else does, and its condition; any other statement is done anyway.
+    pub(crate) fn guarded(&self) -> (&Stmt, Option<&Expr>) {
+        match self {
+            Stmt::IfThenElse { condition, then, otherwise: None } => (then, Some(condition)),
+            other => (other, None),
+        }
+    }
+
     /// Statements in order, flattened.
     pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
         let mut flat = Vec::new();

@@ -12,7 +12,7 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
     let mut lanes = None;
     body.visit(&mut |stmt| {
         if let Stmt::For { var, extent, kind: ForKind::Vectorized, body } = stmt
-            && let (Stmt::Store { buffer: to, index, value }, _) = store_in(body)
+            && let (Stmt::Store { buffer: to, index, value }, _) = body.guarded()
         {
             let mut touches = to == buffer && index.iter().any(|e| e.uses(var));
             value.visit(&mut |e| {
@@ -26,17 +26,9 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
     lanes
 }
 
-/// The store that is the body of a loop over lanes, and the condition under which a lane is stored.
-fn store_in(body: &Stmt) -> (&Stmt, Option<&Expr>) {
-    match body {
-        Stmt::IfThenElse { condition, then, otherwise: None } => (then, Some(condition)),
-        all => (all, None),
-    }
-}
-
 /// A store of all lanes at once, or of the first ones.
 pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> String {
-    let ((Stmt::Store { buffer, index, value }, condition), Some(lanes)) = (store_in(body), extent.as_int()) else {
+    let ((Stmt::Store { buffer, index, value }, condition), Some(lanes)) = (body.guarded(), extent.as_int()) else {
         unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
     };
     let mut line = String::with_capacity(LINE);

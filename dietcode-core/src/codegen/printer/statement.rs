@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::expression::Anchor;
 use super::{Dialect, Expressions, element_type, unrolled, write};
-use crate::ir::{Buffer, Expr, Name, Region, Stmt};
+use crate::ir::{Buffer, Expr, Name, Region, Stmt, affine};
 use crate::lower::LoopNest;
 
 /// Prints statements, line by line.
@@ -148,9 +148,13 @@ impl<'a> Printer<'a> {
     /// Declares where the first of the vectors lies that unrolled loops store to a tensor: addresses that count from there are computed
     /// when they are needed, while those that count from the tensor's first element would occupy registers in the loops before.
     fn anchor(&mut self, stmt: &Stmt) -> bool {
-        let Some((buffer, first)) = unrolled::first_stored(stmt).filter(|_| self.exprs.anchor.is_none()) else {
+        let Some((buffer, first)) = unrolled::first_vector(stmt).filter(|_| self.exprs.anchor.is_none()) else {
             return false;
         };
+        let first: Vec<Expr> = first.iter().map(|e| self.exprs.here(e).into_owned()).collect();
+        if first.iter().any(|e| affine(e).is_none()) {
+            return false;
+        }
         self.open("");
         let at = self.exprs.element(buffer, &first);
         let name = self.exprs.fresh(&format!("{}_at", buffer.name));

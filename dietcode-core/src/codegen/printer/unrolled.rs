@@ -28,16 +28,16 @@ pub(super) fn loop_of(stmt: &Stmt) -> Option<(&Name, i64, &Stmt)> {
 }
 
 /// The tensor to which loops that are unrolled, one inside of the other, store vectors, and the index of the first element.
-pub(super) fn first_stored(stmt: &Stmt) -> Option<(&Arc<Buffer>, Vec<Expr>)> {
-    match stmt {
-        Stmt::For { var, kind: ForKind::Unrolled | ForKind::Vectorized, body, .. } => {
-            let (buffer, index) = first_stored(body)?;
-            Some((buffer, index.iter().map(|e| e.substitute(var, &Expr::Int(0))).collect()))
+pub(super) fn first_vector(stmt: &Stmt) -> Option<(&Arc<Buffer>, Vec<Expr>)> {
+    let (Stmt::For { var, kind, body, .. }, _) = stmt.guarded() else { return None };
+    let (buffer, index) = match (kind, body.guarded().0) {
+        (ForKind::Vectorized, Stmt::Store { buffer, index, .. }) if buffer.scope == Scope::Global => {
+            (buffer, index.clone())
         }
-        Stmt::IfThenElse { then, otherwise: None, .. } => first_stored(then),
-        Stmt::Store { buffer, index, .. } if buffer.scope == Scope::Global => Some((buffer, index.clone())),
-        _ => None,
-    }
+        (ForKind::Unrolled, _) => first_vector(body)?,
+        _ => return None,
+    };
+    Some((buffer, index.iter().map(|e| e.substitute(var, &Expr::Int(0))).collect()))
 }
 
 impl Values {
