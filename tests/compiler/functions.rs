@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod lanes;
+mod some_lanes;
 
 use std::ffi::c_void;
 use std::fs;

@@ -32,6 +32,7 @@ use std::ops::{Add, Div, Mul, Rem};
 
 pub(crate) use legality::MOST_COPIES;
 pub use parameter::Parameter;
+pub(crate) use partition::HALVINGS;
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
     Trace,

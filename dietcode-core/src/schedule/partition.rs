@@ -3,6 +3,9 @@
 use super::{Instruction, Schedule, legality};
 use crate::Result;
 
+/// How often sketches and templates halve a loop that they partition: tiles of a half, a quarter and an eighth of the iterations.
+pub(crate) const HALVINGS: i64 = 3;
+
 impl Schedule {
     /// Gives a register tile that hangs over the edge along an unrolled loop fewer iterations of it: half as many, or half of
     /// these, up to so many times, the fewest that cover what is left. Known as loop partitioning; with 0 halvings all of a tile is

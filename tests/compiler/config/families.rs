@@ -46,6 +46,7 @@ pub(crate) const FAMILIES: &str = r#"{
       "load": [["b"]],
       "pad": [{ "a": 16 }],
       "double_buffer": [true],
+      "partition": [["i", "j"]],
       "raster": [{ "i": 2, "j": 2 }]
     }
   ],
@@ -95,8 +96,8 @@ fn families_stand_in_their_order_and_lists_in_theirs() {
             "non_local_interleaved_c64_i2x2_w4x8_b4x4_v2",
             "naive_c64",
             "tiled_vj_r_i8_j16",
-            "tiled_vj_p_a_load_b_pad_a16_raster_i2_j2_double",
-            "tiled_vj_p_a_lanes8_load_b_pad_a16_raster_i2_j2_double",
+            "tiled_vj_p_a_load_b_pad_a16_part_i_j_raster_i2_j2_double",
+            "tiled_vj_p_a_lanes8_load_b_pad_a16_part_i_j_raster_i2_j2_double",
             "blocked_t_i16",
             "blocked_t_i16_stages2",
             "blocked_load_a4_raster_i2_j2",

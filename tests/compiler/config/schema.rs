@@ -43,6 +43,25 @@ fn good_configs() {
     }
 }
 
+/// A key that the one has and the other has not is found in no config that nobody wrote.
+#[test]
+fn families_have_the_same_keys() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for family in ["local", "non_local", "non_local_interleaved", "naive", "tiled", "blocked"] {
+        let properties = schema["$defs"][format!("{family}_lists")]["properties"].as_object().unwrap();
+        let text = format!("{{ \"{family}\": [{{ \"no such key\": [1] }}] }}");
+        let error = KernelSet::parse("c.json", text).unwrap_err().to_string();
+        let (_, keys) = error.split_once("an unknown key, expected one of ").unwrap_or_else(|| panic!("{error}"));
+        let keys = keys.split(';').next().unwrap();
+        let (mut of_reader, mut of_schema): (Vec<&str>, Vec<&str>) =
+            (keys.split(", ").collect(), properties.keys().map(String::as_str).collect());
+        of_reader.sort_unstable();
+        of_schema.sort_unstable();
+        assert_eq!(of_reader, of_schema, "{family}");
+    }
+}
+
 #[test]
 fn bad_configs() {
     let replacements = [

@@ -44,15 +44,18 @@ fn table() -> Vec<(&'static str, [f64; 2])> {
 }
 
 /// For what this machine carries out: with fused multiply-adds and without, with vectors of several widths.
-fn toolchains() -> Vec<Toolchain> {
+pub(super) fn marches() -> impl Iterator<Item = &'static str> {
     #[cfg(target_arch = "x86_64")]
-    let marches = {
+    {
         let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
         ["native", "x86-64"].into_iter().chain(avx2.then_some("x86-64-v3"))
-    };
+    }
     #[cfg(not(target_arch = "x86_64"))]
-    let marches = ["native"].into_iter();
-    marches.map(|march| Toolchain::find(march).expect("a C compiler")).collect()
+    ["native"].into_iter()
+}
+
+fn toolchains() -> Vec<Toolchain> {
+    marches().map(|march| Toolchain::find(march).expect("a C compiler")).collect()
 }
 
 fn compile(toolchain: &Toolchain) -> libloading::Library {

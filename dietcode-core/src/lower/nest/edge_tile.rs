@@ -11,6 +11,8 @@
 //!   allocate y_tile[4][16] …
 //! ```
 
+use std::iter;
+
 use dietcode_syntax::Role;
 
 use super::Builder;
@@ -79,13 +81,6 @@ impl Builder<'_> {
 
 /// The extent of a loop, its half rounded up, and so on, the smallest last.
 fn halved(l: &Loop, halvings: i64) -> Vec<i64> {
-    let extent = l.extent.as_int().unwrap_or(1);
-    let mut sizes = vec![extent];
-    for _ in 0..halvings {
-        let last = sizes[sizes.len() - 1];
-        if last > 1 {
-            sizes.push((last + 1) / 2);
-        }
-    }
-    sizes
+    let half = |size: &i64| (*size > 1).then_some((size + 1) / 2);
+    iter::successors(l.extent.as_int().or(Some(1)), half).take(halvings as usize + 1).collect()
 }

@@ -18,13 +18,10 @@ use super::cpu::{axis, is_of_tile, split};
 use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, ForKind, Name};
-use crate::schedule::{Axis, Instruction, Level, Part, Size};
+use crate::schedule::{Axis, HALVINGS, Instruction, Level, Part, Size};
 
 /// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
-
-/// How often an extent of a register tile may be halved at an edge.
-const HALVINGS: [i64; 2] = [0, 3];
 
 /// The rule.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +76,7 @@ fn tile(partial: &mut PartialSketch, block: &Block) {
 fn partition(partial: &mut PartialSketch, l: &SketchLoop) {
     let into = Name::from(format!("{}_halvings", l.axis));
     let halvings = Size(vec![Part::Var(into.clone())]);
-    let (candidates, weights) = (HALVINGS.to_vec(), vec![1.0; HALVINGS.len()]);
+    let (candidates, weights) = (vec![0, HALVINGS], vec![1.0; 2]);
     partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
     partial.instructions.push(Instruction::Partition { name: l.name.clone(), halvings });
 }

@@ -7,15 +7,12 @@ use dietcode_syntax::Role;
 use super::Tiled;
 use crate::ir::{IterVar, Name, Program};
 use crate::machine::{CpuTarget, Target};
-use crate::schedule::{Level, Part, Pipeline, Schedule, Staging, Tail};
+use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail};
 use crate::sketch::limits::Limit;
 use crate::sketch::template::decisions::Decided;
 use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
-
-/// How often the extent of a partitioned loop is halved at an edge.
-const HALVINGS: i64 = 3;
 
 /// The loops that one iteration variable was split into, by level.
 #[derive(Default)]
