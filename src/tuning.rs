@@ -374,8 +374,8 @@ pub fn finish(
     done: impl FnMut(usize),
 ) -> Result<Finalized> {
     let space_hash = space_hash(config, &*task.tuning.device);
-    let tolerance = config.search.tolerance;
-    let searched = Searched { config: Some(config), tolerance, space_hash: &space_hash, found };
+    let Search { tolerance, micro_kernels: most, .. } = config.search;
+    let searched = Searched { config: Some(config), tolerance, most, space_hash: &space_hash, found };
     finalize(&mut task.tuning, searched, baselines, done)
 }
 

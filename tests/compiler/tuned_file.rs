@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use dietcode_core::ErrorKind;
 use dietcode_core::config::Config;
-use dietcode_core::dispatch::{Expected, FORMAT, Instance, Measurement, Miss, Provenance, Tree, Tuned};
+use dietcode_core::dispatch::{
+    Expected, FORMAT, Instance, Measurement, Miss, Provenance, Region, Regret, Selected, Tree, Tuned,
+};
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::{MicroKernel, Origin, Tiled};
 use proptest::prelude::*;
@@ -59,6 +61,20 @@ fn tuned() -> Tuned {
             micro_kernel: SMALL.to_string(),
             measurements: vec![measurement],
         }],
+        regret: Some(Regret {
+            range: BTreeMap::from([("T".to_string(), [1, 512])]),
+            shapes: 40,
+            mean: 1.02,
+            worst: 1.25,
+            selected: vec![Selected { micro_kernel: SMALL.to_string(), mean: 1.02 }],
+            regions: vec![Region {
+                shape: "M <= 488".to_string(),
+                micro_kernel: SMALL.to_string(),
+                shapes: 30,
+                mean: 1.01,
+                worst: 1.125,
+            }],
+        }),
     }
 }
 

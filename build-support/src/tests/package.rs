@@ -174,6 +174,7 @@ impl Package {
             micro_kernels: schedules.to_vec(),
             reports: BTreeMap::new(),
             instances: config.wkl_insts.iter().map(instance).collect(),
+            regret: None,
         }
     }
 }

@@ -11,6 +11,9 @@ use crate::Result;
 /// The longest search, in seconds: thirty days.
 const MAX_SECONDS: f64 = 30.0 * 86_400.0;
 
+/// The most micro-kernels that a tuned file may be given.
+const MAX_MICRO_KERNELS: i64 = 64;
+
 /// The limits and settings of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
@@ -24,6 +27,8 @@ pub struct Search {
     pub threads: Vec<i64>,
     /// How far below its best micro-kernel an instance may be, as a fraction, for the set to be smaller.
     pub tolerance: f64,
+    /// The most micro-kernels of a tuned file, as far as no default is added that wins at an instance.
+    pub micro_kernels: usize,
     /// Where candidates come from.
     pub strategy: Strategy,
     /// What guides an evolution.
@@ -51,6 +56,7 @@ const KEYS: &[&str] = &[
     "seed",
     "threads",
     "tolerance",
+    "micro_kernels",
     "strategy",
     "model",
     "evolution",
@@ -70,6 +76,7 @@ impl Default for Search {
             seed: 0,
             threads: vec![1, 0],
             tolerance: 0.02,
+            micro_kernels: 8,
             strategy: Strategy::default(),
             model: Model::default(),
             evolution: Evolution::default(),
@@ -103,6 +110,9 @@ impl Search {
         }
         if let Some(tolerance) = object.get("tolerance") {
             search.tolerance = tolerance.number("a number from 0 to less than 1", |t| (0.0..1.0).contains(&t))?;
+        }
+        if let Some(most) = object.get("micro_kernels") {
+            search.micro_kernels = usize::try_from(most.integer(1..=MAX_MICRO_KERNELS)?).unwrap_or(usize::MAX);
         }
         if let Some(strategy) = object.get("strategy") {
             search.strategy = Strategy::read(&strategy)?;

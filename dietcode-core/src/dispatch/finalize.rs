@@ -5,18 +5,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_syntax::KernelDef;
 
+use super::finals::{self, Aim, Decided};
 use super::grow::Label;
 use super::predicted_labels;
+use super::regret::{Dispatched, Regret, Selected};
+use super::sampled::sampled;
 use super::train::train;
 use super::verify::{Verified, verify};
-use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners, finals};
+use super::{Instance, Measurement, Provenance, Tree, Tuned, Winners};
 use crate::config::{ChosenFrom, Config, WklInst};
-use crate::cost_model::Adaptation;
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
 use crate::measure::{Baselines, Code, Device, Machine};
-use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance, geometric_mean};
+use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result, cpu_features};
 
@@ -38,6 +40,8 @@ pub struct Searched<'a> {
     pub config: Option<&'a Config>,
     /// How far below its best micro-kernel an instance may be, as a fraction, for the set to be smaller.
     pub tolerance: f64,
+    /// The most micro-kernels that there are to be.
+    pub most: usize,
     /// The hash of the space, see [`space_hash`].
     pub space_hash: &'a str,
     /// What came of the search.
@@ -56,7 +60,10 @@ pub fn finalize(
     mut done: impl FnMut(usize),
 ) -> Result<Finalized> {
     let found = searched.found;
-    let selected = finals::decide(tuning, found, searched.tolerance)?;
+    let sampled = sampled_shapes(tuning, searched);
+    let Searched { tolerance, most, .. } = searched;
+    let decided = finals::decide(tuning, found, Aim { tolerance, most, sampled: &sampled })?;
+    let selected = &decided.picks;
     tuning.journal.sync()?;
     let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
     let mut verified = Vec::new();
@@ -77,8 +84,19 @@ pub fn finalize(
         verified.push(Some(seen));
         done(at + 1);
     }
-    let tuned = tuned(tuning, searched, &selected, &verified)?;
-    Ok(Finalized { tuned, verified, selected })
+    let tuned = tuned(tuning, searched, &decided, &sampled, &verified)?;
+    Ok(Finalized { tuned, verified, selected: decided.picks })
+}
+
+/// Shapes of the config's range that are none of the instances.
+fn sampled_shapes(tuning: &Tuning<'_>, searched: Searched<'_>) -> Vec<Vec<i64>> {
+    let vars = Config::shape_vars(tuning.device.def());
+    searched.config.map_or_else(Vec::new, |config| sampled(config, &vars, &wkl_insts(tuning)))
+}
+
+/// The values of the workload variables.
+fn wkl_insts(tuning: &Tuning<'_>) -> Vec<WklInst> {
+    tuning.workloads.iter().map(|workload| workload.wkl.clone()).collect()
 }
 
 fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
@@ -89,20 +107,21 @@ fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
 fn tuned(
     tuning: &Tuning<'_>,
     searched: Searched<'_>,
-    selected: &[usize],
+    decided: &Decided,
+    sampled: &[Vec<i64>],
     verified: &[Option<Verified>],
 ) -> Result<Tuned> {
     let (found, workloads, device) = (searched.found, &tuning.workloads, &*tuning.device);
     let def = device.def();
     let vars = Config::shape_vars(def);
-    let names: Vec<String> = selected.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
+    let names: Vec<String> = decided.picks.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
     // Different workload instances may have one shape, and then one micro-kernel: the first one's.
     let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
     for (workload, name) in workloads.iter().zip(&names) {
         labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
-    let tree = predicted(train(&vars, &labels)?, searched, tuning, selected, &labels)?;
+    let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, &labels)?;
     if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
     }
@@ -112,12 +131,13 @@ fn tuned(
             wkl: workload.wkl.clone(),
             shape: vars.iter().cloned().zip(workload.instance.shape.iter().copied()).collect(),
             micro_kernel: tree.pick(&vars, &workload.instance.shape).to_owned(),
-            measurements: measurements(tuning, &found.candidates[selected[at]], at, verified[at].as_ref()),
+            measurements: measurements(tuning, &found.candidates[decided.picks[at]], at, verified[at].as_ref()),
         }
     };
     let instances = (0..workloads.len()).map(instance).collect();
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
+    let predicted = searched.config.filter(|_| !sampled.is_empty());
     let report =
         |c: &&Candidate| Some((c.micro_kernel.name(), c.report(device))).filter(|(_, report)| !report.is_empty());
     Ok(Tuned {
@@ -127,35 +147,58 @@ fn tuned(
         provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
+        regret: predicted.map(|config| regret(&tree, config, (tuning, found), decided, sampled)),
         tree,
         instances,
     })
 }
 
-/// The tree of the measured shapes, with what is predicted of the winners at shapes around them.
+/// The tree of the measured shapes, with what is predicted of the micro-kernels at others.
 fn predicted(
     tree: Tree,
     searched: Searched<'_>,
     tuning: &Tuning<'_>,
-    selected: &[usize],
+    decided: &Decided,
     labels: &[Label<'_>],
 ) -> Result<Tree> {
-    let (Searched { config, found, .. }, Tuning { workloads, threads, device, .. }) = (searched, tuning);
-    let Some(config) = config else { return Ok(tree) };
-    let vars = Config::shape_vars(device.def());
-    let instances: Vec<WklInst> = workloads.iter().map(|workload| workload.wkl.clone()).collect();
-    let winners: BTreeMap<String, usize> =
-        selected.iter().map(|at| (found.candidates[*at].micro_kernel.name(), *at)).collect();
-    let throughput = |name: &str, shape: &[i64]| {
-        let Some(winner) = winners.get(name).map(|at| &found.candidates[*at]) else { return 0.0 };
-        let at = |(n, setting): (usize, &usize)| {
-            let adaptation = Adaptation::of_schedule(&winner.schedule, shape, device.units(*setting));
-            adaptation.throughput(winner.rate(n).unwrap_or(0.0))
-        };
-        geometric_mean(threads.iter().enumerate().map(at))
+    let Some(config) = searched.config else { return Ok(tree) };
+    let vars = Config::shape_vars(tuning.device.def());
+    let units = tuning.units();
+    let candidate = |at: usize| &searched.found.candidates[at];
+    let members: BTreeMap<String, usize> =
+        decided.members.iter().map(|member| (candidate(member.at).micro_kernel.name(), member.at)).collect();
+    let throughput =
+        |name: &str, shape: &[i64]| members.get(name).map_or(0.0, |at| candidate(*at).expected_at(shape, &units));
+    let names: Vec<String> = members.keys().cloned().collect();
+    predicted_labels::with_predicted_labels(tree, (config, &vars), &wkl_insts(tuning), labels, &names, throughput)
+}
+
+/// How far the tree stays behind the best of the contestants.
+fn regret(
+    tree: &Tree,
+    config: &Config,
+    (tuning, found): (&Tuning<'_>, &Found),
+    decided: &Decided,
+    sampled: &[Vec<i64>],
+) -> Regret {
+    let vars = Config::shape_vars(tuning.device.def());
+    let name = |at: usize| found.candidates[at].micro_kernel.name();
+    let instances = tuning.workloads.iter().map(|workload| &workload.instance.shape);
+    let names = decided.matrix.rows.iter().map(|row| name(*row)).collect::<Vec<String>>();
+    let dispatched = |(column, shape): (usize, &Vec<i64>)| {
+        let pick = tree.pick(&vars, shape).to_owned();
+        let regret = decided.matrix.regret_at(names.iter().position(|name| *name == pick), column);
+        Dispatched {
+            region: tree.region(&vars, shape),
+            micro_kernel: pick,
+            weight: decided.matrix.weights[column],
+            regret,
+        }
     };
-    let names: Vec<String> = winners.keys().cloned().collect();
-    predicted_labels::with_predicted_labels(tree, (config, &vars), &instances, labels, &names, throughput)
+    let all: Vec<Dispatched> = instances.chain(sampled).enumerate().map(dispatched).collect();
+    let selected = decided.members.iter();
+    let selected = selected.map(|member| Selected { micro_kernel: name(member.at), mean: member.regret });
+    Regret::of(config.range_of(&wkl_insts(tuning)), selected.collect(), &all)
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured, or is not known. Where the run was
@@ -331,7 +374,7 @@ mod tests {
         let mut tasks = [Task { tuning, proposer: enumerated([blocked(64)]), weight: 1.0, per_round: 8 }];
         let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
         let found = search(&mut tasks, &course).swap_remove(0)?;
-        let searched = Searched { config: None, tolerance: 0.02, space_hash: "s", found: &found };
+        let searched = Searched { config: None, tolerance: 0.02, most: 8, space_hash: "s", found: &found };
         finalize(&mut tasks[0].tuning, searched, &Baselines::on_gpu(None, false), |_| ())
     }
 

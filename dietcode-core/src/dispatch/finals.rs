@@ -9,20 +9,24 @@
 //! | veto       | a duel of the holder at one instance alone, against its default and what was the best there             |
 //!
 //! Who wins for certain is the next holder. So what is equal is the default, or else what other regions have already, and nobody
-//! wins who was in no duel. Every verdict is on record, and read there when a run is continued. The first duels of a region and the
+//! wins who was in no duel. Then it is decided which micro-kernels there are to be (`members`): who has an instance, and who was in duels,
+//! lost none, and is predicted to serve other shapes. Where these are too many, an instance has one that its default does not win over, or
+//! its default. Every verdict is on record, and read there when a run is continued. The first duels of a region and the
 //! vetoes of defaults have more of the time than the others.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::members::{Matrix, Member};
 use super::select::{Scores, select};
 use crate::Result;
 use crate::doing::doing;
 use crate::measure::{Failure, Timing};
 use crate::paired::{LOOKS, Verdict, gains, look};
 use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
+use crate::sketch::MicroKernel;
 
 /// The most challengers of a region, of those that the figures of a search do not tell apart from its best.
 const MOST: usize = 8;
@@ -36,18 +40,45 @@ struct Finals<'f, 't> {
     found: &'f Found,
     /// The gains of one candidate over another at an instance: a veto begins with what the duel for the region took there.
     taken: BTreeMap<(usize, usize, usize), Vec<f64>>,
+    /// Who won a duel or was equal in one.
+    stood: BTreeSet<usize>,
+    /// Who lost one.
+    lost: BTreeSet<usize>,
 }
 
-/// Decides for each instance: the position of its micro-kernel among what was found.
+/// What is to be decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim<'a> {
+    /// How far below its best micro-kernel an instance may be, as a fraction.
+    pub tolerance: f64,
+    /// The most micro-kernels.
+    pub most: usize,
+    /// Shapes that are none of the instances.
+    pub sampled: &'a [Vec<i64>],
+}
+
+/// What was decided.
+#[derive(Clone, Debug)]
+pub(super) struct Decided {
+    /// For each instance the position of its micro-kernel among what was found.
+    pub picks: Vec<usize>,
+    /// The micro-kernels that there are to be, by the same positions; the picks are among them.
+    pub members: Vec<Member>,
+    /// What is known of them and of those that they were selected from.
+    pub matrix: Matrix,
+}
+
+/// Decides which micro-kernel each instance has, and which there are to be.
 ///
 /// Every region has the duels that are due before any has others: where the time ends early, it is the choice between near-copies
 /// that is not made.
 ///
 /// # Errors
 /// If measuring is not possible at all, or records cannot be written.
-pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, tolerance: f64) -> Result<Vec<usize>> {
-    let regions = regions(tuning, found, tolerance);
-    let mut finals = Finals { tuning, found, taken: BTreeMap::new() };
+pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, aim: Aim<'_>) -> Result<Decided> {
+    let regions = regions(tuning, found, aim.tolerance);
+    let (stood, lost) = (BTreeSet::new(), BTreeSet::new());
+    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost };
     let mut decided = found.default.clone();
     let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
     for (selected, region) in regions {
@@ -65,7 +96,7 @@ pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, tolerance: f64) -> 
         done += contest.region.len();
         finals.tuning.progress(Phase::Finals, done, Some(decided.len()));
     }
-    Ok(decided)
+    finals.select(decided, aim)
 }
 
 /// A region, and who has it so far.
@@ -116,6 +147,45 @@ impl Finals<'_, '_> {
         let mut contest = Contest { players: vec![None; region.len()], region, others, rivals, holder: None };
         self.challenge(&mut contest, &due, true)?;
         Ok(contest)
+    }
+
+    /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
+    fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, sampled }: Aim<'_>) -> Result<Decided> {
+        let rows = self.contestants(&picks);
+        let matrix = Matrix::of(self.tuning, self.found, rows, &picks, sampled);
+        let mut members = matrix.members(&picks, most, tolerance);
+        for (at, pick) in picks.iter_mut().enumerate() {
+            let score = |member: &&Member| self.found.expected_score(member.at, at);
+            let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
+            let Some(best) = best.filter(|_| !members.iter().any(|member| member.at == *pick)) else { continue };
+            let vetoed = match self.duel(&[at], Some(best), None, members.len(), true)? {
+                Some(verdict) => verdict == Verdict::Wins,
+                None => best != self.found.default[at],
+            };
+            *pick = if vetoed { self.found.default[at] } else { best };
+        }
+        for pick in &picks {
+            if !members.iter().any(|member| member.at == *pick) {
+                let all: Vec<usize> = members.iter().map(|member| member.at).chain([*pick]).collect();
+                members.push(Member { at: *pick, regret: matrix.regret(&all) });
+            }
+        }
+        Ok(Decided { picks, members, matrix })
+    }
+
+    /// Those of these picks, the defaults, and who was in duels and lost none, as far as they have code; the first come first.
+    fn contestants(&self, picks: &[usize]) -> Vec<usize> {
+        let names: Vec<String> = self.tuning.defaults.micro_kernels.iter().map(MicroKernel::name).collect();
+        let is_default = |at: &usize| names.contains(&self.found.candidates[*at].micro_kernel.name());
+        let defaults = (0..self.found.candidates.len()).filter(is_default);
+        let mut rows: Vec<usize> = Vec::new();
+        for at in picks.iter().copied().chain(defaults).chain(self.stood.difference(&self.lost).copied()) {
+            let has_code = || self.found.candidates[at].code(&*self.tuning.device).is_ok();
+            if !rows.contains(&at) && (picks.contains(&at) || has_code()) {
+                rows.push(at);
+            }
+        }
+        rows
     }
 
     /// The duels of the others, and those of single instances whose default won.
@@ -202,17 +272,36 @@ impl Finals<'_, '_> {
         let against = holder.map_or_else(|| "default".to_owned(), |at| self.found.candidates[at].micro_kernel.name());
         let name = one.micro_kernel.name();
         if let Some(verdict) = self.tuning.journal.verdict(&name, &against, &shapes) {
+            self.note(verdict, self.position(challenger, *first), holder);
             return Ok(Some(verdict));
         }
         let _doing = doing(format!("deciding between `{name}` and `{against}`"));
         let mut seen = Vec::new();
         let verdict = self.fight(&instances, (holder, challenger), rivals, is_due, &mut seen)?;
         if let Some(verdict) = verdict {
+            self.note(verdict, self.position(challenger, *first), holder);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
             self.tuning.journal.write(one, report, None, outcome)?;
         }
         Ok(verdict)
+    }
+
+    /// Notes who has stood a duel, and who has lost it.
+    fn note(&mut self, verdict: Verdict, challenger: usize, holder: Player) {
+        match verdict {
+            Verdict::Wins => {
+                self.stood.insert(challenger);
+                self.lost.extend(holder);
+            }
+            Verdict::Equal => {
+                self.stood.insert(challenger);
+            }
+            Verdict::Loses => {
+                self.lost.insert(challenger);
+            }
+            Verdict::Unknown => {}
+        }
     }
 
     /// Takes pairs until they, and those that were taken before, tell or are enough. The gains are put in `seen`.

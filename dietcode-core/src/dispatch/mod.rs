@@ -1,6 +1,6 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `finals` → `verify` → `train`, joined in `finalize`, and without measuring
+//! Reading the file needs no tuner; making one does: `finals` with `members` → `verify` → `train`, joined in `finalize`, and without measuring
 //! in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
 pub mod cuda;
@@ -15,7 +15,10 @@ mod grow;
 #[cfg(feature = "tuner")]
 mod join;
 mod layout;
+#[cfg(feature = "tuner")]
+mod members;
 mod miss;
+mod regret;
 mod sampled;
 mod select;
 #[cfg(feature = "tuner")]
@@ -37,6 +40,7 @@ pub use join::{Joined, Seen, join, labels};
 pub use miss::Miss;
 #[cfg(feature = "tuner")]
 pub use predicted_labels::with_predicted_labels;
+pub use regret::{Region, Regret, Selected};
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]
 pub use train::train;

@@ -1,5 +1,6 @@
 //! The decision tree from a shape to a micro-kernel, as it stands in the tuned file.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
@@ -61,6 +62,24 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// The part of all shapes that a shape shares its leaf with, such as `16 < M <= 488, K <= 64`; `any shape` if there is one leaf.
+    pub fn region(&self, shape_vars: &[String], shape: &[i64]) -> String {
+        // Of each variable what it is above and what it is at most.
+        let mut bounds: BTreeMap<&str, [Option<i64>; 2]> = BTreeMap::new();
+        let mut tree = self;
+        while let Tree::Split(split) = tree {
+            let holds = split.condition.holds(shape_vars, shape);
+            bounds.entry(&split.condition.var).or_default()[usize::from(holds)] = Some(split.condition.at_most);
+            tree = if holds { &split.then } else { &split.otherwise };
+        }
+        let text = |(var, [above, most]): (&&str, &[Option<i64>; 2])| {
+            let above = above.map_or(String::new(), |above| format!("{above} < "));
+            format!("{above}{var}{}", most.map_or(String::new(), |most| format!(" <= {most}")))
+        };
+        let all: Vec<String> = bounds.iter().map(text).collect();
+        if all.is_empty() { "any shape".to_owned() } else { all.join(", ") }
     }
 
     /// All nodes with their depths, the root's being 0; the `then` side of a split comes before its `else` side.
@@ -141,5 +160,26 @@ impl TryFrom<String> for Condition {
             return Err(format!("found the condition \"{}\", expected one such as \"M <= 488\"", text.escape_debug()));
         };
         Ok(Condition { var: var.to_string(), at_most })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_told_by_the_bounds_of_its_leaf() {
+        let vars = ["M", "K"].map(str::to_owned);
+        let leaf = |name: &str| Tree::Leaf(name.to_owned());
+        let tree = Tree::split(
+            "M",
+            488,
+            Tree::split("K", 7, leaf("a"), Tree::split("M", 16, leaf("b"), leaf("c"))),
+            leaf("d"),
+        );
+        let of = |m: i64, k: i64| tree.region(&vars, &[m, k]);
+        assert_eq!([of(1, 7), of(16, 8)], ["K <= 7, M <= 488", "7 < K, M <= 16"]);
+        assert_eq!([of(17, 8), of(489, 1)], ["7 < K, 16 < M <= 488", "488 < M"]);
+        assert_eq!(leaf("a").region(&vars, &[1, 1]), "any shape");
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout;
 use super::miss::Miss;
+use super::regret::Regret;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::config::MAX_BYTES;
 use crate::cost_model::cuda::LaunchReport;
@@ -43,6 +44,9 @@ pub struct Tuned {
     pub tree: Tree,
     /// What was predicted and measured.
     pub instances: Vec<Instance>,
+    /// How far what is dispatched stays behind the best over the config's range; none: nothing was predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regret: Option<Regret>,
 }
 
 /// What is read first.

@@ -281,6 +281,11 @@ impl<'a> Tuning<'a> {
         self.spread + UNCERTAIN
     }
 
+    /// The cores, or multiprocessors, of each number of threads.
+    pub(crate) fn units(&self) -> Vec<usize> {
+        self.threads.iter().map(|setting| self.device.units(*setting)).collect()
+    }
+
     /// The values of the shape variables at an instance (its position).
     pub(crate) fn shape(&self, workload: usize) -> Shape {
         self.shape_of(&self.workloads[workload].instance)

@@ -108,6 +108,7 @@ fn tuned(
         reports: BTreeMap::new(),
         tree: joined.tree.clone(),
         instances: seen.iter().zip(&joined.picks).map(instance).collect::<Result<_>>()?,
+        regret: None,
     })
 }
 

@@ -40,6 +40,10 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         "c.json:25:91: key `search.tolerance`: found null, expected a number from 0 to less than 1"
     );
     assert_eq!(
+        error("\"micro_kernels\": 3", "\"micro_kernels\": 0"),
+        "c.json:25:111: key `search.micro_kernels`: found 0, expected a whole number from 1 to 64"
+    );
+    assert_eq!(
         error("\"random\"", "\"greedy\""),
         "c.json:26:17: key `search.strategy`: found the string \"greedy\", expected one of \"evolution\", \"random\", \"enumerate\""
     );
@@ -108,7 +112,7 @@ fn factors_that_overflow() {
 fn keys() {
     assert_eq!(
         error("\"seconds\"", "\"second\""),
-        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, strategy, model, evolution, scheduler, weight, rules, tf32, structure, cache; did you mean `seconds`?"
+        "c.json:25:15: key `search.second`: found an unknown key, expected one of seconds, trials, seed, threads, tolerance, micro_kernels, strategy, model, evolution, scheduler, weight, rules, tf32, structure, cache; did you mean `seconds`?"
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),

@@ -36,6 +36,7 @@ fn all_keys() {
         seed: 7,
         threads: vec![1, 2, 0],
         tolerance: 0.0,
+        micro_kernels: 3,
         strategy: Strategy::Random,
         model: Model::Random,
         evolution: Evolution { population: 256, mutation: 0.5, mutators, ..Evolution::default() },

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use dietcode_syntax::KernelDef;
 
-use crate::config::Scheduling;
-use crate::dispatch::{Finalized, Searched, finalize};
+use crate::config::{Config, Scheduling};
+use crate::dispatch::{Finalized, Searched, Tuned, finalize};
 use crate::frontend;
 use crate::machine::{Target, avx512};
 use crate::measure::{Baselines, Device, Instance, Noise, SimulatedDevice};
@@ -56,6 +56,7 @@ struct Ended {
     verdicts: Vec<(String, String, usize, Verdict)>,
     /// Of the micro-kernels.
     names: Vec<String>,
+    tuned: Tuned,
 }
 
 /// Micro-kernels with so many rows in a register tile.
@@ -89,6 +90,20 @@ fn finals_within(
     noise: Noise,
     records: Option<&Path>,
 ) -> Ended {
+    let aim = (None, [1.0; 4], 8);
+    finals_towards(aim, seconds, nest, rows, gflops, noise, records)
+}
+
+/// The same for a config's range, with weights of the instances, and so many micro-kernels at the most.
+fn finals_towards(
+    (config, weights, most): (Option<&Config>, [f64; 4], usize),
+    seconds: f64,
+    nest: &str,
+    rows: &[i64],
+    gflops: impl Fn(usize, i64) -> f64 + 'static,
+    noise: Noise,
+    records: Option<&Path>,
+) -> Ended {
     let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
     let mut kernels = kernels(&def, rows);
     let names: Vec<String> = kernels.iter().map(MicroKernel::name).collect();
@@ -98,11 +113,11 @@ fn finals_within(
         Ok(instance.flops / gflops(at, instance.shape[0]) / 1e9 / setting as f64)
     };
     let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(call)).with_noise(noise);
-    let workload = |rows: i64| {
-        let instance = Instance::of(&def, &[rows]).unwrap();
-        WorkloadInstance { wkl: [("M".to_owned(), rows)].into(), weight: 1.0, instance }
+    let workload = |(rows, weight): (&i64, f64)| {
+        let instance = Instance::of(&def, &[*rows]).unwrap();
+        WorkloadInstance { wkl: [("M".to_owned(), *rows)].into(), weight, instance }
     };
-    let workloads = ROWS.map(workload).to_vec();
+    let workloads = ROWS.iter().zip(weights).map(workload).collect();
     let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
     let budget = Budget::start(device.clock(), seconds, &stop);
     let database = records.map_or_else(Database::in_memory, |path| Database::open(path).unwrap());
@@ -114,8 +129,8 @@ fn finals_within(
     let mut tasks = [Task { tuning, proposer: enumerated(rest), weight: 1.0, per_round: 8 }];
     let course = Course { trials: None, until: None, scheduling: Scheduling::default(), seed: 0 };
     let found = search(&mut tasks, &course).swap_remove(0).unwrap();
-    let searched = Searched { config: None, tolerance: 0.02, space_hash: "s", found: &found };
-    let Finalized { selected, .. } =
+    let searched = Searched { config, tolerance: 0.02, most, space_hash: "s", found: &found };
+    let Finalized { selected, tuned, .. } =
         finalize(&mut tasks[0].tuning, searched, &Baselines::on_gpu(None, false), |_| ()).unwrap();
     let position = |at: &usize| {
         let name = found.candidates[*at].micro_kernel.name();
@@ -128,7 +143,7 @@ fn finals_within(
         _ => None,
     };
     let verdicts = tasks[0].tuning.journal.records().iter().filter_map(verdict).collect();
-    Ended { selected: selected.iter().map(position).collect(), verdicts, names }
+    Ended { selected: selected.iter().map(position).collect(), verdicts, names, tuned }
 }
 
 fn quiet() -> Noise {
@@ -200,7 +215,7 @@ fn an_instance_at_which_the_best_of_its_region_loses_keeps_its_default() {
         (1, _) => 150.0,
         _ => 100.0,
     };
-    let Ended { selected, verdicts, names } = finals(DENSE, &[1, 2], gflops, quiet(), None);
+    let Ended { selected, verdicts, names, .. } = finals(DENSE, &[1, 2], gflops, quiet(), None);
     assert_eq!(selected, [1, 0, 1, 1]);
     let won = (names[1].clone(), "default".to_owned(), 3, Verdict::Wins);
     assert!(verdicts.contains(&won), "{verdicts:?}");
@@ -222,6 +237,59 @@ fn regions_have_the_duels_that_are_due_before_any_has_others() {
     assert!(soon.verdicts.len() < late.verdicts.len(), "near-copies had no time: {soon:?}");
 }
 
+/// A tile of 8 rows has every instance, which are multiples of 8; of one row, most of it would be padding.
+#[test]
+fn a_contestant_that_has_no_instance_serves_other_shapes_of_the_range() {
+    let config = |range: &str| {
+        let text = format!(
+            r#"{{"kernel": {{"source": "ops.rs", "function": "dense"}}, "shape": {{"M": "M"}},
+                "wkl_insts": [{{"M": 16}}, {{"M": 1024}}], "range": {{"M": {range}}}}}"#
+        );
+        Config::parse("c.json", text).unwrap()
+    };
+    let ended = |range: &str| {
+        let aim = (Some(&config(range)), [1.0; 4], 8);
+        let gflops = |at: usize, _| if at == 0 { 100.0 } else { 150.0 };
+        finals_towards(aim, 1e6, DENSE, &[1, 8], gflops, quiet(), None)
+    };
+    let Ended { selected, names, tuned, .. } = ended("[1, 1024]");
+    assert_eq!(selected, [1; 4]);
+    let vars = ["M".to_owned()];
+    let pick = |m: i64| tuned.tree.pick(&vars, &[m]).to_owned();
+    assert_eq!(
+        [pick(1), pick(2), pick(8), pick(1000)],
+        [&names[0], &names[0], &names[1], &names[1]].map(String::clone)
+    );
+    let regret = tuned.regret.unwrap();
+    let order: Vec<&String> = regret.selected.iter().map(|selected| &selected.micro_kernel).collect();
+    assert_eq!(order, [&names[1], &names[0]]);
+    assert!(regret.selected[0].mean > 1.1 * regret.selected[1].mean && regret.selected[1].mean == 1.0, "{regret:?}");
+    assert!((1.0..1.01).contains(&regret.mean) && regret.worst <= 1.1, "{regret:?}");
+    assert!(
+        regret.regions.len() >= 2 && regret.regions.iter().map(|region| region.shapes).sum::<usize>() == regret.shapes
+    );
+    assert_eq!(regret.range["M"], [1, 1024]);
+
+    let Ended { names, tuned, .. } = ended("[16, 1024]");
+    assert_eq!(tuned.micro_kernels.iter().map(MicroKernel::name).collect::<Vec<_>>(), [names[1].clone()]);
+}
+
+#[test]
+fn where_there_may_be_few_weights_alone_say_who_they_are_and_defaults_that_win_are_kept() {
+    let gflops = |at: usize, rows: i64| match (at, rows) {
+        (0, 64) => 190.0,
+        (1, 16) | (2, 1024) => 200.0,
+        (1, 64 | 256 | 1024) | (2, 16 | 64 | 256) => 150.0,
+        _ => 100.0,
+    };
+    let selected =
+        |weights, most| finals_towards((None, weights, most), 1e6, DENSE, &[1, 2, 4], gflops, quiet(), None).selected;
+    assert_eq!(selected([8.0, 1.0, 1.0, 1.0], 1), [1, 0, 1, 1]);
+    assert_eq!(selected([1.0, 1.0, 1.0, 8.0], 1), [2, 0, 2, 2]);
+    let all = selected([1.0; 4], 8);
+    assert_eq!((all[0], all[1], all[3]), (1, 0, 2));
+}
+
 #[test]
 fn a_run_that_is_continued_reads_its_verdicts() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,7 +300,8 @@ fn a_run_that_is_continued_reads_its_verdicts() {
     };
     let first = run(1.0);
     assert!(first.verdicts.len() >= 4, "{:?}", first.verdicts);
-    assert_eq!(run(3.0), first, "nothing was decided anew");
+    let again = run(3.0);
+    assert_eq!((again.selected, again.verdicts), (first.selected, first.verdicts), "nothing was decided anew");
 }
 
 /// On a machine that is never quiet nobody wins, and that is on record.

@@ -153,6 +153,7 @@ fn a_tuned_file_is_taken_if_it_fits() {
         reports: BTreeMap::new(),
         tree,
         instances: vec![of(16), of(256)],
+        regret: None,
     };
     tuned.save(&path).unwrap();
     let mut selected = selection(Some(&config));

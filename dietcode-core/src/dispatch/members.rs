@@ -1,0 +1,205 @@
+//! Which micro-kernels there are to be: a small set that loses little over all shapes of a range.
+//!
+//! The *regret* of a set at a shape is the time of its fastest micro-kernel there over the time of the fastest candidate, 1 or more. A set
+//! grows by the candidate that leaves the smallest weighted mean regret over all shapes; where that is a near-tie, by one that is
+//! there already.
+
+use std::collections::BTreeSet;
+
+use super::select::Scores;
+use crate::search::{Found, Tuning};
+
+/// The regret where nothing of a set can be used, so that what serves at all comes first.
+const NONE: f64 = 1000.0;
+
+/// A micro-kernel that was selected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Member {
+    /// Its row, or position.
+    pub at: usize,
+    /// The weighted mean regret of it and of those that were selected before it.
+    pub regret: f64,
+}
+
+/// At most so many rows, in the order in which they are selected; those in `first` are there already.
+///
+/// Where all of those fit, they come before others. Others, where there is room, are added as long as each lowers the mean regret by more
+/// than the tolerance.
+fn members(scores: Scores<'_>, first: &BTreeSet<usize>, most: usize) -> Vec<Member> {
+    let regrets = Regrets::of(&scores);
+    let rows: BTreeSet<usize> = (0..scores.scores.len()).collect();
+    let mut members: Vec<Member> = Vec::new();
+    while members.len() < most {
+        let chosen: Vec<usize> = members.iter().map(|member| member.at).collect();
+        let best = |of: &BTreeSet<usize>| {
+            let left = of.iter().filter(|row| !chosen.contains(row));
+            let with =
+                |row: &usize| Member { at: *row, regret: regrets.mean([&chosen[..], &[*row]].concat().as_slice()) };
+            left.map(with).min_by(|a, b| a.regret.total_cmp(&b.regret))
+        };
+        let Some(any) = best(&rows) else { break };
+        let next = match best(first) {
+            Some(there) if first.len() <= most || there.regret <= any.regret * (1.0 + scores.tolerance) => there,
+            _ => any,
+        };
+        let lowers = members.last().is_none_or(|last| last.regret > next.regret * (1.0 + scores.tolerance));
+        if !lowers && !first.contains(&next.at) {
+            break;
+        }
+        members.push(next);
+    }
+    members
+}
+
+/// The regrets of rows at shapes.
+struct Regrets<'a> {
+    /// `[row][shape]`.
+    regrets: Vec<Vec<f64>>,
+    weights: &'a [f64],
+}
+
+impl Regrets<'_> {
+    fn of<'a>(scores: &Scores<'a>) -> Regrets<'a> {
+        let best = |shape: usize| scores.scores.iter().map(|row| row[shape]).fold(0.0, f64::max);
+        let bests: Vec<f64> = (0..scores.weights.len()).map(best).collect();
+        let row = |row: &Vec<f64>| row.iter().zip(&bests).map(|(score, best)| regret(*score, *best)).collect();
+        let regrets = scores.scores.iter().map(row).collect();
+        Regrets { regrets, weights: scores.weights }
+    }
+
+    /// The weighted mean of the smallest of some rows.
+    fn mean(&self, rows: &[usize]) -> f64 {
+        let least = |shape: usize| rows.iter().map(|row| self.regrets[*row][shape]).fold(NONE, f64::min);
+        let sum: f64 = self.weights.iter().enumerate().map(|(shape, weight)| weight * least(shape)).sum();
+        sum / self.weights.iter().sum::<f64>()
+    }
+}
+
+/// What candidates reach at the instances, as a search expects it, and behind them at other shapes, as it is predicted.
+#[derive(Clone, Debug)]
+pub(super) struct Matrix {
+    /// The candidates, by their positions among what was found.
+    pub rows: Vec<usize>,
+    /// `[row][shape]`.
+    pub scores: Vec<Vec<f64>>,
+    /// Of the instances, and of other shapes those of their nearest instances.
+    pub weights: Vec<f64>,
+}
+
+impl Matrix {
+    /// Who was decided for at an instance is the best there: no figure of a search overrules a verdict.
+    pub(super) fn of(
+        tuning: &Tuning<'_>,
+        found: &Found,
+        rows: Vec<usize>,
+        picks: &[usize],
+        sampled: &[Vec<i64>],
+    ) -> Matrix {
+        let units = tuning.units();
+        let row = |candidate: &usize| {
+            let instances = (0..picks.len()).map(|at| found.expected_score(*candidate, at));
+            let others = sampled.iter().map(|shape| found.candidates[*candidate].expected_at(shape, &units));
+            instances.chain(others).collect()
+        };
+        let mut scores: Vec<Vec<f64>> = rows.iter().map(row).collect();
+        for (at, pick) in picks.iter().enumerate() {
+            let best = scores.iter().map(|row| row[at]).fold(0.0, f64::max);
+            rows.iter().zip(&mut scores).filter(|(row, _)| *row == pick).for_each(|(_, scores)| scores[at] = best);
+        }
+        let instances: Vec<Vec<i64>> =
+            tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
+        let own = tuning.workloads.iter().map(|workload| workload.weight);
+        let weight = |shape: &Vec<i64>| nearest(shape, &instances).map_or(1.0, |at| tuning.workloads[at].weight);
+        let weights = own.chain(sampled.iter().map(weight)).collect();
+        Matrix { rows, scores, weights }
+    }
+
+    /// The micro-kernels that there are to be, by their positions among what was found; see [`members`].
+    pub(super) fn members(&self, picks: &[usize], most: usize, tolerance: f64) -> Vec<Member> {
+        let first = (0..self.rows.len()).filter(|row| picks.contains(&self.rows[*row])).collect();
+        let members = members(self.scores(tolerance), &first, most);
+        members.into_iter().map(|Member { at, regret }| Member { at: self.rows[at], regret }).collect()
+    }
+
+    fn scores(&self, tolerance: f64) -> Scores<'_> {
+        Scores { scores: &self.scores, weights: &self.weights, tolerance }
+    }
+
+    /// The weighted mean regret of candidates, by their positions among what was found.
+    pub(super) fn regret(&self, candidates: &[usize]) -> f64 {
+        let rows: Vec<usize> = (0..self.rows.len()).filter(|row| candidates.contains(&self.rows[*row])).collect();
+        Regrets::of(&self.scores(0.0)).mean(&rows)
+    }
+
+    /// The regret of a row at a shape.
+    pub(super) fn regret_at(&self, row: Option<usize>, shape: usize) -> f64 {
+        let best = self.scores.iter().map(|row| row[shape]).fold(0.0, f64::max);
+        row.map_or(NONE, |row| regret(self.scores[row][shape], best))
+    }
+}
+
+/// Where nothing is known of anybody, nobody loses.
+fn regret(score: f64, best: f64) -> f64 {
+    if best > 0.0 { (best / score).min(NONE) } else { 1.0 }
+}
+
+/// The position of the shape that is nearest to one: by the ratios of extents, which are 1 or more.
+fn nearest(shape: &[i64], to: &[Vec<i64>]) -> Option<usize> {
+    let distance = |other: &Vec<i64>| -> f64 {
+        shape.iter().zip(other).map(|(a, b)| ((*a).max(1) as f64 / (*b).max(1) as f64).ln().powi(2)).sum()
+    };
+    (0..to.len()).min_by(|a, b| distance(&to[*a]).total_cmp(&distance(&to[*b])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(scores: &[Vec<f64>], weights: &[f64], first: &[usize], most: usize) -> Vec<usize> {
+        let scores = Scores { scores, weights, tolerance: 0.02 };
+        members(scores, &first.iter().copied().collect(), most).iter().map(|member| member.at).collect()
+    }
+
+    #[test]
+    fn weights_alone_flip_a_choice() {
+        let scores = [vec![100.0, 50.0], vec![50.0, 100.0]];
+        assert_eq!(chosen(&scores, &[2.0, 1.0], &[0, 1], 1), [0]);
+        assert_eq!(chosen(&scores, &[1.0, 2.0], &[0, 1], 1), [1]);
+        assert_eq!(chosen(&scores, &[1.0, 2.0], &[0, 1], 2), [1, 0], "the first is the one that gains most");
+    }
+
+    #[test]
+    fn what_is_nowhere_the_best_is_taken_if_it_loses_least() {
+        let scores = [vec![100.0, 20.0, 20.0], vec![20.0, 100.0, 20.0], vec![90.0, 90.0, 90.0]];
+        assert_eq!(chosen(&scores, &[1.0; 3], &[0, 1], 1), [2]);
+        assert_eq!(chosen(&scores, &[1.0; 3], &[0, 1], 8), [0, 1, 2], "who won comes first where there is room");
+    }
+
+    #[test]
+    fn a_near_tie_is_for_what_is_there_and_adds_nothing() {
+        let scores = [vec![99.0, 99.0], vec![100.0, 100.0], vec![100.0, 50.0]];
+        assert_eq!(chosen(&scores, &[1.0; 2], &[0], 8), [0]);
+        assert_eq!(chosen(&scores, &[1.0; 2], &[0, 2], 1), [0]);
+        assert_eq!(chosen(&scores, &[1.0; 2], &[2], 8), [2, 1]);
+    }
+
+    #[test]
+    fn each_member_lowers_the_mean_regret_which_a_brute_force_does_no_better_with_one() {
+        let scores = [vec![10.0, 80.0, 0.0, 30.0], vec![100.0, 10.0, 40.0, 30.0], vec![30.0, 100.0, 70.0, 0.0]];
+        let of = Scores { scores: &scores, weights: &[1.0, 2.0, 3.0, 4.0], tolerance: 0.02 };
+        let regrets = Regrets::of(&of);
+        let members = members(of, &BTreeSet::new(), 3);
+        assert!(members.windows(2).all(|pair| pair[0].regret > 1.02 * pair[1].regret), "{members:?}");
+        let best = (0..3).map(|row| regrets.mean(&[row])).fold(f64::INFINITY, f64::min);
+        assert_eq!(members[0].regret, best);
+        assert_eq!(members.last().unwrap().regret, 1.0);
+    }
+
+    #[test]
+    fn the_nearest_is_so_by_ratios() {
+        let to = [vec![16, 16], vec![512, 16], vec![16, 1024]];
+        let of = |shape: [i64; 2]| nearest(&shape, &to);
+        assert_eq!([of([80, 1]), of([100, 16]), of([16, 200]), of([0, 0])], [Some(0), Some(1), Some(2), Some(0)]);
+        assert_eq!(nearest(&[1], &[]), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! How far what is dispatched stays behind the best, as a tuned file keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Range;
+
+/// Over shapes of the range: the time of what is dispatched over that of the best of the finals' contestants. Measured at the tuned
+/// instances, predicted elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regret {
+    /// Between which values of the workload variables.
+    pub range: Range,
+    /// How many shapes of it, with the tuned instances.
+    pub shapes: usize,
+    /// The weighted mean over them.
+    pub mean: f64,
+    /// The largest.
+    pub worst: f64,
+    /// What was selected, in this order.
+    pub selected: Vec<Selected>,
+    /// One entry for each leaf of the tree that has a shape, in its order.
+    pub regions: Vec<Region>,
+}
+
+/// A micro-kernel that was selected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selected {
+    /// Its name.
+    pub micro_kernel: String,
+    /// The weighted mean if each shape had the best of this one and of those before.
+    pub mean: f64,
+}
+
+/// The shapes of a leaf.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Where it is, such as `16 < M <= 488`; `any shape` if there is one leaf.
+    pub shape: String,
+    /// What runs there.
+    pub micro_kernel: String,
+    /// How many shapes.
+    pub shapes: usize,
+    /// The weighted mean over them.
+    pub mean: f64,
+    /// The largest.
+    pub worst: f64,
+}
+
+/// What runs a shape.
+#[cfg(feature = "tuner")]
+pub(super) struct Dispatched {
+    /// The part of all shapes that it is of.
+    pub region: String,
+    /// The micro-kernel.
+    pub micro_kernel: String,
+    /// How much the shape counts.
+    pub weight: f64,
+    /// How much longer it takes there than the best.
+    pub regret: f64,
+}
+
+#[cfg(feature = "tuner")]
+impl Regret {
+    /// Of what runs some shapes.
+    pub(super) fn of(range: Range, mut selected: Vec<Selected>, all: &[Dispatched]) -> Regret {
+        let mut regions: Vec<(&str, Vec<&Dispatched>)> = Vec::new();
+        for dispatched in all {
+            match regions.iter_mut().find(|(region, _)| *region == dispatched.region) {
+                Some((_, known)) => known.push(dispatched),
+                None => regions.push((&dispatched.region, vec![dispatched])),
+            }
+        }
+        let region = |(shape, all): (&str, Vec<&Dispatched>)| {
+            let (mean, worst) = mean_and_worst(&all);
+            let micro_kernel = all[0].micro_kernel.clone();
+            Region { shape: shape.to_owned(), micro_kernel, shapes: all.len(), mean, worst }
+        };
+        let (mean, worst) = mean_and_worst(&all.iter().collect::<Vec<_>>());
+        selected.iter_mut().for_each(|selected| selected.mean = rounded(selected.mean));
+        Regret { range, shapes: all.len(), mean, worst, selected, regions: regions.into_iter().map(region).collect() }
+    }
+}
+
+#[cfg(feature = "tuner")]
+fn mean_and_worst(all: &[&Dispatched]) -> (f64, f64) {
+    let weights: f64 = all.iter().map(|dispatched| dispatched.weight).sum();
+    let sum: f64 = all.iter().map(|dispatched| dispatched.weight * dispatched.regret).sum();
+    (rounded(sum / weights), rounded(all.iter().map(|dispatched| dispatched.regret).fold(1.0, f64::max)))
+}
+
+/// To what a person reads, and what comes back the same from a file.
+#[cfg(feature = "tuner")]
+fn rounded(regret: f64) -> f64 {
+    (regret * 1000.0).round() / 1000.0
+}
