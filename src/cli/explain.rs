@@ -1,5 +1,6 @@
 //! `dietcode explain`
 mod overview;
+mod regret;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=43
   dietcode explain configs/bert_dense.json --wkl T=43 --target sm_80
   dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
+  dietcode explain configs/bert_dense.json --regret                    what each micro-kernel of the tuned file adds, region by region
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
 pub(crate) struct Arguments {
     /// The config.
@@ -57,6 +59,10 @@ pub(crate) struct Arguments {
     /// Print the sketches that a search draws from, with `_` for what is open, and the rules that made each; of those that made none, why.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "json"])]
     sketches: bool,
+    /// Print how far what is dispatched stays behind the best contestant of the search over the config's range, as the tuned file has it:
+    /// what each micro-kernel adds, and the regions of the decision tree. Of the CPU, or of one device with --target.
+    #[arg(long, conflicts_with_all = ["wkl", "threads", "sketches"])]
+    regret: bool,
 }
 
 /// What there is to say about a shape.
@@ -129,6 +135,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return Err(Error::input(format!("--threads: expected the target cpu, found {target}")));
     }
     arguments.json.check()?;
+    if arguments.regret {
+        return regret::run(arguments, &setup);
+    }
     if arguments.wkl.is_empty() {
         return overview::run(arguments, &setup);
     }

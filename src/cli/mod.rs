@@ -24,6 +24,7 @@ mod occupancy;
 mod plot;
 mod progress;
 mod records;
+mod regret;
 mod report;
 mod results;
 mod setup;

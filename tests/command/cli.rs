@@ -444,6 +444,12 @@ fn tuned_explained_and_measured() {
         assert!(row["tuned"] == true && row["micro_kernel"] == instance["micro_kernel"], "{row}");
         assert_eq!(row["measurements"], instance["measurements"]);
     }
+    let text = stdout(&place.run(&["explain", "dense.json", "--regret", "--json", "regret.json"]));
+    assert_eq!(read_json(&place.path("regret.json")), tuned["regret"]);
+    assert!(
+        text.contains("of T=") && text.contains("mean regret") && text.contains("regions of the decision tree"),
+        "{text}"
+    );
     fs::write(place.path("dense.json"), CONFIG.replace("{ \"T\": 4 }", "{ \"T\": 4 }, { \"T\": 7 }, { \"T\": 9 }"))
         .unwrap();
     let line = "`dense` was tuned for 2 instances; T=7 and 1 more of dense.json are not among them; run `dietcode tune dense.json`";

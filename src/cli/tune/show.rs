@@ -2,14 +2,14 @@
 
 use dietcode::Result;
 use dietcode::core::config::Cache;
-use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Regret, Selected, Verified};
+use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, Verified};
 use dietcode::core::measure::{Baselines, Device};
 use dietcode::core::search::WorkloadInstance;
 
-use crate::cli::counted;
+use crate::cli::regret::selection;
 use crate::cli::report::{Effort, Report, ReportFiles};
 use crate::cli::setup::wkl_text;
-use crate::cli::table::{Legend, Line, grid, table};
+use crate::cli::table::{Legend, Line, table};
 
 /// The tables, and the file if one is asked for.
 pub(super) fn show(
@@ -48,34 +48,6 @@ pub(super) fn show(
     }
     report.in_use().iter().try_for_each(|line| files.print(line))?;
     report.write(files)
-}
-
-/// What each micro-kernel adds to those above it, over the range.
-fn selection(regret: &Regret, legend: &mut Legend) -> String {
-    let mut before: Option<f64> = None;
-    let row = |Selected { micro_kernel, mean }: &Selected| {
-        let gain = before.replace(*mean).map(|before| format!("{:.1}%", 100.0 * (before / mean - 1.0)));
-        let is_used = regret.regions.iter().any(|region| region.micro_kernel == *micro_kernel);
-        let used = if is_used { "yes" } else { "no" };
-        [legend.letter(micro_kernel), format!("{mean:.3}"), gain.unwrap_or_else(|| "–".to_owned()), used.to_owned()]
-    };
-    let table =
-        grid(["kernel", "mean regret", "gain", "dispatched"], regret.selected.iter().map(row).collect::<Vec<_>>());
-    let (shapes, mean, worst) = (counted(regret.shapes, "shape"), regret.mean, regret.worst);
-    format!(
-        "\nTime over that of the best contestant, at {shapes} of {}, predicted where nothing was measured: with each of these\n\
-         and those above it\n{table}\nas dispatched: {mean:.3} in the mean, {worst:.3} at worst\n",
-        range_text(regret)
-    )
-}
-
-/// `T=1..512`.
-fn range_text(regret: &Regret) -> String {
-    let text = |(var, [least, most]): (&String, &[i64; 2])| match least == most {
-        true => format!("{var}={least}"),
-        false => format!("{var}={least}..{most}"),
-    };
-    regret.range.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 /// The verified instances at one of the numbers of threads.

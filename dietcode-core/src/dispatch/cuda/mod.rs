@@ -19,3 +19,4 @@ pub use candidate::Candidate;
 pub use files::FOLDER;
 pub use report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 pub use selection::{Choice, Selection};
+pub use tuned::load;

@@ -131,10 +131,10 @@ impl Selection {
 
     fn read_tuned(&mut self, config: &Config, device: &'static DeviceLimits, compiler: Option<&str>) {
         match tuned::load(config, (&self.def, &self.program), device, compiler) {
-            Ok((micro_kernels, tree, gap)) => {
-                self.candidates_from(micro_kernels);
+            Ok((tuned, gap)) => {
+                self.candidates_from(tuned.micro_kernels);
                 self.gaps.extend(gap);
-                self.tuned.insert(device.capability, tree);
+                self.tuned.insert(device.capability, tuned.tree);
             }
             Err(miss) => self.misses.push(miss),
         }

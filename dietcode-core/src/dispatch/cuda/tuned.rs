@@ -3,22 +3,22 @@
 use dietcode_syntax::KernelDef;
 
 use crate::config::Config;
-use crate::dispatch::{Expected, Gap, Miss, Tree, Tuned};
+use crate::dispatch::{Expected, Gap, Miss, Tuned};
 use crate::ir::Program;
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::sketch::MicroKernel;
 
-/// The micro-kernels and the tree of `configs/<name>.<sm_XX>.tuned.json`, and what it was not made for; `compiler` is nvcc's version, if there is one.
+/// `configs/<name>.<sm_XX>.tuned.json`, and what it was not made for; `compiler` is nvcc's version, if there is one.
 ///
 /// # Errors
 /// Why they are not to be used, in one line.
-pub(super) fn load(
+pub fn load(
     config: &Config,
     (def, program): (&KernelDef, &Program),
     device: &DeviceLimits,
     compiler: Option<&str>,
-) -> Result<(Vec<MicroKernel>, Tree, Option<Gap>), Miss> {
+) -> Result<(Tuned, Option<Gap>), Miss> {
     let target = device.capability.to_string();
     let path = config.tuned_path(&target);
     let shape_vars = Config::shape_vars(def);
@@ -40,5 +40,5 @@ pub(super) fn load(
         Err(e) => Err(format!("its micro-kernel {} is not valid: {e}", micro_kernel.name())),
     };
     tuned.micro_kernels.iter().try_for_each(valid).map_err(unusable)?;
-    Ok((tuned.micro_kernels, tuned.tree, gap))
+    Ok((tuned, gap))
 }
