@@ -1,5 +1,6 @@
 //! `dietcode bench`
 
+mod regret;
 mod sweep;
 mod turns;
 
@@ -33,6 +34,7 @@ Examples:
   dietcode bench configs/bert_dense.json --wkl T=1..256 --plot out.svg
   dietcode bench configs/bert_dense.json --only dietcode --only blas
   dietcode bench configs/bert_dense.json --sweep-grid --plot grid.svg
+  dietcode bench configs/bert_dense.json --regret 200 --plot regret.svg
   echo 2 T=37 | dietcode bench configs/bert_dense.json --turns --only dietcode")]
 pub(crate) struct Arguments {
     /// The config.
@@ -56,6 +58,11 @@ pub(crate) struct Arguments {
     /// `--plot` draws both.
     #[arg(long, conflicts_with_all = ["only", "beside", "blas"])]
     sweep_grid: bool,
+    /// Measure what is dispatched beside all micro-kernels of the tuned file and the default instead, by pairs: at all shapes of the
+    /// config's range, or at N of them that `--seed` draws (else 0), of at most 2e9 operations.
+    #[arg(long, value_name = "N", conflicts_with_all = ["wkl", "only", "beside", "blas", "sweep_grid", "turns"],
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    regret: Option<u32>,
     /// Measure one shape at a time, as standard input asks for it, so that another program can take turns with the kernel. Each line is a
     /// number of threads and a shape, as in `2 T=37`. Standard output has a line of JSON for each, behind one of the machine.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "sweep_grid", "json", "plot"])]
@@ -88,6 +95,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Winners::default_for(&setup.program, harness.cpu())
     });
     winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+    if let Some(count) = arguments.regret {
+        return regret::run(arguments, &setup, &mut harness, &winners, count as usize);
+    }
     let mut own = vec![dispatched(&harness, &winners, PICK.to_owned())?];
     for path in &arguments.beside {
         let winners = Winners::load_from(path, &setup.config, (&setup.def, &setup.program), harness.cpu());

@@ -18,8 +18,7 @@ pub(crate) fn selection(regret: &Regret, legend: &mut Legend) -> String {
     let table = grid(["kernel", "mean regret", "gain", "dispatched"], rows);
     let (shapes, mean, worst) = (counted(regret.shapes, "shape"), regret.mean, regret.worst);
     format!(
-        "\nTime over that of the best contestant, at {shapes} of {}, predicted where nothing was measured: with each of these\n\
-         and those above it\n{table}\nas dispatched: {mean:.3} in the mean, {worst:.3} at worst\n",
+        "\nTime over that of the best contestant, at {shapes} of {}: with each of these and those above it\n{table}\nas dispatched: {mean:.3} in the mean, {worst:.3} at worst\n",
         range(regret)
     )
 }

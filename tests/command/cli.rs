@@ -474,6 +474,24 @@ fn tuned_explained_and_measured() {
     for word in ["<svg", "on 1 thread", "T=3", "T=1", "dietcode", "naive"] {
         assert!(picture.contains(word), "no `{word}` in the picture");
     }
+    let output = place.run(&[
+        "bench",
+        "dense.json",
+        "--regret",
+        "3",
+        "--threads",
+        "1",
+        "--json",
+        "regret.json",
+        "--plot",
+        "regret.svg",
+    ]);
+    assert!(status(&output) == 0 && stdout(&output).contains("by pairs at 3 shapes"), "{}", stderr(&output));
+    let regret = read_json(&place.path("regret.json"));
+    let shapes = regret["shapes"].as_array().unwrap();
+    assert!(shapes.len() == 3 && shapes.iter().all(|shape| shape["regret"].as_f64().unwrap() >= 1.0), "{regret}");
+    assert!(regret["mean"].as_f64().unwrap() <= regret["worst"].as_f64().unwrap(), "{regret}");
+    assert!(fs::read_to_string(place.path("regret.svg")).unwrap().contains("dispatched"));
     let bench = read_json(&place.path("bench.json"));
     assert!(bench["machine"]["cpu"].is_string());
     for row in bench["rows"].as_array().unwrap() {

@@ -5,6 +5,7 @@
 mod command;
 mod mutants;
 mod peers;
+mod regret;
 mod runner;
 mod steps;
 #[cfg(test)]
@@ -21,6 +22,7 @@ usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask toolkit
        cargo xtask walk-through
        cargo xtask tuning [--pace] [--trials N] [--seed N] [--folder DIR] [CONFIG]
+       cargo xtask regret [--shapes N] [--mean RATIO] [--worst RATIO] [OPTION...] [CONFIG]
        cargo xtask peers [FAMILY...] [--below RATIO] [OPTION...]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
@@ -30,6 +32,8 @@ walk-through
          writes docs/walk_through.md, a nest on its way from source to assembly
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
          was ended; with --pace, how many trials a search makes in a second, and fails where they are too few
+regret   measures what is dispatched at shapes of a config's range beside all micro-kernels of its tuned file; fails where it takes longer
+         than the best by more than bounds allow
 peers    measures libraries from the package registries, and the project's kernels beside them; fails where these are slower than
          --below says; `cargo xtask peers --help` lists its options
 
@@ -54,6 +58,11 @@ fn main() -> ExitCode {
         ["walk-through", extra, ..] => bad_usage(&format!("`walk-through` takes no argument, found `{extra}`")),
         ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
+        ["regret", rest @ ..] => match regret::run(rest) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(1),
+            Err(sentence) => failed(&sentence),
+        },
         ["peers", rest @ ..] => match peers::run(rest) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(1),

@@ -121,7 +121,7 @@ fn tuned(
         labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
-    let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, &labels)?;
+    let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, (&labels, sampled))?;
     if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
         return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
     }
@@ -137,7 +137,7 @@ fn tuned(
     let instances = (0..workloads.len()).map(instance).collect();
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
-    let predicted = searched.config.filter(|_| !sampled.is_empty());
+    let known = searched.config.filter(|_| !decided.matrix.others(workloads.len()).is_empty());
     let report =
         |c: &&Candidate| Some((c.micro_kernel.name(), c.report(device))).filter(|(_, report)| !report.is_empty());
     Ok(Tuned {
@@ -147,43 +147,53 @@ fn tuned(
         provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
-        regret: predicted.map(|config| regret(&tree, config, (tuning, found), decided, sampled)),
+        regret: known.map(|config| regret(&tree, config, (tuning, found), decided)),
         tree,
         instances,
     })
 }
 
-/// The tree of the measured shapes, with what is predicted of the micro-kernels at others.
+/// The tree of the instances, with what is known, or predicted, of the micro-kernels at other shapes.
 fn predicted(
     tree: Tree,
     searched: Searched<'_>,
     tuning: &Tuning<'_>,
     decided: &Decided,
-    labels: &[Label<'_>],
+    (labels, sampled): (&[Label<'_>], &[Vec<i64>]),
 ) -> Result<Tree> {
-    let Some(config) = searched.config else { return Ok(tree) };
     let vars = Config::shape_vars(tuning.device.def());
-    let units = tuning.units();
     let candidate = |at: usize| &searched.found.candidates[at];
     let members: BTreeMap<String, usize> =
         decided.members.iter().map(|member| (candidate(member.at).micro_kernel.name(), member.at)).collect();
-    let throughput =
-        |name: &str, shape: &[i64]| members.get(name).map_or(0.0, |at| candidate(*at).expected_at(shape, &units));
     let names: Vec<String> = members.keys().cloned().collect();
-    predicted_labels::with_predicted_labels(tree, (config, &vars), &wkl_insts(tuning), labels, &names, throughput)
+    let shapes = match decided.matrix.others(tuning.workloads.len()) {
+        [] => sampled,
+        known => known,
+    };
+    let scores: Vec<Vec<f64>> =
+        names.iter().map(|name| scores(tuning, searched.found, decided, members[name], shapes)).collect();
+    let columns: BTreeMap<&[i64], usize> = shapes.iter().enumerate().map(|(at, shape)| (&shape[..], at)).collect();
+    let throughput = |name: &str, shape: &[i64]| {
+        let row = names.iter().position(|known| known == name);
+        row.zip(columns.get(shape)).map_or(0.0, |(row, column)| scores[row][*column])
+    };
+    predicted_labels::extended(tree, &vars, (labels, shapes), &names, throughput, |labels| train(&vars, labels))
+}
+
+/// What a member, by its position among what was found, reaches at shapes: those of the matrix, or, where it has no other than the
+/// instances', others as it is expected.
+fn scores(tuning: &Tuning<'_>, found: &Found, decided: &Decided, member: usize, shapes: &[Vec<i64>]) -> Vec<f64> {
+    let instances = tuning.workloads.len();
+    match decided.matrix.others(instances) {
+        [] => tuning.expected_at(&found.candidates[member], shapes),
+        known => (instances..instances + known.len()).map(|column| decided.matrix.score_at(member, column)).collect(),
+    }
 }
 
 /// How far the tree stays behind the best of the contestants.
-fn regret(
-    tree: &Tree,
-    config: &Config,
-    (tuning, found): (&Tuning<'_>, &Found),
-    decided: &Decided,
-    sampled: &[Vec<i64>],
-) -> Regret {
+fn regret(tree: &Tree, config: &Config, (tuning, found): (&Tuning<'_>, &Found), decided: &Decided) -> Regret {
     let vars = Config::shape_vars(tuning.device.def());
     let name = |at: usize| found.candidates[at].micro_kernel.name();
-    let instances = tuning.workloads.iter().map(|workload| &workload.instance.shape);
     let names = decided.matrix.rows.iter().map(|row| name(*row)).collect::<Vec<String>>();
     let dispatched = |(column, shape): (usize, &Vec<i64>)| {
         let pick = tree.pick(&vars, shape).to_owned();
@@ -195,7 +205,7 @@ fn regret(
             regret,
         }
     };
-    let all: Vec<Dispatched> = instances.chain(sampled).enumerate().map(dispatched).collect();
+    let all: Vec<Dispatched> = decided.matrix.shapes.iter().enumerate().map(dispatched).collect();
     let selected = decided.members.iter();
     let selected = selected.map(|member| Selected { micro_kernel: name(member.at), mean: member.regret });
     Regret::of(config.range_of(&wkl_insts(tuning)), selected.collect(), &all)

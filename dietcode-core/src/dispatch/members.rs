@@ -75,11 +75,13 @@ impl Regrets<'_> {
     }
 }
 
-/// What candidates reach at the instances, as a search expects it, and behind them at other shapes, as it is predicted.
+/// What candidates reach at the instances, as a search expects it, and behind them at other shapes.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix {
     /// The candidates, by their positions among what was found.
     pub rows: Vec<usize>,
+    /// The shapes, those of the instances first.
+    pub shapes: Vec<Vec<i64>>,
     /// `[row][shape]`.
     pub scores: Vec<Vec<f64>>,
     /// Of the instances, and of other shapes those of their nearest instances.
@@ -87,31 +89,35 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Who was decided for at an instance is the best there: no figure of a search overrules a verdict.
+    /// Who was decided for at an instance is the best there: no figure of a search overrules a verdict. Of the other shapes, `others` has
+    /// what each row reaches there.
     pub(super) fn of(
         tuning: &Tuning<'_>,
         found: &Found,
-        rows: Vec<usize>,
-        picks: &[usize],
-        sampled: &[Vec<i64>],
+        (rows, picks): (Vec<usize>, &[usize]),
+        others: Vec<(Vec<i64>, Vec<f64>)>,
     ) -> Matrix {
-        let units = tuning.units();
-        let row = |candidate: &usize| {
+        let row = |(n, candidate): (usize, &usize)| {
             let instances = (0..picks.len()).map(|at| found.expected_score(*candidate, at));
-            let others = sampled.iter().map(|shape| found.candidates[*candidate].expected_at(shape, &units));
-            instances.chain(others).collect()
+            instances.chain(others.iter().map(|(_, scores)| scores[n])).collect()
         };
-        let mut scores: Vec<Vec<f64>> = rows.iter().map(row).collect();
+        let mut scores: Vec<Vec<f64>> = rows.iter().enumerate().map(row).collect();
         for (at, pick) in picks.iter().enumerate() {
             let best = scores.iter().map(|row| row[at]).fold(0.0, f64::max);
             rows.iter().zip(&mut scores).filter(|(row, _)| *row == pick).for_each(|(_, scores)| scores[at] = best);
         }
-        let instances: Vec<Vec<i64>> =
+        let mut shapes: Vec<Vec<i64>> =
             tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
         let own = tuning.workloads.iter().map(|workload| workload.weight);
-        let weight = |shape: &Vec<i64>| nearest(shape, &instances).map_or(1.0, |at| tuning.workloads[at].weight);
-        let weights = own.chain(sampled.iter().map(weight)).collect();
-        Matrix { rows, scores, weights }
+        let weight = |(shape, _): &(Vec<i64>, _)| nearest(shape, &shapes).map_or(1.0, |at| tuning.workloads[at].weight);
+        let weights = own.chain(others.iter().map(weight)).collect();
+        shapes.extend(others.into_iter().map(|(shape, _)| shape));
+        Matrix { rows, shapes, scores, weights }
+    }
+
+    /// The shapes that are none of the instances', of which there are so many.
+    pub(super) fn others(&self, instances: usize) -> &[Vec<i64>] {
+        &self.shapes[instances..]
     }
 
     /// The micro-kernels that there are to be, by their positions among what was found; see [`members`].
@@ -129,6 +135,12 @@ impl Matrix {
     pub(super) fn regret(&self, candidates: &[usize]) -> f64 {
         let rows: Vec<usize> = (0..self.rows.len()).filter(|row| candidates.contains(&self.rows[*row])).collect();
         Regrets::of(&self.scores(0.0)).mean(&rows)
+    }
+
+    /// What a candidate, by its position among what was found, reaches at a shape; 0 if it is none of the rows.
+    pub(super) fn score_at(&self, candidate: usize, shape: usize) -> f64 {
+        let row = self.rows.iter().position(|row| *row == candidate);
+        row.map_or(0.0, |row| self.scores[row][shape])
     }
 
     /// The regret of a row at a shape.

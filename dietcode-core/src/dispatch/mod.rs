@@ -41,6 +41,8 @@ pub use miss::Miss;
 #[cfg(feature = "tuner")]
 pub use predicted_labels::with_predicted_labels;
 pub use regret::{Region, Regret, Selected};
+#[cfg(feature = "tuner")]
+pub use sampled::drawn;
 pub use select::{Scores, select};
 #[cfg(feature = "tuner")]
 pub use train::train;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Range;
 
-/// Over shapes of the range: the time of what is dispatched over that of the best of the finals' contestants. Measured at the tuned
-/// instances, predicted elsewhere.
+/// Over shapes of the range: the time of what is dispatched over that of the best of the finals' contestants, as figures of a search at
+/// the tuned instances and as measured by turns elsewhere. On a device that is not there, both are estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regret {

@@ -3,6 +3,11 @@
 
 use std::collections::BTreeSet;
 
+#[cfg(feature = "tuner")]
+use rand::rngs::StdRng;
+#[cfg(feature = "tuner")]
+use rand::{RngExt, SeedableRng};
+
 use crate::config::{Config, WklInst};
 
 /// The most shapes.
@@ -54,6 +59,48 @@ pub(super) fn sampled(config: &Config, vars: &[String], instances: &[WklInst]) -
     shapes.into_iter().collect()
 }
 
+/// So many draws make a shape that is accepted, or there are too few of those.
+#[cfg(feature = "tuner")]
+const TRIES: usize = 64;
+
+/// Workload instances in the range of a config's instances that are accepted by their shapes: all of the range, or, where it has more than
+/// `count`, so many that are drawn evenly by the logarithms of the values.
+#[cfg(feature = "tuner")]
+pub fn drawn(
+    config: &Config,
+    vars: &[String],
+    (count, seed): (usize, u64),
+    accept: impl Fn(&[i64]) -> bool,
+) -> Vec<WklInst> {
+    let range = config.range_of(&config.wkl_insts);
+    let is_accepted = |wkl: &WklInst| config.shape_of(vars, wkl).is_ok_and(|shape| accept(&shape));
+    let width = |[least, most]: &[i64; 2]| usize::try_from(most - least + 1).unwrap_or(usize::MAX);
+    let all = range.values().map(width).fold(1usize, usize::saturating_mul);
+    if all <= count {
+        let mut wkl_insts = vec![WklInst::new()];
+        for (name, [least, most]) in &range {
+            let with = |wkl: &WklInst, value| wkl.clone().into_iter().chain([(name.clone(), value)]).collect();
+            wkl_insts = wkl_insts.iter().flat_map(|wkl| (*least..=*most).map(move |value| with(wkl, value))).collect();
+        }
+        wkl_insts.retain(is_accepted);
+        return wkl_insts;
+    }
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut value = |[least, most]: [i64; 2]| {
+        let logarithm = random.random_range((least as f64 + 0.5).ln()..(most as f64 + 1.0).ln().max(1e-9));
+        (logarithm.exp() as i64).clamp(least, most)
+    };
+    let mut wkl_insts = BTreeSet::new();
+    for _ in 0..TRIES * count {
+        if wkl_insts.len() == count {
+            break;
+        }
+        let wkl: WklInst = range.iter().map(|(name, range)| (name.clone(), value(*range))).collect();
+        wkl_insts.extend(Some(wkl).filter(is_accepted));
+    }
+    wkl_insts.into_iter().collect()
+}
+
 /// Values of a range in ascending order: its ends, known values, powers of two and what lies beside them, and between two powers a prime.
 fn values([least, most]: [i64; 2], known: impl Iterator<Item = i64>) -> Vec<i64> {
     let powers = (0..i64::BITS - 2).map(|n| 1i64 << n);
@@ -86,12 +133,16 @@ pub(super) fn halton(mut n: usize, axis: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn shapes(range: &str, instances: &str) -> Vec<Vec<i64>> {
+    fn config(range: &str, instances: &str) -> Config {
         let text = format!(
             r#"{{"kernel": {{"source": "ops.rs", "function": "f"}}, "shape": {{"M": "16*T", "N": "B"}},
                 "wkl_insts": {instances}, "range": {range}}}"#
         );
-        let config = Config::parse("c.json", text).unwrap();
+        Config::parse("c.json", text).unwrap()
+    }
+
+    fn shapes(range: &str, instances: &str) -> Vec<Vec<i64>> {
+        let config = config(range, instances);
         sampled(&config, &["M".to_owned(), "N".to_owned()], &config.wkl_insts)
     }
 
@@ -127,6 +178,23 @@ mod tests {
         let small = all.iter().filter(|shape| shape[1] < 64).count();
         assert!((MOST / 3..2 * MOST / 3).contains(&small), "{small}");
         assert_eq!(all, shapes(range, r#"[{"T": 5, "B": 9}, {"T": 3, "B": 7}]"#));
+    }
+
+    #[cfg(feature = "tuner")]
+    #[test]
+    fn shapes_are_drawn_from_the_range_or_are_all_of_it() {
+        let vars = ["M".to_owned(), "N".to_owned()];
+        let of = |range: &str, count| {
+            let config = config(range, r#"[{"T": 3, "B": 7}, {"T": 5, "B": 8}]"#);
+            let small = |shape: &[i64]| shape[0] * shape[1] < 1 << 20;
+            drawn(&config, &vars, (count, 1), small).iter().map(|wkl| (wkl["T"], wkl["B"])).collect::<Vec<_>>()
+        };
+        assert_eq!(of(r#"{"T": [3, 5], "B": [7, 8]}"#, 6), [(3, 7), (4, 7), (5, 7), (3, 8), (4, 8), (5, 8)]);
+        let many = of(r#"{"T": [1, 4096], "B": [1, 4096]}"#, 100);
+        assert!(many.len() == 100 && many.iter().all(|(t, b)| 16 * t * b < 1 << 20), "{many:?}");
+        let small = many.iter().filter(|(_, b)| *b < 64).count();
+        assert!((40..90).contains(&small) && many.iter().any(|(t, _)| *t > 1024), "{small}");
+        assert_eq!(of(r#"{"T": [1, 4096], "B": [1, 4096]}"#, 100), many);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub enum Part {
     Duels,
     /// Those of them without which what was found would go unused.
     DueDuels,
+    /// Who was in them, at other shapes of the config's range.
+    Range,
     /// What was decided for beside the baselines.
     Comparison,
 }
@@ -50,6 +52,7 @@ impl Part {
             Part::Finalists => Some((ROUNDS, FINALISTS, 1.0)),
             Part::Duels => Some((FINALISTS, END, 0.4)),
             Part::DueDuels => Some((FINALISTS, END, 0.6)),
+            Part::Range => Some((FINALISTS, END, 0.7)),
             Part::Comparison => Some((FINALISTS, END, 1.0)),
         }
     }

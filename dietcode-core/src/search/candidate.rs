@@ -145,21 +145,6 @@ impl Candidate {
         cost_model::rate(&here).or_else(|| cost_model::rate(&anywhere()))
     }
 
-    /// What it is expected to reach at a shape that was not measured, as the geometric mean over the numbers of threads, each with so many
-    /// units: its rate times what the shape leaves of it. Where it was measured nowhere, its rate is as the points let expect.
-    pub(crate) fn expected_at(&self, shape: &[i64], units: &[usize]) -> f64 {
-        let at = |(threads, units): (usize, &usize)| {
-            let predicted = || {
-                let pairs = self.predicted[threads].iter().zip(&self.adaptations[threads]);
-                let seen = pairs.map(|(gflops, adaptation)| Observation { gflops: *gflops, adaptation: *adaptation });
-                cost_model::rate(&seen.collect::<Vec<Observation>>())
-            };
-            let rate = self.rate(threads).or_else(predicted).unwrap_or(0.0);
-            Adaptation::of_schedule(&self.schedule, shape, *units).throughput(rate)
-        };
-        geometric_mean(units.iter().enumerate().map(at))
-    }
-
     /// Predicts the instances, of so many operations, by the points where it was timed: they tell by what factor the model is wrong
     /// about it.
     pub(super) fn predict(&mut self, flops: &[f64]) {

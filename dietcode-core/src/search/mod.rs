@@ -15,6 +15,7 @@ mod budget;
 mod candidate;
 mod database;
 mod defaults;
+mod elsewhere;
 mod event;
 mod evolution;
 mod found;

@@ -42,7 +42,7 @@ pub struct Tuning<'a> {
     /// Where candidates are checked and timed before they are measured on instances.
     pub(super) points: Points,
     /// Says how instances differ.
-    model: Analytic,
+    pub(super) model: Analytic,
     /// What was tried so far; the first are the default micro-kernels, in their order.
     pub(super) candidates: Vec<Candidate>,
     /// The round that is under way.
@@ -279,11 +279,6 @@ impl<'a> Tuning<'a> {
     /// By how much the logarithms of two figures of a search differ that may be of equally fast micro-kernels.
     pub(crate) fn uncertainty(&self) -> f64 {
         self.spread + UNCERTAIN
-    }
-
-    /// The cores, or multiprocessors, of each number of threads.
-    pub(crate) fn units(&self) -> Vec<usize> {
-        self.threads.iter().map(|setting| self.device.units(*setting)).collect()
     }
 
     /// The values of the shape variables at an instance (its position).

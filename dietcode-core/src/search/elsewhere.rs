@@ -1,0 +1,108 @@
+//! What candidates reach at shapes that no search measures: what is expected of them, and what is measured by turns.
+
+use super::{Candidate, Tuning, geometric_mean};
+use crate::Result;
+use crate::cost_model::{Adaptation, Calibration};
+use crate::measure::{Failure, Instance, Timing};
+
+/// Two pairs; of calls that take longer than 20 ms one.
+const TURNS: Timing = Timing::warm(4, 0.0, 0.02);
+
+/// Results of more operations are not checked: that takes as long as a plain nest.
+const CHECKED: f64 = 1e6;
+
+/// What came of candidates at a shape: what each reaches, as the geometric mean over the numbers of threads; none: it failed there.
+pub(crate) type Reached = Vec<Option<f64>>;
+
+impl Tuning<'_> {
+    /// Measures candidates at a shape by turns; none where some of them have too few samples for a figure. It is not put on record.
+    ///
+    /// # Errors
+    /// If measuring is not possible at all.
+    pub(crate) fn measure_elsewhere(&mut self, candidates: &[&Candidate], shape: &[i64]) -> Result<Option<Reached>> {
+        let instance = Instance::of(self.device.def(), shape)?;
+        let mut reached: Vec<Vec<Option<f64>>> = vec![Vec::new(); candidates.len()];
+        let mut implementations = Vec::new();
+        for candidate in candidates {
+            implementations.push(match candidate.code(&*self.device).cloned() {
+                Ok(code) => Some(self.device.implementation(&code, &instance)?),
+                Err(_) => None,
+            });
+        }
+        let timing = if instance.flops > CHECKED { TURNS.unchecked() } else { TURNS };
+        for setting in self.threads.clone() {
+            let all = implementations.iter().flatten().cloned().collect();
+            let measured = self.device.measure(&instance, all, setting, Timing { cold: self.cold, ..timing })?;
+            let mut measured = measured.into_iter();
+            for (reached, implementation) in reached.iter_mut().zip(&implementations) {
+                let outcome = implementation.as_ref().and_then(|_| measured.next());
+                reached.push(match outcome {
+                    Some(Ok(sample)) => Some(sample.gflops(instance.flops).median),
+                    Some(Err(failure)) if !failure.is_its_own() || failure == Failure::Stopped => return Ok(None),
+                    Some(Err(_)) | None => None,
+                });
+            }
+        }
+        let mean = |reached: Vec<Option<f64>>| {
+            let all: Option<Vec<f64>> = reached.into_iter().collect();
+            all.map(|all| geometric_mean(all.into_iter()))
+        };
+        Ok(Some(reached.into_iter().map(mean).collect()))
+    }
+
+    /// What a candidate is expected to reach at shapes, in GFLOP/s, as the geometric mean over the numbers of threads; 0 where nothing is
+    /// known of it. The model says how shapes differ, and by what factor it is wrong about the candidate is read off the instance
+    /// that takes least time and the one that takes most, of those where it was measured, or else as the points let expect.
+    pub(crate) fn expected_at(&self, candidate: &Candidate, shapes: &[Vec<i64>]) -> Vec<f64> {
+        let units: Vec<usize> = self.threads.iter().map(|setting| self.device.units(*setting)).collect();
+        let rows: Vec<Vec<f64>> =
+            units.iter().enumerate().map(|(n, units)| self.expected_on(candidate, shapes, n, *units)).collect();
+        (0..shapes.len()).map(|shape| geometric_mean(rows.iter().map(|row| row[shape]))).collect()
+    }
+
+    /// The same at a number of threads (its position) with so many units.
+    fn expected_on(&self, candidate: &Candidate, shapes: &[Vec<i64>], threads: usize, units: usize) -> Vec<f64> {
+        let flops = |shape: &Vec<i64>| Instance::of(self.device.def(), shape).map_or(0.0, |instance| instance.flops);
+        let by_rate = |shape: &Vec<i64>| {
+            let fit = Adaptation::of_schedule(&candidate.schedule, shape, units);
+            candidate.rate(threads).map_or(0.0, |rate| fit.throughput(rate))
+        };
+        let Some((modelled, calibration)) = self.modelled(candidate, shapes, threads, units) else {
+            return shapes.iter().map(by_rate).collect();
+        };
+        let expected = |(shape, seconds): (&Vec<i64>, &f64)| match seconds.is_finite() && *seconds > 0.0 {
+            true => flops(shape) * 1e-9 / calibration.expected(*seconds),
+            // Of code that the compiler fits where the model does not.
+            false => by_rate(shape),
+        };
+        shapes.iter().zip(&modelled).map(expected).collect()
+    }
+
+    /// Seconds that the model says at shapes, and by what factor it is wrong; none if it knows no instance.
+    fn modelled(
+        &self,
+        candidate: &Candidate,
+        shapes: &[Vec<i64>],
+        threads: usize,
+        units: usize,
+    ) -> Option<(Vec<f64>, Calibration)> {
+        let (def, target) = (self.device.def(), self.device.target());
+        let lowered = candidate.micro_kernel.lowered(self.device.program(), target).ok()?;
+        let instances: Vec<Vec<i64>> = self.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
+        let modelled = self.model.seconds(def, &lowered, &instances, units);
+        let seen = |gflops: &dyn Fn(usize) -> Option<f64>| -> Vec<(f64, f64)> {
+            let pair = |(at, seconds): (usize, &f64)| {
+                let measured = self.workloads[at].instance.flops * 1e-9 / gflops(at).filter(|gflops| *gflops > 0.0)?;
+                Some((*seconds, measured)).filter(|_| seconds.is_finite() && *seconds > 0.0)
+            };
+            modelled.iter().enumerate().filter_map(pair).collect()
+        };
+        let mut pairs = seen(&|at| candidate.gflops[threads][at]);
+        if pairs.is_empty() {
+            pairs = seen(&|at| Some(candidate.predicted[threads][at]));
+        }
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let calibration = Calibration::of([*pairs.first()?, *pairs.last()?]);
+        Some((self.model.seconds(def, &lowered, shapes, units), calibration))
+    }
+}
