@@ -1,7 +1,9 @@
 //! What can be one statement on the lanes of a vector.
 
+use std::sync::Arc;
+
 use crate::ir::function::has_vectors;
-use crate::ir::{BinaryOp, CompareOp, DType, Expr, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Scope, Stmt, affine};
 
 /// Whether the body of a loop over lanes is one store of lane-wise arithmetic to neighbouring elements, or such a store to the first of
 /// them.
@@ -30,11 +32,20 @@ pub(super) fn can_be_masked(store: &Stmt, lane: &str) -> bool {
     let mut can = buffer.dtype == DType::F32 && buffer.scope == Scope::Global && is_contiguous(index, lane);
     value.visit(&mut |e| match e {
         Expr::Load(from, index) if index.iter().any(|e| e.uses(lane)) => {
-            can &= from.dtype == DType::F32 && is_contiguous(index, lane);
+            can &= from.dtype == DType::F32 && from.scope != Scope::View && is_contiguous(index, lane);
         }
         _ => {}
     });
     can
+}
+
+/// The elements of a tensor that a value is in the first lanes, and the condition that a lane is one of them, if it is 0 in the others: a
+/// mask loads no more than these.
+pub(crate) fn first_or_zero<'a>(value: &'a Expr, lane: &str) -> Option<(&'a Arc<Buffer>, &'a [Expr], &'a Expr)> {
+    let Expr::Select(condition, then, otherwise) = value else { return None };
+    let (Expr::Load(from, index), Expr::Float(0.0)) = (&**then, &**otherwise) else { return None };
+    let elements = from.dtype == DType::F32 && from.scope == Scope::Global && is_contiguous(index, lane);
+    (elements && is_of_first(condition, lane)).then_some((from, index, condition))
 }
 
 fn is_contiguous(index: &[Expr], lane: &str) -> bool {
@@ -49,6 +60,7 @@ fn moves_by(e: &Expr, lane: &str) -> Option<i64> {
 /// Whether an expression can be computed for all lanes at once. What does not depend on the lane is computed once.
 fn is_lanewise(e: &Expr, lane: &str) -> bool {
     !e.uses(lane)
+        || first_or_zero(e, lane).is_some()
         || match e {
             Expr::Load(_, index) => index.iter().all(|e| affine(e).is_some()),
             Expr::Binary(op, a, b) => {

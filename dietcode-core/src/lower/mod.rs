@@ -6,7 +6,7 @@
 
 mod dump;
 mod guard;
-mod lanes;
+pub(crate) mod lanes;
 mod nest;
 mod passes;
 mod structure;

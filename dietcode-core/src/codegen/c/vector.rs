@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::codegen::printer::{Expressions, LINE, taken, write};
 use crate::ir::function::{Name as Called, row};
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::lower::lanes::first_or_zero;
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.
 pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
@@ -32,10 +33,7 @@ pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &
         unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
     };
     let mut line = String::with_capacity(LINE);
-    let some = condition.map(|condition| match condition {
-        Expr::Compare(_, value, bound) => (**bound).clone().sub(value.substitute(lane, &Expr::Int(0))),
-        other => unreachable!("the vectorize pass leaves only conditions of the first lanes: {other}"),
-    });
+    let some = condition.map(|condition| lanes_in(condition, lane));
     let mut vector = Vector { exprs, lane, lanes, some: some.as_ref(), text: &mut line };
     if let Some(some) = &some {
         vector.write(format_args!("dietcode_store_some_f32x{lanes}(&"));
@@ -68,6 +66,14 @@ pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &
     }
     vector.push(";");
     line
+}
+
+/// In how many lanes, the first ones, a condition holds; fewer than 1 in none.
+fn lanes_in(condition: &Expr, lane: &Name) -> Expr {
+    match condition {
+        Expr::Compare(_, value, bound) => (**bound).clone().sub(value.substitute(lane, &Expr::Int(0))),
+        other => unreachable!("the vectorize pass leaves only conditions of the first lanes: {other}"),
+    }
 }
 
 /// Writes expressions for all values of a loop variable at once.
@@ -106,11 +112,7 @@ impl Vector<'_> {
             return self.exprs.write_element(buffer, index, self.text);
         }
         if let (false, Some(some)) = (store, self.some) {
-            self.write(format_args!("dietcode_load_some_f32x{lanes}(&"));
-            self.first_lane(buffer, index);
-            self.push(", ");
-            self.exprs.write_whole(some, self.text);
-            return self.push(")");
+            return self.load_some(buffer, index, some);
         }
         match (store, buffer.dtype) {
             (true, _) => self.write(format_args!("*(dietcode_f32x{lanes}u *)&")),
@@ -121,6 +123,16 @@ impl Vector<'_> {
         self.push(if !store && buffer.dtype.is_half() { ")" } else { "" });
     }
 
+    /// The first of the neighbours along the lane, and 0 in the others.
+    fn load_some(&mut self, buffer: &Arc<Buffer>, index: &[Expr], some: &Expr) {
+        let lanes = self.lanes;
+        self.write(format_args!("dietcode_load_some_f32x{lanes}(&"));
+        self.first_lane(buffer, index);
+        self.push(", ");
+        self.exprs.write_whole(some, self.text);
+        self.push(")");
+    }
+
     /// The element in memory that is the first of a vector along the lane.
     fn first_lane(&mut self, buffer: &Arc<Buffer>, index: &[Expr]) {
         self.exprs.write_element(buffer, &self.at(index, 0), self.text);
@@ -128,6 +140,9 @@ impl Vector<'_> {
 
     /// An expression for all lanes; what does not depend on the lane stays a scalar, which C broadcasts.
     fn lanewise(&mut self, e: &Expr) {
+        if let Some((buffer, index, condition)) = first_or_zero(e, self.lane) {
+            return self.load_some(buffer, index, &lanes_in(condition, self.lane));
+        }
         match e {
             uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),

@@ -95,8 +95,8 @@ impl Ragged {
             return Stmt::IfThenElse { condition, then, otherwise };
         }
         let Some(condition) = moving.iter().cloned().reduce(Expr::and) else { return self.around(from, &self.inside) };
-        if self.is_masked(from, &moving) {
-            return self.around(from, &Stmt::if_(condition, self.inside.clone()));
+        if let Some(masked) = self.masked(from, &moving) {
+            return self.around(from, &masked);
         }
         let loops: Vec<(Name, Expr)> =
             self.loops[from..].iter().map(|(var, of, _)| (var.clone(), of.clone())).collect();
@@ -125,11 +125,18 @@ impl Ragged {
         Stmt::for_(var.clone(), extent, kind, self.split(from + 1, &others, known))
     }
 
-    /// Whether what is left is one vector, of which a mask stores the first lanes.
-    fn is_masked(&self, from: usize, guards: &[Expr]) -> bool {
-        let [(lane, _, ForKind::Vectorized)] = &self.loops[from..] else { return false };
-        let [guard] = guards else { return false };
-        self.outside.is_none() && lanes::is_of_first(guard, lane) && lanes::can_be_masked(&self.inside, lane)
+    /// What is left, if it is one vector, of which a mask stores or loads the first lanes.
+    fn masked(&self, from: usize, guards: &[Expr]) -> Option<Stmt> {
+        let ([(lane, _, ForKind::Vectorized)], [guard]) = (&self.loops[from..], guards) else { return None };
+        let masked = match (&self.outside, self.inside.clone()) {
+            (None, store) => Stmt::if_(guard.clone(), store),
+            (Some(Stmt::Store { value: outside, .. }), Stmt::Store { buffer, index, value }) => {
+                let value = Expr::Select(guard.clone().into(), value.into(), outside.clone().into());
+                Stmt::Store { buffer, index, value }
+            }
+            _ => return None,
+        };
+        lanes::is_plain(&masked, lane).then_some(masked)
     }
 
     /// Where a loop ends by a guard that counts its iterations, and depends on none of the loops within.
