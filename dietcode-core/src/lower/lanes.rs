@@ -10,7 +10,8 @@ use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Scope, Stmt, affine};
 pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
     match body {
         Stmt::Store { buffer, index, value } => {
-            is_contiguous(index, lane) && buffer.scope != Scope::View && is_lanewise(value, lane)
+            let is_copy_of_far = buffer.scope == Scope::Panel && is_far_apart(value, lane);
+            is_contiguous(index, lane) && buffer.scope != Scope::View && !is_copy_of_far && is_lanewise(value, lane)
         }
         Stmt::IfThenElse { condition, then, otherwise: None } => {
             is_of_first(condition, lane) && can_be_masked(then, lane) && is_plain(then, lane)
@@ -46,6 +47,12 @@ pub(crate) fn first_or_zero<'a>(value: &'a Expr, lane: &str) -> Option<(&'a Arc<
     let (Expr::Load(from, index), Expr::Float(0.0)) = (&**then, &**otherwise) else { return None };
     let elements = from.dtype == DType::F32 && from.scope == Scope::Global && is_contiguous(index, lane);
     (elements && is_of_first(condition, lane)).then_some((from, index, condition))
+}
+
+/// Whether lanes are elements that do not lie next to each other: each is loaded for itself, and to make a vector of them before they are
+/// stored costs the C compiler much, and the processor no less than to store each.
+fn is_far_apart(value: &Expr, lane: &str) -> bool {
+    matches!(value, Expr::Load(_, index) if value.uses(lane) && !is_contiguous(index, lane))
 }
 
 fn is_contiguous(index: &[Expr], lane: &str) -> bool {

@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 use super::Builder;
 use super::stage::Stage;
 use crate::Result;
-use crate::ir::{Expr, Name, Reduction, Stmt};
+use crate::ir::{Expr, ForKind, Name, Reduction, Stmt};
 use crate::lower::guard::Guard;
 use crate::schedule::{Loop, Schedule};
 
@@ -70,6 +70,11 @@ impl Builder<'_> {
         let mut schedule: Schedule = self.schedule.clone();
         schedule.loops[at].extent = Expr::Int(size);
         schedule.loops[at].limit = Some(Expr::Int(size));
+        if self.schedule.loops[at].extent != Expr::Int(size) {
+            // The steps of a sum that the whole tile has unrolled would be printed for each of the tiles, and compiled.
+            let steps = schedule.loops[self.tile_depth..].iter_mut().filter(|l| l.role == Role::Reduce);
+            steps.filter(|l| l.kind == ForKind::Unrolled).for_each(|l| l.kind = ForKind::Serial);
+        }
         let smaller = Builder::new(&schedule)?;
         let is_outside =
             |stage: &Stage| stage.depth < self.tile_depth || (stage.depth == self.tile_depth && !stage.is_view());
