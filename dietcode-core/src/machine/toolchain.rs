@@ -53,6 +53,9 @@ const FLAGS: &[&str] = &[
 const OLDEST_GCC: u32 = 11;
 const OLDEST_CLANG: u32 = 14;
 
+/// How much what is compiled in great numbers is optimised.
+const FOR_MANY: &str = "-O2";
+
 impl Toolchain {
     /// Finds the C compiler (`CC` and its like are honoured) and asks it what `-march=<march>` allows.
     ///
@@ -69,11 +72,12 @@ impl Toolchain {
         Ok(Toolchain { tool, march: march.to_owned(), version, kind, macros, level: "-O3" })
     }
 
-    /// The same for what is compiled in great numbers: `-O2`, with which GCC does not unroll again the copies around a tile
-    /// that is unrolled already. That takes it four times as long, and more for large tiles.
+    /// The same for what is compiled in great numbers: with `-O2` GCC does not unroll again the copies around a tile that is unrolled
+    /// already, which takes it four times as long, and more for large tiles; and it chooses no induction variables for loops with more than
+    /// 100 addresses, on which it spends half of its time.
     #[must_use]
     pub fn for_many(self) -> Toolchain {
-        Toolchain { level: "-O2", ..self }
+        Toolchain { level: FOR_MANY, ..self }
     }
 
     /// The flags for a translation unit, `-march` included.
@@ -84,6 +88,7 @@ impl Toolchain {
         // of 16 vectors, with 96 of its 128 multiplications no longer from memory, and 104 spills, had half of its speed.
         if matches!(self.kind, CompilerKind::Gcc(_)) {
             flags.push("-fno-predictive-commoning".into());
+            flags.extend((self.level == FOR_MANY).then(|| "--param=iv-max-considered-uses=100".to_owned()));
         }
         // Compilers tune for 256 bits even where 512 are at hand; the packing loops are left to them.
         if self.macros.defines("__AVX512F__") {
