@@ -42,6 +42,7 @@ impl Params for Increments {
     }
 
     fn reset(proxy: &mut Vec<f32>) {
+        assert_ne!(proxy.len(), 1019, "a length that cannot be reset");
         proxy.fill(5.0);
     }
 
@@ -54,6 +55,7 @@ impl Params for Increments {
     }
 
     fn compare(proxy: &mut Vec<f32>, expected: &Vec<f32>) -> Result<(), String> {
+        assert_ne!(proxy.len(), 1013, "a length that cannot be compared");
         if proxy == expected { Ok(()) } else { Err(format!("{proxy:?} is not {expected:?}")) }
     }
 
@@ -309,6 +311,28 @@ fn keys_that_come_in_turns_are_explored_one_after_the_other() {
     reports.sort();
     let expected = ["N=1", "N=2", "N=3", "N=4"].map(|key| (key.to_owned(), "other".to_owned()));
     assert_eq!(reports, expected);
+}
+
+/// What explores does so beside calls of the program, which its own mistakes there must not end, nor what is explored of other calls.
+#[test]
+fn a_panic_while_exploring_ends_that_key_alone() {
+    let name = "a_panic_while_exploring_ends_that_key_alone";
+    if !is_child(name) {
+        return in_child_with("tunable", name, ("DIETCODE_TUNABLE_BUDGET", "10%"));
+    }
+    Settings::new().enable(true).tune(true).apply().unwrap();
+    let op = two();
+    for length in [1013, 1019, 4] {
+        (0..20_000).for_each(|_| assert_eq!(call_of(&op, length), vec![2.0; length]));
+    }
+    let mut reports = op.reports();
+    reports.sort_by(|a, b| a.key.cmp(&b.key));
+    let found: Vec<(String, String)> = reports.iter().map(|r| (r.key.clone(), r.chosen.clone())).collect();
+    let expected = [("N=1013", "default"), ("N=4", "other")].map(|(key, chosen)| (key.to_owned(), chosen.to_owned()));
+    assert_eq!(found, expected);
+    let of_other = reports[0].candidates.iter().find(|(name, _)| name == "other");
+    let is_told = matches!(of_other, Some((_, Outcome::Failed(why))) if why.contains("cannot be compared"));
+    assert!(is_told, "{:?}", reports[0]);
 }
 
 #[test]

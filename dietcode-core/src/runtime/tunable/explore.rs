@@ -5,7 +5,7 @@
 //! asked for often, and comes first; when nothing was asked of a key for long, it is left for another. When a race has ended, its key
 //! rests for ten minutes, and then whatever has drifted is raced again.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use super::budget::{Account, Budget, Cost};
@@ -13,6 +13,7 @@ use super::exploration::{EACH, Exploration, Trial};
 use super::fastest::{Trials, median};
 use super::key::Key;
 use super::known::Entry;
+use super::op::caught;
 use super::params::Params;
 use super::per_process::PerProcess;
 use super::race::{Race, Step};
@@ -32,18 +33,27 @@ const REST: Duration = Duration::from_secs(600);
 /// Of the whole process; none: nothing was earned yet.
 static ACCOUNT: PerProcess<Mutex<Option<Account>>> = PerProcess::new();
 
+/// What a lock protects, unless another thread is at it. A panic has left nothing half done that a later step could not drop.
+fn if_idle<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
 impl<P: Params> TunableOp<P> {
     /// Makes a step with the key of a call, if the budget allows it and no other thread is at one.
     #[cold]
     pub(super) fn explore(&self, call: &P::Call<'_>, key: &Key, entry: &Entry, budget: Budget) -> Result<()> {
-        let Ok(mut account) = ACCOUNT.get().try_lock() else { return Ok(()) };
+        let Some(mut account) = if_idle(ACCOUNT.get()) else { return Ok(()) };
         let account = match &mut *account {
             Some(account) if account.budget() == budget => account,
             account => account.insert(Account::new(budget)),
         };
         let begun = P::clock();
         account.earn(u64::from(EACH), begun);
-        let Ok(mut exploration) = self.exploration.try_lock() else { return Ok(()) };
+        let Some(mut exploration) = if_idle(&self.exploration) else { return Ok(()) };
         if let Some(other) = exploration.as_mut().filter(|exploration| Some(&*exploration.words) != key.words()) {
             other.others += 1;
             if other.others > MOST_OTHERS {
@@ -60,25 +70,25 @@ impl<P: Params> TunableOp<P> {
             return Ok(());
         };
         let text = self.key(call, Key::with_text())?.into_text();
-        match &mut *exploration {
-            None => match self.begin(call, key, entry) {
-                Ok(new) => *exploration = Some(new),
-                Err(error) => {
-                    say(&format!("{} at {text}: nothing can be tried: {error}", self.name()));
-                    entry.has_raced(begun, None);
-                }
-            },
+        let stepped = caught(|| match &mut *exploration {
+            None => {
+                *exploration = Some(self.begin(call, key, entry)?);
+                Ok(())
+            }
             Some(current) => {
                 current.others = 0;
-                self.step(current, entry, &text)?;
-                if current.race.next().is_none() {
-                    let report = self.report_of(current, entry, &text);
-                    results::save(&self.subject(&text), &report);
-                    self.complain(&report);
-                    entry.has_raced(P::clock(), Some(report));
-                    *exploration = None;
-                }
+                self.step(current, entry, &text)
             }
+        });
+        if let Err(error) = stepped {
+            say(&format!("{} at {text}: nothing can be tried: {error}", self.name()));
+            entry.has_raced(begun, None);
+            *exploration = None;
+        } else if let Some(current) = exploration.take_if(|current| current.race.next().is_none()) {
+            let report = self.report_of(&current, entry, &text);
+            results::save(&self.subject(&text), &report);
+            self.complain(&report);
+            entry.has_raced(P::clock(), Some(report));
         }
         let time = P::clock().saturating_sub(begun);
         exploration.iter_mut().for_each(|exploration| exploration.last = time);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::op::Op;
+use super::op::{Op, caught};
 use super::params::Params;
 use super::report::{DEFAULT, Outcome};
 use super::results::Trying;
@@ -89,7 +89,7 @@ impl<P: Params> Trials<'_, P> {
         let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
         for (variant, expected) in expected.iter().enumerate() {
             self.first_call(candidate, variant)?;
-            if let Err(difference) = P::compare(self.proxy, expected) {
+            if let Err(difference) = self.compare(expected)? {
                 return Ok((Outcome::Wrong(difference), None));
             }
         }
@@ -108,11 +108,16 @@ impl<P: Params> Trials<'_, P> {
             let expected = P::output(self.proxy)?;
             let _attempt = self.trying.attempt(&self.names[candidate]).map_err(Error::failed)?;
             self.first_call(candidate, variant)?;
-            if let Err(difference) = P::compare(self.proxy, &expected) {
+            if let Err(difference) = self.compare(&expected)? {
                 return Ok(Err(difference));
             }
         }
         Ok(Ok(()))
+    }
+
+    /// How far the last call's results are from the default's; a panic is an error of the candidate that computed them.
+    fn compare(&mut self, expected: &P::Output) -> Result<Result<(), String>> {
+        caught(|| Ok(P::compare(self.proxy, expected)))
     }
 
     /// Two samples of each of two candidates, by turns: one, other, other, one.
@@ -124,8 +129,11 @@ impl<P: Params> Trials<'_, P> {
 
     /// A call that is checked.
     pub(super) fn first_call(&mut self, candidate: usize, variant: usize) -> Result<()> {
-        P::vary(self.proxy, variant);
-        P::reset(self.proxy);
+        caught(|| {
+            P::vary(self.proxy, variant);
+            P::reset(self.proxy);
+            Ok(())
+        })?;
         self.candidates[candidate].try_on(self.proxy)
     }
 

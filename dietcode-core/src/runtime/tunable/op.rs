@@ -60,10 +60,18 @@ impl<P: Params> Op<P> {
 
     /// Computes the proxy's call; a panic is an error of this candidate.
     pub(super) fn try_on(&self, proxy: &mut P::Proxy) -> Result<()> {
-        catch_unwind(AssertUnwindSafe(|| self.call(&mut P::call(proxy)))).unwrap_or_else(|panic| {
-            let words = panic.downcast_ref::<&str>().copied();
-            let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            Err(Error::failed(format!("it panicked: {}", words.unwrap_or("without a word"))))
-        })
+        caught(|| self.call(&mut P::call(proxy)))
     }
+}
+
+/// What a program's own code makes of something that is tried; a panic of it is an error.
+///
+/// # Errors
+/// The code's.
+pub(super) fn caught<T>(tried: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(tried)).unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<&str>().copied();
+        let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::failed(format!("it panicked: {}", words.unwrap_or("without a word"))))
+    })
 }

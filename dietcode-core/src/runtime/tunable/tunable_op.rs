@@ -8,7 +8,7 @@ use super::exploration::{self, Exploration};
 use super::fastest::Trials;
 use super::key::{Key, MAX_FIELDS};
 use super::known::{Known, NEW, Tuning, UNTUNED};
-use super::op::{Callable, Op};
+use super::op::{Callable, Op, caught};
 use super::params::Params;
 use super::report::{DEFAULT, Report};
 use super::results::{self, Subject, Trying};
@@ -266,7 +266,7 @@ impl<P: Params> TunableOp<P> {
         if let Some(_turn) = Turn::take(tuning::wait(limit)) {
             let text = text()?;
             if let Some(right) = entry.begin(UNTUNED, DEFAULT) {
-                let report = match P::pre_tuning(call) {
+                let report = match caught(|| P::pre_tuning(call)) {
                     Ok(mut proxy) => self.find_fastest(&mut proxy, limit, &text),
                     Err(error) => self.untried(&text, &error),
                 };
