@@ -7,7 +7,7 @@ use dietcode_syntax::KernelDef;
 
 use super::finals::{self, Aim, Decided};
 use super::grow::Label;
-use super::predicted_labels;
+use super::predicted_labels::{Clearly, extended};
 use super::regret::{Dispatched, Regret, Selected};
 use super::sampled::sampled;
 use super::train::train;
@@ -177,7 +177,11 @@ fn predicted(
         let row = names.iter().position(|known| known == name);
         row.zip(columns.get(shape)).map_or(0.0, |(row, column)| scores[row][*column])
     };
-    predicted_labels::extended(tree, &vars, (labels, shapes), &names, throughput, |labels| train(&vars, labels))
+    let is_measured = !tuning.device.is_estimating() && !decided.matrix.others(tuning.workloads.len()).is_empty();
+    let first = decided.members.first().map(|member| candidate(member.at).micro_kernel.name());
+    let clearly = first.as_deref().filter(|_| is_measured).map_or(Clearly::PREDICTED, Clearly::measured);
+    let fit = |labels: &[Label<'_>]| train(&vars, labels);
+    extended(tree, &vars, (labels, shapes), &names, (throughput, clearly), fit)
 }
 
 /// What a member, by its position among what was found, reaches at shapes: those of the matrix, or, where it has no other than the

@@ -1,5 +1,5 @@
-//! Labels of shapes that were not measured: where the cost model clearly predicts that another winner serves them better than the
-//! tree's pick, that winner becomes the shape's label.
+//! Labels of shapes that are none of the instances: where another micro-kernel is clearly faster, as measured or as the cost model
+//! predicts, it becomes the shape's label.
 //!
 //! A tree of measured shapes splits halfway between them, and goes on forever beyond the last. A micro-kernel whose
 //! tile fits the smallest instance may then run one that is much smaller, nearly all of it padding. Padding and
@@ -25,36 +25,52 @@ pub fn with_predicted_labels(
     throughput: impl Fn(&str, &[i64]) -> f64,
 ) -> Result<Tree> {
     let shapes = super::sampled::sampled(config, vars, instances);
+    let throughput = (throughput, Clearly::PREDICTED);
     extended(tree, vars, (labels, &shapes), winners, throughput, |labels| super::train(vars, labels))
 }
 
-/// How much better another winner must be predicted to be: the cost model's error and more. The next counts where a tree of all that is
-/// better by that much would be too deep.
-const CLEARLY: [f64; 4] = [1.1, 1.25, 1.5, 2.0];
+/// How much better another micro-kernel must be than what a shape would have otherwise. The next counts where a tree of all that is better
+/// by that much would be too deep.
+pub(super) struct Clearly<'a> {
+    levels: &'static [f64],
+    /// What a shape would have otherwise; none: what the tree of the measured shapes leads it to.
+    otherwise: Option<&'a str>,
+}
 
-/// The deepest tree that predictions may lead to.
+impl<'a> Clearly<'a> {
+    /// Of predictions: the cost model's error and more.
+    pub(super) const PREDICTED: Clearly<'a> = Clearly { levels: &[1.1, 1.25, 1.5, 2.0], otherwise: None };
+
+    /// Of measurements, otherwise what loses least over all of the range: who has an instance by a little may lose much elsewhere.
+    #[cfg(feature = "tuner")]
+    pub(super) fn measured(otherwise: &'a str) -> Clearly<'a> {
+        Clearly { levels: &[1.05, 1.1, 1.25, 1.5, 2.0], otherwise: Some(otherwise) }
+    }
+}
+
+/// The deepest tree that other shapes may lead to.
 const DEEPEST: usize = 10;
 
-/// The tree that `fit` makes of `labels`, of measured shapes, and of what is predicted at others; what it was where predictions say
+/// The tree that `fit` makes of `labels`, of measured shapes, and of what is known or predicted at others; what it was where that says
 /// nothing else than it does.
 pub(super) fn extended(
     tree: Tree,
     vars: &[String],
     (labels, shapes): (&[Label<'_>], &[Vec<i64>]),
     winners: &[String],
-    throughput: impl Fn(&str, &[i64]) -> f64,
+    (throughput, clearly): (impl Fn(&str, &[i64]) -> f64, Clearly<'_>),
     fit: impl Fn(&[Label<'_>]) -> Result<Tree>,
 ) -> Result<Tree> {
     let mut rivals = Vec::new();
     for shape in shapes {
-        let pick = tree.pick(vars, shape);
+        let pick = clearly.otherwise.unwrap_or_else(|| tree.pick(vars, shape));
         let all = winners.iter().map(|winner| (winner.as_str(), throughput(winner, shape)));
         let (best, most) = all.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((pick, 0.0));
         rivals.push((shape.as_slice(), pick, best, most / throughput(pick, shape)));
     }
-    for clearly in CLEARLY {
-        let label = |(shape, pick, best, gain): &(_, _, _, f64)| (*shape, if *gain > clearly { *best } else { *pick });
-        if rivals.iter().all(|rival| label(rival).1 == rival.1) {
+    for level in clearly.levels {
+        let label = |(shape, pick, best, gain): &(_, _, _, f64)| (*shape, if *gain > *level { *best } else { *pick });
+        if rivals.iter().map(label).all(|(shape, name)| tree.pick(vars, shape) == name) {
             break;
         }
         let extended = fit(&labels.iter().copied().chain(rivals.iter().map(label)).collect::<Vec<Label<'_>>>())?;
@@ -84,7 +100,7 @@ mod tests {
         let extended = |shapes: &[Vec<i64>]| {
             let fit = |labels: &[Label<'_>]| Ok(grow(&vars, labels).unwrap());
             let labels: [Label<'_>; 1] = [(&[80], "wide")];
-            extended(tree.clone(), &vars, (&labels, shapes), &winners, throughput, fit).unwrap()
+            extended(tree.clone(), &vars, (&labels, shapes), &winners, (throughput, Clearly::PREDICTED), fit).unwrap()
         };
         let of = extended(&[vec![16], vec![160], vec![1600]]);
         let names: Vec<&str> = [16, 80, 160, 1600].iter().map(|m| of.pick(&vars, &[*m])).collect();
@@ -104,7 +120,31 @@ mod tests {
         };
         let shapes: Vec<Vec<i64>> = (1..120).map(|m| vec![m]).collect();
         let fit = |labels: &[Label<'_>]| Ok(grow(&vars, labels).unwrap());
-        let of = extended(Tree::Leaf("even".into()), &vars, (&[], &shapes), &winners, throughput, fit).unwrap();
+        let of =
+            extended(Tree::Leaf("even".into()), &vars, (&[], &shapes), &winners, (throughput, Clearly::PREDICTED), fit)
+                .unwrap();
         assert_eq!(of, Tree::split("M", 3, Tree::Leaf("odd".into()), Tree::Leaf("even".into())));
+    }
+
+    /// One wins its instance by a little, and loses by far around it.
+    #[cfg(feature = "tuner")]
+    #[test]
+    fn what_loses_least_serves_what_nobody_else_clearly_does() {
+        let vars = ["M".to_owned()];
+        let winners = ["narrow".to_owned(), "robust".to_owned()];
+        let throughput = |name: &str, shape: &[i64]| match (name, shape[0]) {
+            ("narrow", 32) => 104.0,
+            ("narrow", 40) => 120.0,
+            ("narrow", _) => 30.0,
+            _ => 100.0,
+        };
+        let labels: [Label<'_>; 2] = [(&[33], "narrow"), (&[1000], "robust")];
+        let shapes = [20, 31, 32, 40, 64].map(|m| vec![m]);
+        let fit = |labels: &[Label<'_>]| Ok(grow(&vars, labels).unwrap());
+        let tree = grow(&vars, &labels).unwrap();
+        let clearly = Clearly::measured("robust");
+        let of = extended(tree, &vars, (&labels, &shapes), &winners, (throughput, clearly), fit).unwrap();
+        let names = [20, 32, 33, 40, 64, 1000].map(|m| of.pick(&vars, &[m]).to_owned());
+        assert_eq!(names, ["robust", "robust", "narrow", "narrow", "robust", "robust"]);
     }
 }

@@ -29,6 +29,7 @@ pub struct SimulatedDevice {
     noise: Noise,
     /// What each measurement was of: names, shape, setting.
     pub measured: Vec<(Vec<String>, Vec<i64>, usize)>,
+    is_timed: bool,
 }
 
 /// How long it takes to measure something besides its calls, in seconds; compilers take no time.
@@ -49,13 +50,19 @@ impl SimulatedDevice {
         };
         let subject = Subject::new(def, target, machine);
         let noise = Box::new(|_, _| Some(1.0));
-        SimulatedDevice { subject, clock: Clock::simulated(), seconds, noise, measured: Vec::new() }
+        SimulatedDevice { subject, clock: Clock::simulated(), seconds, noise, measured: Vec::new(), is_timed: false }
     }
 
     /// The same on a machine that others use.
     #[must_use]
     pub fn with_noise(self, noise: Noise) -> SimulatedDevice {
         SimulatedDevice { noise, ..self }
+    }
+
+    /// The same as if its figures were timed.
+    #[must_use]
+    pub fn timed(self) -> SimulatedDevice {
+        SimulatedDevice { is_timed: true, ..self }
     }
 
     /// A sample that takes so long in quiet, if one is clean before the deadline.
@@ -83,7 +90,7 @@ impl Device for SimulatedDevice {
     }
 
     fn is_estimating(&self) -> bool {
-        true
+        !self.is_timed
     }
 
     fn units(&self, setting: usize) -> usize {

@@ -9,7 +9,7 @@ use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Sourc
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
 use crate::config::Config;
-use crate::dispatch::predicted_labels::extended;
+use crate::dispatch::predicted_labels::{Clearly, extended};
 use crate::dispatch::sampled::sampled;
 use crate::dispatch::winners::resolve;
 use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
@@ -229,6 +229,7 @@ impl Selection {
             candidate.and_then(|c| c.predict(&self.def, device, shape)).map_or(0.0, |p| 1.0 / p.seconds)
         };
         let fit = |labels: &[Label<'_>]| Ok(grow(&self.vars, labels).unwrap_or_else(|| tree.clone()));
+        let throughput = (throughput, Clearly::PREDICTED);
         extended(tree.clone(), &self.vars, (&labels, &self.sampled), &winners, throughput, fit).unwrap_or(tree)
     }
 

@@ -10,7 +10,7 @@ use crate::config::{Config, Scheduling};
 use crate::dispatch::{Finalized, Searched, Tuned, finalize};
 use crate::frontend;
 use crate::machine::{Target, avx512};
-use crate::measure::{Baselines, Device, Instance, Noise, SimulatedDevice};
+use crate::measure::{Baselines, Device, Failure, Instance, Noise, SimulatedDevice};
 use crate::paired::Verdict;
 use crate::search::strategy::enumerated;
 use crate::search::{
@@ -90,13 +90,21 @@ fn finals_within(
     noise: Noise,
     records: Option<&Path>,
 ) -> Ended {
-    let aim = (None, [1.0; 4], 8);
+    let aim = Towards { config: None, weights: [1.0; 4], most: 8, is_timed: false };
     finals_towards(aim, seconds, nest, rows, gflops, noise, records)
 }
 
-/// The same for a config's range, with weights of the instances, and so many micro-kernels at the most.
+/// What finals are for: a config's range, weights of the instances, so many micro-kernels at the most; and whether figures count as timed.
+struct Towards<'a> {
+    config: Option<&'a Config>,
+    weights: [f64; 4],
+    most: usize,
+    is_timed: bool,
+}
+
+/// The same for all of that.
 fn finals_towards(
-    (config, weights, most): (Option<&Config>, [f64; 4], usize),
+    Towards { config, weights, most, is_timed }: Towards<'_>,
     seconds: f64,
     nest: &str,
     rows: &[i64],
@@ -110,9 +118,13 @@ fn finals_towards(
     let known = names.clone();
     let call = move |name: &str, instance: &Instance, setting: usize| {
         let at = known.iter().position(|known| known == name).unwrap();
-        Ok(instance.flops / gflops(at, instance.shape[0]) / 1e9 / setting as f64)
+        match gflops(at, instance.shape[0]) {
+            0.0 => Err(Failure::Timeout { seconds: 1.0 }),
+            gflops => Ok(instance.flops / gflops / 1e9 / setting as f64),
+        }
     };
     let device = SimulatedDevice::new(def.clone(), Target::Cpu(avx512()), Box::new(call)).with_noise(noise);
+    let device = if is_timed { device.timed() } else { device };
     let workload = |(rows, weight): (&i64, f64)| {
         let instance = Instance::of(&def, &[*rows]).unwrap();
         WorkloadInstance { wkl: [("M".to_owned(), *rows)].into(), weight, instance }
@@ -237,18 +249,20 @@ fn regions_have_the_duels_that_are_due_before_any_has_others() {
     assert!(soon.verdicts.len() < late.verdicts.len(), "near-copies had no time: {soon:?}");
 }
 
+/// A config of the nest that declares a range.
+fn ranging(range: &str) -> Config {
+    let text = format!(
+        r#"{{"kernel": {{"source": "ops.rs", "function": "dense"}}, "shape": {{"M": "M"}},
+            "wkl_insts": [{{"M": 16}}, {{"M": 1024}}], "range": {{"M": {range}}}}}"#
+    );
+    Config::parse("c.json", text).unwrap()
+}
+
 /// A tile of 8 rows has every instance, which are multiples of 8; of one row, most of it would be padding.
 #[test]
 fn a_contestant_that_has_no_instance_serves_other_shapes_of_the_range() {
-    let config = |range: &str| {
-        let text = format!(
-            r#"{{"kernel": {{"source": "ops.rs", "function": "dense"}}, "shape": {{"M": "M"}},
-                "wkl_insts": [{{"M": 16}}, {{"M": 1024}}], "range": {{"M": {range}}}}}"#
-        );
-        Config::parse("c.json", text).unwrap()
-    };
     let ended = |range: &str| {
-        let aim = (Some(&config(range)), [1.0; 4], 8);
+        let aim = Towards { config: Some(&ranging(range)), weights: [1.0; 4], most: 8, is_timed: false };
         let gflops = |at: usize, _| if at == 0 { 100.0 } else { 150.0 };
         finals_towards(aim, 1e6, DENSE, &[1, 8], gflops, quiet(), None)
     };
@@ -274,6 +288,30 @@ fn a_contestant_that_has_no_instance_serves_other_shapes_of_the_range() {
     assert_eq!(tuned.micro_kernels.iter().map(MicroKernel::name).collect::<Vec<_>>(), [names[1].clone()]);
 }
 
+/// Where nobody predicts it, the default is the best of few rows; who fails at some shape serves none.
+#[test]
+fn what_is_measured_at_other_shapes_decides_who_serves_them() {
+    let gflops = |at: usize, rows: i64| match (at, rows) {
+        (0, ..12) => 300.0,
+        (0, _) => 100.0,
+        (1, ..12) => 150.0,
+        (2, _) if !ROWS.contains(&rows) => 0.0,
+        (_, _) => 400.0 - at as f64,
+    };
+    let config = ranging("[1, 1024]");
+    let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+    let Ended { selected, names, tuned, .. } = finals_towards(aim, 1e6, DENSE, &[1, 8, 4], gflops, quiet(), None);
+    assert_eq!(selected, [1; 4]);
+    let vars = ["M".to_owned()];
+    assert_eq!(
+        [1, 5, 900].map(|m| tuned.tree.pick(&vars, &[m]).to_owned()),
+        [&names[0], &names[0], &names[1]].map(String::clone)
+    );
+    let regret = tuned.regret.unwrap();
+    assert!(regret.shapes >= ROWS.len() + 5 && regret.mean < 1.02, "{regret:?}");
+    assert!(regret.selected.iter().all(|selected| selected.micro_kernel != names[2]), "{regret:?}");
+}
+
 #[test]
 fn where_there_may_be_few_weights_alone_say_who_they_are_and_defaults_that_win_are_kept() {
     let gflops = |at: usize, rows: i64| match (at, rows) {
@@ -282,8 +320,10 @@ fn where_there_may_be_few_weights_alone_say_who_they_are_and_defaults_that_win_a
         (1, 64 | 256 | 1024) | (2, 16 | 64 | 256) => 150.0,
         _ => 100.0,
     };
-    let selected =
-        |weights, most| finals_towards((None, weights, most), 1e6, DENSE, &[1, 2, 4], gflops, quiet(), None).selected;
+    let selected = |weights, most| {
+        let aim = Towards { config: None, weights, most, is_timed: false };
+        finals_towards(aim, 1e6, DENSE, &[1, 2, 4], gflops, quiet(), None).selected
+    };
     assert_eq!(selected([8.0, 1.0, 1.0, 1.0], 1), [1, 0, 1, 1]);
     assert_eq!(selected([1.0, 1.0, 1.0, 8.0], 1), [2, 0, 2, 2]);
     let all = selected([1.0; 4], 8);
