@@ -37,7 +37,6 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=43
   dietcode explain configs/bert_dense.json --wkl T=43 --target sm_80
   dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
-  dietcode explain configs/bert_dense.json --regret                    what each micro-kernel of the tuned file adds, region by region
   dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
 pub(crate) struct Arguments {
     /// The config.

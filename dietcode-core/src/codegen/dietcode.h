@@ -179,7 +179,7 @@ DIETCODE_SOME(4)
 #ifdef __AVX__
 typedef int32_t dietcode_mask8 __attribute__((vector_size(32)));
 static inline dietcode_mask8 dietcode_mask_8(dietcode_int some) {
-  const int32_t all = (int32_t)dietcode_imin(some, 8);
+  const int32_t all = (int32_t)dietcode_imax(dietcode_imin(some, 8), 0);
   return (dietcode_mask8){0, 1, 2, 3, 4, 5, 6, 7} < (all - (dietcode_mask8){0});
 }
 static inline void dietcode_store_some_f32x8(float *to, dietcode_f32x8 x, dietcode_int some) {

@@ -17,7 +17,7 @@ use crate::config::{ChosenFrom, Config, WklInst};
 use crate::ir::Program;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, Target};
-use crate::measure::{Baselines, Code, Device, Machine};
+use crate::measure::{self, Baselines, Code, Device, Machine};
 use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result, cpu_features};
@@ -90,8 +90,10 @@ pub fn finalize(
 
 /// Shapes of the config's range that are none of the instances.
 fn sampled_shapes(tuning: &Tuning<'_>, searched: Searched<'_>) -> Vec<Vec<i64>> {
-    let vars = Config::shape_vars(tuning.device.def());
-    searched.config.map_or_else(Vec::new, |config| sampled(config, &vars, &wkl_insts(tuning)))
+    let def = tuning.device.def();
+    let is_possible = |shape: &[i64]| measure::Instance::of(def, shape).is_ok();
+    let of = |config: &Config| sampled(config, &Config::shape_vars(def), &wkl_insts(tuning), is_possible);
+    searched.config.map_or_else(Vec::new, of)
 }
 
 /// The values of the workload variables.

@@ -193,7 +193,8 @@ impl Finals<'_, '_> {
         let found = self.found;
         let scores: Vec<Vec<f64>> =
             rows.iter().map(|row| self.tuning.expected_at(&found.candidates[*row], sampled)).collect();
-        let mut order: Vec<usize> = (0..sampled.len()).collect();
+        // One alone loses nothing to others.
+        let mut order: Vec<usize> = if rows.len() > 1 { (0..sampled.len()).collect() } else { Vec::new() };
         if self.tuning.device.is_estimating() {
             return Ok(order
                 .iter()

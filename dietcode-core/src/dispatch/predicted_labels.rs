@@ -5,10 +5,15 @@
 //! tile fits the smallest instance may then run one that is much smaller, nearly all of it padding. Padding and
 //! occupancy need no measurement to be known.
 
+#[cfg(feature = "tuner")]
+use dietcode_syntax::KernelDef;
+
 use super::{Label, Tree};
 use crate::Result;
 #[cfg(feature = "tuner")]
 use crate::config::{Config, WklInst};
+#[cfg(feature = "tuner")]
+use crate::measure::Instance;
 
 /// A tree of measured shapes, the `labels`, and of what is predicted of the winners at shapes that stand for the range of the instances.
 /// `throughput` says what to expect of one of them at a shape.
@@ -18,13 +23,14 @@ use crate::config::{Config, WklInst};
 #[cfg(feature = "tuner")]
 pub fn with_predicted_labels(
     tree: Tree,
-    (config, vars): (&Config, &[String]),
+    (config, def): (&Config, &KernelDef),
     instances: &[WklInst],
     labels: &[Label<'_>],
     winners: &[String],
     throughput: impl Fn(&str, &[i64]) -> f64,
 ) -> Result<Tree> {
-    let shapes = super::sampled::sampled(config, vars, instances);
+    let vars = &Config::shape_vars(def);
+    let shapes = super::sampled::sampled(config, vars, instances, |shape| Instance::of(def, shape).is_ok());
     let throughput = (throughput, Clearly::PREDICTED);
     extended(tree, vars, (labels, &shapes), winners, throughput, |labels| super::train(vars, labels))
 }

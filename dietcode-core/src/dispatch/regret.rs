@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::Range;
+use crate::sketch::MicroKernel;
 
 /// Over shapes of the range: the time of what is dispatched over that of the best of the finals' contestants, as figures of a search at
 /// the tuned instances and as measured by turns elsewhere. On a device that is not there, both are estimates.
@@ -61,6 +62,32 @@ pub(super) struct Dispatched {
     /// How much longer it takes there than the best.
     pub regret: f64,
 }
+
+impl Regret {
+    /// Whether these are figures that a search can have written: ranges in order, of micro-kernels that are there, no time shorter than that
+    /// of the best.
+    ///
+    /// # Errors
+    /// What was found, and what was expected.
+    pub(super) fn check(&self, micro_kernels: &[MicroKernel]) -> Result<(), String> {
+        if let Some((var, [least, most])) = self.range.iter().find(|(_, [least, most])| least > most) {
+            return Err(format!("its regret is of {var} from {least} to {most}, expected a range in order"));
+        }
+        let is_there = |name: &str| micro_kernels.iter().any(|known| known.origin.name == name);
+        if let Some(region) = self.regions.iter().find(|region| !is_there(&region.micro_kernel)) {
+            return Err(format!("its regret is of {:?}, which is not among its micro-kernels", region.micro_kernel));
+        }
+        let of_regions = self.regions.iter().flat_map(|region| [region.mean, region.worst]);
+        let mut all = [self.mean, self.worst].into_iter().chain(of_regions).chain(self.selected.iter().map(|s| s.mean));
+        match all.find(|regret| !(1.0..=MOST).contains(regret)) {
+            Some(regret) => Err(format!("its regret is {regret}, expected 1 to {MOST}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// More than any micro-kernel loses at a shape.
+const MOST: f64 = 1e9;
 
 #[cfg(feature = "tuner")]
 impl Regret {

@@ -20,10 +20,16 @@ const DRAWS: usize = 16;
 const PRIMES: [usize; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
 
 /// Shapes in the range of some instances of a config, at most 256, none of them an instance's and always the same: all combinations
-/// of the values of its workload variables, or, where these are too many, the corners and points that fill it evenly.
-pub(super) fn sampled(config: &Config, vars: &[String], instances: &[WklInst]) -> Vec<Vec<i64>> {
-    let shape_of =
-        |wkl: &WklInst| config.shape_of(vars, wkl).ok().filter(|shape| shape.iter().all(|extent| *extent > 0));
+/// of the values of its workload variables, or, where these are too many, the corners and points that fill it evenly. `accept` says of
+/// a shape whether the nest can have it: some extent may be negative there, or a tensor too large.
+pub(super) fn sampled(
+    config: &Config,
+    vars: &[String],
+    instances: &[WklInst],
+    accept: impl Fn(&[i64]) -> bool,
+) -> Vec<Vec<i64>> {
+    let is_accepted = |shape: &Vec<i64>| shape.iter().all(|extent| *extent > 0) && accept(shape);
+    let shape_of = |wkl: &WklInst| config.shape_of(vars, wkl).ok().filter(is_accepted);
     let measured: BTreeSet<Vec<i64>> = instances.iter().filter_map(shape_of).collect();
     let axes: Vec<(String, Vec<i64>)> = config
         .range_of(instances)
@@ -141,9 +147,21 @@ mod tests {
         Config::parse("c.json", text).unwrap()
     }
 
-    fn shapes(range: &str, instances: &str) -> Vec<Vec<i64>> {
+    fn accepted(range: &str, instances: &str, accept: impl Fn(&[i64]) -> bool) -> Vec<Vec<i64>> {
         let config = config(range, instances);
-        sampled(&config, &["M".to_owned(), "N".to_owned()], &config.wkl_insts)
+        sampled(&config, &["M".to_owned(), "N".to_owned()], &config.wkl_insts, accept)
+    }
+
+    fn shapes(range: &str, instances: &str) -> Vec<Vec<i64>> {
+        accepted(range, instances, |_| true)
+    }
+
+    #[test]
+    fn what_the_nest_cannot_have_is_left_out() {
+        for range in [r#"{"B": [1, 40]}"#, r#"{"T": [1, 2048], "B": [1, 4096]}"#] {
+            let all = accepted(range, r#"[{"T": 3, "B": 3}, {"T": 5, "B": 40}]"#, |shape| shape[1] >= 2);
+            assert!(all.len() > 16 && all.iter().all(|shape| shape[1] >= 2), "{all:?}");
+        }
     }
 
     #[test]

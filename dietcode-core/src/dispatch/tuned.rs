@@ -183,7 +183,8 @@ impl Tuned {
         same("target", self.target.as_str(), expected.target)?;
         self.provenance.check(expected)?;
         check_micro_kernels(&self.micro_kernels)?;
-        check_tree(&self.tree, &self.micro_kernels, expected.shape_vars)
+        check_tree(&self.tree, &self.micro_kernels, expected.shape_vars)?;
+        self.regret.as_ref().map_or(Ok(()), |regret| regret.check(&self.micro_kernels))
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn run(
     let timing = Timing { cold: setup.config.search.cache == Cache::Cold, ..TIMING };
     let threads = resolve_threads(&arguments.threads, harness.cpu().cores);
     let mut progress = Progress::new(f64::MAX);
-    let mut shapes = Vec::new();
+    let (mut shapes, mut failed) = (Vec::new(), 0);
     for threads in &threads {
         for workload in &workloads {
             let kernel = winners.schedules[winners.decision.pick(&workload.instance.shape)].name();
@@ -92,19 +92,28 @@ pub(super) fn run(
             finalists.extend(Some(default.0.clone()).filter(|_| is_new));
             let comparison = compare(harness, &workload.instance, &finalists, *threads, timing)?;
             complain(workload, &comparison, &progress);
+            failed += comparison.standings.iter().filter(|s| s.name == PICK && s.outcome.is_err()).count();
             shapes.extend(at_shape(workload, kernel, &comparison));
             progress.compared(shapes.len(), threads * workloads.len());
         }
     }
     progress.finish();
-    if shapes.is_empty() {
+    if shapes.is_empty() && failed == 0 {
         return Err(Error::new(ErrorKind::Unavailable, "--regret: found no shape that could be measured"));
+    }
+    if shapes.is_empty() {
+        return Err(failed_at(failed));
     }
     let mean = shapes.iter().map(|at| at.regret).sum::<f64>() / shapes.len() as f64;
     let worst = shapes.iter().map(|at| at.regret).fold(1.0, f64::max);
     let measured = Measured { mean, worst, shapes };
     arguments.files.print(&text(&measured))?;
-    arguments.files.write(&measured, || threads.iter().map(|threads| chart(&measured, *threads)).collect())
+    arguments.files.write(&measured, || threads.iter().map(|threads| chart(&measured, *threads)).collect())?;
+    if failed > 0 { Err(failed_at(failed)) } else { Ok(()) }
+}
+
+fn failed_at(measurements: usize) -> Error {
+    Error::new(ErrorKind::Check, format!("the kernel failed on {}", counted(measurements, "measurement")))
 }
 
 /// Shapes of the range at which there is something to time.

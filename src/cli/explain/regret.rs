@@ -19,7 +19,8 @@ pub(super) fn run(arguments: &Arguments, setup: &Setup) -> Result<()> {
         let (path, config) = (setup.config.tuned_path(&tuned.target), setup.config.path.display());
         let why = "found no `regret`, expected that of a range with other shapes than the tuned instances";
         let then = format!(
-            "run `dietcode tune {config}`, which writes it unless `range` and the instances leave no other shape"
+            "run `dietcode tune {config}`, which writes it where other shapes were measured: that takes a `range` beyond the instances, \
+             more than one contestant, and time that is left behind the finals (`--seconds`)"
         );
         return Err(Error::unavailable(format!("{}: {why}; {then}", path.display())));
     };

@@ -93,7 +93,7 @@ impl Model<'_> {
         let instances: Vec<_> = seen.iter().map(|seen| seen.workload.wkl.clone()).collect();
         with_predicted_labels(
             tree,
-            (&setup.config, &setup.vars),
+            (&setup.config, &setup.def),
             &instances,
             &labels(&names, seen, picks),
             &winners,

@@ -68,7 +68,8 @@ fn lanes_behind_the_first_ones_are_not_touched() {
                 *library.get::<Copy>(format!("{name}_{lanes}").as_bytes()).expect("it is exported")
             });
             let from: Vec<f32> = (1..=lanes).map(|lane| lane as f32).collect();
-            for some in (-3..=lanes as i64 + 3).chain([i64::from(i32::MAX) + 1, 1 << 40, i64::MIN / 2]) {
+            for some in (-3..=lanes as i64 + 3).chain([i64::from(i32::MAX) + 1, 1 << 40, i64::MIN / 2, -(1 << 32) + 5])
+            {
                 let first = usize::try_from(some).unwrap_or(0).min(lanes);
                 let what = format!("{compiler} -march={march}: {some} of {lanes}");
                 let to = pages.last(first + 1);

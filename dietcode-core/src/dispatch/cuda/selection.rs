@@ -112,7 +112,7 @@ impl Selection {
         let shape = |wkl| config.shape_of(&self.vars, wkl);
         self.shapes = config.wkl_insts.iter().map(shape).collect::<Result<_>>()?;
         self.weights = config.weights.clone();
-        self.sampled = sampled(config, &self.vars, &config.wkl_insts);
+        self.sampled = sampled(config, &self.vars, &config.wkl_insts, |_| true);
         self.tolerance = config.search.tolerance;
         let Some(cuda) = &config.cuda else { return Ok(()) };
         for device in self.devices.clone() {

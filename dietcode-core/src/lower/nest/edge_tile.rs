@@ -87,5 +87,6 @@ impl Builder<'_> {
 /// The extent of a loop, its half rounded up, and so on, the smallest last.
 fn halved(l: &Loop, halvings: i64) -> Vec<i64> {
     let half = |size: &i64| (*size > 1).then_some((size + 1) / 2);
-    iter::successors(l.extent.as_int().or(Some(1)), half).take(halvings as usize + 1).collect()
+    let whole = l.extent.as_int().expect("only a loop of a constant number of iterations is unrolled");
+    iter::successors(Some(whole), half).take(halvings as usize + 1).collect()
 }
