@@ -193,9 +193,9 @@ impl Finals<'_, '_> {
         let found = self.found;
         let scores: Vec<Vec<f64>> =
             rows.iter().map(|row| self.tuning.expected_at(&found.candidates[*row], sampled)).collect();
-        // One alone loses nothing to others.
-        let mut order: Vec<usize> = if rows.len() > 1 { (0..sampled.len()).collect() } else { Vec::new() };
-        if self.tuning.device.is_estimating() {
+        let mut order: Vec<usize> = (0..sampled.len()).collect();
+        // One alone is the best everywhere, whatever it reaches.
+        if self.tuning.device.is_estimating() || rows.len() == 1 {
             return Ok(order
                 .iter()
                 .map(|at| (sampled[*at].clone(), scores.iter().map(|row| row[*at]).collect()))
