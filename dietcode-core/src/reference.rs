@@ -418,7 +418,7 @@ mod tests {
         let anything = Approx { value: 1e39, error: f64::INFINITY };
         let clamped = call(Function::Clamp, &[anything, Approx::exact(-4.0), Approx::exact(4.0)]);
         assert_eq!((clamped.value, clamped.error), (4.0, f64::INFINITY));
-        for function in [Function::Abs, Function::Sqrt, Function::Tanh] {
+        for function in [Function::Abs, Function::Sqrt] {
             assert_eq!(call(function, &[anything]).error, f64::INFINITY, "{function:?}");
         }
     }
