@@ -3,6 +3,8 @@
 //! The expected prints are the files in `tests/compiler/lowering`; `DIETCODE_BLESS=1` writes them anew, to be read before they
 //! are committed.
 
+mod edges;
+
 use std::path::Path;
 
 use dietcode_core::frontend;
@@ -11,7 +13,6 @@ use dietcode_core::lower::{lower, lower_observed};
 use dietcode_core::schedule::{Schedule, Size, Staging, Tail, Trace};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::KernelDef;
-use serde_json::json;
 
 use crate::common::avx512::target;
 use crate::common::units;
@@ -128,65 +129,6 @@ fn dense(parameters: &str) -> Schedule {
     let (def, tiled): (_, Tiled) = (kernel(DENSE), serde_json::from_str(parameters).expect("parameters"));
     tiled.micro_kernel(&frontend::program(&def), &target()).unwrap_or_else(|e| panic!("{e}"));
     tiled.schedule(&frontend::program(&def), &target()).unwrap()
-}
-
-/// What a register tile does at an edge: all of it is computed in panels with padding, of which the part inside is stored, of vectors by
-/// masks; or, where a loop is partitioned, the smallest tile that covers what is left.
-#[test]
-fn edges_are_padded_or_partitioned_and_vectors_masked() {
-    let def = kernel(
-        "#[dynamic_kernel] fn outer(x: &[f32; M], w: &[[f32; N]; 64], y: &mut [[f32; N]; M]) {
-             for i in 0..M { for j in 0..N {
-                 let mut acc = 0.0;
-                 for k in 0..64 { acc += x[i] * w[k][j]; }
-                 y[i][j] = acc;
-             } }
-         }",
-    );
-    let mut prints = String::new();
-    for partition in [&[][..], &["i", "j"]] {
-        let tiled = json!({"vector": "j", "register_tile": {"i": 2, "j": 32}, "pack": ["w"], "partition": partition});
-        let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
-        let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap().body;
-        assert!(!compute_is_guarded(&nest, false), "{nest}");
-        prints += &format!("partition of {partition:?}\n\n{nest}\n");
-    }
-    expect("edges.txt", &prints);
-}
-
-#[test]
-fn what_cannot_be_partitioned_is_told() {
-    let program = frontend::program(&kernel(
-        "#[dynamic_kernel] fn rows(x: &[[f32; K]; 60], y: &mut [f32; 60]) {
-             for i in 0..60 { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; }
-         }",
-    ));
-    let tiled = || {
-        let mut schedule = Schedule::new(&program, &program.blocks[0]);
-        schedule.split("i", 8, Tail::Pad, ["i_0", "i_1"]).unwrap();
-        schedule.split("k", 4, Tail::Pad, ["k_0", "k_1"]).unwrap();
-        schedule.reorder(&["i_0", "k_0", "k_1", "i_1"]).unwrap();
-        schedule.unroll("k_1").unwrap();
-        schedule
-    };
-    let refused = |schedule: &mut Schedule, name: &str, halvings| {
-        schedule.partition(name, halvings).expect_err("it is refused").to_string()
-    };
-    let not = "it is not an unrolled spatial loop of a CPU";
-    assert!(refused(&mut tiled(), "i_1", 3).contains(&format!("partition of `i_1`: {not}")));
-    assert!(refused(&mut tiled(), "k_1", 1).contains(&format!("partition of `k_1`: {not}")));
-    assert!(refused(&mut tiled(), "q", 1).contains("`q`"));
-    let mut unrolled = tiled();
-    unrolled.unroll("i_1").unwrap();
-    for halvings in [-1, 9, i64::MAX] {
-        let error = refused(&mut unrolled, "i_1", halvings);
-        assert!(error.contains(&format!("partition of `i_1` by {halvings} halvings; they are from 0 to 8")), "{error}");
-    }
-    // The last one holds.
-    unrolled.partition("i_1", 8).unwrap();
-    unrolled.partition("i_1", 0).unwrap();
-    unrolled.bind_thread("i_0").unwrap();
-    assert!(refused(&mut unrolled, "i_1", 3).contains(not));
 }
 
 /// The first panels are packed before the loop, the next ones in it, into the other half; and what is packed there is still
