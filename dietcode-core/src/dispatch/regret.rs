@@ -80,7 +80,7 @@ impl Regret {
         let of_regions = self.regions.iter().flat_map(|region| [region.mean, region.worst]);
         let mut all = [self.mean, self.worst].into_iter().chain(of_regions).chain(self.selected.iter().map(|s| s.mean));
         match all.find(|regret| !(1.0..=MOST).contains(regret)) {
-            Some(regret) => Err(format!("its regret is {regret}, expected 1 to {MOST}")),
+            Some(regret) => Err(format!("its regret is {regret:?}, expected 1 to {MOST:?}")),
             None => Ok(()),
         }
     }
