@@ -1,6 +1,6 @@
 //! What `cargo doc` shows of a kernel, behind what its author wrote: the signature of the function says `impl Into<…>` only.
 
-use dietcode_syntax::{Expr, KernelDef, Param, bounds};
+use dietcode_syntax::{KernelDef, described};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ItemFn;
@@ -17,77 +17,32 @@ pub(crate) fn of_call(def: &KernelDef, item: &ItemFn, core: &TokenStream) -> Tok
 
 fn parameters(def: &KernelDef, core: &TokenStream) -> String {
     let core = paths::link(core);
-    let lines: String = def.params.iter().enumerate().map(|(at, param)| parameter(def, at, param)).collect();
+    let line = |(at, param)| format!("* `{param}`: {}\n", described::role(def, at));
+    let lines: String = def.params.iter().enumerate().map(line).collect();
     format!(
         "# Parameters\n\n{lines}\nA tensor is in host memory or on a CUDA device. One that is read is anything that becomes an \
          [`Input`]({core}::runtime::Input), one that is written anything that becomes an [`Output`]({core}::runtime::Output).\n\n"
     )
 }
 
-fn parameter(def: &KernelDef, at: usize, param: &Param) -> String {
-    let reads = def.values().any(|value| value.any(&|e| matches!(e, Expr::Load { param, .. } if *param == at)));
-    let role = match (param.is_scalar(), param.mutable, reads) {
-        (true, ..) => "a scalar".to_owned(),
-        (_, true, true) => format!("a tensor of rank {}, which is read and written", param.dims.len()),
-        (_, true, false) => format!("a tensor of rank {}, which is written", param.dims.len()),
-        (_, false, true) => format!("a tensor of rank {}, which is read", param.dims.len()),
-        (_, false, false) => format!("a tensor of rank {}, of which only the extents are read", param.dims.len()),
-    };
-    format!("* `{param}`: {role}\n")
-}
-
-/// Which dimension says what each shape variable is, and what all others have to be.
 fn shape(def: &KernelDef) -> String {
-    let mut lines = String::new();
-    for var in &def.shape_vars {
-        lines += &format!("* `{}` is {}\n", var.name, place(def, var.param, var.dim));
-    }
-    for (at, param) in def.params.iter().enumerate() {
-        for (dim, extent) in param.dims.iter().enumerate() {
-            if !def.shape_vars.iter().any(|var| (var.param, var.dim) == (at, dim)) {
-                lines += &format!("* {} has to be `{extent}`\n", place(def, at, dim));
-            }
-        }
-    }
+    let lines: String = described::extents(def).iter().map(|line| format!("* {line}\n")).collect();
     format!("# Shape\n\nA call reads the extents off its tensors, whose dimensions count from 0.\n\n{lines}\n")
 }
 
-fn place(def: &KernelDef, param: usize, dim: usize) -> String {
-    format!("dimension {dim} of `{}`", def.params[param].name)
-}
-
 fn nest(def: &KernelDef, item: &ItemFn) -> String {
-    let (inputs, block) = (item.sig.paren_token.span.join(), item.block.brace_token.span.join());
-    let source = inputs.source_text().zip(block.source_text());
-    let text = match source {
-        Some((inputs, block)) => flush_left(&format!("fn {}{inputs} {block}", def.name)),
-        None => def.to_string(),
-    };
+    let text = described::nest(def, item);
     // A comment in the nest may hold a fence itself.
     let mut fence = "```".to_owned();
     while text.contains(&fence) {
         fence.push('`');
     }
-    format!("# Nest\n\n{fence}text\n{}\n{fence}\n\n", text.trim_end())
-}
-
-/// The text with its lines but the first moved to the left, as far as all of them can be.
-fn flush_left(text: &str) -> String {
-    let indent = |line: &&str| line.len() - line.trim_start().len();
-    let filled = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    let common = filled.map(|line| indent(&line)).min().unwrap_or(0);
-    let lines =
-        text.lines().enumerate().map(|(at, line)| if at == 0 { line } else { line.get(common..).unwrap_or("") });
-    lines.collect::<Vec<_>>().join("\n")
+    format!("# Nest\n\n{fence}text\n{text}\n{fence}\n\n")
 }
 
 fn errors(def: &KernelDef, core: &TokenStream) -> String {
     let core = paths::link(core);
-    let indices: Vec<String> = bounds(def)
-        .iter()
-        .map(|bound| format!("`{}` in {}", bound.index, place(def, bound.param, bound.dim)))
-        .collect();
-    let indices = match &indices[..] {
+    let indices = match &described::checked_indices(def)[..] {
         [] => String::new(),
         indices => format!("; an index leaves its tensor ({})", indices.join(", ")),
     };
@@ -103,7 +58,7 @@ fn errors(def: &KernelDef, core: &TokenStream) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{flush_left, of_call};
+    use super::of_call;
     use dietcode_syntax::{parse_function, parse_kernel};
     use quote::quote;
 
@@ -168,10 +123,5 @@ fn conv(x: &[[f32; W + S - 1]; C], k: &[[f32; S]; C], by: f32, y: &mut [f32; W])
         assert!(text.contains("an index leaves its tensor (`i + 2` in dimension 0 of `x`)"), "{text}");
         let text = docs("fn f(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = 1.0; } }");
         assert!(text.contains("* `x: &[f32; N]`: a tensor of rank 1, of which only the extents are read"), "{text}");
-    }
-
-    #[test]
-    fn what_lines_have_in_common_is_taken_off() {
-        assert_eq!(flush_left("fn f() {\r\n        a\n\n    ü\n    }"), "fn f() {\n    a\n\nü\n}");
     }
 }

@@ -17,6 +17,7 @@ mod bounds;
 mod cfg;
 mod constant;
 mod def;
+pub mod described;
 mod display;
 mod element;
 mod error;

@@ -2,12 +2,16 @@
 
 use crate::KernelDef;
 use crate::cfg::{Cfg, cfg_attr};
+use crate::described;
 use crate::error::{Errors, Problem};
 use crate::parse::{is_dynamic_kernel, parse_kernel};
 use proc_macro2::{LineColumn, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ExprLit, ImplItemFn, ItemFn, ItemMod, Lit, Meta, TraitItemFn};
+use syn::{Attribute, Expr, ExprLit, ImplItemFn, ItemFn, ItemMod, Lit, Meta, Token, TraitItemFn};
 
 /// A function that carries `#[dynamic_kernel]`.
 #[derive(Clone, Debug)]
@@ -43,6 +47,25 @@ impl Annotated {
             _ => None,
         });
         string.map_or((self.line, self.column), |string| from_one(string.span().start()))
+    }
+
+    /// The lines of the function's documentation.
+    pub fn docs(&self) -> Vec<String> {
+        let texts = self.item.attrs.iter().filter_map(|attribute| string(attribute, "doc"));
+        let lines = |text: String| {
+            text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        texts.flat_map(lines).collect()
+    }
+
+    /// The function as it can stand in another file: public, with its documentation and the attribute, in which the config is this one. The
+    /// nest is as it is written.
+    pub fn elsewhere(&self, def: &KernelDef, config: &str) -> String {
+        let metas = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(self.args.clone()).unwrap_or_default();
+        let others = metas.iter().filter(|meta| !meta.path().is_ident("config"));
+        let others: String = others.map(|meta| format!(", {}", meta.to_token_stream())).collect();
+        let docs: String = self.docs().iter().map(|line| format!("#[doc = {line:?}]\n")).collect();
+        format!("{docs}#[dynamic_kernel(config = {config:?}{others})]\npub {}\n", described::nest(def, &self.item))
     }
 }
 
@@ -124,15 +147,15 @@ impl Scan {
     }
 }
 
-/// What `#[path = "…"]` says.
-fn path(attributes: &[Attribute]) -> Option<String> {
-    attributes.iter().find_map(|attribute| match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
+/// What `#[name = "…"]` says.
+fn string(attribute: &Attribute, name: &str) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(pair) if pair.path.is_ident(name) => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
             _ => None,
         },
         _ => None,
-    })
+    }
 }
 
 fn from_one(at: LineColumn) -> (usize, usize) {
@@ -143,14 +166,17 @@ fn from_one(at: LineColumn) -> (usize, usize) {
 fn arguments(meta: &Meta) -> TokenStream {
     match meta {
         Meta::List(list) => list.tokens.clone(),
-        Meta::NameValue(pair) => quote::ToTokens::to_token_stream(pair),
+        Meta::NameValue(pair) => pair.to_token_stream(),
         Meta::Path(_) => TokenStream::new(),
     }
 }
 
 impl Visit<'_> for Scan {
     fn visit_item_mod(&mut self, module: &ItemMod) {
-        self.steps.push(Step { name: module.ident.unraw().to_string(), path: path(&module.attrs) });
+        self.steps.push(Step {
+            name: module.ident.unraw().to_string(),
+            path: module.attrs.iter().find_map(|attribute| string(attribute, "path")),
+        });
         self.within(&module.attrs, |scan| {
             if module.content.is_none() {
                 scan.modules.push(Module { steps: scan.steps.clone(), cfg: Cfg::All(scan.conditions.clone()) });
