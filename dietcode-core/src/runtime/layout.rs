@@ -1,5 +1,7 @@
 //! Shape and strides of a view, inline, checked once when the view is made.
 
+use std::fmt::Debug;
+
 use crate::{Error, Result};
 
 /// The largest number of dimensions of a tensor.
@@ -55,6 +57,32 @@ impl Layout {
         }
         layout.strides[..strides.len()].copy_from_slice(strides);
         Ok(layout)
+    }
+
+    /// A layout with the strides that arrays of other libraries have, which may be negative. Those of a dimension with one element say
+    /// nothing, nor do any of a tensor without elements. The error ends in the remedy.
+    pub(super) fn of_array<S>(shape: &[usize], strides: &[S], remedy: &str) -> Result<Layout>
+    where
+        S: Copy + Debug + TryInto<usize>,
+    {
+        let dense = Layout::row_major(shape)?;
+        if shape.contains(&0) {
+            return Ok(dense);
+        }
+        let not_row_major = || {
+            let found = format!("the array of shape {shape:?} has strides {strides:?}");
+            Error::input(format!("tensors are row-major, but {found}; {remedy}"))
+        };
+        let mut chosen = [0_usize; MAX_RANK];
+        for dim in (0..shape.len()).rev() {
+            // Any stride that spans the row inside will do for one element.
+            chosen[dim] = match shape[dim] {
+                1 if dim + 1 == shape.len() => 1,
+                1 => shape[dim + 1].saturating_mul(chosen[dim + 1]),
+                _ => strides[dim].try_into().map_err(|_| not_row_major())?,
+            };
+        }
+        Layout::strided(shape, &chosen[..shape.len()]).map_err(|e| not_row_major().caused_by(e))
     }
 
     /// Extents, outermost first.
