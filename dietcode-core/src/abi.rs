@@ -55,6 +55,22 @@ pub struct Phase {
     pub run: Run,
 }
 
+/// What a function of a C library that `dietcode build-lib` makes returns. The numbers are part of such a library's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Status {
+    /// The output was computed.
+    Ok = 0,
+    /// As [`ErrorKind::Input`](crate::ErrorKind::Input).
+    Input = 1,
+    /// As [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable).
+    Unavailable = 2,
+    /// As [`ErrorKind::Failed`](crate::ErrorKind::Failed).
+    Failed = 3,
+    /// As [`ErrorKind::Internal`](crate::ErrorKind::Internal).
+    Internal = 4,
+}
+
 /// A number that depends on the shape.
 pub type Count = unsafe extern "C" fn(shape: *const i64) -> i64;
 

@@ -11,6 +11,7 @@ mod bind;
 mod constant;
 pub mod cuda;
 mod element;
+pub mod exported;
 pub mod function;
 mod helpers;
 mod inline;

@@ -5,6 +5,7 @@ mod allocations;
 mod calls;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod exported;
 mod fake;
 #[cfg(target_os = "linux")]
 mod helpers;
