@@ -67,7 +67,7 @@ pub mod paired;
 #[cfg(any(feature = "tuner", feature = "results"))]
 mod shared_file;
 #[cfg(feature = "compiler")]
-mod whole_file;
+pub mod whole_file;
 #[cfg(any(feature = "compiler", feature = "results"))]
 pub mod hash;
 #[cfg(feature = "compiler")]

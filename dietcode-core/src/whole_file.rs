@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Writes a file in parts beside its place, and puts it there at once. A link stays one: what it leads to is replaced.
-pub(crate) fn write_whole<P: AsRef<[u8]>>(path: &Path, parts: impl IntoIterator<Item = P>) -> Result<()> {
+///
+/// # Errors
+/// Those of the file system; that what is there is no file.
+pub fn write_whole<P: AsRef<[u8]>>(path: &Path, parts: impl IntoIterator<Item = P>) -> Result<()> {
     let path = &followed(path)?;
     let mut file = BufWriter::new(beside(path)?);
     parts.into_iter().try_for_each(|part| file.write_all(part.as_ref()))?;
@@ -18,7 +21,10 @@ pub(crate) fn write_whole<P: AsRef<[u8]>>(path: &Path, parts: impl IntoIterator<
 }
 
 /// The file that [`write_whole`] would write, named in one way only, if it can; nothing is left of the attempt.
-pub(crate) fn check_whole(path: &Path) -> Result<PathBuf> {
+///
+/// # Errors
+/// As for [`write_whole`].
+pub fn check_whole(path: &Path) -> Result<PathBuf> {
     let path = followed(path)?;
     drop(beside(&path)?);
     Ok(folder(&path).canonicalize()?.join(path.file_name().unwrap_or_default()))

@@ -8,6 +8,8 @@
 //! | 3      | something needed is not there, such as a compiler        |
 //! | 4      | a defect of dietcode itself                              |
 mod bench;
+mod build_lib;
+mod cargo;
 mod cuda;
 mod emit;
 mod expand;
@@ -21,6 +23,7 @@ mod json;
 mod lower;
 mod merge;
 mod occupancy;
+mod origin;
 mod plot;
 mod progress;
 mod records;
@@ -61,6 +64,7 @@ Examples:
   dietcode init my-crate                                    a crate with a kernel, or a kernel for the crate in this folder
   dietcode tune --kernel src/ops.rs:dense --wkl M=16..2048,N=768,K=768   make a config, and tune by it
   dietcode tune configs/bert_dense.json                     find the best micro-kernels for this machine
+  dietcode build-lib configs/bert_dense.json -o lib         a C library of kernels, with a header
   dietcode bench configs/bert_dense.json --wkl T=37         measure any shape beside other libraries
   dietcode explain configs/bert_dense.json --wkl T=43       which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out              write the C files that a build would compile
@@ -90,6 +94,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Arguments),
+    BuildLib(build_lib::Arguments),
     Tune(tune::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
@@ -124,6 +129,7 @@ pub(crate) fn main() -> ExitCode {
     }
     let result = dietcode::core::lower::dump_folder().and_then(|_| match command {
         Command::Init(arguments) => init::run(&arguments),
+        Command::BuildLib(arguments) => build_lib::run(&arguments),
         Command::Tune(arguments) => tune::run(arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),

@@ -3,6 +3,6 @@
 
 mod compilers;
 mod ended;
-mod place;
+pub(crate) mod place;
 mod silence;
 mod terminal;

@@ -2,7 +2,7 @@
 //! `docs/nests.md`.
 mod nests;
 mod numbers;
-mod page;
+pub(crate) mod page;
 mod place;
 
 use std::collections::BTreeMap;

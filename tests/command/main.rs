@@ -12,6 +12,8 @@ mod expand;
 mod first_hour;
 mod gpu_check;
 mod init;
+#[cfg(unix)]
+mod library;
 mod measure;
 mod measure_cuda;
 mod merge_cuda;

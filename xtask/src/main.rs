@@ -14,6 +14,7 @@ mod toolkit;
 mod tools;
 mod tuning;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -116,15 +117,18 @@ fn test(args: &[&str]) -> ExitCode {
     if !missing.is_empty() {
         return missing_tool(&missing.join("\n"));
     }
-    let nvcc = match steps.iter().any(steps::Step::builds).then(toolkit::ensure).transpose() {
-        Ok(nvcc) => nvcc,
+    let provided = match provided(&steps) {
+        Ok(provided) => provided,
         Err(sentence) => return missing_tool(&sentence),
     };
-    if runner::run(&steps, flags.contains(&"--keep-going"), nvcc.as_deref()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    }
+    if runner::run(&steps, flags.contains(&"--keep-going"), &provided) { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// What steps are given beside the machine's own tools, by the variables in which they look for it.
+fn provided(steps: &[steps::Step]) -> Result<Vec<(&'static str, PathBuf)>, String> {
+    let nvcc = steps.iter().any(steps::Step::builds).then(toolkit::ensure).transpose()?;
+    let python = steps.iter().any(steps::Step::tests).then(peers::provision::python).transpose()?;
+    Ok(nvcc.map(|nvcc| ("NVCC", nvcc)).into_iter().chain(python.map(|python| ("DIETCODE_PYTHON", python))).collect())
 }
 
 fn toolkit() -> ExitCode {

@@ -1,6 +1,6 @@
 //! Carries out steps one after the other, says what it does, and sums up.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ enum Outcome {
     NotRun,
 }
 
-/// Whether all steps passed. After a failure the rest is run only if `keep_going`. What builds, builds with `nvcc`.
-pub(crate) fn run(steps: &[Step], keep_going: bool, nvcc: Option<&Path>) -> bool {
+/// Whether all steps passed. After a failure the rest is run only if `keep_going`. All have the variables of what is provided.
+pub(crate) fn run(steps: &[Step], keep_going: bool, provided: &[(&str, PathBuf)]) -> bool {
     let mut outcomes = Vec::new();
     let mut failed = false;
     for (number, step) in steps.iter().enumerate() {
@@ -23,7 +23,7 @@ pub(crate) fn run(steps: &[Step], keep_going: bool, nvcc: Option<&Path>) -> bool
         }
         println!("\n==> [{}/{}] {}: {}", number + 1, steps.len(), step.name, step.about);
         let start = Instant::now();
-        if step.commands.iter().all(|cargo| succeeds(cargo, nvcc)) {
+        if step.commands.iter().all(|cargo| succeeds(cargo, provided)) {
             outcomes.push(Outcome::Passed(start.elapsed()));
         } else {
             failed = true;
@@ -34,12 +34,12 @@ pub(crate) fn run(steps: &[Step], keep_going: bool, nvcc: Option<&Path>) -> bool
     !failed
 }
 
-fn succeeds(cargo: &Cargo, nvcc: Option<&Path>) -> bool {
+fn succeeds(cargo: &Cargo, provided: &[(&str, PathBuf)]) -> bool {
     println!("{}", shown(cargo));
     let status = Command::new("cargo")
         .args(&cargo.args)
         .envs(cargo.env.iter().map(|(name, value)| (name, value)))
-        .envs(nvcc.map(|nvcc| ("NVCC", nvcc)))
+        .envs(provided.iter().map(|(name, path)| (name, path)))
         .current_dir(&cargo.folder)
         .status();
     match status {

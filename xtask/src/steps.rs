@@ -21,6 +21,11 @@ impl Step {
     pub(crate) fn builds(&self) -> bool {
         self.commands.iter().any(|cargo| cargo.args.first() != Some(&"fmt"))
     }
+
+    /// Whether it runs the tests, of which one calls kernels from Python.
+    pub(crate) fn tests(&self) -> bool {
+        self.name == "tests"
+    }
 }
 
 /// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.

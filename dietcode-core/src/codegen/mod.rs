@@ -1,6 +1,7 @@
 //! From scheduled programs to source text.
 pub mod c;
 pub mod cuda;
+pub mod library;
 mod printer;
 pub mod reference;
 pub mod registry;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dietcode_syntax::{Errors, KernelDef, scan};
+use dietcode_syntax::{Annotated, Errors, KernelDef, scan};
 
 use super::reader::Node;
 use super::{Config, is_identifier};
@@ -33,6 +33,15 @@ impl Config {
     /// all that is wrong with the nest at once, a line each.
     pub fn kernel_def(&self) -> Result<KernelDef> {
         self.kernel.find(&self.places.kernel)
+    }
+
+    /// The annotated function as it is written.
+    ///
+    /// # Errors
+    /// As for [`Config::kernel_def`], but for what is wrong with the nest.
+    pub fn kernel_source(&self) -> Result<Annotated> {
+        let KernelPlaces { source, function } = &self.places.kernel;
+        annotated(&self.kernel.source, Some(&self.kernel.function), [source, function])
     }
 
     /// The names of a kernel's shape variables, in declaration order.
@@ -73,7 +82,11 @@ impl KernelSource {
 ///
 /// # Errors
 /// As for [`Config::kernel_def`].
-pub fn read_kernel(source: &Path, function: Option<&str>, [of_source, of_function]: [&str; 2]) -> Result<KernelDef> {
+pub fn read_kernel(source: &Path, function: Option<&str>, places: [&str; 2]) -> Result<KernelDef> {
+    annotated(source, function, places)?.parse().map_err(|problems| placed(source, &problems))
+}
+
+fn annotated(source: &Path, function: Option<&str>, [of_source, of_function]: [&str; 2]) -> Result<Annotated> {
     let shown = source.display();
     let unreadable = |e| Error::input(format!("{of_source}: {shown} cannot be read")).caused_by(e);
     // Nobody waits for the other end of a pipe, or for the end of a device.
@@ -81,11 +94,7 @@ pub fn read_kernel(source: &Path, function: Option<&str>, [of_source, of_functio
         return Err(Error::input(format!("{of_source}: {shown} is not a file")));
     }
     let text = fs::read_to_string(source).map_err(unreadable)?;
-    let placed = |problems: Errors| {
-        let line = |(line, column, sentence)| format!("{shown}:{line}:{column}: {sentence}");
-        Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))
-    };
-    let annotated = scan(&text).map_err(placed)?;
+    let annotated = scan(&text).map_err(|problems| placed(source, &problems))?;
     let there = || listed(annotated.iter().map(|kernel| format!("`{}`", kernel.item.sig.ident)));
     let found = match (function, &*annotated) {
         (None, [only]) => only,
@@ -98,7 +107,12 @@ pub fn read_kernel(source: &Path, function: Option<&str>, [of_source, of_functio
             Error::input(format!("{of_function}: {what}"))
         })?,
     };
-    found.parse().map_err(placed)
+    Ok(found.clone())
+}
+
+fn placed(source: &Path, problems: &Errors) -> Error {
+    let line = |(line, column, sentence)| format!("{}:{line}:{column}: {sentence}", source.display());
+    Error::input(problems.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 fn listed(names: impl Iterator<Item = String>) -> String {

@@ -14,8 +14,7 @@ pub(crate) use avx512::avx512;
 #[cfg(feature = "tuner")]
 pub(crate) use caches::last_level;
 pub use cpu::CpuTarget;
-#[cfg(feature = "tuner")]
-pub(crate) use process::output_limited;
+pub use process::output_limited;
 #[cfg(feature = "tuner")]
 pub(crate) use process::{Group, end_all, run_limited};
 pub use target::Target;

@@ -114,8 +114,12 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Opti
     }
 }
 
-/// As [`run_limited`], with what it wrote. That goes through files: a child that outlives its parent may hold a pipe open.
-pub(crate) fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
+/// Runs a command, for so long at most, and gives what it wrote; `None`: it had to be killed. It ends with this process, and an interrupt from
+/// the terminal does not reach it. What it writes goes through files: a child that outlives its parent may hold a pipe open.
+///
+/// # Errors
+/// If it cannot be started, or there is no place for the files.
+pub fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
     let (stdout, stderr) = (unnamed_file()?, unnamed_file()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     let Some(status) = run_limited(command, limit)? else { return Ok(None) };

@@ -3,51 +3,9 @@
 use std::path::Path;
 
 use dietcode::{Error, Result};
-use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{DocumentMut, Item, Table, Value};
 
-/// Where the crates come from; they are not on crates.io.
-#[derive(Debug)]
-pub(super) enum Origin {
-    /// A clone of the repository, an absolute path.
-    Clone(String),
-    /// The URL of the repository.
-    Git(String),
-}
-
-/// The folders of the crates in a clone.
-const CORE: (&str, &str) = ("dietcode-core", "dietcode-core");
-const BUILD: (&str, &str) = ("dietcode-build", "build-support");
-
-impl Origin {
-    /// The value of a dependency.
-    fn of(&self, folder: &str) -> InlineTable {
-        let (key, value) = match self {
-            Origin::Clone(clone) => ("path", format!("{clone}/{folder}")),
-            Origin::Git(url) => ("git", url.clone()),
-        };
-        InlineTable::from_iter([(key, Value::from(value))])
-    }
-
-    /// A clone at this path.
-    ///
-    /// # Errors
-    /// If there is none, or the path is not UTF-8, which a Cargo.toml is.
-    pub(super) fn clone_at(path: &Path, option: &str) -> Result<Origin> {
-        let whole = [CORE, BUILD].iter().all(|(_, folder)| path.join(folder).join("Cargo.toml").is_file());
-        let found = std::fs::canonicalize(path).ok().filter(|_| whole);
-        match found.as_ref().and_then(|path| path.to_str()) {
-            Some(path) => Ok(Origin::Clone(path.to_owned())),
-            None if whole => Err(Error::input(format!(
-                "{option}{}: a Cargo.toml cannot name it, since it is not UTF-8",
-                path.display()
-            ))),
-            None => Err(Error::input(format!(
-                "{option}{}: found no clone of dietcode there; name one by --path CLONE, or its repository by --git URL",
-                path.display()
-            ))),
-        }
-    }
-}
+use crate::cli::origin::{BUILD, CORE, Origin};
 
 /// The text of a Cargo.toml with the dependencies that it lacks; `None` if it has both.
 ///

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use dietcode::{Error, Result};
 
-use self::manifest::{Origin, with_dependencies};
+use self::manifest::with_dependencies;
 use self::package::{Package, create};
+use super::origin::{Origin, OriginArguments};
 use super::print;
 
 /// Writes a crate with a kernel, or adds one to a crate.
@@ -30,13 +31,8 @@ pub(crate) struct Arguments {
     /// The name of a new crate. Default: that of the folder.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The clone of dietcode that the crate depends on, written as an absolute path. Default: the one that this command was built
-    /// from.
-    #[arg(long, value_name = "CLONE", conflicts_with = "git")]
-    path: Option<PathBuf>,
-    /// The repository of dietcode that the crate depends on, instead of a clone.
-    #[arg(long, value_name = "URL")]
-    git: Option<String>,
+    #[command(flatten)]
+    origin: OriginArguments,
 }
 
 const BUILD_RS: &str = include_str!("template/build.rs");
@@ -50,7 +46,7 @@ const HELLO: &str = "fn main() {\n    println!(\"Hello, world!\");\n}\n";
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let origin = origin(arguments)?;
+    let origin = arguments.origin.find()?;
     let folder = &arguments.folder;
     if !folder.join("Cargo.toml").exists() {
         check_empty(folder)?;
@@ -58,14 +54,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let package = Package::of(folder)?;
     print(&add(&package, &origin)?.text(folder))
-}
-
-fn origin(arguments: &Arguments) -> Result<Origin> {
-    match (&arguments.git, &arguments.path) {
-        (Some(url), _) => Ok(Origin::Git(url.clone())),
-        (None, Some(path)) => Origin::clone_at(path, "--path "),
-        (None, None) => Origin::clone_at(Path::new(env!("CARGO_MANIFEST_DIR")), ""),
-    }
 }
 
 /// A folder that a crate can be made in.

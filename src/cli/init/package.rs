@@ -1,15 +1,14 @@
 //! The crate that is added to, as cargo sees it; and cargo, which makes a new one.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use dietcode::{Error, Result};
 use serde::Deserialize;
 
-use crate::cli::tell;
+use crate::cli::{cargo, tell};
 
 /// A package of cargo.
 #[derive(Debug)]
@@ -147,16 +146,6 @@ pub(super) fn create(folder: &Path, name: Option<&str>) -> Result<()> {
 }
 
 fn cargo<'a>(arguments: impl Iterator<Item = &'a OsStr>) -> Result<Output> {
-    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(&program).args(arguments).output().map_err(|e| {
-        let sentence = format!("{} cannot be started; install Rust: https://rustup.rs", program.display());
-        Error::unavailable(sentence).caused_by(e)
-    })?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    // What it was about to do stands before that.
-    let error = said.find("error: ").map_or(&*said, |start| &said[start..]);
-    Err(Error::input(format!("cargo says: {}", error.trim_end())))
+    let output = cargo::command().args(arguments).output().map_err(cargo::not_started)?;
+    if output.status.success() { Ok(output) } else { Err(Error::input(cargo::error_of(&output.stderr))) }
 }

@@ -79,6 +79,23 @@ fn an_interrupt_ends_a_comparison_whose_compiler_hangs() {
 }
 
 #[test]
+fn an_interrupt_ends_the_build_of_a_library_with_all_that_cargo_has_started() {
+    let place = Place::new();
+    let marker = place.path("hangs");
+    let cargo = place.script("hanging-cargo", &format!("touch {}; sleep 600", marker.display()));
+    let mut command = place.command(&["build-lib", "dense.json", "-o", "lib", "--cache", "cache"]);
+    let child = command.env("CARGO", cargo).spawn().unwrap();
+    wait("cargo", || marker.exists());
+    let children = children(child.id());
+    assert!(!children.is_empty());
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status(&output), Some(130), "{}", stderr(&output));
+    assert!(place.left().is_empty() && fs::read_dir(place.path("lib")).unwrap().next().is_none());
+    wait("the end of cargo and its children", || !children.iter().any(|id| runs(*id)));
+}
+
+#[test]
 fn what_a_killed_search_leaves_is_removed_by_the_next_command() {
     let place = Place::new();
     let (mut child, children) = tuning(&place);

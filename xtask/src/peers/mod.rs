@@ -14,7 +14,7 @@ mod library;
 #[path = "../../../src/cli/plot.rs"]
 #[allow(dead_code, reason = "the command draws over other axes too")]
 mod plot;
-mod provision;
+pub(crate) mod provision;
 mod results;
 mod statistics;
 mod tables;

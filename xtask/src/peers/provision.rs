@@ -13,7 +13,7 @@ use crate::steps::{root, target_folder};
 const NUMPY: &str = "numpy==2.4.6";
 
 const NO_VENV: &str = "\
-python3 cannot make a virtual environment, into which the libraries go: install python3 with its module venv (on Debian and Ubuntu: apt-get \
+python3 cannot make a virtual environment, into which numpy and other libraries go: install python3 with its module venv (on Debian and Ubuntu: apt-get \
 install python3-venv)";
 
 /// What there is.
@@ -42,14 +42,8 @@ pub(super) fn ensure(names: &[String]) -> Result<Provided, String> {
         let known: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
         return Err(format!("there is no library `{unknown}`; there are: {}", known.join(", ")));
     }
-    let (environment, built) = (folder().join("venv"), folder().join("built"));
-    let python = environment.join("bin/python");
+    let (python, built) = (python()?, folder().join("built"));
     fs::create_dir_all(&built).map_err(|e| format!("{}: {e}", built.display()))?;
-    if !python.exists() {
-        output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
-            .map_err(|why| format!("{NO_VENV}: {why}"))?;
-    }
-    install(&python, &[NUMPY]).map_err(|why| format!("{NUMPY}, without which no library can be called: {why}"))?;
     loops(&built)?;
     let mut provided = Provided { python, built, there: Vec::new(), missing: BTreeMap::new() };
     for library in LIBRARIES.iter().filter(|library| names.iter().any(|name| name == library.name)) {
@@ -69,6 +63,22 @@ pub(super) fn ensure(names: &[String]) -> Result<Provided, String> {
         }
     }
     Ok(provided)
+}
+
+/// A Python that has numpy: that of the virtual environment, which is made if it is not there.
+///
+/// # Errors
+///
+/// One sentence: what is missing, and how to get it.
+pub(crate) fn python() -> Result<PathBuf, String> {
+    let environment = folder().join("venv");
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
+            .map_err(|why| format!("{NO_VENV}: {why}"))?;
+    }
+    install(&python, &[NUMPY]).map_err(|why| format!("{NUMPY}, without which no library can be called: {why}"))?;
+    Ok(python)
 }
 
 /// Does nothing, and asks nobody, where a wheel is there in this version.

@@ -1,0 +1,139 @@
+//! The header of a library.
+
+use dietcode_syntax::{DType, KernelDef, described};
+
+use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments, element};
+use crate::abi::Status;
+
+/// What a function returns, its name and what it means.
+const STATUSES: [(Status, &str, &str); 5] = [
+    (Status::Ok, "OK", "The output was computed."),
+    (Status::Input, "INPUT", "An argument is not what it should be."),
+    (
+        Status::Unavailable,
+        "UNAVAILABLE",
+        "This CPU lacks what the code was compiled for, or there is no memory or no thread.",
+    ),
+    (Status::Failed, "FAILED", "The kernel has failed."),
+    (Status::Internal, "INTERNAL", "A defect of dietcode."),
+];
+
+impl Library {
+    /// The text of the header, for C99 and C++.
+    pub fn header(&self) -> String {
+        let Library { name, .. } = self;
+        let (upper, message, version) = (name.to_uppercase(), self.symbol(MESSAGE), self.symbol(VERSION));
+        let about = comment(&format!(
+            "Kernels for tensors whose extents are known when they are called. Written by `dietcode build-lib`.
+
+{self_said}
+
+A tensor is three arguments:
+
+  x          its first element, in host memory
+  x_shape    its extents, outermost first, one for each dimension
+  x_strides  the distances between neighbours in each dimension, counted in elements, or NULL: there is nothing between
+             the rows. The last one is 1, and no rows overlap.
+
+The output overlaps no input. `threads` is the number of threads that carry out a call; 0: as many as the environment
+variable DIETCODE_NUM_THREADS says, or else as there are cores. The result has the same bits on any number. A function may
+be called from many threads at once.
+
+All functions but the two below return one of these. What is wrong with a call's arguments is told before anything is written.",
+            self_said = self.version()
+        ));
+        let statuses: Vec<String> = STATUSES
+            .iter()
+            .map(|(status, name, meaning)| format!("    /* {meaning} */\n    {upper}_{name} = {}", *status as i32))
+            .collect();
+        let kernels: String = self.kernels.iter().map(|kernel| self.declaration(kernel)).collect();
+        format!(
+            "{about}
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {{
+#endif
+
+enum {{
+{}
+}};
+
+/* What was wrong with the last call of this thread that failed, as a sentence, until its next call; never NULL. */
+const char *{message}(void);
+
+/* What the library was built by and for, and which micro-kernels each kernel has: what stands at the head of this file. */
+const char *{version}(void);
+{kernels}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+",
+            statuses.join(",\n")
+        )
+    }
+
+    fn declaration(&self, kernel: &Exported) -> String {
+        let Exported { def, annotated, .. } = kernel;
+        let (arguments, threads) = arguments(def);
+        let mut lines: Vec<String> = def
+            .params
+            .iter()
+            .zip(&arguments)
+            .map(|(param, names)| {
+                let (constant, element) = (if param.mutable { "" } else { "const " }, element(param.dtype));
+                let Arguments { data, layout } = names;
+                match layout {
+                    None => format!("    {element} {data}"),
+                    Some((shape, strides)) => format!(
+                        "    {constant}{element} *{data}, const int64_t {shape}[{}], const int64_t *{strides}",
+                        param.dims.len()
+                    ),
+                }
+            })
+            .collect();
+        lines.push(format!("    int {threads}"));
+        format!(
+            "\n{}\nint {}(\n{});\n",
+            comment(&description(def, annotated)),
+            self.symbol(&def.name),
+            lines.join(",\n")
+        )
+    }
+}
+
+/// What a kernel computes, what it takes, and what has to fit.
+fn description(def: &KernelDef, annotated: &dietcode_syntax::Annotated) -> String {
+    let mut text = annotated.docs().join("\n");
+    text.push_str("\n\n");
+    for (at, param) in def.params.iter().enumerate() {
+        let dims: String = param.dims.iter().map(|dim| format!("[{dim}]")).collect();
+        let bits = match param.dtype {
+            DType::F32 => "",
+            DType::F16 => ", the bits of IEEE 754 binary16",
+            DType::BF16 => ", the upper half of the bits of a float",
+        };
+        text += &format!("  {} {}{dims}: {}{bits}\n", element(param.dtype), param.name, described::role(def, at));
+    }
+    text.push('\n');
+    described::extents(def).iter().for_each(|line| text += &format!("  {line}\n"));
+    let indices = described::checked_indices(def);
+    if !indices.is_empty() {
+        text += &format!("\nAn index that leaves its tensor is an error: {}.\n", indices.join(", "));
+    }
+    text.push('\n');
+    described::nest(def, &annotated.item).lines().for_each(|line| text += &format!("    {line}\n"));
+    text
+}
+
+/// Lines as a comment, which nothing in them ends.
+fn comment(text: &str) -> String {
+    let text = text.trim().replace("*/", "* /").replace("/*", "/ *");
+    let lines: String = text.lines().map(|line| format!(" * {line}").trim_end().to_owned() + "\n").collect();
+    format!("/*\n{lines} */")
+}

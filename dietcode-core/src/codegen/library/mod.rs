@@ -1,0 +1,118 @@
+//! A library of kernels for programs in other languages: the sources of the Rust package that makes it, and the C header of its functions.
+//!
+//! | file             | what it is                                                                                  |
+//! |------------------|---------------------------------------------------------------------------------------------|
+//! | `build.rs`       | has the kernels compiled, as the build script of any package does                           |
+//! | `src/kernels.rs` | the kernels as their sources have them, each with the path of its config                    |
+//! | `src/lib.rs`     | a function of C for each of them, by [`runtime::exported`](../../../dietcode_core/runtime/exported/index.html) |
+//! | `<library>.h`    | declares these functions                                                                    |
+//!
+//! All that such a library does when it is called is what a program in Rust does; there is no other runtime.
+
+mod header;
+mod package;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dietcode_syntax::{Annotated, DType, KernelDef, Param};
+
+use crate::{Error, Result};
+
+/// What a library is made of.
+#[derive(Debug)]
+pub struct Library {
+    /// What its functions begin with, and its files are called.
+    pub name: String,
+    /// What it was built by and for, in one line.
+    pub provenance: String,
+    /// Its kernels.
+    pub kernels: Vec<Exported>,
+}
+
+/// A kernel of a library.
+#[derive(Debug)]
+pub struct Exported {
+    /// The kernel.
+    pub def: KernelDef,
+    /// The function as it is written.
+    pub annotated: Annotated,
+    /// The path of its config, from the root on.
+    pub config: String,
+    /// Which micro-kernels it has, and why, in one line.
+    pub provenance: String,
+}
+
+/// The functions that a library has besides.
+const MESSAGE: &str = "error_message";
+const VERSION: &str = "version";
+
+/// Checks that no two functions of a library have one name. Each kernel is given with its config.
+///
+/// # Errors
+/// [`ErrorKind::Input`](crate::ErrorKind::Input), naming both.
+pub fn check_names(library: &str, kernels: &[(&Path, &str)]) -> Result<()> {
+    // The build refuses names that differ by upper and lower case only.
+    let mut taken: BTreeMap<String, &Path> = BTreeMap::new();
+    for (config, kernel) in kernels {
+        let found = format!("{}: found a kernel `{kernel}`", config.display());
+        if [MESSAGE, VERSION].contains(kernel) {
+            let own = format!("the library has a function {library}_{kernel} of its own");
+            return Err(Error::input(format!("{found}, but {own}: expected another name")));
+        }
+        if let Some(other) = taken.insert(kernel.to_lowercase(), config) {
+            let expected = "expected kernels whose names differ by more than upper and lower case";
+            return Err(Error::input(format!("{found}, and {} has one of that name: {expected}", other.display())));
+        }
+    }
+    Ok(())
+}
+
+impl Library {
+    /// What the library says of itself: a line, and one for each kernel.
+    fn version(&self) -> String {
+        let kernels = self.kernels.iter().map(|kernel| format!("\n{}: {}", kernel.def.name, kernel.provenance));
+        self.provenance.clone() + &kernels.collect::<String>()
+    }
+
+    /// The name of a function.
+    fn symbol(&self, function: &str) -> String {
+        format!("{}_{function}", self.name)
+    }
+}
+
+/// What C calls the arguments of a parameter, which is one value or a tensor.
+struct Arguments {
+    data: String,
+    /// Shape and strides.
+    layout: Option<(String, String)>,
+}
+
+/// Those of each parameter, and what the number of threads is called: names that differ, whatever those of the parameters are.
+fn arguments(def: &KernelDef) -> (Vec<Arguments>, String) {
+    let mut taken: Vec<String> = def.params.iter().map(|param| param.name.clone()).collect();
+    let mut free = |mut name: String| {
+        while taken.contains(&name) {
+            name.push('_');
+        }
+        taken.push(name.clone());
+        name
+    };
+    let mut of = |param: &Param| {
+        let layout = (!param.is_scalar())
+            .then(|| (free(format!("{}_shape", param.name)), free(format!("{}_strides", param.name))));
+        Arguments { data: param.name.clone(), layout }
+    };
+    (def.params.iter().map(&mut of).collect(), free("threads".to_owned()))
+}
+
+/// The type of elements in C, which has none of 16 bits: their bits are an integer.
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F16 | DType::BF16 => "uint16_t",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! The sources of the package that makes a library.
+
+use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments};
+
+/// What stands in front of the kernels.
+const KERNELS_RS: &str = "//! The kernels, as their sources have them. Written by `dietcode build-lib`.
+
+use dietcode_core::{bf16, dynamic_kernel, f16};
+";
+
+impl Library {
+    /// (name, text) of all sources. `shared` is what the shared library's file is called.
+    pub fn sources(&self, shared: &str) -> [(&'static str, String); 3] {
+        [("build.rs", build_rs(shared)), ("src/kernels.rs", self.kernels_rs()), ("src/lib.rs", self.lib_rs())]
+    }
+
+    fn kernels_rs(&self) -> String {
+        let kernel = |kernel: &Exported| "\n".to_owned() + &kernel.annotated.elsewhere(&kernel.def, &kernel.config);
+        KERNELS_RS.to_owned() + &self.kernels.iter().map(kernel).collect::<String>()
+    }
+
+    fn lib_rs(&self) -> String {
+        let (message, version) = (self.symbol(MESSAGE), self.symbol(VERSION));
+        let head = format!(
+            "//! The kernels as functions of C. Written by `dietcode build-lib`.
+
+#[allow(warnings, reason = \"whoever wrote them has seen them\")]
+mod kernels;
+
+use std::ffi::{{c_char, c_int, c_void}};
+
+use dietcode_core::runtime::exported::{{self, Operand}};
+
+#[unsafe(no_mangle)]
+pub extern \"C\" fn {message}() -> *const c_char {{
+    exported::error_message()
+}}
+
+#[unsafe(no_mangle)]
+pub extern \"C\" fn {version}() -> *const c_char {{
+    c{:?}.as_ptr()
+}}
+",
+            self.version()
+        );
+        head + &self.kernels.iter().map(|kernel| self.function(kernel)).collect::<String>()
+    }
+
+    /// The function of a kernel.
+    fn function(&self, Exported { def, .. }: &Exported) -> String {
+        let (arguments, threads) = arguments(def);
+        let (mut inputs, mut operands) = (String::new(), String::new());
+        for Arguments { data, layout } in &arguments {
+            match layout {
+                None => {
+                    inputs += &format!("    {data}: f32,\n");
+                    operands += &format!("        Operand::Scalar({data}),\n");
+                }
+                Some((shape, strides)) => {
+                    inputs +=
+                        &format!("    {data}: *const c_void,\n    {shape}: *const i64,\n    {strides}: *const i64,\n");
+                    operands +=
+                        &format!("        Operand::Tensor {{ data: {data}, shape: {shape}, strides: {strides} }},\n");
+                }
+            }
+        }
+        format!(
+            "
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern \"C\" fn {symbol}(
+{inputs}    {threads}: c_int,
+) -> c_int {{
+    let operands = [
+{operands}    ];
+    // SAFETY: the caller vouches for what the header asks for.
+    unsafe {{ exported::call(&kernels::{name}::KERNEL, operands, {threads}) }}
+}}
+",
+            symbol = self.symbol(&def.name),
+            name = def.name
+        )
+    }
+}
+
+/// The build script. Nothing of the library may go while its threads run, so `dlclose` leaves it where it is.
+fn build_rs(shared: &str) -> String {
+    format!(
+        "//! Written by `dietcode build-lib`.
+
+fn main() {{
+    // The command says what is not tuned.
+    dietcode_build::kernels([\"src/kernels.rs\"]).allow_untuned().compile();
+    println!(\"cargo::rustc-cdylib-link-arg=-Wl,-soname,{shared},-z,nodelete\");
+}}
+"
+    )
+}

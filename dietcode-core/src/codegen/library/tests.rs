@@ -1,0 +1,72 @@
+use dietcode_syntax::scan;
+
+use super::{Exported, Library, check_names};
+
+fn library(source: &str) -> Library {
+    let annotated = scan(source).unwrap().remove(0);
+    let def = annotated.parse().unwrap();
+    let kernel = Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into() };
+    Library { name: "mine".into(), provenance: "dietcode */ 1".into(), kernels: vec![kernel] }
+}
+
+fn source_of<'a>(sources: &'a [(&str, String)], name: &str) -> &'a str {
+    sources.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str()).unwrap()
+}
+
+const ODD: &str = r#"
+    /// Ends */ a comment, /* begins one.
+    ///   * indented
+    #[dynamic_kernel(consts(N = 4), config = "configs/k.json")]
+    #[inline]
+    fn k(threads: &[f32; N], threads_shape: f32, y: &mut [bf16; N]) {
+        for i in 0..N { // as it is written
+            y[i] = bf16::from_f32(threads_shape * threads[i]);
+        }
+    }"#;
+
+#[test]
+fn arguments_have_names_of_their_own_and_nothing_ends_a_comment() {
+    let library = library(ODD);
+    let header = library.header();
+    let declaration = "
+int mine_k(
+    const float *threads, const int64_t threads_shape_[1], const int64_t *threads_strides,
+    float threads_shape,
+    uint16_t *y, const int64_t y_shape[1], const int64_t *y_strides,
+    int threads_);
+";
+    assert!(header.contains(declaration), "{header}");
+    assert!(header.contains("\n * Ends * / a comment, / * begins one.\n *   * indented\n"), "{header}");
+    assert!(header.contains("#ifndef MINE_H\n") && header.contains("\n    MINE_INPUT = 1,\n"), "{header}");
+    assert_eq!(header.matches("*/").count(), header.matches("/*").count(), "{header}");
+}
+
+#[test]
+fn the_package_has_the_nest_as_it_is_written_with_the_config_where_it_stands() {
+    let library = library(ODD);
+    let sources = library.sources("libmine.so");
+    let kernels = source_of(&sources, "src/kernels.rs");
+    let kernel = "
+#[doc = \"Ends */ a comment, /* begins one.\"]
+#[doc = \"  * indented\"]
+#[dynamic_kernel(config = \"/c/\\\"k\\\".json\", consts (N = 4))]
+pub fn k(threads: &[f32; N], threads_shape: f32, y: &mut [bf16; N]) {
+    for i in 0..N { // as it is written
+";
+    assert!(kernels.contains(kernel), "{kernels}");
+    let again = scan(kernels).unwrap().remove(0).parse().unwrap();
+    assert_eq!(again.source_hash(), library.kernels[0].def.source_hash());
+    let functions = source_of(&sources, "src/lib.rs");
+    assert!(functions.contains("Operand::Scalar(threads_shape),"), "{functions}");
+    assert!(functions.contains(r#"c"dietcode */ 1\nk: a \\ \"default\"".as_ptr()"#), "{functions}");
+    syn::parse_file(functions).unwrap();
+}
+
+#[test]
+fn names_that_two_functions_would_have_are_refused() {
+    let [a, b] = ["a.json", "b.json"].map(std::path::Path::new);
+    check_names("mine", &[(a, "dense"), (b, "dense2")]).unwrap();
+    let refused = |kernels: &[_]| check_names("mine", kernels).unwrap_err().to_string();
+    assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
+    assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
+}

@@ -1,0 +1,141 @@
+//! `dietcode build-lib`
+mod package;
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dietcode::core::codegen::library::{Exported, Library, check_names};
+use dietcode::core::dispatch::{CPU, Winners};
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::syntax::is_free;
+use dietcode::core::whole_file::{check_whole, write_whole};
+use dietcode::{Error, Result};
+
+use self::package::Package;
+use super::files::each_once;
+use super::origin::OriginArguments;
+use super::setup::Setup;
+use super::{print, tell};
+
+/// Makes a library of kernels for programs in other languages: a shared one, a static one, and a header for C and C++.
+///
+/// Each kernel is one function, which selects a micro-kernel by the shape of each call, as it does in a program in Rust. The library is built
+/// by cargo, in a folder where the next build finds what has not changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dietcode build-lib configs/bert_dense.json -o lib      lib/libkernels.so, lib/libkernels.a, lib/kernels.h with kernels_dense
+  dietcode build-lib a.json b.json -o lib --name mine    lib/libmine.so and so on, whose functions begin with mine_")]
+pub(crate) struct Arguments {
+    /// The configs of the kernels.
+    #[arg(value_name = "CONFIG", required = true)]
+    configs: Vec<PathBuf>,
+    /// The folder to write to; it is made if it is not there.
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+    /// What the library's files are called, and its functions begin with.
+    #[arg(long, value_name = "NAME", default_value = "kernels", value_parser = name)]
+    name: String,
+    /// Cargo's profile for what calls the kernels; these are compiled alike in both.
+    #[arg(long, value_name = "PROFILE", default_value = "release", value_parser = ["release", "dev"])]
+    profile: String,
+    /// The folder in which it is built. Default: dietcode in the folder that XDG_CACHE_HOME names, or in ~/.cache. What it depends on goes to
+    /// the folder that CARGO_TARGET_DIR names, or else there too.
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    #[command(flatten)]
+    origin: OriginArguments,
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    let expected = "expected letters, digits and _, beginning with a letter, and no keyword of C or C++, nor a name that begins with dietcode";
+    if is_free(text) { Ok(text.to_owned()) } else { Err(expected) }
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    each_once(&arguments.configs, "config")?;
+    let library = library(arguments)?;
+    let origin = arguments.origin.find()?;
+    let package = Package::new(arguments)?;
+    let shared = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", library.name);
+    let places = places(&arguments.output, &library.name, &shared)?;
+
+    package.write(&library, &shared, &origin)?;
+    let built = package.build(&arguments.profile)?;
+    let [header, shared, archive] = &places;
+    put(header, library.header().as_bytes())?;
+    for (place, built) in [(shared, &built.shared), (archive, &built.archive)] {
+        put(place, &fs::read(built).map_err(|e| Error::of_file(built, "cannot be read", e))?)?;
+    }
+    print(&said(arguments, &places))
+}
+
+/// What is to be built, all of it checked.
+fn library(arguments: &Arguments) -> Result<Library> {
+    let Arguments { configs, name, .. } = arguments;
+    let setups = configs.iter().map(|path| Setup::read(path)).collect::<Result<Vec<Setup>>>()?;
+    let names: Vec<(&Path, &str)> = setups.iter().map(|setup| (&*setup.config.path, &*setup.def.name)).collect();
+    check_names(name, &names)?;
+    let targets = setups.iter().map(|setup| CpuTarget::detect(&setup.config.cpu.march)).collect::<Result<Vec<_>>>()?;
+    let machine = targets.first().map(|target| format!("{} by {}", target.model, target.compiler));
+    let kernels = setups.into_iter().zip(&targets).map(|(setup, target)| exported(setup, target));
+    Ok(Library {
+        name: name.clone(),
+        provenance: format!("dietcode {}, built for {}", env!("CARGO_PKG_VERSION"), machine.unwrap_or_default()),
+        kernels: kernels.collect::<Result<Vec<Exported>>>()?,
+    })
+}
+
+fn exported(setup: Setup, target: &CpuTarget) -> Result<Exported> {
+    let path = &setup.config.path;
+    let config = std::path::absolute(path).map_err(|e| Error::of_file(path, "has no place", e))?;
+    let config = config.into_os_string().into_string().map_err(|_| {
+        Error::input(format!("{}: a source of Rust cannot name it, since its path is not UTF-8", path.display()))
+    })?;
+    let annotated = setup.config.kernel_source()?;
+    let provenance = provenance(&setup, target);
+    Ok(Exported { def: setup.def, annotated, config, provenance })
+}
+
+/// Which micro-kernels a build selects for a kernel, and why.
+fn provenance(setup: &Setup, target: &CpuTarget) -> String {
+    let Setup { config, def, program, .. } = setup;
+    match Winners::load(config, def, program, target) {
+        Ok(winners) => {
+            winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+            let date = winners.tuned.map(|tuned| tuned.provenance.date).unwrap_or_default();
+            format!("{} micro-kernels of {}, {date}", winners.schedules.len(), config.tuned_path(CPU).display())
+        }
+        Err(miss) => {
+            tell(&format!("warning: `{}` runs a default micro-kernel: {miss}", def.name));
+            format!("a default micro-kernel: {miss}")
+        }
+    }
+}
+
+/// The header, the shared library and the static one, in a folder in which they can be written.
+fn places(folder: &Path, name: &str, shared: &str) -> Result<[PathBuf; 3]> {
+    fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
+    let places = [format!("{name}.h"), shared.to_owned(), format!("lib{name}.a")].map(|file| folder.join(file));
+    for place in &places {
+        check_whole(place).map_err(|e| Error::of_file(place, "cannot be written", e))?;
+    }
+    Ok(places)
+}
+
+fn put(place: &Path, bytes: &[u8]) -> Result<()> {
+    write_whole(place, [bytes]).map_err(|e| Error::of_file(place, "cannot be written", e))
+}
+
+/// What was written, and how programs are linked with it.
+fn said(arguments: &Arguments, places: &[PathBuf; 3]) -> String {
+    let written: String = places.iter().map(|place| format!("written  {}\n", place.display())).collect();
+    let (name, folder) = (&arguments.name, arguments.output.display());
+    let archive = places[2].display();
+    written
+        + &format!(
+            "\nNext:\n    cc main.c -I{folder} -L{folder} -l{name} -Wl,-rpath,{folder}\n    cc main.c -I{folder} {archive} -lm -lpthread -ldl\n"
+        )
+}

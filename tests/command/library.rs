@@ -1,0 +1,139 @@
+//! `dietcode build-lib`: the library of `examples/library`, its header, its functions called from here, and the README's lines about it.
+mod called;
+mod place;
+
+use std::fs;
+use std::process::Command;
+
+use crate::first_hour::page::listings;
+use place::{Place, Refusing, root};
+
+#[test]
+fn the_readme_is_followed_from_c_and_from_python() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let listings = listings(&readme).into_iter().filter(|listing| listing.heading == "From C, Python and others");
+    let lines: Vec<String> = listings
+        .filter(|l| l.language == "sh")
+        .flat_map(|l| l.text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    let [enter, build, compile, run, python] = &lines[..] else { panic!("{lines:#?}") };
+    assert_eq!(enter, "cd dietcode/examples/library");
+    let place = Place::new();
+    let built = place.follow(build);
+    for file in ["kernels.h", "libkernels.so", "libkernels.a"] {
+        assert!(built.contains(&format!("written  lib/{file}\n")), "{built}");
+    }
+    assert_eq!(built.matches("runs a default micro-kernel").count(), 3, "{built}");
+    place.follow(compile);
+    let (in_c, in_python) = (place.follow(run), place.follow(python));
+    assert_eq!(in_c.matches("as the loops say").count(), 4, "{in_c}");
+    assert!(in_c.contains("dense: dimension 1 of `w` is 769, but must be K = 768"), "{in_c}");
+    assert_eq!(in_python.matches("as numpy says").count(), 5, "{in_python}");
+    for said in [in_c, in_python] {
+        assert!(said.contains(&format!("dietcode {}, built for ", env!("CARGO_PKG_VERSION"))), "{said}");
+        assert!(
+            said.contains("scores: a default micro-kernel: scores.cpu.tuned.json: there is no such file yet"),
+            "{said}"
+        );
+    }
+    // What stands in the second line that the command prints, for the static one.
+    place.follow("cc main.c -Ilib lib/libkernels.a -lm -lpthread -ldl -o static && ./static");
+}
+
+#[test]
+fn compilers_take_the_header_without_a_word() {
+    let place = Place::built();
+    let header = place.path("lib/kernels.h");
+    for (compiler, language, standard) in
+        [("cc", "c", "c99"), ("clang", "c", "c99"), ("c++", "c++", "c++98"), ("clang++", "c++", "c++20")]
+    {
+        let mut command = Command::new(compiler);
+        command.args([
+            &format!("-std={standard}"),
+            "-x",
+            language,
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Werror",
+            "-fsyntax-only",
+        ]);
+        // The oldest C++ has stdint.h, and not long long.
+        let output = command.arg("-Wno-long-long").arg(&header).output().unwrap();
+        assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = fs::read_to_string(header).unwrap();
+    for part in [
+        "\n * A 2-D convolution of an image `x[channel][row][column]`, without padding and with stride 1.\n",
+        "\n *   float x[C][H + R - 1][S + W - 1]: a tensor of rank 3, which is read\n",
+        "\n *   dimension 1 of `k` has to be `C`\n",
+        "s[b][i][j] = f16::from_f32(scale * acc);\n",
+        "\nint kernels_scores(\n    float scale,\n    const uint16_t *q, const int64_t q_shape[3], const int64_t *q_strides,\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_folder_keeps_what_else_is_in_it() {
+    let place = Refusing::new();
+    fs::create_dir(place.path("lib")).unwrap();
+    fs::write(place.path("lib/mine.txt"), "mine").unwrap();
+    place.refused(&["dense.json", "-o", "lib", "--name", "double"], 2, "no keyword of C");
+    place.refused(&["dense.json", "-o", "lib", "--name", "a-b"], 2, "expected letters, digits and _");
+    place.refused(&["dense.json", "-o", "ops.rs"], 3, "ops.rs: cannot be made");
+    fs::create_dir(place.path("lib/libkernels.so")).unwrap();
+    place.refused(&["dense.json", "-o", "lib"], 3, "lib/libkernels.so: cannot be written: it is a folder");
+    assert_eq!(fs::read_to_string(place.path("lib/mine.txt")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(place.path("lib")).unwrap().count(), 2);
+}
+
+#[test]
+fn what_is_no_library_is_refused_before_anything_is_built() {
+    let place = Refusing::new();
+    let config = fs::read_to_string(place.path("dense.json")).unwrap();
+    fs::write(place.path("again.json"), &config).unwrap();
+    fs::write(place.path("upper.json"), config.replace("\"dense\"", "\"Dense\"")).unwrap();
+    fs::write(place.path("version.json"), config.replace("\"dense\"", "\"version\"")).unwrap();
+    let ops = fs::read_to_string(place.path("ops.rs")).unwrap();
+    fs::write(
+        place.path("ops.rs"),
+        [&ops[..], &ops.replace("dense", "Dense"), &ops.replace("dense", "version")].concat(),
+    )
+    .unwrap();
+    fs::write(place.path("keyword.json"), config.replace("\"dense\"", "\"double\"").replace("ops.rs", "keyword.rs"))
+        .unwrap();
+    fs::write(place.path("keyword.rs"), ops.replace("dense", "double")).unwrap();
+    for (configs, sentence) in [
+        (["dense.json", "dense.json"], "dense.json: found a second time, expected each config once"),
+        (["dense.json", "again.json"], "again.json: found a kernel `dense`, and dense.json has one of that name"),
+        (["upper.json", "dense.json"], "dense.json: found a kernel `dense`, and upper.json has one of that name"),
+        (["dense.json", "version.json"], "but the library has a function kernels_version of its own"),
+        (["dense.json", "keyword.json"], "keyword.rs:2:8: "),
+        (["dense.json", "nowhere.json"], "nowhere.json"),
+    ] {
+        place.refused(&[configs[0], configs[1], "-o", "lib"], 2, sentence);
+    }
+    place.refused(
+        &["dense.json", "-o", "lib", "--path", "nowhere"],
+        2,
+        "--path nowhere: found no clone of dietcode there",
+    );
+    assert!(!place.path("lib").exists());
+}
+
+#[test]
+fn what_is_needed_and_not_there_is_told() {
+    let place = Refusing::new();
+    place.refused_with(&[("CC", "no-such-compiler")], 3, "no-such-compiler");
+    place.refused_with(
+        &[("CARGO", "no-such-cargo")],
+        3,
+        "no-such-cargo cannot be started; install Rust: https://rustup.rs",
+    );
+    place.refused_with(&[("CARGO", "false")], 3, "the library cannot be built; cargo says:");
+    place.refused_with(&[("CARGO", "true")], 3, "cargo does not say where it has put the library");
+    place.refused_with(&[("HOME", ""), ("XDG_CACHE_HOME", "")], 3, "neither XDG_CACHE_HOME nor HOME names a folder");
+    place.refused_with(&[("XDG_CACHE_HOME", "ops.rs")], 3, "cannot be made");
+    assert_eq!(fs::read_dir(place.path("lib")).unwrap().count(), 0);
+}

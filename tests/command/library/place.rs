@@ -1,0 +1,125 @@
+//! Folders in which libraries are made.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{env, fs};
+
+use crate::build_support::package::BUILT_ONCE;
+use crate::environment::place::{self, stderr};
+
+/// Stands for the command on PATH: what calls the kernels is built as the crates of other tests are.
+const DIETCODE: &str = "#!/bin/sh
+exec \"$REAL_DIETCODE\" \"$@\" --profile dev --cache ../cache
+";
+
+/// The python that has numpy: the one that `cargo xtask test` provides, or else that of the machine.
+const PYTHON: &str = "#!/bin/sh
+[ -x \"$DIETCODE_PYTHON\" ] || DIETCODE_PYTHON=python3
+PATH=${PATH#*:} exec \"$DIETCODE_PYTHON\" \"$@\"
+";
+
+const FILES: [&str; 6] = ["kernels.rs", "dense.json", "conv2d.json", "scores.json", "main.c", "main.py"];
+
+/// What is followed in the README, for tests that need nothing but the library.
+const BUILD: &str = "dietcode build-lib dense.json conv2d.json scores.json -o lib";
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A copy of the example in a folder that stays, so that the next run finds what it has built.
+pub(crate) struct Place {
+    folder: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Place {
+    /// The copy, without the library. A file that has not changed keeps its time, by which cargo goes.
+    pub(crate) fn new() -> Place {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library/example");
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        drop(fs::remove_dir_all(folder.join("lib")));
+        for file in FILES {
+            let (text, copy) = (fs::read(root().join("examples/library").join(file)).unwrap(), folder.join(file));
+            if fs::read(&copy).ok().as_ref() != Some(&text) {
+                fs::write(copy, text).unwrap();
+            }
+        }
+        let executable: fs::Permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        for (name, script) in [("dietcode", DIETCODE), ("python3", PYTHON)] {
+            fs::write(folder.join("bin").join(name), script).unwrap();
+            fs::set_permissions(folder.join("bin").join(name), executable.clone()).unwrap();
+        }
+        Place { folder, _alone: alone }
+    }
+
+    /// With the library.
+    pub(crate) fn built() -> Place {
+        let place = Place::new();
+        place.follow(BUILD);
+        place
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Runs a line of a shell, which must succeed; gives what it printed.
+    pub(crate) fn follow(&self, line: &str) -> String {
+        let path = format!("{}:{}", self.path("bin").display(), env::var("PATH").unwrap());
+        let output = Command::new("sh")
+            .args(["-c", line])
+            .current_dir(&self.folder)
+            .env("PATH", path)
+            .env("REAL_DIETCODE", env!("CARGO_BIN_EXE_dietcode"))
+            .env("CARGO_NET_OFFLINE", "true")
+            // Where the tests of build scripts have compiled the same dependencies.
+            .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_support/target"))
+            .envs(BUILT_ONCE)
+            .env_remove("CFLAGS")
+            // What it asks for is a library without kernels, and there is none.
+            .env("DIETCODE_SKIP_NATIVE", "1")
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert!(output.status.success(), "`{line}`, for which `cargo xtask test` provides what is needed: {text}");
+        text
+    }
+}
+
+/// A folder with a small kernel, of which no library is made.
+pub(crate) struct Refusing(place::Place);
+
+impl Refusing {
+    pub(crate) fn new() -> Refusing {
+        Refusing(place::Place::new())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path(name)
+    }
+
+    /// It ends with this status and sentence.
+    pub(crate) fn refused(&self, arguments: &[&str], status: i32, sentence: &str) {
+        self.check(&self.0.run(&[&["build-lib"], arguments].concat()), status, sentence);
+    }
+
+    /// The same of one kernel, with variables.
+    pub(crate) fn refused_with(&self, variables: &[(&str, &str)], status: i32, sentence: &str) {
+        let cache = self.path("cache");
+        let mut command = self.0.command(&["build-lib", "dense.json", "-o", "lib"]);
+        let output = command.env("XDG_CACHE_HOME", cache).envs(variables.iter().copied()).output().unwrap();
+        self.check(&output, status, sentence);
+    }
+
+    fn check(&self, output: &Output, status: i32, sentence: &str) {
+        let said = stderr(output);
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.contains(sentence), "{sentence}: {said}");
+        assert!(self.0.left().is_empty(), "{:?}", self.0.left());
+    }
+}
