@@ -16,7 +16,7 @@ fn the_readme_is_followed_from_c_and_from_python() {
         .filter(|l| l.language == "sh")
         .flat_map(|l| l.text.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
-    let [enter, build, compile, run, python] = &lines[..] else { panic!("{lines:#?}") };
+    let [enter, build, compile, run, python, install, wheel] = &lines[..] else { panic!("{lines:#?}") };
     assert_eq!(enter, "cd dietcode/examples/library");
     let place = Place::new();
     let built = place.follow(build);
@@ -36,6 +36,10 @@ fn the_readme_is_followed_from_c_and_from_python() {
             "{said}"
         );
     }
+    place.follow(install);
+    let by_wheel = place.follow(wheel);
+    assert_eq!(by_wheel.matches("as numpy says").count(), 3, "{by_wheel}");
+    assert_eq!(by_wheel.matches("refused, as it should be").count(), 9, "{by_wheel}");
     // What stands in the second line that the command prints, for the static one.
     place.follow("cc main.c -Ilib lib/libkernels.a -lm -lpthread -ldl -o static && ./static");
 }

@@ -26,7 +26,8 @@ use super::{print, tell};
 #[command(after_help = "\
 Examples:
   dietcode build-lib configs/bert_dense.json -o lib      lib/libkernels.so, lib/libkernels.a, lib/kernels.h with kernels_dense
-  dietcode build-lib a.json b.json -o lib --name mine    lib/libmine.so and so on, whose functions begin with mine_")]
+  dietcode build-lib a.json b.json -o lib --name mine    lib/libmine.so and so on, whose functions begin with mine_
+  dietcode build-lib a.json -o lib --python              also lib/python, for pip")]
 pub(crate) struct Arguments {
     /// The configs of the kernels.
     #[arg(value_name = "CONFIG", required = true)]
@@ -44,8 +45,19 @@ pub(crate) struct Arguments {
     /// the folder that CARGO_TARGET_DIR names, or else there too.
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
+    /// Also write a Python package to DIR/python, which `pip install DIR/python` takes, and of which `pip wheel DIR/python` makes a wheel. Its
+    /// functions take what has `__array_interface__` or `__dlpack__`, and copy nothing.
+    #[arg(long)]
+    python: bool,
     #[command(flatten)]
     origin: OriginArguments,
+}
+
+/// What is in a file.
+enum Content {
+    Text(String),
+    Shared,
+    Archive,
 }
 
 fn name(text: &str) -> Result<String, &'static str> {
@@ -60,16 +72,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let origin = arguments.origin.find()?;
     let package = Package::new(arguments)?;
     let shared = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", library.name);
-    let places = places(&arguments.output, &library.name, &shared)?;
+    let files = files(arguments, &library, &shared);
+    files.iter().try_for_each(|(place, _)| check(place))?;
 
     package.write(&library, &shared, &origin)?;
     let built = package.build(&arguments.profile)?;
-    let [header, shared, archive] = &places;
-    put(header, library.header().as_bytes())?;
-    for (place, built) in [(shared, &built.shared), (archive, &built.archive)] {
-        put(place, &fs::read(built).map_err(|e| Error::of_file(built, "cannot be read", e))?)?;
+    let read = |path: &Path| fs::read(path).map_err(|e| Error::of_file(path, "cannot be read", e));
+    let (shared, archive) = (read(&built.shared)?, read(&built.archive)?);
+    for (place, content) in &files {
+        let bytes = match content {
+            Content::Text(text) => text.as_bytes(),
+            Content::Shared => &shared,
+            Content::Archive => &archive,
+        };
+        write_whole(place, [bytes]).map_err(|e| Error::of_file(place, UNWRITABLE, e))?;
+        print(&format!("written  {}\n", place.display()))?;
     }
-    print(&said(arguments, &places))
+    print(&next(arguments))
 }
 
 /// What is to be built, all of it checked.
@@ -115,27 +134,41 @@ fn provenance(setup: &Setup, target: &CpuTarget) -> String {
     }
 }
 
-/// The header, the shared library and the static one, in a folder in which they can be written.
-fn places(folder: &Path, name: &str, shared: &str) -> Result<[PathBuf; 3]> {
-    fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
-    let places = [format!("{name}.h"), shared.to_owned(), format!("lib{name}.a")].map(|file| folder.join(file));
-    for place in &places {
-        check_whole(place).map_err(|e| Error::of_file(place, "cannot be written", e))?;
+/// All that is to be written, by its place.
+fn files(arguments: &Arguments, library: &Library, shared: &str) -> Vec<(PathBuf, Content)> {
+    let Arguments { output, name, .. } = arguments;
+    let mut files = vec![
+        (output.join(format!("{name}.h")), Content::Text(library.header())),
+        (output.join(shared), Content::Shared),
+        (output.join(format!("lib{name}.a")), Content::Archive),
+    ];
+    if arguments.python {
+        let folder = output.join("python");
+        let texts = library.python(shared, env!("CARGO_PKG_VERSION")).into_iter();
+        files.extend(texts.map(|(path, text)| (folder.join(path), Content::Text(text))));
+        files.push((folder.join(name).join(shared), Content::Shared));
     }
-    Ok(places)
+    files
 }
 
-fn put(place: &Path, bytes: &[u8]) -> Result<()> {
-    write_whole(place, [bytes]).map_err(|e| Error::of_file(place, "cannot be written", e))
+const UNWRITABLE: &str = "cannot be written";
+
+/// Whether a file can be written, whose folder is made if it is not there.
+fn check(place: &Path) -> Result<()> {
+    let folder = place.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
+    check_whole(place).map(drop).map_err(|e| Error::of_file(place, UNWRITABLE, e))
 }
 
-/// What was written, and how programs are linked with it.
-fn said(arguments: &Arguments, places: &[PathBuf; 3]) -> String {
-    let written: String = places.iter().map(|place| format!("written  {}\n", place.display())).collect();
+/// How programs get to it.
+fn next(arguments: &Arguments) -> String {
     let (name, folder) = (&arguments.name, arguments.output.display());
-    let archive = places[2].display();
-    written
-        + &format!(
-            "\nNext:\n    cc main.c -I{folder} -L{folder} -l{name} -Wl,-rpath,{folder}\n    cc main.c -I{folder} {archive} -lm -lpthread -ldl\n"
-        )
+    let python = if arguments.python { format!("    python3 -m pip install {folder}/python\n") } else { String::new() };
+    format!(
+        "
+Next:
+    cc main.c -I{folder} -L{folder} -l{name} -Wl,-rpath,{folder}
+    cc main.c -I{folder} {folder}/lib{name}.a -lm -lpthread -ldl
+{python}"
+    )
 }

@@ -19,10 +19,10 @@ const PYTHON: &str = "#!/bin/sh
 PATH=${PATH#*:} exec \"$DIETCODE_PYTHON\" \"$@\"
 ";
 
-const FILES: [&str; 6] = ["kernels.rs", "dense.json", "conv2d.json", "scores.json", "main.c", "main.py"];
+const FILES: [&str; 7] = ["kernels.rs", "dense.json", "conv2d.json", "scores.json", "main.c", "main.py", "wheel.py"];
 
 /// What is followed in the README, for tests that need nothing but the library.
-const BUILD: &str = "dietcode build-lib dense.json conv2d.json scores.json -o lib";
+const BUILD: &str = "dietcode build-lib dense.json conv2d.json scores.json -o lib --python";
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -42,7 +42,7 @@ impl Place {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library/example");
         fs::create_dir_all(folder.join("bin")).unwrap();
-        drop(fs::remove_dir_all(folder.join("lib")));
+        ["lib", "installed"].iter().for_each(|made| drop(fs::remove_dir_all(folder.join(made))));
         for file in FILES {
             let (text, copy) = (fs::read(root().join("examples/library").join(file)).unwrap(), folder.join(file));
             if fs::read(&copy).ok().as_ref() != Some(&text) {
@@ -81,6 +81,10 @@ impl Place {
             .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_support/target"))
             .envs(BUILT_ONCE)
             .env_remove("CFLAGS")
+            // What pip installs goes into this folder, and it asks nobody.
+            .env("PIP_TARGET", self.path("installed"))
+            .env("PYTHONPATH", self.path("installed"))
+            .envs([("PIP_NO_INDEX", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")])
             // What it asks for is a library without kernels, and there is none.
             .env("DIETCODE_SKIP_NATIVE", "1")
             .output()

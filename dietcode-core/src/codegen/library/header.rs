@@ -1,8 +1,8 @@
 //! The header of a library.
 
-use dietcode_syntax::{DType, KernelDef, described};
+use dietcode_syntax::{Annotated, DType, KernelDef, described};
 
-use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments, element};
+use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments};
 use crate::abi::Status;
 
 /// What a function returns, its name and what it means.
@@ -86,7 +86,7 @@ const char *{version}(void);
             .iter()
             .zip(&arguments)
             .map(|(param, names)| {
-                let (constant, element) = (if param.mutable { "" } else { "const " }, element(param.dtype));
+                let (constant, element) = (if param.mutable { "" } else { "const " }, element(param.dtype).0);
                 let Arguments { data, layout } = names;
                 match layout {
                     None => format!("    {element} {data}"),
@@ -100,25 +100,25 @@ const char *{version}(void);
         lines.push(format!("    int {threads}"));
         format!(
             "\n{}\nint {}(\n{});\n",
-            comment(&description(def, annotated)),
+            comment(&description(def, annotated, element)),
             self.symbol(&def.name),
             lines.join(",\n")
         )
     }
 }
 
-/// What a kernel computes, what it takes, and what has to fit.
-fn description(def: &KernelDef, annotated: &dietcode_syntax::Annotated) -> String {
+/// What a kernel computes, what it takes, and what has to fit; a type of elements has a name, and words about it.
+pub(super) fn description(
+    def: &KernelDef,
+    annotated: &Annotated,
+    element: impl Fn(DType) -> (&'static str, &'static str),
+) -> String {
     let mut text = annotated.docs().join("\n");
     text.push_str("\n\n");
     for (at, param) in def.params.iter().enumerate() {
         let dims: String = param.dims.iter().map(|dim| format!("[{dim}]")).collect();
-        let bits = match param.dtype {
-            DType::F32 => "",
-            DType::F16 => ", the bits of IEEE 754 binary16",
-            DType::BF16 => ", the upper half of the bits of a float",
-        };
-        text += &format!("  {} {}{dims}: {}{bits}\n", element(param.dtype), param.name, described::role(def, at));
+        let (element, words) = element(param.dtype);
+        text += &format!("  {element} {}{dims}: {}{words}\n", param.name, described::role(def, at));
     }
     text.push('\n');
     described::extents(def).iter().for_each(|line| text += &format!("  {line}\n"));
@@ -136,4 +136,13 @@ fn comment(text: &str) -> String {
     let text = text.trim().replace("*/", "* /").replace("/*", "/ *");
     let lines: String = text.lines().map(|line| format!(" * {line}").trim_end().to_owned() + "\n").collect();
     format!("/*\n{lines} */")
+}
+
+/// The type of elements in C, which has none of 16 bits: their bits are an integer.
+fn element(dtype: DType) -> (&'static str, &'static str) {
+    match dtype {
+        DType::F32 => ("float", ""),
+        DType::F16 => ("uint16_t", ", the bits of IEEE 754 binary16"),
+        DType::BF16 => ("uint16_t", ", the upper half of the bits of a float"),
+    }
 }

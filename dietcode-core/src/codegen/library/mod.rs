@@ -6,16 +6,18 @@
 //! | `src/kernels.rs` | the kernels as their sources have them, each with the path of its config                    |
 //! | `src/lib.rs`     | a function of C for each of them, by [`runtime::exported`](../../../dietcode_core/runtime/exported/index.html) |
 //! | `<library>.h`    | declares these functions                                                                    |
+//! | `python/`        | a Python package around the library, which pip makes a wheel of                             |
 //!
 //! All that such a library does when it is called is what a program in Rust does; there is no other runtime.
 
 mod header;
 mod package;
+mod python;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dietcode_syntax::{Annotated, DType, KernelDef, Param};
+use dietcode_syntax::{Annotated, KernelDef, Param};
 
 use crate::{Error, Result};
 
@@ -104,14 +106,6 @@ fn arguments(def: &KernelDef) -> (Vec<Arguments>, String) {
         Arguments { data: param.name.clone(), layout }
     };
     (def.params.iter().map(&mut of).collect(), free("threads".to_owned()))
-}
-
-/// The type of elements in C, which has none of 16 bits: their bits are an integer.
-fn element(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float",
-        DType::F16 | DType::BF16 => "uint16_t",
-    }
 }
 
 #[cfg(test)]

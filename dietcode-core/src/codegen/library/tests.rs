@@ -70,3 +70,24 @@ fn names_that_two_functions_would_have_are_refused() {
     assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
     assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
 }
+
+#[test]
+fn names_of_python_are_free_and_nothing_ends_a_docstring() {
+    let source = ODD.replace("fn k(", "fn lambda(").replace("* indented", "\\ \"\"\"").replace("threads_shape", "is");
+    let files = library(&source).python("libmine.so", "1.2.3");
+    let module = files.iter().find(|(name, _)| name == "mine/__init__.py").map(|(_, text)| text).unwrap();
+    assert!(module.contains("def lambda_(threads, is_, y, *, threads_=0):\n    \"\"\"Ends */ a comment"), "{module}");
+    assert!(module.contains("\n      \\\\ \\\"\\\"\\\"\n\n      f32 threads[N]: "), "{module}");
+    let call = "_call(\"lambda\", [(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], (threads, is_, y,), threads_)";
+    assert!(module.contains(call), "{module}");
+    let parts: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
+    for (file, lines) in [
+        (
+            "backend.py",
+            "import zipfile\n\nNAME, VERSION = \"mine\", \"1.2.3\"\nFILES = [\"__init__.py\", \"_call.py\", \"libmine.so\"]\n\n\n",
+        ),
+        ("mine/_call.py", "import pathlib\n\nNAME, INPUT = \"mine\", 1\n_library = ctypes."),
+    ] {
+        assert!(parts.iter().any(|(name, text)| *name == file && text.contains(lines)), "{file}: {parts:?}");
+    }
+}
