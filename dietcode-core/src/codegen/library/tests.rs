@@ -77,7 +77,7 @@ fn names_of_python_are_free_and_nothing_ends_a_docstring() {
     let files = library(&source).python("libmine.so", "1.2.3");
     let module = files.iter().find(|(name, _)| name == "mine/__init__.py").map(|(_, text)| text).unwrap();
     assert!(module.contains("def lambda_(threads, is_, y, *, threads_=0):\n    \"\"\"Ends */ a comment"), "{module}");
-    assert!(module.contains("\n      \\\\ \\\"\\\"\\\"\n\n      f32 threads[N]: "), "{module}");
+    assert!(module.contains("\n      \\\\ \\\"\\\"\\\"\n\n      f32 threads[4]: "), "{module}");
     let call = "_call(\"lambda\", [(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], (threads, is_, y,), threads_)";
     assert!(module.contains(call), "{module}");
     let parts: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
