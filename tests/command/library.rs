@@ -32,7 +32,9 @@ fn the_readme_is_followed_from_c_and_from_python() {
     for said in [in_c, in_python] {
         assert!(said.contains(&format!("dietcode {}, built for ", env!("CARGO_PKG_VERSION"))), "{said}");
         assert!(
-            said.contains("scores: a default micro-kernel: scores.cpu.tuned.json: there is no such file yet"),
+            said.contains(
+                "scores: -march=native, a default micro-kernel: scores.cpu.tuned.json: there is no such file yet"
+            ),
             "{said}"
         );
     }

@@ -118,10 +118,10 @@ fn exported(setup: Setup, target: &CpuTarget) -> Result<Exported> {
     Ok(Exported { def: setup.def, annotated, config, provenance })
 }
 
-/// Which micro-kernels a build selects for a kernel, and why.
+/// Which micro-kernels a build selects for a kernel, and why, and for which machine they are compiled.
 fn provenance(setup: &Setup, target: &CpuTarget) -> String {
     let Setup { config, def, program, .. } = setup;
-    match Winners::load(config, def, program, target) {
+    let selected = match Winners::load(config, def, program, target) {
         Ok(winners) => {
             winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
             let date = winners.tuned.map(|tuned| tuned.provenance.date).unwrap_or_default();
@@ -131,7 +131,8 @@ fn provenance(setup: &Setup, target: &CpuTarget) -> String {
             tell(&format!("warning: `{}` runs a default micro-kernel: {miss}", def.name));
             format!("a default micro-kernel: {miss}")
         }
-    }
+    };
+    format!("-march={}, {selected}", target.march)
 }
 
 /// All that is to be written, by its place.
