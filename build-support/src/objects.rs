@@ -44,7 +44,7 @@ pub(crate) fn outdated(
         let text = texts[&*source];
         let included = text.lines().filter_map(included).map(|include| texts.get(include).unwrap_or(&"").as_bytes());
         let parts = [text.as_bytes()].into_iter().chain(included).chain(machine).collect();
-        Job::new(folder, stem, &source, toolchain.object(Path::new(&source), Path::new(&object)), parts)
+        Job::new(folder, stem, &source, toolchain.object(text, Path::new(&source), Path::new(&object)), parts)
     };
     sources(files).map(job).filter(|job| !job.is_done()).collect()
 }

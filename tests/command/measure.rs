@@ -8,8 +8,8 @@ use dietcode::core::dispatch::Winners;
 use dietcode::core::machine::Toolchain;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{
-    Baselines, Builder, CpuHarness, Device, Failure, Finalist, Implementation, Instance, Limits, Purpose, Sample,
-    Timing, compare,
+    Baselines, Builder, CpuHarness, Device, Failure, Finalist, Implementation, Instance, Limits, Sample, Timing,
+    compare,
 };
 use dietcode::core::sketch::Tiled;
 use dietcode::core::syntax::{KernelDef, scan};
@@ -219,7 +219,7 @@ fn what_does_not_compile_says_why_and_the_others_are_built() {
 #[test]
 fn compiling_has_a_limit() {
     let builder = Builder::new(Toolchain::find("native").unwrap(), Duration::from_millis(1)).unwrap();
-    let failure = builder.build_one(&candidate("slow", RIGHT), Purpose::Final).unwrap_err();
+    let failure = builder.build_one(&candidate("slow", RIGHT)).unwrap_err();
     assert!(matches!(failure, Failure::CompileTimeout { .. }), "{failure}");
 }
 

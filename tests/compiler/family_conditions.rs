@@ -9,6 +9,8 @@ use dietcode_core::sketch::{Condition, Family, Local, Naive, NonLocal, NonLocalI
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::common::library::library;
+
 const SAMPLES: usize = 2000;
 
 /// Sizes that keep a condition about as often as not.
@@ -77,22 +79,15 @@ fn all_conditions(families: &[Family]) -> String {
 #[test]
 fn a_c_compiler_computes_what_rust_does() {
     let families = samples();
-    let folder = tempfile::tempdir().unwrap();
-    let [c, so] = ["conditions.c", "conditions.so"].map(|name| folder.path().join(name));
-    fs::write(&c, all_conditions(&families)).unwrap();
-    let built = Toolchain::find("native").unwrap().shared_library(&c, &so).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let library = library(&Toolchain::find("native").unwrap(), &all_conditions(&families), &[]);
     let of = |family: &Family| {
         let name = family.name();
         family.conditions().into_iter().map(move |condition| (name.clone(), condition)).collect::<Vec<_>>()
     };
     let conditions: Vec<_> = families.iter().flat_map(of).collect();
     let mut found = vec![2u8; conditions.len()];
-    // SAFETY: the library has no initialisers, and `all` writes a byte for each condition.
-    unsafe {
-        let library = libloading::Library::new(&so).unwrap();
-        library.get::<unsafe extern "C" fn(*mut u8)>(b"all").unwrap()(found.as_mut_ptr());
-    }
+    // SAFETY: `all` writes a byte for each condition.
+    unsafe { library.get::<unsafe extern "C" fn(*mut u8)>(b"all").unwrap()(found.as_mut_ptr()) };
     for ((name, condition), found) in conditions.iter().zip(found) {
         assert_eq!(found, u8::from(condition.holds), "{} of {name}", condition.name);
     }
@@ -122,8 +117,9 @@ fn exactly_the_assertions_of_broken_conditions_fire() {
         if broken.len() > 1 || !tried.insert((family.family(), kind)) {
             continue;
         }
-        fs::write(&path, unit(&family)).unwrap();
-        let output = compiler.object(&path, &path.with_extension("o")).output().unwrap();
+        let text = unit(&family);
+        fs::write(&path, &text).unwrap();
+        let output = compiler.object(&text, &path, &path.with_extension("o")).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), broken.is_empty(), "{}: {message}", family.name());
         let fired = |name: &str| message.contains(&format!("{name}: "));

@@ -6,9 +6,8 @@ mod lanes;
 mod some_lanes;
 
 use std::ffi::c_void;
-use std::fs;
 
-use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::codegen::TranslationUnit;
 use dietcode_core::frontend;
 use dietcode_core::ir::Name;
 use dietcode_core::machine::{CpuTarget, Toolchain};
@@ -17,6 +16,7 @@ use dietcode_core::runtime::function::{clamp, erf};
 use dietcode_core::sketch::Tiled;
 use dietcode_syntax::{Function, KernelDef, ReduceOp};
 
+use crate::common::library::library;
 use crate::common::{on_cpu, units};
 
 const NUMBERS: [f32; 17] = [
@@ -117,15 +117,8 @@ fn call(library: &libloading::Library, unit: &TranslationUnit, buffers: &[*mut c
 
 /// Compiles units as one file.
 fn compile<'u>(units: impl Iterator<Item = &'u TranslationUnit>) -> libloading::Library {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [c, so] = ["functions.c", "functions.so"].map(|name| folder.path().join(name));
-    fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-    fs::write(&c, units.map(|unit| &*unit.source).collect::<String>()).expect("the folder can be written");
-    let toolchain = Toolchain::find("native").expect("a C compiler");
-    let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // SAFETY: the library has no initialisers.
-    unsafe { libloading::Library::new(&so) }.expect("the library loads")
+    let source: String = units.map(|unit| &*unit.source).collect();
+    library(&Toolchain::find("native").expect("a C compiler"), &source, &[])
 }
 
 #[test]

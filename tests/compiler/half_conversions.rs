@@ -1,11 +1,10 @@
 //! The conversions in `dietcode.h` are those of the crate `half`: every number of 16 bits is read, and every place where
 //! rounding turns is stored, one by one and by vectors, with and without the CPU's own instructions.
 
-use std::fs;
-
-use dietcode_core::codegen::DIETCODE_H;
 use dietcode_core::machine::Toolchain;
 use dietcode_core::{bf16, f16};
+
+use crate::common::library::library;
 
 /// Vectors by which a table is converted; 1 is one by one.
 const LANES: [usize; 5] = [1, 2, 4, 8, 16];
@@ -78,15 +77,8 @@ fn check(library: &libloading::Library, ty: &str, read: fn(u16) -> f32, round: f
 fn conversions_are_exact_and_round_to_nearest_even() {
     let marches: &[&str] = if cfg!(target_arch = "x86_64") { &["native", "x86-64"] } else { &["native"] };
     for march in marches {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [c, so] = ["half.c", "half.so"].map(|name| folder.path().join(name));
-        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-        fs::write(&c, source()).expect("the folder can be written");
         let toolchain = Toolchain::find(march).expect("a C compiler");
-        let built = toolchain.shared_library(&c, &so).output().expect("the compiler starts");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        // SAFETY: the library has no initialisers.
-        let library = unsafe { libloading::Library::new(&so) }.expect("the library loads");
+        let library = library(&toolchain, &source(), &[]);
         check(&library, "f16", |bits| f16::from_bits(bits).to_f32(), |x| f16::from_f32(x).to_bits(), march);
         check(&library, "bf16", |bits| bf16::from_bits(bits).to_f32(), |x| bf16::from_f32(x).to_bits(), march);
     }

@@ -214,7 +214,7 @@ fn compiled(source: &str) -> (String, usize) {
     fs::write(&c, source).unwrap();
     fs::write(folder.path().join("dietcode.h"), DIETCODE_H).unwrap();
     let toolchain = Toolchain::find(&target().march).unwrap();
-    let mut command = toolchain.object(&c, &s);
+    let mut command = toolchain.object(source, &c, &s);
     let output = command.args(["-S", "-fno-asynchronous-unwind-tables"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     inner_loop(&fs::read_to_string(&s).unwrap())

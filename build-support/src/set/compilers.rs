@@ -23,7 +23,7 @@ impl Compilers {
         let asked = &chosen.asked;
         let cpu = match asked.cpu {
             true => {
-                let toolchain = Toolchain::find(&chosen.march)?.for_many();
+                let toolchain = Toolchain::find(&chosen.march)?;
                 let target = CpuTarget::of(&toolchain);
                 Ok((toolchain, target))
             }

@@ -215,9 +215,12 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
 #define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shuffle(a, b, (dietcode_i32x##n){__VA_ARGS__})
 #endif
 
+/* A block's rows are registers, at any level of optimisation. */
+#define DIETCODE_UNROLL _Pragma("GCC unroll 16")
+
 /* An n × n transposition exchanges, for each bit d of the index, the off-diagonal d × d blocks of rows r and r + d. */
 #define DIETCODE_EXCHANGE(n, rows, d, low, high)                           \
-  for (int r = 0; r < (n); ++r) {                                          \
+  DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                          \
     if ((r & (d)) == 0) {                                                  \
       const dietcode_f32x##n a = rows[r], b = rows[r + (d)];               \
       rows[r] = DIETCODE_SHUFFLE(n, a, b, low);                            \
@@ -251,25 +254,27 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
  * valid, nothing is computed of them that is stored, and `to` stays as it is. */
 #define DIETCODE_TRANSPOSE(n, name, element)                                                               \
   static inline void dietcode_transpose##n##_##name(float *restrict to, dietcode_int to_stride,            \
-                                                    const element *restrict from, dietcode_int from_stride, \
+                                                    const element *restrict from, dietcode_int from_stride,\
                                                     dietcode_int valid, dietcode_int columns) {            \
     if (valid <= 0) return;                                                                                \
     dietcode_int column = 0;                                                                               \
     for (; column + (n) <= columns; column += (n)) {                                                       \
       dietcode_f32x##n rows[n];                                                                            \
       if (valid == (n)) {                                                                                  \
-        for (int r = 0; r < (n); ++r) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column); \
+        DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                      \
+          rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column);                           \
       } else {                                                                                             \
-        for (int r = 0; r < (n); ++r) {                                                                    \
+        DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                                                    \
           rows[r] = (dietcode_f32x##n){0};                                                                 \
           if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column);            \
         }                                                                                                  \
       }                                                                                                    \
       DIETCODE_BLOCK##n(rows)                                                                              \
-      for (int r = 0; r < (n); ++r) *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];     \
+      DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                        \
+        *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];                                 \
     }                                                                                                      \
     for (; column < columns; ++column)                                                                     \
-      for (int r = 0; r < (n); ++r)                                                                        \
+      DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                        \
         to[column * to_stride + r] = r < valid ? dietcode_load_##name(from[r * from_stride + column]) : 0; \
   }
 DIETCODE_TRANSPOSE(2, f32, float)

@@ -40,15 +40,14 @@ pub struct Unit {
 pub struct Form {
     /// Whether the sizes of outer blocks were parameters of the code; else they were constants, as in a build.
     pub parametric: bool,
-    /// How much the compiler optimised: `-O3`, as for a build, or less.
+    /// How much the compiler optimised, [`Toolchain::level`].
     pub level: String,
 }
 
 /// What code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code, and the compiler takes less
-    /// time.
+    /// A search tells good micro-kernels by it: those that differ in the sizes of outer blocks share code.
     Screening,
     /// It is what a build makes.
     Final,
@@ -58,9 +57,7 @@ pub enum Purpose {
 #[derive(Debug)]
 pub struct Builder {
     toolchain: Toolchain,
-    /// The same for code that is screened.
-    quick: Toolchain,
-    /// What was compiled, by its text and level.
+    /// What was compiled, by its text.
     libraries: Mutex<HashMap<[u8; 32], Library>>,
     folder: Scratch,
     limit: Duration,
@@ -89,11 +86,9 @@ impl Builder {
         let folder = Scratch::new()?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let (quick, libraries) = (toolchain.clone().for_many(), Mutex::default());
         Ok(Builder {
             toolchain,
-            quick,
-            libraries,
+            libraries: Mutex::default(),
             folder,
             limit,
             jobs,
@@ -112,9 +107,9 @@ impl Builder {
         self.folder.path()
     }
 
-    /// Compiles `units` as for a build; one result each, in order.
+    /// Compiles `units`; one result each, in order.
     pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
-        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit, Purpose::Final))
+        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit))
     }
 
     /// Compiles one; nothing where its text was compiled before.
@@ -122,15 +117,11 @@ impl Builder {
     /// # Errors
     ///
     /// What the compiler said, or that it took too long.
-    pub fn build_one(&self, unit: &TranslationUnit, purpose: Purpose) -> Result<Unit, Failure> {
-        let toolchain = match purpose {
-            Purpose::Screening => &self.quick,
-            Purpose::Final => &self.toolchain,
-        };
-        let key = *blake3::hash(format!("{}\n{}", toolchain.level(), unit.source).as_bytes()).as_bytes();
+    pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
+        let key = *blake3::hash(unit.source.as_bytes()).as_bytes();
         let known = Arc::clone(self.libraries.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
-        let library = known.get_or_init(|| self.compile(toolchain, unit)).clone()?;
-        let form = Form { parametric: false, level: toolchain.level().to_owned() };
+        let library = known.get_or_init(|| self.compile(unit)).clone()?;
+        let form = Form { parametric: false, level: Toolchain::level(&unit.source).to_owned() };
         Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone(), form, sizes: None })
     }
 
@@ -143,13 +134,13 @@ impl Builder {
         adapted(self.limit, &self.times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn compile(&self, toolchain: &Toolchain, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
+    fn compile(&self, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
         // Two units of different kernels may share a name.
         let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
         let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
         fs::write(&source, &unit.source).map_err(failed)?;
-        let mut command = toolchain.shared_library(&source, &library);
+        let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
         command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
         command.stdout(Stdio::null()).stderr(File::create(&log).map_err(failed)?);

@@ -180,7 +180,7 @@ pub enum Code {
 impl Code {
     /// Whether it is what a build makes.
     pub fn is_final(&self) -> bool {
-        self.form().is_none_or(|form| !form.parametric && form.level == "-O3")
+        self.form().is_none_or(|form| !form.parametric)
     }
 
     /// How it was compiled; none where that is always the same.

@@ -97,7 +97,7 @@ impl CpuHarness {
     /// As [`Builder::build_one`], as for a build.
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
         let _doing = doing(format!("compiling `{}`", unit.name));
-        self.builder.build_one(unit, Purpose::Final)
+        self.builder.build_one(unit)
     }
 
     /// The first of `libraries` in which there is a BLAS.
@@ -141,11 +141,11 @@ impl Device for CpuHarness {
             let Some(Parametric { lowered, sizes }) = parametric else {
                 let lowered = micro_kernel.lowered(&program, &target);
                 let unit = lowered.and_then(|lowered| codegen::c::translation_unit(&def, &name, &lowered, &march));
-                return builder.build_one(&unit.map_err(failed)?, purpose).map(Code::Cpu);
+                return builder.build_one(&unit.map_err(failed)?).map(Code::Cpu);
             };
             // Under one name: those that share code have the same text.
             let unit = codegen::c::translation_unit(&def, "parametric", &lowered, &march).map_err(failed)?;
-            let unit = builder.build_one(&unit, purpose)?;
+            let unit = builder.build_one(&unit)?;
             let form = Form { parametric: true, ..unit.form };
             Ok(Code::Cpu(Unit { name, form, sizes: Some(sizes), ..unit }))
         })
@@ -277,7 +277,7 @@ mod tests {
         assert!(a.form.parametric && !Code::Cpu(a).is_final());
         let [a, b] = made(Purpose::Final);
         assert!(a.library != b.library && a.sizes.is_none() && b.sizes.is_none());
-        assert_eq!(a.form, Form { parametric: false, level: "-O3".into() });
+        assert_eq!(a.form, Form { parametric: false, level: "-O2".into() });
         assert!(Code::Cpu(a).is_final());
     }
 }

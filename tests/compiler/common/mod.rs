@@ -5,6 +5,7 @@ pub(crate) mod avx512;
 pub(crate) mod damaged;
 pub(crate) mod expected;
 pub(crate) mod instance;
+pub(crate) mod library;
 pub(crate) mod memory;
 pub(crate) mod nests;
 pub(crate) mod on_cpu;

@@ -1,16 +1,16 @@
 //! Compiling and running cases: in this process, since what is tested is meant to be right.
 
 use std::ffi::c_void;
-use std::fs;
 
 use dietcode_core::abi::MicroKernel;
-use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::codegen::TranslationUnit;
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
 use dietcode_core::runtime::launch;
 use dietcode_core::sketch::Sizes;
 
 use crate::common::instance::{CANARY, GUARD, Instance};
+use crate::common::library::library;
 use crate::common::memory::Memory;
 use crate::common::settings;
 
@@ -90,12 +90,12 @@ impl Lent {
     }
 }
 
-/// How much the C compiler optimises a library: as for a build with `DIETCODE_ALL=1`, and an eighth of them else, by their text and the day. What
-/// passes and printers get wrong is wrong at any level, and the compiler is done in a third of the time.
-fn level(source: &str) -> &'static str {
+/// The flags with which the C compiler makes a library: those of a build with `DIETCODE_ALL=1`, and for an eighth of them else, by their text
+/// and the day. What passes and printers get wrong is wrong at any level, and the compiler is done earlier at a lower one.
+fn level(source: &str) -> &'static [&'static str] {
     let number = u64::from(blake3::hash(source.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
     let built = settings::all() || number.is_multiple_of(8);
-    if built { "-O3" } else { "-O1" }
+    if built { &[] } else { &["-O1"] }
 }
 
 fn source(cases: &[Case]) -> String {
@@ -109,23 +109,12 @@ impl Library {
     /// Compiles all cases as one file, quickly: see [`level`].
     pub(crate) fn compile(toolchain: &Toolchain, cases: &[Case]) -> Library {
         let source = source(cases);
-        Library::of(toolchain, &source, level(&source))
+        Library(library(toolchain, &source, level(&source)))
     }
 
     /// Compiles all cases as one file as a build does, for what depends on how the compiler rounds.
     pub(crate) fn as_built(toolchain: &Toolchain, cases: &[Case]) -> Library {
-        Library::of(toolchain, &source(cases), "-O3")
-    }
-
-    fn of(toolchain: &Toolchain, source: &str, level: &str) -> Library {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [c, so] = ["cases.c", "cases.so"].map(|name| folder.path().join(name));
-        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-        fs::write(&c, source).expect("the folder can be written");
-        let built = toolchain.shared_library(&c, &so).args([level, "-lm"]).output().expect("the compiler starts");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        // SAFETY: the library has no initialisers.
-        Library(unsafe { libloading::Library::new(&so) }.expect("the library loads"))
+        Library(library(toolchain, &source(cases), &[]))
     }
 
     fn call(&self, unit: &TranslationUnit, buffers: &[*mut c_void], case: &Case) {

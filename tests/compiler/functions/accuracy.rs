@@ -1,6 +1,5 @@
 //! How far the functions of `dietcode_math.h` are off: not farther than its table says, in a float and in each lane of a vector.
 
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -9,6 +8,7 @@ use dietcode_core::machine::Toolchain;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::common::library::library;
 use crate::common::settings;
 
 /// Of every how many floats one is tried, if not all are.
@@ -59,14 +59,7 @@ fn toolchains() -> Vec<Toolchain> {
 }
 
 fn compile(toolchain: &Toolchain) -> libloading::Library {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let [c, so] = ["accuracy.c", "accuracy.so"].map(|name| folder.path().join(name));
-    fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-    fs::write(&c, include_str!("accuracy.c")).expect("the folder can be written");
-    let built = toolchain.shared_library(&c, &so).output().expect("the compiler starts");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // SAFETY: the library has no initialisers.
-    unsafe { libloading::Library::new(&so) }.expect("the library loads")
+    library(toolchain, include_str!("accuracy.c"), &[])
 }
 
 /// Floats at which functions turn: of each exponent and sign the first, the last and some between.

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::fs;
 
-use dietcode_core::codegen::{DIETCODE_H, TranslationUnit};
+use dietcode_core::codegen::TranslationUnit;
 use dietcode_core::machine::Toolchain;
 use dietcode_core::reference::Approx;
 use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::{KernelDef, Role};
 
 use crate::common::instance::{GUARD, Instance};
+use crate::common::library::library;
 use crate::common::{on_cpu, units};
 
 /// Unit roundoff of binary32.
@@ -27,14 +27,8 @@ impl Oracles {
     pub(crate) fn compile<'d>(defs: impl Iterator<Item = &'d KernelDef>) -> Oracles {
         let units: BTreeMap<String, TranslationUnit> = defs.map(|def| (def.name.clone(), units::oracle(def))).collect();
         let toolchain = Toolchain::find("native").expect("a C compiler");
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let [c, so] = ["oracles.c", "oracles.so"].map(|name| folder.path().join(name));
-        fs::write(folder.path().join("dietcode.h"), DIETCODE_H).expect("the folder can be written");
-        fs::write(&c, units.values().map(|unit| &*unit.source).collect::<String>()).expect("the folder can be written");
-        let built = toolchain.shared_library(&c, &so).arg("-lm").output().expect("the compiler starts");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        // SAFETY: the library has no initialisers.
-        Oracles { library: unsafe { libloading::Library::new(&so) }.expect("the library loads"), units }
+        let source: String = units.values().map(|unit| &*unit.source).collect();
+        Oracles { library: library(&toolchain, &source, &[]), units }
     }
 
     /// The output for these tensors, each element with how far a kernel may be off.
