@@ -86,7 +86,7 @@ pub(super) fn at_corner(condition: &Expr, loops: &[(Name, Expr)]) -> Option<Expr
 }
 
 /// The parts of a conjunction.
-pub(super) fn conjuncts(condition: &Expr) -> Vec<Expr> {
+pub(crate) fn conjuncts(condition: &Expr) -> Vec<Expr> {
     match condition {
         Expr::Binary(crate::ir::BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
         Expr::Int(1) => Vec::new(),

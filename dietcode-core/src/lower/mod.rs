@@ -5,7 +5,7 @@
 //! [`crate::ir::verify`] are checked: a pass that breaks one is an error with a dump of all passes ([`Dump`]), not wrong code.
 
 mod dump;
-mod guard;
+pub(crate) mod guard;
 pub(crate) mod lanes;
 mod nest;
 mod passes;

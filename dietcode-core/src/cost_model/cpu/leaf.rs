@@ -1,19 +1,21 @@
 //! What is done in the innermost loops, each statement with the loops around it.
 
 use crate::cost_model::loops::{instructions, taken};
-use crate::ir::{Affine, Buffer, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Affine, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::LoopNest;
+use crate::lower::guard::conjuncts;
 use crate::schedule::{Relation, Schedule};
 use dietcode_syntax::Role;
 use std::ops::{Add, Mul};
+use std::sync::Arc;
 
 /// A statement on elements.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Around>,
-    /// The conditions around it, and whether they hold where it is carried out.
-    pub(super) conditions: Vec<(Expr, bool)>,
+    /// The conditions around it, each in parts that hold together, and whether it holds where the statement is carried out.
+    pub(super) conditions: Vec<(Arc<[Condition]>, bool)>,
     /// Instructions on each element.
     pub(super) arithmetic: f64,
     /// Whether it adds to what it stores.
@@ -32,6 +34,36 @@ pub(super) struct Around {
     pub(super) kind: ForKind,
     /// Whether it is summed over.
     pub(super) reduce: bool,
+}
+
+/// A condition around a statement, read once for all shapes.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) whole: Expr,
+    /// What it says of the places along an axis, if that is what it does.
+    pub(super) edge: Option<Edge>,
+}
+
+/// `Σ loop · step + constant < bound`.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    /// The loops that move along the axis (their positions among those around), with their steps, which are positive.
+    pub(super) moves: Vec<(usize, i64)>,
+    pub(super) constant: i64,
+    pub(super) bound: Expr,
+}
+
+impl Edge {
+    fn of(condition: &Expr, loops: &[Around]) -> Option<Edge> {
+        let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return None };
+        let form = affine(value)?;
+        let position = |(name, step): &(String, i64)| {
+            let at = loops.iter().position(|l| *l.var == **name)?;
+            (*step > 0).then_some((at, *step))
+        };
+        let moves = form.terms.iter().map(position).collect::<Option<Vec<(usize, i64)>>>()?;
+        (!moves.is_empty()).then(|| Edge { moves, constant: form.constant, bound: (**bound).clone() })
+    }
 }
 
 /// An access to memory or to a register.
@@ -91,7 +123,7 @@ pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Vec<Leaf> {
 struct Walk<'a> {
     schedule: &'a Schedule,
     loops: Vec<Around>,
-    conditions: Vec<(Expr, bool)>,
+    conditions: Vec<(Arc<[Condition]>, bool)>,
     lets: Vec<(&'a Name, &'a Expr)>,
     views: Vec<(&'a Name, &'a Region)>,
     found: Vec<Leaf>,
@@ -161,7 +193,11 @@ impl<'a> Walk<'a> {
     }
 
     fn under(&mut self, condition: &Expr, holds: bool, stmt: &'a Stmt) {
-        self.conditions.push((taken(condition, self.schedule), holds));
+        // Tiles at edges are others than inside only where they are partitioned.
+        let edge = |part: &Expr| Edge::of(part, &self.loops).filter(|_| !self.schedule.partitions.is_empty());
+        let parts = conjuncts(&taken(condition, self.schedule)).into_iter();
+        let parts = parts.map(|whole| Condition { edge: edge(&whole), whole }).collect();
+        self.conditions.push((parts, holds));
         self.stmt(stmt);
         self.conditions.pop();
     }

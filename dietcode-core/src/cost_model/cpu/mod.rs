@@ -62,12 +62,12 @@ impl<'a> Profile<'a> {
 
 /// Of a statement.
 fn clocks(leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {
-    let share = trips.share(leaf);
+    let around = trips.around(leaf);
+    let share = trips.share(leaf, &around);
     if share <= 0.0 {
         return 0.0;
     }
-    let trips = trips.around(leaf);
-    let work = Work { leaf, trips: &trips };
+    let work = Work { leaf, trips: &around };
     let [second, last, memory] = work.waiting(target);
     let times = [work.clocks(core, target), second, last, memory];
     let slowest = times.into_iter().fold(0.0, f64::max);

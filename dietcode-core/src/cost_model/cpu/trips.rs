@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::leaf::Leaf;
+use super::leaf::{Condition, Edge, Leaf};
 use crate::cost_model::count;
 use crate::cost_model::loops::taken;
-use crate::ir::{BinaryOp, CompareOp, Expr, ForKind, Name, affine};
+use crate::ir::{CompareOp, Expr, ForKind, Name};
 use crate::schedule::{Relation, Schedule};
 
 /// The places of a tile along an axis at which a statement is carried out, of all.
@@ -22,21 +22,16 @@ impl Places {
     }
 }
 
-/// A statement, and how often the loops around it run.
-type Around<'a> = (&'a Leaf, &'a [f64]);
-
 /// Iterations of loops at a shape.
 pub(super) struct Trips<'a> {
     of: BTreeMap<Name, f64>,
-    /// Whether tiles at edges are others than inside.
-    partitioned: bool,
     value: &'a dyn Fn(&str) -> f64,
 }
 
 impl<'a> Trips<'a> {
     /// `value` gives the shape variables.
     pub(super) fn of(schedule: &Schedule, value: &'a dyn Fn(&str) -> f64) -> Trips<'a> {
-        let mut trips = Trips { of: BTreeMap::new(), partitioned: !schedule.partitions.is_empty(), value };
+        let mut trips = Trips { of: BTreeMap::new(), value };
         for iter in &schedule.block.iters {
             let extent = trips.evaluate(&taken(&iter.extent, schedule)).max(1.0);
             trips.of.insert(iter.name.clone(), extent);
@@ -69,60 +64,48 @@ impl<'a> Trips<'a> {
             .collect()
     }
 
-    /// The share of its iterations in which a statement is carried out.
-    pub(super) fn share(&self, leaf: &Leaf) -> f64 {
-        let trips = self.around(leaf);
-        let mut edges: BTreeMap<Vec<(String, i64)>, Places> = BTreeMap::new();
+    /// The share of its iterations, so many of each loop around it, in which a statement is carried out.
+    pub(super) fn share(&self, leaf: &Leaf, around: &[f64]) -> f64 {
+        let mut edges: BTreeMap<&[(usize, i64)], Places> = BTreeMap::new();
         let mut others = 1.0;
-        for (condition, holds) in &leaf.conditions {
-            match self.places(condition, *holds, (leaf, &trips)) {
-                Some((along, places)) => {
-                    let known = edges.entry(along).or_insert(places);
+        for (parts, holds) in &leaf.conditions {
+            let edge = if let [Condition { edge: Some(edge), .. }] = &**parts { Some(edge) } else { None };
+            match edge.and_then(|edge| Some((edge, self.places(edge, *holds, around)?))) {
+                Some((edge, places)) => {
+                    let known = edges.entry(&edge.moves).or_insert(places);
                     (known.from, known.to) = (known.from.max(places.from), known.to.min(places.to));
                 }
-                None if *holds => others *= self.holds(condition, (leaf, &trips)),
-                None => others *= 1.0 - self.holds(condition, (leaf, &trips)),
+                None => {
+                    let all: f64 = parts.iter().map(|part| self.holds(part, around)).product();
+                    others *= if *holds { all } else { 1.0 - all };
+                }
             }
         }
         edges.values().map(Places::share).product::<f64>() * others
     }
 
-    /// The places at which a condition of one edge holds, or does not, if it is one.
-    fn places(&self, condition: &Expr, holds: bool, (leaf, trips): Around<'_>) -> Option<(Vec<(String, i64)>, Places)> {
-        let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return None };
-        if !self.partitioned {
-            return None;
-        }
-        let form = affine(value)?;
-        // The places count in steps of the innermost loop that moves along the edge.
-        let (mut of, mut step) = (1.0, i64::MAX);
-        for (name, moves) in &form.terms {
-            let at = leaf.loops.iter().position(|l| *l.var == **name).filter(|_| *moves > 0)?;
-            of *= trips[at];
-            step = step.min(*moves);
-        }
-        if form.terms.is_empty() || of < 1.0 {
-            return None;
-        }
-        let inside = ((self.evaluate(bound) - form.constant as f64) / step as f64).ceil().clamp(0.0, of);
-        let (from, to) = if holds { (0.0, inside) } else { (inside, of) };
-        Some((form.terms, Places { from, to, of }))
+    /// The places before an edge, or behind it; they count in steps of the innermost loop that moves along it.
+    fn places(&self, edge: &Edge, before: bool, around: &[f64]) -> Option<Places> {
+        let of: f64 = edge.moves.iter().map(|(at, _)| around[*at]).product();
+        let step = edge.moves.iter().map(|(_, step)| *step).min()?;
+        let inside = ((self.evaluate(&edge.bound) - edge.constant as f64) / step as f64).ceil().clamp(0.0, of.max(0.0));
+        let (from, to) = if before { (0.0, inside) } else { (inside, of) };
+        (of >= 1.0).then_some(Places { from, to, of })
     }
 
     /// How often a condition holds. A loop is at one place of all, else everything is taken as in the first block.
-    fn holds(&self, condition: &Expr, around: Around<'_>) -> f64 {
-        if let Some((_, places)) = self.places(condition, true, around) {
+    fn holds(&self, condition: &Condition, around: &[f64]) -> f64 {
+        if let Some(places) = condition.edge.as_ref().and_then(|edge| self.places(edge, true, around)) {
             return places.share();
         }
-        match condition {
-            Expr::Binary(BinaryOp::And, a, b) => self.holds(a, around) * self.holds(b, around),
-            Expr::Compare(CompareOp::Eq, at, _) | Expr::Compare(CompareOp::Eq, _, at) if matches!(&**at, Expr::Var(name) if self.of.contains_key(name)) =>
-            {
-                let Expr::Var(name) = &**at else { return 1.0 };
-                1.0 / self.named(name).max(1.0)
+        if let Expr::Compare(CompareOp::Eq, a, b) = &condition.whole {
+            let places =
+                [a, b].into_iter().find_map(|at| if let Expr::Var(name) = &**at { self.of.get(name) } else { None });
+            if let Some(places) = places {
+                return 1.0 / places.max(1.0);
             }
-            condition => self.evaluate(condition),
         }
+        self.evaluate(&condition.whole)
     }
 
     fn named(&self, name: &Name) -> f64 {
