@@ -20,8 +20,8 @@ use super::{print, tell};
 
 /// Makes a library of kernels for programs in other languages: a shared one, a static one, and a header for C and C++.
 ///
-/// Each kernel is one function, which selects a micro-kernel by the shape of each call, as it does in a program in Rust. The library is built
-/// by cargo, in a folder where the next build finds what has not changed.
+/// Each kernel is one function, which selects a micro-kernel by the shape of each call, as it does in a program in Rust, for tensors in host
+/// memory. The library is built by cargo, in a folder where the next build finds what has not changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
