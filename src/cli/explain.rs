@@ -1,6 +1,7 @@
 //! `dietcode explain`
 mod overview;
 mod regret;
+mod sass;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,9 +38,10 @@ Examples:
   dietcode explain configs/bert_dense.json --wkl T=43
   dietcode explain configs/bert_dense.json --wkl T=43 --target sm_80
   dietcode explain configs/bert_dense.json --wkl T=1..128 --threads 1 --json -
-  dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from")]
+  dietcode explain configs/bert_dense.json --sketches --target sm_80   the space that a search draws from
+  dietcode explain configs/sm_90.json --sass=matmul_nt_f16             what main loops consist of, in machine code")]
 pub(crate) struct Arguments {
-    /// The config.
+    /// The config; with --sass also a set.
     config: PathBuf,
     /// Shapes, by the config's workload variables: T=37, or T=37,71, or T=5..128 (both ends and a few between them), or
     /// T=16..128:16, or B=2,T=5; may be given more than once. Default: an overview of the
@@ -62,6 +64,18 @@ pub(crate) struct Arguments {
     /// what each micro-kernel adds, and the regions of the decision tree. Of the CPU, or of one device with --target.
     #[arg(long, conflicts_with_all = ["wkl", "threads", "sketches"])]
     regret: bool,
+    /// Print what the main loops of micro-kernels for CUDA consist of: nvcc compiles them, and nvdisasm tells the instructions. Of those
+    /// that a build would choose for the config, or for the shapes of --wkl, or of all of a set; with NAME, only of those whose
+    /// kernel and name, `matmul_nt 8x8_0123abcd`, contain it.
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with_all = ["threads", "sketches", "regret"]
+    )]
+    sass: Option<String>,
 }
 
 /// What there is to say about a shape.
@@ -126,6 +140,10 @@ struct DeviceFit {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(part_of_name) = &arguments.sass {
+        arguments.json.check()?;
+        return sass::run(arguments, part_of_name);
+    }
     let setup = Setup::read(&arguments.config)?;
     if arguments.sketches {
         return sketches::run(&setup, arguments.target.unwrap_or(Target::Cpu));

@@ -8,18 +8,17 @@ use std::process::{Command, Stdio};
 
 use crate::steps::target_folder;
 
-/// The compiler driver, its headers, the middle end, the run time, the C++ core libraries, the run-time compiler.
-const WHEELS: [&str; 6] = [
-    "nvidia-cuda-nvcc",
-    "nvidia-cuda-crt",
-    "nvidia-nvvm",
-    "nvidia-cuda-runtime",
-    "nvidia-cuda-cccl",
-    "nvidia-cuda-nvrtc",
+/// The compiler driver, its headers, the middle end, the run time, the C++ core libraries, the run-time compiler, all of one release,
+/// since parts of different ones do not fit; and the disassembler, whose first wheel is of a later one, which reads what older ones make.
+const WHEELS: [&str; 7] = [
+    "nvidia-cuda-nvcc==13.0.*",
+    "nvidia-cuda-crt==13.0.*",
+    "nvidia-nvvm==13.0.*",
+    "nvidia-cuda-runtime==13.0.*",
+    "nvidia-cuda-cccl==13.0.*",
+    "nvidia-cuda-nvrtc==13.0.*",
+    "nvidia-cuda-nvdisasm==13.2.*",
 ];
-
-/// All of them are of one release: parts of different ones do not fit.
-const RELEASE: &str = "13.0.*";
 
 /// The first release that knows every architecture in the table of devices; an older one is passed over.
 const OLDEST: (u32, u32) = (12, 8);
@@ -41,8 +40,8 @@ pub(crate) fn ensure() -> Result<PathBuf, String> {
         });
     }
     let ours = target_folder().join("cuda-toolkit");
-    let mut present = places().into_iter().chain([nvcc_of(&ours)]);
-    if let Some(found) = present.find(|nvcc| release(nvcc).is_some_and(|release| release >= OLDEST)) {
+    let present = places().into_iter().find(|nvcc| release(nvcc).is_some_and(|release| release >= OLDEST));
+    if let Some(found) = present.or_else(|| is_whole(&ours).then(|| nvcc_of(&ours))) {
         return Ok(found);
     }
     install(&ours)?;
@@ -62,6 +61,12 @@ fn places() -> Vec<PathBuf> {
 
 fn nvcc_of(toolkit: &Path) -> PathBuf {
     toolkit.join("nvidia/cu13/bin/nvcc")
+}
+
+/// Whether a toolkit of ours has all that it should, and starts.
+fn is_whole(toolkit: &Path) -> bool {
+    let nvcc = nvcc_of(toolkit);
+    nvcc.with_file_name("nvdisasm").is_file() && release(&nvcc).is_some()
 }
 
 /// Major and minor number of what a driver says it is; none if it does not start or is something else.
@@ -88,11 +93,10 @@ fn fill(folder: &Path) -> Result<(), String> {
     if !answers.is_ok_and(|status| status.success()) {
         return Err(NO_PIP.to_owned());
     }
-    let wheels = WHEELS.map(|wheel| format!("{wheel}=={RELEASE}"));
     let installed = pip()
         .args(["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target"])
         .arg(folder)
-        .args(wheels)
+        .args(WHEELS)
         .status();
     if !installed.is_ok_and(|status| status.success()) {
         return Err("pip could not install the CUDA compiler, and said why: mend that, or install CUDA and name its \
@@ -130,14 +134,13 @@ fn make_executable(toolkit: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What stands there is replaced only if it does not work: another run may have been faster.
+/// What stands there is replaced only if it is not whole: another run may have been faster.
 fn take_place(partial: &Path, folder: &Path) -> Result<(), String> {
-    let works = || release(&nvcc_of(folder)).is_some();
-    if works() {
+    if is_whole(folder) {
         return Ok(());
     }
     let _ = fs::remove_dir_all(folder);
     fs::rename(partial, folder)
-        .or_else(|error| works().then_some(()).ok_or(error))
+        .or_else(|error| is_whole(folder).then_some(()).ok_or(error))
         .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
 }

@@ -74,6 +74,34 @@ fn what_runs_on_a_device_is_explained() {
     assert!(text.contains(" blocks a multiprocessor (") && text.contains("  predicted "), "{text}");
 }
 
+/// Of a set's micro-kernel of 2 x 2 sums and 8 steps a tile: 32 products.
+#[test]
+fn a_main_loop_is_told_by_its_instructions() {
+    let place = Place::new();
+    let set = r#"{ "kernels": [{ "source": "ops.rs", "function": "dense" }],
+      "targets": { "cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [
+        { "family": "blocked", "thread": [{ "i": 8, "j": 8 }], "inner": [{ "i": 2, "j": 2 }], "reduce": [{ "k": 8 }],
+          "stage": [{ "x": { "reduce_outside": true }, "w": { "reduce_outside": true } }] } ] } } }"#;
+    fs::write(place.path("set.json"), set).unwrap();
+    let output = place.run(&["explain", "set.json", "--sass=dense 2x2", "--target", "sm_90", "--json", "-"]);
+    assert_eq!(status(&output), 0, "{}", stderr(&output));
+    let rows: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let [row] = &rows.as_array().unwrap()[..] else { panic!("{rows}") };
+    assert_eq!(
+        (&row["kernel"], &row["device"], &row["main_loop"]["fma"]),
+        (&json!("dense"), &json!("sm_90"), &json!(32))
+    );
+    assert!(row["main_loop"].get("local").is_none() && row["report"]["spill_stores"] == 0, "{row}");
+    let table = stderr(&output);
+    assert!(table.contains("on sm_90: instructions of the main loop") && table.contains("dense"), "{table}");
+
+    for (set, arguments) in [("set.json", &["--sass=conv"][..]), ("dense.json", &["--sass"])] {
+        let output = place.run(&[&["explain", set], arguments].concat());
+        assert_eq!(status(&output), 2);
+        assert!(stderr(&output).contains("found no micro-kernel for CUDA"), "{output:?}");
+    }
+}
+
 /// The target that is asked for, and no other; also one that the config does not name, or none.
 #[test]
 fn a_target_is_explained_where_it_is_asked_for() {

@@ -1,5 +1,5 @@
-//! Where nvcc may be, in the order in which people say what they want: a program, a toolkit, the search path, the wheels of
-//! this project's checks, the wheels of Python.
+//! Where nvcc and the programs beside it may be, in the order in which people say what they want: a program, a toolkit, the search
+//! path, the wheels of this project's checks, the wheels of Python.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::super::process::output_limited;
+use super::Nvcc;
 use crate::{Error, Result};
 
 /// The first release whose nvcc knows C++17 on devices of every generation it names, and prints what is parsed here.
@@ -31,13 +32,8 @@ pub(super) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Driver
     if let Some(named) = variable("NVCC") {
         return driver(Path::new(&named)).map_err(|why| none_found(&format!("NVCC names {}", named.display()), &why));
     }
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(&variable).map(|home| nvcc_of(Path::new(&home)));
-    let path = variable("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
-    let installed = variable("DIETCODE_TOOLKIT").into_iter().map(|home| nvcc_of(Path::new(&home)));
     let mut unfit = Vec::new();
-    // Python is asked last, since it takes longer to start than all the rest.
-    for place in homes.chain(on_path).chain(installed).chain(std::iter::once_with(|| wheels(&path)).flatten()) {
+    for place in places("nvcc", variable) {
         if !place.is_file() {
             continue;
         }
@@ -50,6 +46,25 @@ pub(super) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Driver
     Err(none_found("CUDA_HOME, CUDA_PATH, PATH and the wheels of python3 were searched", &why))
 }
 
+/// Where a program of the toolkit may be, in that order.
+fn places(program: &str, variable: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = PathBuf> {
+    let of_variable = |name: &str| variable(name).map(|home| Path::new(&home).join("bin"));
+    let homes = ["CUDA_HOME", "CUDA_PATH"].map(of_variable).into_iter().flatten();
+    let path = variable("PATH").unwrap_or_default();
+    let on_path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let installed = of_variable("DIETCODE_TOOLKIT");
+    // Python is asked last, since it takes longer to start than all the rest.
+    let wheels = std::iter::once_with(move || wheels(&path)).flatten();
+    homes.chain(on_path).chain(installed).chain(wheels).map(move |folder| folder.join(program))
+}
+
+/// A program of the toolkit that nvcc is part of, or else of another one.
+pub(super) fn beside(nvcc: &Nvcc, program: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let own = nvcc.toolkit().map(|toolkit| toolkit.join("bin").join(program));
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    own.into_iter().chain(places(program, variable)).find(|place| place.is_file())
+}
+
 fn none_found(where_: &str, why: &str) -> Error {
     Error::unavailable(format!(
         "no CUDA compiler was found ({where_}: {why}): install CUDA {}.{} or newer, or its wheels (python3 -m pip install \
@@ -59,13 +74,9 @@ fn none_found(where_: &str, why: &str) -> Error {
     ))
 }
 
-fn nvcc_of(toolkit: &Path) -> PathBuf {
-    toolkit.join("bin").join("nvcc")
-}
-
-/// The toolkits that NVIDIA's wheels make in the folders from which `python3` imports.
+/// The programs' folders of the toolkits that NVIDIA's wheels make in the folders from which `python3` imports.
 fn wheels(path: &OsString) -> Vec<PathBuf> {
-    imports(path).iter().map(|folder| nvcc_of(&folder.join("nvidia/cu13"))).collect()
+    imports(path).iter().map(|folder| folder.join("nvidia/cu13/bin")).collect()
 }
 
 /// The folders from which the `python3` of this program's environment imports; wheels put NVIDIA's libraries there.
@@ -117,6 +128,10 @@ mod tests {
     /// Looks where only these variables point.
     fn find_with(variables: &[(&str, &Path)]) -> Result<Driver> {
         find(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    fn nvcc_of(toolkit: &Path) -> PathBuf {
+        toolkit.join("bin/nvcc")
     }
 
     /// A folder laid out as a toolkit whose driver is the real one.
