@@ -1,11 +1,12 @@
-//! Every micro-kernel of `configs/sm_80.json` and `configs/sm_90.json`: nvcc compiles it, and what it is made of, carried
-//! out on the CPU, equals the reference at 12 shapes.
+//! Every micro-kernel of `configs/sm_80.json` and `configs/sm_90.json`: nvcc compiles it, its main loop is lean, and what it is made of,
+//! carried out on the CPU, equals the reference at 12 shapes.
 //!
 //! A twelfth of them each time, by the day or by `DIETCODE_SEED`: twelve seeds in a row are all. `DIETCODE_ALL=1` takes all at
 //! once. A failure prints the shape, the nest and the source.
 
 mod banks;
 mod compiled;
+mod main_loops;
 mod oracle;
 mod sets;
 mod shapes;

@@ -46,6 +46,9 @@ pub enum Intrinsic {
         lanes: i64,
         /// How many of them lie inside of the tensor; any integer.
         valid: Expr,
+        /// A condition on what is the same for a whole launch, where it is known: if it holds, all of them lie inside or none, in every
+        /// copy that this statement makes.
+        whole: Expr,
         /// What the others get; none: zeros, which an asynchronous copy writes by itself.
         padding: Option<Expr>,
         /// Whether the data may arrive as late as the [`Intrinsic::Wait`] for its group.
@@ -131,7 +134,7 @@ impl Intrinsic {
     pub fn values(&self) -> Vec<&Expr> {
         match self {
             Intrinsic::TransposeCopy { valid, columns, .. } => vec![valid, columns],
-            Intrinsic::Copy { valid, padding, .. } => [valid].into_iter().chain(padding).collect(),
+            Intrinsic::Copy { valid, whole, padding, .. } => [valid, whole].into_iter().chain(padding).collect(),
             Intrinsic::AtomicAdd { value, .. } => vec![value],
             _ => Vec::new(),
         }
@@ -144,8 +147,8 @@ impl Intrinsic {
             Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, .. } => {
                 (vec![(to, to_index), (from, from_index)], vec![valid, columns])
             }
-            Intrinsic::Copy { to, to_index, from, from_index, valid, .. } => {
-                (vec![(to, to_index), (from, from_index)], vec![valid])
+            Intrinsic::Copy { to, to_index, from, from_index, valid, whole, .. } => {
+                (vec![(to, to_index), (from, from_index)], vec![valid, whole])
             }
             Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
                 (vec![(to, to_index), (from, from_index)], Vec::new())

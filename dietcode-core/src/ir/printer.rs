@@ -170,7 +170,9 @@ impl Display for Intrinsic {
                 let (to, from) = (at(to, to_index), at(from, from_index));
                 write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")
             }
-            Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous } => {
+            Intrinsic::Copy {
+                to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, ..
+            } => {
                 let kind = if *asynchronous { "async copy" } else { "copy" };
                 let (to, from) = (at(to, to_index), at(from, from_index));
                 write!(f, "{to} = {kind} {from}, {valid} of {lanes} lanes")?;

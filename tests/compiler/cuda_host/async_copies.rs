@@ -4,6 +4,9 @@ use half::f16;
 
 use super::emulator::{Kernels, args};
 
+/// Of a copy whose lanes are all valid, or none.
+const WHOLE: i32 = 2;
+
 #[repr(align(64))]
 struct Memory<T>([T; 64]);
 
@@ -12,7 +15,8 @@ fn what_was_waited_for_arrives_with_zeros_behind_the_valid() {
     let kernels = Kernels::of("async");
     let widths = [("async_f32_1", 1), ("async_f32_2", 2), ("async_f32_4", 4), ("async_f32_8", 8)];
     for (symbol, lanes) in widths {
-        for (valid, aligned) in (-1..=65).flat_map(|valid| [(valid, 0), (valid, 1)]) {
+        let whole = |valid: i32| (valid % lanes as i32 == 0).then_some((valid, WHOLE));
+        for (valid, aligned) in (-1..=65).flat_map(|n| [(n, 0), (n, 1)].into_iter().chain(whole(n))) {
             let from = Memory::<f32>(std::array::from_fn(|i| i as f32 + 1.0));
             let mut to = Memory([f32::NAN; 64]);
             let threads = 64 / lanes;

@@ -18,15 +18,19 @@ impl<T: Copy> Memory<T> {
 
 const ONE_THREAD: (u32, u32, u64) = (1, 1, 0);
 
-/// Every number of valid lanes, both steps, aligned or not.
+/// Of a copy whose lanes are all valid, or none.
+const WHOLE: i32 = 2;
+
+/// Every number of valid lanes, both steps, aligned or not, whole where it is.
 fn check_copy<T: Copy + PartialEq + Debug>(kernels: &Kernels, symbol: &str, lanes: usize, value: fn(u8) -> T) {
-    for aligned in [true, false] {
+    for aligned in [0, 1, WHOLE] {
         for step in [1, 3] {
-            for valid in [i32::MIN, -1, 0, 1, 2, 3, 4, 5, 7, 8, 9, i32::MAX] {
-                let offset = usize::from(!aligned);
+            let counts = [i32::MIN, -1, 0, 1, 2, 3, 4, 5, 7, 8, 9, i32::MAX];
+            for valid in counts.into_iter().filter(|n| aligned != WHOLE || *n <= 0 || *n >= lanes as i32) {
+                let offset = usize::from(aligned == 0);
                 let from = Memory::filled(|i| value(i as u8 + 1));
                 let mut to = Memory::filled(|_| value(99));
-                let (to_step, aligned) = (step as i32, i32::from(aligned));
+                let to_step = step as i32;
                 let arguments = args![&mut to.0[offset..], to_step, &from.0[offset..], valid, aligned];
                 kernels.launch(symbol, ONE_THREAD, arguments).unwrap();
                 let expected: [T; 64] = std::array::from_fn(|i| {

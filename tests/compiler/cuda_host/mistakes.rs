@@ -35,6 +35,7 @@ fn every_mistake_is_told_with_block_and_thread() {
         ("misaligned_row", 32, &["misaligned address: a row of ldmatrix of 16 bytes at byte "]),
         ("row_past_the_end", 32, &["ldmatrix takes 16 bytes at byte 1", "which has 128 bytes"]),
         ("traps", 32, &["thread (2,0,0): __trap() at mistakes.cu:"]),
+        ("not_whole", 32, &["thread (3,0,0): a copy of all lanes or none has 2 of 4"]),
     ] {
         let launch = (1, threads, 128);
         let error = kernels.launch(symbol, launch, args![&mut global.0[..]]).unwrap_err();

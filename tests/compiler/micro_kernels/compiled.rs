@@ -6,9 +6,12 @@ use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::config::Config;
 use dietcode_core::dispatch::cuda::{Candidate, Choice, Selection};
 use dietcode_core::frontend;
-use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, Nvcc, ObjectCache, blocks_per_sm};
+use dietcode_core::machine::cuda::{
+    ComputeCapability, DeviceLimits, KernelReport, Mix, Nvcc, Nvdisasm, ObjectCache, blocks_per_sm,
+};
 use dietcode_syntax::KernelDef;
 
+use super::main_loops;
 use super::sets::MicroKernel;
 
 /// A kernel, compiled.
@@ -16,11 +19,14 @@ pub(crate) struct Built {
     pub(crate) report: KernelReport,
     /// How many of its blocks a multiprocessor holds.
     pub(crate) blocks: u32,
+    /// The instructions of its main loop; those that finish or begin a sum have none.
+    pub(crate) main_loop: Option<Mix>,
 }
 
 /// nvcc and what it compiled before.
 pub(crate) struct Compiler {
     nvcc: Nvcc,
+    nvdisasm: Nvdisasm,
     cache: ObjectCache,
 }
 
@@ -28,8 +34,10 @@ impl Compiler {
     /// Without nvcc the test fails, and says how to get it.
     pub(crate) fn find() -> Compiler {
         let nvcc = Nvcc::find().unwrap_or_else(|e| panic!("{e}; `cargo xtask test` installs it for its tests"));
+        let nvdisasm =
+            Nvdisasm::find(&nvcc).unwrap_or_else(|e| panic!("{e}; `cargo xtask test` installs it for its tests"));
         let cache = ObjectCache::new(Path::new(env!("CARGO_TARGET_TMPDIR")).join("micro-kernels"));
-        Compiler { nvcc, cache }
+        Compiler { nvcc, nvdisasm, cache }
     }
 
     /// What a build chooses that measures nothing: it is compiled, and chosen again with what nvcc reports.
@@ -50,14 +58,16 @@ impl Compiler {
         }
     }
 
-    /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, and a
-    /// multiprocessor holds as many blocks as the schedule asks for.
+    /// All its kernels on all devices whose sets it is in, each compiled for its device alone. None spills, a
+    /// multiprocessor holds as many blocks as the schedule asks for, and the main loop is lean.
     pub(crate) fn kernels(&self, kernel: &MicroKernel) -> Vec<Built> {
         let name = format!("`{}` of `{}`", kernel.unit.name, kernel.def.name);
         let mut built = Vec::new();
         for device in &kernel.capabilities {
             let compiled = self.cache.compile(&self.nvcc, &kernel.unit.source, &[*device], DEVICE_HEADERS);
             let compiled = compiled.unwrap_or_else(|e| panic!("{name}: {e}"));
+            let sass = self.nvdisasm.kernels(&compiled.image).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(sass.iter().any(|kernel| kernel.main_loop.is_some()), "{name}: no loop of it multiplies");
             for launch in &kernel.unit.launches {
                 let report = compiled.report.iter().find(|report| report.symbol == launch.symbol);
                 let report =
@@ -67,7 +77,11 @@ impl Compiler {
                 let blocks = blocks_per_sm(limits, &resources).blocks;
                 assert!(!report.spills(), "{name} spills: {report:?}");
                 assert!(i64::from(blocks) >= kernel.blocked.min_blocks, "{name}: {blocks} blocks of {resources:?}");
-                built.push(Built { report, blocks });
+                let main_loop = sass.iter().find(|kernel| kernel.symbol == launch.symbol);
+                let main_loop = main_loop.and_then(|kernel| kernel.main_loop.clone());
+                let excess = main_loop.as_ref().and_then(|mix| main_loops::excess(kernel, mix));
+                assert!(excess.is_none(), "{name} on {device}: {}", excess.unwrap_or_default());
+                built.push(Built { report, blocks, main_loop });
             }
         }
         built

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use dietcode_core::machine::cuda::Mix;
 use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::DType;
 
@@ -20,6 +21,7 @@ struct Row {
     micro_kernels: usize,
     registers: Vec<u32>,
     blocks: Vec<u32>,
+    main_loop: Vec<u32>,
     spill_bytes: u32,
 }
 
@@ -39,9 +41,11 @@ impl Table {
         for device in &kernel.capabilities {
             let row = self.0.entry((device.to_string(), kind, dtype)).or_default();
             row.micro_kernels += 1;
-            for Built { report, blocks } in kernels.iter().filter(|built| built.report.capability == *device) {
+            for Built { report, blocks, main_loop } in kernels.iter().filter(|built| built.report.capability == *device)
+            {
                 row.registers.push(report.registers);
                 row.blocks.push(*blocks);
+                row.main_loop.extend(main_loop.as_ref().map(Mix::total));
                 row.spill_bytes += report.spill_stores + report.spill_loads;
             }
         }
@@ -60,14 +64,20 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "min, median, max of registers and of blocks a multiprocessor holds; emulated at {} shapes",
+            "min, median, max of registers, of blocks a multiprocessor holds, and of instructions of main loops; emulated at {} shapes",
             shapes::COUNT
         )?;
-        writeln!(f, "device  kind               type  compiled and emulated      registers      blocks  spill bytes")?;
+        writeln!(
+            f,
+            "device  kind               type  compiled and emulated      registers      blocks        main loop  spill bytes"
+        )?;
         for ((device, kind, dtype), row) in &self.0 {
             let (count, registers, blocks) = (row.micro_kernels, spread(&row.registers), spread(&row.blocks));
-            let spills = row.spill_bytes;
-            writeln!(f, "{device:7} {kind:18} {dtype:5} {count:>21}  {registers:>13}  {blocks:>10}  {spills:>11}")?;
+            let (main_loop, spills) = (spread(&row.main_loop), row.spill_bytes);
+            writeln!(
+                f,
+                "{device:7} {kind:18} {dtype:5} {count:>21}  {registers:>13}  {blocks:>10}  {main_loop:>15}  {spills:>11}"
+            )?;
         }
         Ok(())
     }

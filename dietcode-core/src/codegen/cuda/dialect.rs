@@ -29,6 +29,7 @@ impl Dialect for Cuda {
             ForKind::BlockIdx => printer.stmt(body),
             ForKind::ThreadIdx => {
                 printer.constant(var, thread(printer, var));
+                printer.line(format_args!("DIETCODE_ASSUME({var} >= 0 && {var} < {});", printer.exprs.text(extent)));
                 printer.stmt(body);
             }
             _ => {

@@ -25,6 +25,20 @@ struct dietcode_bf16 {
 #define DIETCODE_ENTRY(symbol)
 /* On a type through which memory of any type is read. */
 #define DIETCODE_MAY_ALIAS
+/* What the compiler may rely on: of numbers that are not negative, divisions are shifts. */
+#define DIETCODE_ASSUME(condition) __builtin_assume(condition)
+/* A kernel's body, and its call: with a copy of it for either value of its first parameter, so that no iteration asks for it. */
+#define DIETCODE_BODY __device__ __forceinline__ void
+#define DIETCODE_CALL(body, whole, ...) \
+  if (whole)                            \
+    body(true, __VA_ARGS__);            \
+  else                                  \
+    body(false, __VA_ARGS__);
+/* x, which each copy of a body has for itself: what both compute of it is not computed before them, where it would take registers. */
+__device__ __forceinline__ int dietcode_own(int x, bool whole) {
+  asm volatile("mov.b32 %0, %0; // %1" : "+r"(x) : "r"(static_cast<int>(whole)));
+  return x;
+}
 #else
 #include "cuda_host/dietcode_host.h"
 #endif
@@ -98,8 +112,9 @@ template <> __device__ __forceinline__ dietcode_bf16 dietcode_round<dietcode_bf1
   return y;
 }
 
-/* A misaligned vector access is an error of the device itself. */
+/* A misaligned vector access is an error of the device itself, and what a kernel says of its copies is checked by the emulator. */
 __device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
+__device__ __forceinline__ void dietcode_require_whole(int, int) {}
 #endif
 
 /* ---- Copies of neighbouring elements. ---- */
@@ -141,13 +156,24 @@ template <class T, int LANES> union dietcode_lanes {
   }
 };
 
+/* Of a copy whose addresses are aligned: all of its lanes are valid, or none is. So are those of a single lane. */
+constexpr int DIETCODE_WHOLE = 2;
+template <int LANES> __device__ __forceinline__ bool dietcode_is_whole(int aligned, int valid) {
+  if (aligned == DIETCODE_WHOLE) dietcode_require_whole(valid, LANES);
+  return aligned == DIETCODE_WHOLE || (LANES == 1 && aligned);
+}
+
 /* to[lane * to_step] = lane < valid ? from[lane] : padding, for each of LANES lanes; where lane >= valid, from is not read.
- * `aligned` says that from, and to if to_step is 1, are aligned to LANES * sizeof(T) bytes: one vector access is used. */
+ * `aligned`, if it is not 0, says that from, and to if to_step is 1, are aligned to LANES * sizeof(T) bytes: one vector access is used;
+ * it may be DIETCODE_WHOLE. */
 template <class T, int LANES>
-__device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, bool aligned,
-                                              T padding = T{}) {
+__device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, int aligned, T padding = T{}) {
   dietcode_lanes<T, LANES> all;
-  if (aligned && valid >= LANES) {
+  if (dietcode_is_whole<LANES>(aligned, valid)) {
+    DIETCODE_UNROLL
+    for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = padding;
+    if (valid > 0) all.load(from);
+  } else if (aligned && valid >= LANES) {
     all.load(from);
   } else {
     DIETCODE_UNROLL
@@ -180,11 +206,10 @@ __device__ __forceinline__ void dietcode_store(T *to, const float (&from)[LANES]
 #ifdef __CUDACC__
 /* ---- Matrices of 8 rows of 16 bytes, out of shared memory: ldmatrix. ---- */
 
-/* An address as the instructions for shared memory take it. */
+/* An address as the instructions for shared memory take it. The compiler sees through this, as it does not through PTX, so that
+ * addresses that lie constants apart are converted once. */
 __device__ __forceinline__ unsigned dietcode_shared_address(const void *p) {
-  unsigned long long address;
-  asm("cvta.to.shared.u64 %0, %1;" : "=l"(address) : "l"(p));
-  return static_cast<unsigned>(address);
+  return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
 /* Four matrices of 8 x 8 elements of 16 bits: lanes 8m to 8m + 7 give the addresses of the rows of matrix m. In d[m], lane l
@@ -286,9 +311,16 @@ __device__ unsigned dietcode_tf32(float x) = delete;
 /* LANES elements into shared memory, as dietcode_copy with to_step 1, but there only after dietcode_commit, dietcode_wait and a
  * barrier. What cp.async cannot do (fewer than 4 bytes, or not aligned) is copied at once. */
 template <class T, int LANES>
-__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, bool aligned) {
+__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, int aligned) {
   using Lanes = dietcode_lanes<T, LANES>;
   if constexpr (Lanes::BYTES >= 4) {
+    if (dietcode_is_whole<LANES>(aligned, valid)) {
+      DIETCODE_UNROLL
+      for (int at = 0; at < Lanes::BYTES; at += Lanes::WORD)
+        dietcode_cp_async<Lanes::WORD>(reinterpret_cast<char *>(to) + at, reinterpret_cast<const char *>(from) + at,
+                                       valid > 0 ? Lanes::WORD : 0);
+      return;
+    }
     if (aligned) {
       const int bytes = dietcode_imax(0, dietcode_imin(valid, LANES)) * static_cast<int>(sizeof(T));
       DIETCODE_UNROLL
@@ -302,7 +334,7 @@ __device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int va
 }
 /* The same with something else than zeros where lane >= valid, which cp.async does not write: such a vector is copied at once. */
 template <class T, int LANES>
-__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, bool aligned, T padding) {
+__device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int valid, int aligned, T padding) {
   if (valid >= LANES) {
     dietcode_copy_async<T, LANES>(to, from, valid, aligned);
   } else {

@@ -7,7 +7,7 @@ use crate::ir::{Buffer, Expr, Intrinsic, Operand, Scope};
 /// The statement that carries out an intrinsic.
 pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
     match intrinsic {
-        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous } => {
+        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, .. } => {
             let (to_text, from_text) = (exprs.element(to, to_index), exprs.element(from, from_index));
             let valid = exprs.text(valid);
             let tensor = [from, to].into_iter().find(|buffer| buffer.scope == Scope::Global && *lanes > 1);

@@ -1,12 +1,11 @@
 //! One `__global__` function: its parameters, what is known at its start, the loops of the grid.
 
-use std::collections::BTreeSet;
 use std::ops::Mul;
 use std::sync::Arc;
 
 use super::{Cuda, grid, intrinsic};
 use crate::codegen::printer::{Printer, element_type};
-use crate::ir::{Buffer, Expr, Intrinsic, Scope, Stmt};
+use crate::ir::{Buffer, Expr, Intrinsic, Name, Scope, Stmt};
 use crate::lower::LoopNest;
 
 /// How a kernel looks from the outside.
@@ -19,58 +18,107 @@ pub(super) struct Form<'a> {
     pub(super) symbol: &'a str,
 }
 
-/// The text of a kernel.
+/// The text of a kernel. Where it fills tiles by vectors, what it does is a function of its own, which is there twice: for tensors whose
+/// rows are whole vectors, and for others.
 pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
     let mut printer = Printer::new(&Cuda, nest, form.params.iter().chain(form.workspace));
     let parameters = parameters(nest, form, &mut printer);
+    let accesses = vector_accesses(nest, form.params);
+    let symbol = form.symbol;
+    let list = |before: &[&str]| {
+        let all = before.iter().map(|one| (*one).to_owned());
+        let all = all.chain(parameters.iter().map(|(kind, name)| format!("{kind}{name}")));
+        all.collect::<Vec<_>>().join(",\n    ")
+    };
     let bounds = match nest.min_blocks {
         1 => nest.threads().to_string(),
         blocks => format!("{}, {blocks}", nest.threads()),
     };
-    printer.text = format!(
-        "extern \"C\" __global__ void __launch_bounds__({bounds}) {}(\n    {}) {{\n",
-        form.symbol,
-        parameters.join(",\n    ")
-    );
+    let entry = format!("extern \"C\" __global__ void __launch_bounds__({bounds}) {symbol}(\n    {}) {{\n", list(&[]));
+    let entry_macro = format!("DIETCODE_ENTRY({symbol})\n\n");
+    if !accesses.iter().any(|access| access.whole.is_some()) {
+        printer.text = entry;
+        body(nest, form, &accesses, BLOCK, &mut printer);
+        return printer.text + "}\n" + &entry_macro;
+    }
+    printer.text = format!("DIETCODE_BODY {symbol}_body(\n    {}) {{\n", list(&[&format!("const bool {WHOLE}")]));
+    for var in &nest.shape_vars {
+        printer.line(format_args!("{var} = dietcode_own({var}, {WHOLE});"));
+    }
+    body(nest, form, &accesses, &format!("dietcode_own({BLOCK}, {WHOLE})"), &mut printer);
+    printer.text += &format!("}}\n{entry}");
+    printer.derived();
+    let mut all = Expr::Int(1);
+    let mut names = Vec::new();
+    for access in &accesses {
+        if let Some(whole) = &access.whole {
+            let name = intrinsic::aligned(&access.buffer, access.lanes);
+            let aligned = access.is_aligned(&printer);
+            printer.line(format_args!("const bool {name} = {aligned};"));
+            names.push(name);
+            all = all.and(whole.clone());
+        }
+    }
+    names.extend(Some(all).filter(|all| *all != Expr::Int(1)).map(|all| printer.exprs.text(&all)));
+    let arguments: Vec<&str> = parameters.iter().map(|(_, name)| &**name).collect();
+    printer.line(format_args!("DIETCODE_CALL({symbol}_body, {}, {})", names.join(" && "), arguments.join(", ")));
+    printer.text + "}\n" + &entry_macro
+}
+
+/// Says of a body that every vector of a tile that it fills lies in its tensor or outside of it, and is aligned.
+const WHOLE: &str = "dietcode_whole";
+
+/// The block's number.
+const BLOCK: &str = "static_cast<int>(blockIdx.x)";
+
+/// What a kernel does in the block of a number.
+fn body(nest: &LoopNest, form: &Form<'_>, accesses: &[VectorAccess], block: &str, printer: &mut Printer<'_>) {
     if nest.scratch != Expr::Int(0) {
         printer.line("DIETCODE_DYNAMIC_SHARED(dietcode_shared)");
     }
     if let Some(workspace) = form.workspace.filter(|workspace| uses(nest, workspace)) {
-        workspace_strides(workspace, &mut printer);
+        workspace_strides(workspace, printer);
     }
     printer.derived();
-    alignment(nest, &mut printer);
+    for access in accesses {
+        let name = intrinsic::aligned(&access.buffer, access.lanes);
+        let aligned = access.is_aligned(printer);
+        match access.whole {
+            Some(_) => printer.line(format_args!("const int {name} = {WHOLE} ? DIETCODE_WHOLE : {aligned};")),
+            None => printer.line(format_args!("const bool {name} = {aligned};")),
+        }
+    }
     if uses_matrix_unit(nest) {
         printer.constant("dietcode_warp_lane", "static_cast<int>(threadIdx.x) % 32");
     }
-    open_grid(nest, &mut printer);
+    open_grid(nest, block, printer);
     printer.stmt(&nest.body);
     if nest.persistent {
         printer.close();
     }
-    format!("{}}}\nDIETCODE_ENTRY({})\n\n", printer.text, form.symbol)
 }
 
-/// The parameters, each with its type: scalars by their value. Only what a kernel writes is not constant.
-fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer<'_>) -> Vec<String> {
+/// The parameters, each a type with what separates it from the name, and that: scalars by their value. Only what a kernel writes is not
+/// constant.
+fn parameters(nest: &LoopNest, form: &Form<'_>, printer: &mut Printer<'_>) -> Vec<(String, String)> {
     let mut list = Vec::new();
     let mut strides = Vec::new();
     for param in form.params {
         if param.is_scalar() {
-            list.push(format!("{} {}", element_type(param.dtype), param.name));
+            list.push((format!("{} ", element_type(param.dtype)), param.name.to_string()));
             continue;
         }
         let constant = if param == form.output { "" } else { "const " };
-        list.push(format!("{constant}{} *__restrict__ {}", element_type(param.dtype), param.name));
+        list.push((format!("{constant}{} *__restrict__ ", element_type(param.dtype)), param.name.to_string()));
         let rank = param.shape.len();
         let declared = printer.exprs.declare(param, |dim| dim + 1 == rank);
-        strides.extend(declared.into_iter().map(|(_, name)| format!("long long {name}")));
+        strides.extend(declared.into_iter().map(|(_, name)| ("long long ".to_owned(), name.to_string())));
     }
     if let Some(workspace) = form.workspace {
-        list.push(format!("{} *__restrict__ {}", element_type(workspace.dtype), workspace.name));
+        list.push((format!("{} *__restrict__ ", element_type(workspace.dtype)), workspace.name.to_string()));
     }
     list.extend(strides);
-    list.extend(nest.shape_vars.iter().map(|var| format!("int {var}")));
+    list.extend(nest.shape_vars.iter().map(|var| ("int ".to_owned(), var.to_string())));
     list
 }
 
@@ -86,26 +134,42 @@ fn workspace_strides(parts: &Arc<Buffer>, printer: &mut Printer<'_>) {
     }
 }
 
-/// Whether vector accesses are possible, for each tensor and width that the kernel has.
-fn alignment(nest: &LoopNest, printer: &mut Printer<'_>) {
-    for (buffer, lanes) in vector_accesses(nest) {
-        let bytes = lanes * buffer.dtype.bytes();
-        let rows = printer.exprs.strides(&buffer);
+/// Copies of a tensor by vectors of so many elements.
+struct VectorAccess {
+    buffer: Arc<Buffer>,
+    lanes: i64,
+    /// Of those that fill tiles: where this holds, in the whole launch, each vector lies in the tensor or outside of it.
+    whole: Option<Expr>,
+}
+
+impl VectorAccess {
+    /// The condition under which all addresses are multiples of a vector.
+    fn is_aligned(&self, printer: &Printer<'_>) -> String {
+        let VectorAccess { buffer, lanes, .. } = self;
+        let rows = printer.exprs.strides(buffer);
         let rows = rows.split_last().map_or(&[][..], |(_, rows)| rows).iter();
         let rows: String = rows.map(|stride| format!(" && {} % {lanes} == 0", printer.exprs.operand(stride))).collect();
-        let name = intrinsic::aligned(&buffer, lanes);
-        printer.line(format_args!("const bool {name} = dietcode_is_aligned({}, {bytes}){rows};", buffer.name));
+        format!("dietcode_is_aligned({}, {}){rows}", buffer.name, lanes * buffer.dtype.bytes())
     }
 }
 
 /// The tensors that are copied by vectors of more than one element, in a stable order.
-fn vector_accesses(nest: &LoopNest) -> Vec<(Arc<Buffer>, i64)> {
-    let mut found = Vec::new();
-    let mut seen = BTreeSet::new();
+fn vector_accesses(nest: &LoopNest, params: &[Arc<Buffer>]) -> Vec<VectorAccess> {
+    let mut found: Vec<VectorAccess> = Vec::new();
+    let of_launch = |e: &Expr| {
+        let known = |name: &Name| nest.shape_vars.contains(name) || nest.derived.iter().any(|(other, _)| other == name);
+        !e.any(&mut |e| matches!(e, Expr::Var(name) if !known(name)))
+    };
     nest.body.visit(&mut |stmt| {
-        if let Stmt::Intrinsic(Intrinsic::Copy { to, from, lanes, .. }) = stmt {
-            let tensors = [from, to].into_iter().filter(|buffer| buffer.scope == Scope::Global && *lanes > 1);
-            found.extend(tensors.filter(|b| seen.insert((b.name.clone(), *lanes))).map(|b| (b.clone(), *lanes)));
+        let Stmt::Intrinsic(Intrinsic::Copy { to, from, lanes, whole, .. }) = stmt else { return };
+        for buffer in [from, to].into_iter().filter(|buffer| buffer.scope == Scope::Global && *lanes > 1) {
+            let whole = Some(whole).filter(|whole| buffer == from && params.contains(from) && of_launch(whole));
+            match found.iter_mut().find(|access| access.buffer.name == buffer.name && access.lanes == *lanes) {
+                Some(access) => {
+                    access.whole = access.whole.take().zip(whole).map(|(all, whole)| all.and(whole.clone()));
+                }
+                None => found.push(VectorAccess { buffer: buffer.clone(), lanes: *lanes, whole: whole.cloned() }),
+            }
         }
     });
     found
@@ -122,9 +186,9 @@ fn uses(nest: &LoopNest, workspace: &Arc<Buffer>) -> bool {
 }
 
 /// Binds the loops of the grid to the block's number, or, in a persistent kernel, to each number that falls to it.
-fn open_grid(nest: &LoopNest, printer: &mut Printer<'_>) {
+fn open_grid(nest: &LoopNest, block: &str, printer: &mut Printer<'_>) {
     let loops = grid(&nest.body);
-    let mut number = "static_cast<int>(blockIdx.x)".to_owned();
+    let mut number = block.to_owned();
     if nest.persistent {
         let total = loops.iter().map(|(_, extent)| extent.clone()).fold(Expr::Int(1), Mul::mul);
         let total = printer.exprs.text(&total);

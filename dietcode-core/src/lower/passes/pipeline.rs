@@ -182,26 +182,34 @@ fn asynchronous(stmt: Stmt) -> Stmt {
         _ => stmt,
     };
     match stmt {
-        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, .. }) => {
-            let copy = |to_index, from_index, lanes, valid| {
-                let (to, from, padding) = (to.clone(), from.clone(), padding.clone());
-                let (to_step, asynchronous) = (1, true);
-                let copy =
-                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
-                Stmt::Intrinsic(copy)
-            };
-            if to_step == 1 {
-                return copy(to_index, from_index, lanes, valid);
-            }
+        Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, .. })
+            if to_step != 1 =>
+        {
             let lane = |n: i64| {
                 let next = |index: &[Expr], by: i64| {
                     let (last, outer) = index.split_last().map_or((Expr::Int(0), &[][..]), |(l, o)| (l.clone(), o));
                     [outer, &[last.add(Expr::Int(by))]].concat()
                 };
-                let valid = std::ops::Sub::sub(valid.clone(), Expr::Int(n));
-                copy(next(&to_index, n * to_step), next(&from_index, n), 1, valid)
+                Stmt::Intrinsic(Intrinsic::Copy {
+                    to: to.clone(),
+                    to_index: next(&to_index, n * to_step),
+                    to_step: 1,
+                    from: from.clone(),
+                    from_index: next(&from_index, n),
+                    lanes: 1,
+                    valid: std::ops::Sub::sub(valid.clone(), Expr::Int(n)),
+                    whole: Expr::Int(1),
+                    padding: padding.clone(),
+                    asynchronous: true,
+                })
             };
             Stmt::seq((0..lanes).map(lane))
+        }
+        Stmt::Intrinsic(mut intrinsic) => {
+            if let Intrinsic::Copy { asynchronous, .. } = &mut intrinsic {
+                *asynchronous = true;
+            }
+            Stmt::Intrinsic(intrinsic)
         }
         other => other,
     }
@@ -226,13 +234,12 @@ impl Halves {
                 let to = fragment(&mut registers, &buffer, &steps, 1, schedule);
                 Stmt::Store { buffer: to, index: vec![step.clone(), Expr::Int(0)], value }
             }
-            Stmt::Intrinsic(Intrinsic::Copy { to, from, from_index, lanes, valid, padding, .. }) => {
-                let to = fragment(&mut registers, &to, &steps, lanes, schedule);
-                let to_index = vec![step.clone(), Expr::Int(0)];
-                let (to_step, asynchronous) = (1, false);
-                let copy =
-                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
-                Stmt::Intrinsic(copy)
+            Stmt::Intrinsic(mut intrinsic) => {
+                if let Intrinsic::Copy { to, to_index, to_step, lanes, .. } = &mut intrinsic {
+                    *to = fragment(&mut registers, to, &steps, *lanes, schedule);
+                    (*to_index, *to_step) = (vec![step.clone(), Expr::Int(0)], 1);
+                }
+                Stmt::Intrinsic(intrinsic)
             }
             other => other,
         });
@@ -240,12 +247,12 @@ impl Halves {
             (Stmt::Store { buffer, index, .. }, Some(fragment)) => {
                 Stmt::Store { buffer, index, value: Expr::Load(fragment.clone(), vec![step.clone(), Expr::Int(0)]) }
             }
-            (Stmt::Intrinsic(Intrinsic::Copy { to, to_index, to_step, lanes, .. }), Some(fragment)) => {
-                let (from, from_index) = (fragment.clone(), vec![step.clone(), Expr::Int(0)]);
-                let (valid, padding, asynchronous) = (Expr::Int(lanes), None, false);
-                let copy =
-                    Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous };
-                Stmt::Intrinsic(copy)
+            (Stmt::Intrinsic(mut intrinsic), Some(fragment)) => {
+                if let Intrinsic::Copy { from, from_index, lanes, valid, whole, padding, .. } = &mut intrinsic {
+                    (*from, *from_index) = (fragment.clone(), vec![step.clone(), Expr::Int(0)]);
+                    (*valid, *whole, *padding) = (Expr::Int(*lanes), Expr::Int(1), None);
+                }
+                Stmt::Intrinsic(intrinsic)
             }
             (other, _) => other,
         });

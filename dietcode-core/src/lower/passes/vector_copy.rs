@@ -8,7 +8,7 @@
 //!                        else { 0 }
 //! ```
 
-use std::ops::Sub;
+use std::ops::{Rem, Sub};
 use std::sync::Arc;
 
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
@@ -51,6 +51,7 @@ fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
         return None;
     }
     let first = |index: &[Expr]| index.iter().map(|e| e.substitute(lane, &Expr::Int(0))).collect();
+    let (valid, whole) = valid(&condition, lane, lanes)?;
     (step(from, from_index, lane)? == 1 || lanes == 1).then_some(())?;
     Some(Stmt::Intrinsic(Intrinsic::Copy {
         to: to.clone(),
@@ -59,7 +60,8 @@ fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
         from: from.clone(),
         from_index: first(from_index),
         lanes,
-        valid: valid(&condition, lane, lanes)?,
+        valid,
+        whole,
         padding: padding.cloned(),
         asynchronous: false,
     }))
@@ -81,20 +83,23 @@ fn step(buffer: &Arc<Buffer>, index: &[Expr], lane: &str) -> Option<i64> {
     Some(step)
 }
 
-/// How many lanes fulfil a condition: those from 0 on.
-fn valid(condition: &Expr, lane: &str, lanes: i64) -> Option<Expr> {
+/// How many lanes fulfil a condition: those from 0 on; and where it is all or none: vectors begin at multiples of their lanes.
+fn valid(condition: &Expr, lane: &str, lanes: i64) -> Option<(Expr, Expr)> {
     let mut all = Expr::Int(1);
     let mut valid = Expr::Int(lanes);
+    let mut whole = Expr::Int(1);
     for part in guard::conjuncts(condition) {
         let Expr::Compare(CompareOp::Lt, value, bound) = &part else { return None };
         match affine(value).map(|form| form.coefficient(lane)) {
             Some(1) if !bound.uses(lane) => {
                 let left = (**bound).clone().sub(value.substitute(lane, &Expr::Int(0)));
                 valid = if valid == Expr::Int(lanes) { left } else { valid.min(left) };
+                let rest = (**bound).clone().rem(Expr::Int(lanes));
+                whole = whole.and(Expr::compare(CompareOp::Eq, rest, Expr::Int(0)));
             }
             _ if !part.uses(lane) => all = all.and(part),
             _ => return None,
         }
     }
-    Some(if all == Expr::Int(1) { valid } else { Expr::select(all, valid, Expr::Int(0)) })
+    Some((if all == Expr::Int(1) { valid } else { Expr::select(all, valid, Expr::Int(0)) }, whole))
 }

@@ -7,7 +7,7 @@
     DIETCODE_DYNAMIC_SHARED(bytes)                                                                         \
     T *shared = reinterpret_cast<T *>(bytes);                                                              \
     const int at = threadIdx.x * LANES;                                                                    \
-    dietcode_copy_async<T, LANES>(shared + at, from + at, valid - at, aligned != 0);                       \
+    dietcode_copy_async<T, LANES>(shared + at, from + at, valid - at, aligned);                            \
     dietcode_commit();                                                                                     \
     dietcode_wait<0>();                                                                                    \
     __syncthreads();                                                                                       \

@@ -3,7 +3,7 @@
 
 #define COPY(symbol, T, LANES)                                                                                  \
   extern "C" __global__ void symbol(T *to, int to_step, const T *from, int valid, int aligned) {                \
-    dietcode_copy<T, LANES>(to, to_step, from, valid, aligned != 0);                                            \
+    dietcode_copy<T, LANES>(to, to_step, from, valid, aligned);                                                 \
   }                                                                                                             \
   DIETCODE_ENTRY(symbol)
 COPY(copy_f32_1, float, 1)

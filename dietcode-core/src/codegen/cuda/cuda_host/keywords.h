@@ -13,6 +13,10 @@
 #define __launch_bounds__(...)
 
 #define DIETCODE_UNROLL
+#define DIETCODE_ASSUME(condition) assert(condition)
+#define DIETCODE_BODY static __attribute__((noinline)) void
+#define DIETCODE_CALL(body, whole, ...) body(whole, __VA_ARGS__);
+inline int dietcode_own(int x, bool) { return x; }
 #define DIETCODE_MAY_ALIAS __attribute__((may_alias))
 #define DIETCODE_DYNAMIC_SHARED(name) unsigned char *const name = dietcode_host::dynamic_shared_memory();
 

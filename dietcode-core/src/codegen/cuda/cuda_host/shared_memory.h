@@ -81,5 +81,8 @@ inline void require_aligned(const void *p, int bytes, const char *what) {
 inline void dietcode_require_aligned(const void *p, int bytes) {
   dietcode_host::require_aligned(p, bytes, "a vector access");
 }
+inline void dietcode_require_whole(int valid, int lanes) {
+  if (valid > 0 && valid < lanes) dietcode_host::fail("a copy of all lanes or none has %d of %d", valid, lanes);
+}
 
 #endif

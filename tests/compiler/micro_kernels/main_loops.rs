@@ -1,0 +1,41 @@
+//! How lean the main loops are: bounds of what neither multiplies nor moves data, and of some loops as a whole.
+
+use dietcode_core::machine::cuda::{Class, Mix};
+use dietcode_core::schedule::MatrixUnit;
+use dietcode_syntax::DType;
+
+use super::sets::MicroKernel;
+
+/// What is too much in a micro-kernel's main loop; `None`: nothing.
+///
+/// Instructions for addresses, moves, predicates and branches are there for each copy from global memory, of which `copies` are issued
+/// in an iteration, and for conversions. The figures are a fifth to a half above what nvcc 13.0 needs.
+pub(crate) fn excess(kernel: &MicroKernel, mix: &Mix) -> Option<String> {
+    let MicroKernel { def, blocked, .. } = kernel;
+    let overhead = mix.of(Class::Integer) + mix.of(Class::Move) + mix.of(Class::Control);
+    let copies = mix.of(Class::Global);
+    let most = match (blocked.matrix_unit, def.params[0].dtype) {
+        (Some(MatrixUnit::Half), _) if blocked.asynchronous => 20 + 15 * copies,
+        (Some(MatrixUnit::Half), _) => 20 + 25 * copies,
+        // Operands are rounded on their way to the registers.
+        (Some(MatrixUnit::Tf32), _) => 60 + 30 * copies,
+        // A window slides over single elements, each of which has an address of its own.
+        (None, _) if def.name == "conv2d" => 45 * copies,
+        // Each element is shifted to where a float has it.
+        (None, DType::BF16) => 100 + mix.of(Class::Fma),
+        (None, _) => 110,
+    };
+    if overhead > most {
+        return Some(format!("{overhead} instructions beside products and data, expected {most} at the most: {mix}"));
+    }
+    let tile = |loops: [&str; 2]| loops.map(|name| blocked.block_tile(name));
+    let steps = blocked.reduce.get("k").copied().unwrap_or(0);
+    let bar = match (blocked.matrix_unit, def.name.as_str(), steps) {
+        // 128 x 128 by 4 warps, 32 steps: 64 products.
+        (Some(MatrixUnit::Half), "matmul_nt_f16", 32) if tile(["i", "j"]) == [8, 16] => 190,
+        // 128 x 128 by 256 threads, 8 steps: 512 products, and 43 instructions that move their operands.
+        (None, "matmul_nt", 8) if tile(["i", "j"]) == [128, 128] => 620,
+        _ => return None,
+    };
+    (mix.total() > bar).then(|| format!("{} instructions, expected {bar} at the most: {mix}", mix.total()))
+}
