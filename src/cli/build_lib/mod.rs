@@ -16,7 +16,7 @@ use self::package::Package;
 use super::files::each_once;
 use super::origin::OriginArguments;
 use super::setup::Setup;
-use super::{print, tell};
+use super::{counted, print, tell};
 
 /// Makes a library of kernels for programs in other languages: a shared one, a static one, and a header for C and C++.
 ///
@@ -125,7 +125,8 @@ fn provenance(setup: &Setup, target: &CpuTarget) -> String {
         Ok(winners) => {
             winners.gap.iter().for_each(|gap| tell(&format!("warning: {gap}")));
             let date = winners.tuned.map(|tuned| tuned.provenance.date).unwrap_or_default();
-            format!("{} micro-kernels of {}, {date}", winners.schedules.len(), config.tuned_path(CPU).display())
+            let micro_kernels = counted(winners.schedules.len(), "micro-kernel");
+            format!("{micro_kernels} of {}, {date}", config.tuned_path(CPU).display())
         }
         Err(miss) => {
             tell(&format!("warning: `{}` runs a default micro-kernel: {miss}", def.name));
