@@ -70,11 +70,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     each_once(&arguments.configs, "config")?;
     let library = library(arguments)?;
     let origin = arguments.origin.find()?;
-    let package = Package::new(arguments)?;
     let shared = format!("{DLL_PREFIX}{}{DLL_SUFFIX}", library.name);
     let files = files(arguments, &library, &shared);
     files.iter().try_for_each(|(place, _)| check(place))?;
 
+    let package = Package::new(arguments)?;
     package.write(&library, &shared, &origin)?;
     let built = package.build(&arguments.profile)?;
     let read = |path: &Path| fs::read(path).map_err(|e| Error::of_file(path, "cannot be read", e));

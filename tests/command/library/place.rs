@@ -109,7 +109,10 @@ impl Refusing {
 
     /// It ends with this status and sentence.
     pub(crate) fn refused(&self, arguments: &[&str], status: i32, sentence: &str) {
-        self.check(&self.0.run(&[&["build-lib"], arguments].concat()), status, sentence);
+        let mut command = self.0.command(&[&["build-lib"], arguments].concat());
+        let output = command.env("XDG_CACHE_HOME", self.path("cache")).output().unwrap();
+        self.check(&output, status, sentence);
+        assert!(!self.path("cache").exists(), "nothing is begun");
     }
 
     /// The same of one kernel, with variables.
