@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::machine::Group;
@@ -21,6 +22,8 @@ pub(super) struct WorkerProcess {
     requests: ChildStdin,
     events: Receiver<String>,
     complaint: Arc<Mutex<String>>,
+    /// Reads what it complains of, to the end.
+    listener: JoinHandle<()>,
 }
 
 /// Why no event comes any more.
@@ -98,8 +101,8 @@ impl WorkerProcess {
             return Err(does_not_start(command, "it has no standard streams"));
         };
         let complaint = Arc::new(Mutex::new(String::new()));
-        let events = listen(stdout, stderr, Arc::clone(&complaint));
-        Ok(WorkerProcess { process, requests, events, complaint })
+        let (events, listener) = listen(stdout, stderr, Arc::clone(&complaint));
+        Ok(WorkerProcess { process, requests, events, complaint, listener })
     }
 
     /// Sends a request.
@@ -132,15 +135,18 @@ impl WorkerProcess {
     }
 
     fn end(&mut self) -> Ended {
-        // Its output is closed, so it has ended or is about to; one that only closed its output is killed.
+        // Its output is closed, so it has ended or is about to; one that only closed its output is killed. What it has said last may not have been
+        // read yet, and a process that it has started may keep that open.
+        let mut ended = None;
         for _ in 0..100 {
-            if let Ok(Some(status)) = self.process.try_wait() {
-                let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                return Ended::Exited(status, complaint);
+            ended = ended.or(self.process.try_wait().ok().flatten());
+            if ended.is_some() && self.listener.is_finished() {
+                break;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ended::Silent(Duration::ZERO)
+        let complaint = || self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ended.map_or(Ended::Silent(Duration::ZERO), |status| Ended::Exited(status, complaint()))
     }
 }
 
@@ -155,7 +161,7 @@ fn listen(
     stdout: impl std::io::Read + Send + 'static,
     stderr: impl std::io::Read + Send + 'static,
     complaint: Arc<Mutex<String>>,
-) -> Receiver<String> {
+) -> (Receiver<String>, JoinHandle<()>) {
     let (sender, events) = mpsc::channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
@@ -164,12 +170,12 @@ fn listen(
             }
         }
     });
-    std::thread::spawn(move || {
+    let listener = std::thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
             *complaint.lock().unwrap_or_else(PoisonError::into_inner) = line;
         }
     });
-    events
+    (events, listener)
 }
 
 impl Ended {
