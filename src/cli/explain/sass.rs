@@ -48,6 +48,12 @@ struct Row {
 /// Prints it; of all micro-kernels of a set, or of those that a build would choose for a config's kernel.
 pub(super) fn run(arguments: &Arguments, part_of_name: &str) -> Result<()> {
     let mut wanted = match ConfigFile::read(&arguments.config)? {
+        ConfigFile::Set(_) if !arguments.wkl.is_empty() => {
+            let config = arguments.config.display();
+            return Err(Error::input(format!(
+                "--wkl: {config} is a set, which has no shapes; expected a kernel's config"
+            )));
+        }
         ConfigFile::Set(set) => of_set(&set, arguments.target)?,
         ConfigFile::Kernel(config) => of_kernel(arguments, &Setup::of(*config)?)?,
     };
