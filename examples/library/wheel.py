@@ -63,3 +63,7 @@ refused(ValueError, "dimension 1 of `w` is 767, but must be K = 768", lambda: ke
 refused(ValueError, "the array of shape [256, 768] has strides [1, 256]", lambda: kernels.dense(x, np.asfortranarray(w), b, y))
 refused(ValueError, "the output `y` (bytes", lambda: kernels.dense(x, y.ravel()[: 4 * 768].reshape(4, 768), b[:4], y[:, :4]))
 refused(ValueError, "cannot use -1 threads", lambda: kernels.dense(x, w, b, y, threads=-1))
+refused(ValueError, "cannot use 4294967297 threads", lambda: kernels.dense(x, w, b, y, threads=2**32 + 1))
+refused(TypeError, "`threads` 'float' object", lambda: kernels.dense(x, w, b, y, threads=2.0))
+y.flags.writeable = False
+refused(ValueError, "dense: `y` ", lambda: kernels.dense(x, w, b, Foreign(y)))

@@ -8,7 +8,10 @@ use dietcode::Error;
 
 /// The cargo that started this command, or else that of the search path.
 pub(super) fn command() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What it says is read here.
+    command.env("CARGO_TERM_COLOR", "never");
+    command
 }
 
 /// The error where it cannot be started.

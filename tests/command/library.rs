@@ -41,9 +41,22 @@ fn the_readme_is_followed_from_c_and_from_python() {
     place.follow(install);
     let by_wheel = place.follow(wheel);
     assert_eq!(by_wheel.matches("as numpy says").count(), 3, "{by_wheel}");
-    assert_eq!(by_wheel.matches("refused, as it should be").count(), 9, "{by_wheel}");
+    assert_eq!(by_wheel.matches("refused, as it should be").count(), 12, "{by_wheel}");
     // What stands in the second line that the command prints, for the static one.
     place.follow("cc main.c -Ilib lib/libkernels.a -lm -lpthread -ldl -o static && ./static");
+}
+
+#[test]
+fn a_library_has_its_own_kernels_whatever_was_built_meanwhile() {
+    let place = Place::new();
+    for (config, folder) in [("dense", "one"), ("scores", "two"), ("dense", "one")] {
+        // Beside the configs, where something has changed each time, each build would start over.
+        place.follow(&format!("dietcode build-lib {config}.json -o ../{folder}"));
+        let library = fs::read(place.path(&format!("../{folder}/libkernels.so"))).unwrap();
+        let has = |function: &str| library.windows(function.len()).any(|part| part == function.as_bytes());
+        let others = ["kernels_dense\0", "kernels_scores\0"].map(has);
+        assert_eq!(others, [config == "dense", config == "scores"]);
+    }
 }
 
 #[test]
@@ -119,6 +132,11 @@ fn what_is_no_library_is_refused_before_anything_is_built() {
         (["dense.json", "nowhere.json"], "nowhere.json"),
     ] {
         place.refused(&[configs[0], configs[1], "-o", "lib"], 2, sentence);
+    }
+    for (name, sentence) in
+        [("stdint", "no header and no library of C"), ("lambda", "no word of Python"), ("tail_", "no word of Python")]
+    {
+        place.refused(&["dense.json", "-o", "lib", "--python", "--name", name], 2, sentence);
     }
     place.refused(
         &["dense.json", "-o", "lib", "--path", "nowhere"],

@@ -5,7 +5,7 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dietcode::core::codegen::library::{Exported, Library, check_names};
+use dietcode::core::codegen::library::{Exported, Library, check_names, check_package};
 use dietcode::core::dispatch::{CPU, Winners};
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::syntax::is_free;
@@ -62,8 +62,20 @@ enum Content {
 
 fn name(text: &str) -> Result<String, &'static str> {
     let expected = "expected letters, digits and _, beginning with a letter, and no keyword of C or C++, nor a name that begins with dietcode";
-    if is_free(text) { Ok(text.to_owned()) } else { Err(expected) }
+    if !is_free(text) {
+        return Err(expected);
+    }
+    if OF_C.split_whitespace().any(|taken| taken == text) {
+        return Err("expected a name that no header and no library of C has");
+    }
+    Ok(text.to_owned())
 }
+
+/// The headers of C's standard library, and the libraries that programs are linked with.
+const OF_C: &str =
+    "assert complex ctype errno fenv inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool
+    stdbit stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    c dl gcc gcc_s m pthread rt util";
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -97,6 +109,9 @@ fn library(arguments: &Arguments) -> Result<Library> {
     let setups = configs.iter().map(|path| Setup::read(path)).collect::<Result<Vec<Setup>>>()?;
     let names: Vec<(&Path, &str)> = setups.iter().map(|setup| (&*setup.config.path, &*setup.def.name)).collect();
     check_names(name, &names)?;
+    if arguments.python {
+        check_package(name)?;
+    }
     let targets = setups.iter().map(|setup| CpuTarget::detect(&setup.config.cpu.march)).collect::<Result<Vec<_>>>()?;
     let machine = targets.first().map(|target| format!("{} by {}", target.model, target.compiler));
     let kernels = setups.into_iter().zip(&targets).map(|(setup, target)| exported(setup, target));
@@ -164,7 +179,7 @@ fn check(place: &Path) -> Result<()> {
 
 /// How programs get to it.
 fn next(arguments: &Arguments) -> String {
-    let (name, folder) = (&arguments.name, arguments.output.display());
+    let (name, folder) = (&arguments.name, quoted(&arguments.output.display().to_string()));
     let python = if arguments.python { format!("    python3 -m pip install {folder}/python\n") } else { String::new() };
     format!(
         "
@@ -173,4 +188,10 @@ Next:
     cc main.c -I{folder} {folder}/lib{name}.a -lm -lpthread -ldl
 {python}"
     )
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }

@@ -21,11 +21,10 @@ use crate::cli::tell;
 /// Longer than any build takes that ends.
 const LIMIT: Duration = Duration::from_secs(3600);
 
-/// What cargo calls what it makes.
-const CRATE: &str = "dietcode_library";
-
 /// A package in a folder of its own, the same for each build of a library, which no other build uses meanwhile.
 pub(super) struct Package {
+    /// Also that of the files that cargo makes, which stand in one folder for all packages.
+    name: String,
     folder: PathBuf,
     /// Where cargo builds.
     target: PathBuf,
@@ -39,23 +38,25 @@ pub(super) struct Built {
 }
 
 impl Package {
-    /// The package of a library's name and folder.
+    /// The package of a library's name and folder, which is there.
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`](dietcode::ErrorKind::Unavailable) if there is no place for it.
     pub(super) fn new(arguments: &Arguments) -> Result<Package> {
         let absolute = |path: &Path| std::path::absolute(path).map_err(|e| Error::of_file(path, "has no place", e));
         let cache = absolute(&arguments.cache.clone().map_or_else(usual_cache, Ok)?)?;
-        let output = absolute(&arguments.output)?;
+        let output =
+            fs::canonicalize(&arguments.output).map_err(|e| Error::of_file(&arguments.output, "has no place", e))?;
         let key = hash_of([output.as_os_str().as_encoded_bytes(), arguments.name.as_bytes()]);
-        let folder = cache.join("libraries").join(&key[..16]);
+        let name = format!("dietcode_library_{}", &key[..16]);
+        let folder = cache.join("libraries").join(&name);
         fs::create_dir_all(folder.join("src")).map_err(|e| Error::of_file(&folder, "cannot be made", e))?;
         let target = match filled("CARGO_TARGET_DIR") {
             Some(target) => absolute(&target)?,
             None => cache.join("target"),
         };
         let lock = lock(&folder.join("lock"))?;
-        Ok(Package { folder, target, _lock: lock })
+        Ok(Package { name, folder, target, _lock: lock })
     }
 
     /// Brings its files up to date.
@@ -65,7 +66,7 @@ impl Package {
 [workspace]
 
 [package]
-name = \"{CRATE}\"
+name = \"{}\"
 version = \"0.1.0\"
 edition = \"2024\"
 
@@ -78,6 +79,7 @@ dietcode-core = {}
 [build-dependencies]
 dietcode-build = {}
 ",
+            self.name,
             origin.of(CORE.1),
             origin.of(BUILD.1)
         );
@@ -88,7 +90,8 @@ dietcode-build = {}
         // The versions that the clone was built with are on the machine already.
         if let Origin::Clone(clone) = origin {
             let (from, to) = (Path::new(clone).join("Cargo.lock"), self.folder.join("Cargo.lock"));
-            fs::copy(&from, &to).map_err(|e| Error::of_file(&from, "cannot be copied", e))?;
+            let lock = fs::read(&from).map_err(|e| Error::of_file(&from, "cannot be read", e))?;
+            fs::write(&to, lock).map_err(|e| Error::of_file(&to, "cannot be written", e))?;
         }
         Ok(())
     }
@@ -123,7 +126,8 @@ dietcode-build = {}
             )));
         }
         let messages = String::from_utf8_lossy(&output.stdout);
-        built(&messages).ok_or_else(|| Error::unavailable("cargo does not say where it has put the library"))
+        built(&messages, &self.name)
+            .ok_or_else(|| Error::unavailable("cargo does not say where it has put the library"))
     }
 }
 
@@ -140,10 +144,10 @@ struct Target {
     kind: Vec<String>,
 }
 
-fn built(messages: &str) -> Option<Built> {
+fn built(messages: &str, name: &str) -> Option<Built> {
     let mut lines = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
     let is_it =
-        |message: &Message| message.target.name == CRATE && message.target.kind.iter().any(|kind| kind == "cdylib");
+        |message: &Message| message.target.name == name && message.target.kind.iter().any(|kind| kind == "cdylib");
     let files = lines.find(is_it)?.filenames;
     let of =
         |extension: &str| files.iter().find(|file| file.extension().is_some_and(|found| found == extension)).cloned();
@@ -164,9 +168,14 @@ fn filled(variable: &str) -> Option<PathBuf> {
 /// Waits until no other build has the package.
 fn lock(path: &Path) -> Result<File> {
     let file = File::create(path).map_err(|e| Error::of_file(path, "cannot be written", e))?;
-    if file.try_lock().is_err() {
-        tell("another build of this library is under way, which this one waits for");
-        file.lock().map_err(|e| Error::of_file(path, "cannot be locked", e))?;
-    }
+    let locked = match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => {
+            tell("another build of this library is under way, which this one waits for");
+            file.lock()
+        }
+        Err(fs::TryLockError::Error(e)) => Err(e),
+        Ok(()) => Ok(()),
+    };
+    locked.map_err(|e| Error::of_file(path, "cannot be locked", e))?;
     Ok(file)
 }

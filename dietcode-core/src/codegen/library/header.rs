@@ -18,6 +18,12 @@ const STATUSES: [(Status, &str, &str); 5] = [
     (Status::Internal, "INTERNAL", "A defect of dietcode."),
 ];
 
+/// What the header of a library defines beside functions.
+pub(super) fn constants(library: &str) -> Vec<String> {
+    let names = STATUSES.iter().map(|(_, name, _)| *name).chain(["H"]);
+    names.map(|name| format!("{}_{name}", library.to_uppercase())).collect()
+}
+
 impl Library {
     /// The text of the header, for C99 and C++.
     pub fn header(&self) -> String {
@@ -62,7 +68,7 @@ enum {{
 {}
 }};
 
-/* What was wrong with the last call of this thread that failed, as a sentence, until its next call; never NULL. */
+/* What was wrong with the last call of this thread that failed, as a sentence, until its next call that fails; never NULL. */
 const char *{message}(void);
 
 /* What the library was built by and for, and which micro-kernels each kernel has: what stands at the head of this file. */

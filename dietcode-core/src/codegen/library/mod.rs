@@ -14,6 +14,8 @@ mod header;
 mod package;
 mod python;
 
+pub use python::check_package;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -60,6 +62,10 @@ pub fn check_names(library: &str, kernels: &[(&Path, &str)]) -> Result<()> {
         let found = format!("{}: found a kernel `{kernel}`", config.display());
         if [MESSAGE, VERSION].contains(kernel) {
             let own = format!("the library has a function {library}_{kernel} of its own");
+            return Err(Error::input(format!("{found}, but {own}: expected another name")));
+        }
+        if header::constants(library).contains(&format!("{library}_{kernel}")) {
+            let own = format!("{library}_{kernel} is a constant of the library's header");
             return Err(Error::input(format!("{found}, but {own}: expected another name")));
         }
         if let Some(other) = taken.insert(kernel.to_lowercase(), config) {

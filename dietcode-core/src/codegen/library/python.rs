@@ -7,6 +7,7 @@ use dietcode_syntax::KernelDef;
 
 use super::{Arguments, Exported, Library, arguments, header};
 use crate::abi::Status;
+use crate::{Error, Result};
 
 const CALL: &str = include_str!("python/call.py");
 const BACKEND: &str = include_str!("python/backend.py");
@@ -52,7 +53,9 @@ TypeError, before anything is written; a RuntimeError says that it cannot be car
 
 from ._call import call as _call, version
 ";
-        head.to_owned() + &self.kernels.iter().map(function).collect::<String>()
+        let names = free(self.kernels.iter().map(|kernel| &*kernel.def.name));
+        head.to_owned()
+            + &self.kernels.iter().zip(names).map(|(kernel, name)| function(kernel, &name)).collect::<String>()
     }
 }
 
@@ -64,18 +67,16 @@ fn behind_imports(module: &str, lines: &str) -> String {
 }
 
 /// A function that checks what C cannot, and calls the library's.
-fn function(Exported { def, annotated, .. }: &Exported) -> String {
+fn function(Exported { def, annotated, .. }: &Exported, name: &str) -> String {
     let (arguments, threads) = arguments(def);
-    let names: Vec<String> = arguments.iter().map(|Arguments { data, .. }| free(data)).collect();
-    let names = names.join(", ");
-    let threads = free(&threads);
+    let names = free(arguments.iter().map(|Arguments { data, .. }| &**data)).join(", ");
     let text = header::description(def, annotated, |dtype| (dtype.name(), ""))
         .replace('\\', "\\\\")
         .replace("\"\"\"", "\\\"\\\"\\\"");
     let doc: String = text.trim().lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n").collect();
     format!(
         "\n\ndef {}({names}, *, {threads}=0):\n    \"\"\"{}    \"\"\"\n    _call({:?}, {}, ({names},), {threads})\n",
-        free(&def.name),
+        name,
         doc.trim_start(),
         def.name,
         parameters(def)
@@ -91,7 +92,28 @@ fn parameters(def: &KernelDef) -> String {
     format!("[{}]", params.collect::<Vec<_>>().join(", "))
 }
 
-/// The name as Python can have it.
-fn free(name: &str) -> String {
-    if KEYWORDS.contains(&name) { format!("{name}_") } else { name.to_owned() }
+/// Names as Python can have them: each is another one, as they were.
+fn free<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+    let mut taken: Vec<String> = names.clone().map(str::to_owned).collect();
+    let of = |name: &str| {
+        let mut free = name.to_owned();
+        while KEYWORDS.contains(&&*free) || (free != name && taken.contains(&free)) {
+            free.push('_');
+        }
+        taken.push(free.clone());
+        free
+    };
+    names.map(of).collect()
+}
+
+/// Checks that a library's name can be that of a Python package.
+///
+/// # Errors
+/// [`ErrorKind::Input`](crate::ErrorKind::Input), with what is expected.
+pub fn check_package(library: &str) -> Result<()> {
+    if KEYWORDS.contains(&library) || library.ends_with('_') {
+        let expected = "expected no word of Python, and none that ends with _";
+        return Err(Error::input(format!("found the name `{library}` for a Python package: {expected}")));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 use dietcode_syntax::scan;
 
-use super::{Exported, Library, check_names};
+use super::{Exported, Library, check_names, check_package};
 
 fn library(source: &str) -> Library {
     let annotated = scan(source).unwrap().remove(0);
@@ -69,6 +69,17 @@ fn names_that_two_functions_would_have_are_refused() {
     let refused = |kernels: &[_]| check_names("mine", kernels).unwrap_err().to_string();
     assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
     assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
+    let constant = check_names("K", &[(a, "OK")]).unwrap_err().to_string();
+    assert!(constant.contains("K_OK is a constant of the library's header"), "{constant}");
+    check_names("k", &[(a, "OK")]).unwrap();
+}
+
+#[test]
+fn names_of_python_stay_apart() {
+    let files = library(&ODD.replace("threads_shape", "is").replace("threads", "is_")).python("libmine.so", "1.2.3");
+    let module = files.iter().find(|(name, _)| name == "mine/__init__.py").map(|(_, text)| text).unwrap();
+    assert!(module.contains("def k(is_, is__, y, *, threads=0):"), "{module}");
+    assert!(check_package("lambda").is_err() && check_package("tail_").is_err() && check_package("mine").is_ok());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 """Calls of the library with arrays as they are. Written by `dietcode build-lib`."""
 
 import ctypes
+import operator
 import pathlib
 
 
@@ -21,14 +22,31 @@ class _Tensor(ctypes.Structure):
     ]
 
 
+class _Versioned(ctypes.Structure):
+    """`DLManagedTensorVersioned` of dlpack.h."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    ]
+
+
+_READ_ONLY = 1
+
 # Memory that DLPack calls the CPU's, or that a driver has pinned there.
 _HOST = (1, 3)
 # Element types: as typestr, as DLPack's code and bits.
 _TYPES = {"f32": ("<f4", (2, 32)), "f16": ("<f2", (2, 16)), "bf16": ("<V2", (4, 16))}
 _SIZES = {"f32": 4, "f16": 2, "bf16": 2}
+_NOT_WRITABLE = "is the output, but cannot be written"
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer, _is_called = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_IsValid
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_is_called.restype, _is_called.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 
 
 def _by_interface(array, element, is_written):
@@ -36,9 +54,12 @@ def _by_interface(array, element, is_written):
     interface = array.__array_interface__
     if interface["typestr"] != _TYPES[element][0]:
         raise ValueError(f"must have elements of {element}, but has {interface['typestr']}")
-    address, is_read_only = interface["data"]
+    data = interface.get("data")
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise ValueError(f"has __array_interface__ with data {data!r}, expected (address, whether it is read-only)")
+    address, is_read_only = data
     if is_written and is_read_only:
-        raise ValueError("is the output, but cannot be written")
+        raise ValueError(_NOT_WRITABLE)
     shape, strides = interface["shape"], interface.get("strides")
     if strides is not None:
         if any(stride % _SIZES[element] for stride in strides):
@@ -47,14 +68,30 @@ def _by_interface(array, element, is_written):
     return address, shape, strides
 
 
-def _by_dlpack(array, element, kept):
+def _capsule(array):
+    """Of DLPack 1.0, which says what cannot be written; of arrays that do not know it, as they have it."""
+    try:
+        return array.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return array.__dlpack__()
+
+
+def _by_dlpack(array, element, is_written, kept):
     """The same by `__dlpack__`."""
     device, _ = array.__dlpack_device__()
     if device not in _HOST:
         raise ValueError(f"is in the memory of a device (of DLPack's type {int(device)}), expected host memory")
-    capsule = array.__dlpack__()
+    capsule = _capsule(array)
     kept.append(capsule)  # It ends the loan of the memory when it goes.
-    tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
+    if _is_called(capsule, b"dltensor_versioned"):
+        versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if versioned.major != 1:
+            raise ValueError(f"is given by DLPack {versioned.major}.{versioned.minor}, expected 1.0 or older")
+        if is_written and versioned.flags & _READ_ONLY:
+            raise ValueError(_NOT_WRITABLE)
+        tensor = versioned.tensor
+    else:
+        tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     if (tensor.code, tensor.bits) != _TYPES[element][1] or tensor.lanes != 1:
         found = f"{tensor.lanes} numbers of DLPack's code {tensor.code} and {tensor.bits} bits"
         raise ValueError(f"must have elements of {element}, but has {found}")
@@ -65,21 +102,29 @@ def _by_dlpack(array, element, kept):
 
 def call(kernel, parameters, operands, threads):
     arguments, kept = [], []
+    try:
+        threads = operator.index(threads)
+    except TypeError as error:
+        raise TypeError(f"{kernel}: `threads` {error}") from None
+    if not -(2**31) <= threads < 2**31:
+        raise ValueError(f"{kernel}: cannot use {threads} threads")
     for (name, element, rank, is_written), operand in zip(parameters, operands):
-        if rank == 0:
-            arguments.append(ctypes.c_float(operand))
-            continue
         try:
+            if rank == 0:
+                arguments.append(ctypes.c_float(operand))
+                continue
             if hasattr(operand, "__array_interface__"):
                 address, shape, strides = _by_interface(operand, element, is_written)
             elif hasattr(operand, "__dlpack__"):
-                address, shape, strides = _by_dlpack(operand, element, kept)
+                address, shape, strides = _by_dlpack(operand, element, is_written, kept)
             else:
                 raise TypeError(f"is a {type(operand).__name__}, expected an array with __array_interface__ or __dlpack__")
             if len(shape) != rank:
                 raise ValueError(f"must have {rank} dimensions, but has {len(shape)} (shape {list(shape)})")
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{kernel}: `{name}` {error}") from None
+        except TypeError as error:
+            raise TypeError(f"{kernel}: `{name}` {error}") from None
+        except (ValueError, BufferError) as error:
+            raise ValueError(f"{kernel}: `{name}` {error}") from None
         integers = ctypes.c_int64 * rank
         strides = integers(*strides) if strides is not None else None
         arguments += [ctypes.c_void_p(address), integers(*shape), strides]
