@@ -3,7 +3,7 @@
 mod nests;
 mod numbers;
 pub(crate) mod page;
-mod place;
+pub(crate) mod place;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -48,16 +48,22 @@ fn tuning(place: &Place) -> (Child, Vec<u32>) {
     (child, children)
 }
 
-#[test]
-fn two_interrupts_end_a_search_at_once_and_leave_nothing() {
-    let place = Place::new();
-    let (child, children) = tuning(&place);
-    signal(&child, "INT");
-    signal(&child, "INT");
+/// Interrupts a command that has started others, so many times: it ends with all of them, says that it was interrupted, and leaves nothing.
+fn interrupted(place: &Place, child: Child, times: usize) {
+    let children = children(child.id());
+    assert!(!children.is_empty());
+    (0..times).for_each(|_| signal(&child, "INT"));
     let output = child.wait_with_output().unwrap();
     assert_eq!(status(&output), Some(130), "{}", stderr(&output));
     assert!(place.left().is_empty(), "{:?}", place.left());
     wait("the end of all that it started", || !children.iter().any(|id| runs(*id)));
+}
+
+#[test]
+fn two_interrupts_end_a_search_at_once_and_leave_nothing() {
+    let place = Place::new();
+    let (child, _) = tuning(&place);
+    interrupted(&place, child, 2);
 }
 
 #[test]
@@ -69,13 +75,7 @@ fn an_interrupt_ends_a_comparison_whose_compiler_hangs() {
     let script = place.script("hanging", &hang);
     let child = place.command(BENCH).env("CC", script).spawn().unwrap();
     wait("the compiler", || marker.exists());
-    let children = children(child.id());
-    assert!(!children.is_empty());
-    signal(&child, "INT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(status(&output), Some(130), "{}", stderr(&output));
-    assert!(place.left().is_empty(), "{:?}", place.left());
-    wait("the end of the compiler and its children", || !children.iter().any(|id| runs(*id)));
+    interrupted(&place, child, 1);
 }
 
 #[test]
@@ -86,13 +86,8 @@ fn an_interrupt_ends_the_build_of_a_library_with_all_that_cargo_has_started() {
     let mut command = place.command(&["build-lib", "dense.json", "-o", "lib", "--cache", "cache"]);
     let child = command.env("CARGO", cargo).spawn().unwrap();
     wait("cargo", || marker.exists());
-    let children = children(child.id());
-    assert!(!children.is_empty());
-    signal(&child, "INT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(status(&output), Some(130), "{}", stderr(&output));
-    assert!(place.left().is_empty() && fs::read_dir(place.path("lib")).unwrap().next().is_none());
-    wait("the end of cargo and its children", || !children.iter().any(|id| runs(*id)));
+    interrupted(&place, child, 1);
+    assert!(fs::read_dir(place.path("lib")).unwrap().next().is_none());
 }
 
 #[test]

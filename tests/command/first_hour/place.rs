@@ -69,8 +69,18 @@ fn run(here: &Path, line: &str, bin: &Path) -> String {
         // The versions that this workspace has are on the machine already.
         fs::copy(root().join("Cargo.lock"), here.join("Cargo.lock")).unwrap();
     }
+    let mut shell = shell(here, line, bin);
+    for variable in ["DIETCODE_SKIP_NATIVE", "DIETCODE_CONFIG", "DIETCODE_TARGETS"] {
+        shell.env_remove(variable);
+    }
+    printed(&mut shell, line)
+}
+
+/// A line of a shell, for which the programs of a folder stand on PATH before others.
+pub(crate) fn shell(here: &Path, line: &str, bin: &Path) -> Command {
     let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
-    let output = Command::new("sh")
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", line])
         .current_dir(here)
         .env("PATH", path)
@@ -79,13 +89,14 @@ fn run(here: &Path, line: &str, bin: &Path) -> String {
         // Where the tests of build scripts have compiled the same dependencies.
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_support/target"))
         .envs(BUILT_ONCE)
-        .env_remove("DIETCODE_SKIP_NATIVE")
-        .env_remove("DIETCODE_CONFIG")
-        .env_remove("DIETCODE_TARGETS")
-        .env_remove("CFLAGS")
-        .output()
-        .unwrap();
+        .env_remove("CFLAGS");
+    shell
+}
+
+/// What a line printed, which must succeed.
+pub(crate) fn printed(shell: &mut Command, line: &str) -> String {
+    let output = shell.output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(output.status.success(), "`{line}` in {}: {text}", here.display());
+    assert!(output.status.success(), "`{line}`: {text}");
     text
 }

@@ -1,12 +1,12 @@
 //! Folders in which libraries are made.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{env, fs};
 
-use crate::build_support::package::BUILT_ONCE;
 use crate::environment::place::{self, stderr};
+use crate::first_hour::place::{printed, shell};
 
 /// Stands for the command on PATH: what calls the kernels is built as the crates of other tests are.
 const DIETCODE: &str = "#!/bin/sh
@@ -70,28 +70,12 @@ impl Place {
 
     /// Runs a line of a shell, which must succeed; gives what it printed.
     pub(crate) fn follow(&self, line: &str) -> String {
-        let path = format!("{}:{}", self.path("bin").display(), env::var("PATH").unwrap());
-        let output = Command::new("sh")
-            .args(["-c", line])
-            .current_dir(&self.folder)
-            .env("PATH", path)
-            .env("REAL_DIETCODE", env!("CARGO_BIN_EXE_dietcode"))
-            .env("CARGO_NET_OFFLINE", "true")
-            // Where the tests of build scripts have compiled the same dependencies.
-            .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("build_support/target"))
-            .envs(BUILT_ONCE)
-            .env_remove("CFLAGS")
-            // What pip installs goes into this folder, and it asks nobody.
-            .env("PIP_TARGET", self.path("installed"))
-            .env("PYTHONPATH", self.path("installed"))
-            .envs([("PIP_NO_INDEX", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")])
-            // What it asks for is a library without kernels, and there is none.
-            .env("DIETCODE_SKIP_NATIVE", "1")
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-        assert!(output.status.success(), "`{line}`, for which `cargo xtask test` provides what is needed: {text}");
-        text
+        let mut shell = shell(&self.folder, line, &self.path("bin"));
+        // What pip installs goes into this folder, and it asks nobody.
+        shell.env("PIP_TARGET", self.path("installed")).env("PYTHONPATH", self.path("installed"));
+        shell.envs([("PIP_NO_INDEX", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")]);
+        // What it asks for is a library without kernels, and there is none.
+        printed(shell.env("DIETCODE_SKIP_NATIVE", "1"), line)
     }
 }
 
