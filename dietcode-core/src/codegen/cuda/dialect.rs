@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use super::intrinsic;
+use super::{hoist, intrinsic};
 use crate::codegen::printer::{Dialect, Expressions, Printer, element_type};
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, function};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, function};
+
+/// Of more tiles in turn, a loop would be too long for the cache of instructions.
+const MOST_IN_TURN: i64 = 2;
 
 /// CUDA C++ with what `dietcode.cuh` has.
 pub(super) struct Cuda;
@@ -32,11 +35,17 @@ impl Dialect for Cuda {
                 printer.line(format_args!("DIETCODE_ASSUME({var} >= 0 && {var} < {});", printer.exprs.text(extent)));
                 printer.stmt(body);
             }
-            _ => {
-                if extent.as_int().is_some() {
-                    printer.line("DIETCODE_UNROLL");
-                }
+            _ if extent.as_int().is_some() => {
+                printer.line("DIETCODE_UNROLL");
                 printer.serial((var, extent), body);
+            }
+            _ => {
+                let body = hoist::hoist(printer, var, body);
+                // Where registers are bounded, none is left for which tile it is.
+                if let Some(tiles) = tiles_in_turn(&body, var).filter(|_| printer.nest.min_blocks > 1) {
+                    printer.line(format_args!("DIETCODE_UNROLL_BY({tiles})"));
+                }
+                printer.serial((var, extent), &body);
             }
         }
     }
@@ -90,6 +99,21 @@ pub(super) fn constant(exprs: &Expressions, dtype: DType, value: &Expr) -> Strin
         Expr::Float(0.0) => format!("{element}{{}}"),
         value => format!("dietcode_round<{element}>({})", exprs.text(value)),
     }
+}
+
+/// How many tiles of shared memory a loop uses in turn, if that is few: its code may be there once for each.
+fn tiles_in_turn(body: &Stmt, var: &Name) -> Option<i64> {
+    let mut tiles = None;
+    body.visit(&mut |stmt| {
+        let Stmt::Intrinsic(Intrinsic::Copy { to, to_index, .. }) = stmt else { return };
+        if let Some(Expr::Binary(BinaryOp::Mod, step, count)) = to_index.first()
+            && to.scope == Scope::Shared
+            && step.uses(var)
+        {
+            tiles = count.as_int();
+        }
+    });
+    tiles.filter(|tiles| *tiles <= MOST_IN_TURN)
 }
 
 /// The part of a thread's number that one of the loops over threads counts.

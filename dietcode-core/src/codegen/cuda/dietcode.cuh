@@ -19,6 +19,9 @@ struct dietcode_bf16 {
 
 #ifdef __CUDACC__
 #define DIETCODE_UNROLL _Pragma("unroll")
+#define DIETCODE_PRAGMA(text) _Pragma(#text)
+/* Before a loop: the code of so many iterations stands one behind the other. */
+#define DIETCODE_UNROLL_BY(count) DIETCODE_PRAGMA(unroll count)
 /* Declares `name` as the block's dynamic shared memory: an array of bytes, aligned to 16 of them. */
 #define DIETCODE_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[];
 /* Makes a kernel callable from the host where that needs more than its symbol: in the emulator. */

@@ -42,6 +42,7 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
         return printer.text + "}\n" + &entry_macro;
     }
     printer.text = format!("DIETCODE_BODY {symbol}_body(\n    {}) {{\n", list(&[&format!("const bool {WHOLE}")]));
+    printer.exprs.fresh(WHOLE);
     for var in &nest.shape_vars {
         printer.line(format_args!("{var} = dietcode_own({var}, {WHOLE});"));
     }
@@ -66,7 +67,7 @@ pub(super) fn text(nest: &LoopNest, form: &Form<'_>) -> String {
 }
 
 /// Says of a body that every vector of a tile that it fills lies in its tensor or outside of it, and is aligned.
-const WHOLE: &str = "dietcode_whole";
+pub(super) const WHOLE: &str = "dietcode_whole";
 
 /// The block's number.
 const BLOCK: &str = "static_cast<int>(blockIdx.x)";

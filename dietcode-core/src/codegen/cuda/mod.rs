@@ -1,6 +1,7 @@
 //! CUDA C++: one translation unit per micro-kernel, which nvcc, NVRTC and, with the emulator's headers, any C++ compiler take.
 mod dialect;
 pub mod headers;
+mod hoist;
 mod intrinsic;
 mod kernel;
 

@@ -48,13 +48,18 @@ impl Expressions {
     }
 
     /// A name like `wish` that nothing else has.
-    pub(super) fn fresh(&mut self, wish: &str) -> Name {
+    pub(crate) fn fresh(&mut self, wish: &str) -> Name {
         let mut name: Name = wish.into();
         while self.taken.contains(&name) {
             name = format!("{name}_").into();
         }
         self.taken.push(name.clone());
         name
+    }
+
+    /// Whether the kernel uses a name itself.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.taken.iter().any(|taken| **taken == *name)
     }
 
     /// Gives a buffer strides that are known at run time only; returns the variables that hold those that are not 1.

@@ -13,6 +13,7 @@
 #define __launch_bounds__(...)
 
 #define DIETCODE_UNROLL
+#define DIETCODE_UNROLL_BY(count)
 #define DIETCODE_ASSUME(condition) assert(condition)
 #define DIETCODE_BODY static __attribute__((noinline)) void
 #define DIETCODE_CALL(body, whole, ...) body(whole, __VA_ARGS__);
