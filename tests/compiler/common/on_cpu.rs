@@ -91,11 +91,11 @@ impl Lent {
 }
 
 /// The flags with which the C compiler makes a library: those of a build with `DIETCODE_ALL=1`, and for an eighth of them else, by their text
-/// and the day. What passes and printers get wrong is wrong at any level, and the compiler is done earlier at a lower one.
+/// and the day. What passes and printers get wrong is wrong at any level, and without optimization the compiler takes a twentieth of the time.
 fn level(source: &str) -> &'static [&'static str] {
     let number = u64::from(blake3::hash(source.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
     let built = settings::all() || number.is_multiple_of(8);
-    if built { &[] } else { &["-O1"] }
+    if built { &[] } else { &["-O0"] }
 }
 
 fn source(cases: &[Case]) -> String {

@@ -1,8 +1,9 @@
 //! Kernels, targets and workload instances at random: what spaces are generated of.
 
-use dietcode_core::machine::Target;
+use std::sync::LazyLock;
+
 use dietcode_core::machine::cuda::DeviceLimits;
-use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::machine::{CpuTarget, Target, Toolchain};
 use dietcode_core::sketch::Space;
 use dietcode_core::sketch::rules::CustomRules;
 use dietcode_syntax::KernelDef;
@@ -35,15 +36,17 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
 
 /// A target by its name.
 pub(crate) fn target(name: &str) -> Target {
-    let native = || CpuTarget::of(&Toolchain::find("native").expect("a C compiler"));
+    // Three calls of the compiler find it.
+    static NATIVE: LazyLock<CpuTarget> =
+        LazyLock::new(|| CpuTarget::of(&Toolchain::find("native").expect("a C compiler")));
     match name {
-        "cpu" => Target::Cpu(native()),
+        "cpu" => Target::Cpu(NATIVE.clone()),
         "avx2" => Target::Cpu(CpuTarget {
             vector_bytes: 32,
             vector_registers: 16,
             l1_bytes: 32 << 10,
             l2_bytes: 256 << 10,
-            ..native()
+            ..NATIVE.clone()
         }),
         device => {
             let capability = device.parse().expect("a capability");

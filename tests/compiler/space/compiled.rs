@@ -4,9 +4,9 @@
 //!
 //! 30 for each target, 300 with `DIETCODE_ALL=1`. All of them must hold: what a draw breaks is a fault of the compiler.
 
-use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
-use dietcode_core::machine::{CpuTarget, Toolchain};
+use dietcode_core::machine::{CpuTarget, Target, Toolchain};
+use dietcode_core::parallel;
 use dietcode_core::schedule::Trace;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
@@ -57,34 +57,28 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], target: &Target) -> Dra
     Draw::new(Instance { seed, def, shape, gap, coarse: true }, trace)
 }
 
-/// Compiles and runs draws in batches, on two threads.
 fn check(name: &str) {
     let (seed, kernels, target) = (settings::seed_of_the_day(), cases::kernels(), cases::target(name));
     let count = settings::count(30, 300);
-    let numbers: Vec<usize> = (0..count).collect();
-    std::thread::scope(|scope| {
-        for worker in 0..2 {
-            let (kernels, target, numbers) = (&kernels, &target, &numbers);
-            scope.spawn(move || {
-                for batch in numbers.chunks(BATCH).skip(worker).step_by(2) {
-                    let draws: Vec<Draw> = batch.iter().map(|n| draw(seed, *n, kernels, target)).collect();
-                    match target {
-                        Target::Cpu(target) => by_cc(target, &draws, true),
-                        Target::Cuda(device) => by_emulator(device, draws),
-                    }
-                }
-            });
-        }
-    });
+    let draws = (0..count).map(|n| draw(seed, n, &kernels, &target)).collect();
+    compare(&target, draws, true);
     println!("{count} of {count} draws for {name} compile and equal the reference");
 }
 
-/// Compiles draws as one file, runs them, and compares them with the reference; and the bits of both forms with `DIETCODE_ALL=1`.
+/// Compiles draws, runs them, and compares them with the reference; and the bits of both forms with `DIETCODE_ALL=1`.
 pub(crate) fn carry_out(target: &Target, draws: Vec<Draw>) {
-    match target {
-        Target::Cpu(target) => by_cc(target, &draws, settings::all()),
-        Target::Cuda(device) => by_emulator(device, draws),
-    }
+    compare(target, draws, settings::all());
+}
+
+/// In batches, on two threads.
+fn compare(target: &Target, draws: Vec<Draw>, compares_bits: bool) {
+    let mut draws = draws.into_iter();
+    let batches =
+        std::iter::from_fn(|| Some(draws.by_ref().take(BATCH).collect()).filter(|batch: &Vec<_>| !batch.is_empty()));
+    parallel::each(batches.collect(), 2, |batch| match target {
+        Target::Cpu(target) => by_cc(target, &batch, compares_bits),
+        Target::Cuda(device) => by_emulator(device, batch),
+    });
 }
 
 /// Of the bits, only what is compiled as a build compiles it says something.
