@@ -15,7 +15,7 @@ pub struct HostCompiler {
 }
 
 /// What emulated kernels are compiled with: quickly compiled, and fast enough to test with. Sums may be contracted as nvcc does.
-const FLAGS: &[&str] = &["-std=c++17", "-O1", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-w"];
+const FLAGS: &[&str] = &["-std=c++17", "-Og", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-w"];
 
 impl HostCompiler {
     /// Finds the compiler; `CXX` and its like are honoured.
