@@ -14,10 +14,14 @@ impl Eviction {
         Eviction(vec![vec![1; last_level()]; threads.max(1)])
     }
 
-    /// Reads all of it, on as many cores as the process has for its threads, while none of them computes. What is looked for is not
-    /// there; the standard library is optimized where this crate is not, and a loop over lines would take several times as long.
+    /// Reads all of it, on as many cores as the process has for its threads, while none of them computes. Both halves are equal: the C
+    /// library compares them in less than half of the time of a search by the standard library, and in a quarter of that of a loop over
+    /// lines where this crate is not optimized.
     pub(super) fn evict(&self) {
-        let read = |data: &[u8]| black_box(black_box(data).contains(&0));
+        let read = |data: &[u8]| {
+            let (one, other) = data.split_at(data.len() / 2);
+            black_box(black_box(one) == black_box(other))
+        };
         thread::scope(|scope| {
             self.0.iter().for_each(|data| drop(scope.spawn(move || read(data))));
         });
