@@ -16,7 +16,7 @@ const DENSE: &str = r#"{
     "threads": [1], "seed": 7, "strategy": "enumerate",
     "evolution": { "population": 12, "generations": 1, "retries": 3, "per_round": 3 }
   },
-  "targets": { "cpu": { "generators": [
+  "targets": { "cpu": { "march": "x86-64-v3", "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 1, "j": 16 }],
       "block_tile": [{ "k": 32 }, { "k": 16 }], "pack": [["w"]] }
   ] } }
@@ -27,7 +27,7 @@ const SCALE: &str = r#"{
   "shape": { "M": "8*T", "N": 64 },
   "wkl_insts": [{ "T": 2 }],
   "search": { "threads": [1], "strategy": "enumerate" },
-  "targets": { "cpu": { "generators": [
+  "targets": { "cpu": { "march": "x86-64-v3", "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 1, "j": 16 }, { "i": 2, "j": 16 }] }
   ] } }
 }"#;
