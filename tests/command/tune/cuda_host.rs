@@ -85,6 +85,7 @@ fn traces_are_evolved_built_and_called() {
             assert!(report[figure].as_u64().unwrap() > 0, "{record}");
         }
         assert!(report["shared_bytes"].is_u64() && report["spill_bytes"].is_u64(), "{record}");
+        assert!(report["main_loop"]["fma"].as_u64().unwrap() > 0, "nvdisasm counts instructions: {record}");
         assert!(record["outcome"]["measured"]["rel_err"].as_f64().unwrap() < 1e-5, "the emulator's check: {record}");
     }
     tune(&["--resume"]);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::small;
 use crate::codegen::cuda::CudaUnit;
-use crate::machine::cuda::{DeviceLimits, KernelReport, blocks_per_sm};
+use crate::machine::cuda::{DeviceLimits, KernelReport, Mix, blocks_per_sm};
 
 /// One launch, by the compiler's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct LaunchReport {
     pub shared_bytes: u32,
     /// Blocks that a multiprocessor holds at once.
     pub blocks_per_sm: u32,
+    /// The instructions of the main loop, where the machine code was read and has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_loop: Option<Mix>,
 }
 
 impl LaunchReport {
@@ -35,6 +38,7 @@ impl LaunchReport {
                 spill_bytes: report.spill_stores.saturating_add(report.spill_loads),
                 shared_bytes: resources.shared_bytes,
                 blocks_per_sm: blocks_per_sm(device, &resources).blocks,
+                main_loop: report.main_loop.clone(),
             })
         });
         launches.collect()

@@ -30,6 +30,12 @@ pub(super) const ISSUE: f64 = 128.0;
 /// Bytes that one instruction of a thread moves from shared memory, where neighbours are read together.
 pub(super) const VECTOR: f64 = 16.0;
 
+/// Multiply-adds of a thread's share in an `mma.sync` of 16 x 8 x 16 on f16 or bf16, by 32 threads.
+pub(super) const HALF_PRODUCTS: f64 = 64.0;
+
+/// The same of 16 x 8 x 8 on tf32.
+pub(super) const TF32_PRODUCTS: f64 = 32.0;
+
 /// Bytes in a clock that reach a multiprocessor through the second-level cache.
 pub(super) const GLOBAL: f64 = 32.0;
 

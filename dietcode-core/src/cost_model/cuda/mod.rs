@@ -31,7 +31,9 @@ use crate::lower::LoopNest;
 use crate::machine::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
-use machine::{BARRIER, GLOBAL, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, VECTOR};
+use machine::{
+    BARRIER, GLOBAL, HALF_PRODUCTS, ISSUE, LATENCY, LAUNCH, Machine, SCHEDULERS, SHARED, TF32_PRODUCTS, VECTOR,
+};
 
 /// Registers of addresses, operands and counters beside a thread's arrays, where there is no compile report.
 const OTHER_REGISTERS: u32 = 40;
@@ -55,6 +57,8 @@ struct Kernel {
     blocks: Expr,
     /// How many of them a multiprocessor shall hold.
     min_blocks: u32,
+    /// Instructions of its main loop for each that multiplies, where they were counted.
+    issued: Option<f64>,
 }
 
 /// What is expected of a micro-kernel at a shape.
@@ -88,9 +92,19 @@ impl Profile {
                 .map(|l| l.extent.clone())
                 .fold(Expr::Int(1), Mul::mul),
             min_blocks: small(nest.min_blocks),
+            issued: None,
         };
         let kernels = lowered.schedules.iter().zip(&lowered.nests).map(kernel).collect();
         Profile { kernels, main: lowered.main(), schedule: lowered.schedule().clone() }
+    }
+
+    /// Takes in what the main loops consist of on a device, where that was counted, in place of an estimate.
+    pub fn count(&mut self, device: &DeviceLimits, reports: (&[CudaLaunch], &[KernelReport])) {
+        for (at, kernel) in self.kernels.iter_mut().enumerate() {
+            let mix = reported(device, at, reports).and_then(|report| report.main_loop.as_ref());
+            kernel.issued =
+                mix.filter(|mix| mix.products() > 0).map(|mix| f64::from(mix.total()) / f64::from(mix.products()));
+        }
     }
 
     /// What each launch takes of a device: what the compiler reports of it, by the symbols of the launches, or else an estimate.
@@ -101,10 +115,7 @@ impl Profile {
     ) -> Vec<Resources> {
         let of = |(at, kernel): (usize, &Kernel)| {
             let Kernel { threads, shared_bytes, .. } = *kernel;
-            let report = reports.and_then(|(launches, reports)| {
-                let symbol = &launches.get(at)?.symbol;
-                reports.iter().find(|r| r.capability == device.capability && r.symbol == *symbol)
-            });
+            let report = reports.and_then(|reports| reported(device, at, reports));
             let estimate = || Resources { threads, registers: kernel.registers(device), shared_bytes };
             report.map_or_else(estimate, |report| report.resources(threads, shared_bytes))
         };
@@ -117,7 +128,8 @@ impl Profile {
         let value = |name: &str| self.schedule.value_at(shape, name).unwrap_or(0) as f64;
         let seconds = self.kernels.iter().zip(of).map(|(kernel, resources)| {
             let (counts, grid) = (kernel.work.at(&value), count(&kernel.blocks, &value));
-            LAUNCH + seconds(device, &counts, grid, resources, self.schedule.pipeline.is_some())
+            let issue = kernel.issue(&counts);
+            LAUNCH + seconds(device, (&counts, issue), grid, resources, self.schedule.pipeline.is_some())
         });
         let adaptation = Adaptation::of_schedule(&self.schedule, shape, device.multiprocessors as usize);
         Prediction {
@@ -132,6 +144,16 @@ impl Profile {
 }
 
 impl Kernel {
+    /// Instructions of all threads of a block.
+    fn issue(&self, counts: &Counts) -> f64 {
+        let matrix = counts.half / HALF_PRODUCTS + counts.tf32 / TF32_PRODUCTS;
+        match self.issued {
+            None => counts.arithmetic + counts.shared_bytes / VECTOR,
+            Some(issued) if matrix > 0.0 => counts.arithmetic + matrix * issued,
+            Some(issued) => counts.arithmetic * issued,
+        }
+    }
+
     /// An estimate of a thread's registers: a compiler keeps to those with which the blocks fit that shall.
     fn registers(&self, device: &DeviceLimits) -> u32 {
         let wanted = self.work.registers.saturating_add(OTHER_REGISTERS).min(device.registers_per_thread);
@@ -142,16 +164,31 @@ impl Kernel {
     }
 }
 
-/// One launch, without what it takes to launch it.
-fn seconds(device: &DeviceLimits, counts: &Counts, grid: f64, resources: &Resources, overlapped: bool) -> f64 {
+/// What is reported of a launch.
+fn reported<'r>(
+    device: &DeviceLimits,
+    launch: usize,
+    (launches, reports): (&[CudaLaunch], &'r [KernelReport]),
+) -> Option<&'r KernelReport> {
+    let symbol = &launches.get(launch)?.symbol;
+    reports.iter().find(|r| r.capability == device.capability && r.symbol == *symbol)
+}
+
+/// One launch, without what it takes to launch it, whose threads execute `issue` instructions in a block.
+fn seconds(
+    device: &DeviceLimits,
+    (counts, issue): (&Counts, f64),
+    grid: f64,
+    resources: &Resources,
+    overlapped: bool,
+) -> f64 {
     let resident = f64::from(blocks_per_sm(device, resources).blocks);
     if resident == 0.0 {
         return f64::INFINITY;
     }
     let machine = Machine::of(device);
     let arithmetic = counts.arithmetic / machine.fma + counts.half / machine.half + counts.tf32 / machine.tf32;
-    let issue = (counts.arithmetic + counts.shared_bytes / VECTOR) / ISSUE;
-    let busy = arithmetic.max(issue).max(counts.shared_bytes / SHARED);
+    let busy = arithmetic.max(issue / ISSUE).max(counts.shared_bytes / SHARED);
     let global = counts.global_bytes / GLOBAL;
     // A block of few warps leaves schedulers idle while it is alone.
     let alone = busy * (SCHEDULERS / f64::from(resources.warps(device)).max(1.0)).max(1.0);

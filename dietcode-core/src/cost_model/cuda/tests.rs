@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::cost_model::dense::DENSE;
 use crate::frontend;
+use crate::machine::cuda::{Class, Mix};
 use crate::schedule::Tail;
 use crate::sketch::{Blocked, Stage};
 
@@ -126,4 +127,35 @@ fn what_does_not_fit_takes_forever() {
     let greedy = [Resources { threads: 256, registers: 255, shared_bytes: 1 << 30 }];
     let prediction = profile.predict(&dense(), a100(), &greedy, &shape(64, 64, 64));
     assert_eq!((prediction.seconds, prediction.resident), (f64::INFINITY, 0));
+}
+
+/// A block of 128 × 128 by 256 threads is bound by the multiprocessors' arithmetic until its loop has twice as many instructions as products:
+/// of 128 an A100's multiprocessor starts in a clock, half may be products.
+#[test]
+fn what_the_machine_code_issues_counts_once_it_is_more_than_the_arithmetic() {
+    let blocked = square(16, 8);
+    let lowered = blocked.micro_kernel(&frontend::program(&dense()), a100()).unwrap().1;
+    let unit = crate::codegen::cuda::translation_unit(&dense(), "square", &lowered).unwrap();
+    let seconds = |others: u32| {
+        let main_loop = [Class::Fma, Class::Integer].into_iter().zip([512, others]).collect();
+        let report = KernelReport {
+            capability: a100().capability,
+            symbol: unit.launches[0].symbol.clone(),
+            registers: 128,
+            spill_stores: 0,
+            spill_loads: 0,
+            stack_frame: 0,
+            shared_bytes: 0,
+            constant_bytes: 0,
+            barriers: 1,
+            main_loop: Some(Mix(main_loop)),
+        };
+        let mut profile = Profile::of(&lowered);
+        let reports = (&unit.launches[..], &[report][..]);
+        profile.count(a100(), reports);
+        let resources = profile.resources(a100(), Some(reports));
+        profile.predict(&dense(), a100(), &resources, &shape(4096, 4096, 4096)).seconds
+    };
+    assert_eq!(seconds(0), seconds(500));
+    assert!(seconds(1024) > 1.4 * seconds(500), "{} {}", seconds(1024), seconds(500));
 }

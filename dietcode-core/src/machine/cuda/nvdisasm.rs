@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::super::process::output_limited;
 use super::find::beside;
-use super::{KernelSass, Nvcc};
+use super::{Compiled, KernelSass, Nvcc};
 use crate::scratch::Scratch;
 use crate::{Error, Result};
 
@@ -41,6 +41,18 @@ impl Nvdisasm {
                 nvcc.release().1
             ))
         })
+    }
+
+    /// Adds to the report of what was compiled for one device what the main loops consist of.
+    ///
+    /// # Errors
+    /// As [`Nvdisasm::kernels`].
+    pub fn count(&self, compiled: &mut Compiled) -> Result<()> {
+        for kernel in self.kernels(&compiled.image)? {
+            let own = compiled.report.iter_mut().filter(|report| report.symbol == kernel.symbol);
+            own.for_each(|report| report.main_loop.clone_from(&kernel.main_loop));
+        }
+        Ok(())
     }
 
     /// What the kernels of a cubin are made of, sorted by symbol.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ComputeCapability, Resources};
+use super::{ComputeCapability, Mix, Resources};
 
 /// The resources of one kernel on devices of one capability. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ pub struct KernelReport {
     pub constant_bytes: u32,
     /// Barriers of a block.
     pub barriers: u32,
+    /// The instructions of its main loop; none where nobody read the machine code, or where it has no such loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_loop: Option<Mix>,
 }
 
 impl KernelReport {
@@ -111,6 +114,7 @@ impl Kernel {
             shared_bytes,
             constant_bytes,
             barriers,
+            main_loop: None,
         })
     }
 }

@@ -12,7 +12,7 @@ use super::{CudaDevice, nvrtc};
 use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
 use crate::doing::doing;
-use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc};
+use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc, Nvdisasm};
 use crate::machine::run_limited;
 use crate::measure::Failure;
 use crate::parallel;
@@ -34,8 +34,10 @@ pub struct CudaCompiler {
 enum How {
     Nvcc(Box<Nvcc>),
     Nvrtc,
-    /// A C++ compiler makes code for the emulator; nvcc, where it compiles too, reports what a device would need for it.
-    Host(HostCompiler, Option<Box<Nvcc>>),
+    /// A C++ compiler makes code for the emulator.
+    Host(HostCompiler),
+    /// The same, and nvcc reports what a device would need for it, with nvdisasm's count of instructions where that is installed.
+    Reporting(HostCompiler, Box<Nvcc>, Option<Nvdisasm>),
     /// Nothing: only what is among the images is found; why.
     Nothing(String),
 }
@@ -63,7 +65,7 @@ impl CudaCompiler {
     /// [`ErrorKind::Unavailable`] if there is nothing to compile with and no image; what is missing, by name.
     pub fn find(device: CudaDevice, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let how = match device {
-            CudaDevice::Emulated => How::Host(HostCompiler::find()?, None),
+            CudaDevice::Emulated => How::Host(HostCompiler::find()?),
             CudaDevice::Cuda(_) => match Nvcc::find() {
                 Ok(nvcc) => How::Nvcc(Box::new(nvcc.with_limit(LIMIT))),
                 Err(_) if nvrtc::available() => How::Nvrtc,
@@ -85,14 +87,16 @@ impl CudaCompiler {
         CudaCompiler::new(How::Nvcc(Box::new(Nvcc::find()?)), capability, None)
     }
 
-    /// For a device that is not there: the report is nvcc's, the code the emulator's.
+    /// For a device that is not there: the report is nvcc's, the code the emulator's. Where nvdisasm is installed, it counts the
+    /// instructions of main loops, which [`CudaCompiler::description`] says.
     ///
     /// # Errors
     /// As [`Nvcc::find`], or if there is no C++ compiler.
     pub fn reporting(capability: ComputeCapability) -> Result<CudaCompiler> {
         let nvcc = Box::new(Nvcc::find()?.with_limit(LIMIT));
         let host = HostCompiler::find()?;
-        let compiler = CudaCompiler::new(How::Host(host.clone(), Some(nvcc)), capability, None)?;
+        let nvdisasm = Nvdisasm::find(&nvcc).ok();
+        let compiler = CudaCompiler::new(How::Reporting(host.clone(), nvcc, nvdisasm), capability, None)?;
         // A search compiles many.
         host.precompile(compiler.folder.path(), DEVICE_HEADERS[0].0);
         Ok(compiler)
@@ -120,8 +124,11 @@ impl CudaCompiler {
         let own = match &self.how {
             How::Nvcc(nvcc) => Some(format!("nvcc {}", nvcc.version())),
             How::Nvrtc => Some("NVRTC".to_owned()),
-            How::Host(compiler, None) => Some(compiler.version().to_owned()),
-            How::Host(_, Some(nvcc)) => Some(format!("nvcc {}", nvcc.version())),
+            How::Host(compiler) => Some(compiler.version().to_owned()),
+            How::Reporting(_, nvcc, Some(_)) => Some(format!("nvcc {}, nvdisasm", nvcc.version())),
+            How::Reporting(_, nvcc, None) => {
+                Some(format!("nvcc {}, no nvdisasm: instructions of main loops are not counted", nvcc.version()))
+            }
             How::Nothing(_) => None,
         };
         images.into_iter().chain(own).collect::<Vec<String>>().join(", else ")
@@ -157,10 +164,11 @@ impl CudaCompiler {
         let stem = format!("{}-{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
         let (compiled, toolchain) = match (self.image(unit), &self.how) {
             (Some(found), _) => found,
-            (None, How::Host(compiler, None)) => return self.emulated(unit, compiler, &stem),
-            (None, How::Host(compiler, Some(nvcc))) => {
-                let compiled =
+            (None, How::Host(compiler)) => return self.emulated(unit, compiler, &stem),
+            (None, How::Reporting(compiler, nvcc, nvdisasm)) => {
+                let mut compiled =
                     nvcc.compile(&unit.source, &[self.capability], DEVICE_HEADERS).map_err(|e| refused(&e))?;
+                nvdisasm.iter().try_for_each(|nvdisasm| nvdisasm.count(&mut compiled)).map_err(|e| refused(&e))?;
                 let toolchain = format!("nvcc {}", nvcc.version());
                 return Ok(Built { report: compiled.report, toolchain, ..self.emulated(unit, compiler, &stem)? });
             }

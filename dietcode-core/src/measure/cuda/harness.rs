@@ -144,7 +144,8 @@ impl CudaHarness {
 
     /// How a micro-kernel is called at the small instance, and how long it is expected to take at the one that was asked for.
     fn estimate(&mut self, built: &Built, micro_kernel: &MicroKernel, instance: &Instance) -> Result<Implementation> {
-        let profile = Profile::of(&micro_kernel.lowered(self.program(), self.target())?);
+        let mut profile = Profile::of(&micro_kernel.lowered(self.program(), self.target())?);
+        profile.count(&self.limits, (&built.unit.launches, &built.report));
         let resources = profile.resources(&self.limits, Some((&built.unit.launches, &built.report)));
         let seconds = profile.predict(self.def(), &self.limits, &resources, &instance.shape).seconds;
         let small = match self.estimating.as_ref().and_then(|estimating| estimating.small.clone()) {

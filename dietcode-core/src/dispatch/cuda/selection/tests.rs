@@ -49,6 +49,7 @@ fn reports(candidate: &Candidate, registers: u32, spills: u32) -> Vec<KernelRepo
         shared_bytes: 0,
         constant_bytes: 0,
         barriers: 1,
+        main_loop: None,
     };
     candidate.unit.launches.iter().map(report).collect()
 }

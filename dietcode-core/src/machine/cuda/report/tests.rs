@@ -84,6 +84,7 @@ fn any_report() -> impl Strategy<Value = KernelReport> {
             shared_bytes: n[4],
             constant_bytes: n[5],
             barriers: n[6],
+            main_loop: None,
         }
     })
 }
