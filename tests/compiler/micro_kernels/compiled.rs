@@ -79,7 +79,7 @@ impl Compiler {
                 assert!(i64::from(blocks) >= kernel.blocked.min_blocks, "{name}: {blocks} blocks of {resources:?}");
                 let main_loop = sass.iter().find(|kernel| kernel.symbol == launch.symbol);
                 let main_loop = main_loop.and_then(|kernel| kernel.main_loop.clone());
-                let excess = main_loop.as_ref().and_then(|mix| main_loops::excess(kernel, mix));
+                let excess = main_loop.as_ref().and_then(|mix| main_loops::excess(kernel, *device, mix));
                 assert!(excess.is_none(), "{name} on {device}: {}", excess.unwrap_or_default());
                 built.push(Built { report, blocks, main_loop });
             }

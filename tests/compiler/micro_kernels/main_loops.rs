@@ -1,24 +1,25 @@
 //! How lean the main loops are: bounds of what neither multiplies nor moves data, and of some loops as a whole.
 
-use dietcode_core::machine::cuda::{Class, Mix};
+use dietcode_core::machine::cuda::{Class, ComputeCapability, Mix};
 use dietcode_core::schedule::MatrixUnit;
 use dietcode_syntax::DType;
 
 use super::sets::MicroKernel;
 
-/// What is too much in a micro-kernel's main loop; `None`: nothing.
+/// What is too much in a micro-kernel's main loop on a device; `None`: nothing.
 ///
 /// Instructions for addresses, moves, predicates and branches are there for each copy from global memory, of which `copies` are issued
 /// in an iteration, and for conversions. The figures are a fifth to a half above what nvcc 13.0 needs.
-pub(crate) fn excess(kernel: &MicroKernel, mix: &Mix) -> Option<String> {
+pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix) -> Option<String> {
     let MicroKernel { def, blocked, .. } = kernel;
     let overhead = mix.of(Class::Integer) + mix.of(Class::Move) + mix.of(Class::Control);
     let copies = mix.of(Class::Global);
     let most = match (blocked.matrix_unit, def.params[0].dtype) {
         (Some(MatrixUnit::Half), _) if blocked.asynchronous => 20 + 15 * copies,
         (Some(MatrixUnit::Half), _) => 20 + 25 * copies,
-        // Operands are rounded on their way to the registers.
-        (Some(MatrixUnit::Tf32), _) => 60 + 30 * copies,
+        // Operands are rounded on their way to the registers, by a predicate and an addition each.
+        (Some(MatrixUnit::Tf32), _) if device.major < 9 => 60 + 30 * copies,
+        (Some(MatrixUnit::Tf32), _) => 20 + 15 * copies,
         // A window slides over single elements, each of which has an address of its own.
         (None, _) if def.name == "conv2d" => 45 * copies,
         // Each element is shifted to where a float has it.

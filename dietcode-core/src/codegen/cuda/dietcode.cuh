@@ -293,10 +293,15 @@ __device__ __forceinline__ void dietcode_mma(float *d, const unsigned *a, const 
   DIETCODE_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
-/* A float's bits rounded to the 10 bits of fraction of tf32, to nearest, ties away from zero: an operand of mma. */
+/* A float's bits rounded to the 10 bits of fraction of tf32, to nearest: an operand of mma. Ties go away from zero, which takes two
+ * instructions, or, from compute capability 9.0 on, where that takes one, to the even one. */
 __device__ __forceinline__ unsigned dietcode_tf32(float x) {
   unsigned bits;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+#else
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+#endif
   return bits;
 }
 #else
