@@ -37,7 +37,7 @@ pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix)
         (Some(MatrixUnit::Half), "matmul_nt_f16", 32) if tile(["i", "j"]) == [8, 16] => (190, 64),
         (Some(MatrixUnit::Half), "matmul_tn_f16", 32) if tile(["i", "j"]) == [8, 16] => (170, 64),
         // 128 x 128 by 256 threads, 8 steps: 43 instructions move operands. Two steps may be one iteration.
-        (None, "matmul_nt", 8) if tile(["i", "j"]) == [128, 128] => (585, 512),
+        (None, "matmul_nt", 8) if tile(["i", "j"]) == [128, 128] => (580, 512),
         // A window, by single elements.
         (None, "conv2d", _) if blocked.asynchronous => (410, 144),
         _ => return None,

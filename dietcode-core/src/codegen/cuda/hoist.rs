@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A compiler finds no induction in sums of narrow and wide integers, and computes most of them anew in each iteration. What it is given
-//! here takes registers, so that a sum by scalar products, which has many of them beside each copy, and in registers its operands, is left
-//! alone but for addresses that no constants relate, as those of a window are.
+//! here takes registers, so that sums by scalar products, which hold their operands in them, have it only where a thread copies once of each
+//! tensor, and for addresses that no constants relate, as those of a window are.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -19,16 +19,19 @@ use crate::ir::{BinaryOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 
 /// The body of a loop over `var` whose copies begin where variables say that are declared here, before the loop.
 pub(super) fn hoist(printer: &mut Printer<'_>, var: &Name, body: &Stmt) -> Stmt {
-    let mut matrix_unit = false;
-    body.visit(&mut |stmt| matrix_unit |= matches!(stmt, Stmt::Intrinsic(Intrinsic::Mma { .. })));
-    Hoist { printer, matrix_unit, loops: vec![(var.clone(), 0)], bound: Vec::new() }.stmt(body)
+    let (mut matrix_unit, mut several) = (false, false);
+    body.visit(&mut |stmt| match stmt {
+        Stmt::For { kind: ForKind::Serial, body, .. } => body.visit(&mut |stmt| several |= copies(stmt)),
+        stmt => matrix_unit |= matches!(stmt, Stmt::Intrinsic(Intrinsic::Mma { .. })),
+    });
+    Hoist { printer, all: matrix_unit || !several, loops: vec![(var.clone(), 0)], bound: Vec::new() }.stmt(body)
 }
 
 struct Hoist<'h, 'p> {
     printer: &'h mut Printer<'p>,
-    /// Whether the loop's products are those of a matrix unit: they are few, and what is beside them shows.
-    matrix_unit: bool,
-    /// The loop, and those that stand between it and a copy, with their iterations.
+    /// Whether registers suffice for all: the products are those of a matrix unit, or each tensor is copied once.
+    all: bool,
+    /// The loop, and those that stand between it and a copy, with their iterations; how many it has itself is not needed: 0.
     loops: Vec<(Name, i64)>,
     /// The variables that are bound between them, with their values in terms of what is outside.
     bound: Vec<(Name, Expr)>,
@@ -78,7 +81,7 @@ impl Hoist<'_, '_> {
         let moves = |(name, _): &(Name, i64)| index.iter().all(|e| step(e, name).is_some());
         let (along, apart): (Vec<_>, Vec<_>) = self.loops.clone().into_iter().partition(moves);
         let along: Vec<Name> = along.into_iter().map(|(name, _)| name).collect();
-        if along.first() != Some(&var) || (apart.is_empty() && !self.matrix_unit) {
+        if along.first() != Some(&var) || (apart.is_empty() && !self.all) {
             return None;
         }
         let first = |e: &Expr| along.iter().fold(e.clone(), |e, name| e.substitute(name, &Expr::Int(0)));
@@ -128,6 +131,11 @@ impl Hoist<'_, '_> {
         loops.iter().for_each(|_| printer.close());
         format!("{name}{place}").into()
     }
+}
+
+/// Whether a statement copies from a tensor.
+fn copies(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Intrinsic(Intrinsic::Copy { from, .. }) if from.scope == Scope::Global)
 }
 
 /// By how much an expression grows with a variable; none if that is no constant.
