@@ -18,7 +18,7 @@ const CONFIG: &str = r#"{
   "shape": { "M": "16*T", "K": 64, "N": 96 },
   "wkl_insts": [{ "T": 1 }, { "T": 4 }],
   "search": { "seconds": 20, "threads": [1], "strategy": "enumerate" },
-  "targets": { "cpu": { "generators": [
+  "targets": { "cpu": { "march": "x86-64-v3", "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 5, "j": 7 }],
       "block_tile": [{ "k": 64 }], "pack": [["w"]] }
   ] } }

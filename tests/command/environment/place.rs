@@ -11,7 +11,7 @@ pub(crate) const CONFIG: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },
   "shape": { "M": "8*T", "K": 32, "N": 48 },
   "wkl_insts": [{ "T": 1 }],
-  "search": { "threads": [1], "seed": 7 }
+  "search": { "threads": [1], "seed": 7, "evolution": { "population": 12, "generations": 1, "retries": 3, "per_round": 3 } }
 }"#;
 
 /// What measures one instance and compiles next to nothing.
