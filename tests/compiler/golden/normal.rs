@@ -29,10 +29,12 @@ pub(crate) fn normal_form(source: &str) -> String {
     for (at, token) in tokens.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |before| tokens[before]);
         let called = tokens.get(at + 1) == Some(&"(");
-        let outside = matches!(before, "." | "->" | "::")
-            || (called || ["dietcode_", "DIETCODE_", "__"].iter().any(|prefix| token.starts_with(prefix)))
-                && !declared.contains(token);
-        if !is_identifier(token) || words.contains(token) || outside && !is_mangled(token) {
+        let outside = || {
+            matches!(before, "." | "->" | "::")
+                || (called || ["dietcode_", "DIETCODE_", "__"].iter().any(|prefix| token.starts_with(prefix)))
+                    && !declared.contains(token)
+        };
+        if !is_identifier(token) || words.contains(token) || outside() && !is_mangled(token) {
             text += token;
         } else {
             let next = numbers.len();
@@ -52,7 +54,7 @@ fn declared<'t>(tokens: &[&'t str], at: usize, words: &HashSet<&str>) -> Option<
 }
 
 fn is_identifier(token: &str) -> bool {
-    token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    token.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
 }
 
 /// A symbol with the version of its mangling: it holds the kernel's and the micro-kernel's name.
@@ -60,15 +62,17 @@ fn is_mangled(token: &str) -> bool {
     token.strip_prefix("dietcode").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Identifiers, numbers, lines of the preprocessor and other characters; string literals are `""`.
+/// Identifiers, numbers, lines of the preprocessor and other characters; string literals are `""`. It goes by bytes, since the decoding
+/// of characters is slow where the standard library's instances are not optimized.
 fn tokens(source: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
-    let mut rest = source.trim_start();
+    let mut rest = source.trim_ascii_start();
     while let Some(first) = rest.chars().next() {
         let end = |end: &str| rest.find(end).map_or(rest.len(), |at| at + end.len());
-        let word = || rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let word = || rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'_').unwrap_or(rest.len());
         // A number may have a point, and a sign in its exponent.
-        let number = || rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+        let number =
+            || rest.bytes().position(|byte| !byte.is_ascii_alphanumeric() && byte != b'.').unwrap_or(rest.len());
         let (length, token) = match first {
             '/' if rest.starts_with("/*") => (end("*/"), None),
             '/' if rest.starts_with("//") => (end("\n"), None),
@@ -81,7 +85,7 @@ fn tokens(source: &str) -> Vec<&str> {
             _ => (first.len_utf8(), Some(&rest[..first.len_utf8()])),
         };
         tokens.extend(token);
-        rest = rest[length..].trim_start();
+        rest = rest[length..].trim_ascii_start();
     }
     tokens
 }
