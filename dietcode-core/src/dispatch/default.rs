@@ -1,8 +1,10 @@
-//! What runs where nothing was tuned: a tile that fits most nests, the nest as it stands, and which of them serves which shape.
+//! What runs where nothing was tuned: a tile that fits most nests, one whose lanes share the sum, the nest as it stands, and which of them
+//! serves which shape.
 //!
-//! A tile pays where values are used again. Where nothing is summed none is, and the nest stands alone. Elsewhere the cost model
-//! predicts both at shapes of all sizes, and a tree is grown that loses as little as possible by its own figures. The tile has to
-//! be clearly ahead: a nest that was taken wrongly is a little slower, a tile that is nearly all padding is many times slower.
+//! A tile pays where values are used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest
+//! stands alone. Elsewhere the cost model predicts all at shapes of all sizes, and a tree is grown that loses as little as possible by its
+//! own figures. Another one has to be clearly ahead of the nest: a nest that was taken wrongly is a little slower, a tile that is nearly
+//! all padding is many times slower.
 
 use dietcode_syntax::Role;
 
@@ -13,8 +15,14 @@ use crate::ir::Program;
 use crate::machine::{CpuTarget, Target};
 use crate::sketch::{Lowered, MicroKernel, Tiled};
 
-/// So many times faster the tile must be predicted to be: the model's error where the two are close.
-const CLEARLY: f64 = 1.5;
+/// So many times slower than predicted each may be, the nest, the tile and the one whose lanes share the sum: the model's error where two are
+/// close.
+const DOUBT: [f64; 3] = [1.0, 1.5, 1.9];
+
+/// Their places.
+const NEST: usize = 0;
+const TILE: usize = 1;
+const STREAMING: usize = 2;
 
 /// How many shapes the model predicts.
 const SAMPLES: usize = 256;
@@ -22,14 +30,14 @@ const SAMPLES: usize = 256;
 /// The largest value of a shape variable among them is 2 to the power of this.
 const LARGEST: f64 = 11.0;
 
-/// More of them are small, where the two differ most: the power of a uniform number that the logarithm is proportional to.
+/// More of them are small, where they differ most: the power of a uniform number that the logarithm is proportional to.
 const SMALL: f64 = 1.25;
 
 /// The deepest tree.
 const DEPTH: usize = 6;
 
 /// How much less all samples have to lose in the mean by a split, as a natural logarithm.
-const WORTH: f64 = 0.002;
+const WORTH: f64 = 0.0005;
 
 /// The fewest samples on a side of a split.
 const FEWEST: usize = 3;
@@ -48,80 +56,100 @@ pub(super) fn default_for(program: &Program, target: &CpuTarget) -> (Vec<Both>, 
         return (vec![(nest, lowered)], tree);
     }
     let tiled = tiled.micro_kernel(program, target).expect("a default tile is valid for its nest");
-    let both = [tiled, (nest, lowered)];
-    let samples = samples(program, both.each_ref().map(|(_, lowered)| lowered), target);
+    let streaming = Tiled::streaming_for(program, target)
+        .map(|streaming| streaming.micro_kernel(program, target).expect("it was valid just now"));
+    let all: Vec<Both> = [(nest, lowered), tiled].into_iter().chain(streaming).collect();
+    let samples = samples(program, &all, target);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
-    let names = both.each_ref().map(|(micro_kernel, _)| micro_kernel.name());
-    let tree = grow(&samples.iter().collect::<Vec<&Sample>>(), &vars, &names, DEPTH);
-    let used = both.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
+    let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
+    let samples: Vec<&Sample> = samples.iter().collect();
+    let tree = Grower { vars: &vars, names: &names }.grow(&samples, [NEST, TILE], DEPTH);
+    let used = all.into_iter().zip(names).filter(|(_, name)| tree.leaves().any(|leaf| leaf == name));
     (used.map(|(both, _)| both).collect(), tree)
 }
 
 /// A shape with what the model says of it.
 struct Sample {
     shape: Vec<i64>,
-    /// The logarithm of how many times faster the tile is; negative where the nest is to be taken.
-    gain: f64,
+    /// Of each micro-kernel the logarithm of its time, with its doubt.
+    times: Vec<f64>,
 }
 
 /// Shapes with logarithms that fill their space evenly.
-fn samples(program: &Program, both: [&Lowered; 2], target: &CpuTarget) -> Vec<Sample> {
-    let profiles = both.map(Profile::of);
+fn samples(program: &Program, all: &[Both], target: &CpuTarget) -> Vec<Sample> {
+    let profiles: Vec<Profile<'_>> = all.iter().map(|(_, lowered)| Profile::of(lowered)).collect();
     let cores = [1, usize::try_from(target.cores).unwrap_or(1)];
-    let gain = |shape: &[i64]| {
-        let [tile, nest] =
-            profiles.each_ref().map(|of| of.seconds_on(target, shape, cores).iter().map(|s| s.ln()).sum::<f64>());
-        (nest - tile) / cores.len() as f64 - CLEARLY.ln()
+    let times = |shape: &[i64]| {
+        let seconds = |of: &Profile<'_>| of.seconds_on(target, shape, cores).iter().map(|s| s.ln()).sum::<f64>();
+        profiles.iter().zip(DOUBT).map(|(of, doubt)| seconds(of) / cores.len() as f64 + doubt.ln()).collect()
     };
     let sample = |n: usize| {
         let value = |at: usize| (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
-        Sample { gain: gain(&shape), shape }
+        Sample { times: times(&shape), shape }
     };
     let count = if program.shape_vars.is_empty() { 1 } else { SAMPLES };
     (0..count).map(sample).collect()
 }
 
-/// Splits where the two sides together lose least, as long as that is worth it.
-fn grow(samples: &[&Sample], vars: &[String], names: &[String; 2], depth: usize) -> Tree {
-    let (taken, lost) = best(samples);
-    let leaf = Tree::Leaf(names[taken].clone());
-    if depth == 0 {
-        return leaf;
+/// The samples on the two sides of a split.
+fn sides<'s>(samples: &[&'s Sample], at: usize, most: i64) -> (Vec<&'s Sample>, Vec<&'s Sample>) {
+    samples.iter().copied().partition(|sample| sample.shape[at] <= most)
+}
+
+/// Grows a tree between names of micro-kernels.
+struct Grower<'a> {
+    vars: &'a [String],
+    names: &'a [String],
+}
+
+impl Grower<'_> {
+    /// A tree between two of them: splits where the two sides together lose least, as long as that is worth it. Which of the nest and
+    /// the tile a leaf has stands before the third is looked at: few samples lie where a nest is ahead, and a tree of all three would
+    /// not find them.
+    fn grow(&self, samples: &[&Sample], of: [usize; 2], depth: usize) -> Tree {
+        let (taken, lost) = best(samples, of);
+        let leaf = || match of {
+            [NEST, TILE] if self.names.len() > STREAMING => self.grow(samples, [taken, STREAMING], DEPTH),
+            _ => Tree::Leaf(self.names[taken].clone()),
+        };
+        if depth == 0 {
+            return leaf();
+        }
+        let loss = |(at, most): &(usize, i64)| {
+            let (low, high) = sides(samples, *at, *most);
+            let few = low.len().min(high.len()) < FEWEST;
+            if few { f64::INFINITY } else { best(&low, of).1 + best(&high, of).1 }
+        };
+        let splits = (0..self.vars.len()).flat_map(|at| {
+            let mut values: Vec<i64> = samples.iter().map(|s| s.shape[at]).collect();
+            values.sort_unstable();
+            values.dedup();
+            values.windows(2).map(|pair| (at, middle(pair[0], pair[1]))).collect::<Vec<_>>()
+        });
+        let splits = splits.map(|split| (loss(&split), split));
+        let Some((_, (at, most))) =
+            splits.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(loss, _)| lost - loss > WORTH * SAMPLES as f64)
+        else {
+            return leaf();
+        };
+        let (low, high) = sides(samples, at, most);
+        let (low, high) = (self.grow(&low, of, depth - 1), self.grow(&high, of, depth - 1));
+        if low == high { low } else { Tree::split(&self.vars[at], most, low, high) }
     }
-    let sides = |at: usize, most: i64| samples.iter().copied().partition::<Vec<&Sample>, _>(|s| s.shape[at] <= most);
-    let loss = |(at, most): &(usize, i64)| {
-        let (low, high) = sides(*at, *most);
-        let few = low.len().min(high.len()) < FEWEST;
-        if few { f64::INFINITY } else { best(&low).1 + best(&high).1 }
-    };
-    let splits = (0..vars.len()).flat_map(|at| {
-        let mut values: Vec<i64> = samples.iter().map(|s| s.shape[at]).collect();
-        values.sort_unstable();
-        values.dedup();
-        values.windows(2).map(|pair| (at, middle(pair[0], pair[1]))).collect::<Vec<_>>()
-    });
-    let splits = splits.map(|split| (loss(&split), split));
-    let Some((_, (at, most))) =
-        splits.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(loss, _)| lost - loss > WORTH * SAMPLES as f64)
-    else {
-        return leaf;
-    };
-    let (low, high) = sides(at, most);
-    let (low, high) = (grow(&low, vars, names, depth - 1), grow(&high, vars, names, depth - 1));
-    if low == high { low } else { Tree::split(&vars[at], most, low, high) }
+}
+
+/// Which of two loses less on all samples together, and how much; the first where both lose the same.
+fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
+    let [first, second] = of;
+    let gains = || samples.iter().map(|sample| sample.times[first] - sample.times[second]);
+    let lost = [gains().map(|gain| gain.max(0.0)).sum::<f64>(), gains().map(|gain| (-gain).max(0.0)).sum()];
+    if lost[1] < lost[0] { (second, lost[1]) } else { (first, lost[0]) }
 }
 
 /// The geometric mean, rounded down: halves of a scale that is logarithmic.
 fn middle(low: i64, high: i64) -> i64 {
     (((low as f64) * (high as f64)).sqrt() as i64).clamp(low, high - 1)
-}
-
-/// Which micro-kernel loses less on all samples together, and how much.
-fn best(samples: &[&Sample]) -> (usize, f64) {
-    let lost = |sign: f64| samples.iter().map(|s| (sign * s.gain).max(0.0)).sum::<f64>();
-    let [tile, nest] = [lost(-1.0), lost(1.0)];
-    if tile < nest { (0, tile) } else { (1, nest) }
 }
 
 #[cfg(test)]
@@ -135,15 +163,21 @@ mod tests {
         )
     }
 
-    /// What runs a shape: `nest…` or `tiled…`.
+    /// What runs a shape: the nest, a tile, or one whose lanes share the sum.
     fn family(nest: &str, shapes: &[&[i64]]) -> Vec<&'static str> {
         let program = program(nest);
         let (micro_kernels, tree) = default_for(&program, &avx512());
         let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
+        let streaming = Tiled::streaming_for(&program, &avx512());
+        let streaming = streaming.map(|tiled| tiled.micro_kernel(&program, &avx512()).unwrap().0.name());
         let pick = |shape: &&[i64]| {
             let name = tree.pick(&vars, shape);
             assert!(micro_kernels.iter().any(|(micro_kernel, _)| micro_kernel.name() == name), "{name}");
-            if name.starts_with("nest") { "nest" } else { "tiled" }
+            match streaming.as_deref() {
+                Some(streaming) if streaming == name => "streaming",
+                _ if name.starts_with("nest") => "nest",
+                _ => "tiled",
+            }
         };
         shapes.iter().map(pick).collect()
     }
@@ -155,6 +189,23 @@ mod tests {
     fn tiles_serve_where_values_are_used_again_and_fit() {
         let (large, column, tiny) = (&[2048, 768, 2304][..], &[16, 64, 1][..], &[1, 4, 1][..]);
         assert_eq!(family(DENSE, &[large, column, tiny]), ["tiled", "tiled", "nest"]);
+    }
+
+    #[test]
+    fn lanes_share_long_sums_over_what_is_read_once() {
+        let (one, four) = (&[1, 2048, 2304][..], &[4, 2047, 2304][..]);
+        assert_eq!(family(DENSE, &[one, four]), ["streaming"; 2]);
+        let rows = "fn rows(x: &[[f32; K]; M], y: &mut [f32; M]) {
+            for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; } }";
+        assert_eq!(family(rows, &[&[1000, 1000], &[1, 1_000_000]]), ["streaming"; 2]);
+        // Not where inputs lie across the sum, nor where zeros behind its end are terms of it.
+        for (from, to) in [("x[i][k]", "x[k][i]"), ("acc += x[i][k]", "acc = acc.max(x[i][k])")] {
+            let streaming = Tiled::streaming_for(
+                &program(&rows.replace("[[f32; K]; M]", "[[f32; L]; L]").replace(from, to)),
+                &avx512(),
+            );
+            assert_eq!(streaming, None, "{to}");
+        }
     }
 
     #[test]

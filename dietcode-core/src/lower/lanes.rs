@@ -69,7 +69,7 @@ fn is_lanewise(e: &Expr, lane: &str) -> bool {
     !e.uses(lane)
         || first_or_zero(e, lane).is_some()
         || match e {
-            Expr::Load(_, index) => index.iter().all(|e| affine(e).is_some()),
+            Expr::Load(_, index) => index.iter().all(|e| !e.uses(lane) || affine(e).is_some()),
             Expr::Binary(op, a, b) => {
                 !matches!(op, BinaryOp::Mod | BinaryOp::And) && is_lanewise(a, lane) && is_lanewise(b, lane)
             }

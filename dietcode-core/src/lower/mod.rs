@@ -11,12 +11,15 @@ mod nest;
 mod passes;
 mod structure;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use dietcode_syntax::Role;
 
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
-pub(crate) use nest::{widest_fetch, workspace};
-pub(crate) use passes::{MOST_VECTORS, can_be_padded, guards_that_stay};
+pub(crate) use nest::{serves_lanes, widest_fetch, workspace};
+pub(crate) use passes::{MOST_VECTORS, can_be_padded};
 pub use structure::structure_hash;
 
 use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};
@@ -119,6 +122,14 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         persistent: schedule.persistent,
         min_blocks: schedule.min_blocks,
     })
+}
+
+/// The guards that stay in the compute part of a schedule, by variable: for messages.
+pub(crate) fn guards_that_stay(schedule: &Schedule) -> BTreeMap<Name, Role> {
+    let Some(reduction) = &schedule.block.reduction else { return BTreeMap::new() };
+    let guards = guard::of(schedule);
+    let left = nest::in_place(schedule, &guards, &reduction.update).1.into_iter();
+    left.filter(|g| !passes::may_go(g, reduction, schedule)).map(|g| (g.root.clone(), g.role)).collect()
 }
 
 /// All loops, with those of the grid: what a cost model counts.

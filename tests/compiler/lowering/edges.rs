@@ -1,4 +1,4 @@
-//! Register tiles at edges: padded, or partitioned.
+//! Register tiles at edges: padded, partitioned, or masked.
 
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
@@ -31,6 +31,21 @@ fn edges_are_padded_or_partitioned_and_vectors_masked() {
         prints += &format!("partition of {partition:?}\n\n{nest}\n");
     }
     expect("edges.txt", &prints);
+}
+
+/// Lanes that share a sum read nothing behind its end, and rows outside are the last row again: nothing is copied, and the steps before
+/// the end have no masks.
+#[test]
+fn lanes_of_a_sum_are_masked_where_they_stand() {
+    let def = kernel(
+        "#[dynamic_kernel] fn rows(x: &[[f32; K]; M], w: &[f32; K], y: &mut [f32; M]) {
+             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[k]; } y[i] = acc; }
+         }",
+    );
+    let tiled = json!({"vector": "k", "register_tile": {"i": 2, "k": 16}});
+    let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
+    let nest = lower(&tiled.schedule(&frontend::program(&def), &target()).unwrap()).unwrap().body;
+    expect("lanes_at_edges.txt", &format!("{nest}\n"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::codegen::printer::{Expressions, LINE, taken, write};
 use crate::ir::function::{Name as Called, row};
-use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Name, Scope, Stmt, coefficient};
 use crate::lower::lanes::first_or_zero;
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.
@@ -224,11 +224,8 @@ impl Vector<'_> {
             return true;
         }
         let strides = self.exprs.strides(buffer);
-        index.iter().zip(&strides).all(|(e, stride)| match affine(e).map(|form| form.coefficient(self.lane)) {
-            Some(0) => true,
-            Some(1) => *stride == Expr::Int(1),
-            _ => false,
-        })
+        let is_next = |(e, stride): (&Expr, &Expr)| coefficient(e, self.lane) == Some(1) && *stride == Expr::Int(1);
+        index.iter().zip(&strides).all(|(e, stride)| !e.uses(self.lane) || is_next((e, stride)))
     }
 
     /// An index where the lane is this one.

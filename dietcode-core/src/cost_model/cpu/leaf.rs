@@ -1,9 +1,10 @@
 //! What is done in the innermost loops, each statement with the loops around it.
 
 use crate::cost_model::loops::{instructions, taken};
-use crate::ir::{Affine, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Affine, BinaryOp, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
 use crate::lower::LoopNest;
 use crate::lower::guard::conjuncts;
+use crate::lower::lanes::first_or_zero;
 use crate::schedule::{Relation, Schedule};
 use dietcode_syntax::Role;
 use std::ops::{Add, Mul};
@@ -215,7 +216,12 @@ impl<'a> Walk<'a> {
             }
         });
         accesses.push(self.access(buffer, index));
-        let arithmetic = instructions(value);
+        // A masked load is one load.
+        let unmasked = |e: &Expr| {
+            let (from, index, _) = first_or_zero(e, &self.loops.last()?.var)?;
+            Some(Expr::Load(from.clone(), index.to_vec()))
+        };
+        let arithmetic = instructions(&value.map(&mut { unmasked }));
         self.add(Leaf { arithmetic, accumulates: accumulates && arithmetic > 0.0, accesses, ..self.leaf() });
     }
 
@@ -272,6 +278,11 @@ impl<'a> Walk<'a> {
     fn steps(&self, index: &[Expr]) -> Vec<Vec<f64>> {
         let of = |e: &Expr| {
             let e = self.lets.iter().rev().fold(e.clone(), |e, (name, value)| e.substitute(name, value));
+            // At an edge the last element is read again.
+            let e = e.map(&mut |e| match e {
+                Expr::Binary(BinaryOp::Min, a, b) if !self.loops.iter().any(|l| b.uses(&l.var)) => Some((**a).clone()),
+                _ => None,
+            });
             let form: Option<Affine> = affine(&e);
             let step =
                 |var: &Name| form.as_ref().map_or(f64::from(e.uses(var)), |form| form.coefficient(var).abs() as f64);

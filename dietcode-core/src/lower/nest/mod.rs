@@ -16,6 +16,7 @@
 mod cross_lane;
 mod cross_thread;
 mod edge_tile;
+mod in_place;
 mod raster;
 mod register_cache;
 mod shared;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use cross_thread::CrossThread;
+pub(crate) use in_place::{in_place, serves_lanes};
 use raster::Pair;
 use shared::SharedStage;
 pub(crate) use shared::widest_fetch;
@@ -243,9 +245,10 @@ impl<'a> Builder<'a> {
     fn accumulate(&self, reduction: &Reduction) -> Stmt {
         let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
         let update = self.shared.iter().fold(update, |e, stage| stage.redirect(&e));
+        let (update, guards) = in_place(self.schedule, &self.guards, &update);
         let tile = Expr::Load(self.tile.clone(), self.tile_index());
         let combined = reduction.combine(tile, self.schedule.unsplit(&update));
-        let combine = Stmt::if_(guard::all(&self.guards), self.store_tile(combined));
+        let combine = Stmt::if_(guard::all(guards), self.store_tile(combined));
         if self.schedule.decomposed {
             return combine;
         }

@@ -24,8 +24,6 @@
 //!
 //! Source: DietCode (MLSys 2022), section 4.3, "local padding".
 
-use std::collections::BTreeMap;
-
 use dietcode_syntax::Role;
 
 use crate::ir::function::row;
@@ -62,7 +60,7 @@ fn is_copy(to: &Scope, value: &Expr) -> bool {
 }
 
 /// Whether the compute part is right without a guard.
-fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
+pub(crate) fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
     let staged = |buffer: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *buffer);
     let mut reads_inside = true;
     reduction.update.visit(&mut |e| {
@@ -75,8 +73,12 @@ fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
 
 /// Whether terms of a block's reduction that lie outside of an axis' extent change nothing if its inputs are padded.
 pub(crate) fn can_be_padded(block: &Block, axis: &Name) -> bool {
-    let is_neutral = |reduction| is_neutral(reduction, axis, padding(block, reduction));
-    block.reduction.as_ref().is_some_and(is_neutral)
+    block.reduction.as_ref().is_some_and(|reduction| is_padded_by(block, axis, padding(block, reduction)))
+}
+
+/// Whether terms of a block's reduction that lie outside of an axis' extent change nothing if inputs are a value there.
+pub(crate) fn is_padded_by(block: &Block, axis: &Name, value: f64) -> bool {
+    block.reduction.as_ref().is_some_and(|reduction| is_neutral(reduction, axis, value))
 }
 
 /// What staged copies hold outside of their tensors: the operator's identity or its negative, whichever lets the terms outside of
@@ -115,11 +117,4 @@ fn value_at(e: &Expr, along: &Name, read: f64) -> Option<f64> {
         }
         _ => return None,
     })
-}
-
-/// The guards that stay in the compute part of a schedule, by variable: for messages.
-pub(crate) fn guards_that_stay(schedule: &Schedule) -> BTreeMap<Name, Role> {
-    let Some(reduction) = &schedule.block.reduction else { return BTreeMap::new() };
-    let guards = guard::of(schedule).into_iter().filter(|g| !may_go(g, reduction, schedule));
-    guards.map(|g| (g.root, g.role)).collect()
 }

@@ -13,7 +13,7 @@ mod vectorize;
 mod registers;
 mod storage;
 
-pub(crate) use local_padding::{can_be_padded, guards_that_stay};
+pub(crate) use local_padding::{can_be_padded, is_padded_by, may_go};
 pub(crate) use registers::MOST_VECTORS;
 pub(super) use storage::storage;
 

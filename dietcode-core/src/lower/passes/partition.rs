@@ -15,9 +15,18 @@
 //!                                                                  for v in 0..min(16, N − j_0·32 − j·16): y[…] = tile[i][j][v]
 //! ```
 //!
-//! So a tile of which some rows lie outside is stored by vectors, too.
+//! So a tile of which some rows lie outside is stored by vectors, too. Steps of a sum whose lanes are masked at the end are those before it,
+//! without masks, and the others:
+//!
+//! ```text
+//! for k in 0..steps                                        let k_inside = min(steps, K / 16)
+//!   vectorized v in 0..16                                  for k in 0..k_inside
+//!     tile[v] += if k·16 + v < K { x[k·16 + v] } else 0  →   vectorized v in 0..16: tile[v] += x[k·16 + v]
+//!                                                          for k_edge in 0..steps − k_inside
+//!                                                            vectorized v in 0..16: …, where k = k_inside + k_edge
+//! ```
 
-use std::ops::Sub;
+use std::ops::{Add, Div, Sub};
 
 use crate::ir::{CompareOp, Expr, ForKind, Name, Scope, Stmt, affine};
 use crate::lower::{guard, lanes};
@@ -25,9 +34,10 @@ use crate::lower::{guard, lanes};
 /// Splits every ragged copy and every ragged final store into an inside and an edge.
 pub(super) fn partition(body: Stmt) -> Stmt {
     match body {
-        Stmt::For { .. } => match Ragged::of(&body) {
-            Some((ragged, guards)) => ragged.split(0, &guards, Known::Nothing),
-            None => body.map_children(&mut partition),
+        Stmt::For { .. } => match (Ragged::of(&body), masked_steps(&body)) {
+            (Some((ragged, guards)), _) => ragged.split(0, &guards, Known::Nothing),
+            (None, Some(steps)) => steps,
+            (None, None) => body.map_children(&mut partition),
         },
         Stmt::View { view, inside, whole, edge, fill, body } => {
             // The copy is made where not all of it lies inside.
@@ -39,6 +49,42 @@ pub(super) fn partition(body: Stmt) -> Stmt {
         }
         other => other.map_children(&mut partition),
     }
+}
+
+/// Steps of a sum in which vectors are masked, those in which all lanes are inside first, without masks.
+fn masked_steps(stmt: &Stmt) -> Option<Stmt> {
+    let Stmt::For { var, extent, kind: ForKind::Serial, body } = stmt else { return None };
+    let mut lanes = Vec::new();
+    let mut leaf = &**body;
+    while let Stmt::For { var, extent, kind: ForKind::Unrolled | ForKind::Vectorized, body } = leaf {
+        lanes.push((var.clone(), extent.clone()));
+        leaf = body;
+    }
+    let Stmt::Store { buffer, value, .. } = leaf else { return None };
+    let lane = &lanes.last().filter(|_| buffer.scope == Scope::Local)?.0;
+    let mut mask = None;
+    value.visit(&mut |e| mask = mask.take().or_else(|| lanes::first_or_zero(e, lane).map(|(.., condition)| condition)));
+    let Expr::Compare(CompareOp::Lt, value, bound) = guard::at_corner(mask?, &lanes)? else { return None };
+    let step = affine(&value)?.coefficient(var);
+    if step <= 0 || bound.uses(var) {
+        return None;
+    }
+    // ⌈(bound − value) / step⌉ steps have their last lane inside, if there are any.
+    let left = (*bound).clone().sub(value.substitute(var, &Expr::Int(0)));
+    let inside = left.add(Expr::Int(step - 1)).div(Expr::Int(step)).max(Expr::Int(0)).min(extent.clone());
+    let unmasked = |e: &Expr| match e {
+        Expr::Select(condition, then, _) if Some(&**condition) == mask => Some((**then).clone()),
+        _ => None,
+    };
+    let [steps, edge] = ["inside", "edge"].map(|part| Name::from(format!("{var}_{part}")));
+    let until = || Expr::Var(steps.clone());
+    let at_edge = (**body).clone().substitute(var, &until().add(Expr::Var(edge.clone())));
+    let whole = (**body).clone().rewrite_exprs(&mut |e| e.rewrite(&mut { unmasked }));
+    let body = Box::new(Stmt::seq([
+        Stmt::for_(var.clone(), until(), ForKind::Serial, whole),
+        Stmt::for_(edge, extent.clone().sub(until()), ForKind::Serial, at_edge),
+    ]));
+    Some(Stmt::Let { var: steps, value: inside, body })
 }
 
 /// A chain of loops around one guarded store.

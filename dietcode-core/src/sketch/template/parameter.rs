@@ -161,6 +161,7 @@ impl Parameter {
         let of = match self.kind {
             Kind::Sizes(of, _) | Kind::Names(of) => of,
             Kind::Stages => Named::Input,
+            Kind::Loop => Named::Loop,
             _ => Named::Spatial,
         };
         let (key, names) = (self.key, self.names(value));

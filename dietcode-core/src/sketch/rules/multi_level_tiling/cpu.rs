@@ -37,7 +37,7 @@ use super::super::{Applied, NO_SUM, PartialSketch, Rule, SketchLoop, SketchStage
 use super::variants::{Reads, Variant};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
-use crate::lower::can_be_padded;
+use crate::lower::{can_be_padded, serves_lanes};
 use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
 
 /// Elements between the runs of a panel: none, or as many as move them to another set of a cache.
@@ -103,6 +103,7 @@ fn tiled(
     let loops: Vec<SketchLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels)).collect();
     reorder(&mut partial, loops, structure, variant);
     accumulate(&mut partial, block);
+    let in_place = variant.shares_sum(block) && variant.vector.iter().any(|axis| serves_lanes(block, axis));
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;
@@ -110,7 +111,7 @@ fn tiled(
         };
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
-        } else if axes.iter().any(padded) {
+        } else if !in_place && axes.iter().any(padded) {
             let names = partial.cache_read(block, tensor, Staging::Edge);
             let places = last_of(&partial, Level::Block).or_else(|| cache_block(&partial)).into_iter().collect();
             partial.stages.push(SketchStage { what: tensor.clone(), names, places });

@@ -6,6 +6,7 @@ use dietcode_syntax::Role;
 
 use super::Tiled;
 use crate::ir::{IterVar, Name, Program};
+use crate::lower::serves_lanes;
 use crate::machine::{CpuTarget, Target};
 use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail};
 use crate::sketch::limits::Limit;
@@ -184,7 +185,7 @@ impl Tiled {
             .chain(spatial.iter().filter(|(_, l)| l.lanes.is_none()).filter_map(|(_, l)| l.inner.as_ref()))
             // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
             .chain(spatial.iter().filter(|(_, l)| l.lanes.is_some()).filter_map(|(_, l)| l.inner.as_ref()))
-            .chain(spatial.iter().filter_map(|(_, l)| l.lanes.as_ref()))
+            .chain(spatial.iter().chain(reduce).filter_map(|(_, l)| l.lanes.as_ref()))
             .collect();
         let order: Vec<&str> = order.into_iter().map(|name| &**name).collect();
         schedule.reorder(&order)
@@ -209,6 +210,9 @@ impl Tiled {
         let tile = schedule.cache_write()?;
         let mut stages = vec![(tile, around_tile.clone())];
         let ragged = schedule.ragged();
+        // What lanes that share a sum do not read is masked where they stand.
+        let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves_lanes(&schedule.block, axis);
+        let in_place = reduce.iter().any(is_masked);
         for (buffer, index) in decided.schedule.block.update_reads() {
             if decided.schedule.cache_reads.iter().any(|stage| stage.buffer == buffer.name) {
                 continue;
@@ -227,7 +231,7 @@ impl Tiled {
             if named(&self.load) {
                 let copies = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
                 stages.extend(copies.into_iter().map(|copy| (copy, around_steps.clone())));
-            } else if !named(&self.pack) && ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
+            } else if !named(&self.pack) && !in_place && ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
                 let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
             }

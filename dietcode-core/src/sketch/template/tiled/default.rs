@@ -6,12 +6,15 @@ use dietcode_syntax::Role;
 
 use super::Tiled;
 use crate::ir::{Affine, Block, Expr, Name, Program, affine};
+use crate::lower::serves_lanes;
 use crate::machine::CpuTarget;
 
 /// Steps of all reductions together in a cache block.
 const REDUCTION_BLOCK: i64 = 384;
 /// The same where a block has 48 rows and 48 columns of each of a vector's matrices.
 const BATCH_REDUCTION_BLOCK: i64 = 64;
+/// Steps of a sum that lanes share, between which its parts are added to the output.
+const STREAMED: i64 = 1024;
 
 impl Tiled {
     /// A micro-kernel that is valid for any nest, and reasonable for those in which inputs are used again and again:
@@ -25,6 +28,35 @@ impl Tiled {
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
         valid.unwrap_or_default()
     }
+}
+
+impl Tiled {
+    /// A micro-kernel for nests whose inputs are contiguous along the innermost sum and used a few times: its lanes share the sum, so
+    /// that each input is read once as it lies, and nothing is packed. None where an input lies otherwise.
+    pub fn streaming_for(program: &Program, target: &CpuTarget) -> Option<Tiled> {
+        let tiled = streaming(&program.blocks[0], target)?;
+        tiled.micro_kernel(program, target).is_ok().then_some(tiled)
+    }
+}
+
+/// Four columns of the output, and as many rows as registers have room for their sums.
+fn streaming(block: &Block, target: &CpuTarget) -> Option<Tiled> {
+    let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name))?.name;
+    block.update_reads().iter().find(|(_, index)| index.iter().any(|e| e.uses(sum)))?;
+    let lanes = target.vector_bytes / 4;
+    let columns = block.contiguous()?.clone();
+    let rows = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| **name != columns).last();
+    let down = if target.vector_registers >= 32 { 4 } else { 2 };
+    let mut register_tile = BTreeMap::from([(sum.to_string(), lanes), (columns.to_string(), 4)]);
+    register_tile.extend(rows.map(|rows| (rows.to_string(), down)));
+    let spatial = register_tile.iter().filter(|(name, _)| **name != **sum);
+    let mut block_tile: BTreeMap<String, i64> = spatial.map(|(name, size)| (name.clone(), 16 * size)).collect();
+    let partition = block_tile.keys().cloned().collect();
+    let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
+    let (inner, outer) = (reductions.len() - 1, reductions.iter());
+    block_tile.extend(outer.take(inner).map(|name| (name.to_string(), 1)));
+    block_tile.insert(sum.to_string(), STREAMED);
+    Some(Tiled { vector: Some(sum.to_string()), register_tile, block_tile, partition, ..Tiled::default() })
 }
 
 /// Register tile, blocks and panels from how the block reads its inputs.

@@ -26,7 +26,7 @@ template! {
     #[serde(default)]
     Tiled = "tiled" {
         Parameter::optional("vector", "v", Kind::Loop) => {
-            /// The spatial loop whose iterations are the lanes of vectors; none: scalar code.
+            /// The loop whose iterations are the lanes of vectors; none: scalar code. The lanes of a reduction loop share the sum.
             vector: Option<String>,
         }
         Parameter::optional("register_tile", "r", Kind::Sizes(Named::Loop, MAX_EXTENT)) => {
