@@ -31,7 +31,9 @@ impl Step {
 /// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.
 pub(crate) fn all(full: bool) -> Vec<Step> {
     let step = |name, about, commands| Step { name, about, commands };
-    let tests = workspace("test").also("--lib --bins --tests");
+    // One more than there are cores: some tests wait, for a time limit or for a build that another one has asked for.
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get() + 1);
+    let tests = workspace("test").also("--lib --bins --tests").with("RUST_TEST_THREADS", &threads.to_string());
     vec![
         step(
             "format",
