@@ -200,7 +200,10 @@ mod tests {
         assert_eq!(family(rows, &[&[1000, 1000], &[1, 1_000_000]]), ["streaming"; 2]);
         // Not where inputs lie across the sum, nor where zeros behind its end are terms of it.
         let across = rows.replace("[[f32; K]; M]", "[[f32; M]; K]").replace("x[i][k]", "x[k][i]");
-        for nest in [across, rows.replace("acc += x[i][k]", "acc = acc.max(x[i][k])")] {
+        let product =
+            rows.replace("acc += x[i][k]", "acc *= x[i][k] * x[i][k] + 1.0").replace("acc = 0.0", "acc = 1.0");
+        let window = rows.replace("f32; K]; M]", "f32; L]; K]").replace("x[i][k]", "x[k][i] * x[0][i + k]");
+        for nest in [across, product, rows.replace("acc += x[i][k]", "acc = acc.max(x[i][k])"), window] {
             assert_eq!(Tiled::streaming_for(&program(&nest), &avx512()), None, "{nest}");
         }
     }

@@ -15,7 +15,7 @@ use std::ops::Sub;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, DType, Expr, ForKind, Name, Reduction, Scope, affine, coefficient};
+use crate::ir::{Block, DType, Expr, ForKind, Name, Reduction, Scope, affine};
 use crate::lower::guard::Guard;
 use crate::lower::passes::is_padded_by;
 use crate::schedule::Schedule;
@@ -73,10 +73,11 @@ pub(crate) fn serves_lanes(block: &Block, axis: &Name) -> bool {
     is_padded_by(block, axis, 0.0) && block.reduction.as_ref().is_some_and(masked)
 }
 
-/// Whether vectors along an axis are floats as they lie in the tensor.
+/// Whether vectors along an axis are floats as they lie in the tensor, and no other axis moves along the same dimension, as one of a
+/// window does: with that one at its end, the index would be none whose lanes are known to be neighbours.
 fn can_be_masked(read: &Expr, axis: &Name) -> bool {
     let Expr::Load(buffer, index) = read else { return false };
     let Some((last, outer)) = index.split_last() else { return false };
-    let is_contiguous = coefficient(last, axis) == Some(1) && outer.iter().all(|e| !e.uses(axis));
-    buffer.dtype == DType::F32 && is_contiguous
+    let is_alone = affine(last).is_some_and(|form| form.terms == [(axis.to_string(), 1)]);
+    buffer.dtype == DType::F32 && is_alone && outer.iter().all(|e| !e.uses(axis))
 }

@@ -76,9 +76,10 @@ pub(crate) fn can_be_padded(block: &Block, axis: &Name) -> bool {
     block.reduction.as_ref().is_some_and(|reduction| is_padded_by(block, axis, padding(block, reduction)))
 }
 
-/// Whether terms of a block's reduction that lie outside of an axis' extent change nothing if inputs are a value there.
+/// Whether staged copies hold a value outside of their tensors, and terms outside of an axis' extent change nothing if inputs are that there.
 pub(crate) fn is_padded_by(block: &Block, axis: &Name, value: f64) -> bool {
-    block.reduction.as_ref().is_some_and(|reduction| is_neutral(reduction, axis, value))
+    let is_padded = |reduction| padding(block, reduction) == value && is_neutral(reduction, axis, value);
+    block.reduction.as_ref().is_some_and(is_padded)
 }
 
 /// What staged copies hold outside of their tensors: the operator's identity or its negative, whichever lets the terms outside of

@@ -76,7 +76,8 @@ fn masked_steps(stmt: &Stmt) -> Option<Stmt> {
         Expr::Select(condition, then, _) if Some(&**condition) == mask => Some((**then).clone()),
         _ => None,
     };
-    let [steps, edge] = ["inside", "edge"].map(|part| Name::from(format!("{var}_{part}")));
+    // No variable of a nest begins so.
+    let [steps, edge] = ["inside", "edge"].map(|part| Name::from(format!("dietcode_{var}_{part}")));
     let until = || Expr::Var(steps.clone());
     let at_edge = (**body).clone().substitute(var, &until().add(Expr::Var(edge.clone())));
     let whole = (**body).clone().rewrite_exprs(&mut |e| e.rewrite(&mut { unmasked }));

@@ -210,7 +210,7 @@ impl Tiled {
         let tile = schedule.cache_write()?;
         let mut stages = vec![(tile, around_tile.clone())];
         let ragged = schedule.ragged();
-        // What lanes that share a sum do not read is masked where they stand.
+        // Lanes that share a sum need no view: what they load is masked at its end.
         let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves_lanes(&schedule.block, axis);
         let in_place = reduce.iter().any(is_masked);
         for (buffer, index) in decided.schedule.block.update_reads() {
