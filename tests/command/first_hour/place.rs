@@ -16,10 +16,6 @@ case $1 in
 esac
 ";
 
-/// Cargo's settings for crates in such a folder, whose programs run their nests as plain Rust too: these are optimized, and what
-/// they depend on is not, as for other tests, which share it.
-const PROFILE: &str = "[profile.dev]\nopt-level = 2\n[profile.dev.package.\"*\"]\nopt-level = 0\n";
-
 /// An empty folder, outside of the repository, whose workspace would be that of every crate below it.
 pub(crate) struct Place {
     folder: TempDir,
@@ -30,7 +26,6 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let place = Place { folder };
         place.write("bin/dietcode", DIETCODE);
-        place.write(".cargo/config.toml", PROFILE);
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(place.path("bin/dietcode"), executable).unwrap();
         place

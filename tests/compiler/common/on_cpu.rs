@@ -91,7 +91,7 @@ impl Lent {
 }
 
 /// The flags with which the C compiler makes a library: those of a build with `DIETCODE_ALL=1`, and for an eighth of them else, by their text
-/// and the day. What passes and printers get wrong is wrong at any level, and without optimization the compiler takes a twentieth of the time.
+/// and the day. Most of what passes and printers get wrong shows without optimization too, for which the compiler takes a twentieth of the time.
 fn level(source: &str) -> &'static [&'static str] {
     let number = u64::from(blake3::hash(source.as_bytes()).as_bytes()[0]) + settings::seed_of_the_day();
     let built = settings::all() || number.is_multiple_of(8);

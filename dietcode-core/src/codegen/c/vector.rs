@@ -223,9 +223,10 @@ impl Vector<'_> {
         if buffer.scope == Scope::Register {
             return true;
         }
-        let strides = self.exprs.strides(buffer);
-        let is_next = |(e, stride): (&Expr, &Expr)| coefficient(e, self.lane) == Some(1) && *stride == Expr::Int(1);
-        index.iter().zip(&strides).all(|(e, stride)| !e.uses(self.lane) || is_next((e, stride)))
+        index
+            .iter()
+            .zip(&self.exprs.strides(buffer))
+            .all(|(e, stride)| !e.uses(self.lane) || coefficient(e, self.lane) == Some(1) && *stride == Expr::Int(1))
     }
 
     /// An index where the lane is this one.

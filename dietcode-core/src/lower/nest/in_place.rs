@@ -59,7 +59,7 @@ fn without(schedule: &Schedule, lane: &Name, guard: &Guard, update: &Expr) -> Op
         };
         return (guard.role == Role::Spatial).then(|| update.map(&mut { clamped }));
     }
-    let all = !update.any(&mut |e| is_in_place(e) && !can_be_masked(e, &guard.root));
+    let all = !update.any(&mut |e| is_in_place(e) && !lies_along(e, &guard.root));
     let is_neutral = guard.role == Role::Spatial || is_padded_by(&schedule.block, &guard.root, 0.0);
     let inside = root.lt(guard.extent.clone());
     let masked = |e: &Expr| is_in_place(e).then(|| Expr::select(inside.clone(), e.clone(), Expr::Float(0.0)));
@@ -69,13 +69,13 @@ fn without(schedule: &Schedule, lane: &Name, guard: &Guard, update: &Expr) -> Op
 /// Whether lanes along a sum's axis need no copies at its end: zeros there change nothing, and all that moves along it can be masked.
 pub(crate) fn serves_lanes(block: &Block, axis: &Name) -> bool {
     let moves = |e: &Expr| matches!(e, Expr::Load(_, index) if index.iter().any(|e| e.uses(axis)));
-    let masked = |reduction: &Reduction| !reduction.update.any(&mut |e| moves(e) && !can_be_masked(e, axis));
+    let masked = |reduction: &Reduction| !reduction.update.any(&mut |e| moves(e) && !lies_along(e, axis));
     is_padded_by(block, axis, 0.0) && block.reduction.as_ref().is_some_and(masked)
 }
 
 /// Whether vectors along an axis are floats as they lie in the tensor, and no other axis moves along the same dimension, as one of a
 /// window does: with that one at its end, the index would be none whose lanes are known to be neighbours.
-fn can_be_masked(read: &Expr, axis: &Name) -> bool {
+fn lies_along(read: &Expr, axis: &Name) -> bool {
     let Expr::Load(buffer, index) = read else { return false };
     let Some((last, outer)) = index.split_last() else { return false };
     let is_alone = affine(last).is_some_and(|form| form.terms == [(axis.to_string(), 1)]);

@@ -58,11 +58,13 @@ fn places(program: &str, variable: impl Fn(&str) -> Option<OsString>) -> impl It
     homes.chain(on_path).chain(installed).chain(wheels).map(move |folder| folder.join(program))
 }
 
-/// A program of the toolkit that nvcc is part of, or else of another one.
+/// A program of the toolkit that nvcc is part of, or else of another one that is not older: an older one may not read what nvcc writes.
 pub(super) fn beside(nvcc: &Nvcc, program: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let own = nvcc.toolkit().map(|toolkit| toolkit.join("bin").join(program));
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-    own.into_iter().chain(places(program, variable)).find(|place| place.is_file())
+    let is_new_enough = |place: &PathBuf| release(place).is_ok_and(|(release, _)| release >= nvcc.release());
+    own.filter(|own| own.is_file())
+        .or_else(|| places(program, variable).find(|place| place.is_file() && is_new_enough(place)))
 }
 
 fn none_found(where_: &str, why: &str) -> Error {
@@ -94,13 +96,18 @@ fn imports(path: &OsString) -> Vec<PathBuf> {
     folders.lines().filter(|line| !line.is_empty()).map(PathBuf::from).collect()
 }
 
-/// Asks a driver for its version; else why it cannot be used.
-fn driver(path: &Path) -> Result<Driver, String> {
+/// Asks a program of a toolkit for its release and version; else why it cannot be used.
+fn release(path: &Path) -> Result<((u32, u32), String), String> {
     let output = output_limited(Command::new(path).arg("--version").env("LC_ALL", "C"), PATIENCE);
     let output = output.map_err(|error| format!("does not start: {error}"))?.ok_or("does not answer --version")?;
-    let (release, version) = parse_version(&String::from_utf8_lossy(&output.stdout))
+    parse_version(&String::from_utf8_lossy(&output.stdout))
         .filter(|_| output.status.success())
-        .ok_or("does not say which release of nvcc it is")?;
+        .ok_or_else(|| "does not say of which release of CUDA it is".to_owned())
+}
+
+/// A driver that is new enough; else why it cannot be used.
+fn driver(path: &Path) -> Result<Driver, String> {
+    let (release, version) = release(path)?;
     if release < OLDEST {
         return Err(format!("is of release {version}, which is too old"));
     }
@@ -191,7 +198,7 @@ mod tests {
             assert!(text.contains(expected) && text.contains("pip install nvidia-cuda-nvcc"), "{text}");
         };
         wrong(&[("NVCC", &old)], "is of release 11.8.89, which is too old");
-        wrong(&[("NVCC", &foreign)], "does not say which release");
+        wrong(&[("NVCC", &foreign)], "does not say of which release");
         wrong(&[("NVCC", empty)], "does not start");
         wrong(&[("CUDA_HOME", empty), ("PATH", empty)], "none is there");
         wrong(&[("PATH", &folder.path().join("old"))], "old/nvcc is of release 11.8.89");

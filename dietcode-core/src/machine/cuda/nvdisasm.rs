@@ -22,7 +22,7 @@ pub struct Nvdisasm {
 const LIMIT: Duration = Duration::from_secs(60);
 
 impl Nvdisasm {
-    /// Finds it: beside nvcc, or else where nvcc is looked for.
+    /// Finds it: beside nvcc, or else one that is not older where nvcc is looked for.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if there is none, with what to install.
@@ -58,7 +58,7 @@ impl Nvdisasm {
     /// What the kernels of a cubin are made of, sorted by symbol.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Failed`] with its words if it refuses the cubin, which one older than nvcc may do, or if it takes too long;
+    /// [`crate::ErrorKind::Failed`] with its words if it refuses the cubin, or if it takes too long;
     /// [`crate::ErrorKind::Unavailable`] if it cannot be run at all.
     pub fn kernels(&self, cubin: &[u8]) -> Result<Vec<KernelSass>> {
         let unavailable = |e| Error::unavailable(format!("cannot run {}", self.path.display())).caused_by(e);
@@ -87,21 +87,26 @@ mod tests {
     #[test]
     fn it_is_found_beside_nvcc_or_said_to_be_missing() {
         let folder = tempfile::tempdir().unwrap();
-        let program = |name: &str| {
+        let program_of = |release: &str, name: &str| {
             let path = folder.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, "#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n").unwrap();
+            fs::write(&path, format!("#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.88'\n"))
+                .unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
             path.canonicalize().unwrap()
         };
+        let program = |name: &str| program_of("13.0", name);
         let nvcc = Nvcc::named(&program("own/bin/nvcc")).unwrap();
         let error = Nvdisasm::find_with(&nvcc, |_| None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let words = error.to_string();
         assert!(words.contains("own/bin/nvcc") && words.contains("CUDA 13.0 or newer"), "{words}");
-        let other = program("other/bin/nvdisasm");
         let home =
             |name: &str| (name == "CUDA_HOME").then(|| folder.path().canonicalize().unwrap().join("other").into());
+        program_of("12.9", "other/bin/nvdisasm");
+        let older = Nvdisasm::find_with(&nvcc, home).unwrap_err();
+        assert_eq!(older.kind(), ErrorKind::Unavailable, "it would refuse what nvcc writes");
+        let other = program("other/bin/nvdisasm");
         assert_eq!(Nvdisasm::find_with(&nvcc, home).unwrap().path, other);
         let own = program("own/bin/nvdisasm");
         assert_eq!(Nvdisasm::find_with(&nvcc, home).unwrap().path, own);

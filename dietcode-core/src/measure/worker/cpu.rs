@@ -95,9 +95,9 @@ fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], te
     tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
     let buffers = prepared.tensors.pointers();
     let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
-    prepared.tensors.open_ends(true);
+    prepared.tensors.open_ends(true)?;
     let timed = rounds::run(&mut entries, &arguments, &job.timing);
-    prepared.tensors.open_ends(false);
+    prepared.tensors.open_ends(false)?;
     let timed = timed.map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
     let mut timed = timed.into_iter();
     let outcome = |checked: &Result<Checked, Failure>| {

@@ -68,14 +68,21 @@ impl Guarded {
 
     /// Whether the page behind may be read, as may what lies behind most tensors of a program. A processor takes some hundred clocks
     /// for a masked load whose other lanes lie in a page that may not.
-    pub(super) fn open_end(&self, is_open: bool) {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unavailable`] if the system refuses it.
+    pub(super) fn open_end(&self, is_open: bool) -> Result<()> {
         let (end, protection) = (self.at(self.inner.end), if is_open { libc::PROT_READ } else { libc::PROT_NONE });
         // SAFETY: the page is the mapping's last.
-        let is_done = unsafe { libc::mprotect(end.cast(), page(), protection) == 0 };
-        if is_done && is_open {
+        if unsafe { libc::mprotect(end.cast(), page(), protection) != 0 } {
+            let cause = std::io::Error::last_os_error();
+            return Err(Error::unavailable("cannot protect the page behind a tensor").caused_by(cause));
+        }
+        if is_open {
             // SAFETY: it may be read, which is what makes it one of the process's pages.
             unsafe { end.read_volatile() };
         }
+        Ok(())
     }
 
     fn protect(&self, protection: i32) -> bool {
@@ -162,9 +169,9 @@ mod tests {
             }
         };
         assert!(!may_be_read());
-        guarded.open_end(true);
+        guarded.open_end(true).unwrap();
         assert!(may_be_read(), "while calls are timed");
-        guarded.open_end(false);
+        guarded.open_end(false).unwrap();
         assert!(!may_be_read());
     }
 }

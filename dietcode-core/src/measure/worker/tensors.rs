@@ -92,8 +92,11 @@ impl Tensors {
     }
 
     /// Whether what lies behind the inputs may be read: for calls that are timed, not checked.
-    pub(super) fn open_ends(&self, are_open: bool) {
-        self.memory.iter().for_each(|memory| memory.open_end(are_open));
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] if the system refuses it.
+    pub(super) fn open_ends(&self, are_open: bool) -> Result<()> {
+        self.memory.iter().try_for_each(|memory| memory.open_end(are_open))
     }
 
     /// Bytes in memory.

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::Tiled;
+use crate::ErrorKind;
 use crate::ir::{Affine, Block, Expr, Name, Program, affine};
 use crate::lower::serves_lanes;
 use crate::machine::CpuTarget;
+use crate::sketch::{Lowered, MicroKernel};
 
 /// Steps of all reductions together in a cache block.
 const REDUCTION_BLOCK: i64 = 384;
@@ -24,18 +26,23 @@ impl Tiled {
         let block = &program.blocks[0];
         let full = full_tile(block, target);
         let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
-        let valid = candidates.into_iter().find(|tiled| tiled.micro_kernel(program, target).is_ok());
+        let valid = candidates.into_iter().find(|tiled| tiled.unless_refused(program, target).is_some());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
         valid.unwrap_or_default()
     }
-}
 
-impl Tiled {
     /// A micro-kernel for nests whose inputs are contiguous along the innermost sum and used a few times: its lanes share the sum, so
     /// that each input is read once as it lies, and nothing is packed. None where an input lies otherwise.
-    pub fn streaming_for(program: &Program, target: &CpuTarget) -> Option<Tiled> {
-        let tiled = streaming(&program.blocks[0], target)?;
-        tiled.micro_kernel(program, target).is_ok().then_some(tiled)
+    pub fn streaming_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+        streaming(&program.blocks[0], target)?.unless_refused(program, target)
+    }
+
+    /// None where a primitive or a limit refuses it. Another error is none of the nest's.
+    fn unless_refused(&self, program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+        match self.micro_kernel(program, target) {
+            Err(refused) if refused.kind() == ErrorKind::Input => None,
+            carried_out => Some(carried_out.unwrap_or_else(|e| panic!("a default micro-kernel: {e}"))),
+        }
     }
 }
 
