@@ -2,9 +2,11 @@
 //! a C compiler.
 //!
 //! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
+mod chromium;
 mod command;
 mod mutants;
 mod peers;
+mod provision;
 mod regret;
 mod runner;
 mod steps;
@@ -21,6 +23,7 @@ const USAGE: &str = "\
 usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask mutants [NAME...]
        cargo xtask toolkit
+       cargo xtask chromium
        cargo xtask walk-through
        cargo xtask tuning [--pace] [--trials N] [--seed N] [--folder DIR] [CONFIG]
        cargo xtask regret [--shapes N] [--mean RATIO] [--worst RATIO] [OPTION...] [CONFIG]
@@ -29,6 +32,7 @@ usage: cargo xtask test [--all] [--keep-going] [STEP...]
 test     runs every check of the project, or only the named ones, and stops at the first that fails
 mutants  plants the mistakes of tests/mutants one by one, or those that are named, and expects that tests find each
 toolkit  prints the path of the CUDA compiler that the checks use, which is installed into target/ where there is none
+chromium prints the path of the browser in which tests open pages, which is installed into target/ where none is named
 walk-through
          writes docs/walk_through.md, a nest on its way from source to assembly
 tuning   measures what the search of schedules is worth on this machine, and what it costs; takes an hour, and goes on where it
@@ -54,10 +58,13 @@ fn main() -> ExitCode {
             Ok(false) => ExitCode::from(1),
             Err(sentence) => failed(&sentence),
         },
-        ["toolkit"] => toolkit(),
+        ["toolkit"] => provide(toolkit::ensure),
+        ["chromium"] => provide(chromium::ensure),
         ["walk-through"] => walk_through(),
         ["walk-through", extra, ..] => bad_usage(&format!("`walk-through` takes no argument, found `{extra}`")),
-        ["toolkit", extra, ..] => bad_usage(&format!("`toolkit` takes no argument, found `{extra}`")),
+        [command @ ("toolkit" | "chromium"), extra, ..] => {
+            bad_usage(&format!("`{command}` takes no argument, found `{extra}`"))
+        }
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
         ["regret", rest @ ..] => match regret::run(rest) {
             Ok(true) => ExitCode::SUCCESS,
@@ -126,15 +133,22 @@ fn test(args: &[&str]) -> ExitCode {
 
 /// What steps are given beside the machine's own tools, by the variables in which they look for it.
 fn provided(steps: &[steps::Step]) -> Result<Vec<(&'static str, PathBuf)>, String> {
-    let nvcc = steps.iter().any(steps::Step::builds).then(toolkit::ensure).transpose()?;
-    let python = steps.iter().any(steps::Step::tests).then(peers::provision::python).transpose()?;
-    Ok(nvcc.map(|nvcc| ("NVCC", nvcc)).into_iter().chain(python.map(|python| ("DIETCODE_PYTHON", python))).collect())
+    let (builds, tests) = (steps.iter().any(steps::Step::builds), steps.iter().any(steps::Step::tests));
+    let mut provided = Vec::new();
+    if builds {
+        provided.push(("NVCC", toolkit::ensure()?));
+    }
+    if tests {
+        provided.push(("DIETCODE_PYTHON", peers::provision::python()?));
+        provided.push(("DIETCODE_CHROMIUM", chromium::ensure()?));
+    }
+    Ok(provided)
 }
 
-fn toolkit() -> ExitCode {
-    match toolkit::ensure() {
-        Ok(nvcc) => {
-            println!("{}", nvcc.display());
+fn provide(ensure: fn() -> Result<PathBuf, String>) -> ExitCode {
+    match ensure() {
+        Ok(program) => {
+            println!("{}", program.display());
             ExitCode::SUCCESS
         }
         Err(sentence) => missing_tool(&sentence),

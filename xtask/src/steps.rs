@@ -22,7 +22,7 @@ impl Step {
         self.commands.iter().any(|cargo| cargo.args.first() != Some(&"fmt"))
     }
 
-    /// Whether it runs the tests, of which one calls kernels from Python.
+    /// Whether it runs the tests, of which one calls kernels from Python, and one opens a page in a browser.
     pub(crate) fn tests(&self) -> bool {
         self.name == "tests"
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::provision::{fill_whole, variable};
 use crate::steps::target_folder;
 
 /// The compiler driver, its headers, the middle end, the run time, the C++ core libraries, the run-time compiler, all of one release,
@@ -44,12 +45,9 @@ pub(crate) fn ensure() -> Result<PathBuf, String> {
     if let Some(found) = present.or_else(|| is_whole(&ours).then(|| nvcc_of(&ours))) {
         return Ok(found);
     }
-    install(&ours)?;
+    eprintln!("no nvcc here: NVIDIA's wheels go to {}", ours.display());
+    fill_whole(&ours, fill, is_whole)?;
     Ok(nvcc_of(&ours))
-}
-
-fn variable(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Where a toolkit that was installed for the whole machine has its driver.
@@ -76,16 +74,6 @@ fn release(nvcc: &Path) -> Option<(u32, u32)> {
     let (major, rest) = text.split_once(", release ")?.1.split_once('.')?;
     let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// Fills a folder beside, which takes its place only when it is whole.
-fn install(folder: &Path) -> Result<(), String> {
-    eprintln!("no nvcc here: NVIDIA's wheels go to {}", folder.display());
-    let partial = folder.with_extension(format!("partial-{}", std::process::id()));
-    let outcome = fill(&partial).and_then(|()| take_place(&partial, folder));
-    // After success there is nothing left of it; what a failure leaves is of no use.
-    let _ = fs::remove_dir_all(&partial);
-    outcome
 }
 
 fn fill(folder: &Path) -> Result<(), String> {
@@ -132,15 +120,4 @@ fn make_executable(toolkit: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// What stands there is replaced only if it is not whole: another run may have been faster.
-fn take_place(partial: &Path, folder: &Path) -> Result<(), String> {
-    if is_whole(folder) {
-        return Ok(());
-    }
-    let _ = fs::remove_dir_all(folder);
-    fs::rename(partial, folder)
-        .or_else(|error| is_whole(folder).then_some(()).ok_or(error))
-        .map_err(|error| format!("cannot make the folder {}: {error}", folder.display()))
 }
