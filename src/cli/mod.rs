@@ -17,6 +17,7 @@ mod explain;
 mod features;
 mod files;
 mod gpu_check;
+mod html_report;
 mod init;
 mod interrupt;
 mod json;
@@ -73,6 +74,7 @@ Examples:
   dietcode expand configs/bert_dense.json                   what the config stands for
   dietcode merge a.json -o configs/gemm_nt.cpu.tuned.json   results of tune_nt become a tuned file
   dietcode records configs/bert_dense.cpu.records.jsonl     what was measured: the best of each instance
+  dietcode report configs/bert_dense.cpu.records.jsonl -o report.html   the same and more, as a page to look at
   dietcode results print results.jsonl                      what programs have found at run time
   dietcode tune-offline results.jsonl configs/bert_dense.json   tune what programs have listed as not tuned
   dietcode simulate a.jsonl --config configs/bert_dense.json   search strategies compared on what was measured
@@ -105,6 +107,7 @@ enum Command {
     Occupancy(occupancy::Arguments),
     Merge(merge::Arguments),
     Records(records::Arguments),
+    Report(html_report::Arguments),
     Results(results::Arguments),
     TuneOffline(tune_offline::Arguments),
     Simulate(simulate::Arguments),
@@ -140,6 +143,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Occupancy(arguments) => occupancy::run(&arguments),
         Command::Merge(arguments) => merge::run(&arguments),
         Command::Records(arguments) => records::run(&arguments),
+        Command::Report(arguments) => html_report::run(&arguments),
         Command::Results(arguments) => results::run(&arguments),
         Command::TuneOffline(arguments) => tune_offline::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),

@@ -25,20 +25,25 @@ pub(crate) fn selection(regret: &Regret, legend: &mut Legend) -> String {
 
 /// The same by the regions of the decision tree, the worst first.
 pub(crate) fn regions(regret: &Regret, legend: &mut Legend) -> String {
-    let mut regions: Vec<&Region> = regret.regions.iter().collect();
-    regions.sort_by(|a, b| b.worst.total_cmp(&a.worst).then(b.shapes.cmp(&a.shapes)));
     let row = |region: &&Region| {
         let Region { shape, micro_kernel, shapes, mean, worst } = region;
         let kernel = legend.letter(micro_kernel);
         [shape.clone(), kernel, shapes.to_string(), format!("{mean:.3}"), format!("{worst:.3}")]
     };
-    let rows: Vec<[String; 5]> = regions.iter().map(row).collect();
+    let rows: Vec<[String; 5]> = worst_first(regret).iter().map(row).collect();
     let table = grid(["region", "kernel", "shapes", "mean regret", "worst"], rows);
     format!("\nThe same by the regions of the decision tree, the worst first\n{table}\n")
 }
 
+/// The regions of the decision tree, the worst first.
+pub(crate) fn worst_first(regret: &Regret) -> Vec<&Region> {
+    let mut regions: Vec<&Region> = regret.regions.iter().collect();
+    regions.sort_by(|a, b| b.worst.total_cmp(&a.worst).then(b.shapes.cmp(&a.shapes)));
+    regions
+}
+
 /// `T=1..512`.
-fn range(regret: &Regret) -> String {
+pub(crate) fn range(regret: &Regret) -> String {
     let text = |(var, [least, most]): (&String, &[i64; 2])| match least == most {
         true => format!("{var}={least}"),
         false => format!("{var}={least}..{most}"),

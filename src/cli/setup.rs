@@ -4,8 +4,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dietcode::core::config::{Config, Shapes, WklInst};
+use dietcode::core::dispatch::{Tuned, Winners, cuda};
 use dietcode::core::frontend;
 use dietcode::core::ir::Program;
+use dietcode::core::machine::CpuTarget;
+use dietcode::core::machine::cuda::DeviceLimits;
 use dietcode::core::measure::baselines::BlasLibrary;
 use dietcode::core::measure::baselines::blas::LIBRARY_NAMES;
 use dietcode::core::measure::{CpuHarness, Instance, Limits};
@@ -13,6 +16,8 @@ use dietcode::core::search::{Shape, WorkloadInstance};
 use dietcode::core::syntax::KernelDef;
 use dietcode::tuning::worker_command;
 use dietcode::{Error, Result};
+
+use super::target::Target;
 
 /// A config with the kernel that it names.
 pub(crate) struct Setup {
@@ -36,6 +41,25 @@ impl Setup {
             config.shape_of(&vars, wkl)?;
         }
         Ok(Setup { program: frontend::program(&def), config, def, vars })
+    }
+
+    /// The tuned file of a target, if it holds here.
+    ///
+    /// # Errors
+    /// Why it does not; a compiler or a device that is not known.
+    pub(crate) fn tuned(&self, target: Target) -> Result<Tuned> {
+        let Setup { config, def, program, .. } = self;
+        let found = match target {
+            Target::Cpu => {
+                let cpu = CpuTarget::detect(&config.cpu.march)?;
+                Winners::load(config, def, program, &cpu).map(|winners| winners.tuned)
+            }
+            Target::Cuda(capability) => {
+                cuda::load(config, (def, program), DeviceLimits::of(capability)?, None).map(|(tuned, _)| Some(tuned))
+            }
+        };
+        let found = found.map_err(|miss| Error::unavailable(miss.to_string()))?;
+        Ok(found.expect("winners that were loaded are of a tuned file"))
     }
 
     /// A measurement harness for the kernel, measuring in processes of this same binary.

@@ -497,6 +497,8 @@ fn tuned_explained_and_measured() {
         assert!(row["gflops_median"].as_f64().unwrap() > 0.0 && row["rel_err"].as_f64().unwrap() < 1e-4, "{row}");
         assert_eq!(row["kernel"].is_string(), row["impl"] == "dietcode", "{row}");
     }
+    #[cfg(unix)]
+    super::report::is_drawn(&place.path(""), &tuned);
 }
 
 #[test]

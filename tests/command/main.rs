@@ -18,5 +18,7 @@ mod measure;
 mod measure_cuda;
 mod merge_cuda;
 mod records;
+#[cfg(unix)]
+mod report;
 mod results;
 mod tune;

@@ -13,19 +13,19 @@ use dietcode::core::sketch::MicroKernel;
 use serde_json::{Value, json};
 
 /// A folder.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
     /// Writes records to a file.
-    fn write(&self, name: &str, records: &[Value]) {
+    pub(crate) fn write(&self, name: &str, records: &[Value]) {
         fs::write(self.path(name), records.iter().map(|record| format!("{record}\n")).collect::<String>()).unwrap();
     }
 
@@ -33,7 +33,7 @@ impl Place {
         self.dietcode("records", arguments)
     }
 
-    fn dietcode(&self, command: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn dietcode(&self, command: &str, arguments: &[&str]) -> Output {
         let mut process = Command::new(env!("CARGO_BIN_EXE_dietcode"));
         process.arg(command).args(arguments).current_dir(self.0.path()).output().unwrap()
     }
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -81,17 +81,17 @@ fn record(label: &str, m: i64, trial: u64, outcome: &Value) -> Value {
     })
 }
 
-fn measured(label: &str, m: i64, trial: u64, median: f64) -> Value {
+pub(crate) fn measured(label: &str, m: i64, trial: u64, median: f64) -> Value {
     let gflops = json!({ "median": median, "iqr": 0.5, "repeats": 9 });
     record(label, m, trial, &json!({ "measured": { "threads": 1, "gflops": gflops, "rel_err": 1e-7 } }))
 }
 
-fn crashed(label: &str, trial: u64) -> Value {
+pub(crate) fn crashed(label: &str, trial: u64) -> Value {
     record(label, 64, trial, &json!({ "failed": { "kind": "crash", "signal": "SIGSEGV", "message": "" } }))
 }
 
 /// Three micro-kernels on two instances, one of which crashes.
-fn records() -> Vec<Value> {
+pub(crate) fn records() -> Vec<Value> {
     vec![measured("slow", 64, 0, 10.0), measured("slow", 32, 0, 20.0), measured("fast", 64, 1, 40.0), crashed("bad", 2)]
 }
 

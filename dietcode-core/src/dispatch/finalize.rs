@@ -327,8 +327,12 @@ pub fn default_on_gpu(def: &KernelDef, program: &Program, limits: &DeviceLimits)
 
 /// The day in UTC, as YYYY-MM-DD.
 pub fn today() -> String {
-    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
-    let (year, month, day) = civil(days as i64);
+    day(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+}
+
+/// The day in UTC of a time in seconds since 1970, as YYYY-MM-DD.
+pub fn day(seconds: u64) -> String {
+    let (year, month, day) = civil((seconds / 86_400) as i64);
     format!("{year:04}-{month:02}-{day:02}")
 }
 

@@ -31,7 +31,7 @@ mod winners;
 
 #[cfg(feature = "tuner")]
 pub use finalize::{
-    Finalized, Searched, default_on_gpu, defaults, finalize, provenance, space_hash, target_name, today,
+    Finalized, Searched, day, default_on_gpu, defaults, finalize, provenance, space_hash, target_name, today,
 };
 pub use gap::Gap;
 pub use grow::{Label, grow};

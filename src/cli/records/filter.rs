@@ -1,7 +1,7 @@
 //! Which records are asked for, on the command line.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode::core::config::{Config, Shapes};
@@ -12,7 +12,7 @@ use dietcode::{Error, Result};
 use crate::cli::setup::at_wkl;
 
 /// What a record must have.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct FilterArguments {
     /// Only records of this kernel.
     #[arg(long, value_name = "NAME")]
@@ -102,8 +102,13 @@ impl<'a> Instances<'a> {
 
 /// `dense.json` for `dense.cpu.records.jsonl`, if it is there and can be read.
 fn config_beside(records: &Path) -> Option<Config> {
+    Config::read(config_path(records)?).ok()
+}
+
+/// `dense.json` for `dense.cpu.records.jsonl`.
+pub(crate) fn config_path(records: &Path) -> Option<PathBuf> {
     let stem = records.file_name()?.to_str()?.strip_suffix(".records.jsonl")?.rsplit_once('.')?.0;
-    Config::read(records.with_file_name(format!("{stem}.json"))).ok()
+    Some(records.with_file_name(format!("{stem}.json")))
 }
 
 /// Seconds.

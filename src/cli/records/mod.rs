@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use dietcode::core::search::{Record, prune, scan, unite};
 use dietcode::{Error, Result};
 
-use self::filter::FilterArguments;
+pub(crate) use self::filter::{FilterArguments, config_path};
+pub(crate) use self::progress::charts;
 use super::files::each_once;
 use super::report::ReportFiles;
 use super::{counted, print, tell};
@@ -91,11 +92,14 @@ fn show(arguments: &Arguments) -> Result<()> {
         false => table::best(&records),
     };
     arguments.report.print(&table::text(&records, &shown))?;
-    arguments.report.write(&shown, || progress::charts(&records))
+    arguments.report.write(&shown, || charts(&records))
 }
 
-/// The records of files that a filter asks for.
-fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
+/// The records of files that a filter asks for. Lines that are none are told.
+///
+/// # Errors
+/// A file that cannot be read, or that holds other lines only; one that is there twice.
+pub(crate) fn read(files: &[PathBuf], filter: &FilterArguments) -> Result<Vec<Record>> {
     each_once(files, "file")?;
     let (asked, mut records, mut known) = (filter.filter()?, Vec::new(), None::<BTreeSet<String>>);
     for path in files {

@@ -11,7 +11,7 @@ use crate::cli::table::place;
 type Run<'a> = (&'a str, &'a Target, &'a str);
 
 /// One chart for each number of threads, one line for each run.
-pub(super) fn charts(records: &[Record]) -> Vec<Chart> {
+pub(crate) fn charts(records: &[Record]) -> Vec<Chart> {
     let mut counts: BTreeSet<usize> = BTreeSet::new();
     let mut runs: Vec<(Run<'_>, Vec<&Record>)> = Vec::new();
     for record in records {
