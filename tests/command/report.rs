@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use self::browser::Browser;
 use crate::records::{Place, crashed, measured, records, stderr};
 
-/// Without the wish of anybody, a page asks for nothing but itself, and says nothing in the console.
+/// Whether a page has asked for nothing but itself, and has said nothing in the console.
 fn is_quiet(browser: &Browser, page: &Path) {
     assert_eq!(browser.requests(), [format!("file://{}", page.display())]);
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
@@ -71,7 +71,7 @@ pub(crate) fn is_drawn(folder: &Path, tuned: &Value) {
     assert_eq!(browser.value("document.getElementById('panel').open"), true);
     browser.click("#panel .close");
 
-    // By the second column, all are one thread; by the first, from the largest on at the second click.
+    // The second click on a column's head sorts the other way round.
     browser.click("#k0s0 thead th");
     browser.click("#k0s0 thead th");
     assert_eq!(texts(browser, "#k0s0 tbody td:first-child"), ["M=64", "M=16"]);

@@ -161,7 +161,7 @@ pub(super) fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         ..0.01 => format!("{value:.4}"),
-        ..1.0 => format!("{value:.2}"),
+        ..1.0 => format!("{value:.2}").trim_end_matches('0').to_owned(),
         ..10.0 if value.fract() != 0.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }

@@ -1,5 +1,6 @@
 //! Micro-kernels: the button that stands for one wherever it is named, and what a click on it shows.
 
+use dietcode::core::measure::Summary;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -21,6 +22,9 @@ pub(super) fn legend(subject: &Subject) -> Markup {
 /// A micro-kernel's mark, letter and name; a click shows what it is.
 pub(super) fn button(subject: &Subject, name: &str) -> Markup {
     let series = subject.series(name);
+    if !subject.kernels.contains_key(name) {
+        return html! { span.name title="not on record" { (name) } };
+    }
     html! {
         button.kernel type="button" data-kernel=(key(subject, name)) {
             @if let Some(n) = series {
@@ -51,10 +55,9 @@ pub(super) fn details(subjects: &[Subject]) -> Markup {
 }
 
 fn of_subject(subject: &Subject) -> impl Iterator<Item = (String, Value)> {
-    // The sum of ranks would do as well: what counts is that those near the best are there.
+    // Those that are near the best of any instance stand first.
     let share = |kernel: &Kernel| {
-        let at = |((threads, instance), summary): (&(usize, usize), &_)| {
-            let summary: &dietcode::core::measure::Summary = summary;
+        let at = |((threads, instance), summary): (&(usize, usize), &Summary)| {
             Some(summary.median / subject.best(*threads, *instance)?.1)
         };
         kernel.figures.iter().filter_map(at).fold(0.0, f64::max)
@@ -69,7 +72,7 @@ fn of_subject(subject: &Subject) -> impl Iterator<Item = (String, Value)> {
 
 fn detail(subject: &Subject, rank: usize, name: &str) -> Value {
     let kernel = &subject.kernels[name];
-    let figure = |((threads, at), summary): (&(usize, usize), &dietcode::core::measure::Summary)| {
+    let figure = |((threads, at), summary): (&(usize, usize), &Summary)| {
         json!([subject.label(*at), place(*threads), gflops(Some(summary.median)), gflops(Some(summary.iqr))])
     };
     let figures: Vec<Value> = kernel.figures.iter().map(figure).collect();

@@ -8,7 +8,7 @@ use super::subject::Subject;
 use super::{accuracy, failures, importance, kernels, progress, provenance, regret, shapes, verdicts};
 use crate::cli::counted;
 
-/// Nothing of the page may ask for anything, whatever a record has brought into it.
+/// What the browser lets the page load: what stands in it, and nothing from anywhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
 /// The whole of it.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::chart::{Scale, around, chart, points, ticks};
+use super::chart::{Scale, Tick, around, chart, points, ticks};
 use super::subject::Subject;
 use crate::cli::plot::PlotAxis;
 use crate::cli::records::charts;
@@ -22,7 +22,8 @@ pub(super) fn section(subject: &Subject) -> Markup {
                 @let left_out = drawn.lines.len().saturating_sub(RUNS);
                 figure {
                     figcaption { (drawn.caption) }
-                    (chart(&drawn.caption, (&scales.0, &scales.1), &ticks(&scales.0), ["trial", "GFLOP/s"], &html! {
+                    @let whole: Vec<Tick> = ticks(&scales.0).into_iter().filter(|(trial, _)| trial.fract() == 0.0).collect();
+                    (chart(&drawn.caption, (&scales.0, &scales.1), &whole, ["trial", "GFLOP/s"], &html! {
                         @for (n, (name, line)) in drawn.lines.iter().skip(left_out).enumerate() {
                             polyline class=(format!("line s{n}")) points=(points((&scales.0, &scales.1), steps(line, last).into_iter())) { title { (name) } }
                         }

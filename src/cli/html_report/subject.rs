@@ -140,7 +140,7 @@ impl Subject {
     /// Those that are dispatched, the defaults, and the best on record.
     fn choose_shown(&self) -> Vec<String> {
         let points = || self.threads.iter().flat_map(|n| (0..self.instances.len()).map(move |at| (*n, at)));
-        let used = (0..self.instances.len()).filter_map(|at| self.dispatched(at));
+        let used = (0..self.instances.len()).filter_map(|at| self.dispatched(at).map(str::to_owned));
         let defaults = (0..self.instances.len()).filter_map(|at| self.default(at).map(str::to_owned));
         let best = points().filter_map(|(n, at)| Some(self.best(n, at)?.0.to_owned()));
         let mut shown: Vec<String> = Vec::new();
@@ -152,12 +152,9 @@ impl Subject {
         shown
     }
 
-    /// The micro-kernel that the tuned file has at an instance.
-    pub(super) fn dispatched(&self, at: usize) -> Option<String> {
-        let of = |tuned: &Tuned| {
-            Some(tuned.instances.iter().find(|known| known.shape == self.instances[at])?.micro_kernel.clone())
-        };
-        self.tuned.as_ref().and_then(of)
+    /// The micro-kernel that the tuned file's tree has at an instance.
+    pub(super) fn dispatched(&self, at: usize) -> Option<&str> {
+        Some(self.tuned.as_ref()?.tree.pick(&self.nest.as_ref()?.setup.vars, &self.extents(at)?))
     }
 
     /// What runs an instance where nothing was tuned.

@@ -18,6 +18,7 @@ struct Row {
     threads: usize,
     /// What is dispatched; without a tuned file, the best on record.
     name: String,
+    is_default: bool,
     figure: Option<f64>,
     default: Option<f64>,
     duel: Option<(Verdict, usize)>,
@@ -49,7 +50,7 @@ pub(super) fn section(subject: &Subject, libraries: &Libraries) -> Markup {
                 td.n { (gflops(row.figure)) }
                 td.n { (gflops(row.default)) }
                 (ratio(row.figure, row.default))
-                td { (duel(row.duel)) }
+                td { @if row.is_default { span.quiet { "is the default" } } @else { (duel(row.duel)) } }
                 td.n { (gflops(row.best)) }
                 @for name in &names {
                     @let figure = libraries.figure(subject, row.instance, row.threads, name);
@@ -64,7 +65,7 @@ fn rows(subject: &Subject) -> Vec<Row> {
     let duels = duels(subject);
     let row = |threads: usize, instance: usize| {
         let best = subject.best(threads, instance)?;
-        let name = subject.dispatched(instance).unwrap_or_else(|| best.0.to_owned());
+        let name = subject.dispatched(instance).unwrap_or(best.0).to_owned();
         let figure = |name: &str| subject.kernels.get(name).and_then(|kernel| kernel.figure(threads, instance));
         let default = subject.default(instance);
         Some(Row {
@@ -74,6 +75,7 @@ fn rows(subject: &Subject) -> Vec<Row> {
             default: default.and_then(figure),
             duel: duels.get(&(instance, name.clone())).copied(),
             best: Some(best.1),
+            is_default: default == Some(&*name),
             name,
         })
     };
