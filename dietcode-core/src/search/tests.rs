@@ -1,6 +1,8 @@
 //! Searches on simulated devices, whose clocks go on by what is compiled and measured.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use super::strategy::{Propose, evolved};
@@ -12,7 +14,7 @@ use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::measure::{Device, Failure, Instance, SimulatedDevice};
 use crate::sketch::rules::CustomRules;
-use crate::sketch::{Blocked, MicroKernel, Space as Schedules};
+use crate::sketch::{Blocked, MicroKernel, Space as Schedules, Tiled};
 
 /// A search that evolves traces for so many seconds of the device's clock: the names that it tried, in order, and the best figure.
 fn searched(target: &Target, seconds: f64) -> (Vec<String>, f64) {
@@ -169,4 +171,32 @@ fn one_that_is_wrong_at_a_ragged_edge_is_not_timed() {
     let error = task.begin(None).unwrap_err().to_string();
     assert!(error.contains("does not pass its checks"), "{error}");
     assert!(task.tuning.candidates[0].seconds.iter().all(Option::is_none));
+}
+
+/// The nest as it stands is one of the defaults, and often a hundred times as slow as another one.
+#[test]
+fn a_fast_default_is_timed_again_after_each_batch_and_the_nest_is_not() {
+    let (def, target) = (dense(96, 64), target());
+    let program = crate::frontend::program(&def);
+    let Target::Cpu(cpu) = &target else { panic!("{target:?}") };
+    let tiled = Tiled::default_for(&program, cpu).micro_kernel(&program, cpu).unwrap().0;
+    let (nest, timed) = (MicroKernel::nest(&program).name(), Rc::new(RefCell::new(Vec::new())));
+    let of_call = Rc::clone(&timed);
+    let seconds = move |name: &str, instance: &Instance, _: usize| {
+        let is_nest = name == nest;
+        // At the first point, which is the instance; others are where both are checked.
+        of_call.borrow_mut().extend((instance.shape[0] == 64).then_some(is_nest));
+        Ok(if is_nest { 100.0 } else { 1.0 })
+    };
+    let device = SimulatedDevice::new(def.clone(), target.clone(), Box::new(seconds));
+    let instance = Instance::of(&def, &[64]).unwrap();
+    let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults { micro_kernels: vec![MicroKernel::nest(&program), tiled], of: vec![1] };
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+    let mut task = Task { tuning, proposer: strategy::enumerated([]), weight: 1.0, per_round: 4 };
+    task.begin(None).unwrap();
+    assert_eq!(*timed.borrow(), [true, false, false, false], "both at the point, one at the instance, and again");
 }
