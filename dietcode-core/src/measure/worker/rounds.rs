@@ -85,12 +85,13 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    /// A clean sample, in seconds per call; none when its patience is over.
+    /// A clean sample, in seconds per call; none when its patience is over. It needs no warm-up where it was called just before.
     fn sample(
         &mut self,
         arguments: &Arguments<'_>,
         calls: usize,
         eviction: Option<&Eviction>,
+        mut is_warm: bool,
     ) -> Result<Option<f64>, Failure> {
         loop {
             let begun = Instant::now();
@@ -98,7 +99,9 @@ impl<'a> Entry<'a> {
             if arguments.threads > 1 {
                 settle();
             }
-            self.warm_up(arguments)?;
+            if !std::mem::take(&mut is_warm) {
+                self.warm_up(arguments)?;
+            }
             if let Some(eviction) = eviction {
                 eviction.evict();
             }
@@ -137,7 +140,13 @@ pub(super) fn run(
         let is_short = || samples.iter().sum::<f64>() * (calls[at] as f64) < timing.seconds;
         samples.len() < timing.rounds || samples.len() < most && is_short()
     };
-    by_turns(entries.len(), goes_on, |at| entries[at].sample(arguments, calls[at], eviction.as_ref()))
+    // Between the calls of one that is timed alone on one thread nothing happens, unless its first call was checked.
+    let is_alone = entries.len() == 1 && arguments.threads == 1;
+    let mut is_warm = is_alone && timing.unchecked;
+    by_turns(entries.len(), goes_on, |at| {
+        let is_warm = std::mem::replace(&mut is_warm, is_alone);
+        entries[at].sample(arguments, calls[at], eviction.as_ref(), is_warm)
+    })
 }
 
 /// Waits until the threads of the last call sleep: some libraries' threads spin for a while, and would take the cores from the next
