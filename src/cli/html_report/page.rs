@@ -43,7 +43,8 @@ pub(super) fn page(subjects: &[Subject], libraries: &Libraries) -> Markup {
 fn article(subject: &Subject, libraries: &Libraries) -> Markup {
     let predictions = subject.nest.as_ref().map(|nest| Predictions::of(subject, nest));
     let predictions = predictions.as_ref();
-    let compared = predictions.filter(|predictions| !predictions.points.is_empty());
+    // Estimates are the model's own.
+    let compared = predictions.filter(|predictions| !predictions.points.is_empty() && !subject.is_estimated());
     let learned = predictions.filter(|predictions| !predictions.importance.is_empty());
     let measured = !subject.instances.is_empty();
     let sections = [
@@ -61,6 +62,7 @@ fn article(subject: &Subject, libraries: &Libraries) -> Markup {
     html! { article #{ "kernel" (subject.number) } {
         h1 { (subject.kernel) }
         p.sub { (subject.target.model()) " · " (counted(subject.instances.len(), "instance")) " · " (counted(subject.kernels.len(), "micro-kernel")) }
+        @if subject.is_estimated() { p.warn { "Figures are estimates of a model, nothing was timed: no such device was there." } }
         nav { @for (n, title, _) in sections() { a href=(format!("#{}", id(n))) { (title) } } }
         @for (n, title, body) in sections() { section id=(id(n)) { h2 { (title) } (body) } }
     } }

@@ -54,7 +54,7 @@ fn facts(subject: &Subject) -> Vec<(&'static str, String)> {
             vec![("Device", device), ("Driver", driver.clone()), ("Toolchain", toolchain.clone())]
         }
     };
-    if subject.records.iter().any(|record| record.estimated) {
+    if subject.is_estimated() {
         facts.push(("Figures", "estimates of the model: no such device was there".to_owned()));
     }
     let files: Vec<String> = subject.files.iter().map(|file| file.display().to_string()).collect();

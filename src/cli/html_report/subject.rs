@@ -122,6 +122,11 @@ impl Subject {
         subject
     }
 
+    /// Whether there are figures that a model made: no such device was there.
+    pub(super) fn is_estimated(&self) -> bool {
+        self.records.iter().any(|record| record.estimated)
+    }
+
     fn find_defaults(&self) -> Vec<String> {
         let Some(nest) = &self.nest else { return Vec::new() };
         let Setup { def, program, .. } = &nest.setup;
