@@ -46,15 +46,19 @@ impl Tiled {
     }
 }
 
-/// Four columns of the output, and as many rows as registers have room for their sums.
+/// A few columns of the output, and as many rows as registers have room for their sums: what lies along the columns is read again for
+/// each tile of rows, so that few rows read it once.
 fn streaming(block: &Block, target: &CpuTarget) -> Option<Tiled> {
     let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name))?.name;
     block.update_reads().iter().find(|(_, index)| index.iter().any(|e| e.uses(sum)))?;
     let lanes = target.vector_bytes / 4;
     let columns = block.contiguous()?.clone();
     let rows = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| **name != columns).last();
-    let down = if target.vector_registers >= 32 { 4 } else { 2 };
-    let mut register_tile = BTreeMap::from([(sum.to_string(), lanes), (columns.to_string(), 4)]);
+    let (down, across) = match rows {
+        Some(_) if target.vector_registers >= 32 => (8, 3),
+        _ => (2, 4),
+    };
+    let mut register_tile = BTreeMap::from([(sum.to_string(), lanes), (columns.to_string(), across)]);
     register_tile.extend(rows.map(|rows| (rows.to_string(), down)));
     let spatial = register_tile.iter().filter(|(name, _)| **name != **sum);
     let mut block_tile: BTreeMap<String, i64> = spatial.map(|(name, size)| (name.clone(), 16 * size)).collect();
