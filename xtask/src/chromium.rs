@@ -11,6 +11,9 @@ use crate::steps::target_folder;
 /// The package and its version, which is that of Chromium.
 const PACKAGE: &str = "@sparticuz/chromium@153.0.0";
 
+/// Whom the machine trusts, on Debian and Ubuntu: Node.js has a list of its own, in which a registry's proxy is not.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// Inflates its first argument to its second, a program.
 const INFLATE: &str = "\
 const fs = require('fs');
@@ -63,8 +66,12 @@ fn fill(folder: &Path) -> Result<(), String> {
     let package = folder.join("package-of-npm");
     fs::create_dir_all(&package).map_err(|error| failed("no folder for a browser", error.to_string()))?;
     let mut npm = Command::new("npm");
-    npm.args(["install", "--silent", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-    run(npm.arg(&package).arg(PACKAGE)).map_err(|why| failed(&format!("npm cannot install {PACKAGE}"), why))?;
+    npm.args(["install", "--loglevel=error", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
+    npm.arg(&package).arg(PACKAGE).args(["--fetch-retries=2", "--fetch-timeout=60000"]);
+    if variable("NODE_EXTRA_CA_CERTS").is_none() && Path::new(CERTIFICATES).is_file() {
+        npm.env("NODE_EXTRA_CA_CERTS", CERTIFICATES);
+    }
+    run(&mut npm).map_err(|why| failed(&format!("npm cannot install {PACKAGE}"), why))?;
     let packed = package.join("node_modules/@sparticuz/chromium/bin/chromium.br");
     let browser = program(folder);
     run(Command::new("node").args(["-e", INFLATE]).args([&packed, &browser]))
