@@ -47,7 +47,7 @@ impl Trace {
     }
 
     /// The drawn factors of clipped splits that nothing else names, with their values: as many as code can take.
-    pub(crate) fn free_sizes(&self) -> Vec<(Name, i64)> {
+    fn free_sizes(&self) -> Vec<(Name, i64)> {
         let names = |size: &Size, var: &Name| size.0.iter().any(|part| matches!(part, Part::Var(name) if name == var));
         let clips = |instruction: &Instruction| matches!(instruction, Instruction::Split { tail: Tail::Clip, .. });
         let is_free = |var: &Name| {

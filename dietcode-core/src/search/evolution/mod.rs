@@ -10,7 +10,6 @@
 //!
 //! Source: `EvolutionarySearch` of TVM's MetaSchedule (`src/meta_schedule/search_strategy/evolutionary_search.cc`), with a
 //! fitness over the instances of a dynamic shape (DietCode, MLSys 2022).
-mod code;
 mod objective;
 mod pick;
 mod population;
@@ -30,7 +29,6 @@ use self::scale::LEAST_ERROR;
 use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::CostModel;
-use crate::schedule::Trace;
 use crate::search::{Made, Proposal};
 use crate::sketch::{Lowered, Sampler, Space};
 
@@ -47,8 +45,7 @@ const GENERATIONS: u64 = 3;
 impl Evolution {
     /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
     /// `known` are the best that were measured, the best first: they count as they were measured, whatever the model says of them,
-    /// and are parents. What is in `taken` was measured or has failed, and is not returned; candidates that share the code of one of
-    /// `compiled` are preferred. The same for a seed on any number of threads.
+    /// and are parents. What is in `taken` was measured or has failed, and is not returned. The same for a seed on any number of threads.
     ///
     /// # Errors
     /// A space in which nothing can be drawn: which limit says so.
@@ -59,7 +56,6 @@ impl Evolution {
         model: &dyn CostModel,
         known: &[Known],
         taken: &HashSet<Hash>,
-        compiled: &[Trace],
         objective: &Objective,
         seed: u64,
         want: usize,
@@ -89,9 +85,7 @@ impl Evolution {
         all.retain(|member| !taken.contains(&member.hash));
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(&population, population.scale.error, &known, &all);
-        // A GPU's code has constants.
-        let compiled = space.bounds.target.cpu().map(|_| compiled);
-        let selected = pick::pick(&all, &goal, compiled, (want, random), &mut population.rng(PICKS, 0));
+        let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
         selected.into_iter().map(|at| all[at].proposal(space)).collect()
     }
 

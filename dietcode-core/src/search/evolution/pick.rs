@@ -5,18 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::code::Codes;
 use super::objective::Goal;
 use super::population::Member;
 use crate::ir::Name;
-use crate::schedule::Trace;
+use crate::schedule::Instruction;
 
-/// So many of one register tile are picked before another counts twice as much.
+/// So many of one register tile are picked before another counts twice as much. Those that share a tile share its compilation, too.
 const OF_A_TILE: f64 = 4.0;
-
-/// A candidate whose code is there counts so many times as much as one that has to be compiled, which takes longer than all that is
-/// measured of it: what is gained in a second counts, not in a trial.
-const IS_COMPILED: f64 = 2.0;
 
 /// Candidates are copies of each other if their features are no farther apart: the root of the sum of the squared differences of their
 /// binary logarithms. Two that are no farther apart differ by 8% in measured speed, in the median of four recorded searches of the dense layer
@@ -36,17 +31,8 @@ const FOR_SKETCHES: f64 = 0.25;
 /// that was picked n times count 1 / (1 + n / [`OF_A_TILE`]) of that: most of what a model is wrong about is the code of the tile, which
 /// all of them share, so they would be wrong together. For the same reason copies are capped, and no sketch goes without a pick
 /// as long as there is room for it in its share of a round.
-///
-/// Of a CPU's candidates, those count more whose code is that of another pick, or of one that was `compiled` before; none: nobody shares
-/// code.
-pub(super) fn pick(
-    members: &[Member],
-    goal: &Goal,
-    compiled: Option<&[Trace]>,
-    (want, random): (usize, usize),
-    rng: &mut StdRng,
-) -> Vec<usize> {
-    let mut picks = Picks::of(members, goal, compiled);
+pub(super) fn pick(members: &[Member], goal: &Goal, want: usize, random: usize, rng: &mut StdRng) -> Vec<usize> {
+    let mut picks = Picks::of(members, goal);
     let promising = want.saturating_sub(random);
     let first = promising - ((want as f64 * FOR_SKETCHES) as usize).min(promising);
     while picks.selected.len() < first && picks.take(|_| true) {}
@@ -74,11 +60,8 @@ struct Picks<'a> {
     /// Positions, as are those below.
     left: Vec<usize>,
     selected: Vec<usize>,
-    /// The sketch of each.
+    /// The first member with the instructions of each.
     sketches: Vec<usize>,
-    /// The code of each, and those that are compiled or will be; none where nobody shares code.
-    codes: Vec<Option<usize>>,
-    compiled: HashSet<usize>,
     /// The register tile of each, and how many of it are picked.
     tiles: Vec<Tile>,
     of_tile: BTreeMap<Tile, usize>,
@@ -87,17 +70,23 @@ struct Picks<'a> {
 }
 
 impl<'a> Picks<'a> {
-    fn of(members: &'a [Member], goal: &Goal, compiled: Option<&[Trace]>) -> Picks<'a> {
-        let mut codes = Codes::default();
-        let before = compiled.unwrap_or_default().iter().map(|trace| codes.of(trace)).collect();
+    fn of(members: &'a [Member], goal: &Goal) -> Picks<'a> {
+        let mut known: Vec<(&[Instruction], usize)> = Vec::new();
+        let sketch = |(at, member): (usize, &'a Member)| {
+            let own = &*member.trace.instructions;
+            let same = known.iter().find(|(other, _)| std::ptr::eq(*other, own) || *other == own);
+            let first = same.map_or(at, |(_, first)| *first);
+            if first == at {
+                known.push((own, at));
+            }
+            first
+        };
         Picks {
             members,
             goal: goal.clone(),
             left: (0..members.len()).collect(),
             selected: Vec::new(),
-            sketches: members.iter().map(|member| codes.sketch(&member.trace)).collect(),
-            codes: members.iter().map(|member| compiled.map(|_| codes.of(&member.trace))).collect(),
-            compiled: before,
+            sketches: members.iter().enumerate().map(sketch).collect(),
             tiles: members.iter().map(|member| member.trace.register_tile()).collect(),
             of_tile: BTreeMap::new(),
             copies: vec![0; members.len()],
@@ -108,9 +97,7 @@ impl<'a> Picks<'a> {
     fn take(&mut self, of: impl Fn(usize) -> bool) -> bool {
         let gain = |at: usize| {
             let of_tile = self.of_tile.get(&self.tiles[at]).copied().unwrap_or(0) as f64;
-            let is_compiled = self.codes[at].is_some_and(|code| self.compiled.contains(&code));
-            let share = if is_compiled { IS_COMPILED } else { 1.0 };
-            self.goal.gain(&self.members[at].expected) * share / (1.0 + of_tile / OF_A_TILE)
+            self.goal.gain(&self.members[at].expected) / (1.0 + of_tile / OF_A_TILE)
         };
         let best = |is_capped: bool| {
             let open = self.left.iter().enumerate().filter(|(_, at)| of(**at));
@@ -123,7 +110,6 @@ impl<'a> Picks<'a> {
         let picked = &self.members[at];
         self.goal.take(&picked.expected);
         *self.of_tile.entry(self.tiles[at].clone()).or_default() += 1;
-        self.compiled.extend(self.codes[at]);
         for other in &self.left {
             self.copies[*other] += usize::from(picked.distance(&self.members[*other]) <= NEAR);
         }
@@ -134,12 +120,10 @@ impl<'a> Picks<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use rand::SeedableRng;
 
     use super::*;
-    use crate::schedule::{Axis, Factor, Instruction, Level, Part, Size, Tail};
+    use crate::schedule::{Axis, Factor, Instruction, Level, Trace};
     use crate::search::Made;
 
     fn members(rows: &[[f64; 2]]) -> Vec<Member> {
@@ -163,7 +147,7 @@ mod tests {
 
     fn picked(members: &[Member], want: usize, random: usize) -> Vec<usize> {
         let goal = Goal::to_improve_on(&[100.0; 2]);
-        pick(members, &goal, None, (want, random), &mut StdRng::seed_from_u64(1))
+        pick(members, &goal, want, random, &mut StdRng::seed_from_u64(1))
     }
 
     #[test]
@@ -219,39 +203,5 @@ mod tests {
         let sketches = |want: usize| picked(&members, want, 0).into_iter().filter(|at| *at >= 37).collect::<Vec<_>>();
         assert_eq!(sketches(16), [37, 38, 39], "of each other one the best");
         assert_eq!(sketches(8), [37, 38], "as far as the share goes");
-    }
-
-    #[test]
-    fn of_candidates_that_promise_alike_those_count_more_whose_code_is_there() {
-        // Register tiles, each with a free size that differs.
-        let factor = |var: &str, level| Factor { var: var.into(), level };
-        let factors = vec![factor("i_block", Level::Block), factor("i_register", Level::Register)];
-        let tiles = Instruction::SampleTiles(vec![Axis { name: "i".into(), factors }]);
-        let split = |parent: &str, size: &str, tail, into: [&str; 2]| Instruction::Split {
-            parent: parent.into(),
-            factor: Size(vec![Part::Var(size.into())]),
-            tail,
-            into: into.map(Into::into),
-        };
-        let instructions: Arc<[Instruction]> = Arc::new([
-            tiles,
-            split("i", "i_register", Tail::Pad, ["i_tiles", "i_1"]),
-            split("i_tiles", "i_block", Tail::Clip, ["i_0", "i_2"]),
-        ]);
-        let of = |tile: i64, block: i64| {
-            let mut member = member(tile, &[100.0, 100.0]);
-            member.trace.instructions = Arc::clone(&instructions);
-            member.trace.decisions.insert("i_block".into(), block);
-            member
-        };
-        let members: Vec<Member> = (0..32).map(|at| of(at % 8, at / 8)).collect();
-        let tiles = |compiled: Option<&[Trace]>| {
-            let goal = Goal::to_improve_on(&[100.0; 2]);
-            let picks = pick(&members, &goal, compiled, (8, 0), &mut StdRng::seed_from_u64(1));
-            picks.into_iter().map(|at| at % 8).collect::<Vec<usize>>()
-        };
-        assert_eq!(tiles(None).into_iter().collect::<HashSet<_>>().len(), 8, "nobody shares code");
-        assert_eq!(tiles(Some(&[])), [0, 0, 0, 0, 1, 1, 1, 1], "of one tile as many as there are");
-        assert_eq!(tiles(Some(&[of(5, 9).trace]))[0], 5, "what was compiled before comes first");
     }
 }

@@ -10,7 +10,6 @@ use crate::Result;
 use crate::config::Evolution;
 use crate::cost_model::{CostModel, Observed};
 use crate::measure::Instance;
-use crate::schedule::Trace;
 use crate::search::database::{Shape, Structure};
 use crate::search::evolution::Known;
 use crate::search::proposal::Proposal;
@@ -47,9 +46,7 @@ impl Propose for Evolved {
         let objective = objective(tuning, threads);
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - selected.len();
-        let compiled = compiled(tuning);
-        let (settings, model) = (&self.settings, &*self.model);
-        selected.extend(settings.search(&self.space, model, &known, &taken, &compiled, &objective, seed, want)?);
+        selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
         Ok(selected)
     }
 }
@@ -139,12 +136,6 @@ fn observed<'a>(tuning: &'a Tuning<'_>, of: &'a Candidate, candidate: &'a Lowere
         }
     }
     seen
-}
-
-/// The traces whose code was compiled in this run, or before it was continued.
-fn compiled(tuning: &Tuning<'_>) -> Vec<Trace> {
-    let alive = tuning.candidates.iter().filter(|candidate| !candidate.failed);
-    alive.map(|candidate| candidate.micro_kernel.trace.before_postproc()).collect()
 }
 
 /// The instances at a number of threads (its position).
