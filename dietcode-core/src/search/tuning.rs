@@ -11,7 +11,7 @@ use super::{
     Budget, Candidate, Defaults, Event, Found, Journal, Pace, Phase, Points, Roofline, Status, WorkloadInstance,
 };
 use crate::cost_model::{Adaptation, Analytic};
-use crate::measure::{Device, Failure, Instance, Sample, Timing};
+use crate::measure::{Device, Failure, Instance, Sample, Summary, Timing};
 use crate::{Error, ErrorKind, Result};
 
 /// Two figures that were measured at different times differ by so much also where nobody else is there: the logarithm of their ratio.
@@ -49,8 +49,8 @@ pub struct Tuning<'a> {
     pub(super) round: usize,
     /// Candidates whose outcome was on record.
     pub(super) known: usize,
-    /// The largest difference of the logarithms of two figures of one micro-kernel, one after the other.
-    spread: f64,
+    /// The differences of the logarithms of two figures of one micro-kernel, one after the other.
+    differences: Vec<f64>,
     /// How fast it goes.
     pub(super) pace: Pace,
     failures: BTreeMap<&'static str, usize>,
@@ -87,7 +87,7 @@ impl<'a> Tuning<'a> {
             candidates: Vec::new(),
             round: 0,
             known: 0,
-            spread: 0.0,
+            differences: Vec::new(),
             pace: Pace::default(),
             failures: BTreeMap::new(),
             failed: Vec::new(),
@@ -274,13 +274,14 @@ impl<'a> Tuning<'a> {
         let _alone = cores.reserve(self.threads[0]);
         self.time(at, 0, BRIEF)?;
         let again = self.candidates[at].seconds[0].unwrap_or(known);
-        self.spread = self.spread.max((again / known).ln().abs());
+        self.differences.push((again / known).ln().abs());
         Ok(())
     }
 
     /// By how much the logarithms of two figures of a search differ that may be of equally fast micro-kernels.
     pub(crate) fn uncertainty(&self) -> f64 {
-        self.spread + UNCERTAIN
+        // In the median: figures of a few calls have outliers, and the more the longer a search goes on.
+        if self.differences.is_empty() { UNCERTAIN } else { Summary::of(&self.differences).median + UNCERTAIN }
     }
 
     /// The values of the shape variables at an instance (its position).
