@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// Compiled by clippy, by one profile, so that steps share what they compile.
-const LINT: &str = "--config xtask/lint.toml";
-
 /// One named check: commands that must all succeed.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
@@ -57,10 +54,10 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
             "the library builds with each of its features alone, and the command with none",
             // `runtime` alone and `compiler` alone are what the first example's program and its build script have.
             vec![
-                cargo("check --package dietcode").also(LINT),
-                cargo("check --package dietcode-core --no-default-features").also(LINT),
-                cargo("check --package dietcode-core --no-default-features --features cuda").also(LINT),
-                cargo("check --package dietcode-core --no-default-features --features results").also(LINT),
+                cargo("check --package dietcode"),
+                cargo("check --package dietcode-core --no-default-features"),
+                cargo("check --package dietcode-core --no-default-features --features cuda"),
+                cargo("check --package dietcode-core --no-default-features --features results"),
             ],
         ),
         step(
@@ -109,9 +106,8 @@ fn cargo(args: &'static str) -> Cargo {
 
 /// A command for all packages, compiled as `lint.toml` says.
 fn workspace(command: &'static str) -> Cargo {
-    cargo(command)
-        .also(LINT)
-        .also("--workspace --features dietcode-core/ndarray,dietcode-core/results,dietcode/benchmark")
+    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/results,dietcode/benchmark";
+    cargo(command).also(settings)
 }
 
 impl Cargo {
