@@ -146,6 +146,14 @@ fn what_no_page_can_be_made_of_is_told() {
     refuse(2, &["a.jsonl", "--bench", "figures.json"], "expected JSON as `dietcode bench --json` writes it");
     let output = report(&place, &["a.jsonl", "-o", "no/folder/page.html"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    // A page takes the place of no records and of no config.
+    fs::copy(place.path("a.jsonl"), place.path("records")).unwrap();
+    for output in ["records", "figures.json"] {
+        let before = fs::read(place.path(output)).unwrap();
+        let refused = report(&place, &["records", "-o", output]);
+        assert!(refused.status.code() == Some(2) && stderr(&refused).contains("would be lost"), "{}", stderr(&refused));
+        assert_eq!(fs::read(place.path(output)).unwrap(), before);
+    }
 
     // Records of another format are passed over with a line; without a config, the page holds what records do, and says what is missing.
     let torn =

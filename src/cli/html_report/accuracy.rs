@@ -15,7 +15,7 @@ const MOST: usize = 1500;
 pub(super) fn section(subject: &Subject, predictions: &Predictions) -> Markup {
     html! {
         p.note {
-            "Each point is a micro-kernel at an instance. It was predicted by the model as it was before: the trials are cut into four parts, and each is predicted by what was learned from those before it; the first by the analytic model alone, as everything is below 32 micro-kernels. On the line, both are equal."
+            "Each point is a micro-kernel at an instance. It is predicted here by a learned model that was shown the earlier trials, whatever model the search had: the trials are cut into four parts, and each is predicted by what is learned from those before it; the first by the analytic model alone, as everything is below 32 micro-kernels. On the line, both are equal."
             @if predictions.left_out > 0 { " Left out: the last " (predictions.left_out) " micro-kernels." }
         }
         div.charts { @for threads in &subject.threads { (of_threads(subject, predictions, *threads)) } }

@@ -69,7 +69,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { files, output, libraries } = arguments;
     each_once(files, "file")?;
     let unwritable = |e| Error::of_file(output, "cannot be written", e);
-    check_whole(output).map_err(unwritable)?;
+    let place = check_whole(output).map_err(unwritable)?;
+    let is_input = files.iter().any(|file| file.canonicalize().is_ok_and(|file| file == place));
+    if is_input || place.extension().is_some_and(|extension| ["json", "jsonl"].iter().any(|data| extension == *data)) {
+        let found = output.display();
+        return Err(Error::input(format!(
+            "--output: found {found}, which would be lost; expected a page, such as report.html"
+        )));
+    }
     let mut groups: BTreeMap<Key, (Vec<Record>, Vec<PathBuf>)> = BTreeMap::new();
     for file in files {
         for record in read(std::slice::from_ref(file), &FilterArguments::default())? {

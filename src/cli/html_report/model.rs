@@ -16,7 +16,7 @@ use super::subject::{Nest, Subject};
 const MOST: usize = 2000;
 
 /// Parts of the trials.
-const PARTS: u64 = 4;
+const PARTS: usize = 4;
 
 /// Shapes between the instances for which a curve is predicted.
 const BETWEEN: usize = 33;
@@ -48,7 +48,6 @@ pub(super) struct Predicted {
 struct Candidate<'a> {
     name: &'a str,
     lowered: Lowered,
-    trial: u64,
     /// By instance and number of threads; none: it failed.
     seen: Vec<(usize, usize, Option<f64>)>,
 }
@@ -64,10 +63,8 @@ impl Predictions {
             return predictions;
         }
         let mut model = Learned::new(nest.machine.clone(), None);
-        let last = candidates.iter().map(|candidate| candidate.trial).max().unwrap_or(0);
-        for part in 0..PARTS {
-            let trials = (last + 1) * part / PARTS..(last + 1) * (part + 1) / PARTS;
-            let here: Vec<&Candidate<'_>> = candidates.iter().filter(|c| trials.contains(&c.trial)).collect();
+        for here in candidates.chunks(candidates.len().div_ceil(PARTS)) {
+            let here: Vec<&Candidate<'_>> = here.iter().collect();
             predictions.compare(subject, nest, &model, &here, &instances);
             let observed: Vec<Observed<'_>> = here.iter().flat_map(|c| c.observed(nest, &instances)).collect();
             model.update(&observed);
@@ -136,10 +133,12 @@ fn candidates<'a>(subject: &'a Subject, nest: &'a Nest) -> (Vec<Candidate<'a>>, 
         let lowered = nest.lowered(kernel).ok()?;
         let mut seen: Vec<(usize, usize, Option<f64>)> =
             kernel.figures.iter().map(|((threads, at), summary)| (*at, *threads, Some(summary.median))).collect();
+        // The model keeps the points that it meets first, which are the search's if they come as they came there.
+        seen.sort_by_key(|(at, threads, _)| subject.points.iter().position(|point| *point == (*threads, *at)));
         if let (true, true, Some(threads)) = (seen.is_empty(), failed.contains(&**name), subject.threads.first()) {
             seen.push((0, *threads, None));
         }
-        Some(Candidate { name, lowered, trial: kernel.trial, seen })
+        Some(Candidate { name, lowered, seen })
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (each(names, cores, candidate).into_iter().flatten().collect(), left_out)

@@ -8,6 +8,9 @@ use super::model::Predictions;
 use super::subject::Subject;
 use crate::cli::table::{gflops, place};
 
+/// Characters that have room below an axis.
+const AXIS: usize = 60;
+
 /// One chart for each number of threads.
 pub(super) fn section(subject: &Subject, predictions: Option<&Predictions>) -> Markup {
     html! {
@@ -71,8 +74,12 @@ impl Along {
         };
         let Some(var) = single else {
             let every = subject.instances.len().div_ceil(8).max(1);
-            let ticks = (0..subject.instances.len()).step_by(every).map(|at| (at as f64, subject.label(at))).collect();
-            let (scale, label) = (Scale::x(-0.5, last + 0.5, false), "instance".to_owned());
+            let at = || (0..subject.instances.len()).step_by(every);
+            let is_short = at().map(|at| subject.label(at).len()).sum::<usize>() <= AXIS;
+            let name = |at: usize| if is_short { subject.label(at) } else { (at + 1).to_string() };
+            let ticks = at().map(|at| (at as f64, name(at))).collect();
+            let label = if is_short { "instance" } else { "instance, in the order of the regret's columns" }.to_owned();
+            let scale = Scale::x(-0.5, last + 0.5, false);
             return Along {
                 scale,
                 values: (0..=last as usize).map(|at| at as f64).collect(),

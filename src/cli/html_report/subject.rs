@@ -31,11 +31,13 @@ pub(super) struct Subject {
     pub(super) instances: Vec<Shape>,
     /// The numbers of threads of figures; 0: a GPU.
     pub(super) threads: Vec<usize>,
+    /// Numbers of threads and instances of figures, in the order in which they came.
+    pub(super) points: Vec<(usize, usize)>,
     pub(super) kernels: BTreeMap<String, Kernel>,
     /// The names of those that are told apart, in the order of their letters.
     pub(super) shown: Vec<String>,
     /// What runs each instance where nothing was tuned; empty where that is not known.
-    defaults: Vec<String>,
+    defaults: Vec<Option<String>>,
     /// What code and predictions are made with, if it is there and fits.
     pub(super) nest: Option<Nest>,
     pub(super) tuned: Option<Tuned>,
@@ -84,6 +86,7 @@ impl Subject {
         instances.dedup();
         threads.sort_unstable();
         threads.dedup();
+        let mut points = Vec::new();
         for record in &records {
             let kernel = kernels.entry(record.name.clone()).or_insert_with(|| Kernel {
                 schedule: record.schedule.clone(),
@@ -95,6 +98,9 @@ impl Subject {
             if let (Some(at), Some(_), Outcome::Measured { threads, gflops, .. }) =
                 (at, record.figure(), &record.outcome)
             {
+                if !points.contains(&(*threads, at)) {
+                    points.push((*threads, at));
+                }
                 // Of two figures, that of more samples; of as many, the later one.
                 let known = kernel.figures.entry((*threads, at)).or_insert(*gflops);
                 if gflops.repeats >= known.repeats {
@@ -110,6 +116,7 @@ impl Subject {
             records,
             instances,
             threads,
+            points,
             kernels,
             shown: Vec::new(),
             defaults: Vec::new(),
@@ -127,17 +134,18 @@ impl Subject {
         self.records.iter().any(|record| record.estimated)
     }
 
-    fn find_defaults(&self) -> Vec<String> {
+    fn find_defaults(&self) -> Vec<Option<String>> {
         let Some(nest) = &self.nest else { return Vec::new() };
         let Setup { def, program, .. } = &nest.setup;
-        let shapes = (0..self.instances.len()).filter_map(|at| self.extents(at));
+        let shapes = (0..self.instances.len()).map(|at| self.extents(at));
         match &nest.machine {
             Machine::Cpu(cpu) => {
                 let defaults = Winners::default_for(program, cpu);
-                shapes.map(|shape| defaults.schedules[defaults.decision.pick(&shape)].name()).collect()
+                let name = |shape: Vec<i64>| defaults.schedules[defaults.decision.pick(&shape)].name();
+                shapes.map(|shape| shape.map(name)).collect()
             }
             Machine::Cuda(limits) => {
-                default_on_gpu(def, program, limits).map_or(Vec::new(), |one| vec![one.name(); shapes.count()])
+                default_on_gpu(def, program, limits).map_or(Vec::new(), |one| vec![Some(one.name()); shapes.count()])
             }
         }
     }
@@ -164,7 +172,7 @@ impl Subject {
 
     /// What runs an instance where nothing was tuned.
     pub(super) fn default(&self, at: usize) -> Option<&str> {
-        self.defaults.get(at).map(String::as_str)
+        self.defaults.get(at)?.as_deref()
     }
 
     /// The name and GFLOP/s of the fastest at an instance.

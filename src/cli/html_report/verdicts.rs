@@ -35,12 +35,12 @@ pub(super) fn section(subject: &Subject, libraries: &Libraries) -> Markup {
         p.note {
             @if subject.tuned.is_some() { "Dispatched is what the tuned file has at an instance." }
             @else { "There is no tuned file that holds, so the first kernel is the best on record." }
-            " Figures are medians of GFLOP/s as records have them; ratios above 1 are in favour of the first. A duel is the paired test of the finals: a win or a loss is certain to 99% and more than 2%."
+            " Figures are medians of GFLOP/s as the search screened them; ratios above 1 are in favour of the first. What is screened is compiled in less time than a build takes, and some of it is slower. A duel, the paired test of the finals, is of the code of a build: a win or a loss is certain to 99% and more than 2%."
             @if names.is_empty() { " Libraries stand here where " code { "--bench" } " names the figures of a comparison." }
         }
         div.scroll { table.sortable {
             thead { tr {
-                th { "Instance" } th { "On" } th { (what) } th.n { "GFLOP/s" } th.n { "Default" } th.n { "× default" } th { "Duel with the default" } th.n { "Best on record" }
+                th { "Instance" } th { "On" } th { (what) } th.n { "GFLOP/s" } th.n { "Default" } th { "Duel with the default" } th.n { "Best on record" }
                 @for name in &names { th.n { (name) } th.n { "× " (name) } }
             } }
             tbody { @for row in &rows { tr {
@@ -49,7 +49,6 @@ pub(super) fn section(subject: &Subject, libraries: &Libraries) -> Markup {
                 td { (button(subject, &row.name)) }
                 td.n { (gflops(row.figure)) }
                 td.n { (gflops(row.default)) }
-                (ratio(row.figure, row.default))
                 td { @if row.is_default { span.quiet { "is the default" } } @else { (duel(row.duel)) } }
                 td.n { (gflops(row.best)) }
                 @for name in &names {
@@ -116,7 +115,6 @@ fn cards(subject: &Subject, rows: &[Row], libraries: &Libraries, names: &[String
     let against = |other: &dyn Fn(&Row) -> Option<f64>| {
         mean(rows.iter().filter_map(|row| Some(row.figure? / other(row)?)).collect())
     };
-    let over_default = against(&|row| row.default);
     let failed = subject.records.iter().filter(|record| record.failure().is_some()).count();
     let verdicts = |asked: Verdict| {
         let of_kind = rows.iter().filter(|row| row.duel.is_some_and(|(verdict, _)| verdict == asked));
@@ -124,7 +122,6 @@ fn cards(subject: &Subject, rows: &[Row], libraries: &Libraries, names: &[String
     };
     html! {
         div.cards {
-            @if let Some(times) = over_default { (card(&format!("{times:.2}×"), "the default's speed, geometric mean")) }
             @for name in names {
                 @if let Some(times) = against(&|row| libraries.figure(subject, row.instance, row.threads, name)) {
                     (card(&format!("{times:.2}×"), &format!("the speed of {name}, geometric mean")))

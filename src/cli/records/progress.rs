@@ -28,10 +28,12 @@ pub(crate) fn charts(records: &[Record]) -> Vec<Chart> {
 fn chart(threads: usize, runs: &[(Run<'_>, Vec<&Record>)]) -> Chart {
     let place = place(threads);
     let mut lines = BTreeMap::new();
+    // As many digits for each, so that names are in the order of the runs.
+    let digits = runs.len().to_string().len();
     for (n, ((kernel, ..), records)) in runs.iter().enumerate() {
         let line = best_so_far(records, threads);
         if !line.is_empty() {
-            lines.insert(format!("{kernel}, run {}", n + 1), line);
+            lines.insert(format!("{kernel}, run {:0digits$}", n + 1), line);
         }
     }
     let last = lines.values().flatten().map(|(trial, _)| *trial).max().unwrap_or(0);
