@@ -44,7 +44,7 @@ peers    measures libraries from the package registries, and the project's kerne
 
   --all         everything at full size: all draws, families and kills, of which tests try a part otherwise, and the steps
                 that take long: mutants
-  --keep-going  run the other steps too when one fails
+  --keep-going  run the other steps and test programs too when one fails
   --list        print the steps and end
 ";
 
@@ -105,7 +105,10 @@ fn test(args: &[&str]) -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    let mut steps = steps::all(flags.contains(&"--all"));
+    let mut steps = match steps::all(flags.contains(&"--all")) {
+        Ok(steps) => steps,
+        Err(sentence) => return failed(&sentence),
+    };
     // A long step that is named is meant.
     let named = |step: &steps::Step| wanted.contains(&step.name);
     steps.extend(steps::long().into_iter().filter(|step| flags.contains(&"--all") || named(step)));

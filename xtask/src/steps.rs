@@ -1,17 +1,22 @@
 //! Everything that the project checks, in order: what fails fast and often stands first.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
 
 /// One named check: commands that must all succeed.
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) commands: Vec<Cargo>,
+    /// How many of the commands run at a time.
+    pub(crate) at_once: usize,
 }
 
 /// One call of cargo.
 pub(crate) struct Cargo {
-    pub(crate) args: Vec<&'static str>,
+    pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(&'static str, String)>,
     pub(crate) folder: PathBuf,
 }
@@ -19,7 +24,7 @@ pub(crate) struct Cargo {
 impl Step {
     /// Whether it builds the project, for which the CUDA compiler has to stand ready.
     pub(crate) fn builds(&self) -> bool {
-        self.commands.iter().any(|cargo| cargo.args.first() != Some(&"fmt"))
+        self.commands.iter().any(|cargo| cargo.args.first().map(String::as_str) != Some("fmt"))
     }
 
     /// Whether it runs the tests, of which one calls kernels from Python, and one opens a page in a browser.
@@ -29,12 +34,13 @@ impl Step {
 }
 
 /// The steps of `cargo xtask test`. `full`: all that tests otherwise try a part of, which changes from day to day.
-pub(crate) fn all(full: bool) -> Vec<Step> {
-    let step = |name, about, commands| Step { name, about, commands };
-    // One more than there are cores: some tests wait, for a time limit or for a build that another one has asked for.
-    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get() + 1);
-    let tests = workspace("test").also("--lib --bins --tests").with("RUST_TEST_THREADS", &threads.to_string());
-    vec![
+///
+/// # Errors
+///
+/// One sentence: why the programs of the tests are not known.
+pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
+    let step = |name, about, commands| Step { name, about, commands, at_once: 1 };
+    let steps = vec![
         step(
             "format",
             "rustfmt changes nothing, in the workspace and in the examples",
@@ -60,11 +66,12 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
                 cargo("check --package dietcode-core --no-default-features --features results"),
             ],
         ),
-        step(
-            "tests",
-            "unit, UI, property and integration tests",
-            vec![if full { tests.with("DIETCODE_ALL", "1") } else { tests }],
-        ),
+        Step {
+            name: "tests",
+            about: "unit, UI, property and integration tests",
+            commands: tests(full)?,
+            at_once: TESTS_AT_ONCE,
+        },
         step("doc-tests", "the examples in the documentation", vec![workspace("test").also("--doc")]),
         step(
             "docs",
@@ -88,7 +95,56 @@ pub(crate) fn all(full: bool) -> Vec<Step> {
                 cargo("run -- known").in_example("tunable"),
             ],
         ),
-    ]
+    ];
+    Ok(steps)
+}
+
+/// How many programs of tests run at a time: the last tests of a program, some of which wait, would leave cores idle.
+const TESTS_AT_ONCE: usize = 2;
+
+/// All programs of tests: first those that take longest.
+fn tests(full: bool) -> Result<Vec<Cargo>, String> {
+    // All that run together have more threads than there are cores: some tests wait, for a time limit or for a build that another one has
+    // asked for.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) / TESTS_AT_ONCE + 1;
+    let tests = |which: &str| {
+        let tests = workspace("test").also(which).with("RUST_TEST_THREADS", &threads.to_string());
+        if full { tests.with("DIETCODE_ALL", "1") } else { tests }
+    };
+    let (long, short): (Vec<String>, Vec<String>) =
+        test_programs()?.into_iter().partition(|name| ["command", "compiler"].contains(&name.as_str()));
+    let [long, short] = [long, short].map(|names| names.into_iter().map(|name| tests(&format!("--test {name}"))));
+    Ok(long.chain([tests("--lib --bins")]).chain(short).collect())
+}
+
+/// The names of the workspace's integration tests.
+fn test_programs() -> Result<Vec<String>, String> {
+    let failed = |why: String| format!("`cargo metadata`, which names the programs of the tests: {why}");
+    let told = Command::new("cargo").args(["metadata", "--no-deps", "--format-version=1"]).current_dir(root()).output();
+    let told = told.map_err(|e| failed(e.to_string()))?;
+    if !told.status.success() {
+        return Err(failed(String::from_utf8_lossy(&told.stderr).into_owned()));
+    }
+    let workspace: Metadata = serde_json::from_slice(&told.stdout).map_err(|e| failed(e.to_string()))?;
+    let targets = workspace.packages.into_iter().flat_map(|package| package.targets);
+    Ok(targets.filter(|target| target.kind == ["test"]).map(|target| target.name).collect())
+}
+
+/// What is read of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    name: String,
 }
 
 /// The steps that `cargo xtask test --all` has besides.
@@ -97,22 +153,23 @@ pub(crate) fn long() -> Vec<Step> {
         name: "mutants",
         about: "tests find each of the planted mistakes",
         commands: vec![cargo("run --package xtask -- mutants")],
+        at_once: 1,
     }]
 }
 
-fn cargo(args: &'static str) -> Cargo {
-    Cargo { args: args.split(' ').collect(), env: Vec::new(), folder: root() }
+fn cargo(args: &str) -> Cargo {
+    Cargo { args: Vec::new(), env: Vec::new(), folder: root() }.also(args)
 }
 
 /// A command for all packages, compiled as `lint.toml` says.
-fn workspace(command: &'static str) -> Cargo {
+fn workspace(command: &str) -> Cargo {
     let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/results,dietcode/benchmark";
     cargo(command).also(settings)
 }
 
 impl Cargo {
-    fn also(mut self, args: &'static str) -> Cargo {
-        self.args.extend(args.split(' '));
+    fn also(mut self, args: &str) -> Cargo {
+        self.args.extend(args.split(' ').map(str::to_owned));
         self
     }
 
