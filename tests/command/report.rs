@@ -88,6 +88,32 @@ pub(crate) fn is_drawn(folder: &Path, tuned: &Value) {
     let hidden = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
     assert_eq!(browser.value(hidden), 0, "tables scroll by themselves");
     is_quiet(browser, &page);
+    figures_of_libraries_are_told_apart(folder);
+}
+
+/// What `--bench` leaves out is told.
+fn figures_of_libraries_are_told_apart(folder: &Path) {
+    let mut figures: Value = serde_json::from_str(&fs::read_to_string(folder.join("rows.json")).unwrap()).unwrap();
+    let bench = |figures: &Value| {
+        fs::write(folder.join("changed.json"), figures.to_string()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dietcode"));
+        command.args(["report", "dense.cpu.records.jsonl", "--bench", "changed.json", "-o", "other.html"]);
+        command.current_dir(folder).output().unwrap()
+    };
+    let rows = figures["rows"].as_array_mut().unwrap();
+    let library = rows.iter().find(|row| row["impl"] == "naive").unwrap().clone();
+    rows.extend((0..9).map(|n| {
+        let mut row = library.clone();
+        row["impl"] = format!("zzz{n}").into();
+        row
+    }));
+    let output = bench(&figures);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("left out, beyond 8 libraries: "), "{}", stderr(&output));
+    figures["rows"].as_array_mut().unwrap().iter_mut().for_each(|row| row["threads"] = 77.into());
+    let output = bench(&figures);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("found no figure of a library"), "{}", stderr(&output));
 }
 
 fn report(place: &Place, arguments: &[&str]) -> Output {
@@ -169,6 +195,30 @@ fn what_no_page_can_be_made_of_is_told() {
     }
     let page = fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("found no config beside the records") && !page.contains("Predicted against measured"));
+}
+
+#[test]
+fn figures_that_cannot_be_compared_stand_apart() {
+    let place = Place::new();
+    let mut all = [measured("cold", 64, 0, 900.0), measured("warm", 64, 1, 40.0), measured("model", 64, 2, 30.0)];
+    all[0]["outcome"]["measured"]["cold"] = true.into();
+    all[2]["estimated"] = true.into();
+    let [unknown, failed] = [3, 4].map(|trial| crashed("bad", trial));
+    let mut unknown = unknown;
+    unknown["outcome"] = json!({ "unknown": { "threads": 1, "clean": 1, "asked": 9 } });
+    for name in ["one", "other"] {
+        place.write(&format!("{name}.cpu.records.jsonl"), &[&all[..], &[unknown.clone(), failed.clone()]].concat());
+        fs::write(place.path(&format!("{name}.json")), "{}").unwrap();
+    }
+    let output = report(&place, &["one.cpu.records.jsonl", "other.cpu.records.jsonl", "-o", "page.html"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("left out: 1 figure, for which the caches were not"), "{}", stderr(&output));
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    assert_eq!(page.matches("<article").count(), 2, "each config has its own tuned file");
+    for said in ["since no such device was there: 1 of 2 figures", "<b>2</b><span>failures</span>"] {
+        assert_eq!(page.matches(said).count(), 2, "{said}: {page}");
+    }
+    assert!(!page.contains("900"), "{page}");
 }
 
 /// Of ten times as many records, the page has a few more points.

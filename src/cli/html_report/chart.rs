@@ -11,6 +11,9 @@ pub(super) const HEIGHT: f64 = 340.0;
 /// Around what is drawn: left, right, top, bottom.
 const MARGIN: [f64; 4] = [60.0, 14.0, 10.0, 46.0];
 
+/// The highest end of an axis: sums and products of a few such ends are still numbers.
+const HIGHEST: f64 = 1e300;
+
 /// From values to pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
@@ -23,27 +26,33 @@ pub(super) struct Scale {
 impl Scale {
     /// Along x, from left to right.
     pub(super) fn x(from: f64, to: f64, is_log: bool) -> Scale {
-        Scale { from, to: beyond(from, to), is_log, pixels: (MARGIN[0], WIDTH - MARGIN[1]) }
+        Scale::of(from, to, is_log, (MARGIN[0], WIDTH - MARGIN[1]))
     }
 
     /// Along y, from the bottom to the top.
     pub(super) fn y(from: f64, to: f64, is_log: bool) -> Scale {
-        Scale { from, to: beyond(from, to), is_log, pixels: (HEIGHT - MARGIN[3], MARGIN[2]) }
+        Scale::of(from, to, is_log, (HEIGHT - MARGIN[3], MARGIN[2]))
+    }
+
+    fn of(from: f64, to: f64, is_log: bool, pixels: (f64, f64)) -> Scale {
+        let from = from.min(HIGHEST);
+        Scale { from, to: beyond(from, to.min(HIGHEST)), is_log, pixels }
     }
 
     /// The pixel of a value; the nearest end of one outside.
     pub(super) fn at(&self, value: f64) -> f64 {
+        let value = value.clamp(self.from, self.to);
         let share = match self.is_log {
-            true => (value / self.from).ln() / (self.to / self.from).ln(),
+            true => (value.ln() - self.from.ln()) / (self.to.ln() - self.from.ln()),
             false => (value - self.from) / (self.to - self.from),
         };
-        tenth(self.pixels.0 + share.clamp(0.0, 1.0) * (self.pixels.1 - self.pixels.0))
+        tenth(self.pixels.0 + share * (self.pixels.1 - self.pixels.0))
     }
 
     /// Round values to label: 1, 2 and 5 times powers of ten; evenly apart where the ends are near each other.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.is_log && self.to / self.from > 5.0 {
-            let decades = (self.to / self.from).log10();
+            let decades = self.to.log10() - self.from.log10();
             let steps: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
             let (first, last) = (self.from.log10().floor() as i32, self.to.log10().ceil() as i32);
             let every = (decades / 8.0).ceil().max(1.0) as usize;
@@ -186,5 +195,12 @@ mod tests {
         let scale = Scale::y(1.0, 10.0, true);
         assert_eq!(scale.at(1e9), scale.at(10.0));
         assert_eq!(scale.at(0.0), scale.at(1.0));
+        for scale in [
+            Scale::y(f64::MAX / 1.1, f64::INFINITY, true),
+            Scale::x(0.0, f64::MAX, false),
+            Scale::x(1e-300, 1e308, true),
+        ] {
+            assert!(scale.at(f64::MAX).is_finite() && scale.ticks().iter().all(|tick| scale.at(*tick).is_finite()));
+        }
     }
 }

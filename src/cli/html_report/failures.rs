@@ -12,17 +12,28 @@ use super::subject::Subject;
 /// Characters of a message.
 const LONGEST: usize = 300;
 
+/// Why there is no figure: the kind, and a sentence.
+fn why(record: &Record) -> Option<(&str, String)> {
+    match &record.outcome {
+        Outcome::Failed(failure) => Some((failure.kind(), failure.to_string())),
+        Outcome::Unknown { clean, asked, .. } => {
+            Some(("unknown", format!("others took the cores: {clean} of {asked} samples count")))
+        }
+        Outcome::Measured { .. } | Outcome::Verdict { .. } => None,
+    }
+}
+
+/// How many records the section is about.
+pub(super) fn count(subject: &Subject) -> usize {
+    subject.records.iter().filter(|record| why(record).is_some()).count()
+}
+
 /// Bars with an example each.
 pub(super) fn section(subject: &Subject) -> Markup {
     let mut kinds: BTreeMap<&str, Vec<(&Record, String)>> = BTreeMap::new();
     for record in &subject.records {
-        match &record.outcome {
-            Outcome::Failed(failure) => kinds.entry(failure.kind()).or_default().push((record, failure.to_string())),
-            Outcome::Unknown { clean, asked, .. } => kinds
-                .entry("unknown")
-                .or_default()
-                .push((record, format!("others took the cores: {clean} of {asked} samples count"))),
-            Outcome::Measured { .. } | Outcome::Verdict { .. } => {}
+        if let Some((kind, message)) = why(record) {
+            kinds.entry(kind).or_default().push((record, message));
         }
     }
     let mut kinds: Vec<(&str, Vec<(&Record, String)>)> = kinds.into_iter().collect();

@@ -8,6 +8,7 @@ use dietcode::{Error, Result};
 use serde::Deserialize;
 
 use super::subject::Subject;
+use crate::cli::tell;
 
 /// More columns are not read.
 const MOST: usize = 8;
@@ -41,7 +42,7 @@ impl Libraries {
     /// Reads a file of figures of the one kernel that a page is about.
     ///
     /// # Errors
-    /// The file cannot be read, or is of another machine; the page is about several kernels, or the config is not there, which says
+    /// The file cannot be read, is of another machine, or has no figure at what is on record; the page is about several kernels, or the config is not there, which says
     /// what the file's workload variables are.
     pub(super) fn read(path: &Path, subjects: &[Subject]) -> Result<Libraries> {
         let place = |what: String| Error::input(format!("--bench {}: {what}", path.display()));
@@ -72,14 +73,35 @@ impl Libraries {
             let point = (nest.setup.named(&extents), row.threads);
             libraries.0.entry(row.implementation.clone()).or_default().insert(point, row.gflops_median);
         }
+        let here = libraries.here(subject);
+        if here.is_empty() {
+            return Err(place(
+                "found no figure of a library at an instance and a number of threads on record".to_owned(),
+            ));
+        }
+        if here.len() > MOST {
+            tell(&format!(
+                "--bench {}: left out, beyond {MOST} libraries: {}",
+                path.display(),
+                here[MOST..].join(", ")
+            ));
+        }
         Ok(libraries)
     }
 
-    /// Those with a figure at an instance of a kernel.
+    /// Those with a figure where the kernel has one.
+    fn here(&self, subject: &Subject) -> Vec<String> {
+        let is_measured =
+            |(shape, threads): &(Shape, usize)| subject.threads.contains(threads) && subject.instances.contains(shape);
+        let is_here = |points: &BTreeMap<(Shape, usize), f64>| points.keys().any(is_measured);
+        self.0.iter().filter(|(_, points)| is_here(points)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Those that have a column.
     pub(super) fn names(&self, subject: &Subject) -> Vec<String> {
-        let is_here =
-            |points: &BTreeMap<(Shape, usize), f64>| points.keys().any(|(shape, _)| subject.instances.contains(shape));
-        self.0.iter().filter(|(_, points)| is_here(points)).map(|(name, _)| name.clone()).take(MOST).collect()
+        let mut here = self.here(subject);
+        here.truncate(MOST);
+        here
     }
 
     /// Its GFLOP/s at an instance.

@@ -35,7 +35,7 @@ use dietcode::{Error, Result};
 use self::libraries::LibrariesArgument;
 use self::subject::Subject;
 use super::files::each_once;
-use super::records::{FilterArguments, read};
+use super::records::{FilterArguments, config_path, read};
 use super::{counted, print, tell};
 
 /// Draws records as a page of HTML: verdicts, progress, predictions, throughput, regret, failures, and each micro-kernel.
@@ -61,8 +61,8 @@ pub(crate) struct Arguments {
     libraries: LibrariesArgument,
 }
 
-/// A kernel on a target, in the order of the page.
-type Key = (String, Target, String);
+/// A kernel on a target, with the config beside the file, in the order of the page.
+type Key = (String, Target, String, Option<PathBuf>);
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -81,7 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for file in files {
         for record in read(std::slice::from_ref(file), &FilterArguments::default())? {
             let workload = &record.workload;
-            let key = (workload.kernel.clone(), record.target.clone(), workload.source_hash.clone());
+            let config = config_path(file).filter(|path| path.is_file());
+            let key = (workload.kernel.clone(), record.target.clone(), workload.source_hash.clone(), config);
             let (records, of_files) = groups.entry(key).or_default();
             records.push(record);
             if of_files.last() != Some(file) {

@@ -44,7 +44,7 @@ fn article(subject: &Subject, libraries: &Libraries) -> Markup {
     let predictions = subject.nest.as_ref().map(|nest| Predictions::of(subject, nest));
     let predictions = predictions.as_ref();
     // Estimates are the model's own.
-    let compared = predictions.filter(|predictions| !predictions.points.is_empty() && !subject.is_estimated());
+    let compared = predictions.filter(|predictions| !predictions.points.is_empty() && subject.estimates().is_none());
     let learned = predictions.filter(|predictions| !predictions.importance.is_empty());
     let measured = !subject.instances.is_empty();
     let sections = [
@@ -62,7 +62,7 @@ fn article(subject: &Subject, libraries: &Libraries) -> Markup {
     html! { article #{ "kernel" (subject.number) } {
         h1 { (subject.kernel) }
         p.sub { (subject.target.model()) " · " (counted(subject.instances.len(), "instance")) " · " (counted(subject.kernels.len(), "micro-kernel")) }
-        @if subject.is_estimated() { p.warn { "Figures are estimates of a model, nothing was timed: no such device was there." } }
+        @if let Some(which) = subject.estimates() { p.warn { "Estimates of a model, which were not timed, since no such device was there: " (which) "." } }
         nav { @for (n, title, _) in sections() { a href=(format!("#{}", id(n))) { (title) } } }
         @for (n, title, body) in sections() { section id=(id(n)) { h2 { (title) } (body) } }
     } }

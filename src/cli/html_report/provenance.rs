@@ -54,8 +54,8 @@ fn facts(subject: &Subject) -> Vec<(&'static str, String)> {
             vec![("Device", device), ("Driver", driver.clone()), ("Toolchain", toolchain.clone())]
         }
     };
-    if subject.is_estimated() {
-        facts.push(("Figures", "estimates of the model: no such device was there".to_owned()));
+    if let Some(which) = subject.estimates() {
+        facts.push(("Estimates of the model", format!("{which}: no such device was there")));
     }
     let files: Vec<String> = subject.files.iter().map(|file| file.display().to_string()).collect();
     facts.push(("Records", files.join(", ")));

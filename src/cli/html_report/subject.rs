@@ -12,6 +12,7 @@ use dietcode::core::search::{Outcome, Record, Shape, Target};
 use dietcode::core::sketch::{Lowered, MicroKernel};
 use dietcode::{Error, Result};
 
+use crate::cli::counted;
 use crate::cli::records::config_path;
 use crate::cli::setup::Setup;
 use crate::cli::target;
@@ -74,6 +75,13 @@ impl Subject {
                 None
             }
         });
+        let (records, others) = of_last_caches(records);
+        if others > 0 {
+            notices.push(format!(
+                "left out: {}, for which the caches were not as for the last ones (warm or cold)",
+                counted(others, "figure")
+            ));
+        }
         let mut instances: Vec<Shape> = Vec::new();
         let (mut threads, mut kernels) = (Vec::new(), BTreeMap::new());
         for record in &records {
@@ -129,9 +137,14 @@ impl Subject {
         subject
     }
 
-    /// Whether there are figures that a model made: no such device was there.
-    pub(super) fn is_estimated(&self) -> bool {
-        self.records.iter().any(|record| record.estimated)
+    /// How many figures a model made, where no such device was there; none: all were measured.
+    pub(super) fn estimates(&self) -> Option<String> {
+        let figures = || self.records.iter().filter(|record| record.figure().is_some());
+        match figures().filter(|record| record.estimated).count() {
+            0 => None,
+            estimated if estimated == figures().count() => Some("all figures".to_owned()),
+            estimated => Some(format!("{estimated} of {}", counted(figures().count(), "figure"))),
+        }
     }
 
     fn find_defaults(&self) -> Vec<Option<String>> {
@@ -250,6 +263,18 @@ impl Nest {
             Machine::Cuda(limits) => limits.multiprocessors as usize,
         }
     }
+}
+
+/// Without the figures for which the caches were not as for the last one, and how many these are: they cannot be compared.
+fn of_last_caches(mut records: Vec<Record>) -> (Vec<Record>, usize) {
+    let cold = |record: &Record| match record.outcome {
+        Outcome::Measured { cold, .. } => Some(cold),
+        _ => None,
+    };
+    let (all, last) = (records.len(), records.iter().rev().find_map(cold));
+    records.retain(|record| cold(record).is_none() || cold(record) == last);
+    let others = all - records.len();
+    (records, others)
 }
 
 /// The nest of a record, by a config beside one of the files.

@@ -6,6 +6,7 @@ use dietcode::core::paired::Verdict;
 use dietcode::core::search::Outcome;
 use maud::{Markup, html};
 
+use super::failures;
 use super::kernels::button;
 use super::libraries::Libraries;
 use super::subject::Subject;
@@ -115,7 +116,6 @@ fn cards(subject: &Subject, rows: &[Row], libraries: &Libraries, names: &[String
     let against = |other: &dyn Fn(&Row) -> Option<f64>| {
         mean(rows.iter().filter_map(|row| Some(row.figure? / other(row)?)).collect())
     };
-    let failed = subject.records.iter().filter(|record| record.failure().is_some()).count();
     let verdicts = |asked: Verdict| {
         let of_kind = rows.iter().filter(|row| row.duel.is_some_and(|(verdict, _)| verdict == asked));
         of_kind.map(|row| row.instance).collect::<BTreeSet<_>>().len()
@@ -132,7 +132,7 @@ fn cards(subject: &Subject, rows: &[Row], libraries: &Libraries, names: &[String
             }
             (card(&subject.kernels.len().to_string(), "micro-kernels tried"))
             (card(&subject.records.len().to_string(), "records"))
-            (card(&failed.to_string(), "failures"))
+            (card(&failures::count(subject).to_string(), "failures"))
         }
     }
 }

@@ -30,6 +30,7 @@ impl Browser {
         let mut shell = Command::new("sh");
         shell.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>&1"]).arg(&browser);
         shell.args(["--headless", "--no-sandbox", "--no-zygote", "--disable-gpu", "--remote-debugging-pipe"]);
+        shell.arg("--disable-background-networking");
         shell.arg(format!("--user-data-dir={}", profile.path().display())).arg("about:blank");
         let mut process = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (requests, answers) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
@@ -47,8 +48,16 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
-        browser.call("Page.navigate", &json!({ "url": format!("file://{}", page.display()) }));
-        while !browser.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        browser.call("Page.setLifecycleEventsEnabled", &json!({ "enabled": true }));
+        let navigated = browser.call("Page.navigate", &json!({ "url": format!("file://{}", page.display()) }));
+        // The blank page before it is loaded, too, and may tell so late.
+        let is_loaded = |event: &Value| {
+            let about = &event["params"];
+            event["method"] == "Page.lifecycleEvent"
+                && about["name"] == "load"
+                && about["loaderId"] == navigated["loaderId"]
+        };
+        while !browser.events.iter().any(is_loaded) {
             let event = browser.receive();
             browser.events.push(event);
         }
