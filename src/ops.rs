@@ -24,6 +24,20 @@ pub fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
     }
 }
 
+/// Y = X · Wᵀ with a W that is laid out once, by [`dense_prepared::prepare_w`]: a layer whose weights stay the same.
+#[dynamic_kernel(prepared(w))]
+pub fn dense_prepared(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+
 /// Y = relu(X · Wᵀ + b): a dense layer with its bias and activation in the same pass.
 #[dynamic_kernel]
 pub fn dense_bias_relu(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use dietcode_syntax::{self as syntax, KernelDef, Role};
 
-use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, Reduction, Scope};
+use crate::ir::{
+    ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Prepared, Program, Reduction, Scope,
+};
 
 /// The program that a kernel's nest stands for, one block: what the user wrote, with all that is elementwise inlined.
 pub fn program(def: &KernelDef) -> Program {
@@ -48,6 +50,7 @@ pub fn blocks(def: &KernelDef) -> Program {
             around_sum(stored, Reduction { op: *op, init, update })
         }
     };
+    let prepared = def.prepared.iter().map(|prepared| laid_out(prepared, &params[prepared.param])).collect();
     Program {
         name: def.name.as_str().into(),
         nest: def.to_string().into(),
@@ -55,6 +58,24 @@ pub fn blocks(def: &KernelDef) -> Program {
         params,
         derived: derived.unwrap_or_default(),
         blocks,
+        prepared,
+    }
+}
+
+/// An operand as it lies where a program has prepared it.
+fn laid_out(prepared: &syntax::Prepared, tensor: &Arc<Buffer>) -> Prepared {
+    let syntax::Prepared { axis, dim, outer, inner, panel, .. } = prepared;
+    let extents = |dims: &[usize]| dims.iter().map(|dim| tensor.shape[*dim].clone()).collect::<Vec<Expr>>();
+    let panels = tensor.shape[*dim].clone().ceil_div(*panel);
+    let shape = [extents(outer), vec![panels], extents(inner), vec![Expr::Int(*panel)]].concat();
+    Prepared {
+        tensor: tensor.clone(),
+        laid_out: Arc::new(Buffer { shape, dtype: DType::F32, ..(**tensor).clone() }),
+        axis: axis.as_str().into(),
+        dim: *dim,
+        outer: outer.clone(),
+        inner: inner.clone(),
+        panel: *panel,
     }
 }
 

@@ -27,8 +27,33 @@ pub struct Instance {
     /// Whether the nest multiplies what it reads, which is near 1 then: a long product of other numbers is nothing or infinite.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiplies: bool,
+    /// How the operands lie that are laid out before calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepared: Vec<Prepared>,
     /// Arithmetic operations of one call. A sum under a condition counts as taken.
     pub flops: f64,
+}
+
+/// How a prepared operand lies; see [`dietcode_syntax::Prepared`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The parameter.
+    pub param: usize,
+    /// The dimension that is cut into panels.
+    pub dim: usize,
+    /// The dimensions outside of the panels.
+    pub outer: Vec<usize>,
+    /// The dimensions inside.
+    pub inner: Vec<usize>,
+    /// The width of a panel.
+    pub panel: usize,
+}
+
+impl Prepared {
+    fn of(prepared: &dietcode_syntax::Prepared) -> Prepared {
+        let dietcode_syntax::Prepared { param, dim, outer, inner, panel, .. } = prepared.clone();
+        Prepared { param, dim, outer, inner, panel: panel as usize }
+    }
 }
 
 impl Instance {
@@ -67,6 +92,7 @@ impl Instance {
             reads_output: reads_output(def, &[]),
             scalars: Vec::new(),
             multiplies: def.reduction.as_ref().is_some_and(|reduction| reduction.op == ReduceOp::Prod),
+            prepared: def.prepared.iter().map(Prepared::of).collect(),
             flops: flops(def, &extents),
         })
     }

@@ -35,6 +35,15 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
             #runtime::Bound { param: #param, dim: #dim, least: #least, greatest: #greatest, index: #index }
         }
     });
+    let prepared = def.prepared.iter().map(|prepared| {
+        let (param, dim, panel) = (prepared.param, prepared.dim, prepared.panel as usize);
+        let (outer, inner) = (&prepared.outer, &prepared.inner);
+        quote! {
+            #runtime::PreparedLayout {
+                param: #param, dim: #dim, outer: &[#(#outer),*], inner: &[#(#inner),*], panel: #panel,
+            }
+        }
+    });
     quote! {
         #runtime::Signature {
             name: #name,
@@ -43,6 +52,7 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
             params: &[#(#params),*],
             loops: &[#(#loops),*],
             bounds: &[#(#bounds),*],
+            prepared: &[#(#prepared),*],
         }
     }
 }
@@ -52,7 +62,7 @@ pub(crate) fn empty(name: &Ident) -> TokenStream {
     let (core, name) = (paths::core(), name.to_string());
     quote! {
         #core::runtime::Signature {
-            name: #name, source_hash: 0, shape_vars: &[], params: &[], loops: &[], bounds: &[],
+            name: #name, source_hash: 0, shape_vars: &[], params: &[], loops: &[], bounds: &[], prepared: &[],
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The items that a kernel becomes.
 
 use crate::{checks, constant, docs, listing, params, paths, reference, repeated};
-use dietcode_syntax::{Constant, Errors, KernelDef, constants, is_dynamic_kernel, parse_function, parse_kernel};
-use proc_macro2::TokenStream;
-use quote::quote;
+use dietcode_syntax::{
+    Constant, Errors, KernelDef, constants, is_dynamic_kernel, parse_function, parse_kernel, prepared_names,
+};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
 use syn::ItemFn;
 
 /// A function of the kernel's name, which calls it, and a module of that name, which holds its parts.
@@ -16,14 +18,14 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match parse_kernel(args.clone(), &item) {
-        Ok(def) => kernel(&def, &constants(args), &item),
-        Err(errors) => skeleton(&errors, &item),
+        Ok(def) => kernel(&def, &constants(args.clone()), &prepared_names(args), &item),
+        Err(errors) => skeleton(&errors, &prepared_names(args), &item),
     }
 }
 
-fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream {
+fn kernel(def: &KernelDef, constants: &[Constant], prepared: &[Ident], item: &ItemFn) -> TokenStream {
     let (name, core) = (&item.sig.ident, paths::core());
-    let params = params::of(item);
+    let params = params::of_call(item, prepared);
     let args = params::operands(&params);
     let docs = docs::of_call(def, item, &core);
     let repeated = repeated::warnings(def, item);
@@ -37,6 +39,7 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
     let reference = reference::reference(def, constants, item);
     let tunable = tunable(def, &params);
     let elements = params::imports(&params);
+    let prepare = prepare(def, &params);
     let module = module(
         item,
         &quote! {
@@ -49,6 +52,7 @@ fn kernel(def: &KernelDef, constants: &[Constant], item: &ItemFn) -> TokenStream
                 dispatch: registry::dispatch,
                 cuda: &registry::CUDA,
             };
+            #prepare
             #reference
             #tunable
         },
@@ -83,6 +87,31 @@ fn module(item: &ItemFn, items: &TokenStream) -> TokenStream {
             #items
         }
     }
+}
+
+/// The functions that lay operands out before calls.
+fn prepare(def: &KernelDef, params: &[params::Param]) -> TokenStream {
+    let core = paths::core();
+    let functions = def.prepared.iter().map(|prepared| {
+        let at = prepared.param;
+        let params::Param { name, element, .. } = &params[at];
+        let function = format_ident!("prepare_{name}");
+        let doc = format!(
+            "Lays `{name}` out as [`{0}`](fn@super::{0}) reads it: a copy, made once, for any number of calls.\n\n# Errors\n\nThose of \
+             [`Prepared::new`]({1}::runtime::Prepared::new).",
+            def.name,
+            paths::link(&core)
+        );
+        quote! {
+            #[doc = #doc]
+            pub fn #function<'a>(
+                #name: impl ::core::convert::Into<#core::runtime::TensorRef<'a, #element>>,
+            ) -> #core::Result<#core::runtime::Prepared<#element>> {
+                #core::runtime::Prepared::new(&KERNEL.signature, #at, ::core::convert::Into::into(#name))
+            }
+        }
+    });
+    quote!(#(#functions)*)
 }
 
 /// The kernel as an operation that is tuned at run time, and its call.
@@ -143,13 +172,26 @@ fn registry(def: &KernelDef) -> TokenStream {
 }
 
 /// All errors, and items of the right names, so that callers do not get errors of their own.
-fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
+fn skeleton(errors: &Errors, prepared: &[Ident], item: &ItemFn) -> TokenStream {
     let errors = errors.to_compile_error();
-    let params = params::of(item);
+    let params = params::of_call(item, prepared);
     let (inputs, elements) = (params::unnamed(&params, params::view), params::imports(&params));
     let body = quote!(::core::unreachable!("the kernel has errors"));
     let core = paths::core();
     let operands = params::unnamed(&params, params::operand);
+    let prepare = params.iter().filter(|param| param.kind == params::Kind::Prepared).map(
+        |params::Param { name, element, .. }| {
+            let function = format_ident!("prepare_{name}");
+            quote! {
+                /// Stands in for a kernel that has errors.
+                pub fn #function<'a>(
+                    _: impl ::core::convert::Into<#core::runtime::TensorRef<'a, #element>>,
+                ) -> #core::Result<#core::runtime::Prepared<#element>> {
+                    #body
+                }
+            }
+        },
+    );
     let call = call(item, &TokenStream::new(), &operands, &body);
     let signature = constant::empty(&item.sig.ident);
     let module = module(
@@ -163,6 +205,7 @@ fn skeleton(errors: &Errors, item: &ItemFn) -> TokenStream {
                 dispatch: |_| 0,
                 cuda: &#core::runtime::cuda::CudaTableSource::Skipped("it has errors"),
             };
+            #(#prepare)*
             /// Stands in for a kernel that has errors.
             pub fn reference<'a>(#inputs) -> #core::Result<()> {
                 #body

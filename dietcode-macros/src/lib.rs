@@ -79,6 +79,11 @@ use proc_macro::TokenStream;
 /// a function around the kernel is not seen: its name is that of a shape variable, which each call gives a value. What has a
 /// path, `Self::K` or `dims::K`, is declared by a name of its own, and nothing compares the two.
 ///
+/// **Prepared operands.** What the attribute lists as `prepared(w)`, inputs that only the sum reads, a call takes as
+/// `dense::prepare_w(&w)?` has laid it out, a `&Prepared<f32>`: a copy that is made once, in panels which all micro-kernels of the kernel read as
+/// they lie. One dimension of it has to be indexed by just the variable of a loop over the output. `dense::reference` takes the tensor.
+/// Such a kernel runs on CPUs only.
+///
 /// **Nest.** One chain of loops, with `let`s anywhere, over ranges whose ends are made of shape variables and integers, such as
 /// `0..M` or `1..=M - 2`; a call with a shape at which one has less than no iterations (`M - 2` at `M = 1`) is an error. The
 /// output is stored at loop variables, each plus or minus integers and shape variables, as in `y[i + 1]`, and elements that no

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Scalar,
     /// As a tensor that is read.
     Input,
+    /// As a tensor that was laid out before the call.
+    Prepared,
     /// As the tensor that is written.
     Output,
 }
@@ -26,6 +28,15 @@ pub(crate) enum Kind {
 /// The parameters of a function.
 pub(crate) fn of(item: &ItemFn) -> Vec<Param> {
     item.sig.inputs.iter().map(param).collect()
+}
+
+/// The same, where some are laid out before the call.
+pub(crate) fn of_call(item: &ItemFn, prepared: &[Ident]) -> Vec<Param> {
+    let mut params = of(item);
+    for param in params.iter_mut().filter(|param| param.kind == Kind::Input && prepared.contains(&param.name)) {
+        param.kind = Kind::Prepared;
+    }
+    params
 }
 
 /// One without a plain name or type is an error, and a stand-in for it is known by its position only.
@@ -78,7 +89,7 @@ pub(crate) fn unnamed(params: &[Param], of: fn(&Param) -> TokenStream) -> TokenS
 fn taken(param: &Param, of: fn(&Param) -> TokenStream) -> TokenStream {
     let ty = of(param);
     match param.kind {
-        Kind::Scalar => ty,
+        Kind::Scalar | Kind::Prepared => ty,
         Kind::Input | Kind::Output => quote!(impl ::core::convert::Into<#ty>),
     }
 }
@@ -89,6 +100,7 @@ pub(crate) fn operand(param: &Param) -> TokenStream {
     match param.kind {
         Kind::Scalar => quote!(#element),
         Kind::Input => quote!(#core::runtime::Input<'a, #element>),
+        Kind::Prepared => quote!(&'a #core::runtime::Prepared<#element>),
         Kind::Output => quote!(#core::runtime::Output<'a, #element>),
     }
 }
@@ -99,7 +111,7 @@ pub(crate) fn operands(params: &[Param]) -> TokenStream {
     let args = params.iter().map(|param| {
         let (name, ty) = (&param.name, operand(param));
         match param.kind {
-            Kind::Scalar => quote!(#core::runtime::Arg::from(#name)),
+            Kind::Scalar | Kind::Prepared => quote!(#core::runtime::Arg::from(#name)),
             Kind::Input | Kind::Output => {
                 quote!(#core::runtime::Arg::from(::core::convert::Into::<#ty>::into(#name)))
             }
@@ -113,7 +125,7 @@ pub(crate) fn view(param: &Param) -> TokenStream {
     let (core, element) = (paths::core(), &param.element);
     match param.kind {
         Kind::Scalar => quote!(#element),
-        Kind::Input => quote!(#core::runtime::TensorRef<'a, #element>),
+        Kind::Input | Kind::Prepared => quote!(#core::runtime::TensorRef<'a, #element>),
         Kind::Output => quote!(#core::runtime::TensorMut<'a, #element>),
     }
 }
@@ -124,7 +136,7 @@ pub(crate) fn viewed(params: &[Param]) -> TokenStream {
     let views = params.iter().map(|Param { name, kind, element }| {
         let ty = match kind {
             Kind::Scalar => quote!(#element),
-            Kind::Input => quote!(#core::runtime::TensorRef<'_, #element>),
+            Kind::Input | Kind::Prepared => quote!(#core::runtime::TensorRef<'_, #element>),
             Kind::Output => quote!(#core::runtime::TensorMut<'_, #element>),
         };
         quote!(<#ty as ::core::convert::TryFrom<_>>::try_from(#name)?)
@@ -155,7 +167,7 @@ pub(crate) fn views(params: &[Param]) -> TokenStream {
 pub(crate) fn args(params: &[Param]) -> TokenStream {
     let core = paths::core();
     let args = params.iter().map(|Param { name, kind, .. }| match kind {
-        Kind::Scalar | Kind::Input => quote!(#core::runtime::Arg::from(#name)),
+        Kind::Scalar | Kind::Input | Kind::Prepared => quote!(#core::runtime::Arg::from(#name)),
         Kind::Output => quote!(#core::runtime::Arg::from(#name.reborrow())),
     });
     quote!([#(#args),*])

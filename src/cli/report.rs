@@ -381,6 +381,7 @@ mod tests {
             reads_output: false,
             scalars,
             multiplies: false,
+            prepared: Vec::new(),
             flops,
         };
         WorkloadInstance { wkl: WklInst::default(), weight: 1.0, instance }

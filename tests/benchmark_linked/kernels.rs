@@ -9,7 +9,7 @@ use dietcode::core::abi::{Array, MicroKernel, Phase, Table};
 use dietcode::ops::gemm_nt;
 use dietcode::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, HostEntry};
 use dietcode::runtime::set::{Configuration, CpuRow, Entry, Set};
-use dietcode::runtime::{Kernel, Signature, TableSource};
+use dietcode::runtime::{Kernel, TableSource};
 
 /// A configuration with a function that carries out its only tile, the CPU features that it is said to need, and its row of
 /// `EMULATED`, if it has one.
@@ -75,9 +75,7 @@ pub(crate) static GEMM_NT: Kernel = {
     static TABLE: CudaTable = CudaTable { micro_kernels: &EMULATED, dispatch: |_, _| 0 };
     static SOURCE: CudaTableSource = CudaTableSource::Linked(&TABLE);
     let Kernel { signature, table, dispatch, .. } = &gemm_nt::KERNEL;
-    let Signature { name, source_hash, shape_vars, params, loops, bounds } = signature;
-    let signature = Signature { name, source_hash: *source_hash, shape_vars, params, loops, bounds };
-    Kernel { signature, table, dispatch: *dispatch, cuda: &SOURCE }
+    Kernel { signature: *signature, table, dispatch: *dispatch, cuda: &SOURCE }
 };
 
 /// Micro-kernels for the emulated device, each a grid of one block.

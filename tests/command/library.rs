@@ -123,6 +123,13 @@ fn what_is_no_library_is_refused_before_anything_is_built() {
     fs::write(place.path("keyword.json"), config.replace("\"dense\"", "\"double\"").replace("ops.rs", "keyword.rs"))
         .unwrap();
     fs::write(place.path("keyword.rs"), ops.replace("dense", "double")).unwrap();
+    fs::write(place.path("prepared.json"), config.replace("ops.rs", "prepared.rs")).unwrap();
+    fs::write(place.path("prepared.rs"), ops.replace("#[dynamic_kernel]", "#[dynamic_kernel(prepared(w))]")).unwrap();
+    place.refused(
+        &["prepared.json", "-o", "lib"],
+        2,
+        "prepared.json: `dense` takes operands that are laid out before calls",
+    );
     for (configs, sentence) in [
         (["dense.json", "dense.json"], "dense.json: found a second time, expected each config once"),
         (["dense.json", "again.json"], "again.json: found a kernel `dense`, and dense.json has one of that name"),

@@ -119,6 +119,19 @@ fn an_output_that_was_not_written_is_wrong() {
     assert_eq!((index, found.as_str(), elements), (vec![0, 0], "NaN", 35));
 }
 
+/// The last panel ends where the memory does: a tile of three panels that began another one would end the worker.
+#[test]
+fn operands_that_are_laid_out_before_calls_are_read_to_their_end_and_no_further() {
+    let mut harness = harness(&DENSE.replace("#[dynamic_kernel]", "#[dynamic_kernel(prepared(x, w))]"));
+    let instance = Instance::of(harness.def(), &[5, 11, 17]).unwrap();
+    let tiled = Tiled::default_for(harness.program(), harness.cpu());
+    let (micro_kernel, lowered) = tiled.micro_kernel(harness.program(), harness.cpu()).unwrap();
+    let unit = c::translation_unit(harness.def(), &micro_kernel.name(), &lowered, "native").unwrap();
+    let unit = harness.build(&[unit]).remove(0).unwrap();
+    let measured = harness.measure(&instance, vec![Implementation::MicroKernel(unit)], 1, TIMING).unwrap().remove(0);
+    assert!(passed(&measured), "{measured:?}");
+}
+
 /// Emptying caches takes longer than most calls: fewer of them are enough, each of one call.
 #[test]
 fn with_cold_caches_each_call_is_a_sample_and_twenty_are_enough() {

@@ -35,7 +35,7 @@ fn through_json(trace: &Trace) -> Trace {
 
 /// Any nest with any schedule of it.
 fn case(rng: &mut StdRng, target: &CpuTarget) -> (KernelDef, Schedule) {
-    let def = nests::random(rng, "case");
+    let def = nests::prepared(nests::random(rng, "case"));
     let program = frontend::program(&def);
     let schedule = match rng.random_bool(0.5) {
         true => schedules::primitives(rng, &program),

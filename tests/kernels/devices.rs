@@ -13,7 +13,7 @@ use crate::shapes;
 #[test]
 fn kernels_on_the_emulated_device_agree_with_their_nests() {
     let device = Device::cuda_host();
-    for (number, op) in OPS.iter().enumerate() {
+    for (number, op) in OPS.iter().filter(|op| op.there.is_some()).enumerate() {
         for dims in shapes::ragged(op.vars).iter().skip(number % 4).step_by(4).chain(&shapes::far(op.vars)) {
             agree_there(op, &device, dims);
         }

@@ -75,6 +75,22 @@ pub(crate) const OPS: &[Op] = &[
         |d| d[2],
         accumulates: false
     ),
+    Op {
+        name: "dense_prepared",
+        kernel: |inputs, y| dense_prepared(&inputs[0], &dense_prepared::prepare_w(&inputs[1])?, y),
+        reference: |inputs, y| dense_prepared::reference(&inputs[0], &inputs[1], y),
+        tunable: |inputs, y| {
+            static OP: LazyLock<KernelOp> = LazyLock::new(dense_prepared::tunable);
+            dense_prepared::tuned(&OP, &inputs[0], &dense_prepared::prepare_w(&inputs[1])?, y)
+        },
+        // Operands are prepared for CPUs.
+        there: None,
+        vars: 3,
+        shapes: |d| vec![vec![d[0], d[2]], vec![d[1], d[2]], vec![d[0], d[1]]],
+        roundings: |d| d[2],
+        accumulates: false,
+        stored: 0.0,
+    },
     op!(
         dense_bias_relu(0, 1, 2),
         3,

@@ -35,6 +35,9 @@ pub(crate) const LEFT_OUT: &str = "it was built with DIETCODE_CUDA=0; build with
 /// What it says of one that has none.
 const NOT_ASKED_FOR: &str = "its config has no CUDA target; add one, or `.cuda([…])` in build.rs, and build again";
 
+/// What it says of one whose operands lie as CPUs read them.
+const PREPARED: &str = "its attribute lists operands as prepared, which are laid out for CPUs";
+
 /// What makes cargo look for a compiler anew: it sees what is named, not what is installed.
 pub(crate) const AGAIN: &str =
     "then touch build.rs, which is not run again by itself if no variable changes, and build again";
@@ -52,6 +55,9 @@ struct Request<'a> {
     host: bool,
 }
 
+/// What is asked for, or why nothing is.
+type Asked<'a> = Result<Request<'a>, &'static str>;
+
 /// The CUDA halves of kernels, in their order. The warnings go to `report`.
 pub(crate) fn halves(
     kernels: &[(&Kernels, &Found, Option<&Config>)],
@@ -60,36 +66,35 @@ pub(crate) fn halves(
 ) -> Result<Vec<Half>, Vec<Error>> {
     let requests = kernels.iter().map(|(kernels, found, config)| request(kernels, found, *config));
     let requests = gather(requests)?;
-    if requests.iter().any(Option::is_some) {
+    if requests.iter().any(Result::is_ok) {
         for name in environment.cuda_vars() {
             report.rerun_if_env_changed(&name);
         }
     }
     if !environment.cuda {
-        let reason = |request: &Option<Request<'_>>| if request.is_some() { LEFT_OUT } else { NOT_ASKED_FOR };
-        return Ok(requests.iter().map(|request| Half::skipped(reason(request))).collect());
+        return Ok(requests.iter().map(|request| Half::skipped(request.as_ref().err().unwrap_or(&LEFT_OUT))).collect());
     }
     let compilers = Compilers::find(requests.iter().flatten(), environment, report).map_err(|error| vec![error])?;
     let selected = requests.iter().map(|request| match request {
-        Some(request) => select(request, &compilers, report),
-        None => Ok(Err(NOT_ASKED_FOR.to_owned())),
+        Ok(request) => select(request, &compilers, report),
+        Err(why) => Ok(Err((*why).to_owned())),
     });
     let mut selected = gather(selected)?;
     let images = match &compilers.nvcc {
         Ok(nvcc) => {
-            let for_devices = |(selected, request): (_, &Option<Request<'_>>)| -> Option<&mut Selection> {
+            let for_devices = |(selected, request): (_, &Asked<'_>)| -> Option<&mut Selection> {
                 let selected: &mut Result<Selection, String> = selected;
-                selected.as_mut().ok().filter(|_| request.as_ref().is_some_and(|request| request.device))
+                selected.as_mut().ok().filter(|_| request.as_ref().is_ok_and(|request| request.device))
             };
             let mut all: Vec<&mut Selection> = selected.iter_mut().zip(&requests).filter_map(for_devices).collect();
             images::compile(&mut all, nvcc, environment)?
         }
         Err(_) => Images::new(),
     };
-    let half = |(request, selected): (&Option<Request<'_>>, &Result<Selection, String>)| match (request, selected) {
-        (Some(request), Ok(selection)) => Half::of(request, &selection.finalize(), &images, compilers.host.as_ref()),
+    let half = |(request, selected): (&Asked<'_>, &Result<Selection, String>)| match (request, selected) {
+        (Ok(request), Ok(selection)) => Half::of(request, &selection.finalize(), &images, compilers.host.as_ref()),
         (_, Err(why)) => Half::skipped(why),
-        (None, Ok(_)) => unreachable!("only what was asked for is selected"),
+        (Err(_), Ok(_)) => unreachable!("only what was asked for is selected"),
     };
     Ok(requests.iter().zip(&selected).map(half).collect())
 }
@@ -123,7 +128,15 @@ impl Compilers {
 }
 
 /// A kernel's request, if its config or the build script has one.
-fn request<'a>(kernels: &Kernels, found: &'a Found, config: Option<&'a Config>) -> Result<Option<Request<'a>>> {
+fn request<'a>(kernels: &Kernels, found: &'a Found, config: Option<&'a Config>) -> Result<Asked<'a>> {
+    if !found.def.prepared.is_empty() {
+        return match config.and_then(|config| config.cuda.as_ref()) {
+            None => Ok(Err(PREPARED)),
+            Some(_) => {
+                Err(Error::input(format!("{}: its config has `targets.cuda`, but {PREPARED}", found.config_place)))
+            }
+        };
+    }
     let known = |name: &String| {
         let place = &found.place;
         name.parse().map_err(|e: Error| Error::input(format!("{place}: the build script asks for a device: {e}")))
@@ -133,7 +146,8 @@ fn request<'a>(kernels: &Kernels, found: &'a Found, config: Option<&'a Config>) 
     let capabilities = if asked.is_empty() { of_config().unwrap_or_default() } else { asked };
     let (device, host) = (!capabilities.is_empty(), kernels.cuda_host);
     let capabilities = if device { capabilities } else { vec![EMULATED] };
-    Ok((device || host).then_some(Request { found, config, capabilities, device, host }))
+    let request = Request { found, config, capabilities, device, host };
+    Ok(if device || host { Ok(request) } else { Err(NOT_ASKED_FOR) })
 }
 
 /// A kernel's choice to make, or why there is none; that no micro-kernel is possible is a warning.

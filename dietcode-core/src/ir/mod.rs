@@ -22,6 +22,6 @@ mod verify;
 pub use affine::{Affine, affine, coefficient};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, ReduceOp, holds};
 pub use intrinsic::{Intrinsic, Operand};
-pub use program::{ACC, Block, Buffer, IterVar, Name, Program, Reduction, Scope};
+pub use program::{ACC, Block, Buffer, IterVar, Name, Prepared, Program, Reduction, Scope};
 pub use stmt::{ForKind, Region, Stmt};
 pub use verify::verify;

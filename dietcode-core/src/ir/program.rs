@@ -25,6 +25,27 @@ pub struct Program {
     pub derived: Vec<(Name, Expr)>,
     /// The computations, in order.
     pub blocks: Vec<Block>,
+    /// The operands that a program lays out before its calls.
+    pub prepared: Vec<Prepared>,
+}
+
+/// An operand as a program lays it out before its calls: blocks index the tensor, and loops that are built of them read this.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prepared {
+    /// The tensor.
+    pub tensor: Arc<Buffer>,
+    /// What the code is handed, under the same name: `f32`, dense, `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
+    pub laid_out: Arc<Buffer>,
+    /// The iteration variable along which the panels lie.
+    pub axis: Name,
+    /// The tensor's dimension that is cut into panels; its index is the bare axis.
+    pub dim: usize,
+    /// The dimensions outside of the panels.
+    pub outer: Vec<usize>,
+    /// The dimensions inside.
+    pub inner: Vec<usize>,
+    /// The width of a panel.
+    pub panel: i64,
 }
 
 /// A tensor, or a piece of memory that a schedule adds.
@@ -165,6 +186,27 @@ impl Program {
     /// The value of a shape variable at a shape, which has one for each in their order.
     pub fn value_at(&self, shape: &[i64], var: &str) -> Option<i64> {
         shape.get(self.shape_vars.iter().position(|known| **known == *var)?).copied()
+    }
+
+    /// An operand, if it is laid out before calls.
+    pub fn prepared(&self, tensor: &str) -> Option<&Prepared> {
+        self.prepared.iter().find(|prepared| *prepared.tensor.name == *tensor)
+    }
+
+    /// Whether a block reads an operand that is laid out before calls at other places for other values of an axis. Along a sum nothing
+    /// pads it: it ends where the sum does.
+    pub fn reads_prepared_along(&self, block: &Block, axis: &str) -> bool {
+        let along = |(buffer, index): &(Arc<Buffer>, Vec<Expr>)| {
+            self.prepared(&buffer.name).is_some() && index.iter().any(|e| e.uses(axis))
+        };
+        block.update_reads().iter().any(along)
+    }
+
+    /// The tensors and scalars as the code is handed them, in the order of the parameters.
+    pub fn operands(&self) -> Vec<Arc<Buffer>> {
+        let handed =
+            |param: &Arc<Buffer>| self.prepared(&param.name).map_or(param, |prepared| &prepared.laid_out).clone();
+        self.params.iter().map(handed).collect()
     }
 
     /// The variables that are known at the start of a call: those of the shape, and what is derived.

@@ -112,7 +112,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         shape_vars: schedule.program.shape_vars.clone(),
         parameters: schedule.parameters.iter().map(|parameter| parameter.value).collect(),
         derived: derived(schedule, &body),
-        params: schedule.program.params.clone(),
+        params: schedule.program.operands(),
         output,
         workspace,
         grid,
@@ -173,7 +173,7 @@ fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let program = &schedule.program;
     let Writes { workspace, output } = Writes::of(schedule);
     let names: Vec<Name> = schedule.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-    let buffers: Vec<Arc<Buffer>> = program.params.iter().cloned().chain(workspace).collect();
+    let buffers: Vec<Arc<Buffer>> = program.operands().into_iter().chain(workspace).collect();
     match verify(&body, &program.variables(), &names, &buffers, &output) {
         Ok(()) => Ok(body),
         Err(why) => Err(Error::new(ErrorKind::Internal, format!("after pass `{pass}`: {why}"))),

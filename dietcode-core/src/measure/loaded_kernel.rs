@@ -11,7 +11,9 @@ use crate::codegen::TranslationUnit;
 use crate::codegen::registry::Decision;
 use crate::runtime::cuda::CudaTableSource;
 use crate::runtime::tunable::KernelOp;
-use crate::runtime::{Affine, Bound, DType, Kernel, Param, ShapeVar, Signature, SignatureLoop, TableSource};
+use crate::runtime::{
+    Affine, Bound, DType, Kernel, Param, PreparedLayout, ShapeVar, Signature, SignatureLoop, TableSource,
+};
 use crate::{Error, Result, abi};
 
 thread_local! {
@@ -108,6 +110,13 @@ fn signature(def: &KernelDef) -> Signature {
         greatest: affine(&bound.greatest),
         index: text(&bound.index.to_string()),
     });
+    let prepared = def.prepared.iter().map(|prepared| PreparedLayout {
+        param: prepared.param,
+        dim: prepared.dim,
+        outer: prepared.outer.clone().leak(),
+        inner: prepared.inner.clone().leak(),
+        panel: prepared.panel as usize,
+    });
     Signature {
         name: text(&def.name),
         source_hash: def.source_hash(),
@@ -115,6 +124,7 @@ fn signature(def: &KernelDef) -> Signature {
         params: params.collect::<Vec<_>>().leak(),
         loops: loops.collect::<Vec<_>>().leak(),
         bounds: bounds.collect::<Vec<_>>().leak(),
+        prepared: prepared.collect::<Vec<_>>().leak(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::cuda::memory::Memory;
 use super::element::{DType, Element};
 use super::layout::Layout;
+use super::prepared::Nest;
 use super::view::TensorRef;
 use super::view_mut::TensorMut;
 use crate::{Error, Result};
@@ -30,6 +31,8 @@ pub(super) enum Value {
     Tensor(*mut c_void),
     /// The scalar itself.
     Scalar(f32),
+    /// The address of the first of so many `f32`, a tensor as it was laid out for a parameter of a nest.
+    Prepared(*mut c_void, usize, Nest),
 }
 
 // SAFETY: it stands for a view of elements that are `Send` and `Sync`, as `Element` demands.
@@ -52,7 +55,15 @@ impl Arg<'_> {
     pub(super) fn scalar(&self) -> Option<f32> {
         match self.value {
             Value::Scalar(scalar) => Some(scalar),
-            Value::Tensor(_) => None,
+            Value::Tensor(_) | Value::Prepared(..) => None,
+        }
+    }
+
+    /// What it was laid out for, if it was.
+    pub(super) fn prepared_for(&self) -> Option<Nest> {
+        match self.value {
+            Value::Prepared(_, _, nest) => Some(nest),
+            Value::Tensor(_) | Value::Scalar(_) => None,
         }
     }
 
@@ -85,7 +96,7 @@ impl Arg<'_> {
     /// it is.
     pub(crate) fn data(&self) -> *mut c_void {
         match &self.value {
-            Value::Tensor(data) => *data,
+            Value::Tensor(data) | Value::Prepared(data, ..) => *data,
             Value::Scalar(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
         }
     }
@@ -94,6 +105,7 @@ impl Arg<'_> {
     pub(super) fn addresses(&self) -> Range<usize> {
         match self.value {
             Value::Tensor(data) => data.addr()..data.addr() + self.layout.span() * self.dtype.bytes(),
+            Value::Prepared(data, elements, _) => data.addr()..data.addr() + elements * size_of::<f32>(),
             Value::Scalar(_) => 0..0,
         }
     }
@@ -111,6 +123,12 @@ impl<'a> Arg<'a> {
         Arg { dtype, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
     }
 
+    /// A tensor that was laid out for a parameter, of an element type and a layout before that.
+    pub(super) fn prepared(dtype: DType, data: &'a [f32], layout: Layout, nest: Nest) -> Self {
+        let value = Value::Prepared(data.as_ptr().cast_mut().cast(), data.len(), nest);
+        Arg { dtype, value, layout, mutable: false, memory: Memory::HOST, lifetime: PhantomData }
+    }
+
     /// The same tensor, or scalar, for a shorter time.
     pub(super) fn reborrow(&mut self) -> Arg<'_> {
         Arg { memory: self.memory.reborrow(), lifetime: PhantomData, ..*self }
@@ -118,7 +136,11 @@ impl<'a> Arg<'a> {
 
     /// A tensor like this one, whose elements are at other places in host memory.
     pub(super) fn elsewhere(&self, data: *mut c_void) -> Arg<'static> {
-        let (value, memory) = (Value::Tensor(data), Memory::HOST);
+        let value = match self.value {
+            Value::Prepared(_, elements, nest) => Value::Prepared(data, elements, nest),
+            Value::Tensor(_) | Value::Scalar(_) => Value::Tensor(data),
+        };
+        let memory = Memory::HOST;
         Arg { dtype: self.dtype, value, layout: self.layout, mutable: self.mutable, memory, lifetime: PhantomData }
     }
 
@@ -128,6 +150,7 @@ impl<'a> Arg<'a> {
             Value::Tensor(data) if self.dtype == T::DTYPE && self.memory.is_host() && (self.mutable || !written) => {
                 Ok((data.cast(), self.layout))
             }
+            Value::Prepared(..) => Err(Error::unsupported(format!("{self:?} was laid out for a kernel's own code"))),
             _ => Err(Error::input(format!(
                 "{self:?} {} is no tensor of {} in host memory{}",
                 self.memory,
@@ -186,7 +209,7 @@ impl<'a> Arg<'a> {
         let (offset, layout) = self.layout.narrow(dim, range)?;
         let value = match self.value {
             Value::Tensor(data) => Value::Tensor(data.wrapping_byte_add(offset * self.dtype.bytes())),
-            scalar @ Value::Scalar(_) => scalar,
+            other @ (Value::Scalar(_) | Value::Prepared(..)) => other,
         };
         Ok(Arg { value, layout, ..self })
     }

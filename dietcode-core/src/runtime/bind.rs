@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::arg::Arg;
+use super::prepared::Nest;
 use super::signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, Signature};
 use crate::{Error, Result};
 
@@ -27,6 +28,18 @@ impl Signature {
     /// still stores the epilogue of the initial value.)
     pub(super) fn is_empty(&self, shape: &[i64]) -> bool {
         self.loops.iter().any(|l| !l.reduce && l.extent.at(shape) == Some(0))
+    }
+
+    /// Whether the operands that are laid out before calls are, for this nest, and no others.
+    pub(super) fn check_prepared(&self, args: &[Arg<'_>]) -> Result<()> {
+        for (param, arg) in args.iter().enumerate() {
+            let is_listed = self.prepared.iter().any(|prepared| prepared.param == param);
+            let expected = is_listed.then_some(Nest { source_hash: self.source_hash, param });
+            if arg.prepared_for() != expected {
+                return Err(self.otherwise_prepared(param, arg, is_listed));
+            }
+        }
+        Ok(())
     }
 
     fn check_limits(&self) -> Result<()> {
@@ -140,6 +153,22 @@ impl Signature {
         self.error(&match arg.is_scalar() {
             true => format!("`{name}` must be a tensor of {} dimensions, but is a scalar, an f32", param.dims.len()),
             false => format!("`{name}` must be a scalar, an f32, but is a tensor of shape {:?}", arg.shape()),
+        })
+    }
+
+    #[cold]
+    fn otherwise_prepared(&self, param: usize, arg: &Arg<'_>, is_listed: bool) -> Error {
+        let name = self.params[param].name;
+        self.error(&match (is_listed, arg.prepared_for()) {
+            (false, _) => {
+                format!("`{name}` is taken as a tensor, but was laid out for a kernel that lists it as prepared")
+            }
+            (true, None) => format!("`{name}` must be prepared: pass what `{}::prepare_{name}` makes of it", self.name),
+            (true, Some(_)) => format!(
+                "`{name}` was laid out for another parameter, or for another version of the nest; prepare it by \
+                 `{}::prepare_{name}`",
+                self.name
+            ),
         })
     }
 

@@ -82,6 +82,7 @@ impl Kernel {
     /// Carries out a micro-kernel of this nest on tensors in host memory, everything about which was checked.
     pub(super) fn run_on_host(&self, micro_kernel: &abi::MicroKernel, args: &[Arg<'_>], shape: &Shape) -> Result<()> {
         self.check_cpu(micro_kernel)?;
+        self.signature.check_prepared(args)?;
         let mut buffers = Inline::<*mut c_void, MAX_PARAMS>::new();
         let mut strides = Inline::<i64, { MAX_PARAMS * MAX_RANK }>::new();
         for arg in args {

@@ -25,6 +25,7 @@ mod operand;
 mod owned;
 mod selected;
 mod pool;
+mod prepared;
 mod scratch;
 pub mod set;
 mod signature;
@@ -47,6 +48,7 @@ pub use operand::{Input, Output};
 pub use owned::Tensor;
 #[cfg(feature = "tuner")]
 pub(crate) use pool::rest;
+pub use prepared::{Prepared, PreparedLayout};
 pub use scratch::MAX_SCRATCH_BYTES;
 pub use signature::{Affine, Bound, MAX_PARAMS, MAX_SHAPE_VARS, Param, Shape, ShapeVar, Signature, SignatureLoop};
 pub use spin::{MAX_SPIN_TIME, set_spin_time, spin_time};

@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use super::element::DType;
 use super::inline::Inline;
+use super::prepared::PreparedLayout;
 
 /// The most shape variables a kernel can have.
 pub const MAX_SHAPE_VARS: usize = 16;
@@ -13,7 +14,7 @@ pub const MAX_SHAPE_VARS: usize = 16;
 pub const MAX_PARAMS: usize = 16;
 
 /// A kernel's name, its parameters, its loops, and the bounds of its indices.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Signature {
     /// The function's name.
     pub name: &'static str,
@@ -27,6 +28,8 @@ pub struct Signature {
     pub loops: &'static [SignatureLoop],
     /// The ranges of the indices that are not in bounds by construction.
     pub bounds: &'static [Bound],
+    /// The operands that are laid out before calls.
+    pub prepared: &'static [PreparedLayout<'static>],
 }
 
 /// A symbolic extent and the dimension that binds it.

@@ -202,6 +202,9 @@ pub(super) fn cache_read(schedule: &Schedule, buffer: &str) -> Result<()> {
     if !reads.iter().any(|(read, _)| &*read.name == buffer && read.scope == Scope::Global) {
         return refuse(schedule, format!("cache_read: the reduction does not read `{buffer}`"));
     }
+    if schedule.is_prepared(buffer) {
+        return refuse(schedule, format!("cache_read: `{buffer}` is laid out before calls, and read as it lies"));
+    }
     if schedule.cache_reads.iter().any(|stage| &*stage.buffer == buffer) {
         return refuse(schedule, format!("cache_read: `{buffer}` is staged already"));
     }

@@ -295,6 +295,11 @@ impl Schedule {
         padded.flatten().collect()
     }
 
+    /// Whether an operand was laid out before the call.
+    pub(crate) fn is_prepared(&self, tensor: &str) -> bool {
+        self.program.prepared(tensor).is_some()
+    }
+
     /// Whether the loops are those of a GPU's kernel.
     pub(crate) fn is_gpu(&self) -> bool {
         self.thread_loops().next().is_some()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::limits::{self, Kernel, Limit};
 use super::{finish, postproc};
-use crate::ir::{Buffer, Name, Program, Stmt};
+use crate::ir::{Buffer, Name, Prepared, Program, Stmt};
 use crate::lower::{LoopNest, lower_observed, structure_hash};
 use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
@@ -41,6 +41,7 @@ pub fn apply(program: &Program, target: &Target, trace: &Trace) -> Result<Lowere
 
 /// The same whatever it takes of the target.
 pub(super) fn unlimited(program: &Program, target: &Target, trace: &Trace) -> Result<Lowered> {
+    check_target(program, target)?;
     let mut schedule = trace.replay(program, &program.blocks[0])?.made_for(target.clone());
     if !trace.is_final() {
         schedule.enter_postproc();
@@ -50,6 +51,22 @@ pub(super) fn unlimited(program: &Program, target: &Target, trace: &Trace) -> Re
         (Target::Cpu(_), true) => Err(Error::input("it is one for a GPU")),
         (Target::Cuda(_), false) => Err(Error::input("it is one for a CPU")),
         _ => Ok(Lowered { trace: trace.clone(), ..Lowered::of(schedule)? }),
+    }
+}
+
+/// Whether a target can have schedules of a program at all.
+///
+/// # Errors
+/// Operands that are laid out before calls, for a GPU.
+pub(super) fn check_target(program: &Program, target: &Target) -> Result<()> {
+    match (target, program.prepared.first()) {
+        (Target::Cuda(_), Some(Prepared { tensor, .. })) => {
+            let (name, kernel) = (&tensor.name, &program.name);
+            Err(Error::input(format!(
+                "`{kernel}` reads `{name}` as it is laid out before calls, which is for CPUs only"
+            )))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -88,6 +88,7 @@ pub(crate) const DENSE: Signature = Signature {
     ],
     loops: &[spatial("i", M), spatial("j", N), SignatureLoop { name: "k", extent: K, reduce: true }],
     bounds: &[],
+    prepared: &[],
 };
 
 static NO_CUDA: CudaTableSource = CudaTableSource::Skipped("its config has no CUDA target");
@@ -120,6 +121,7 @@ pub(crate) static WINDOW: Kernel = Kernel {
             greatest: Affine { terms: &[(0, 1), (1, 1)], constant: -3 },
             index: "i + r + 1",
         }],
+        prepared: &[],
     },
     table: &SKIPPED,
     dispatch: |_| 0,

@@ -12,6 +12,7 @@ mod helpers;
 mod launches;
 #[cfg(feature = "ndarray")]
 mod ndarrays;
+mod prepared;
 mod scalars;
 mod thread_settings;
 mod tunable;

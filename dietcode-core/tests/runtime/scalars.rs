@@ -28,6 +28,7 @@ const BLEND: Signature = Signature {
         SignatureLoop { name: "j", extent: N, reduce: false },
     ],
     bounds: &[],
+    prepared: &[],
 };
 
 unsafe extern "C" fn rows(shape: *const i64) -> i64 {

@@ -2,8 +2,9 @@
 
 use crate::constant::{self, Constant};
 use crate::error::{Errors, Problem};
+use crate::prepared;
 use crate::text::text;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprLit, Lit, LitStr, Meta, Token};
@@ -15,11 +16,18 @@ pub(crate) struct Arguments {
     pub(crate) config: Option<String>,
     /// What `consts(…)` declares.
     pub(crate) constants: Vec<Constant>,
+    /// What `prepared(…)` lists.
+    pub(crate) prepared: Vec<Ident>,
 }
 
 /// The constants that the arguments of a kernel declare; those that are in error are left out.
 pub fn constants(args: TokenStream) -> Vec<Constant> {
     parse(args, &mut Errors::default()).constants
+}
+
+/// The names of the operands that the arguments of a kernel list as prepared.
+pub fn prepared_names(args: TokenStream) -> Vec<Ident> {
+    parse(args, &mut Errors::default()).prepared
 }
 
 /// Reads the arguments as far as they make sense.
@@ -33,15 +41,25 @@ pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
             return arguments;
         }
     };
-    let mut lists = 0;
+    let [mut constants, mut prepared_lists] = [0, 0];
     for meta in &metas {
         if let Meta::List(list) = meta
             && list.path.is_ident("consts")
         {
-            lists += 1;
-            match lists {
+            constants += 1;
+            match constants {
                 1 => constant::parse(&list.tokens, &mut arguments.constants, errors),
                 _ => errors.push(meta, Problem::ConstantsTwice),
+            }
+            continue;
+        }
+        if let Meta::List(list) = meta
+            && list.path.is_ident("prepared")
+        {
+            prepared_lists += 1;
+            match prepared_lists {
+                1 => prepared::parse(&list.tokens, &mut arguments.prepared, errors),
+                _ => errors.push(meta, Problem::PreparedListTwice),
             }
             continue;
         }

@@ -4,7 +4,7 @@
 //! is made from this form and never looks at Rust tokens again. It prints canonically ([`std::fmt::Display`]),
 //! and [`KernelDef::source_hash`] is the hash of that print, so white space and comments never change it.
 
-use crate::{Function, ReduceOp};
+use crate::{Function, Prepared, ReduceOp};
 use std::fmt;
 
 /// A checked kernel: `output[output_index] = epilogue(init combined with all updates)` over the loops.
@@ -33,6 +33,8 @@ pub struct KernelDef {
     /// Elements whose values reach nothing that is stored, by parameter and index. No code reads them but the nest itself; so a
     /// call has to check them like all others.
     pub idle_reads: Vec<(usize, Vec<Affine>)>,
+    /// The operands that a program lays out before its calls, in the order of the parameters.
+    pub prepared: Vec<Prepared>,
 }
 
 impl KernelDef {

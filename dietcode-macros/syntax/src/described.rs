@@ -7,6 +7,13 @@ use syn::ItemFn;
 pub fn role(def: &KernelDef, at: usize) -> String {
     let param = &def.params[at];
     let reads = def.values().any(|value| value.any(&|e| matches!(e, Expr::Load { param, .. } if *param == at)));
+    if def.prepared.iter().any(|prepared| prepared.param == at) {
+        return format!(
+            "a tensor of rank {}, which is read as `prepare_{}` has laid it out",
+            param.dims.len(),
+            param.name
+        );
+    }
     match (param.is_scalar(), param.mutable, reads) {
         (true, ..) => "a scalar".to_owned(),
         (_, true, true) => format!("a tensor of rank {}, which is read and written", param.dims.len()),

@@ -25,9 +25,12 @@ impl KernelDef {
 
 impl Display for KernelDef {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match &self.config {
-            Some(path) => writeln!(f, "#[dynamic_kernel(config = {path:?})]")?,
-            None => writeln!(f, "#[dynamic_kernel]")?,
+        let config = self.config.iter().map(|path| format!("config = {path:?}"));
+        let names: Vec<&str> = self.prepared.iter().map(|prepared| &*self.params[prepared.param].name).collect();
+        let prepared = (!names.is_empty()).then(|| format!("prepared({})", names.join(", ")));
+        match config.chain(prepared).collect::<Vec<_>>().join(", ").as_str() {
+            "" => writeln!(f, "#[dynamic_kernel]")?,
+            arguments => writeln!(f, "#[dynamic_kernel({arguments})]")?,
         }
         write!(f, "fn {}(", self.name)?;
         for (at, param) in self.params.iter().enumerate() {

@@ -90,7 +90,8 @@ macro_rules! problems {
 problems! {
     // The attribute.
     AttributeArgument(found)
-        "found `{found}`; dynamic_kernel takes `config = \"path/to/config.json\"`, constants, `consts(K = 768)`, both or nothing";
+        "found `{found}`; dynamic_kernel takes `config = \"path/to/config.json\"`, constants, `consts(K = 768)`, \
+         operands that are laid out before calls, `prepared(w)`, or nothing";
     ConfigNotAString(found)
         "found `{found}` as the config; expected a string: `config = \"path/to/config.json\"`";
     ConfigTwice "the config is given twice; give it once";
@@ -102,6 +103,16 @@ problems! {
         "found `{found}` as the constant `{name}`; it is an integer from 0 to {most}, such as `768`, for extents and indices, \
          or a float within `f32`, such as `1e-5`, for elements";
     UnusedConstant(name) "the constant `{name}` is never used; remove it from `consts(…)`";
+    PreparedListTwice "`prepared(…)` is given twice; list all operands in one, such as `prepared(w, v)`";
+    PreparedForm(found) "found `{found}`; operands that are laid out before calls are listed by their names, such as `prepared(w)`";
+    PreparedTwice(name) "`{name}` is listed twice as prepared; list it once";
+    PreparedNoInput(name) "`{name}` is listed as prepared, but it is no tensor that the kernel only reads; list parameters such as `w: &[[f32; K]; N]`";
+    PreparedNotSummed(name)
+        "`{name}` is listed as prepared, but it is not read in what is summed, or elsewhere too; only what a sum alone reads is laid out \
+         before calls";
+    PreparedAxis(name)
+        "`{name}` cannot be prepared: none of its dimensions is indexed by just the variable of a loop over the output, which no other \
+         dimension of it moves with";
     AttributeTwice "dynamic_kernel stands here a second time; a kernel carries it once";
     NotAFunction
         "dynamic_kernel stands on something that is not a free function; put it on a `fn` outside `impl` and `trait`";

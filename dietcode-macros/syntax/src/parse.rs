@@ -1,7 +1,7 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, signature};
+use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, prepared, signature};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemFn, Signature};
@@ -12,7 +12,7 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let attribute::Arguments { config, constants } = attribute::parse(args.clone(), &mut errors);
+    let attribute::Arguments { config, constants, prepared } = attribute::parse(args.clone(), &mut errors);
     check_attributes(&item.attrs, &mut errors);
     let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
@@ -30,8 +30,10 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
             reduction: body.reduction,
             epilogue: body.epilogue,
             idle_reads: Vec::new(),
+            prepared: Vec::new(),
         };
-        def.with_reads(body.reads)
+        let prepared = prepared::of(&def, &prepared, &mut errors);
+        KernelDef { prepared, ..def.with_reads(body.reads) }
     });
     if let Some(def) = &def {
         check_scalars(def, &item.sig, &mut errors);

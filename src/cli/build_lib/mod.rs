@@ -124,6 +124,13 @@ fn library(arguments: &Arguments) -> Result<Library> {
 
 fn exported(setup: Setup, target: &CpuTarget) -> Result<Exported> {
     let path = &setup.config.path;
+    if !setup.def.prepared.is_empty() {
+        let (path, name) = (path.display(), &setup.def.name);
+        return Err(Error::input(format!(
+            "{path}: `{name}` takes operands that are laid out before calls, which functions of a library cannot; expected a kernel without \
+             `prepared(…)`"
+        )));
+    }
     let config = std::path::absolute(path).map_err(|e| Error::of_file(path, "has no place", e))?;
     let config = config.into_os_string().into_string().map_err(|_| {
         Error::input(format!("{}: a source of Rust cannot name it, since its path is not UTF-8", path.display()))

@@ -2,7 +2,8 @@
 
 use dietcode_core::ir::holds;
 use dietcode_core::reference::{Approx, comparable};
-use dietcode_syntax::{Affine, Condition, DType, Expr, KernelDef, Param, ReduceOp};
+use dietcode_core::runtime::PreparedLayout;
+use dietcode_syntax::{Affine, Condition, DType, Expr, KernelDef, Param, Prepared, ReduceOp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -97,6 +98,23 @@ impl Instance {
             false => self.spread(param, elements, f32::NAN),
         };
         tensors.iter().enumerate().map(memory).collect()
+    }
+
+    /// Lays out what the nest's code takes so, with NaN around it; what is not even there stays away.
+    pub(crate) fn prepare(&self, memory: &mut [Memory]) {
+        for of in &self.def.prepared {
+            let Prepared { param, dim, outer, inner, panel, .. } = of;
+            let layout = PreparedLayout { param: *param, dim: *dim, outer, inner, panel: *panel as usize };
+            let (dims, tensor) = (self.dims(*param), &memory[*param]);
+            if tensor.is_unmapped() {
+                continue;
+            }
+            let mut laid_out = vec![f32::NAN; layout.elements(&dims).expect("it fits memory")];
+            layout.fill(&dims, &self.strides(*param), |at| tensor.get(GUARD + at), &mut laid_out);
+            let mut prepared = Memory::filled(DType::F32, laid_out.len() + 2 * GUARD, f32::NAN);
+            laid_out.into_iter().enumerate().for_each(|(at, element)| prepared.set(GUARD + at, element));
+            memory[*param] = prepared;
+        }
     }
 
     /// The tensors that are read for the sum alone, if its condition does not hold.

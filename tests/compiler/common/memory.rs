@@ -47,6 +47,11 @@ impl Memory {
         Memory { dtype, words: Vec::new(), len: 0 }
     }
 
+    /// Whether it is such.
+    pub(crate) fn is_unmapped(&self) -> bool {
+        self.len == 0
+    }
+
     /// Where an element lies.
     pub(crate) fn pointer(&mut self, at: usize) -> *mut c_void {
         if self.len == 0 {

@@ -3,12 +3,12 @@
 //! element type anywhere.
 
 use dietcode_syntax::{
-    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, LoopDef, Param, ReduceOp, Reduction,
-    Role, ShapeVar,
+    Affine, BinaryOp, CompareOp, Condition, DType, Expr, Function, KernelDef, LoopDef, Param, Prepared, ReduceOp,
+    Reduction, Role, ShapeVar,
 };
-use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{RngExt, SeedableRng};
 
 /// A nest over random accesses, with a random update and a random tail.
 pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
@@ -25,6 +25,7 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         reduction: None,
         epilogue: Expr::Acc,
         idle_reads: Vec::new(),
+        prepared: Vec::new(),
     };
     def.shape_vars = def.loops.iter().flat_map(|l| &l.extent.terms).map(|(name, _)| shape_var(name)).collect();
     let inputs = rng.random_range(1..=2);
@@ -59,6 +60,15 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         tensors.for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
     }
     def
+}
+
+/// The nest with operands that are laid out before calls: in a third of the nests, each input that may be.
+pub(crate) fn prepared(def: KernelDef) -> KernelDef {
+    // What this draws leaves all others as they are.
+    let mut own = StdRng::seed_from_u64(def.source_hash());
+    let inputs = if own.random_bool(0.33) { 0..def.params.len() } else { 0..0 };
+    let prepared = inputs.filter_map(|param| Prepared::of(&def, param)).collect();
+    KernelDef { prepared, ..def }
 }
 
 /// A scalar parameter.

@@ -134,6 +134,7 @@ impl Library {
         let Instance { def, shape, .. } = &case.instance;
         let mut memory = case.instance.memory(tensors);
         memory[def.output] = case.instance.output(tensors);
+        case.instance.prepare(&mut memory);
         let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
         let strides = (0..def.params.len()).flat_map(|param| case.instance.strides(param));
         let strides: Vec<i64> = strides.map(|stride| stride as i64).collect();
@@ -152,6 +153,7 @@ impl Library {
         let mut memory = instance.memory(tensors);
         self.check_oracle(case, &mut memory, &tensors[instance.def.output], expected);
         memory[instance.def.output] = instance.output(tensors);
+        instance.prepare(&mut memory);
         let buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
         self.call(&case.unit, &buffers, case);
         instance.check(&mut memory[instance.def.output], expected, || describe(case));

@@ -1,14 +1,16 @@
 //! Which sketches there are, and that each of them lowers.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dietcode_core::frontend;
 use dietcode_core::lower::lower;
 use dietcode_core::machine::Target;
+use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::Trace;
 use dietcode_core::sketch::rules::CustomRules;
-use dietcode_core::sketch::{Space, Tiled, apply, partial_sketches};
-use dietcode_syntax::KernelDef;
+use dietcode_core::sketch::{Bounds, Space, Tiled, apply, partial_sketches};
+use dietcode_syntax::{KernelDef, Prepared};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -44,7 +46,7 @@ fn every_sketch_of_every_shipped_kernel_lowers() {
 fn every_sketch_of_random_nests_lowers() {
     let mut rng = StdRng::seed_from_u64(5);
     for n in 0..150 {
-        every_sketch_lowers(&nests::random(&mut rng, &format!("nest{n}")));
+        every_sketch_lowers(&nests::prepared(nests::random(&mut rng, &format!("nest{n}"))));
     }
 }
 
@@ -136,4 +138,14 @@ fn instances_that_make_no_sense_are_refused() {
     assert!(refused(&[vec![1, 2]]).contains("has 2 values, expected"));
     let empty = refused(&[vec![3; def.shape_vars.len()], vec![0; def.shape_vars.len()]]);
     assert!(empty.contains("the loop `o` in 0..O has no iteration") && empty.contains("O = 0"), "{empty}");
+}
+
+#[test]
+fn a_gpu_has_no_space_of_operands_that_are_laid_out_before_calls() {
+    let def = KernelDef { prepared: Prepared::of(&kernel("dense"), 1).into_iter().collect(), ..kernel("dense") };
+    assert_eq!(def.prepared.len(), 1);
+    let device = DeviceLimits::of("sm_90".parse().expect("it is one")).expect("it is known");
+    let gpu = Bounds { target: Target::Cuda(*device), extents: BTreeMap::new() };
+    let refusal = partial_sketches(&def, gpu, &CustomRules::default()).unwrap_err().to_string();
+    assert!(refusal.contains("`dense` reads `w` as it is laid out before calls, which is for CPUs only"), "{refusal}");
 }

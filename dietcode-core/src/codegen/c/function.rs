@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::C;
 use crate::codegen::printer::{Expressions, Printer, element_type};
-use crate::ir::{Buffer, Expr};
+use crate::ir::{Buffer, Expr, Program};
 use crate::lower::LoopNest;
 
 fn shape_variables(nest: &LoopNest) -> String {
@@ -29,21 +29,22 @@ pub(super) fn workspace_bytes(nest: &LoopNest, workspace: &Buffer, symbol: &str)
 }
 
 /// The operands of a micro-kernel: its nest's, and the workspace that its phases share.
-pub(super) type Operands<'a> = (&'a [Arc<Buffer>], Option<&'a Arc<Buffer>>);
+pub(super) type Operands<'a> = (&'a Program, Option<&'a Arc<Buffer>>);
 
 /// What counts tiles, what carries out a range of them, and the function of the ABI that calls that. GCC uses `restrict` on
 /// parameters of functions, and not on variables: without, each loop that it makes vectors of begins with comparisons of addresses. In
 /// one that is inlined it spills addresses of the innermost loop.
-pub(super) fn phase(nest: &LoopNest, all: Operands<'_>, symbol: &str) -> String {
+pub(super) fn phase(nest: &LoopNest, (program, workspace): Operands<'_>, symbol: &str) -> String {
     const REST: &str = "const int64_t *dietcode_strides, const int64_t *dietcode_shape,\n    \
                         void *dietcode_scratch, int64_t dietcode_begin, int64_t dietcode_end";
     let grid = nest.grid.as_ref().map_or(Expr::Int(1), |(_, extent)| extent.clone());
-    let mut printer = Printer::new(&C, nest, all.0.iter().chain(all.1));
-    let [params, args] = operands(nest, all);
+    let handed = program.operands();
+    let mut printer = Printer::new(&C, nest, handed.iter().chain(workspace));
+    let [params, args] = operands(nest, handed.iter().chain(workspace));
     printer.text = count(nest, &format!("{symbol}_grid"), &grid);
     printer.text += &format!("static DIETCODE_NOINLINE void {symbol}_tiles({params}, {REST}) {{\n");
     printer.text += &shape_variables(nest);
-    strides(&mut printer, all.0);
+    strides(&mut printer, program);
     printer.derived();
     printer.open(match &nest.grid {
         Some((tile, _)) => format!("for (dietcode_int {tile} = dietcode_begin; {tile} < dietcode_end; ++{tile})"),
@@ -60,7 +61,7 @@ pub(super) fn phase(nest: &LoopNest, all: Operands<'_>, symbol: &str) -> String 
 }
 
 /// The tensors and scalars of a micro-kernel, as parameters and as what is passed for them.
-fn operands(nest: &LoopNest, (params, workspace): Operands<'_>) -> [String; 2] {
+fn operands<'a>(nest: &LoopNest, all: impl Iterator<Item = &'a Arc<Buffer>>) -> [String; 2] {
     let operand = |(n, param): (usize, &Arc<Buffer>)| {
         let (element, name) = (element_type(param.dtype), &param.name);
         let constant = if param == &nest.output { "" } else { "const " };
@@ -69,15 +70,19 @@ fn operands(nest: &LoopNest, (params, workspace): Operands<'_>) -> [String; 2] {
             false => (format!("{constant}{element} *restrict {name}"), format!("dietcode_buffers[{n}]")),
         }
     };
-    let (params, args): (Vec<String>, Vec<String>) = params.iter().chain(workspace).enumerate().map(operand).unzip();
+    let (params, args): (Vec<String>, Vec<String>) = all.enumerate().map(operand).unzip();
     [params, args].map(|all| all.join(", "))
 }
 
-/// The strides of the tensors; the workspace is dense.
-fn strides(printer: &mut Printer<'_>, params: &[Arc<Buffer>]) {
+/// The strides of the tensors; the workspace is dense, and so are operands that were laid out before the call, whose strides say nothing.
+fn strides(printer: &mut Printer<'_>, program: &Program) {
     let mut at = 0;
-    for param in params {
+    for param in &program.params {
         let rank = param.shape.len();
+        if program.prepared(&param.name).is_some() {
+            at += rank;
+            continue;
+        }
         for (dim, name) in printer.exprs.declare(param, |dim| dim + 1 == rank) {
             printer.constant(&name, format_args!("dietcode_strides[{}]", at + dim));
         }

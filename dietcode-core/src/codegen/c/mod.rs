@@ -57,7 +57,7 @@ fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, includ
     let workspace = lowered.workspace();
     let phase = |(at, nest)| {
         let phase = if nests.len() == 1 { symbol.clone() } else { format!("{symbol}_{at}") };
-        source += &function::phase(nest, (&lowered.schedule().program.params, workspace), &phase);
+        source += &function::phase(nest, (&lowered.schedule().program, workspace), &phase);
         phase
     };
     let phases = nests.iter().enumerate().map(phase).collect();

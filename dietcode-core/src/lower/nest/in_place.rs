@@ -38,7 +38,11 @@ pub(crate) fn in_place<'g>(schedule: &Schedule, guards: &'g [Guard], update: &Ex
 fn without(schedule: &Schedule, lane: &Name, guard: &Guard, update: &Expr) -> Option<Expr> {
     let root = Expr::Var(guard.root.clone());
     let form = affine(&guard.value).filter(|_| guard.value == schedule.unsplit(&root))?;
-    let is_staged = |name: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *name);
+    if guard.role == Role::Reduce && schedule.program.reads_prepared_along(&schedule.block, &guard.root) {
+        return None;
+    }
+    let is_staged =
+        |name: &Name| schedule.is_prepared(name) || schedule.cache_reads.iter().any(|read| read.buffer == *name);
     let is_in_place = |e: &Expr| match e {
         Expr::Load(buffer, index) if buffer.scope == Scope::Global && !is_staged(&buffer.name) => {
             index.iter().any(|e| e.uses(&guard.root))

@@ -17,6 +17,7 @@ mod cross_lane;
 mod cross_thread;
 mod edge_tile;
 mod in_place;
+mod prepared;
 mod raster;
 mod register_cache;
 mod shared;
@@ -246,6 +247,7 @@ impl<'a> Builder<'a> {
         let update = self.stages.iter().fold(reduction.update.clone(), |e, stage| stage.redirect(&e));
         let update = self.shared.iter().fold(update, |e, stage| stage.redirect(&e));
         let (update, guards) = in_place(self.schedule, &self.guards, &update);
+        let update = prepared::read(self.schedule, &self.guards, &update);
         let tile = Expr::Load(self.tile.clone(), self.tile_index());
         let combined = reduction.combine(tile, self.schedule.unsplit(&update));
         let combine = Stmt::if_(guard::all(guards), self.store_tile(combined));

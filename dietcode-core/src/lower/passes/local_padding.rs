@@ -14,7 +14,8 @@
 //!
 //! A guard of the compute part goes if what it protects is harmless outside of the tensor:
 //!
-//! * every tensor read that moves along the guarded variable is staged, so that nothing outside is read;
+//! * every tensor read that moves along the guarded variable is staged, so that nothing outside is read, or, along a spatial one, was laid
+//!   out before the call (`nest/prepared.rs`);
 //! * and, for a reduced variable, there is a value which the staged copies may hold outside of their tensors, so that the update
 //!   there is exactly the operator's identity, whatever the other reads are: zeros for a sum of products, where both factors are
 //!   staged, ones for a product, −∞ for a maximum of `x` and ∞ for one of `-x`. There is none for the maximum of products, nor
@@ -61,7 +62,10 @@ fn is_copy(to: &Scope, value: &Expr) -> bool {
 
 /// Whether the compute part is right without a guard.
 pub(crate) fn may_go(guard: &Guard, reduction: &Reduction, schedule: &Schedule) -> bool {
-    let staged = |buffer: &Name| schedule.cache_reads.iter().any(|read| read.buffer == *buffer);
+    let staged = |buffer: &Name| {
+        let is_inside = schedule.is_prepared(buffer) && guard.role == Role::Spatial;
+        is_inside || schedule.cache_reads.iter().any(|read| read.buffer == *buffer)
+    };
     let mut reads_inside = true;
     reduction.update.visit(&mut |e| {
         if let Expr::Load(buffer, index) = e {

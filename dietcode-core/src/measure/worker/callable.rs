@@ -24,7 +24,10 @@ pub(super) enum Callable {
 
 /// One call's arguments.
 pub(super) struct Arguments<'a> {
+    /// All of them tensors.
     pub(super) buffers: &'a [*mut c_void],
+    /// The same, as a micro-kernel takes them.
+    pub(super) prepared: &'a [*mut c_void],
     pub(super) strides: &'a [i64],
     pub(super) shape: &'a [i64],
     pub(super) threads: usize,
@@ -75,11 +78,11 @@ impl Callable {
 
     /// Calls it once.
     pub(super) fn call(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
-        let Arguments { buffers, strides, shape, threads } = *arguments;
+        let Arguments { buffers, prepared, strides, shape, threads } = *arguments;
         let launched = |library: &Library, most: u64, shape: &[i64]| {
             // SAFETY: the tensors are contiguous at the instance's shape, and guarded. What the code does with them is
             // what the worker is there to find out.
-            let result = unsafe { library.launch(most, buffers, strides, shape, threads) };
+            let result = unsafe { library.launch(most, prepared, strides, shape, threads) };
             result.map_err(|e| unloadable(&e))
         };
         match self {
@@ -87,7 +90,7 @@ impl Callable {
             Callable::Part(library, most, _) => launched(library, *most, shape),
             Callable::Linked(micro_kernel) => {
                 // SAFETY: as above; the code that found the micro-kernel has checked that this CPU can carry it out.
-                let result = unsafe { runtime::launch(micro_kernel, buffers, strides, shape, threads) };
+                let result = unsafe { runtime::launch(micro_kernel, prepared, strides, shape, threads) };
                 result.map_err(|e| unloadable(&e))
             }
             Callable::Dispatched(libraries, decision) => launched(&libraries[decision.pick(shape)], ALL, shape),
@@ -111,13 +114,13 @@ fn unloadable(error: &Error) -> Failure {
 }
 
 impl Arguments<'_> {
-    /// Of a job's tensors.
+    /// Of a job's tensors, with their [`Tensors::buffers`].
     pub(super) fn of<'a>(
-        buffers: &'a [*mut c_void],
+        [buffers, prepared]: &'a [Vec<*mut c_void>; 2],
         tensors: &'a Tensors,
         shape: &'a [i64],
         threads: usize,
     ) -> Arguments<'a> {
-        Arguments { buffers, strides: &tensors.strides, shape, threads }
+        Arguments { buffers, prepared, strides: &tensors.strides, shape, threads }
     }
 }

@@ -93,7 +93,7 @@ fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], te
     let mut entries: Vec<Entry<'_>> =
         passed.iter().map(|c| Entry::new(&c.callable, c.first, job.threads, &job.timing)).collect();
     tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
-    let buffers = prepared.tensors.pointers();
+    let buffers = prepared.tensors.buffers();
     let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
     prepared.tensors.open_ends(true)?;
     let timed = rounds::run(&mut entries, &arguments, &job.timing);
@@ -140,7 +140,7 @@ impl Checked {
 
 fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Checked, Failure> {
     prepared.tensors.poison();
-    let buffers = prepared.tensors.pointers();
+    let buffers = prepared.tensors.buffers();
     let (watch, start) = (Watch::start(), Instant::now());
     callable.call(&Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads))?;
     let first = start.elapsed().as_secs_f64();

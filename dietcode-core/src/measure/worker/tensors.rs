@@ -8,14 +8,18 @@ use dietcode_syntax::DType;
 
 use super::elements::Elements;
 use super::guarded::Guarded;
-use crate::Result;
+use crate::instance::Prepared;
 use crate::measure::inputs;
 use crate::measure::{Failure, Instance};
+use crate::runtime::PreparedLayout;
+use crate::{Error, Result};
 
 /// One instance's tensors.
 #[derive(Debug)]
 pub(super) struct Tensors {
     memory: Vec<Guarded>,
+    /// Inputs once more, as they are laid out for micro-kernels, by parameter.
+    prepared: Vec<(usize, Guarded)>,
     /// As the kernel's signature says.
     pub(super) strides: Vec<i64>,
     /// What an output that is read holds before each call that is checked.
@@ -42,10 +46,12 @@ impl Tensors {
             input.freeze();
             memory.push(input);
         }
+        let prepared = instance.prepared.iter().map(|of| Ok((of.param, laid_out(instance, &memory[of.param], of)?)));
+        let prepared = prepared.collect::<Result<_>>()?;
         let (output, output_dtype) = (instance.output, instance.dtypes[instance.output]);
         let output_elements = instance.elements(output);
         let strides = instance.strides();
-        let mut tensors = Tensors { memory, strides, initial: None, output, output_dtype, output_elements };
+        let mut tensors = Tensors { memory, prepared, strides, initial: None, output, output_dtype, output_elements };
         if instance.reads_output {
             tensors.elements().store(inputs::elements(instance, seed, output));
             tensors.initial = Some(tensors.output().into_owned());
@@ -53,9 +59,16 @@ impl Tensors {
         Ok(tensors)
     }
 
-    /// One pointer per parameter.
+    /// One pointer per parameter, all to tensors.
     pub(super) fn pointers(&self) -> Vec<*mut c_void> {
         self.memory.iter().map(|m| m.data().cast()).collect()
+    }
+
+    /// The same twice: all tensors, and as a micro-kernel takes them.
+    pub(super) fn buffers(&self) -> [Vec<*mut c_void>; 2] {
+        let mut prepared = self.pointers();
+        self.prepared.iter().for_each(|(param, memory)| prepared[*param] = memory.data().cast());
+        [self.pointers(), prepared]
     }
 
     /// What is in the output now.
@@ -96,12 +109,34 @@ impl Tensors {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the system refuses it.
     pub(super) fn open_ends(&self, are_open: bool) -> Result<()> {
-        self.memory.iter().try_for_each(|memory| memory.open_end(are_open))
+        self.inputs_and_output().try_for_each(|memory| memory.open_end(are_open))
     }
 
     /// Bytes in memory.
     pub(super) fn footprint(&self) -> usize {
-        self.memory.iter().map(Guarded::footprint).sum::<usize>()
+        self.inputs_and_output().map(Guarded::footprint).sum::<usize>()
             + self.initial.as_ref().map_or(0, |v| size_of_val(&**v))
     }
+
+    fn inputs_and_output(&self) -> impl Iterator<Item = &Guarded> {
+        self.memory.iter().chain(self.prepared.iter().map(|(_, memory)| memory))
+    }
+}
+
+/// An input as it is laid out before calls.
+fn laid_out(instance: &Instance, tensor: &Guarded, of: &Prepared) -> Result<Guarded> {
+    let Prepared { param, dim, ref outer, ref inner, panel } = *of;
+    let layout = PreparedLayout { param, dim, outer, inner, panel };
+    // SAFETY: the tensor has that many elements of this type, and nobody writes it.
+    let plain = unsafe { Elements::at(tensor.data(), instance.dtypes[param], instance.elements(param)) };
+    let plain = plain.values();
+    let shape: Vec<usize> = instance.dims[param].iter().map(|extent| *extent as usize).collect();
+    let strides: Vec<usize> = (0..shape.len()).map(|dim| shape[dim + 1..].iter().product()).collect();
+    let elements = layout.elements(&shape).ok_or_else(|| Error::input("a prepared operand is too large"))?;
+    let memory = Guarded::input(elements * size_of::<f32>())?;
+    // SAFETY: that many elements fit, and a multiple of their size before a page's end is aligned.
+    let target = unsafe { std::slice::from_raw_parts_mut(memory.data().cast::<f32>(), elements) };
+    layout.fill(&shape, &strides, |at| plain[at], target);
+    memory.freeze();
+    Ok(memory)
 }

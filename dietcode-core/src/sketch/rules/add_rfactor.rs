@@ -81,6 +81,11 @@ impl Rule for AddRFactor {
         if target.cpu().is_some() && !can_be_padded(own, &axis) {
             return unmet(format!("no padding of its inputs leaves the sum over `{axis}` what it is"));
         }
+        if partial.program.reads_prepared_along(own, &axis) {
+            return unmet(format!(
+                "what was laid out before the call ends with the sum over `{axis}`, and parts hang over that"
+            ));
+        }
         let atomic = (target.cuda().is_some() && own.holds_sum()).then_some(Combine::Atomic);
         let shared = std::iter::once(Combine::Workspace).chain(atomic);
         let shared = shared.map(|combine| PartialSketch { combine: Some(combine), ..partial.clone() });

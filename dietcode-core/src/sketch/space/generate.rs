@@ -16,6 +16,7 @@ use crate::ir::{Name, Program};
 use crate::machine::Target;
 use crate::schedule::Trace;
 use crate::sketch::Bounds;
+use crate::sketch::apply::check_target;
 use crate::sketch::rules::{self, Applied, CustomRules, PartialSketch};
 use crate::{Error, Result, frontend};
 
@@ -73,6 +74,7 @@ fn scheduled(
     bounds: Bounds,
     custom: &CustomRules,
 ) -> Result<(Vec<PartialSketch>, Vec<WithoutEffect>)> {
+    check_target(&blocks, &bounds.target)?;
     let rules = rules::all(&bounds.target, custom);
     let mut partial_sketches = vec![PartialSketch::new(blocks, Arc::new(bounds))];
     let mut without_effect = Vec::new();

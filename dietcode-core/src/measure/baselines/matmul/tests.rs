@@ -51,6 +51,7 @@ impl Nest {
             }),
             epilogue: Expr::Acc,
             idle_reads: Vec::new(),
+            prepared: Vec::new(),
         }
     }
 

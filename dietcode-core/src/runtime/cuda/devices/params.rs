@@ -49,7 +49,7 @@ impl Params {
         let mut pointers = Inline::new();
         self.args.iter().for_each(|arg| {
             pointers.push(match arg {
-                Value::Tensor(address) => pointer(address),
+                Value::Tensor(address) | Value::Prepared(address, ..) => pointer(address),
                 Value::Scalar(scalar) => pointer(scalar),
             });
         });

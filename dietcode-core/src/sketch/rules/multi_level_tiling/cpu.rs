@@ -64,7 +64,8 @@ impl Rule for MultiLevelTilingCpu {
         if own.reduction.is_none() {
             return unmet(NO_SUM);
         }
-        let reads = Reads::of(&own);
+        let program = partial.program.clone();
+        let reads = Reads::of(&program, &own);
         // What is packed ahead is a tile of the sum, which a structure without steps does not have.
         let has_steps = self.0.levels_of('R').next().is_some();
         let streams = has_steps && reads.fewest_uses(|axis| partial.least(axis)) <= USES;
@@ -111,7 +112,7 @@ fn tiled(
         };
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
-        } else if !in_place && axes.iter().any(padded) {
+        } else if !in_place && !reads.is_prepared(tensor) && axes.iter().any(padded) {
             let names = partial.cache_read(block, tensor, Staging::Edge);
             let places = last_of(&partial, Level::Block).or_else(|| cache_block(&partial)).into_iter().collect();
             partial.stages.push(SketchStage { what: tensor.clone(), names, places });
@@ -136,7 +137,11 @@ fn levels(
     let has = |level: &Level| match level {
         Level::Lanes => is_vector,
         Level::Register => by_lanes || is_vector || !reads.is_batch(&iter.name),
-        Level::Unroll => can_be_padded(block, &iter.name) && (is_vector || !by_lanes),
+        Level::Unroll => {
+            let is_padded =
+                can_be_padded(block, &iter.name) && !partial.program.reads_prepared_along(block, &iter.name);
+            is_padded && (is_vector || !by_lanes)
+        }
         Level::Block => !by_lanes && shared.is_none(),
         Level::Task => shared.is_none(),
         _ => true,

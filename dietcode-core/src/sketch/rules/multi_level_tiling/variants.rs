@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Buffer, Expr, Name, affine};
+use crate::ir::{Block, Buffer, Expr, Name, Program, affine};
 use crate::lower::can_be_padded;
 
 /// One structure.
@@ -29,13 +29,14 @@ impl Variant {
 
 /// How a sum reads its inputs.
 pub(super) struct Reads<'b> {
+    program: &'b Program,
     block: &'b Block,
     /// Each tensor once, with all its indices.
     tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)>,
 }
 
 impl<'b> Reads<'b> {
-    pub(super) fn of(block: &'b Block) -> Reads<'b> {
+    pub(super) fn of(program: &'b Program, block: &'b Block) -> Reads<'b> {
         let mut tensors: Vec<(Arc<Buffer>, Vec<Vec<Expr>>)> = Vec::new();
         for (buffer, index) in block.update_reads() {
             match tensors.iter_mut().find(|(known, _)| *known == buffer) {
@@ -43,7 +44,7 @@ impl<'b> Reads<'b> {
                 None => tensors.push((buffer, vec![index])),
             }
         }
-        Reads { block, tensors }
+        Reads { program, block, tensors }
     }
 
     /// The tensors.
@@ -69,8 +70,16 @@ impl<'b> Reads<'b> {
         self.tensors.iter().filter(move |(buffer, _)| buffer.name == *tensor).flat_map(|(_, indices)| indices)
     }
 
+    /// Whether a tensor was laid out before the call.
+    pub(super) fn is_prepared(&self, tensor: &Name) -> bool {
+        self.program.prepared(tensor).is_some()
+    }
+
     /// Whether a tensor's neighbours along an axis are neighbours in memory.
     fn is_contiguous(&self, tensor: &Name, axis: &Name) -> bool {
+        if let Some(prepared) = self.program.prepared(tensor) {
+            return prepared.axis == *axis;
+        }
         let coefficient = |e: &Expr| affine(e).map(|form| form.coefficient(axis));
         self.indices(tensor).all(|index| {
             let Some((last, outer)) = index.split_last() else { return true };
@@ -114,11 +123,11 @@ impl<'b> Reads<'b> {
     }
 
     /// What is worth a panel: what vectors are made of; each of two such inputs alone, or none, if the others serve in place;
-    /// and all inputs.
+    /// and all inputs, but for those that lie in panels already.
     fn packed(&self, vector: Option<&Name>) -> Vec<Vec<Name>> {
-        let all: Vec<Name> = self.names().cloned().collect();
+        let all: Vec<Name> = self.names().filter(|tensor| !self.is_prepared(tensor)).cloned().collect();
         let Some(vector) = vector else { return distinct(vec![Vec::new(), all]) };
-        let along: Vec<Name> = self.names().filter(|tensor| self.moves(tensor, vector)).cloned().collect();
+        let along: Vec<Name> = all.iter().filter(|tensor| self.moves(tensor, vector)).cloned().collect();
         let alone =
             if along.len() == 2 { along.iter().map(|tensor| vec![tensor.clone()]).collect() } else { Vec::new() };
         let sets = [vec![Vec::new()], alone]

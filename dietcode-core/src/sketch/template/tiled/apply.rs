@@ -218,6 +218,11 @@ impl Tiled {
                 continue;
             }
             let named = |inputs: &[String]| inputs.iter().any(|name| **name == *buffer.name);
+            if decided.schedule.is_prepared(&buffer.name)
+                && ![&self.pack, &self.load].into_iter().any(|inputs| named(inputs))
+            {
+                continue;
+            }
             let pad = self.pad.get(&*buffer.name);
             if named(&self.pack) {
                 let panels = decided.schedule.cache_read(&buffer.name, Staging::Always)?;

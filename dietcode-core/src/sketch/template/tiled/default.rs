@@ -6,7 +6,7 @@ use dietcode_syntax::Role;
 
 use super::Tiled;
 use crate::ErrorKind;
-use crate::ir::{Affine, Block, Expr, Name, Program, affine};
+use crate::ir::{Affine, Expr, Name, Program, affine};
 use crate::lower::serves_lanes;
 use crate::machine::CpuTarget;
 use crate::sketch::{Lowered, MicroKernel};
@@ -23,8 +23,7 @@ impl Tiled {
     /// vectors along the output's contiguous loop, a register tile that fills the registers, panels for what would
     /// otherwise be read with a stride or many times.
     pub fn default_for(program: &Program, target: &CpuTarget) -> Tiled {
-        let block = &program.blocks[0];
-        let full = full_tile(block, target);
+        let full = full_tile(program, target);
         let candidates = [full.clone(), Tiled { pack: Vec::new(), ..full }];
         let valid = candidates.into_iter().find(|tiled| tiled.unless_refused(program, target).is_some());
         // The nest as the user wrote it, one iteration of the output at a time, is always valid.
@@ -34,7 +33,7 @@ impl Tiled {
     /// A micro-kernel for nests whose inputs are contiguous along the innermost sum and used a few times: its lanes share the sum, so
     /// that each input is read once as it lies, and nothing is packed. None where an input lies otherwise.
     pub fn streaming_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
-        streaming(&program.blocks[0], target)?.unless_refused(program, target)
+        streaming(program, target)?.unless_refused(program, target)
     }
 
     /// None where a primitive or a limit refuses it. Another error is none of the nest's.
@@ -48,9 +47,13 @@ impl Tiled {
 
 /// A few columns of the output, and as many rows as registers have room for their sums: what lies along the columns is read again for
 /// each tile of rows, so that few rows read it once.
-fn streaming(block: &Block, target: &CpuTarget) -> Option<Tiled> {
+fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
+    let block = &program.blocks[0];
     let sum = &block.iters_of(Role::Reduce).last().filter(|iter| serves_lanes(block, &iter.name))?.name;
     block.update_reads().iter().find(|(_, index)| index.iter().any(|e| e.uses(sum)))?;
+    if program.reads_prepared_along(block, sum) {
+        return None;
+    }
     let lanes = target.vector_bytes / 4;
     let columns = block.contiguous()?.clone();
     let rows = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| **name != columns).last();
@@ -71,7 +74,8 @@ fn streaming(block: &Block, target: &CpuTarget) -> Option<Tiled> {
 }
 
 /// Register tile, blocks and panels from how the block reads its inputs.
-fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
+fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
+    let block = &program.blocks[0];
     let lanes = target.vector_bytes / 4;
     let Some(vector) = block.contiguous().cloned() else { return Tiled::default() };
     let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
@@ -84,7 +88,7 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     let is_batch = |name: &Name| reads.iter().all(|index| moves(index, name));
     let tiled: Vec<&Name> = others().map(|iter| &iter.name).filter(|name| reused(name)).collect();
     if let ([.., outer, inner], true) = (tiled.as_slice(), is_batch(&vector)) {
-        return batch_innermost(block, lanes, &vector, [outer, inner], if many { [4, 6] } else { [3, 4] });
+        return batch_innermost(program, lanes, &vector, [outer, inner], if many { [4, 6] } else { [3, 4] });
     }
     let second = others().filter(|iter| reused(&iter.name)).last();
     // Of three loops or more beside a batch, as of a convolution, the innermost tends to be short: little may hang over.
@@ -94,6 +98,13 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
         Some(_) => (2, 6),
         None => (4, 1),
     };
+    // Tiles are whole panels of what was laid out before the call.
+    let panel =
+        |axis: &Name| program.prepared.iter().filter(|of| of.axis == *axis).map(|of| of.panel).max().unwrap_or(1);
+    let sums = if many { 24 } else { 12 };
+    let rows = second.map_or(1, |second| panel(&second.name));
+    let across = i64::max(across, panel(&vector) / lanes).min((sums / rows).max(1));
+    let down = (down.min((sums / across).max(1)) as u64).next_multiple_of(rows as u64) as i64;
     let mut register_tile = BTreeMap::from([(vector.to_string(), across * lanes)]);
     let mut block_tile = register_tile.clone();
     if let Some(second) = second {
@@ -104,9 +115,9 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
     block_tile.extend(
         reductions.iter().map(|name| name.to_string()).zip(reduction_blocks(REDUCTION_BLOCK, reductions.len())),
     );
-    let packed = block.update_reads().into_iter().filter(|(_, index)| {
+    let packed = block.update_reads().into_iter().filter(|(buffer, index)| {
         let reused = second.is_some_and(|second| !index.iter().any(|e| e.uses(&second.name)));
-        let along = index.iter().any(|e| e.uses(&vector));
+        let along = program.prepared(&buffer.name).is_none() && index.iter().any(|e| e.uses(&vector));
         let contiguous = index
             .split_last()
             .is_some_and(|(last, outer)| last.uses(&vector) && !outer.iter().any(|e| e.uses(&vector)));
@@ -124,7 +135,8 @@ fn full_tile(block: &Block, target: &CpuTarget) -> Tiled {
 /// Vectors along a batch that lies innermost: each is used for a row or a column of the tile. Neighbours along all other loops
 /// are a whole batch apart, so that everything is packed, also what is read a few times only; a block has as much of both
 /// matrices as the second-level cache holds, so that it is packed once.
-fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], tile: [i64; 2]) -> Tiled {
+fn batch_innermost(program: &Program, lanes: i64, vector: &Name, tiled: [&Name; 2], tile: [i64; 2]) -> Tiled {
+    let block = &program.blocks[0];
     let mut register_tile = BTreeMap::from([(vector.to_string(), lanes)]);
     let mut block_tile = register_tile.clone();
     for (name, size) in tiled.into_iter().zip(tile) {
@@ -134,7 +146,8 @@ fn batch_innermost(block: &Block, lanes: i64, vector: &Name, tiled: [&Name; 2], 
     let reductions: Vec<&Name> = block.iters_of(Role::Reduce).map(|iter| &iter.name).collect();
     let blocks = reduction_blocks(BATCH_REDUCTION_BLOCK, reductions.len());
     block_tile.extend(reductions.iter().map(|name| name.to_string()).zip(blocks));
-    let mut pack: Vec<String> = block.update_reads().iter().map(|(buffer, _)| buffer.name.to_string()).collect();
+    let unprepared = block.update_reads().into_iter().filter(|(buffer, _)| program.prepared(&buffer.name).is_none());
+    let mut pack: Vec<String> = unprepared.map(|(buffer, _)| buffer.name.to_string()).collect();
     pack.sort();
     pack.dedup();
     Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, ..Tiled::default() }

@@ -1,0 +1,89 @@
+//! Reads of operands that were laid out before the call: where an element lies in its panels.
+//!
+//! It belongs to the first pass. Where tiles along the axis are whole panels, or parts of one, the number of the panel and the place in it are
+//! sums of loop variables, and lanes of a vector are neighbours; else both are computed by division.
+//!
+//! ```text
+//! j = j_0·48 + j_1·16 + j_2      w[j][k]     →     w[min(j_0·3 + j_1, ⌈N / 16⌉ − 1)][k][j_2]
+//! ```
+//!
+//! Behind the extent of the axis a panel holds zeros, and a tile that hangs over the edge by whole panels reads the last one again, as
+//! along any other spatial axis the last element: what it computes there is never stored.
+
+use std::ops::{Add, Div, Mul, Rem, Sub};
+
+use dietcode_syntax::Role;
+
+use crate::ir::{Expr, Name, Prepared, affine};
+use crate::lower::guard::Guard;
+use crate::schedule::{Relation, Schedule};
+
+/// The update of a sum with such reads, in terms of the loops where it indexes them, and of iteration variables elsewhere.
+pub(super) fn read(schedule: &Schedule, guards: &[Guard], update: &Expr) -> Expr {
+    if schedule.program.prepared.is_empty() {
+        return update.clone();
+    }
+    update.map(&mut |e| match e {
+        Expr::Load(buffer, index) => {
+            let prepared = schedule.program.prepared(&buffer.name).filter(|prepared| prepared.tensor == *buffer)?;
+            Some(Expr::Load(prepared.laid_out.clone(), place(schedule, guards, prepared, index)))
+        }
+        _ => None,
+    })
+}
+
+/// The index of an element where it was laid out.
+fn place(schedule: &Schedule, guards: &[Guard], prepared: &Prepared, index: &[Expr]) -> Vec<Expr> {
+    let inside = |dim: &usize| {
+        let spatial = guards.iter().filter(|guard| guard.role == Role::Spatial);
+        let clamped = spatial.fold(index[*dim].clone(), |e, guard| {
+            let last = Expr::Var(guard.root.clone()).min(guard.extent.clone().sub(Expr::Int(1)));
+            e.substitute(&guard.root, &last)
+        });
+        schedule.unsplit(&clamped)
+    };
+    let [panel, lane] = parts(schedule, &prepared.axis, prepared.panel);
+    let panel = if hangs_over_by_panels(schedule, prepared) {
+        let panels = prepared.tensor.shape[prepared.dim].clone().ceil_div(prepared.panel);
+        panel.min(panels.sub(Expr::Int(1)))
+    } else {
+        panel
+    };
+    let outer = prepared.outer.iter().map(inside);
+    outer.chain([panel]).chain(prepared.inner.iter().map(inside)).chain([lane]).collect()
+}
+
+/// The quotient of an axis and its remainder.
+fn parts(schedule: &Schedule, axis: &Name, panel: i64) -> [Expr; 2] {
+    let value = schedule.unsplit(&Expr::Var(axis.clone()));
+    let most = |name: &str| schedule.loops.iter().find(|l| *l.name == *name)?.limit.as_ref()?.as_int();
+    let sums = || {
+        let form = affine(&value).filter(|form| form.constant == 0)?;
+        let (whole, rest): (Vec<_>, Vec<_>) = form.terms.into_iter().partition(|(_, step)| step % panel == 0);
+        let farthest = rest.iter().try_fold(0i64, |sum, (name, step)| {
+            let last = most(name)?.checked_sub(1)?;
+            (*step > 0).then_some(sum.checked_add(step.checked_mul(last)?)?)
+        })?;
+        let sum = |terms: Vec<(String, i64)>, by: i64| {
+            let term = |(name, step): (String, i64)| Expr::var(name.as_str()).mul(Expr::Int(step / by));
+            terms.into_iter().map(term).fold(Expr::Int(0), Expr::add)
+        };
+        (farthest < panel).then(|| [sum(whole, panel), sum(rest, 1)])
+    };
+    sums().unwrap_or_else(|| [value.clone().div(Expr::Int(panel)), value.clone().rem(Expr::Int(panel))])
+}
+
+/// Whether tiles that hang over the edge of the axis may begin a panel that is not there.
+fn hangs_over_by_panels(schedule: &Schedule, prepared: &Prepared) -> bool {
+    let mut padded = schedule.relations.iter().filter_map(|relation| match relation {
+        Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent).contains(&prepared.axis) => {
+            Some(factor.as_int())
+        }
+        _ => None,
+    });
+    match (padded.next(), padded.next()) {
+        (None, _) => false,
+        (Some(Some(tile)), None) => prepared.panel % tile != 0,
+        _ => true,
+    }
+}
