@@ -4,6 +4,7 @@
 //! are committed.
 
 mod edges;
+mod prefetch;
 
 use std::path::Path;
 

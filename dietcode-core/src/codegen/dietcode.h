@@ -133,6 +133,12 @@ DIETCODE_FUNCTIONS(double, )
 #define DIETCODE_INFINITY __builtin_inff()
 
 /* How a maximum and a minimum take a term x: one that is NaN is passed over, and an accumulator that is NaN stays. */
+/* Asks for the lines of a cache in which elements of a tensor lie, so many bytes each. An address may lie outside of it. */
+static inline void dietcode_prefetch(const void *tensor, dietcode_int bytes, dietcode_int first, dietcode_int elements) {
+  const uintptr_t begin = (uintptr_t)tensor + (uintptr_t)(first * bytes), end = begin + (uintptr_t)(elements * bytes);
+  for (uintptr_t line = begin & ~(uintptr_t)63; line < end; line += 64) __builtin_prefetch((const void *)line);
+}
+
 static inline float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
 static inline float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
 

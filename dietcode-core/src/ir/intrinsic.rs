@@ -54,6 +54,16 @@ pub enum Intrinsic {
         /// Whether the data may arrive as late as the [`Intrinsic::Wait`] for its group.
         asynchronous: bool,
     },
+    /// Asks for what lies in memory from an element on, so that it is in the cache when it is read; nothing is read, and no result
+    /// depends on it.
+    Prefetch {
+        /// The tensor.
+        from: Arc<Buffer>,
+        /// Index of the first element.
+        from_index: Vec<Expr>,
+        /// How many, along the last dimension; any integer.
+        elements: Expr,
+    },
     /// Closes a group of asynchronous copies; PTX `cp.async.commit_group`.
     Commit,
     /// Waits until at most this many of the thread's groups, the youngest, are under way; PTX `cp.async.wait_group`.
@@ -126,6 +136,7 @@ impl Intrinsic {
                 vec![(to, to_index, true), (a, a_index, false), (b, b_index, false)]
             }
             Intrinsic::AtomicAdd { to, index, .. } => vec![(to, index, true)],
+            Intrinsic::Prefetch { from, from_index, .. } => vec![(from, from_index, false)],
             Intrinsic::Commit | Intrinsic::Wait(_) => Vec::new(),
         }
     }
@@ -135,7 +146,7 @@ impl Intrinsic {
         match self {
             Intrinsic::TransposeCopy { valid, columns, .. } => vec![valid, columns],
             Intrinsic::Copy { valid, whole, padding, .. } => [valid, whole].into_iter().chain(padding).collect(),
-            Intrinsic::AtomicAdd { value, .. } => vec![value],
+            Intrinsic::AtomicAdd { value, .. } | Intrinsic::Prefetch { elements: value, .. } => vec![value],
             _ => Vec::new(),
         }
     }
@@ -156,7 +167,8 @@ impl Intrinsic {
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 (vec![(to, to_index), (a, a_index), (b, b_index)], Vec::new())
             }
-            Intrinsic::AtomicAdd { to, index, value } => (vec![(to, index)], vec![value]),
+            Intrinsic::AtomicAdd { to, index, value }
+            | Intrinsic::Prefetch { from: to, from_index: index, elements: value } => (vec![(to, index)], vec![value]),
             Intrinsic::Commit | Intrinsic::Wait(_) => (Vec::new(), Vec::new()),
         }
     }

@@ -181,6 +181,9 @@ impl Display for Intrinsic {
                 }
                 padding.iter().try_for_each(|padding| write!(f, ", the others {padding}"))
             }
+            Intrinsic::Prefetch { from, from_index, elements } => {
+                write!(f, "prefetch {elements} elements from {}", at(from, from_index))
+            }
             Intrinsic::Commit => f.write_str("commit"),
             Intrinsic::Wait(groups) => write!(f, "wait for all but {groups}"),
             Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, fragments, .. } => {

@@ -123,6 +123,7 @@ impl Encoder {
             }
             Intrinsic::Mma { .. } => (b'm', &[]),
             Intrinsic::AtomicAdd { .. } => (b'a', &[]),
+            Intrinsic::Prefetch { .. } => (b'p', &[]),
         };
         self.bytes.push(tag);
         numbers.iter().for_each(|number| self.number(*number));

@@ -262,6 +262,30 @@ pub(super) fn partition(schedule: &Schedule, name: &str, halvings: i64) -> Resul
     Ok(at)
 }
 
+/// How many iterations ahead something may be asked for.
+const MOST_AHEAD: i64 = 8;
+
+/// A prefetch asks for other elements of an input in each iteration of a serial loop of a CPU.
+pub(super) fn prefetch(schedule: &Schedule, buffer: &str, at: &str, ahead: i64) -> Result<()> {
+    let l = &schedule.loops[schedule.find(at)?];
+    if !(0..=MOST_AHEAD).contains(&ahead) {
+        let why = format!("prefetch of `{buffer}` {ahead} iterations ahead; they are from 0 to {MOST_AHEAD}");
+        return refuse(schedule, why);
+    }
+    if l.kind != ForKind::Serial || schedule.is_gpu() {
+        return refuse(schedule, format!("prefetch of `{buffer}`: `{at}` is not a serial loop of a CPU"));
+    }
+    if schedule.is_prepared(buffer) {
+        return refuse(schedule, format!("prefetch of `{buffer}`: it is laid out before the call, in panels"));
+    }
+    let reads = schedule.block.update_reads();
+    let moves = |index: &[Expr]| index.iter().any(|e| schedule.unsplit(e).uses(at));
+    match reads.iter().any(|(read, index)| &*read.name == buffer && read.scope == Scope::Global && moves(index)) {
+        true => Ok(()),
+        false => refuse(schedule, format!("prefetch of `{buffer}`: the sum reads none of it that moves with `{at}`")),
+    }
+}
+
 /// Registers are those of a GPU's thread, which reads them by vectors.
 pub(super) fn registers(schedule: &Schedule, buffer: &str, vector: i64) -> Result<()> {
     if !schedule.is_gpu() {

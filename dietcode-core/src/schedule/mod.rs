@@ -17,6 +17,7 @@ mod legality;
 mod parameter;
 mod partition;
 mod pipeline;
+mod prefetch;
 mod rasterize;
 mod reorder;
 mod rfactor;
@@ -33,6 +34,7 @@ use std::ops::{Add, Div, Mul, Rem};
 pub(crate) use legality::MOST_COPIES;
 pub use parameter::Parameter;
 pub(crate) use partition::HALVINGS;
+pub(crate) use prefetch::{AHEAD, Prefetch};
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
     Trace,
@@ -57,6 +59,8 @@ pub struct Schedule {
     pub(crate) cache_write: Option<CacheWrite>,
     /// The loops of the register tile that are shorter at an edge, and how often their extents are halved there.
     pub(crate) partitions: Vec<(Name, i64)>,
+    /// What is asked for ahead of the iterations that read it.
+    pub(crate) prefetches: Vec<Prefetch>,
     pub(crate) decomposed: bool,
     /// How the copies into shared memory overlap with the computation.
     pub(crate) pipeline: Option<Pipeline>,
@@ -189,6 +193,7 @@ impl Schedule {
             cache_reads: Vec::new(),
             cache_write: None,
             partitions: Vec::new(),
+            prefetches: Vec::new(),
             decomposed: false,
             pipeline: None,
             matrix_unit: None,
@@ -315,7 +320,8 @@ impl Schedule {
         self.thread_loops().flat_map(|l| self.parts(&l.name)).collect()
     }
 
-    fn parts(&self, name: &Name) -> Vec<Name> {
+    /// The loops of which a loop was fused, the outermost first; of one that was not, itself.
+    pub(crate) fn parts(&self, name: &Name) -> Vec<Name> {
         let fused = self.relations.iter().find_map(|relation| match relation {
             Relation::Fuse { fused, outer, inner, .. } if fused == name => Some((outer, inner)),
             _ => None,

@@ -79,7 +79,18 @@ fn kinds(rng: &mut StdRng, schedule: &mut Schedule) {
     }
 }
 
+/// What this draws leaves all others as they are.
+fn prefetches(schedule: &mut Schedule) {
+    let names = schedule.loop_names();
+    let mut rng = StdRng::seed_from_u64(schedule.trace().len() as u64);
+    for input in ["in0", "in1"] {
+        let at = names.choose(&mut rng).expect("a schedule has loops");
+        let _refused = schedule.prefetch(input, at, rng.random_range(0..=2));
+    }
+}
+
 fn stages(rng: &mut StdRng, schedule: &mut Schedule) {
+    prefetches(schedule);
     let names = schedule.loop_names();
     let anywhere = |rng: &mut StdRng| match rng.random_range(0..=names.len()) {
         0 => None,
@@ -143,7 +154,10 @@ pub(crate) fn tiled(rng: &mut StdRng, def: &KernelDef, target: &CpuTarget) -> Ti
             tiled.raster = pair.into_iter().map(|name| (name, size(rng, &[1, 2, 3]))).collect();
         }
         if tiled.micro_kernel(&program, target).is_ok() {
-            return tiled;
+            // Where it can be asked for.
+            let prefetch = vec!["in0".to_owned()];
+            let asking = Tiled { prefetch, ..tiled.clone() };
+            return if asking.micro_kernel(&program, target).is_ok() { asking } else { tiled };
         }
     }
     Tiled::default_for(&program, target)

@@ -75,19 +75,24 @@ impl Dialect for C {
     }
 
     fn intrinsic(&self, printer: &mut Printer<'_>, intrinsic: &Intrinsic) {
-        let Intrinsic::TransposeCopy { to, to_index, to_stride, from, from_index, from_dim, lanes, valid, columns } =
-            intrinsic
-        else {
-            unreachable!("{GPU_ONLY}")
-        };
         let exprs = &printer.exprs;
-        let (to, from_at) = (exprs.element(to, to_index), exprs.element(from, from_index));
-        let stride = exprs.text(&exprs.strides(from)[*from_dim]);
-        let (valid, columns) = (exprs.text(valid), exprs.text(columns));
-        printer.line(format_args!(
-            "dietcode_transpose{lanes}_{}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
-            from.dtype
-        ));
+        let line = match intrinsic {
+            Intrinsic::TransposeCopy { to, to_index, to_stride, from, from_index, from_dim, lanes, valid, columns } => {
+                let (to, from_at) = (exprs.element(to, to_index), exprs.element(from, from_index));
+                let stride = exprs.text(&exprs.strides(from)[*from_dim]);
+                let (valid, columns) = (exprs.text(valid), exprs.text(columns));
+                format!(
+                    "dietcode_transpose{lanes}_{}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
+                    from.dtype
+                )
+            }
+            Intrinsic::Prefetch { from, from_index, elements } => {
+                let (first, elements) = (exprs.text(&exprs.offset(from, from_index)), exprs.text(elements));
+                format!("dietcode_prefetch({}, sizeof *{}, {first}, {elements});", from.name, from.name)
+            }
+            _ => unreachable!("{GPU_ONLY}"),
+        };
+        printer.line(line);
     }
 }
 

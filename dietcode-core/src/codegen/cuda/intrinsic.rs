@@ -55,7 +55,9 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
         Intrinsic::AtomicAdd { to, index, value } => {
             format!("dietcode_atomic_add(&{}, {});", exprs.element(to, index), exprs.text(value))
         }
-        Intrinsic::TransposeCopy { .. } => unreachable!("lowering for a GPU makes no transposing copies"),
+        Intrinsic::TransposeCopy { .. } | Intrinsic::Prefetch { .. } => {
+            unreachable!("lowering for a GPU makes no transposing copies, and prefetches nothing")
+        }
     }
 }
 

@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         let mut operations = Operations::default();
         let depth = self.path.len();
         match intrinsic {
-            Intrinsic::Commit | Intrinsic::Wait(_) => return,
+            Intrinsic::Commit | Intrinsic::Wait(_) | Intrinsic::Prefetch { .. } => return,
             Intrinsic::TransposeCopy { to_stride, from_dim, lanes, columns, .. } => {
                 let columns = (count(columns, &self.source.value) as i64).max(1);
                 let column = self.begin(&names[1], columns, ForKind::Serial);

@@ -18,6 +18,7 @@ mod cross_thread;
 mod edge_tile;
 mod in_place;
 mod prepared;
+mod prefetch;
 mod raster;
 mod register_cache;
 mod shared;
@@ -141,6 +142,7 @@ impl<'a> Builder<'a> {
     fn open(&self, at: usize, body: Stmt) -> Stmt {
         let l = &self.schedule.loops[at];
         let bound: Vec<Name> = self.schedule.loops[..=at].iter().map(|l| l.name.clone()).collect();
+        let body = Stmt::seq(prefetch::of(self.schedule, &self.guards, at).into_iter().chain([body]));
         Stmt::for_(l.name.clone(), self.schedule.iterations(at), l.kind, self.lets(&bound, body))
     }
 

@@ -5,8 +5,8 @@
 
 use dietcode_syntax::Role;
 
-use crate::ir::ForKind;
-use crate::schedule::{Pipeline, Schedule, Staging};
+use crate::ir::{ForKind, Name};
+use crate::schedule::{Loop, Pipeline, Schedule, Staging};
 use crate::{Error, Result};
 
 /// Refuses a schedule whose parts do not fit together.
@@ -14,7 +14,13 @@ use crate::{Error, Result};
 /// # Errors
 /// A sentence that names the loop or the copy, and the primitive that is missing or too much.
 pub(super) fn check(schedule: &Schedule) -> Result<()> {
-    let checks = [parts_of_sums(schedule), sums_of_threads(schedule), threads(schedule), sums_of_lanes(schedule)];
+    let checks = [
+        parts_of_sums(schedule),
+        sums_of_threads(schedule),
+        threads(schedule),
+        sums_of_lanes(schedule),
+        prefetches(schedule),
+    ];
     match checks.into_iter().flatten().next() {
         Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
         None => Ok(()),
@@ -100,4 +106,12 @@ fn sums_of_lanes(schedule: &Schedule) -> Option<String> {
         return Some(format!("{sum}, which is not the innermost loop any more"));
     }
     (schedule.tile_depth() > at).then(|| format!("{sum}, but the tile stands inside of it"))
+}
+
+/// Iterations that ask for what later ones read are carried out one after the other.
+fn prefetches(schedule: &Schedule) -> Option<String> {
+    let is_serial = |l: &Loop| l.kind == ForKind::Serial && !schedule.is_gpu();
+    let stands = |at: &Name| schedule.loops.iter().any(|l| l.name == *at && is_serial(l));
+    let alien = schedule.prefetches.iter().find(|prefetch| !stands(&prefetch.at))?;
+    Some(format!("prefetch of `{}`: `{}` is not a serial loop of a CPU any more", alien.buffer, alien.at))
 }

@@ -75,6 +75,15 @@ pub enum Instruction {
         /// How often its extent is halved.
         halvings: Size,
     },
+    /// See [`crate::schedule::Schedule::prefetch`].
+    Prefetch {
+        /// The tensor.
+        buffer: Name,
+        /// The loop.
+        at: Name,
+        /// How many iterations ahead.
+        ahead: Size,
+    },
     /// See [`crate::schedule::Schedule::cache_read`].
     CacheRead {
         /// The tensor.
@@ -144,6 +153,7 @@ impl Instruction {
             Instruction::Parameter { value: size, .. }
             | Instruction::Split { factor: size, .. }
             | Instruction::Partition { halvings: size, .. }
+            | Instruction::Prefetch { ahead: size, .. }
             | Instruction::StorageAlign { pad: size, .. }
             | Instruction::VectorizeStore(size)
             | Instruction::VectorizeFetch { lanes: size, .. }
@@ -199,6 +209,7 @@ impl Display for Instruction {
             Instruction::Kind(ForKind::ThreadIdx, name) => write!(f, "bind({name}, threadIdx.x)"),
             Instruction::Kind(ForKind::VThread, name) => write!(f, "vthread({name})"),
             Instruction::Partition { name, halvings } => write!(f, "partition({name}, {halvings})"),
+            Instruction::Prefetch { buffer, at, ahead } => write!(f, "prefetch({buffer}, {at}, {ahead})"),
             Instruction::CacheRead { buffer, staging, into } => {
                 write!(f, "{} = cache_read({buffer}, {staging})", into.join(", "))
             }

@@ -83,6 +83,7 @@ impl Trace {
                 ForKind::VThread => schedule.vthread(name),
             },
             Instruction::Partition { name, halvings } => schedule.partition(name, size(halvings)?),
+            Instruction::Prefetch { buffer, at, ahead } => schedule.prefetch(buffer, at, size(ahead)?),
             Instruction::CacheRead { buffer, staging, into } => {
                 let made = schedule.cache_read(buffer, *staging)?;
                 called(&made, into)

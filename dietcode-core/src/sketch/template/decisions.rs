@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use crate::Result;
 use crate::ir::{Expr, Name, Program};
 use crate::lower::guards_that_stay;
-use crate::schedule::{Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
+use crate::schedule::{AHEAD, Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
 use crate::sketch::refused;
 use crate::sketch::rules::variable;
 
@@ -82,6 +82,14 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::prefetch`].
+    pub(super) fn prefetch(&mut self, input: &str, at: &str, ahead: i64) -> Result<()> {
+        let size = self.number(format!("{input}_ahead"), ahead, &AHEAD);
+        self.schedule.prefetch(input, at, ahead)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
     /// See [`Schedule::vectorize_store`].
     pub(super) fn vectorize_store(&mut self, lanes: i64) -> Result<()> {
         let size = self.number("store_lanes".to_owned(), lanes, &[1, 2, 4]);
@@ -147,6 +155,9 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
             Instruction::Split { parent, factor: factor.clone(), tail, into }
         }
         (Instruction::StorageAlign { stage, .. }, [pad]) => Instruction::StorageAlign { stage, pad: pad.clone() },
+        (Instruction::Prefetch { buffer, at, .. }, [ahead]) => {
+            Instruction::Prefetch { buffer, at, ahead: ahead.clone() }
+        }
         (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
         (Instruction::Rasterize { name, .. }, [rows, columns]) => {
             Instruction::Rasterize { name, tile: [rows.clone(), columns.clone()] }

@@ -100,6 +100,7 @@ impl Tiled {
         let grid = grid::fuse(schedule, &between(&spatial), &self.raster, "block")?;
         grid.iter().try_for_each(|name| schedule.parallel(name))?;
         decided.rasterized();
+        self.ask_ahead(&mut decided, &spatial)?;
         match &block.reduction {
             Some(_) => self.stage(&mut decided, grid, &spatial, &reduce)?,
             None if self.double_buffer => decided.schedule.pipeline(Pipeline::Panels)?,
@@ -189,6 +190,25 @@ impl Tiled {
             .collect();
         let order: Vec<&str> = order.into_iter().map(|name| &**name).collect();
         schedule.reorder(&order)
+    }
+
+    /// Each input is asked for in the innermost loop over register tiles that moves it.
+    fn ask_ahead(&self, decided: &mut Decided, spatial: &[(Name, Levels)]) -> Result<()> {
+        let names = decided.schedule.loop_names();
+        for buffer in &self.prefetch {
+            let reads = decided.schedule.block.update_reads();
+            let moves = |at: &Name| {
+                let of_it = reads.iter().filter(|(read, _)| *read.name == **buffer).flat_map(|(_, index)| index);
+                of_it.map(|e| decided.schedule.unsplit(e)).any(|e| e.uses(at))
+            };
+            let between_tiles = |at: &Name| spatial.iter().any(|(_, levels)| levels.middle.as_ref() == Some(at));
+            let Some(at) = names.iter().rfind(|at| between_tiles(at) && moves(at)) else {
+                let why = "no loop over the register tiles of a block moves it; name one of its loops in `block_tile`";
+                return Err(Error::input(format!("prefetch: `{buffer}`: {why}")));
+            };
+            decided.prefetch(buffer, at, 1)?;
+        }
+        Ok(())
     }
 
     /// The tile of accumulators, the panels, and views of everything else that may hang over the edge.

@@ -5,6 +5,7 @@
 //!   for each cache block of the reduction loops           block_tile
 //!     pack the panels                                     pack, pad, double_buffer
 //!     for each register tile of the block                 order
+//!       ask for what the next one reads                   prefetch
 //!       for each step of the reduction in the cache block
 //!         copy what the steps need                        load
 //!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes
@@ -70,6 +71,10 @@ template! {
         Parameter::optional("partition", "part", Kind::Names(Named::Spatial)) => {
             /// The spatial loops along which a register tile at an edge computes about as many iterations as are left, rather than all.
             partition: Vec<String>,
+        }
+        Parameter::optional("prefetch", "pre", Kind::Names(Named::Input)) => {
+            /// The inputs of which each register tile asks for what the next one reads: those that are read in place, and come from memory.
+            prefetch: Vec<String>,
         }
         Parameter::optional("raster", "raster", Kind::Sizes(Named::Spatial, 1 << 16)) => {
             /// Two spatial loops: how many of their blocks lie next to each other in the order of the blocks. Missing: row by row.

@@ -1,0 +1,71 @@
+//! What iterations ask for since later ones read it.
+
+use dietcode_core::frontend;
+use dietcode_core::lower::{lower, structure_hash};
+use dietcode_core::schedule::{Schedule, Tail};
+use dietcode_core::sketch::Tiled;
+use serde_json::json;
+
+use super::{expect, kernel};
+use crate::common::avx512::target;
+use crate::common::units;
+
+const DENSE: &str = "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; N]; K], y: &mut [[f32; N]; M]) {
+         for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[k][j]; } y[i][j] = acc; } }
+     }";
+
+/// A tile asks for the rows of the next one, once, outside of the steps of the sum; of a tensor that other columns have read already, and
+/// where there is no next tile, nothing.
+#[test]
+fn a_tile_asks_for_what_the_next_one_reads() {
+    let def = kernel(DENSE);
+    let tiled = |prefetch: &[&str]| -> Tiled {
+        let tiled = json!({"vector": "j", "register_tile": {"i": 2, "j": 16}, "block_tile": {"i": 64, "k": 384}, "pack": ["w"],
+            "prefetch": prefetch});
+        serde_json::from_value(tiled).expect("parameters")
+    };
+    let [with, without] = [&["x"][..], &[]]
+        .map(|prefetch| lower(&tiled(prefetch).schedule(&frontend::program(&def), &target()).unwrap()).unwrap());
+    expect("prefetch.txt", &format!("{}\n", with.body));
+    assert_ne!(structure_hash(&[with]), structure_hash(&[without]));
+    let text = units::tiled(&def, &tiled(&["x"]), &target()).unwrap().source;
+    assert_eq!(text.matches("dietcode_prefetch(x, sizeof *x, ").count(), 1, "{text}");
+    let refused = tiled(&["w"]).schedule(&frontend::program(&def), &target()).expect_err("no tile of a block moves w");
+    assert!(
+        refused.to_string().contains("prefetch: `w`: no loop over the register tiles of a block moves it"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_told() {
+    let program = frontend::program(&kernel(DENSE));
+    let tiled = || {
+        let mut schedule = Schedule::new(&program, &program.blocks[0]);
+        schedule.split("i", 8, Tail::Pad, ["i_0", "i_1"]).unwrap();
+        schedule.split("i_0", 4, Tail::Clip, ["i_2", "i_3"]).unwrap();
+        schedule.reorder(&["i_2", "j", "i_3", "k", "i_1"]).unwrap();
+        schedule.unroll("i_1").unwrap();
+        schedule
+    };
+    let refused = |buffer: &str, at: &str, ahead: i64| {
+        tiled().prefetch(buffer, at, ahead).expect_err("it is refused").to_string()
+    };
+    assert!(refused("x", "q", 1).contains("no loop `q`"));
+    assert!(refused("x", "i_1", 1).contains("prefetch of `x`: `i_1` is not a serial loop of a CPU"));
+    assert!(refused("x", "j", 1).contains("prefetch of `x`: the sum reads none of it that moves with `j`"));
+    assert!(refused("y", "i_3", 1).contains("prefetch of `y`: the sum reads none of it that moves with `i_3`"));
+    for ahead in [-1, 9] {
+        let why = format!("prefetch of `x` {ahead} iterations ahead; they are from 0 to 8");
+        assert!(refused("x", "i_3", ahead).contains(&why), "{why}");
+    }
+    // The last one holds; a loop that is no longer serial when all is complete does not.
+    let mut schedule = tiled();
+    schedule.prefetch("x", "i_3", 8).unwrap();
+    schedule.prefetch("x", "i_3", 0).unwrap();
+    assert!(!lower(&schedule).unwrap().body.to_string().contains("prefetch"));
+    schedule.prefetch("x", "i_2", 1).unwrap();
+    schedule.parallel("i_2").unwrap();
+    let why = lower(&schedule).expect_err("it is refused").to_string();
+    assert!(why.contains("prefetch of `x`: `i_2` is not a serial loop of a CPU any more"), "{why}");
+}
