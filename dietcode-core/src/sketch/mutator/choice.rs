@@ -1,4 +1,5 @@
-//! The mutator of the other numbers: how many elements a copy moves at once, how far the runs of a panel lie apart.
+//! The mutator of the other numbers: how many elements a copy moves at once, how far the runs of a panel lie apart, what is asked
+//! for ahead.
 //!
 //! ```text
 //! w_pad = sample_categorical(0, 16) = 0  →  16

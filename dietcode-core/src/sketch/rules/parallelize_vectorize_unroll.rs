@@ -12,13 +12,15 @@
 //!
 //! Source: `ParallelizeVectorizeUnroll` of MetaSchedule.
 
+use std::sync::Arc;
+
 use dietcode_syntax::Role;
 
 use super::cpu::{axis, is_of_tile, split};
 use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
-use crate::ir::{Block, ForKind, Name};
-use crate::schedule::{Axis, HALVINGS, Instruction, Level, Part, Size};
+use crate::ir::{Block, Buffer, Expr, ForKind, Name};
+use crate::schedule::{AHEAD, Axis, HALVINGS, Instruction, Level, Part, Size, Staging};
 
 /// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
@@ -41,6 +43,8 @@ impl Rule for ParallelizeVectorizeUnroll {
             tile(&mut partial, &own);
         }
         set_kinds(&mut partial);
+        let reads = partial.block(block).update_reads();
+        reads.iter().for_each(|read| prefetch(&mut partial, read));
         Ok(Applied::Made(vec![partial]))
     }
 }
@@ -79,6 +83,26 @@ fn partition(partial: &mut PartialSketch, l: &SketchLoop) {
     let (candidates, weights) = (vec![0, HALVINGS], vec![1.0; 2]);
     partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
     partial.instructions.push(Instruction::Partition { name: l.name.clone(), halvings });
+}
+
+/// Whether a tile asks for what the next one reads is a decision, of each tensor that is read in place. It pays where operands come from
+/// memory, and costs a little elsewhere.
+fn prefetch(partial: &mut PartialSketch, (buffer, index): &(Arc<Buffer>, Vec<Expr>)) {
+    let is_made = |instruction: &Instruction| match instruction {
+        Instruction::CacheRead { buffer: packed, staging: Staging::Always, .. } => *packed == buffer.name,
+        Instruction::Prefetch { buffer: asked, .. } => *asked == buffer.name,
+        _ => false,
+    };
+    let moves = |l: &SketchLoop| index.iter().any(|e| e.uses(&l.axis));
+    let is_serial = |l: &SketchLoop| l.role == Role::Spatial && l.kind == ForKind::Serial;
+    let at = partial.loops.iter().rfind(|l| is_serial(l) && moves(l)).map(|l| l.name.clone());
+    let made = partial.instructions.iter().any(is_made) || partial.program.prepared(&buffer.name).is_some();
+    let Some(at) = at.filter(|_| !made) else { return };
+    let into = Name::from(format!("{}_ahead", buffer.name));
+    let ahead = Size(vec![Part::Var(into.clone())]);
+    let (candidates, weights) = (AHEAD.to_vec(), vec![3.0, 1.0]);
+    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    partial.instructions.push(Instruction::Prefetch { buffer: buffer.name.clone(), at, ahead });
 }
 
 fn set_kinds(partial: &mut PartialSketch) {
