@@ -152,3 +152,22 @@ fn sum_up(steps: &[Step], outcomes: &[Outcome]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps::cargo;
+
+    #[test]
+    fn a_command_that_fails_beside_others_is_a_failure() {
+        let succeeds = |commands: &[&str], keep_going: bool| {
+            let commands = commands.iter().map(|args| cargo(args)).collect();
+            succeed_together(&Step { name: "", about: "", commands, at_once: 2 }, keep_going, &[]).unwrap()
+        };
+        assert!(succeeds(&["--version", "--version", "--version"], false));
+        for keep_going in [false, true] {
+            assert!(!succeeds(&["--version", "no-such-command", "--version"], keep_going));
+            assert!(!succeeds(&["--version", "--version", "no-such-command"], keep_going));
+        }
+    }
+}

@@ -102,7 +102,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
 /// How many programs of tests run at a time: the last tests of a program, some of which wait, would leave cores idle.
 const TESTS_AT_ONCE: usize = 2;
 
-/// All programs of tests: first those that take longest.
+/// All programs of tests: first those that take longest, then the unit tests.
 fn tests(full: bool) -> Result<Vec<Cargo>, String> {
     // All that run together have more threads than there are cores: some tests wait, for a time limit or for a build that another one has
     // asked for.
@@ -111,10 +111,13 @@ fn tests(full: bool) -> Result<Vec<Cargo>, String> {
         let tests = workspace("test").also(which).with("RUST_TEST_THREADS", &threads.to_string());
         if full { tests.with("DIETCODE_ALL", "1") } else { tests }
     };
-    let (long, short): (Vec<String>, Vec<String>) =
-        test_programs()?.into_iter().partition(|name| ["command", "compiler"].contains(&name.as_str()));
-    let [long, short] = [long, short].map(|names| names.into_iter().map(|name| tests(&format!("--test {name}"))));
-    Ok(long.chain([tests("--lib --bins")]).chain(short).collect())
+    // Both of the first command measure, for which processes of a machine take turns: one would wait for the other while its time runs.
+    let long: [&[&str]; 2] = [&["benchmark_linked", "command"], &["compiler"]];
+    let mut short = test_programs()?;
+    short.retain(|name| !long.concat().contains(&name.as_str()));
+    let programs = |names: &[&str]| tests(&format!("--test {}", names.join(" --test ")));
+    let short = short.iter().map(|name| programs(&[name]));
+    Ok(long.into_iter().map(programs).chain([tests("--lib --bins")]).chain(short).collect())
 }
 
 /// The names of the workspace's integration tests.
@@ -157,7 +160,7 @@ pub(crate) fn long() -> Vec<Step> {
     }]
 }
 
-fn cargo(args: &str) -> Cargo {
+pub(crate) fn cargo(args: &str) -> Cargo {
     Cargo { args: Vec::new(), env: Vec::new(), folder: root() }.also(args)
 }
 
@@ -197,4 +200,20 @@ pub(crate) fn root() -> PathBuf {
 /// Where cargo builds.
 pub(crate) fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_of_tests_runs_once() {
+        let args: Vec<String> = tests(false).unwrap().into_iter().flat_map(|command| command.args).collect();
+        let mut named: Vec<&String> = args.windows(2).filter(|pair| pair[0] == "--test").map(|pair| &pair[1]).collect();
+        named.sort();
+        let mut programs = test_programs().unwrap();
+        programs.sort();
+        assert!(programs.len() > 10 && programs.iter().eq(named), "{args:?}");
+        assert_eq!(["--lib", "--bins"].map(|kind| args.iter().filter(|arg| *arg == kind).count()), [1, 1]);
+    }
 }
