@@ -108,9 +108,10 @@ mod tests {
         let families = Family::read(&root().join("xtask/peers/families.json"), &[], None).unwrap();
         let counts: Vec<(&str, usize)> =
             families.iter().map(|family| (family.name.as_str(), family.shapes.len())).collect();
-        let expected = [("batched_nn", 8), ("batched_nt", 8), ("conv2d", 8), ("dense", 32), ("few_rows", 8)];
+        let plain = [("batched_nn", 8), ("batched_nt", 8), ("conv2d", 8), ("dense", 32)];
+        let expected = [&plain[..], &[("dense_prepared", 32), ("few_rows", 8), ("few_rows_prepared", 8)]].concat();
         assert_eq!(counts, expected);
-        assert_eq!(families[4].shapes[6], ("M=17".to_owned(), false));
+        assert_eq!(families[5].shapes[6], ("M=17".to_owned(), false));
     }
 
     #[test]
