@@ -47,7 +47,7 @@ const FEW: [i64; 4] = [1, 3, 5, 9];
 
 #[test]
 fn every_sketch_lowers_for_every_device() {
-    for def in kernels() {
+    for def in kernels().into_iter().filter(|def| def.prepared.is_empty()) {
         for name in DEVICES {
             let space = space(&def, device(name));
             let count = space.sketches.len();

@@ -34,7 +34,8 @@ pub(crate) fn kernels() -> Vec<KernelDef> {
     let of_sets = SETS.into_iter().flat_map(|set| read(set).kernel_defs().unwrap_or_else(|e| panic!("{e}")));
     let ops = dietcode_syntax::scan(include_str!("../../../src/ops.rs")).expect("it is compiled elsewhere");
     for def in of_sets.chain(ops.iter().map(|kernel| kernel.parse().expect("it is compiled elsewhere"))) {
-        if !kernels.contains(&def) {
+        // Operands are prepared for CPUs.
+        if def.prepared.is_empty() && !kernels.contains(&def) {
             kernels.push(def);
         }
     }

@@ -14,8 +14,9 @@ use rand::seq::IndexedRandom;
 use crate::common::shipped;
 
 /// Dense layers and batched products, a convolution, sums of rows, elementwise kernels, and a product for matrix units.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 10] = [
     "dense",
+    "dense_prepared",
     "dense_bias_relu",
     "batch_matmul",
     "conv2d",
@@ -29,9 +30,11 @@ const KERNELS: [&str; 9] = [
 /// The names of the targets: this CPU, one with 16 vector registers of 32 bytes, and three devices.
 pub(crate) const TARGETS: [&str; 5] = ["cpu", "avx2", "sm_75", "sm_80", "sm_90"];
 
-/// The kernels that are drawn from.
-pub(crate) fn kernels() -> Vec<KernelDef> {
-    shipped::kernels().into_iter().filter(|def| KERNELS.contains(&&*def.name)).collect()
+/// The kernels that are drawn from for a target: operands are prepared for CPUs.
+pub(crate) fn kernels(target: &Target) -> Vec<KernelDef> {
+    let is_drawn =
+        |def: &KernelDef| KERNELS.contains(&&*def.name) && (def.prepared.is_empty() || target.cpu().is_some());
+    shipped::kernels().into_iter().filter(is_drawn).collect()
 }
 
 /// A target by its name.

@@ -58,7 +58,8 @@ fn draw(seed: u64, number: usize, kernels: &[KernelDef], target: &Target) -> Dra
 }
 
 fn check(name: &str) {
-    let (seed, kernels, target) = (settings::seed_of_the_day(), cases::kernels(), cases::target(name));
+    let (seed, target) = (settings::seed_of_the_day(), cases::target(name));
+    let kernels = cases::kernels(&target);
     let count = settings::count(30, 300);
     let draws = (0..count).map(|n| draw(seed, n, &kernels, &target)).collect();
     compare(&target, draws, true);

@@ -20,16 +20,17 @@ const DRAWS: usize = 10;
 
 /// Calls `check` with random spaces, on two threads.
 fn each_space(count: usize, check: impl Fn(&Space, &mut StdRng) + Sync) {
-    let (seed, kernels) = (settings::seed_of_the_day(), cases::kernels());
-    let targets: Vec<_> = TARGETS.iter().map(|name| (*name, cases::target(name))).collect();
+    let seed = settings::seed_of_the_day();
+    let of = |name| (cases::target(name), cases::kernels(&cases::target(name)));
+    let targets: Vec<_> = TARGETS.into_iter().map(of).collect();
     std::thread::scope(|scope| {
         for worker in 0..2 {
-            let (kernels, targets, check) = (&kernels, &targets, &check);
+            let (targets, check) = (&targets, &check);
             scope.spawn(move || {
                 for n in (worker..count).step_by(2) {
                     let mut rng = StdRng::seed_from_u64(seed.wrapping_mul(1 << 20).wrapping_add(n as u64));
+                    let (target, kernels) = &targets[n % targets.len()];
                     let def = kernels.choose(&mut rng).expect("there are kernels");
-                    let (_, target) = &targets[n % targets.len()];
                     check(&cases::space(&mut rng, def, target.clone(), 200), &mut rng);
                 }
             });
