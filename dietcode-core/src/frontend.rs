@@ -63,20 +63,12 @@ pub fn blocks(def: &KernelDef) -> Program {
 }
 
 /// An operand as it lies where a program has prepared it.
-fn laid_out(prepared: &syntax::Prepared, tensor: &Arc<Buffer>) -> Prepared {
-    let syntax::Prepared { axis, dim, outer, inner, panel, .. } = prepared;
+fn laid_out(layout: &syntax::Prepared, tensor: &Arc<Buffer>) -> Prepared {
     let extents = |dims: &[usize]| dims.iter().map(|dim| tensor.shape[*dim].clone()).collect::<Vec<Expr>>();
-    let panels = tensor.shape[*dim].clone().ceil_div(*panel);
-    let shape = [extents(outer), vec![panels], extents(inner), vec![Expr::Int(*panel)]].concat();
-    Prepared {
-        tensor: tensor.clone(),
-        laid_out: Arc::new(Buffer { shape, dtype: DType::F32, ..(**tensor).clone() }),
-        axis: axis.as_str().into(),
-        dim: *dim,
-        outer: outer.clone(),
-        inner: inner.clone(),
-        panel: *panel,
-    }
+    let panels = tensor.shape[layout.dim].clone().ceil_div(layout.panel);
+    let shape = [extents(&layout.outer), vec![panels], extents(&layout.inner), vec![Expr::Int(layout.panel)]].concat();
+    let laid_out = Arc::new(Buffer { shape, dtype: DType::F32, ..(**tensor).clone() });
+    Prepared { tensor: tensor.clone(), laid_out, layout: layout.clone() }
 }
 
 /// The three blocks of a sum, from the one that stores.

@@ -1,6 +1,6 @@
 //! A workload instance: a kernel at one shape, with every extent a number.
 
-use dietcode_syntax::{Affine, DType, Expr, KernelDef, LoopDef, Param, ReduceOp, Role};
+use dietcode_syntax::{Affine, Bound, DType, Expr, KernelDef, LoopDef, Param, ReduceOp, Role, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::ir::holds;
@@ -49,6 +49,25 @@ pub struct Prepared {
     pub panel: usize,
 }
 
+/// Refuses a shape that a call would refuse, since an index leaves its tensor.
+fn check_bounds(def: &KernelDef, shape: &[i64], extents: &[i64], dims: &[Vec<i64>]) -> Result<()> {
+    if extents.contains(&0) {
+        return Ok(());
+    }
+    let at = |form: &Affine| form.evaluate(|var| def.value_at(shape, var));
+    for Bound { param, dim, least, greatest, index } in bounds(def) {
+        let (extent, ends) = (dims[param][dim], [&least, &greatest].map(at));
+        if !ends.iter().all(|end| end.is_some_and(|end| (0..extent).contains(&end))) {
+            let [least, greatest] = ends.map(|end| end.unwrap_or(i64::MAX));
+            return Err(Error::input(format!(
+                "at shape {shape:?}, the index `{index}` of `{}` runs from {least} to {greatest}, and dimension {dim} is {extent}",
+                def.params[param].name
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl Prepared {
     fn of(prepared: &dietcode_syntax::Prepared) -> Prepared {
         let dietcode_syntax::Prepared { param, dim, outer, inner, panel, .. } = prepared.clone();
@@ -61,7 +80,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// If an extent is negative, or a tensor has more elements than can be addressed.
+    /// If an extent is negative, a tensor has more elements than can be addressed, or an index leaves its tensor.
     pub fn of(def: &KernelDef, shape: &[i64]) -> Result<Instance> {
         let extent = |part: Part<'_>| {
             let found = part.extent(def, shape);
@@ -84,6 +103,7 @@ impl Instance {
             }
             dims.push(of_param);
         }
+        check_bounds(def, shape, &extents, &dims)?;
         Ok(Instance {
             shape: shape.to_vec(),
             dims,

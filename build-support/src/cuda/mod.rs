@@ -130,12 +130,8 @@ impl Compilers {
 /// A kernel's request, if its config or the build script has one.
 fn request<'a>(kernels: &Kernels, found: &'a Found, config: Option<&'a Config>) -> Result<Asked<'a>> {
     if !found.def.prepared.is_empty() {
-        return match config.and_then(|config| config.cuda.as_ref()) {
-            None => Ok(Err(PREPARED)),
-            Some(_) => {
-                Err(Error::input(format!("{}: its config has `targets.cuda`, but {PREPARED}", found.config_place)))
-            }
-        };
+        config.map_or(Ok(()), |config| config.check_targets(&found.def))?;
+        return Ok(Err(PREPARED));
     }
     let known = |name: &String| {
         let place = &found.place;

@@ -32,7 +32,23 @@ impl Config {
     /// If the source cannot be read, is not Rust, has no such function with the attribute, or the nest cannot be taken;
     /// all that is wrong with the nest at once, a line each.
     pub fn kernel_def(&self) -> Result<KernelDef> {
-        self.kernel.find(&self.places.kernel)
+        let def = self.kernel.find(&self.places.kernel)?;
+        self.check_targets(&def)?;
+        Ok(def)
+    }
+
+    /// Whether the targets are possible ones of a kernel.
+    ///
+    /// # Errors
+    /// `targets.cuda`, where the kernel's attribute lists operands as prepared.
+    pub fn check_targets(&self, def: &KernelDef) -> Result<()> {
+        if def.prepared.is_empty() || self.cuda.is_none() {
+            return Ok(());
+        }
+        let (path, name) = (self.path.display(), &def.name);
+        Err(Error::input(format!(
+            "{path}: found `targets.cuda`, but `{name}` lists operands as prepared, which are laid out for CPUs; remove one of both"
+        )))
     }
 
     /// The annotated function as it is written.

@@ -36,16 +36,8 @@ pub struct Prepared {
     pub tensor: Arc<Buffer>,
     /// What the code is handed, under the same name: `f32`, dense, `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
     pub laid_out: Arc<Buffer>,
-    /// The iteration variable along which the panels lie.
-    pub axis: Name,
-    /// The tensor's dimension that is cut into panels; its index is the bare axis.
-    pub dim: usize,
-    /// The dimensions outside of the panels.
-    pub outer: Vec<usize>,
-    /// The dimensions inside.
-    pub inner: Vec<usize>,
-    /// The width of a panel.
-    pub panel: i64,
+    /// How it lies.
+    pub layout: dietcode_syntax::Prepared,
 }
 
 /// A tensor, or a piece of memory that a schedule adds.

@@ -150,7 +150,9 @@ impl<'a> Arg<'a> {
             Value::Tensor(data) if self.dtype == T::DTYPE && self.memory.is_host() && (self.mutable || !written) => {
                 Ok((data.cast(), self.layout))
             }
-            Value::Prepared(..) => Err(Error::unsupported(format!("{self:?} was laid out for a kernel's own code"))),
+            Value::Prepared(..) => {
+                Err(Error::unsupported("what was laid out before the call is read by the kernel's own code only"))
+            }
             _ => Err(Error::input(format!(
                 "{self:?} {} is no tensor of {} in host memory{}",
                 self.memory,

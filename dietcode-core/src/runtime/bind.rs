@@ -174,6 +174,10 @@ impl Signature {
 
     #[cold]
     fn scattered(&self, args: &[Arg<'_>]) -> Error {
+        if let Some(prepared) = args.iter().position(|arg| arg.prepared_for().is_some()) {
+            let name = self.params[prepared].name;
+            return self.error(&format!("`{name}` is laid out for CPUs, so that all tensors must be in host memory"));
+        }
         let place = |(param, arg): (&Param, &Arg<'_>)| format!("`{}` is {}", param.name, arg.memory());
         let tensors = self.params.iter().zip(args).filter(|(param, _)| !param.is_scalar());
         let places: Vec<String> = tensors.map(place).collect();

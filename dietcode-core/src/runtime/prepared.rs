@@ -113,6 +113,10 @@ impl PreparedLayout<'_> {
     /// Fills `target`, which has [`PreparedLayout::elements`]; `element` is asked for the element of the tensor that lies so many behind
     /// its first.
     pub fn fill(&self, shape: &[usize], strides: &[usize], element: impl Fn(usize) -> f32, target: &mut [f32]) {
+        // Of no elements, the other extents may be as large as they like.
+        if target.is_empty() {
+            return;
+        }
         let of =
             |dims: &[usize]| -> Vec<(usize, usize)> { dims.iter().map(|dim| (shape[*dim], strides[*dim])).collect() };
         let [outer, inner] = [self.outer, self.inner].map(of);
@@ -171,5 +175,14 @@ mod tests {
         assert_eq!(layout.elements(&[usize::MAX, 1]), None);
         assert_eq!(layout.elements(&[1, usize::MAX / 2]), None);
         assert_eq!(layout.elements(&[17, 3]), Some(96));
+    }
+
+    #[test]
+    fn nothing_is_laid_out_at_once() {
+        let layout = PreparedLayout { param: 0, dim: 1, outer: &[0], inner: &[2], panel: 16 };
+        for shape in [[1 << 40, 0, 1], [1 << 40, 1, 0], [0, 1 << 40, 1 << 10]] {
+            assert_eq!(layout.elements(&shape), Some(0));
+            layout.fill(&shape, &[1, 1, 1], |_| unreachable!("there is no element"), &mut []);
+        }
     }
 }

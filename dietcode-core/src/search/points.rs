@@ -74,6 +74,11 @@ impl Points {
         let mut ragged: Vec<Instance> =
             [odd(most.clone(), &vec![1; most.len()])].into_iter().chain(long).flatten().collect();
         ragged.dedup();
+        if ragged.is_empty() {
+            // No odd shape keeps its indices in bounds: what the config has does.
+            let smallest = workloads.iter().min_by(by_work);
+            ragged.extend(smallest.map(|least| least.instance.halved(def, &vec![1; most.len()], cheap)));
+        }
         Points { ragged, timed }
     }
 }
@@ -101,6 +106,19 @@ mod tests {
 
     fn shapes(instances: &[Instance]) -> Vec<&[i64]> {
         instances.iter().map(|instance| &*instance.shape).collect()
+    }
+
+    /// `P` is `N + 1` at least, which no halving keeps, and no odd `N` beside an odd `P`.
+    #[test]
+    fn points_keep_their_indices_in_bounds() {
+        let nest = "#[dynamic_kernel] fn f(x: &[f32; P], y: &mut [f32; N]) { for j in 0..N { y[j] = x[j + 1]; } }";
+        let def = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+        let refusal = Instance::of(&def, &[19, 19]).unwrap_err().to_string();
+        assert!(refusal.contains("the index `j + 1` of `x` runs from 1 to 19, and dimension 0 is 19"), "{refusal}");
+        let instance = Instance::of(&def, &[17, 16]).unwrap();
+        let workloads = [WorkloadInstance { wkl: [("N".to_owned(), 16)].into(), weight: 1.0, instance }];
+        let points = Points::of(&def, &workloads, 1);
+        assert_eq!((shapes(&points.ragged), shapes(&points.timed)), (vec![&[17, 16][..]], vec![&[17, 16][..]]));
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
         {
             prepared_lists += 1;
             match prepared_lists {
-                1 => prepared::parse(&list.tokens, &mut arguments.prepared, errors),
+                1 => prepared::parse(list, &mut arguments.prepared, errors),
                 _ => errors.push(meta, Problem::PreparedListTwice),
             }
             continue;

@@ -13,10 +13,10 @@
 use crate::error::{Errors, Problem};
 use crate::text::text;
 use crate::{Affine, Expr, KernelDef, Role};
-use proc_macro2::{Ident, TokenStream};
-use syn::Token;
+use proc_macro2::Ident;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
+use syn::{MetaList, Token};
 
 /// The width of panels whose axis is the one along which the output is contiguous: the lanes of the widest vectors, or of some shorter ones.
 const LANES: i64 = 16;
@@ -42,10 +42,10 @@ pub struct Prepared {
 }
 
 /// What stands in the parentheses of `prepared(…)`.
-pub(crate) fn parse(listed: &TokenStream, names: &mut Vec<Ident>, errors: &mut Errors) {
-    match Punctuated::<Ident, Token![,]>::parse_terminated.parse2(listed.clone()) {
+pub(crate) fn parse(list: &MetaList, names: &mut Vec<Ident>, errors: &mut Errors) {
+    match Punctuated::<Ident, Token![,]>::parse_terminated.parse2(list.tokens.clone()) {
         Ok(listed) if !listed.is_empty() => names.extend(listed),
-        _ => errors.push(listed, Problem::PreparedForm { found: text(listed) }),
+        _ => errors.push(list, Problem::PreparedForm { found: text(list) }),
     }
 }
 

@@ -49,8 +49,8 @@ fn what_cannot_be_prepared_is_told() {
     let diagonal = "for i in 0..M { for k in 0..K { y[i] += x[i][i] * w[k]; } }";
     let elementwise = "for i in 0..M { y[i] = x[i]; }";
     for (list, params, body, part) in [
-        ("", params, body, "listed by their names, such as `prepared(w)`"),
-        ("w = 16", params, body, "found `w = 16`"),
+        ("", params, body, "found `prepared()`; operands that are laid out before calls are listed by their names"),
+        ("w = 16", params, body, "w = 16"),
         ("w, w", params, body, "`w` is listed twice as prepared"),
         ("v", params, body, "`v` is listed as prepared, but it is no tensor"),
         ("y", params, body, "`y` is listed as prepared, but it is no tensor"),

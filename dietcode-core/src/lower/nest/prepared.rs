@@ -12,9 +12,9 @@
 
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
-use dietcode_syntax::Role;
+use dietcode_syntax::{Prepared as Layout, Role};
 
-use crate::ir::{Expr, Name, Prepared, affine};
+use crate::ir::{Expr, Prepared, affine};
 use crate::lower::guard::Guard;
 use crate::schedule::{Relation, Schedule};
 
@@ -34,6 +34,7 @@ pub(super) fn read(schedule: &Schedule, guards: &[Guard], update: &Expr) -> Expr
 
 /// The index of an element where it was laid out.
 fn place(schedule: &Schedule, guards: &[Guard], prepared: &Prepared, index: &[Expr]) -> Vec<Expr> {
+    let layout = &prepared.layout;
     let inside = |dim: &usize| {
         let spatial = guards.iter().filter(|guard| guard.role == Role::Spatial);
         let clamped = spatial.fold(index[*dim].clone(), |e, guard| {
@@ -42,20 +43,20 @@ fn place(schedule: &Schedule, guards: &[Guard], prepared: &Prepared, index: &[Ex
         });
         schedule.unsplit(&clamped)
     };
-    let [panel, lane] = parts(schedule, &prepared.axis, prepared.panel);
-    let panel = if hangs_over_by_panels(schedule, prepared) {
-        let panels = prepared.tensor.shape[prepared.dim].clone().ceil_div(prepared.panel);
+    let [panel, lane] = parts(schedule, &layout.axis, layout.panel);
+    let panel = if hangs_over_by_panels(schedule, layout) {
+        let panels = prepared.tensor.shape[layout.dim].clone().ceil_div(layout.panel);
         panel.min(panels.sub(Expr::Int(1)))
     } else {
         panel
     };
-    let outer = prepared.outer.iter().map(inside);
-    outer.chain([panel]).chain(prepared.inner.iter().map(inside)).chain([lane]).collect()
+    let outer = layout.outer.iter().map(inside);
+    outer.chain([panel]).chain(layout.inner.iter().map(inside)).chain([lane]).collect()
 }
 
 /// The quotient of an axis and its remainder.
-fn parts(schedule: &Schedule, axis: &Name, panel: i64) -> [Expr; 2] {
-    let value = schedule.unsplit(&Expr::Var(axis.clone()));
+fn parts(schedule: &Schedule, axis: &str, panel: i64) -> [Expr; 2] {
+    let value = schedule.unsplit(&Expr::var(axis));
     let most = |name: &str| schedule.loops.iter().find(|l| *l.name == *name)?.limit.as_ref()?.as_int();
     let sums = || {
         let form = affine(&value).filter(|form| form.constant == 0)?;
@@ -74,16 +75,18 @@ fn parts(schedule: &Schedule, axis: &Name, panel: i64) -> [Expr; 2] {
 }
 
 /// Whether tiles that hang over the edge of the axis may begin a panel that is not there.
-fn hangs_over_by_panels(schedule: &Schedule, prepared: &Prepared) -> bool {
+fn hangs_over_by_panels(schedule: &Schedule, layout: &Layout) -> bool {
     let mut padded = schedule.relations.iter().filter_map(|relation| match relation {
-        Relation::Split { parent, factor, guard: true, .. } if schedule.roots(parent).contains(&prepared.axis) => {
+        Relation::Split { parent, factor, guard: true, .. }
+            if schedule.roots(parent).iter().any(|root| **root == *layout.axis) =>
+        {
             Some(factor.as_int())
         }
         _ => None,
     });
     match (padded.next(), padded.next()) {
         (None, _) => false,
-        (Some(Some(tile)), None) => prepared.panel % tile != 0,
+        (Some(Some(tile)), None) => layout.panel % tile != 0,
         _ => true,
     }
 }

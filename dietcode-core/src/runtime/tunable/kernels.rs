@@ -82,7 +82,7 @@ impl<'a> KernelCall<'a> {
         &self.shape
     }
 
-    /// The arguments in declaration order. What each is, the kernel's signature says: `TensorRef::<f32>::try_from(x)?`, `TensorMut` of the
+    /// The arguments in declaration order. One that was laid out before the call is read by the kernel's own code only; what each other is, the kernel's signature says: `TensorRef::<f32>::try_from(x)?`, `TensorMut` of the
     /// output, `f32` of a scalar.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl<'a> KernelCall<'a> {
 /// A generated kernel as an operation: `dense::tunable()` makes one, and `dense::tuned(&op, …)` calls it.
 ///
 /// Its default is the kernel's dispatcher, `<dispatcher>`. The others are the micro-kernels that were selected, by their names, and the
-/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations. Tensors on a device and empty ones are the default's.
+/// nest as plain Rust, `<nest>`, which takes calls of at most 2²⁰ iterations, and none whose operands are prepared. Tensors on a device and empty ones are the default's.
 pub struct KernelOp {
     pub(super) kernel: &'static Kernel,
     op: TunableOp<Kernels>,
@@ -383,7 +383,9 @@ struct Buffer {
 impl Buffer {
     /// Elements with the layout and the alignment of others.
     fn like(arg: &Arg<'_>, seed: usize) -> Result<Buffer> {
-        let (dtype, first) = (arg.dtype(), arg.data().addr() % LINE);
+        // What was laid out before the call holds `f32` whatever its elements were.
+        let dtype = if arg.prepared_for().is_some() { DType::F32 } else { arg.dtype() };
+        let first = arg.data().addr() % LINE;
         let mut buffer = Buffer { dtype, memory: AlignedBuffer::filled(first + arg.addresses().len(), 0)?, first };
         let mut state = seed as u64;
         for element in buffer.bytes_mut().chunks_exact_mut(dtype.bytes()) {

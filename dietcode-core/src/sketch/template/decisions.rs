@@ -118,6 +118,12 @@ impl Decided {
         let why = |name: &Name| {
             let moves = |index: &[Expr]| index.iter().any(|e| e.uses(name));
             match reads.iter().find(|(buffer, index)| !staged(&buffer.name) && moves(index)) {
+                Some((buffer, _)) if schedule.is_prepared(&buffer.name) => {
+                    let w = &buffer.name;
+                    format!(
+                        "{key}: `{name}` must be 1: `{w}` is laid out before calls and ends with the sum, so nothing pads it"
+                    )
+                }
                 Some((buffer, _)) => {
                     format!("stage: `{}` moves along `{name}` and is not staged, so nothing pads it", buffer.name)
                 }

@@ -78,7 +78,7 @@ impl<'b> Reads<'b> {
     /// Whether a tensor's neighbours along an axis are neighbours in memory.
     fn is_contiguous(&self, tensor: &Name, axis: &Name) -> bool {
         if let Some(prepared) = self.program.prepared(tensor) {
-            return prepared.axis == *axis;
+            return *prepared.layout.axis == **axis;
         }
         let coefficient = |e: &Expr| affine(e).map(|form| form.coefficient(axis));
         self.indices(tensor).all(|index| {

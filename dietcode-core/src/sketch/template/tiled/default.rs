@@ -99,8 +99,8 @@ fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
         None => (4, 1),
     };
     // Tiles are whole panels of what was laid out before the call.
-    let panel =
-        |axis: &Name| program.prepared.iter().filter(|of| of.axis == *axis).map(|of| of.panel).max().unwrap_or(1);
+    let layouts = || program.prepared.iter().map(|prepared| &prepared.layout);
+    let panel = |axis: &str| layouts().filter(|of| of.axis == axis).map(|of| of.panel).max().unwrap_or(1);
     let sums = if many { 24 } else { 12 };
     let rows = second.map_or(1, |second| panel(&second.name));
     let across = i64::max(across, panel(&vector) / lanes).min((sums / rows).max(1));
