@@ -110,7 +110,11 @@ impl Sub for Approx {
 impl Mul for Approx {
     type Output = Approx;
     fn mul(self, b: Approx) -> Approx {
-        let inherited = self.value.abs() * b.error + b.value.abs() * self.error + self.error * b.error;
+        // What may be anything may be so times what is exact, too.
+        let inherited = match self.error + b.error {
+            f64::INFINITY => f64::INFINITY,
+            _ => self.value.abs() * b.error + b.value.abs() * self.error + self.error * b.error,
+        };
         Approx::rounded(self.value * b.value, inherited, 1.0)
     }
 }
@@ -309,7 +313,11 @@ impl<'a> Evaluator<'a> {
             Expr::Float(value) => Approx::exact(f64::from(*value as f32)),
             // The exponent of a power.
             Expr::Int(value) => Approx::exact(*value as f64),
-            Expr::Cast(_, index) => Approx::rounded(self.int(index)? as f64, 0.0, 1.0),
+            // A `float` holds every integer up to 2^24.
+            Expr::Cast(_, index) => match self.int(index)? {
+                held @ -0x100_0000..=0x100_0000 => Approx::exact(held as f64),
+                large => Approx::rounded(large as f64, 0.0, 1.0),
+            },
             Expr::Load(buffer, index) => {
                 let at = self.offset(&buffer.shape, index)?;
                 let element = self.tensor(&buffer.name)?.get(at);
@@ -421,6 +429,7 @@ mod tests {
         for function in [Function::Abs, Function::Sqrt] {
             assert_eq!(call(function, &[anything]).error, f64::INFINITY, "{function:?}");
         }
+        assert_eq!((anything * Approx::exact(30_000.0)).error, f64::INFINITY);
     }
 
     fn admits(exact: f64, dtype: DType, result: f32) -> bool {

@@ -333,7 +333,9 @@ impl<'a> ReferencePrinter<'a> {
             Expr::Cast(_, index) => {
                 let index = self.exprs.text(index);
                 let value = self.temporary(index);
-                let error = self.temporary(format_args!("0x1p-24 * __builtin_fabs({value})"));
+                // A `float` holds every integer up to 2^24.
+                let size = format!("__builtin_fabs({value})");
+                let error = self.temporary(format_args!("{size} <= 0x1p24 ? 0 : 0x1p-24 * {size}"));
                 Pair { value, error: Some(error) }
             }
             Expr::Binary(op, a, b) => {
@@ -443,8 +445,10 @@ impl<'a> ReferencePrinter<'a> {
                 .unwrap_or_default(),
         };
         let error = self.temporary(error);
-        // As in `crate::reference`: what is infinite has no neighbours.
-        self.temporary(format_args!("__builtin_isfinite({value}) ? {error} : __builtin_inf()"))
+        let errors: Vec<&str> = args.iter().map(Pair::error).collect();
+        // As in `crate::reference`: of exact arguments the value is exact, else what is infinite has no neighbours.
+        let sum = errors.join(" + ");
+        self.temporary(format_args!("{sum} == 0 ? 0 : __builtin_isfinite({value}) ? {error} : __builtin_inf()"))
     }
 
     /// Where the sides of a comparison are closer than their errors, either branch may have been taken.
@@ -460,7 +464,7 @@ impl<'a> ReferencePrinter<'a> {
             sure
         } else {
             format!(
-                "__builtin_fabs({} - {}) <= {} + {} ? __builtin_fmax({}, {}) + __builtin_fabs({} - {}) : ({sure})",
+                "{2} + {3} > 0 && __builtin_fabs({0} - {1}) <= {2} + {3} ? __builtin_fmax({4}, {5}) + __builtin_fabs({6} - {7}) : ({sure})",
                 a.value,
                 b.value,
                 a.error(),
