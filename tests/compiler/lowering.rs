@@ -455,6 +455,30 @@ fn a_reduction_with_a_ragged_constant_loop_may_be_empty() {
     assert!(text.contains("max(K, 1)") && text.contains("ka + kd < K"), "{text}");
 }
 
+/// What a split by 1 leaves inside has its iteration also where there is nothing to sum, and so have loops that it is split or fused into.
+#[test]
+fn loops_inside_of_one_of_each_element_do_not_end_with_it() {
+    let def = kernel(
+        "#[dynamic_kernel] fn sum(x: &[[[f32; C]; K]; M], y: &mut [f32; M]) {
+             for i in 0..M { for k in 0..K { for c in 0..C { y[i] += x[i][k][c]; } } }
+         }",
+    );
+    let program = frontend::program(&def);
+    let inside = |within: &dyn Fn(&mut Schedule)| {
+        let mut schedule = Schedule::new(&program, &program.blocks[0]);
+        schedule.split("k", 1, Tail::Clip, ["k_0", "k_1"]).unwrap();
+        within(&mut schedule);
+        schedule.cache_write().unwrap();
+        schedule.compute_at("y_tile", Some("k_0")).unwrap();
+        schedule.decompose_reduction().unwrap();
+        lower(&schedule).unwrap().body.to_string()
+    };
+    let split = inside(&|schedule| schedule.split("k_1", 48, Tail::Clip, ["k_2", "k_3"]).unwrap());
+    assert!(split.contains("k_0 + k_3 < K"), "{split}");
+    let fused = inside(&|schedule| schedule.fuse("k_1", "c", "kc").unwrap());
+    assert!(fused.contains("k_0 + k_1 < K"), "{fused}");
+}
+
 /// The `let`s of a fused loop stand in every copy of an unrolled one: each copy is a scope.
 #[test]
 fn copies_of_a_fused_loop_declare_names_of_their_own() {
@@ -549,6 +573,40 @@ fn a_condition_on_a_sum_is_the_extent_of_its_loop() {
     let unit = units::tiled(&gemm(), &Tiled::default_for(&frontend::program(&gemm()), &target()), &target()).unwrap();
     let derived = "const dietcode_int k_taken = alpha != 0.0f ? K : 0;";
     assert_eq!(unit.source.matches(derived).count(), 1, "{}", unit.source);
+}
+
+/// Where the condition fails, no element of a window is copied either, though it has more of them than the sum has terms: as in BLAS,
+/// the operands need not be there.
+#[test]
+fn nothing_is_copied_of_a_window_whose_sum_is_not_taken() {
+    let def = kernel(
+        "#[dynamic_kernel] fn f(x: &[f32; J + 2*K - 1], w: &[f32; K], alpha: f32, y: &mut [f32; J]) {
+             for j in 0..J {
+                 let mut acc = 0.0;
+                 if alpha != 0.0 { for k in 0..K { acc += x[j + 2*k + 1] * w[k]; } }
+                 y[j] = acc;
+             }
+         }",
+    );
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("j", 8, Tail::Pad, ["j_0", "j_1"]).unwrap();
+    schedule.split("k", 4, Tail::Clip, ["k_0", "k_1"]).unwrap();
+    schedule.reorder(&["j_0", "k_0", "k_1", "j_1"]).unwrap();
+    schedule.cache_write().unwrap();
+    schedule.cache_read("x", Staging::Edge).unwrap();
+    schedule.compute_at("x_view", Some("k_0")).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let body = lower(&schedule).unwrap().body;
+    let (mut copies, mut taken) = (0, 0);
+    body.visit(&mut |stmt| match stmt {
+        Stmt::Store { value: Expr::Load(from, _), .. } if &*from.name == "x" => copies += 1,
+        Stmt::IfThenElse { condition, then, .. } if condition.to_string() == "0 < k_taken" => {
+            then.visit(&mut |stmt| taken += usize::from(matches!(stmt, Stmt::Store { value: Expr::Load(..), .. })));
+        }
+        _ => {}
+    });
+    assert!(copies > 0 && copies == taken, "{body}");
 }
 
 /// Sums wait in a panel, since the output must still hold what the epilogue reads; and whether it reads it is decided around

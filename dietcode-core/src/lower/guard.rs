@@ -37,31 +37,38 @@ pub(super) fn of(schedule: &Schedule) -> Vec<Guard> {
         Relation::Split { parent, extent, guard: true, .. } => Some(guard(parent, extent)),
         _ => None,
     });
+    // Whether an extent is 0 where that of an iteration variable is: it is made of it.
+    let follows = |iter: &IterVar, extent: &Expr| {
+        let extent = schedule.unsplit(extent);
+        !iter.extent.any(&mut |e| matches!(e, Expr::Var(name) if !extent.uses(name)))
+    };
     // A padded split's own guard fails wherever there is nothing to sum, unless its loop runs a constant number of times.
     let is_reached = |iter: &IterVar| {
-        let uses = |extent: &Expr| !iter.extent.any(&mut |e| matches!(e, Expr::Var(name) if !extent.uses(name)));
         schedule.relations.iter().any(|relation| match relation {
             Relation::Split { parent, extent, guard: true, .. } => {
-                uses(&schedule.unsplit(extent)) && schedule.roots(parent).contains(&iter.name)
+                follows(iter, extent) && schedule.roots(parent).contains(&iter.name)
             }
             _ => false,
         })
     };
     let runs = |iter: &IterVar| {
         let mut own = schedule.loops.iter().enumerate().filter(|(_, l)| schedule.roots(&l.name).contains(&iter.name));
-        own.all(|(at, l)| schedule.runs_at_least_once(at) || l.extent.as_int().is_some())
+        own.all(|(at, l)| schedule.runs_at_least_once(at) || !follows(iter, &l.extent))
     };
     let may_be_empty = |iter: &&IterVar| iter.extent.as_int().is_none() && !is_reached(iter) && runs(iter);
     let empty = schedule.block.iters_of(Role::Reduce).filter(may_be_empty);
     splits.chain(empty.map(|iter| guard(&iter.name, &iter.extent))).collect()
 }
 
-/// The guard of a staged copy that does not move along a sum under a condition: where nothing is summed, nothing is copied
-/// either. A copy that moves along it runs over as many elements as the sum has.
+/// The guard of a staged copy that is not empty by itself where a sum under a condition is: where nothing is summed, nothing is copied
+/// either. A copy that moves along a dimension with that sum alone has as many elements there as the sum has steps; along a window, more.
 pub(super) fn taken(schedule: &Schedule, index: &[Expr]) -> Option<Guard> {
     let is_derived = |e: &Expr| schedule.program.derived.iter().any(|(name, _)| e.uses(name));
     let conditioned = || schedule.block.iters_of(Role::Reduce).filter(|iter| is_derived(&iter.extent));
-    if conditioned().any(|iter| index.iter().any(|e| e.uses(&iter.name))) {
+    let is_alone = |e: &Expr, name: &Name| {
+        e.uses(name) && !schedule.block.iters.iter().any(|other| other.name != *name && e.uses(&other.name))
+    };
+    if conditioned().any(|iter| index.iter().any(|e| is_alone(e, &iter.name))) {
         return None;
     }
     let IterVar { name, extent, role } = conditioned().next()?.clone();

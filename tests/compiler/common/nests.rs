@@ -1,5 +1,5 @@
 //! Random nests: 1 to 3 spatial loops, 0 to 2 reductions by any operator, extents up to 70, primes among them, seldom an empty one. Some have
-//! scalars, sums under a condition, or read the element that they write. Half of them are all `f32`, the others have any
+//! scalars, sums under a condition or over a triangle, or read the element that they write. Half of them are all `f32`, the others have any
 //! element type anywhere.
 
 use dietcode_syntax::{
@@ -59,6 +59,24 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
         let tensors = def.params.iter_mut().filter(|param| !param.dims.is_empty());
         tensors.for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
     }
+    triangle(def)
+}
+
+/// The nest with terms on one side of a diagonal of two loops only: a fifth of the nests that reduce.
+fn triangle(mut def: KernelDef) -> KernelDef {
+    // What this draws leaves all others as they are.
+    let mut own = StdRng::seed_from_u64(def.source_hash());
+    let mut index = || Box::new(Expr::Index(Affine::var(&def.loops.choose(&mut own).expect("a nest has loops").name)));
+    let (lhs, rhs) = (index(), index());
+    let Some(reduction) = def.reduction.as_mut().filter(|_| own.random_bool(0.2)) else { return def };
+    let otherwise = if reduction.op == ReduceOp::Prod { 1.0 } else { 0.0 };
+    reduction.update = Expr::Select {
+        op: *[CompareOp::Lt, CompareOp::Eq].choose(&mut own).expect("operators"),
+        lhs,
+        rhs,
+        then: Box::new(reduction.update.clone()),
+        otherwise: Box::new(Expr::Literal(otherwise)),
+    };
     def
 }
 
