@@ -679,3 +679,20 @@ fn what_was_laid_out_before_the_call_is_read_as_it_lies() {
     let panel = Schedule::new(&program, &program.blocks[0]).cache_read("w", Staging::Always).unwrap_err().to_string();
     assert!(panel.contains("`w` is laid out before calls, and read as it lies"), "{panel}");
 }
+
+/// Where a tile inside of a block hangs over the block's edge, what is read again is the tensor's last element, which a block's last place
+/// is not.
+#[test]
+fn along_other_axes_a_prepared_operand_is_read_to_its_last_element() {
+    let source = "#[dynamic_kernel(prepared(w))] fn f(x: &[[f32; K]; B], w: &[[[f32; K]; N]; B], y: &mut [[f32; N]; B]) {
+        for b in 0..B { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[b][k] * w[b][j][k]; } y[b][j] = acc; } } }";
+    let def = kernel(source);
+    let program = frontend::program(&def);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.split("b", 8, Tail::Clip, ["b_0", "b_1"]).unwrap();
+    schedule.split("b_1", 3, Tail::Pad, ["b_2", "b_3"]).unwrap();
+    schedule.decompose_reduction().unwrap();
+    let text = units::scheduled(&def, "clipped", &schedule).expect("it lowers").source;
+    let last = "w[dietcode_imin(b_0 * 8 + (b_2 * 3 + b_3), B - 1) * ";
+    assert!(text.contains(last), "{text}");
+}

@@ -14,7 +14,7 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 
 use dietcode_syntax::{Prepared as Layout, Role};
 
-use crate::ir::{Expr, Prepared, affine};
+use crate::ir::{Expr, IterVar, Prepared, affine};
 use crate::lower::guard::Guard;
 use crate::schedule::{Relation, Schedule};
 
@@ -36,10 +36,10 @@ pub(super) fn read(schedule: &Schedule, guards: &[Guard], update: &Expr) -> Expr
 fn place(schedule: &Schedule, guards: &[Guard], prepared: &Prepared, index: &[Expr]) -> Vec<Expr> {
     let layout = &prepared.layout;
     let inside = |dim: &usize| {
-        let spatial = guards.iter().filter(|guard| guard.role == Role::Spatial);
-        let clamped = spatial.fold(index[*dim].clone(), |e, guard| {
-            let last = Expr::Var(guard.root.clone()).min(guard.extent.clone().sub(Expr::Int(1)));
-            e.substitute(&guard.root, &last)
+        let hangs_over = |iter: &&IterVar| guards.iter().any(|guard| guard.root == iter.name);
+        let clamped = schedule.block.iters_of(Role::Spatial).filter(hangs_over).fold(index[*dim].clone(), |e, iter| {
+            let last = Expr::Var(iter.name.clone()).min(iter.extent.clone().sub(Expr::Int(1)));
+            e.substitute(&iter.name, &last)
         });
         schedule.unsplit(&clamped)
     };
