@@ -45,6 +45,13 @@ impl Dialect for C {
         if reads_in_steps(printer, value) {
             printer.line("DIETCODE_SCALAR;");
         }
+        if let Expr::Load(from, index) = value
+            && dtype.is_half()
+            && from.dtype == dtype
+        {
+            // A copy of an element has its bits.
+            return format!("({}){{{}.bits}}", element_type(dtype), printer.exprs.element(from, index));
+        }
         let value = printer.exprs.text(value);
         match dtype {
             DType::F32 => value,

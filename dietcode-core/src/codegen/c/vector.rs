@@ -105,6 +105,16 @@ impl Vector<'_> {
         }
     }
 
+    /// All lanes as a vector of the one type that both sides of a choice have; of vectors in memory, arithmetic keeps their alignment.
+    fn one_type(&mut self, e: &Expr) {
+        let (open, lanes) = (e.uses(self.lane), self.lanes);
+        if open {
+            self.write(format_args!("(dietcode_f32x{lanes})("));
+        }
+        self.all_lanes(e);
+        self.push(if open { ")" } else { "" });
+    }
+
     /// The vector of neighbours along the lane.
     fn lanes(&mut self, buffer: &Arc<Buffer>, index: &[Expr], store: bool) {
         let lanes = self.lanes;
@@ -168,10 +178,10 @@ impl Vector<'_> {
             Expr::Select(condition, then, otherwise) if !condition.uses(self.lane) => {
                 self.push("(");
                 self.exprs.write_operand(condition, self.text);
-                self.push(" ? ");
-                self.all_lanes(then);
-                self.push(" : ");
-                self.all_lanes(otherwise);
+                for (before, side) in [(" ? ", then), (" : ", otherwise)] {
+                    self.push(before);
+                    self.one_type(side);
+                }
                 self.push(")");
             }
             Expr::Select(condition, then, otherwise) => {
