@@ -28,7 +28,8 @@ pub(super) struct Arguments<'a> {
     pub(super) buffers: &'a [*mut c_void],
     /// The same, as a micro-kernel takes them.
     pub(super) prepared: &'a [*mut c_void],
-    pub(super) strides: &'a [i64],
+    /// What they point to.
+    pub(super) tensors: &'a Tensors,
     pub(super) shape: &'a [i64],
     pub(super) threads: usize,
 }
@@ -78,7 +79,8 @@ impl Callable {
 
     /// Calls it once.
     pub(super) fn call(&self, arguments: &Arguments<'_>) -> Result<(), Failure> {
-        let Arguments { buffers, prepared, strides, shape, threads } = *arguments;
+        let Arguments { buffers, prepared, tensors, shape, threads } = *arguments;
+        let strides = &tensors.strides;
         let launched = |library: &Library, most: u64, shape: &[i64]| {
             // SAFETY: the tensors are contiguous at the instance's shape, and guarded. What the code does with them is
             // what the worker is there to find out.
@@ -121,6 +123,6 @@ impl Arguments<'_> {
         shape: &'a [i64],
         threads: usize,
     ) -> Arguments<'a> {
-        Arguments { buffers, prepared, strides: &tensors.strides, shape, threads }
+        Arguments { buffers, prepared, tensors, shape, threads }
     }
 }

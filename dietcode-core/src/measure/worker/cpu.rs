@@ -90,11 +90,11 @@ impl Keep for Prepared {
 fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], tell: Tell<'_>) -> Result<Measured> {
     let fast = |c: &&Checked| !c.is_slow(job);
     let passed: Vec<&Checked> = checked.iter().flatten().filter(fast).collect();
-    let mut entries: Vec<Entry<'_>> =
-        passed.iter().map(|c| Entry::new(&c.callable, c.first, job.threads, &job.timing)).collect();
-    tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
     let buffers = prepared.tensors.buffers();
     let arguments = Arguments::of(&buffers, &prepared.tensors, &job.instance.shape, job.threads);
+    let mut entries: Vec<Entry<'_>> =
+        passed.iter().map(|c| Entry::new(&c.callable, c.first, &arguments, &job.timing)).collect();
+    tell(&Event::Timing(entries.iter().map(|entry| entry.limit().as_secs_f64()).sum()))?;
     prepared.tensors.open_ends(true)?;
     let timed = rounds::run(&mut entries, &arguments, &job.timing);
     prepared.tensors.open_ends(false)?;

@@ -95,6 +95,12 @@ impl Guarded {
         self.at(self.data.start)
     }
 
+    /// The addresses of the tensor's bytes.
+    pub(super) fn bytes(&self) -> std::ops::Range<usize> {
+        let start = self.data().addr();
+        start..start + self.data.len()
+    }
+
     /// How many bytes the mapping takes.
     pub(super) fn footprint(&self) -> usize {
         self.map_bytes

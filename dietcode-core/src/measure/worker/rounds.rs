@@ -34,8 +34,8 @@ const MOST_COLD_ROUNDS: usize = 20;
 const PATIENCE: f64 = 8.0;
 const PATIENCE_SECONDS: f64 = 0.5;
 
-/// How long caches take to be emptied at the most, in seconds.
-const EVICTING: f64 = 0.1;
+/// How long caches take to be emptied at the most, in seconds, and for each byte of the operands.
+const EVICTING: (f64, f64) = (0.1, 4e-9);
 
 /// An implementation in the rounds.
 pub(super) struct Entry<'a> {
@@ -50,10 +50,11 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// One whose checked call took `first` seconds.
-    pub(super) fn new(callable: &'a Callable, first: f64, threads: usize, timing: &Timing) -> Entry<'a> {
+    pub(super) fn new(callable: &'a Callable, first: f64, arguments: &Arguments<'_>, timing: &Timing) -> Entry<'a> {
+        let threads = arguments.threads;
         let warm_up = if threads > 1 && callable.has_own_threads() { AWAKE.as_secs_f64() } else { 0.0 };
         let sample = first.max(span(threads)) + if first < LONG.as_secs_f64() { first } else { 0.0 };
-        let evicting = if timing.cold { EVICTING } else { 0.0 };
+        let evicting = if timing.cold { EVICTING.0 + EVICTING.1 * arguments.tensors.footprint() as f64 } else { 0.0 };
         let quiet = (timing.rounds as f64 * (warm_up + evicting + sample)).max(2.0 * timing.seconds);
         let [quiet, patience] = [quiet, PATIENCE * quiet + PATIENCE_SECONDS]
             .map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
@@ -103,7 +104,7 @@ impl<'a> Entry<'a> {
                 self.warm_up(arguments)?;
             }
             if let Some(eviction) = eviction {
-                eviction.evict();
+                eviction.evict(arguments.tensors);
             }
             let (watch, start) = (Watch::start(), Instant::now());
             for _ in 0..calls {

@@ -112,6 +112,11 @@ impl Tensors {
         self.inputs_and_output().try_for_each(|memory| memory.open_end(are_open))
     }
 
+    /// The addresses of the bytes of each.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.inputs_and_output().map(Guarded::bytes)
+    }
+
     /// Bytes in memory.
     pub(super) fn footprint(&self) -> usize {
         self.inputs_and_output().map(Guarded::footprint).sum::<usize>()
