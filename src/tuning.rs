@@ -229,7 +229,8 @@ impl Kernel<'_> {
         let identity = Identity { seed: config.search.seed, space_hash: self.space_hash(&*device, &threads) };
         let journal = journal(&*device, identity);
         let defaults = defaults(&*device, &workloads)?;
-        let mut tuning = Tuning::new(device, workloads, threads, defaults, budget.clone(), journal, watch);
+        let budget = budget.clone().judging(config.regret.is_some());
+        let mut tuning = Tuning::new(device, workloads, threads, defaults, budget, journal, watch);
         tuning.cold = config.search.cache == Cache::Cold;
         let Search { weight, ref evolution, .. } = config.search;
         Ok(Task { tuning, proposer, weight, per_round: evolution.per_round })

@@ -16,7 +16,7 @@ const OPS: &str = include_str!("../nests/dense.rs");
 const CONFIG: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },
   "shape": { "M": "16*T", "K": 64, "N": 96 },
-  "wkl_insts": [{ "T": 1 }, { "T": 4 }],
+  "wkl_insts": [{ "T": 1 }, { "T": 4 }], "regret": { "worst": 4 },
   "search": { "seconds": 20, "threads": [1], "strategy": "enumerate" },
   "targets": { "cpu": { "march": "x86-64-v3", "generators": [
     { "family": "tiled", "vector": ["j"], "register_tile": [{ "i": 4, "j": 16 }, { "i": 2, "j": 32 }, { "i": 5, "j": 7 }],
@@ -450,6 +450,8 @@ fn tuned_explained_and_measured() {
         text.contains("of T=") && text.contains("mean regret") && text.contains("regions of the decision tree"),
         "{text}"
     );
+    assert_eq!(tuned["regret"]["held_out"]["budget"]["worst"], 4.0);
+    assert!(text.contains("the budget of 4 at worst"), "{text}");
     fs::write(place.path("dense.json"), CONFIG.replace("{ \"T\": 4 }", "{ \"T\": 4 }, { \"T\": 7 }, { \"T\": 9 }"))
         .unwrap();
     let line = "`dense` was tuned for 2 instances; T=7 and 1 more of dense.json are not among them; run `dietcode tune dense.json`";

@@ -18,7 +18,7 @@ pub(crate) const FULL: &str = r#"{
   "kernel": { "source": "../src/ops.rs", "function": "dense" },
   "shape": { "M": "16*T", "K": 768, "N": "2*(T + 1) - B" },
   "wkl_insts": [{ "T": 5, "B": 1 }, { "B": 2, "T": 24 }],
-  "wkl_inst_weights": [1, 2.5], "range": { "T": [1, 512] },
+  "wkl_inst_weights": [1, 2.5], "range": { "T": [1, 512] }, "regret": { "mean": 1.02, "worst": 1.1 },
   "targets": {
     "cpu": {
       "march": "x86-64-v3",

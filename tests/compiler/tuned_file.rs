@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dietcode_core::ErrorKind;
-use dietcode_core::config::Config;
+use dietcode_core::config::{Config, RegretBudget};
 use dietcode_core::dispatch::{
-    Expected, FORMAT, Instance, Measurement, Miss, Provenance, Region, Regret, Selected, Tree, Tuned,
+    Expected, FORMAT, HeldOut, Instance, Judgement, Measurement, Miss, Provenance, Region, Regret, Selected, Tree,
+    Tuned,
 };
 use dietcode_core::schedule::{Instruction, Trace};
 use dietcode_core::sketch::{MicroKernel, Origin, Tiled};
@@ -74,6 +75,15 @@ fn tuned() -> Tuned {
                 mean: 1.01,
                 worst: 1.125,
             }],
+            held_out: Some(HeldOut {
+                budget: RegretBudget { mean: Some(1.02), worst: None },
+                shapes: 32,
+                too_long: 0,
+                decided: false,
+                mean: 1.01,
+                worst: 1.5,
+                judgement: Judgement::Kept,
+            }),
         }),
     }
 }

@@ -13,6 +13,7 @@ mod kernel;
 mod nearest;
 mod range;
 mod reader;
+mod regret;
 mod rules;
 mod search;
 mod set;
@@ -36,6 +37,7 @@ use kernel::KernelPlaces;
 pub use kernel::{KernelSource, read_kernel};
 pub use range::Range;
 use reader::{Node, Object, Source};
+pub use regret::RegretBudget;
 pub use rules::BlockRule;
 pub use search::Search;
 pub use set::{KernelSet, SetGenerator};
@@ -64,6 +66,8 @@ pub struct Config {
     pub weights: Vec<f64>,
     /// The declared ranges of workload variables; [`Config::range_of`] has those of all.
     pub range: Range,
+    /// How far what is dispatched may stay behind the best over the range; none: as far as it does.
+    pub regret: Option<RegretBudget>,
     /// What to generate for a CPU.
     pub cpu: CpuConfig,
     /// What to generate for NVIDIA's GPUs; none: the config has no `targets.cuda`.
@@ -109,7 +113,7 @@ impl Config {
 }
 
 const KEYS: &[&str] =
-    &["$schema", "comment", "kernel", "shape", "wkl_insts", "wkl_inst_weights", "range", "targets", "search"];
+    &["$schema", "comment", "kernel", "shape", "wkl_insts", "wkl_inst_weights", "range", "regret", "targets", "search"];
 
 fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
     if set::is_set(node) {
@@ -131,9 +135,10 @@ fn read_config(path: &Path, node: &Node<'_>) -> Result<Config> {
         None => vec![1.0; wkl_insts.len()],
     };
     let range = object.get("range").map_or_else(|| Ok(Range::new()), |node| range::read(&node, &shape, &wkl_insts))?;
+    let regret = object.get("regret").map(|node| RegretBudget::read(&node)).transpose()?;
     let (cpu, cuda) = read_targets(&object)?;
     let search = object.get("search").map_or_else(|| Ok(Search::default()), |node| Search::read(&node))?;
-    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, range, cpu, cuda, search, places })
+    Ok(Config { path: path.to_path_buf(), kernel, shape, wkl_insts, weights, range, regret, cpu, cuda, search, places })
 }
 
 /// `targets`, each of which may be missing.

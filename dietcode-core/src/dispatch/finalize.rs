@@ -1,14 +1,16 @@
 //! From what a search found on a device to the tuned file: finals, figures, the tree, what is predicted around.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dietcode_syntax::KernelDef;
 
 use super::finals::{self, Aim, Decided};
 use super::grow::Label;
+use super::held_out::hold;
 use super::predicted_labels::{Clearly, extended};
-use super::regret::{Dispatched, Regret, Selected};
+use super::regret::{Dispatched, HeldOut, Regret, Selected};
 use super::sampled::sampled;
 use super::train::train;
 use super::verify::{Verified, verify};
@@ -62,7 +64,9 @@ pub fn finalize(
     let found = searched.found;
     let sampled = sampled_shapes(tuning, searched);
     let Searched { tolerance, most, .. } = searched;
-    let decided = finals::decide(tuning, found, Aim { tolerance, most, sampled: &sampled })?;
+    let mut decided = finals::decide(tuning, found, Aim { tolerance, most, sampled: &sampled })?;
+    let mut tree = grown(tuning, searched, &decided, &sampled)?;
+    let held_out = hold(tuning, searched, &sampled, &mut decided, &mut tree)?;
     let selected = &decided.picks;
     tuning.journal.sync()?;
     let (settings, device) = ((&tuning.threads[..], tuning.cold), &mut *tuning.device);
@@ -84,7 +88,7 @@ pub fn finalize(
         verified.push(Some(seen));
         done(at + 1);
     }
-    let tuned = tuned(tuning, searched, &decided, &sampled, &verified)?;
+    let tuned = tuned(tuning, searched, &decided, (tree, held_out), &verified);
     Ok(Finalized { tuned, verified, selected: decided.picks })
 }
 
@@ -106,27 +110,41 @@ fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
     candidate.code(device).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
 }
 
-fn tuned(
+/// The tree of what was decided, and of what is known, or predicted, of the micro-kernels at other shapes.
+pub(super) fn grown(
     tuning: &Tuning<'_>,
     searched: Searched<'_>,
     decided: &Decided,
     sampled: &[Vec<i64>],
-    verified: &[Option<Verified>],
-) -> Result<Tuned> {
-    let (found, workloads, device) = (searched.found, &tuning.workloads, &*tuning.device);
-    let def = device.def();
-    let vars = Config::shape_vars(def);
-    let names: Vec<String> = decided.picks.iter().map(|pick| found.candidates[*pick].micro_kernel.name()).collect();
+) -> Result<Tree> {
+    let vars = Config::shape_vars(tuning.device.def());
+    let names: Vec<String> =
+        decided.picks.iter().map(|pick| searched.found.candidates[*pick].micro_kernel.name()).collect();
     // Different workload instances may have one shape, and then one micro-kernel: the first one's.
     let mut labels: BTreeMap<&[i64], &str> = BTreeMap::new();
-    for (workload, name) in workloads.iter().zip(&names) {
+    for (workload, name) in tuning.workloads.iter().zip(&names) {
         labels.entry(&workload.instance.shape).or_insert(name);
     }
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, (&labels, sampled))?;
-    if let Some((shape, name)) = labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
-        return Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")));
+    match labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
+        Some((shape, name)) => {
+            Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")))
+        }
+        None => Ok(tree),
     }
+}
+
+fn tuned(
+    tuning: &Tuning<'_>,
+    searched: Searched<'_>,
+    decided: &Decided,
+    (tree, held_out): (Tree, Option<HeldOut>),
+    verified: &[Option<Verified>],
+) -> Tuned {
+    let (found, workloads, device) = (searched.found, &tuning.workloads, &*tuning.device);
+    let def = device.def();
+    let vars = Config::shape_vars(def);
     let instance = |at: usize| {
         let workload = &workloads[at];
         Instance {
@@ -139,20 +157,20 @@ fn tuned(
     let instances = (0..workloads.len()).map(instance).collect();
     let used: Vec<&Candidate> =
         found.candidates.iter().filter(|c| tree.leaves().any(|leaf| leaf == c.micro_kernel.name())).collect();
-    let known = searched.config.filter(|_| !decided.matrix.others(workloads.len()).is_empty());
+    let known = searched.config.filter(|_| !decided.matrix.others().is_empty() || held_out.is_some());
     let report =
         |c: &&Candidate| Some((c.micro_kernel.name(), c.report(device))).filter(|(_, report)| !report.is_empty());
-    Ok(Tuned {
+    Tuned {
         format: super::FORMAT,
         kernel: def.name.clone(),
         target: target_name(device),
         provenance: provenance_on((device, tuning.cold), searched.space_hash, used.first().copied()),
         micro_kernels: used.iter().map(|c| c.micro_kernel.clone()).collect(),
         reports: used.iter().filter_map(report).collect(),
-        regret: known.map(|config| regret(&tree, config, (tuning, found), decided)),
+        regret: known.map(|config| regret(&tree, config, (tuning, found), (decided, held_out))),
         tree,
         instances,
-    })
+    }
 }
 
 /// The tree of the instances, with what is known, or predicted, of the micro-kernels at other shapes.
@@ -168,7 +186,7 @@ fn predicted(
     let members: BTreeMap<String, usize> =
         decided.members.iter().map(|member| (candidate(member.at).micro_kernel.name(), member.at)).collect();
     let names: Vec<String> = members.keys().cloned().collect();
-    let shapes = match decided.matrix.others(tuning.workloads.len()) {
+    let shapes = match decided.matrix.others() {
         [] => sampled,
         known => known,
     };
@@ -179,7 +197,7 @@ fn predicted(
         let row = names.iter().position(|known| known == name);
         row.zip(columns.get(shape)).map_or(0.0, |(row, column)| scores[row][*column])
     };
-    let is_measured = !tuning.device.is_estimating() && !decided.matrix.others(tuning.workloads.len()).is_empty();
+    let is_measured = !tuning.device.is_estimating() && !decided.matrix.others().is_empty();
     let first = decided.members.first().map(|member| candidate(member.at).micro_kernel.name());
     let clearly = first.as_deref().filter(|_| is_measured).map_or(Clearly::PREDICTED, Clearly::measured);
     let fit = |labels: &[Label<'_>]| train(&vars, labels);
@@ -190,31 +208,44 @@ fn predicted(
 /// instances', others as it is expected.
 fn scores(tuning: &Tuning<'_>, found: &Found, decided: &Decided, member: usize, shapes: &[Vec<i64>]) -> Vec<f64> {
     let instances = tuning.workloads.len();
-    match decided.matrix.others(instances) {
+    match decided.matrix.others() {
         [] => tuning.expected_at(&found.candidates[member], shapes),
         known => (instances..instances + known.len()).map(|column| decided.matrix.score_at(member, column)).collect(),
     }
 }
 
 /// How far the tree stays behind the best of the contestants.
-fn regret(tree: &Tree, config: &Config, (tuning, found): (&Tuning<'_>, &Found), decided: &Decided) -> Regret {
-    let vars = Config::shape_vars(tuning.device.def());
-    let name = |at: usize| found.candidates[at].micro_kernel.name();
-    let names = decided.matrix.rows.iter().map(|row| name(*row)).collect::<Vec<String>>();
-    let dispatched = |(column, shape): (usize, &Vec<i64>)| {
-        let pick = tree.pick(&vars, shape).to_owned();
-        let regret = decided.matrix.regret_at(names.iter().position(|name| *name == pick), column);
-        Dispatched {
-            region: tree.region(&vars, shape),
-            micro_kernel: pick,
-            weight: decided.matrix.weights[column],
-            regret,
-        }
-    };
-    let all: Vec<Dispatched> = decided.matrix.shapes.iter().enumerate().map(dispatched).collect();
+fn regret(
+    tree: &Tree,
+    config: &Config,
+    (tuning, found): (&Tuning<'_>, &Found),
+    (decided, held_out): (&Decided, Option<HeldOut>),
+) -> Regret {
     let selected = decided.members.iter();
-    let selected = selected.map(|member| Selected { micro_kernel: name(member.at), mean: member.regret });
-    Regret::of(config.range_of(&wkl_insts(tuning)), selected.collect(), &all)
+    let selected = selected
+        .map(|member| Selected { micro_kernel: found.candidates[member.at].micro_kernel.name(), mean: member.regret });
+    let all = dispatched((tuning, found), decided, tree, 0..decided.matrix.shapes.len());
+    Regret::of(config.range_of(&wkl_insts(tuning)), selected.collect(), &all, held_out)
+}
+
+/// What the tree leads shapes of the matrix (their positions) to: it may have failed at one of them.
+pub(super) fn dispatched(
+    (tuning, found): (&Tuning<'_>, &Found),
+    decided: &Decided,
+    tree: &Tree,
+    columns: Range<usize>,
+) -> Vec<Dispatched> {
+    let vars = Config::shape_vars(tuning.device.def());
+    let matrix = &decided.matrix;
+    let rows: BTreeMap<String, usize> =
+        matrix.rows.iter().map(|row| (found.candidates[*row].micro_kernel.name(), *row)).collect();
+    let at = |column: usize| {
+        let micro_kernel = tree.pick(&vars, &matrix.shapes[column]).to_owned();
+        let region = tree.region(&vars, &matrix.shapes[column]);
+        let regret = matrix.regret_at(rows.get(&micro_kernel).copied(), column);
+        Dispatched { region, micro_kernel, weight: matrix.weights[column], regret }
+    };
+    columns.map(at).collect()
 }
 
 /// What was predicted and measured of an instance's micro-kernel; nothing where it was not measured, or is not known. Where the run was

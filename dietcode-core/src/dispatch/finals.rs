@@ -18,26 +18,19 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
+use super::elsewhere;
 use super::members::{Matrix, Member};
-use super::sampled::halton;
 use super::select::{Scores, select};
 use crate::Result;
 use crate::doing::doing;
-use crate::measure::{Failure, Instance, Timing};
+use crate::measure::{Failure, Timing};
 use crate::paired::{LOOKS, Verdict, gains, look};
-use crate::search::{Candidate, Found, Outcome, Part, Phase, Shape, Tuning};
+use crate::search::{Found, Outcome, Part, Phase, Shape, Tuning};
 use crate::sketch::MicroKernel;
 
 /// The most challengers of a region, of those that the figures of a search do not tell apart from its best.
 const MOST: usize = 8;
-
-/// What contestants may take at shapes that are none of the instances, of the time that has passed before; and so much in any case.
-const SHARE: (f64, Duration) = (0.25, Duration::from_secs(10));
-
-/// A shape at which the best is expected to take longer, in seconds, is not measured.
-const LONGEST: f64 = 0.02;
 
 /// A micro-kernel (its position among what was found); none: the default of each instance.
 type Player = Option<usize>;
@@ -159,10 +152,9 @@ impl Finals<'_, '_> {
 
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
     fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, sampled }: Aim<'_>) -> Result<Decided> {
-        let mut rows = self.contestants(&picks);
-        let others = self.elsewhere(&mut rows, &picks, sampled)?;
-        let matrix = Matrix::of(self.tuning, self.found, (rows, &picks), others);
-        let mut members = matrix.members(&picks, most, tolerance);
+        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks);
+        elsewhere::measure(Part::Range, (self.tuning, self.found), &mut matrix, &picks, sampled)?;
+        let members = matrix.members(&picks, most, tolerance);
         for (at, pick) in picks.iter_mut().enumerate() {
             let score = |member: &&Member| self.found.expected_score(member.at, at);
             let best = members.iter().max_by(|a, b| score(a).total_cmp(&score(b))).map(|member| member.at);
@@ -173,69 +165,8 @@ impl Finals<'_, '_> {
             };
             *pick = if vetoed { self.found.default[at] } else { best };
         }
-        for pick in &picks {
-            if !members.iter().any(|member| member.at == *pick) {
-                let all: Vec<usize> = members.iter().map(|member| member.at).chain([*pick]).collect();
-                members.push(Member { at: *pick, regret: matrix.regret(&all) });
-            }
-        }
+        let members = matrix.with_picks(members, &picks);
         Ok(Decided { picks, members, matrix })
-    }
-
-    /// What contestants reach at other shapes: measured as long as there is time, in an order in which few of them stand for all, or as it
-    /// is expected where nothing can be timed. Who fails is no contestant any more, unless it was picked.
-    fn elsewhere(
-        &mut self,
-        rows: &mut Vec<usize>,
-        picks: &[usize],
-        sampled: &[Vec<i64>],
-    ) -> Result<Vec<(Vec<i64>, Vec<f64>)>> {
-        let found = self.found;
-        let scores: Vec<Vec<f64>> =
-            rows.iter().map(|row| self.tuning.expected_at(&found.candidates[*row], sampled)).collect();
-        let mut order: Vec<usize> = (0..sampled.len()).collect();
-        // One alone is the best everywhere, whatever it reaches.
-        if self.tuning.device.is_estimating() || rows.len() == 1 {
-            return Ok(order
-                .iter()
-                .map(|at| (sampled[*at].clone(), scores.iter().map(|row| row[*at]).collect()))
-                .collect());
-        }
-        order.sort_by(|a, b| halton(a + 1, 0).total_cmp(&halton(b + 1, 0)));
-        let _doing = doing("measuring other shapes of the range".to_owned());
-        let begun = self.tuning.budget.elapsed();
-        let end = begun + begun.mul_f64(SHARE.0).max(SHARE.1);
-        let mut reached: Vec<(Vec<i64>, Vec<Option<f64>>)> = Vec::new();
-        for at in order {
-            let Tuning { budget, .. } = &*self.tuning;
-            if budget.elapsed() > end || budget.is_over(Part::Range) {
-                break;
-            }
-            let instance = Instance::of(self.tuning.device.def(), &sampled[at])?;
-            let best = scores.iter().map(|row| row[at]).fold(0.0, f64::max);
-            if instance.is_empty() || instance.flops * 1e-9 > LONGEST * best {
-                continue;
-            }
-            let candidates: Vec<&Candidate> = rows.iter().map(|row| &found.candidates[*row]).collect();
-            if let Some(figures) = self.tuning.measure_elsewhere(&candidates, &sampled[at])? {
-                reached.push((sampled[at].clone(), figures));
-            }
-        }
-        let stays =
-            |n: usize, row: usize| picks.contains(&row) || reached.iter().all(|(_, figures)| figures[n].is_some());
-        let stay: Vec<bool> = rows.iter().enumerate().map(|(n, row)| stays(n, *row)).collect();
-        let kept = |figures: Vec<Option<f64>>| {
-            figures
-                .into_iter()
-                .zip(&stay)
-                .filter(|(_, stays)| **stays)
-                .map(|(figure, _)| figure.unwrap_or(0.0))
-                .collect()
-        };
-        let others = reached.into_iter().map(|(shape, figures)| (shape, kept(figures))).collect();
-        let mut left = stay.iter();
-        rows.retain(|_| left.next().is_some_and(|stays| *stays));
-        Ok(others)
     }
 
     /// Those of these picks, the defaults, and who was in duels and lost none, as far as they have code; the first come first.

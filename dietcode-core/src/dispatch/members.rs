@@ -86,38 +86,41 @@ pub(super) struct Matrix {
     pub scores: Vec<Vec<f64>>,
     /// Of the instances, and of other shapes those of their nearest instances.
     pub weights: Vec<f64>,
+    /// How many of the shapes are those of instances.
+    instances: usize,
 }
 
 impl Matrix {
-    /// Who was decided for at an instance is the best there: no figure of a search overrules a verdict. Of the other shapes, `others` has
-    /// what each row reaches there.
-    pub(super) fn of(
-        tuning: &Tuning<'_>,
-        found: &Found,
-        (rows, picks): (Vec<usize>, &[usize]),
-        others: Vec<(Vec<i64>, Vec<f64>)>,
-    ) -> Matrix {
-        let row = |(n, candidate): (usize, &usize)| {
-            let instances = (0..picks.len()).map(|at| found.expected_score(*candidate, at));
-            instances.chain(others.iter().map(|(_, scores)| scores[n])).collect()
-        };
-        let mut scores: Vec<Vec<f64>> = rows.iter().enumerate().map(row).collect();
+    /// At the instances alone. Who was decided for at one is the best there: no figure of a search overrules a verdict.
+    pub(super) fn of(tuning: &Tuning<'_>, found: &Found, rows: Vec<usize>, picks: &[usize]) -> Matrix {
+        let row = |candidate: &usize| (0..picks.len()).map(|at| found.expected_score(*candidate, at)).collect();
+        let mut scores: Vec<Vec<f64>> = rows.iter().map(row).collect();
         for (at, pick) in picks.iter().enumerate() {
             let best = scores.iter().map(|row| row[at]).fold(0.0, f64::max);
             rows.iter().zip(&mut scores).filter(|(row, _)| *row == pick).for_each(|(_, scores)| scores[at] = best);
         }
-        let mut shapes: Vec<Vec<i64>> =
-            tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
-        let own = tuning.workloads.iter().map(|workload| workload.weight);
-        let weight = |(shape, _): &(Vec<i64>, _)| nearest(shape, &shapes).map_or(1.0, |at| tuning.workloads[at].weight);
-        let weights = own.chain(others.iter().map(weight)).collect();
-        shapes.extend(others.into_iter().map(|(shape, _)| shape));
-        Matrix { rows, shapes, scores, weights }
+        let shapes: Vec<Vec<i64>> = tuning.workloads.iter().map(|workload| workload.instance.shape.clone()).collect();
+        let weights = tuning.workloads.iter().map(|workload| workload.weight).collect();
+        Matrix { rows, instances: shapes.len(), shapes, scores, weights }
     }
 
-    /// The shapes that are none of the instances', of which there are so many.
-    pub(super) fn others(&self, instances: usize) -> &[Vec<i64>] {
-        &self.shapes[instances..]
+    /// Adds what the rows reach at another shape. Who fails there (`None`) is no row any more, unless it was picked.
+    pub(super) fn add(&mut self, shape: &[i64], reached: &[Option<f64>], picks: &[usize]) {
+        self.weights.push(nearest(shape, &self.shapes[..self.instances]).map_or(1.0, |at| self.weights[at]));
+        self.shapes.push(shape.to_vec());
+        let with = |(mut scores, figure): (Vec<f64>, &Option<f64>)| {
+            scores.push(figure.unwrap_or(0.0));
+            scores
+        };
+        let scores = std::mem::take(&mut self.scores).into_iter().zip(reached).map(with);
+        let rows = std::mem::take(&mut self.rows).into_iter().zip(scores).zip(reached);
+        let stays = rows.filter(|((row, _), figure)| figure.is_some() || picks.contains(row));
+        (self.rows, self.scores) = stays.map(|(row, _)| row).unzip();
+    }
+
+    /// The shapes that are none of the instances'.
+    pub(super) fn others(&self) -> &[Vec<i64>] {
+        &self.shapes[self.instances..]
     }
 
     /// The micro-kernels that there are to be, by their positions among what was found; see [`members`].
@@ -127,12 +130,23 @@ impl Matrix {
         members.into_iter().map(|Member { at, regret }| Member { at: self.rows[at], regret }).collect()
     }
 
+    /// The same with all that are picked, also where these are too many.
+    pub(super) fn with_picks(&self, mut members: Vec<Member>, picks: &[usize]) -> Vec<Member> {
+        for pick in picks {
+            if !members.iter().any(|member| member.at == *pick) {
+                let all: Vec<usize> = members.iter().map(|member| member.at).chain([*pick]).collect();
+                members.push(Member { at: *pick, regret: self.regret(&all) });
+            }
+        }
+        members
+    }
+
     fn scores(&self, tolerance: f64) -> Scores<'_> {
         Scores { scores: &self.scores, weights: &self.weights, tolerance }
     }
 
     /// The weighted mean regret of candidates, by their positions among what was found.
-    pub(super) fn regret(&self, candidates: &[usize]) -> f64 {
+    fn regret(&self, candidates: &[usize]) -> f64 {
         let rows: Vec<usize> = (0..self.rows.len()).filter(|row| candidates.contains(&self.rows[*row])).collect();
         Regrets::of(&self.scores(0.0)).mean(&rows)
     }
@@ -143,10 +157,10 @@ impl Matrix {
         row.map_or(0.0, |row| self.scores[row][shape])
     }
 
-    /// The regret of a row at a shape.
-    pub(super) fn regret_at(&self, row: Option<usize>, shape: usize) -> f64 {
+    /// The regret of a candidate, by its position among what was found, at a shape; none: of one that cannot be used.
+    pub(super) fn regret_at(&self, candidate: Option<usize>, shape: usize) -> f64 {
         let best = self.scores.iter().map(|row| row[shape]).fold(0.0, f64::max);
-        row.map_or(NONE, |row| regret(self.scores[row][shape], best))
+        candidate.map_or(NONE, |candidate| regret(self.score_at(candidate, shape), best))
     }
 }
 

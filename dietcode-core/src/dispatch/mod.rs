@@ -1,10 +1,12 @@
 //! From measured micro-kernels to the file of winners and the decision tree in it.
 //!
-//! Reading the file needs no tuner; making one does: `finals` with `members` → `verify` → `train`, joined in `finalize`, and without measuring
-//! in `join`. For GPUs, which a build
+//! Reading the file needs no tuner; making one does: `finals` with `members` and `elsewhere` → `train` → `held_out` → `verify`, joined in
+//! `finalize`, and without measuring in `join`. For GPUs, which a build
 //! may be far from, `cuda` chooses without measurements where there is no file.
 pub mod cuda;
 mod default;
+#[cfg(feature = "tuner")]
+mod elsewhere;
 #[cfg(feature = "tuner")]
 mod finalize;
 #[cfg(feature = "tuner")]
@@ -12,6 +14,8 @@ mod finals;
 mod predicted_labels;
 mod gap;
 mod grow;
+#[cfg(feature = "tuner")]
+mod held_out;
 #[cfg(feature = "tuner")]
 mod join;
 mod layout;
@@ -40,7 +44,7 @@ pub use join::{Joined, Seen, join, labels};
 pub use miss::Miss;
 #[cfg(feature = "tuner")]
 pub use predicted_labels::with_predicted_labels;
-pub use regret::{Region, Regret, Selected};
+pub use regret::{HeldOut, Judgement, Region, Regret, Selected};
 #[cfg(feature = "tuner")]
 pub use sampled::drawn;
 pub use select::{Scores, select};

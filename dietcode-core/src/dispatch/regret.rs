@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Range;
+use crate::config::{Range, RegretBudget};
 use crate::sketch::MicroKernel;
 
 /// Over shapes of the range: the time of what is dispatched over that of the best of the finals' contestants, as figures of a search at
@@ -22,6 +22,43 @@ pub struct Regret {
     pub selected: Vec<Selected>,
     /// One entry for each leaf of the tree that has a shape, in its order.
     pub regions: Vec<Region>,
+    /// What came of the config's budget; none: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// What is dispatched, held against the config's budget at shapes that are drawn for it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOut {
+    /// What was asked for.
+    pub budget: RegretBudget,
+    /// How many shapes were measured, of those that were drawn last.
+    pub shapes: usize,
+    /// How many of them were not, as a call takes too long.
+    pub too_long: usize,
+    /// Whether they had a part in what is dispatched: since it did not keep the budget there, or since all of the range has.
+    pub decided: bool,
+    /// The weighted mean over them.
+    pub mean: f64,
+    /// The largest at any shape that was measured.
+    pub worst: f64,
+    /// What came of it.
+    pub judgement: Judgement,
+}
+
+/// What came of a budget of regret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// The shapes are all that were drawn, decided nothing or are all of the range, and keep it.
+    Kept,
+    /// They do not keep it, or did not before they decided, too.
+    Broken,
+    /// There was no time to measure all of them.
+    NoTime,
+    /// At most of them, or all, a call takes too long.
+    TooLong,
 }
 
 /// A micro-kernel that was selected.
@@ -78,7 +115,12 @@ impl Regret {
             return Err(format!("its regret is of {:?}, which is not among its micro-kernels", region.micro_kernel));
         }
         let of_regions = self.regions.iter().flat_map(|region| [region.mean, region.worst]);
-        let mut all = [self.mean, self.worst].into_iter().chain(of_regions).chain(self.selected.iter().map(|s| s.mean));
+        let held_out = self.held_out.iter().flat_map(|held_out| [held_out.mean, held_out.worst]);
+        let mut all = [self.mean, self.worst]
+            .into_iter()
+            .chain(of_regions)
+            .chain(held_out)
+            .chain(self.selected.iter().map(|s| s.mean));
         match all.find(|regret| !(1.0..=MOST).contains(regret)) {
             Some(regret) => Err(format!("its regret is {regret:?}, expected 1 to {MOST:?}")),
             None => Ok(()),
@@ -92,7 +134,12 @@ const MOST: f64 = 1e9;
 #[cfg(feature = "tuner")]
 impl Regret {
     /// Of what runs some shapes.
-    pub(super) fn of(range: Range, mut selected: Vec<Selected>, all: &[Dispatched]) -> Regret {
+    pub(super) fn of(
+        range: Range,
+        mut selected: Vec<Selected>,
+        all: &[Dispatched],
+        held_out: Option<HeldOut>,
+    ) -> Regret {
         let mut regions: Vec<(&str, Vec<&Dispatched>)> = Vec::new();
         for dispatched in all {
             match regions.iter_mut().find(|(region, _)| *region == dispatched.region) {
@@ -107,7 +154,28 @@ impl Regret {
         };
         let (mean, worst) = mean_and_worst(&all.iter().collect::<Vec<_>>());
         selected.iter_mut().for_each(|selected| selected.mean = rounded(selected.mean));
-        Regret { range, shapes: all.len(), mean, worst, selected, regions: regions.into_iter().map(region).collect() }
+        let regions = regions.into_iter().map(region).collect();
+        Regret { range, shapes: all.len(), mean, worst, selected, regions, held_out }
+    }
+}
+
+#[cfg(feature = "tuner")]
+impl HeldOut {
+    /// Where nothing was measured.
+    pub(super) fn unknown(budget: RegretBudget, too_long: usize, judgement: Judgement) -> HeldOut {
+        HeldOut { budget, shapes: 0, too_long, decided: false, mean: 1.0, worst: 1.0, judgement }
+    }
+
+    /// The same with what runs some shapes, and others that are known before them.
+    pub(super) fn with(self, others: &[Dispatched], judges: &[Dispatched]) -> HeldOut {
+        let (mean, _) = mean_and_worst(&judges.iter().collect::<Vec<_>>());
+        let (_, worst) = mean_and_worst(&others.iter().chain(judges).collect::<Vec<_>>());
+        HeldOut { shapes: judges.len(), mean, worst, ..self }
+    }
+
+    /// Whether the budget admits the figures.
+    pub fn is_within(&self) -> bool {
+        self.budget.admits(self.mean, self.worst)
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Budget<'a> {
     stop: &'a AtomicBool,
     /// Which kernel's end it is for, of how many; none: it is for rounds alone.
     turn: Option<(usize, usize)>,
+    /// Whether what is dispatched is judged at shapes that decided nothing, for which other parts of a kernel's turn end earlier.
+    judges: bool,
 }
 
 /// What the time is for, in order. Each ends with what it has under way when its share is used up; what is left is for the next.
@@ -29,6 +31,8 @@ pub enum Part {
     DueDuels,
     /// Who was in them, at other shapes of the config's range.
     Range,
+    /// What is dispatched, at shapes that decided nothing, and what follows from that.
+    HeldOut,
     /// What was decided for beside the baselines.
     Comparison,
 }
@@ -46,14 +50,16 @@ const END: f64 = 1.1;
 impl Part {
     /// When the turns of the kernels begin and end, as a share of the whole, and where in a kernel's turn the part ends. Rounds have no
     /// turns.
-    fn turns(self) -> Option<(f64, f64, f64)> {
+    fn turns(self, judges: bool) -> Option<(f64, f64, f64)> {
+        let of_finals = |own, judging| Some((FINALISTS, END, if judges { judging } else { own }));
         match self {
             Part::Rounds => None,
             Part::Finalists => Some((ROUNDS, FINALISTS, 1.0)),
-            Part::Duels => Some((FINALISTS, END, 0.4)),
-            Part::DueDuels => Some((FINALISTS, END, 0.6)),
-            Part::Range => Some((FINALISTS, END, 0.7)),
-            Part::Comparison => Some((FINALISTS, END, 1.0)),
+            Part::Duels => of_finals(0.4, 0.3),
+            Part::DueDuels => of_finals(0.6, 0.4),
+            Part::Range => of_finals(0.7, 0.5),
+            Part::HeldOut => of_finals(0.7, 0.8),
+            Part::Comparison => of_finals(1.0, 1.0),
         }
     }
 }
@@ -62,7 +68,7 @@ impl<'a> Budget<'a> {
     /// From now on, as a clock has it; `stop` ends it early.
     pub fn start(clock: Clock, seconds: f64, stop: &'a AtomicBool) -> Budget<'a> {
         let whole = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        Budget { start: clock.now(), clock, whole, stop, turn: Some((0, 1)) }
+        Budget { start: clock.now(), clock, whole, stop, turn: Some((0, 1)), judges: false }
     }
 
     /// How long it has lasted.
@@ -81,16 +87,26 @@ impl<'a> Budget<'a> {
         Budget { turn: None, ..self }
     }
 
+    /// The same with time for [`Part::HeldOut`], or without.
+    #[must_use]
+    pub fn judging(self, judges: bool) -> Budget<'a> {
+        Budget { judges, ..self }
+    }
+
     /// Whether the time for a part is used up.
     pub fn is_over(&self, part: Part) -> bool {
-        let share = match (part.turns(), self.turn) {
+        self.is_stopped() || self.elapsed() >= self.end(part)
+    }
+
+    /// When that is, from the beginning.
+    fn end(&self, part: Part) -> Duration {
+        let share = match (part.turns(self.judges), self.turn) {
             (None, None) => 1.0,
             (None, Some(_)) => ROUNDS,
             (Some(_), None) => f64::INFINITY,
             (Some((begin, end, own)), Some((kernel, of))) => begin + (end - begin) * (kernel as f64 + own) / of as f64,
         };
-        let end = Duration::try_from_secs_f64(self.whole.as_secs_f64() * share).unwrap_or(Duration::MAX);
-        self.is_stopped() || self.elapsed() >= end
+        Duration::try_from_secs_f64(self.whole.as_secs_f64() * share).unwrap_or(Duration::MAX)
     }
 
     /// Whether it was ended from outside.
@@ -123,6 +139,11 @@ mod tests {
         }
         let ends: Vec<i32> = over.iter().map(|(second, _)| *second).collect();
         assert_eq!(ends, [0, 60, 64, 68, 77, 81, 89, 98, 102, 110], "{over:?}");
+        let judging = second.clone().judging(true);
+        let end = |of: &Budget<'_>, part| (10.0 * of.end(part).as_secs_f64()).round() as i64;
+        let finals = [Part::DueDuels, Part::Range, Part::HeldOut, Part::Comparison];
+        let ends = finals.map(|part| (end(&second, part), end(&judging, part)));
+        assert_eq!(ends, [(1016, 974), (1037, 995), (1037, 1058), (1100, 1100)]);
         let rounds = Budget::start(clock.clone(), 100.0, &stop).for_rounds();
         assert_eq!(parts.map(|part| rounds.is_over(part)), [false; 5]);
         clock.advance(100.0);

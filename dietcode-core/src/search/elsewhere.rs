@@ -15,24 +15,27 @@ const CHECKED: f64 = 1e6;
 pub(crate) type Reached = Vec<Option<f64>>;
 
 impl Tuning<'_> {
-    /// Measures candidates at a shape by turns; none where some of them have too few samples for a figure. It is not put on record.
+    /// Measures candidates at an instance by turns; none where some of them have too few samples for a figure. It is not put on record.
     ///
     /// # Errors
     /// If measuring is not possible at all.
-    pub(crate) fn measure_elsewhere(&mut self, candidates: &[&Candidate], shape: &[i64]) -> Result<Option<Reached>> {
-        let instance = Instance::of(self.device.def(), shape)?;
+    pub(crate) fn measure_elsewhere(
+        &mut self,
+        candidates: &[&Candidate],
+        instance: &Instance,
+    ) -> Result<Option<Reached>> {
         let mut reached: Vec<Vec<Option<f64>>> = vec![Vec::new(); candidates.len()];
         let mut implementations = Vec::new();
         for candidate in candidates {
             implementations.push(match candidate.code(&*self.device).cloned() {
-                Ok(code) => Some(self.device.implementation(&code, &instance)?),
+                Ok(code) => Some(self.device.implementation(&code, instance)?),
                 Err(_) => None,
             });
         }
         let timing = if instance.flops > CHECKED { TURNS.unchecked() } else { TURNS };
         for setting in self.threads.clone() {
             let all = implementations.iter().flatten().cloned().collect();
-            let measured = self.device.measure(&instance, all, setting, Timing { cold: self.cold, ..timing })?;
+            let measured = self.device.measure(instance, all, setting, Timing { cold: self.cold, ..timing })?;
             let mut measured = measured.into_iter();
             for (reached, implementation) in reached.iter_mut().zip(&implementations) {
                 let outcome = implementation.as_ref().and_then(|_| measured.next());

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::kernels::button;
 use super::subject::Subject;
-use crate::cli::regret::{range, worst_first};
+use crate::cli::regret::{judged, range, worst_first};
 use crate::cli::table::place;
 
 /// Columns of the map.
@@ -46,6 +46,7 @@ fn regions(subject: &Subject, regret: &Regret) -> Markup {
     html! {
         h4 { "Over " (range(regret)) ", by regions of the decision tree" }
         p.note { "Time over that of the best contestant at " (regret.shapes) " shapes: " (format!("{:.3} in the mean, {:.3} at worst.", regret.mean, regret.worst)) }
+        @if let Some(held_out) = &regret.held_out { p.note { (judged(held_out)) } }
         div.scroll { table.sortable.map {
             thead { tr { th { "Region" } th { "Micro-kernel" } th.n { "Shapes" } th.n { "Mean" } th.n { "Worst" } } }
             tbody { @for region in worst_first(regret) { tr { td { (region.shape) } td { (button(subject, &region.micro_kernel)) } td.n { (region.shapes) } (cell(region.mean)) (cell(region.worst)) } } }

@@ -12,7 +12,10 @@ fn extents_of_zero_are_taken_as_calls_take_them() {
     let place = Place::new();
     fs::write(
         place.path("dense.json"),
-        CONFIG.replace("64, \"N\"", "\"K\", \"N\"").replace("1 }", "1, \"K\": 3 }").replace("4 }", "4, \"K\": 3 }"),
+        CONFIG
+            .replace("64, \"N\"", "\"K\", \"N\"")
+            .replace("\"T\": 1", "\"T\": 1, \"K\": 3")
+            .replace("\"T\": 4", "\"T\": 4, \"K\": 3"),
     )
     .unwrap();
     // Without rows a call computes nothing, without anything to sum it stores the sum of nothing.

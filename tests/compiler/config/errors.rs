@@ -116,7 +116,7 @@ fn keys() {
     );
     assert_eq!(
         error("\"comment\": \"all keys\"", "\"zzz\": 1"),
-        "c.json:3:3: key `zzz`: found an unknown key, expected one of $schema, comment, kernel, shape, wkl_insts, wkl_inst_weights, range, targets, search"
+        "c.json:3:3: key `zzz`: found an unknown key, expected one of $schema, comment, kernel, shape, wkl_insts, wkl_inst_weights, range, regret, targets, search"
     );
     assert_eq!(
         error("\"trials\": 20", "\"seconds\": 20"),
@@ -161,6 +161,25 @@ fn ranges() {
         (
             "{ \"T\": [1, 1000000000] }",
             "49: key `range.T`: `M` = 16*T is 16000000000 at T=1000000000, expected from 1 to 2147483648",
+        ),
+    ] {
+        assert_eq!(of(to), format!("c.json:7:{message}"));
+    }
+}
+
+#[test]
+fn budgets_of_regret() {
+    let of = |to: &str| error("{ \"mean\": 1.02, \"worst\": 1.1 }", to);
+    let ratio = "expected a number greater than 1, at most 100: a ratio of times";
+    for (to, message) in [
+        (
+            "{}",
+            "71: key `regret`: found no bound, expected `mean`, `worst` or both, such as {\"mean\": 1.02, \"worst\": 1.1}",
+        ),
+        ("{ \"mean\": 0.98 }", &format!("81: key `regret.mean`: found 0.98, {ratio}")),
+        (
+            "{ \"mean\": 1.02, \"worst\": \"10%\" }",
+            &format!("96: key `regret.worst`: found the string \"10%\", {ratio}"),
         ),
     ] {
         assert_eq!(of(to), format!("c.json:7:{message}"));

@@ -38,7 +38,10 @@ fn good_configs() {
     for (text, own) in [(FULL, cpu), (CUDA, cuda)] {
         assert_eq!(verdicts(&validator, &text.replace(own, naive)), (true, true));
     }
-    for text in [FULL, SMALL, CUDA, SET, FAMILIES, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")] {
+    let of_one = FULL.replace("\"mean\": 1.02, ", "");
+    for text in
+        [FULL, &of_one, SMALL, CUDA, SET, FAMILIES, &FULL.replace("768", "768.0"), &FULL.replace("768", "2147483648")]
+    {
         assert_eq!(verdicts(&validator, text), (true, true), "{text}");
     }
 }
@@ -140,6 +143,12 @@ fn bad_configs() {
         ("\"T\": [1, 512]", "\"T\": [1, 5, 512]"),
         ("\"T\": [1, 512]", "\"T\": [1.5, 512]"),
         ("\"T\": [1, 512]", "\"T\": [-1, 512]"),
+        ("{ \"mean\": 1.02, \"worst\": 1.1 }", "{}"),
+        ("{ \"mean\": 1.02, \"worst\": 1.1 }", "1.02"),
+        ("\"mean\": 1.02", "\"mean\": 1"),
+        ("\"worst\": 1.1", "\"worst\": \"1.1\""),
+        ("\"worst\": 1.1", "\"worst\": 101"),
+        ("\"worst\": 1.1", "\"most\": 1.1"),
         ("\"micro_kernels\": 3", "\"micro_kernels\": 65"),
         ("\"beta\": 1.5", "\"beta\": 0"),
         ("\"window\": 5", "\"window\": 0.5"),

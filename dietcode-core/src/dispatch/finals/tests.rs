@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use dietcode_syntax::KernelDef;
 
 use crate::config::{Config, Scheduling};
-use crate::dispatch::{Finalized, Searched, Tuned, finalize};
+use crate::dispatch::{Finalized, Judgement, Searched, Tuned, finalize};
 use crate::frontend;
 use crate::machine::{Target, avx512};
 use crate::measure::{Baselines, Device, Failure, Instance, Noise, SimulatedDevice};
@@ -251,11 +251,78 @@ fn regions_have_the_duels_that_are_due_before_any_has_others() {
 
 /// A config of the nest that declares a range.
 fn ranging(range: &str) -> Config {
+    within(range, "")
+}
+
+/// The same with a budget of regret, or nothing.
+fn within(range: &str, budget: &str) -> Config {
     let text = format!(
         r#"{{"kernel": {{"source": "ops.rs", "function": "dense"}}, "shape": {{"M": "M"}},
-            "wkl_insts": [{{"M": 16}}, {{"M": 1024}}], "range": {{"M": {range}}}}}"#
+            "wkl_insts": [{{"M": 16}}], "range": {{"M": {range}}}{budget}}}"#
     );
     Config::parse("c.json", text).unwrap()
+}
+
+/// Here and there the default is the fastest, which none of the shapes shows that stand for the range.
+#[test]
+fn shapes_that_break_a_budget_of_regret_decide_until_others_keep_it() {
+    let gflops = |at: usize, rows: i64| match (at, rows) {
+        (0, 34..=45 | 67..=85 | 131..=185 | 260..=375 | 515..=760) => 400.0,
+        (0, _) => 100.0,
+        (1, _) => 200.0,
+        _ => 150.0,
+    };
+    let ended = |budget: &str| {
+        let config = within("[1, 1024]", budget);
+        let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+        let Ended { tuned, names, .. } = finals_towards(aim, 1e6, DENSE, &[1, 8], gflops, quiet(), None);
+        let dispatched = [40, 80, 160, 320, 640].map(|m| tuned.tree.pick(&["M".to_owned()], &[m]) == names[0]);
+        (tuned.regret.unwrap().held_out, dispatched)
+    };
+    assert_eq!(ended(""), (None, [false; 5]));
+    let (held_out, dispatched) = ended(r#", "regret": {"mean": 1.001, "worst": 1.1}"#);
+    let held_out = held_out.unwrap();
+    assert!(held_out.judgement == Judgement::Kept && !held_out.decided, "{held_out:?}");
+    assert!(held_out.shapes == 16 && held_out.is_within(), "{held_out:?}");
+    assert!(dispatched.iter().filter(|is_found| **is_found).count() >= 3, "{dispatched:?}");
+}
+
+/// Each second shape is better off with another one: no tree of a depth that is allowed tells them apart.
+#[test]
+fn a_budget_of_regret_that_no_tree_keeps_is_told() {
+    let gflops = |at: usize, rows: i64| match (at as i64 + rows) % 2 {
+        _ if ROWS.contains(&rows) => 120.0,
+        0 => 150.0,
+        _ => 100.0,
+    };
+    let held_out = |seconds: f64| {
+        let config = within("[1, 1024]", r#", "regret": {"worst": 1.1}"#);
+        let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+        let Ended { tuned, .. } = finals_towards(aim, seconds, DENSE, &[1, 2], gflops, quiet(), None);
+        tuned.regret.unwrap().held_out.unwrap()
+    };
+    let last = held_out(1e6);
+    assert!(last.judgement == Judgement::Broken && last.decided, "{last:?}");
+    assert!((1.4..1.6).contains(&last.worst) && last.shapes == 16, "{last:?}");
+    let late = held_out(100.0);
+    assert!(late.judgement != Judgement::Kept && late.shapes < 16, "{late:?}");
+}
+
+/// Which shapes judged is told where all of the range decides, and where calls take too long to be measured.
+#[test]
+fn who_judges_a_budget_of_regret_is_told() {
+    let held_out = |range: &str, gflops: f64| {
+        let config = within(range, r#", "regret": {"worst": 1.1}"#);
+        let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+        let Ended { tuned, .. } = finals_towards(aim, 1e6, DENSE, &[1, 8], move |_, _| gflops, quiet(), None);
+        tuned.regret.unwrap().held_out.unwrap()
+    };
+    let all = held_out("[16, 1024]", 100.0);
+    assert_eq!((all.judgement, all.decided, all.shapes), (Judgement::Kept, false, 16));
+    let few = held_out("[16, 17]", 100.0);
+    assert!(few.judgement == Judgement::Kept && few.decided, "{few:?}");
+    let long = held_out("[16, 1024]", 0.0001);
+    assert!(long.judgement == Judgement::TooLong && long.shapes == 0 && long.too_long > 0, "{long:?}");
 }
 
 /// A tile of 8 rows has every instance, which are multiples of 8; of one row, most of it would be padding.

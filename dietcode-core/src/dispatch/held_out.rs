@@ -1,0 +1,93 @@
+//! The config's budget of regret: what is dispatched is held against it at shapes of the range that decided nothing.
+//!
+//! ```text
+//! decided, tree ──→ 16 other shapes are drawn and measured ──→ within the budget: done
+//!       ↑                                                             │ not, and there is time
+//!       └──── these shapes decide, too: members, labels of the tree ←─┘
+//! ```
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::Tree;
+use super::elsewhere::{self, Reach};
+use super::finalize::{Searched, dispatched, grown};
+use super::finals::Decided;
+use super::regret::{HeldOut, Judgement};
+use super::sampled::drawn;
+use crate::Result;
+use crate::config::Config;
+use crate::measure::Instance;
+use crate::search::{Part, Tuning};
+
+/// How many shapes judge at a time.
+const SHAPES: usize = 16;
+
+/// The most times that others are drawn: a tree that all of these do not tell is not told by more.
+const MOST: usize = 8;
+
+/// Decides and grows anew, until shapes that had no part in it keep the budget, or the time is over, or all of the range is known, which
+/// is the judge then. The figures are those of the tree as it is left. None if the config has no budget.
+///
+/// # Errors
+/// If measuring is not possible at all.
+pub(super) fn hold(
+    tuning: &mut Tuning<'_>,
+    searched: Searched<'_>,
+    sampled: &[Vec<i64>],
+    decided: &mut Decided,
+    tree: &mut Tree,
+) -> Result<Option<HeldOut>> {
+    let Some((config, budget)) = searched.config.and_then(|config| Some((config, config.regret?))) else {
+        return Ok(None);
+    };
+    let mut judged = HeldOut::unknown(budget, 0, Judgement::NoTime);
+    for seed in 0..MOST {
+        let fresh = fresh(tuning, config, &decided.matrix.shapes, seed as u64);
+        let before = decided.matrix.shapes.len();
+        let matrix = &mut decided.matrix;
+        let Reach { is_whole, too_long } =
+            elsewhere::measure(Part::HeldOut, (tuning, searched.found), matrix, &decided.picks, &fresh)?;
+        let judges = if fresh.is_empty() { 0..before } else { before..decided.matrix.shapes.len() };
+        if judges.is_empty() {
+            if judged.shapes == 0 && is_whole {
+                judged = HeldOut::unknown(budget, too_long, Judgement::TooLong);
+            }
+            break;
+        }
+        let seen = |tuning: &Tuning<'_>, decided: &Decided, tree: &Tree| {
+            let at = |shapes: Range<usize>| dispatched((tuning, searched.found), decided, tree, shapes);
+            HeldOut::unknown(budget, too_long, Judgement::Broken).with(&at(0..judges.start), &at(judges.clone()))
+        };
+        judged = HeldOut { decided: fresh.is_empty(), ..seen(tuning, decided, tree) };
+        judged.judgement = match judged.is_within() {
+            false => Judgement::Broken,
+            true if !is_whole => Judgement::NoTime,
+            true if too_long > judged.shapes => Judgement::TooLong,
+            true => Judgement::Kept,
+        };
+        if judged.judgement != Judgement::Broken || fresh.is_empty() {
+            break;
+        }
+        let members = decided.matrix.members(&decided.picks, searched.most, searched.tolerance);
+        decided.members = decided.matrix.with_picks(members, &decided.picks);
+        *tree = grown(tuning, searched, decided, sampled)?;
+        judged = HeldOut { decided: true, ..seen(tuning, decided, tree) };
+        if !is_whole {
+            break;
+        }
+    }
+    Ok(Some(judged))
+}
+
+/// Shapes of the range that nothing is known of.
+fn fresh(tuning: &Tuning<'_>, config: &Config, known: &[Vec<i64>], seed: u64) -> Vec<Vec<i64>> {
+    let def = tuning.device.def();
+    let vars = Config::shape_vars(def);
+    let known: BTreeSet<&[i64]> = known.iter().map(Vec::as_slice).collect();
+    let is_new = |shape: &[i64]| {
+        !known.contains(shape) && Instance::of(def, shape).is_ok_and(|instance| !instance.computes_nothing())
+    };
+    let of = drawn(config, &vars, (SHAPES, seed), is_new);
+    of.iter().filter_map(|wkl| config.shape_of(&vars, wkl).ok()).collect()
+}
