@@ -25,6 +25,7 @@ pub const CPU_FEATURES: &[CpuFeature] = &[
     CpuFeature { name: "avx512vl", c_macro: "__AVX512VL__" },
     CpuFeature { name: "avx512vbmi", c_macro: "__AVX512VBMI__" },
     CpuFeature { name: "avx512vnni", c_macro: "__AVX512VNNI__" },
+    CpuFeature { name: "avx512bf16", c_macro: "__AVX512BF16__" },
 ];
 
 /// The features that the CPU this runs on has, as a mask.
@@ -49,7 +50,8 @@ pub fn detected() -> u64 {
         "avx512dq",
         "avx512vl",
         "avx512vbmi",
-        "avx512vnni"
+        "avx512vnni",
+        "avx512bf16"
     );
     CPU_FEATURES
         .iter()

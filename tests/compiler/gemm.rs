@@ -19,7 +19,7 @@ use crate::common::{on_cpu, on_gpu};
 const FACTORS: [(f32, f32); 6] = [(1.0, 0.0), (1.5, -0.5), (0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (-1.0, 1.0)];
 
 /// Batch, rows, columns, sum: ragged, and now and then nothing.
-const SHAPES: [[i64; 4]; 12] = [
+pub(crate) const SHAPES: [[i64; 4]; 12] = [
     [1, 1, 1, 1],
     [2, 5, 7, 11],
     [3, 9, 33, 19],

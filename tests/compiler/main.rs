@@ -10,6 +10,7 @@ mod cuda_lowering;
 mod cuda_property;
 mod cuda_space;
 mod documents;
+mod dot;
 mod dumps;
 mod families;
 mod family_conditions;

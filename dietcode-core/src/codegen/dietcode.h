@@ -99,10 +99,15 @@ struct dietcode_table {
 #else
 #define DIETCODE_BIT_13 0
 #endif
+#ifdef __AVX512BF16__
+#define DIETCODE_BIT_14 (UINT64_C(1) << 14) /* avx512bf16 */
+#else
+#define DIETCODE_BIT_14 0
+#endif
 #define DIETCODE_CPU_FEATURES \
   (DIETCODE_BIT_0 | DIETCODE_BIT_1 | DIETCODE_BIT_2 | DIETCODE_BIT_3 | DIETCODE_BIT_4 | \
    DIETCODE_BIT_5 | DIETCODE_BIT_6 | DIETCODE_BIT_7 | DIETCODE_BIT_8 | DIETCODE_BIT_9 | \
-   DIETCODE_BIT_10 | DIETCODE_BIT_11 | DIETCODE_BIT_12 | DIETCODE_BIT_13)
+   DIETCODE_BIT_10 | DIETCODE_BIT_11 | DIETCODE_BIT_12 | DIETCODE_BIT_13 | DIETCODE_BIT_14)
 
 typedef int64_t dietcode_int;
 
@@ -259,7 +264,12 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
 /* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. Where no lane is
  * valid, nothing is computed of them that is stored, and `to` stays as it is. */
 #define DIETCODE_TRANSPOSE(n, name, element)                                                               \
-  static inline void dietcode_transpose##n##_##name(float *restrict to, dietcode_int to_stride,            \
+  DIETCODE_TRANSPOSE_BY(1, n, name, float, element,                                                        \
+    to[column * to_stride + r] = r < valid ? dietcode_load_##name(from[r * from_stride + column]) : 0)
+
+/* The same of elements that are `by` neighbours each, as many bytes as a float in `to`; `move` does it for a lane of a column. */
+#define DIETCODE_TRANSPOSE_BY(by, n, name, copied, element, move)                                          \
+  static inline void dietcode_transpose##n##_##name(copied *restrict to, dietcode_int to_stride,           \
                                                     const element *restrict from, dietcode_int from_stride,\
                                                     dietcode_int valid, dietcode_int columns) {            \
     if (valid <= 0) return;                                                                                \
@@ -268,11 +278,11 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
       dietcode_f32x##n rows[n];                                                                            \
       if (valid == (n)) {                                                                                  \
         DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                      \
-          rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column);                           \
+          rows[r] = dietcode_load_##name##x##n(from + r * from_stride + (by) * column);                    \
       } else {                                                                                             \
         DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                                                    \
           rows[r] = (dietcode_f32x##n){0};                                                                 \
-          if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + column);            \
+          if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + (by) * column);     \
         }                                                                                                  \
       }                                                                                                    \
       DIETCODE_BLOCK##n(rows)                                                                              \
@@ -280,8 +290,7 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
         *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];                                 \
     }                                                                                                      \
     for (; column < columns; ++column)                                                                     \
-      DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                        \
-        to[column * to_stride + r] = r < valid ? dietcode_load_##name(from[r * from_stride + column]) : 0; \
+      DIETCODE_UNROLL for (int r = 0; r < (n); ++r) move;                                                  \
   }
 DIETCODE_TRANSPOSE(2, f32, float)
 DIETCODE_TRANSPOSE(4, f32, float)

@@ -3,7 +3,7 @@
 #if defined(DIETCODE_HALF) && !defined(DIETCODE_HALF_H)
 #define DIETCODE_HALF_H
 
-#ifdef __F16C__
+#if defined(__F16C__) || defined(__AVX512BF16__)
 #include <immintrin.h>
 #endif
 
@@ -115,5 +115,24 @@ DIETCODE_HALF_TRANSPOSES(2)
 DIETCODE_HALF_TRANSPOSES(4)
 DIETCODE_HALF_TRANSPOSES(8)
 DIETCODE_HALF_TRANSPOSES(16)
+
+#ifdef __AVX512BF16__
+/* to[column * to_stride + 2 * lane + step] = lane < valid ? from[lane * from_stride + 2 * column + step] : 0, for steps 0 and 1. */
+static inline dietcode_f32x16 dietcode_load_bf16x2x16(const dietcode_bf16 *from) {
+  dietcode_f32x16 pairs;
+  __builtin_memcpy(&pairs, from, sizeof pairs);
+  return pairs;
+}
+DIETCODE_TRANSPOSE_BY(2, 16, bf16x2, dietcode_bf16, dietcode_bf16,
+  for (int step = 0; step < 2; ++step)
+    to[column * to_stride + 2 * r + step].bits = r < valid ? from[r * from_stride + 2 * column + step].bits : 0)
+
+/* acc[lane] + pairs[2 * lane] * pair[0] + pairs[2 * lane + 1] * pair[1]; see ir/dot.rs for how it rounds. */
+static inline dietcode_f32x16 dietcode_vdpbf16ps(dietcode_f32x16 acc, const dietcode_bf16 *pairs, const dietcode_bf16 *pair) {
+  int32_t both;
+  __builtin_memcpy(&both, pair, sizeof both);
+  return (dietcode_f32x16)_mm512_dpbf16_ps((__m512)acc, (__m512bh)_mm512_loadu_si512(pairs), (__m512bh)_mm512_set1_epi32(both));
+}
+#endif
 
 #endif

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Buffer, Expr};
+use super::{Buffer, Dot, Expr};
 
 /// A special operation. Each says in loops what it stands for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intrinsic {
     /// `for column in 0..columns { for lane in 0..lanes { to[lane fastest] = lane < valid ? from[column fastest] : 0 } }`:
-    /// a copy that exchanges which of two loops is contiguous, done in registers.
+    /// a copy that exchanges which of two loops is contiguous, done in registers. Where an element is several, as many neighbours of
+    /// both move together.
     TransposeCopy {
-        /// The destination and its element at (0, 0); its last dimension runs over the lanes.
+        /// The destination and its element at (0, 0); its last dimension runs over the lanes, or over the neighbours that are one
+        /// element, and the one before it over the lanes.
         to: Arc<Buffer>,
         /// Index of the destination at (0, 0).
         to_index: Vec<Expr>,
@@ -28,6 +30,8 @@ pub enum Intrinsic {
         valid: Expr,
         /// How many columns.
         columns: Expr,
+        /// How many neighbours along the source's last dimension are an element.
+        neighbours: i64,
     },
     /// `for lane in 0..lanes { to[.. + lane·to_step] = lane < valid ? from[.. + lane] : padding }`, by one access of the width
     /// of all lanes where the addresses allow it. Into global memory, only the valid lanes are written.
@@ -103,6 +107,24 @@ pub enum Intrinsic {
         /// Index of its first register.
         b_index: Vec<Expr>,
     },
+    /// In each lane of the loop around, which is vectorized: `for s in 0..steps { to[…] += a[… + s] · b[… + s] }`, where the last
+    /// dimension of both operands runs over the steps of the instruction.
+    Dot {
+        /// The instruction.
+        dot: Dot,
+        /// The accumulators, which move with the lanes.
+        to: Arc<Buffer>,
+        /// Index of the lane's.
+        to_index: Vec<Expr>,
+        /// The operand that moves with the lanes: the dimension before its last one runs over them.
+        a: Arc<Buffer>,
+        /// Index of the lane's first step.
+        a_index: Vec<Expr>,
+        /// The one that is the same in all lanes.
+        b: Arc<Buffer>,
+        /// Index of its first step.
+        b_index: Vec<Expr>,
+    },
     /// `to[index] += value`, as one operation of the memory.
     AtomicAdd {
         /// The tensor.
@@ -132,7 +154,8 @@ impl Intrinsic {
             | Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
                 vec![(to, to_index, true), (from, from_index, false)]
             }
-            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index }
+            | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
                 vec![(to, to_index, true), (a, a_index, false), (b, b_index, false)]
             }
             Intrinsic::AtomicAdd { to, index, .. } => vec![(to, index, true)],
@@ -164,7 +187,8 @@ impl Intrinsic {
             Intrinsic::LoadMatrix { to, to_index, from, from_index, .. } => {
                 (vec![(to, to_index), (from, from_index)], Vec::new())
             }
-            Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
+            Intrinsic::Mma { to, to_index, a, a_index, b, b_index }
+            | Intrinsic::Dot { to, to_index, a, a_index, b, b_index, .. } => {
                 (vec![(to, to_index), (a, a_index), (b, b_index)], Vec::new())
             }
             Intrinsic::AtomicAdd { to, index, value }

@@ -10,6 +10,7 @@
 //! ```
 
 mod affine;
+mod dot;
 mod expr;
 pub(crate) mod function;
 mod inline;
@@ -20,6 +21,7 @@ mod stmt;
 mod verify;
 
 pub use affine::{Affine, affine, coefficient};
+pub use dot::{Dot, DotRow};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, ReduceOp, holds};
 pub use intrinsic::{Intrinsic, Operand};
 pub use program::{ACC, Block, Buffer, IterVar, Name, Prepared, Program, Reduction, Scope};

@@ -166,9 +166,10 @@ impl Display for Intrinsic {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let at = |buffer: &Buffer, index: &[Expr]| format!("{}{}", buffer.name, Brackets(index));
         match self {
-            Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, .. } => {
+            Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, neighbours, .. } => {
                 let (to, from) = (at(to, to_index), at(from, from_index));
-                write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")
+                write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")?;
+                if *neighbours == 1 { Ok(()) } else { write!(f, " of {neighbours}") }
             }
             Intrinsic::Copy {
                 to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, ..
@@ -193,6 +194,9 @@ impl Display for Intrinsic {
             }
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 write!(f, "{} += mma {} · {}", at(to, to_index), at(a, a_index), at(b, b_index))
+            }
+            Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index } => {
+                write!(f, "{} += {} {} · {}", at(to, to_index), dot.row().name, at(a, a_index), at(b, b_index))
             }
             Intrinsic::AtomicAdd { to, index, value } => write!(f, "{} += atomically {value}", at(to, index)),
         }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::ir::function::has_vectors;
-use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Intrinsic, Scope, Stmt, affine};
 
-/// Whether the body of a loop over lanes is one store of lane-wise arithmetic to neighbouring elements, or such a store to the first of
-/// them.
+/// Whether the body of a loop over lanes is one store of lane-wise arithmetic to neighbouring elements, such a store to the first of
+/// them, or an instruction of all lanes.
 pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
     match body {
         Stmt::Store { buffer, index, value } => {
@@ -16,6 +16,7 @@ pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
         Stmt::IfThenElse { condition, then, otherwise: None } => {
             is_of_first(condition, lane) && can_be_masked(then, lane) && is_plain(then, lane)
         }
+        Stmt::Intrinsic(Intrinsic::Dot { .. }) => true,
         _ => false,
     }
 }
@@ -55,7 +56,8 @@ fn is_far_apart(value: &Expr, lane: &str) -> bool {
     matches!(value, Expr::Load(_, index) if value.uses(lane) && !is_contiguous(index, lane))
 }
 
-fn is_contiguous(index: &[Expr], lane: &str) -> bool {
+/// Whether the elements at an index are neighbours in memory along a variable.
+pub(crate) fn is_contiguous(index: &[Expr], lane: &str) -> bool {
     let Some((last, outer)) = index.split_last() else { return false };
     moves_by(last, lane) == Some(1) && outer.iter().all(|e| !e.uses(lane))
 }

@@ -110,8 +110,11 @@ impl Encoder {
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
         self.bytes.push(b'x');
         let (tag, numbers): (u8, &[i64]) = match intrinsic {
-            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, .. } => {
+            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, neighbours: 1, .. } => {
                 (b't', &[*to_stride, *from_dim as i64, *lanes])
+            }
+            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, neighbours, .. } => {
+                (b'n', &[*to_stride, *from_dim as i64, *lanes, *neighbours])
             }
             Intrinsic::Copy { to_step, lanes, asynchronous, .. } => {
                 (b'c', &[*to_step, *lanes, i64::from(*asynchronous)])
@@ -122,6 +125,7 @@ impl Encoder {
                 (b'l', &[*operand as i64, *reduce_stride, *spatial_stride, *fragments])
             }
             Intrinsic::Mma { .. } => (b'm', &[]),
+            Intrinsic::Dot { dot, .. } => (b'd', &[*dot as i64]),
             Intrinsic::AtomicAdd { .. } => (b'a', &[]),
             Intrinsic::Prefetch { .. } => (b'p', &[]),
         };

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpu_features;
+
 /// The limits of a CPU and of the instruction set that the compiler may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,4 +28,11 @@ pub struct CpuTarget {
     pub l3_bytes: i64,
     /// Cores this process may use.
     pub cores: i64,
+}
+
+impl CpuTarget {
+    /// Whether code may use a feature, as [`crate::cpu_features`] calls it.
+    pub fn has(&self, feature: &str) -> bool {
+        cpu_features::names(self.features).contains(&feature)
+    }
 }

@@ -2,9 +2,10 @@
 
 use dietcode_syntax::Role;
 
+use super::tensorize::factors;
 use super::{Combine, Loop, MatrixUnit, Parameter, Pipeline, Relation, Schedule, SharedTile, Size, Staging, Tail};
 use crate::abi::MOST_PARAMETERS;
-use crate::ir::{Expr, ForKind, Name, ReduceOp, Scope};
+use crate::ir::{DotRow, Expr, ForKind, Name, ReduceOp, Scope};
 use crate::{Error, Result};
 
 /// Copies of the innermost statement that unrolling may make; a C compiler takes minutes over much more.
@@ -355,6 +356,41 @@ pub(super) fn tensorize(schedule: &Schedule, unit: MatrixUnit) -> Result<()> {
     }
     let steps = unit.steps();
     refuse(schedule, format!("tensorize: the innermost loops must have 2, 2 and {steps} iterations of a thread each"))
+}
+
+/// An instruction of a CPU replaces the innermost loops: lanes of one spatial axis and steps of one sum's, of constant extents. Both
+/// factors move along the sum, and neither is laid out before calls, which they are without neighbours along it.
+///
+/// Returns the place of the loop over lanes.
+pub(super) fn dot(schedule: &Schedule, row: &DotRow) -> Result<usize> {
+    let refused = |why: String| Error::input(format!("schedule of `{}`: tensorize: {why}", schedule.block.name));
+    let DotRow { name, lanes, steps, .. } = row;
+    let is =
+        |l: &Loop, role, extent: i64| l.role == role && l.kind == ForKind::Serial && l.extent.as_int() == Some(extent);
+    let roots = |l: &Loop| <[Name; 1]>::try_from(schedule.roots(&l.name)).ok().map(|[root]| root);
+    let at = schedule.loops.len().saturating_sub(2);
+    let axes = match &schedule.loops[at..] {
+        [lane, step] if is(lane, Role::Spatial, *lanes) && is(step, Role::Reduce, *steps) && !schedule.is_gpu() => {
+            roots(lane).zip(roots(step))
+        }
+        _ => None,
+    };
+    let Some((lane, step)) = axes else {
+        return Err(refused(format!(
+            "the innermost loops must be {lanes} lanes along a spatial axis and {steps} steps of a sum, both serial, for {name}"
+        )));
+    };
+    let factors = factors(&schedule.block, row, &lane).map_err(&refused)?;
+    let moves = |index: &[Expr]| index.iter().any(|e| e.uses(&step));
+    match factors.iter().find(|(buffer, index)| !moves(index) || schedule.is_prepared(&buffer.name)) {
+        None => Ok(at),
+        Some((buffer, _)) if schedule.is_prepared(&buffer.name) => {
+            Err(refused(format!("`{}` is laid out before calls, and not as {name} takes it", buffer.name)))
+        }
+        Some((buffer, _)) => {
+            Err(refused(format!("`{}` does not move along `{step}`, of which {name} takes steps", buffer.name)))
+        }
+    }
 }
 
 /// A panel needs extents that are known before a call: every loop inside of it, over which the read moves, has a limit.

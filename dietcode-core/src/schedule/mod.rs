@@ -35,13 +35,14 @@ pub(crate) use legality::MOST_COPIES;
 pub use parameter::Parameter;
 pub(crate) use partition::HALVINGS;
 pub(crate) use prefetch::{AHEAD, Prefetch};
+pub(crate) use tensorize::{ElementRead, factors};
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
-    Trace,
+    Trace, Unit,
 };
 
 use crate::Error;
-use crate::ir::{Block, Expr, ForKind, Name, Program};
+use crate::ir::{Block, DType, Dot, Expr, ForKind, Name, Program};
 use crate::machine::Target;
 
 /// A block on its way to loops.
@@ -66,6 +67,8 @@ pub struct Schedule {
     pub(crate) pipeline: Option<Pipeline>,
     /// The matrix unit that carries out the innermost loops.
     pub(crate) matrix_unit: Option<MatrixUnit>,
+    /// The instruction of a CPU that carries out the two innermost loops.
+    pub(crate) dot: Option<Dot>,
     /// How the parts of a sum meet that different blocks of the grid compute.
     pub(crate) rfactor: Option<Combine>,
     /// How many neighbours a thread stores at once.
@@ -197,6 +200,7 @@ impl Schedule {
             decomposed: false,
             pipeline: None,
             matrix_unit: None,
+            dot: None,
             rfactor: None,
             store_lanes: 1,
             persistent: false,
@@ -298,6 +302,12 @@ impl Schedule {
             _ => None,
         });
         padded.flatten().collect()
+    }
+
+    /// The elements of panels of a tensor: sums are in `f32`, and so are copies of what is summed, unless an instruction takes the
+    /// elements as they are.
+    pub(crate) fn panel_dtype(&self, of: DType) -> DType {
+        if self.dot.is_some() { of } else { DType::F32 }
     }
 
     /// Whether an operand was laid out before the call.

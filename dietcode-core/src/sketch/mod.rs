@@ -1,6 +1,8 @@
 //! Sketches: families of schedules with parameters.
+
 mod apply;
 mod bounds;
+mod dot;
 mod finish;
 #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
 mod footprint;

@@ -34,7 +34,7 @@ impl Dialect for C {
     fn for_loop(&self, printer: &mut Printer<'_>, kind: ForKind, (var, extent): (&Name, &Expr), body: &Stmt) {
         match kind {
             ForKind::Vectorized => {
-                let line = vector::store(&printer.exprs, (var, extent), body);
+                let line = vector::statement(&printer.exprs, (var, extent), body);
                 printer.line(line);
             }
             _ => printer.serial((var, extent), body),
@@ -84,12 +84,24 @@ impl Dialect for C {
     fn intrinsic(&self, printer: &mut Printer<'_>, intrinsic: &Intrinsic) {
         let exprs = &printer.exprs;
         let line = match intrinsic {
-            Intrinsic::TransposeCopy { to, to_index, to_stride, from, from_index, from_dim, lanes, valid, columns } => {
+            Intrinsic::TransposeCopy {
+                to,
+                to_index,
+                to_stride,
+                from,
+                from_index,
+                from_dim,
+                lanes,
+                valid,
+                columns,
+                neighbours,
+            } => {
                 let (to, from_at) = (exprs.element(to, to_index), exprs.element(from, from_index));
                 let stride = exprs.text(&exprs.strides(from)[*from_dim]);
                 let (valid, columns) = (exprs.text(valid), exprs.text(columns));
+                let elements = if *neighbours == 1 { String::new() } else { format!("x{neighbours}") };
                 format!(
-                    "dietcode_transpose{lanes}_{}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
+                    "dietcode_transpose{lanes}_{}{elements}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
                     from.dtype
                 )
             }

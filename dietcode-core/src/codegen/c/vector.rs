@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::codegen::printer::{Expressions, LINE, taken, write};
 use crate::ir::function::{Name as Called, row};
-use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Name, Scope, Stmt, coefficient};
+use crate::ir::{BinaryOp, Buffer, DType, Dot, Expr, ForKind, Intrinsic, Name, Scope, Stmt, coefficient};
 use crate::lower::lanes::first_or_zero;
 
 /// How many lanes the vectors of a tile in registers have; none: scalars.
@@ -27,8 +27,39 @@ pub(super) fn lanes_of(buffer: &Arc<Buffer>, body: &Stmt) -> Option<i64> {
     lanes
 }
 
+/// What all lanes do at once, or the first ones.
+pub(super) fn statement(exprs: &Expressions, lane: (&Name, &Expr), body: &Stmt) -> String {
+    match body {
+        Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
+            self::dot(exprs, lane.0, *dot, (to, to_index), [(a, a_index), (b, b_index)])
+        }
+        store => self::store(exprs, lane, store),
+    }
+}
+
+/// The call of an instruction that adds products of several steps in each lane.
+fn dot(
+    exprs: &Expressions,
+    lane: &Name,
+    dot: Dot,
+    (to, to_index): (&Arc<Buffer>, &[Expr]),
+    operands: [(&Arc<Buffer>, &Vec<Expr>); 2],
+) -> String {
+    let (mut line, row) = (String::with_capacity(LINE), dot.row());
+    let mut vector = Vector { exprs, lane, lanes: row.lanes, some: None, text: &mut line };
+    vector.lanes(to, to_index, true);
+    vector.write(format_args!(" = dietcode_{}(", row.name));
+    vector.lanes(to, to_index, true);
+    for (buffer, index) in operands {
+        vector.push(", &");
+        vector.first_lane(buffer, index);
+    }
+    vector.push(");");
+    line
+}
+
 /// A store of all lanes at once, or of the first ones.
-pub(super) fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> String {
+fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> String {
     let ((Stmt::Store { buffer, index, value }, condition), Some(lanes)) = (body.guarded(), extent.as_int()) else {
         unreachable!("the vectorize pass leaves only plain stores of constant width in vectorized loops: {body}");
     };

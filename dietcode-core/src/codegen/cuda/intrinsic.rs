@@ -55,8 +55,10 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
         Intrinsic::AtomicAdd { to, index, value } => {
             format!("dietcode_atomic_add(&{}, {});", exprs.element(to, index), exprs.text(value))
         }
-        Intrinsic::TransposeCopy { .. } | Intrinsic::Prefetch { .. } => {
-            unreachable!("lowering for a GPU makes no transposing copies, and prefetches nothing")
+        Intrinsic::TransposeCopy { .. } | Intrinsic::Prefetch { .. } | Intrinsic::Dot { .. } => {
+            unreachable!(
+                "lowering for a GPU makes no transposing copies, prefetches nothing, and has other matrix instructions"
+            )
         }
     }
 }

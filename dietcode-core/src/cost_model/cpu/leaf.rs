@@ -167,9 +167,17 @@ impl<'a> Walk<'a> {
                 from_dim,
                 lanes,
                 columns,
+                neighbours,
                 ..
             }) => {
-                self.transpose((to, to_index), (from, from_index), *from_dim, *lanes, columns);
+                let to = (&**to, &to_index[..to_index.len() - usize::from(*neighbours > 1)]);
+                self.transpose(to, (from, from_index), *from_dim, *lanes, (columns, *neighbours));
+            }
+            Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
+                let operands =
+                    [(a, a_index), (b, b_index)].map(|(of, index)| self.steps_of(dot.row().steps, of, index));
+                let accesses = operands.into_iter().chain([self.access(to, to_index)]).collect();
+                self.add(Leaf { arithmetic: 1.0, accumulates: true, accesses, ..self.leaf() });
             }
             Stmt::Intrinsic(_) | Stmt::Sync => {}
         }
@@ -225,12 +233,19 @@ impl<'a> Walk<'a> {
         self.add(Leaf { arithmetic, accumulates: accumulates && arithmetic > 0.0, accesses, ..self.leaf() });
     }
 
-    fn transpose(&mut self, to: (&Buffer, &[Expr]), from: (&Buffer, &[Expr]), dim: usize, lanes: i64, columns: &Expr) {
+    fn transpose(
+        &mut self,
+        to: (&Buffer, &[Expr]),
+        from: (&Buffer, &[Expr]),
+        dim: usize,
+        lanes: i64,
+        (columns, neighbours): (&Expr, i64),
+    ) {
         let names: [Name; 2] = ["column of a transpose", "lane of a transpose"].map(Name::from);
-        let moved = |index: &[Expr], dims: [usize; 2]| {
+        let moved = |index: &[Expr], dims: [usize; 2], columns: i64| {
             let mut index = index.to_vec();
-            for (name, dim) in names.iter().zip(dims) {
-                index[dim] = index[dim].clone().add(Expr::Var(name.clone()));
+            for ((name, dim), step) in names.iter().zip(dims).zip([columns, 1]) {
+                index[dim] = index[dim].clone().add(Expr::Var(name.clone()).mul(Expr::Int(step)));
             }
             index
         };
@@ -239,7 +254,7 @@ impl<'a> Walk<'a> {
         self.enter(&names[0], columns, ForKind::Serial);
         self.enter(&names[1], &Expr::Int(lanes), ForKind::Vectorized);
         let (to_index, from_index) =
-            (moved(to.1, [to_last.saturating_sub(1), to_last]), moved(from.1, [from_last, dim]));
+            (moved(to.1, [to_last.saturating_sub(1), to_last], 1), moved(from.1, [from_last, dim], neighbours));
         let accesses = vec![self.access(from.0, &from_index), self.access(to.0, &to_index)];
         self.add(Leaf { transposes: true, accesses, ..self.leaf() });
         self.loops.truncate(outside);
@@ -258,6 +273,17 @@ impl<'a> Walk<'a> {
 
     fn add(&mut self, leaf: Leaf) {
         self.found.push(leaf);
+    }
+
+    /// The steps that an instruction takes of an operand at once: in a panel they are one element.
+    fn steps_of(&self, steps: i64, buffer: &Buffer, index: &[Expr]) -> Access {
+        match buffer.scope {
+            Scope::Panel => {
+                let access = self.access(buffer, &index[..index.len() - 1]);
+                Access { bytes: access.bytes * steps as f64, ..access }
+            }
+            _ => self.access(buffer, index),
+        }
     }
 
     /// A view is where its elements lie in the tensor.

@@ -145,7 +145,11 @@ impl Counter {
                 self.value(value);
                 self.access(to, index, 2 * to.dtype.bytes());
             }
-            Intrinsic::TransposeCopy { .. } | Intrinsic::Prefetch { .. } | Intrinsic::Commit | Intrinsic::Wait(_) => {}
+            Intrinsic::TransposeCopy { .. }
+            | Intrinsic::Prefetch { .. }
+            | Intrinsic::Dot { .. }
+            | Intrinsic::Commit
+            | Intrinsic::Wait(_) => {}
         }
     }
 

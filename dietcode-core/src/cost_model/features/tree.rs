@@ -271,14 +271,14 @@ impl<'a> Reader<'a> {
         let depth = self.path.len();
         match intrinsic {
             Intrinsic::Commit | Intrinsic::Wait(_) | Intrinsic::Prefetch { .. } => return,
-            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, columns, .. } => {
+            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, columns, neighbours, .. } => {
                 let columns = (count(columns, &self.source.value) as i64).max(1);
                 let column = self.begin(&names[1], columns, ForKind::Serial);
                 let lane = self.begin(&names[0], *lanes, ForKind::Vectorized);
-                along(&mut accesses[0], None, lane, 1);
+                along(&mut accesses[0], None, lane, *neighbours);
                 along(&mut accesses[0], None, column, *to_stride);
                 along(&mut accesses[1], Some(*from_dim), lane, 1);
-                along(&mut accesses[1], None, column, 1);
+                along(&mut accesses[1], None, column, *neighbours);
             }
             Intrinsic::Copy { to_step, lanes, .. } => {
                 let lane = self.begin(&names[0], *lanes, ForKind::Vectorized);
@@ -286,6 +286,8 @@ impl<'a> Reader<'a> {
                 along(&mut accesses[1], None, lane, 1);
             }
             Intrinsic::LoadMatrix { .. } => {}
+            // What the loop over lanes around it does in a lane.
+            Intrinsic::Dot { dot, .. } => operations.float_mad(dot.row().steps),
             // 16 × 8 × k, by 32 threads.
             Intrinsic::Mma { a, .. } => operations.float_mad(16 * 8 * (32 / a.dtype.bytes()) / 32),
             Intrinsic::AtomicAdd { to, index, value } => {
@@ -294,7 +296,7 @@ impl<'a> Reader<'a> {
                 accesses.push(self.access(to, index));
             }
         }
-        if let Intrinsic::Mma { to, to_index, .. } = intrinsic {
+        if let Intrinsic::Mma { to, to_index, .. } | Intrinsic::Dot { to, to_index, .. } = intrinsic {
             accesses.push(self.access(to, to_index));
         }
         self.store(accesses, operations, false);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::register_cache;
 use super::window::{Along, Window, at_first};
 use crate::Result;
-use crate::ir::{Buffer, DType, Expr, ForKind, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Buffer, Expr, ForKind, Name, Region, Scope, Stmt, affine};
 use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Schedule, Staging};
 
@@ -76,11 +76,11 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: &[&Guard]) -> Result<Sta
         return Err(crate::Error::input(format!("the extents of `{}` are known in a call only", read.name)));
     };
     // A view shows the tensor's own elements, or copies of them, and registers hold these; a panel is converted when it is
-    // filled.
+    // filled, unless an instruction takes the elements as they are.
     let (scope, dtype) = match read.staging {
         Staging::Edge => (Scope::View, source.dtype),
         Staging::Registers(_) => (Scope::Local, source.dtype),
-        Staging::Always | Staging::Shared(_) => (Scope::Panel, DType::F32),
+        Staging::Always | Staging::Shared(_) => (Scope::Panel, schedule.panel_dtype(source.dtype)),
     };
     if let Staging::Registers(lanes) = read.staging {
         register_cache::check_vector(schedule, &dims, &index, lanes).map_err(|why| {
@@ -94,9 +94,11 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: &[&Guard]) -> Result<Sta
         let dims: Vec<Along<'_>> = dims.map(|((name, iterations), limit)| Along { name, iterations, limit }).collect();
         Window::of(schedule, read, (&source, &index), &dims, guards)
     });
+    // Lanes whose steps an instruction takes stay neighbours: one run is not set apart from others.
+    let pad = if schedule.dot.is_some() && limits.len() < 3 { 0 } else { read.pad };
     Ok(Stage {
         depth,
-        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape: set_apart(limits, read.pad), scope }),
+        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape: set_apart(limits, pad), scope }),
         window: window.flatten(),
         names,
         extents,

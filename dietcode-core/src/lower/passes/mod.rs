@@ -5,6 +5,7 @@ mod unit_loops;
 mod local_padding;
 mod vector_copy;
 mod tensorize;
+mod dot;
 mod pipeline;
 mod double_buffer;
 mod transpose;
@@ -37,6 +38,10 @@ pub(super) fn run(schedule: &Schedule, observe: Observer<'_>) -> Result<Stmt> {
         let body = pass("double_buffer", double_buffer::double_buffer(body, schedule)?)?;
         let body = pass("transpose", transpose::transpose(body))?;
         let body = pass("partition", partition::partition(body))?;
+        let body = match schedule.dot {
+            Some(dot) => pass("dot", dot::dot(body, schedule, dot)?)?,
+            None => body,
+        };
         pass("vectorize", vectorize::vectorize(body))?
     };
     pass("registers", registers::registers(body, schedule.is_gpu()))

@@ -8,9 +8,17 @@
 //!     w_panel[…][k][j] = if j_0·16 + j < N { w[j_0·16 + j][k_0 + k] } else { 0 }
 //! ```
 //!
-//! Where columns are missing too, as the last unrolled steps of a sum may be, the loops stay.
+//! Where columns are missing too, as the last unrolled steps of a sum may be, the loops stay. Where an instruction takes several steps of a
+//! sum in each lane, what is exchanged are as many neighbours at a time:
+//!
+//! ```text
+//! for k_1 in 0..n                                          w_panel[…][0][0][0] = transpose w[…][…], valid of 16 lanes, n columns of 2
+//!   vectorized j in 0..16                           →
+//!     for k_2 in 0..2
+//!       w_panel[…][k_1][j][k_2] = w[j_0·16 + j][k_0 + 2·k_1 + k_2]
+//! ```
 
-use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, CompareOp, Dot, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
 use crate::lower::guard;
 use std::ops::Sub;
 
@@ -34,21 +42,31 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
     if to.scope != Scope::Panel || from.scope != Scope::Global {
         return None;
     }
+    let step = neighbours(&mut loops, (to, to_index), from_index);
+    let neighbours = step.as_ref().map_or(1, |(_, count)| *count);
     let (lane, lanes, kind) = loops.pop()?;
     let lanes = lanes.as_int().filter(|_| kind == ForKind::Vectorized)?;
-    let from_dim = only_dim(from_index, &lane).filter(|dim| dim + 1 < from_index.len())?;
-    let at = loops.iter().rposition(|(name, ..)| only_dim(from_index, name) == Some(from_index.len() - 1))?;
+    let has_function =
+        |dot: Dot| [dot.row().lanes, dot.row().steps] == [lanes, neighbours] && dot.row().operands[0] == to.dtype;
+    if step.is_some() && !Dot::ALL.into_iter().any(has_function) {
+        return None;
+    }
+    let from_dim = only_dim(from_index, &lane, 1).filter(|dim| dim + 1 < from_index.len())?;
+    let at =
+        loops.iter().rposition(|(name, ..)| only_dim(from_index, name, neighbours) == Some(from_index.len() - 1))?;
     let (column, columns, _) = loops.remove(at);
     if loops[at..].iter().any(|(_, extent, _)| extent.uses(&column)) {
         return None;
     }
     let to_stride = stride_along(to, to_index, &column)?;
     let (across, along) = guard::conjuncts(condition).into_iter().partition(|part| part.uses(&column));
-    let inside = all_columns(across, &lane, (&column, &columns))?;
+    let mut inner = vec![(column.clone(), columns.clone())];
+    inner.extend(step.iter().map(|(name, count)| (name.clone(), Expr::Int(*count))));
+    let inside = all_columns(across, &lane, &inner)?;
     let valid = valid_lanes(along, &lane, lanes)?;
     let first = |index: &[Expr]| {
-        let zero = Expr::Int(0);
-        index.iter().map(|e| e.substitute(&lane, &zero).substitute(&column, &zero)).collect()
+        let at_zero = |e: Expr, name: &Name| e.substitute(name, &Expr::Int(0));
+        index.iter().map(|e| inner.iter().map(|(name, _)| name).chain([&lane]).fold(e.clone(), at_zero)).collect()
     };
     let copy = Stmt::Intrinsic(Intrinsic::TransposeCopy {
         to: to.clone(),
@@ -60,16 +78,37 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
         lanes,
         valid,
         columns: columns.clone(),
+        neighbours,
     });
     let copy = match inside {
         Expr::Int(1) => copy,
         inside => {
-            let lanes = Stmt::for_(lane, Expr::Int(lanes), ForKind::Serial, leaf.clone());
+            let steps = step
+                .into_iter()
+                .fold(leaf.clone(), |leaf, (name, count)| Stmt::for_(name, Expr::Int(count), ForKind::Serial, leaf));
+            let lanes = Stmt::for_(lane, Expr::Int(lanes), ForKind::Serial, steps);
             let edge = Stmt::for_(column, columns, ForKind::Serial, lanes);
             Stmt::IfThenElse { condition: inside, then: Box::new(copy), otherwise: Some(Box::new(edge)) }
         }
     };
     Some(loops.into_iter().rev().fold(copy, |body, (name, extent, kind)| Stmt::for_(name, extent, kind, body)))
+}
+
+/// The innermost loop, taken off, if it runs over elements that are neighbours on both sides; and its iterations.
+fn neighbours(
+    loops: &mut Vec<(Name, Expr, ForKind)>,
+    (to, to_index): (&Buffer, &[Expr]),
+    from_index: &[Expr],
+) -> Option<(Name, i64)> {
+    let (name, extent, kind) = loops.last()?;
+    let count = extent.as_int().filter(|_| *kind == ForKind::Serial)?;
+    let last = |index: &[Expr]| only_dim(index, name, 1).is_some_and(|dim| dim + 1 == index.len());
+    if !last(to_index) || !last(from_index) || to.shape.last() != Some(extent) {
+        return None;
+    }
+    let name = name.clone();
+    loops.pop();
+    Some((name, count))
 }
 
 /// A chain of loops and the statement in it.
@@ -83,24 +122,24 @@ fn loops(stmt: &Stmt) -> (Vec<(Name, Expr, ForKind)>, &Stmt) {
     (loops, inner)
 }
 
-/// The one dimension along which a variable moves an index, by one.
-fn only_dim(index: &[Expr], name: &str) -> Option<usize> {
+/// The one dimension along which a variable moves an index, by so much.
+fn only_dim(index: &[Expr], name: &str, step: i64) -> Option<usize> {
     let coefficients = index.iter().map(|e| Some(affine(e)?.coefficient(name))).collect::<Option<Vec<i64>>>()?;
-    let dim = coefficients.iter().position(|c| *c == 1)?;
+    let dim = coefficients.iter().position(|c| *c == step)?;
     (coefficients.iter().filter(|c| **c != 0).count() == 1).then_some(dim)
 }
 
 /// How far apart in a panel the neighbours along a variable lie.
 fn stride_along(panel: &Buffer, index: &[Expr], name: &str) -> Option<i64> {
-    let dim = only_dim(index, name)?;
+    let dim = only_dim(index, name, 1)?;
     panel.shape[dim + 1..].iter().try_fold(1i64, |stride, extent| stride.checked_mul(extent.as_int()?))
 }
 
-/// When all columns lie inside, whatever the lane.
-fn all_columns(across: Vec<Expr>, lane: &str, (column, columns): (&Name, &Expr)) -> Option<Expr> {
+/// When all columns lie inside, with all elements of each, whatever the lane.
+fn all_columns(across: Vec<Expr>, lane: &str, inner: &[(Name, Expr)]) -> Option<Expr> {
     let lanewise = across.iter().any(|part| part.uses(lane));
     let condition = across.into_iter().fold(Expr::Int(1), Expr::and);
-    guard::at_corner(&condition, &[(column.clone(), columns.clone())]).filter(|_| !lanewise)
+    guard::at_corner(&condition, inner).filter(|_| !lanewise)
 }
 
 /// How many lanes lie inside: every guard is `base + lane < extent`.

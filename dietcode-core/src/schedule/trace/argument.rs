@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ir::DType;
+use crate::ir::{DType, Dot};
 
 /// What a split does where the factor does not divide the extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,6 +62,28 @@ pub enum Combine {
     Workspace,
     /// On a GPU each part is added to the output by atomic operations, in any order: sums only. The output is initialised before.
     Atomic,
+}
+
+/// What carries out the innermost loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Unit {
+    /// The matrix unit of a GPU.
+    Matrix(MatrixUnit),
+    /// An instruction of a CPU's vectors.
+    Dot(Dot),
+}
+
+impl From<MatrixUnit> for Unit {
+    fn from(unit: MatrixUnit) -> Unit {
+        Unit::Matrix(unit)
+    }
+}
+
+impl From<Dot> for Unit {
+    fn from(dot: Dot) -> Unit {
+        Unit::Dot(dot)
+    }
 }
 
 /// A matrix instruction of a warp: `mma.sync` with 16 rows, 8 columns and 32 bytes of steps.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Axis, Combine, MatrixUnit, Pipeline, SharedTile, Size, Staging, Tail};
+use super::{Axis, Combine, MatrixUnit, Pipeline, SharedTile, Size, Staging, Tail, Unit};
 use crate::ir::{ForKind, Name};
 
 /// A sampling instruction, which declares variables, or a primitive, which may name them.
@@ -114,7 +114,7 @@ pub enum Instruction {
     /// See [`crate::schedule::Schedule::pipeline`].
     Pipeline(Pipeline),
     /// See [`crate::schedule::Schedule::tensorize`].
-    Tensorize(MatrixUnit),
+    Tensorize(Unit),
     /// See [`crate::schedule::Schedule::rfactor`].
     Rfactor(Combine),
     /// See [`crate::schedule::Schedule::vectorize_store`].
@@ -223,8 +223,9 @@ impl Display for Instruction {
             Instruction::Pipeline(Pipeline::Registers) => write!(f, "pipeline(registers)"),
             Instruction::Pipeline(Pipeline::Async(stages)) => write!(f, "pipeline(async, {stages})"),
             Instruction::Pipeline(Pipeline::Panels) => write!(f, "pipeline(panels)"),
-            Instruction::Tensorize(MatrixUnit::Half) => write!(f, "tensorize(m16n8k16)"),
-            Instruction::Tensorize(MatrixUnit::Tf32) => write!(f, "tensorize(m16n8k8, tf32)"),
+            Instruction::Tensorize(Unit::Matrix(MatrixUnit::Half)) => write!(f, "tensorize(m16n8k16)"),
+            Instruction::Tensorize(Unit::Matrix(MatrixUnit::Tf32)) => write!(f, "tensorize(m16n8k8, tf32)"),
+            Instruction::Tensorize(Unit::Dot(dot)) => write!(f, "tensorize({})", dot.row().name),
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
             Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),
             Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use argument::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail};
+pub use argument::{Combine, MatrixUnit, Pipeline, SharedTile, Staging, Tail, Unit};
 pub use instruction::{Instruction, Place};
 pub use sampling::{Axis, Factor, Level};
 pub use size::{Part, Size};

@@ -159,11 +159,17 @@ impl<'a> Assignment<'a> {
         let dims = self.spanned(&stage.read, self.depth(&stage.depth));
         // Most loops of one iteration go before a panel has dimensions; which do, decides between what its padding lies.
         let fewer: Vec<i64> = dims.iter().copied().filter(|dim| *dim != 1).collect();
-        let pad = self.size(&stage.pad);
+        let pad = if self.footprint.packs_as_is && dims.len() < 3 { 0 } else { self.size(&stage.pad) };
         let elements = set_apart(dims, pad).max(set_apart(fewer, pad));
         let doubled = self.footprint.pipeline == Some(Pipeline::Panels) && stage.staging == Staging::Always;
-        let bytes = if stage.staging == Staging::Always { 4 } else { stage.read.dtype.bytes() };
+        let is_panel = stage.staging == Staging::Always;
+        let bytes = if is_panel { self.panel_element(&stage.read) } else { stage.read.dtype.bytes() };
         aligned(elements.saturating_mul(if doubled { 2 * bytes } else { bytes }))
+    }
+
+    /// Bytes of an element in a panel.
+    pub(crate) fn panel_element(&self, read: &Read) -> i64 {
+        if self.footprint.packs_as_is { read.dtype.bytes() } else { 4 }
     }
 
     /// Bytes of sums that wait in a panel for the next block of a reduction.

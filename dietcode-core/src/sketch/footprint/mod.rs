@@ -103,6 +103,8 @@ pub(crate) struct Footprint {
     pub(crate) min_blocks: Product,
     /// Whether sums that wait for the next block of a reduction do so in a panel.
     pub(crate) sums_in_panel: bool,
+    /// Whether panels hold elements as they are in their tensors.
+    pub(crate) packs_as_is: bool,
 }
 
 /// As many iterations as a shape says.
@@ -145,6 +147,7 @@ impl Footprint {
             store_lanes,
             min_blocks,
             sums_in_panel,
+            packs_as_is: schedule.dot.is_some(),
         })
     }
 }

@@ -57,7 +57,7 @@ fn bound_of_strip(assignment: &Assignment<'_>, read: &Read, depth: usize, inside
     let packed = |of: &Read| of.buffer == read.buffer && of.roots == read.roots;
     let mut panels = assignment.footprint.stages.iter().filter(|stage| stage.staging == Staging::Always);
     match panels.any(|stage| packed(&stage.read)) {
-        true => assignment.spanned(read, depth).into_iter().fold(4, i64::saturating_mul),
+        true => assignment.spanned(read, depth).into_iter().fold(assignment.panel_element(read), i64::saturating_mul),
         false => assignment.touched_bytes(read, inside),
     }
 }
@@ -74,7 +74,8 @@ fn strip(schedule: &Schedule, buffer: &Buffer, index: &[Expr]) -> i64 {
     if reads.any(|read| read.buffer == buffer.name && read.index == index) {
         let moves = |name: &Name| schedule.roots(name).iter().any(|root| index.iter().any(|e| e.uses(root)));
         let loops = schedule.loops[depth..].iter().filter(|l| moves(&l.name));
-        return loops.map(|l| limit(schedule, l.limit.as_ref())).fold(4, i64::saturating_mul);
+        let bytes = schedule.panel_dtype(buffer.dtype).bytes();
+        return loops.map(|l| limit(schedule, l.limit.as_ref())).fold(bytes, i64::saturating_mul);
     }
     let span = |form: &Affine| {
         let steps = form.terms.iter().map(|(name, c)| c.abs().saturating_mul(inside(schedule, name, depth) - 1));

@@ -28,7 +28,7 @@
 //! never has to go back. Two do shrink, with the threads that share the loads under way and with the tiles of a grid: where they are
 //! broken, enough threads are drawn first.
 //!
-//! What a device has no instruction for is refused here too; draws keep to it by their rules.
+//! What a target has no instruction for is refused here too; draws keep to it by their rules.
 //!
 //! Source: MetaSchedule's `VerifyGPUCode`, which reads the IR as `found` does; DietCode (MLSys 2022, section 4.2) for draws.
 
@@ -143,9 +143,7 @@ pub(super) fn limits(target: &Target) -> impl Iterator<Item = (&'static Limit, i
 /// Each limit that it is over, with what was found and what is allowed.
 pub(super) fn verify(kernel: &Kernel<'_>, of: impl Fn(&Limit) -> bool) -> Result<()> {
     let name = &kernel.schedule.block.name;
-    if let Some(device) = kernel.target.cuda() {
-        instructions::check(kernel.schedule, device)?;
-    }
+    instructions::check(kernel.schedule, kernel.target)?;
     let over = limits(kernel.target).filter(|(limit, _)| of(limit));
     let over: Vec<String> = over.filter_map(|(limit, allowed)| limit.over((limit.found)(kernel), allowed)).collect();
     match over.is_empty() {

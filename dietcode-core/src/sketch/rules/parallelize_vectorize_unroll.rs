@@ -66,7 +66,7 @@ fn tile(partial: &mut PartialSketch, block: &Block) {
     let mut loops: Vec<SketchLoop> = Vec::new();
     for iter in &block.iters {
         let levels = if vector.as_ref() == Some(&iter.name) { &of_vector[..] } else { &of_vector[..1] };
-        loops.extend(split(partial, iter, levels));
+        loops.extend(split(partial, iter, levels, None));
     }
     let rank = |level: Option<Level>| level.map(|level| of_vector.iter().position(|known| *known == level));
     loops.sort_by_key(|l| rank(l.level));
@@ -106,10 +106,14 @@ fn prefetch(partial: &mut PartialSketch, (buffer, index): &(Arc<Buffer>, Vec<Exp
 }
 
 fn set_kinds(partial: &mut PartialSketch) {
+    // What an instruction takes has its kinds by that.
+    let is_tensorized = |instruction: &Instruction| matches!(instruction, Instruction::Tensorize(_));
+    let tensorized = partial.instructions.iter().any(is_tensorized);
     let tile: Vec<(Name, Level)> = partial
         .loops
         .iter()
         .filter_map(|l| Some((l.name.clone(), l.level.filter(|level| is_of_tile(*level))?)))
+        .filter(|(_, level)| !(tensorized && *level == Level::Lanes))
         .collect();
     for (name, level) in tile {
         partial.set_kind(&name, if level == Level::Lanes { ForKind::Vectorized } else { ForKind::Unrolled });

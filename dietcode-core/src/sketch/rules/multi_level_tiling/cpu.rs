@@ -20,6 +20,9 @@
 //!                                   y_tile[i_2][j_2][k_2][k_3] += x_view · w_view
 //! ```
 //!
+//! Where the CPU has an instruction that takes several steps of a sum in each lane (`ir/dot.rs`), and the factors are of its types, it is
+//! one of the structures: its lanes and steps are the innermost loops, of constant extents.
+//!
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
 //! (`variants.rs`). The register tile is the split that hangs over the edge; what is not packed is read through a view, which
 //! is a padded copy there. Steps of a sum that cannot be padded, since its terms are not zero where its inputs are, are not
@@ -34,7 +37,7 @@ use dietcode_syntax::Role;
 
 use super::super::cpu::{axis, is_of_tile, split};
 use super::super::{Applied, NO_SUM, PartialSketch, Rule, SketchLoop, SketchStage, Structure, TILED, unmet};
-use super::variants::{Reads, Variant};
+use super::variants::{Reads, Variant, with_dots};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::lower::{can_be_padded, serves_lanes};
@@ -74,7 +77,8 @@ impl Rule for MultiLevelTilingCpu {
         let shared = partial.combine.is_some();
         let unpacked = |variant: &Variant| !variant.doubled && reads.packs_least(variant);
         let fits = |variant: &Variant| (has_steps || !variant.doubled) && (!shared || unpacked(variant));
-        let variants = reads.variants().into_iter().filter(fits).chain(by_lanes);
+        let all = with_dots(&program, &own, partial.bounds.target.cpu(), reads.variants());
+        let variants = all.into_iter().filter(fits).chain(by_lanes);
         let mut made: Vec<PartialSketch> = Vec::new();
         for variant in variants {
             let new = tiled(partial.clone(), &own, &reads, (self.0, &variant));
@@ -101,14 +105,17 @@ fn tiled(
     if !sampled.is_empty() {
         partial.instructions.push(Instruction::SampleTiles(sampled));
     }
-    let loops: Vec<SketchLoop> = axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels)).collect();
+    let loops: Vec<SketchLoop> =
+        axes.iter().flat_map(|(iter, levels)| split(&mut partial, iter, levels, variant.piece(&iter.name))).collect();
     reorder(&mut partial, loops, structure, variant);
+    partial.instructions.extend(variant.dot.iter().map(|(dot, _)| Instruction::Tensorize((*dot).into())));
     accumulate(&mut partial, block);
     let in_place = variant.shares_sum(block) && variant.vector.iter().any(|axis| serves_lanes(block, axis));
     for tensor in reads.names() {
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;
-            levels.iter().any(is_padded) && reads.moves(tensor, &iter.name)
+            let is_ragged = levels.iter().any(is_padded) || variant.piece(&iter.name).is_some();
+            is_ragged && reads.moves(tensor, &iter.name)
         };
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
@@ -135,7 +142,7 @@ fn levels(
     let is_vector = variant.vector.as_ref() == Some(&iter.name);
     let by_lanes = variant.shares_sum(block);
     let has = |level: &Level| match level {
-        Level::Lanes => is_vector,
+        Level::Lanes => is_vector && variant.dot.is_none(),
         Level::Register => by_lanes || is_vector || !reads.is_batch(&iter.name),
         Level::Unroll => {
             let is_padded =
@@ -211,7 +218,7 @@ fn reorder(partial: &mut PartialSketch, loops: Vec<SketchLoop>, structure: &Stru
             Some(Level::Unroll) => Some(0),
             // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
             Some(Level::Register) => Some(usize::from(is_vector(l))),
-            Some(Level::Lanes) => Some(2),
+            Some(Level::Lanes) => Some(2 + usize::from(l.role == Role::Reduce)),
             _ => None,
         };
         let letter = if l.level == Some(Level::Lanes) { 'S' } else { letter(l.role) };

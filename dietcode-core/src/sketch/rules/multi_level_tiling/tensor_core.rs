@@ -117,7 +117,9 @@ fn tiled(mut partial: PartialSketch, block: &Block, operands: &Operands, pipelin
     gpu::accumulate(&mut partial, block, thread);
     let around = tiles.last().expect("a block that sums");
     gpu::stage(&mut partial, block, around, |buffer, index| tile(block, buffer, index));
-    partial.instructions.extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit)));
+    partial
+        .instructions
+        .extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit.into())));
     gpu::finish(&mut partial, pipeline, STORE);
     partial
 }

@@ -1,11 +1,13 @@
-//! Which structures of a CPU's tiles a sum has: where vectors lie, what is packed, which tile of a block comes first.
+//! Which structures of a CPU's tiles a sum has: where vectors lie, what is packed, which tile of a block comes first, which instruction sums.
 
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Buffer, Expr, Name, Program, affine};
+use crate::ir::{Block, Buffer, Dot, Expr, Name, Program, affine};
 use crate::lower::can_be_padded;
+use crate::machine::CpuTarget;
+use crate::sketch::dot::Products;
 
 /// One structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +20,21 @@ pub(super) struct Variant {
     pub(super) order: Vec<Name>,
     /// Whether there are two of each panel.
     pub(super) doubled: bool,
+    /// The instruction that takes several steps of the sum at once, and the axis of these.
+    pub(super) dot: Option<(Dot, Name)>,
 }
 
 impl Variant {
     /// Whether the lanes of a vector share the sum.
     pub(super) fn shares_sum(&self, block: &Block) -> bool {
         block.iters_of(Role::Reduce).any(|iter| self.vector.as_ref() == Some(&iter.name))
+    }
+
+    /// How much of an axis the instruction takes, if it takes some.
+    pub(super) fn piece(&self, axis: &Name) -> Option<i64> {
+        let (dot, step) = self.dot.as_ref()?;
+        let lanes = (self.vector.as_ref() == Some(axis)).then_some(dot.row().lanes);
+        lanes.or((step == axis).then_some(dot.row().steps))
     }
 }
 
@@ -163,6 +174,7 @@ impl<'b> Reads<'b> {
             packed: Vec::new(),
             order: order.clone(),
             doubled: false,
+            dot: None,
         })
     }
 
@@ -179,6 +191,7 @@ impl<'b> Reads<'b> {
                     packed: packed.clone(),
                     order: order.clone(),
                     doubled,
+                    dot: None,
                 };
                 variants.extend(orders.iter().map(|order| of(order, false)));
                 variants.extend(orders.first().filter(|_| summed && !packed.is_empty()).map(|order| of(order, true)));
@@ -186,6 +199,22 @@ impl<'b> Reads<'b> {
         }
         variants
     }
+}
+
+/// Each structure, and again by an instruction of the CPU that takes several steps of the sum at once, where it packs what that demands.
+pub(super) fn with_dots(
+    program: &Program,
+    block: &Block,
+    target: Option<&CpuTarget>,
+    variants: Vec<Variant>,
+) -> Vec<Variant> {
+    let tensorized = |variant: &Variant| {
+        let Products { dot, step, pack } = Products::of(program, block, target?, variant.vector.as_ref()?)?;
+        let packs = pack.iter().all(|tensor| variant.packed.contains(tensor));
+        packs.then(|| Variant { dot: Some((dot, step)), ..variant.clone() })
+    };
+    let dots: Vec<Variant> = variants.iter().filter_map(tensorized).collect();
+    [variants, dots].concat()
 }
 
 /// Each once.

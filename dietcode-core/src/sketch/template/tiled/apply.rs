@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::ir::{IterVar, Name, Program};
+use crate::ir::{Block, Dot, IterVar, Name, Program};
 use crate::lower::serves_lanes;
 use crate::machine::{CpuTarget, Target};
 use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail};
+use crate::sketch::dot::of_block;
 use crate::sketch::limits::Limit;
 use crate::sketch::template::decisions::Decided;
 use crate::sketch::template::parameter::Table;
@@ -26,6 +27,8 @@ struct Levels {
     inner: Option<Name>,
     /// The lanes of a vector.
     lanes: Option<Name>,
+    /// The steps that an instruction takes at once.
+    steps: Option<Name>,
 }
 
 impl Tiled {
@@ -81,19 +84,21 @@ impl Tiled {
         if self.lanes.is_some() && self.vector.is_none() {
             return Err(Error::input("lanes: no loop is that of vectors"));
         }
+        let dot = self.dot(block)?;
         let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
         for iter in &block.iters {
-            let levels = self.split(&mut decided, iter, target)?;
+            let levels = self.split(&mut decided, iter, dot, target)?;
             if iter.role == Role::Spatial { &mut spatial } else { &mut reduce }.push((iter.name.clone(), levels));
         }
         let schedule = &mut decided.schedule;
         self.reorder(schedule, &spatial, &reduce)?;
         for levels in spatial.iter().chain(&reduce).map(|(_, levels)| levels) {
             levels.inner.iter().try_for_each(|name| schedule.unroll(name))?;
-            levels.lanes.iter().try_for_each(|name| schedule.vectorize(name))?;
+            levels.lanes.iter().filter(|_| dot.is_none()).try_for_each(|name| schedule.vectorize(name))?;
         }
+        dot.map_or(Ok(()), |dot| schedule.tensorize(dot))?;
         for (_, levels) in spatial.iter().filter(|(name, _)| self.partition.iter().any(|known| **known == **name)) {
             levels.inner.iter().try_for_each(|name| schedule.partition(name, HALVINGS))?;
         }
@@ -107,6 +112,22 @@ impl Tiled {
             None => {}
         }
         Ok(decided)
+    }
+
+    /// The instruction that takes several steps of the sum at once, if one is to.
+    fn dot(&self, block: &Block) -> Result<Option<Dot>> {
+        let Some(step) = &self.tensorize else { return Ok(None) };
+        let why = match &self.vector {
+            None => "tensorize: no loop is that of vectors".to_owned(),
+            Some(_) if !block.iters_of(Role::Reduce).any(|iter| *iter.name == **step) => {
+                format!("tensorize: `{step}` is not summed over")
+            }
+            Some(vector) => match of_block(block, vector) {
+                Ok(dot) => return Ok(Some(dot)),
+                Err(why) => format!("tensorize: {why}"),
+            },
+        };
+        Err(Error::input(why))
     }
 
     /// The lanes of the vectors along a loop.
@@ -125,10 +146,18 @@ impl Tiled {
 
     /// Splits off the register tile, which hangs over the edge, and what lies between blocks and tiles, which is clipped. A loop that
     /// would have one iteration is not made.
-    fn split(&self, decided: &mut Decided, iter: &IterVar, target: &CpuTarget) -> Result<Levels> {
+    fn split(&self, decided: &mut Decided, iter: &IterVar, dot: Option<Dot>, target: &CpuTarget) -> Result<Levels> {
         let name = &iter.name;
-        let size = self.register_size(name);
         let lanes = if self.vector.as_deref() == Some(name) { self.fitting_lanes(name, target)? } else { 1 };
+        let taken = dot.filter(|_| self.tensorize.as_deref() == Some(name)).map_or(1, |dot| dot.row().steps);
+        let size = self.register_size(name).max(taken);
+        if size % taken != 0 {
+            let why =
+                format!("register_tile: `{name}` is {size}, not a multiple of the {taken} steps of an instruction");
+            return Err(Error::input(why));
+        }
+        // What an instruction takes is no decision.
+        let innermost = lanes.max(taken);
         let block = self.block_size(name, iter.role);
         if let Some(block) = block.filter(|block| block % size != 0) {
             let why = format!("block_tile: `{name}` is {block}, not a multiple of the register tile's {size}");
@@ -141,25 +170,31 @@ impl Tiled {
             Role::Reduce => [Level::Steps, Level::Unroll],
         };
         let steps_part = clipped.map(|steps| decided.factor(name, of_steps, steps));
-        let tile_part = (size > lanes).then(|| decided.factor(name, of_tile, size / lanes));
-        let lanes_part = (lanes > 1).then(|| decided.factor(name, Level::Lanes, lanes));
-        let tile: Vec<Part> = tile_part.iter().chain(&lanes_part).cloned().collect();
+        let tile_part = (size > innermost).then(|| decided.factor(name, of_tile, size / innermost));
+        let innermost_part = (innermost > 1).then(|| match dot {
+            Some(_) => Part::Int(innermost),
+            None => decided.factor(name, Level::Lanes, innermost),
+        });
+        let tile: Vec<Part> = tile_part.iter().chain(&innermost_part).cloned().collect();
         let level = |decided: &Decided, level: &str| decided.schedule.fresh_name(&format!("{name}_{level}"));
         let mut levels = Levels::default();
         let mut between = name.clone();
         if !tile.is_empty() {
-            let (outer, inner) = (level(decided, "o"), level(decided, if lanes == size { "v" } else { "t" }));
+            let last = if taken > 1 { "p" } else { "v" };
+            let (outer, mut inner) = (level(decided, "o"), level(decided, if innermost == size { last } else { "t" }));
             decided.split(name, &tile, Tail::Pad, [&outer, &inner])?;
             between = outer;
-            match (tile_part, lanes_part) {
-                (Some(_), Some(lanes)) => {
-                    let (tiles, vector) = (level(decided, "2"), level(decided, "v"));
-                    decided.split(&inner, &[lanes], Tail::Pad, [&tiles, &vector])?;
-                    (levels.inner, levels.lanes) = (Some(tiles), Some(vector));
-                }
-                (None, Some(_)) => levels.lanes = Some(inner),
-                (_, None) => levels.inner = Some(inner),
+            if let (Some(_), Some(innermost)) = (&tile_part, &innermost_part) {
+                let (tiles, innermost_loop) = (level(decided, "2"), level(decided, last));
+                decided.split(&inner, std::slice::from_ref(innermost), Tail::Pad, [&tiles, &innermost_loop])?;
+                (levels.inner, inner) = (Some(tiles), innermost_loop);
             }
+            let of = match innermost_part {
+                None => &mut levels.inner,
+                Some(_) if taken > 1 => &mut levels.steps,
+                Some(_) => &mut levels.lanes,
+            };
+            *of = Some(inner);
         }
         match steps_part {
             Some(steps) => {
@@ -187,6 +222,7 @@ impl Tiled {
             // Vectors innermost: a broadcast operand is used by all of them at once and then is dead.
             .chain(spatial.iter().filter(|(_, l)| l.lanes.is_some()).filter_map(|(_, l)| l.inner.as_ref()))
             .chain(spatial.iter().chain(reduce).filter_map(|(_, l)| l.lanes.as_ref()))
+            .chain(reduce.iter().filter_map(|(_, l)| l.steps.as_ref()))
             .collect();
         let order: Vec<&str> = order.into_iter().map(|name| &**name).collect();
         schedule.reorder(&order)

@@ -8,7 +8,7 @@
 //!       ask for what the next one reads                   prefetch
 //!       for each step of the reduction in the cache block
 //!         copy what the steps need                        load
-//!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes
+//!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes, tensorize
 //!       write back, epilogue
 //! ```
 
@@ -75,6 +75,11 @@ template! {
         Parameter::optional("prefetch", "pre", Kind::Names(Named::Input)) => {
             /// The inputs of which each register tile asks for what the next one reads: those that are read in place, and come from memory.
             prefetch: Vec<String>,
+        }
+        Parameter::optional("tensorize", "dot", Kind::Loop) => {
+            /// The reduction loop of which an instruction of the CPU takes some steps at once, as `vdpbf16ps` does of two factors of
+            /// `bf16` (missing: none does). Vectors then have its lanes, and the input that moves along them is packed.
+            tensorize: Option<String>,
         }
         Parameter::optional("raster", "raster", Kind::Sizes(Named::Spatial, 1 << 16)) => {
             /// Two spatial loops: how many of their blocks lie next to each other in the order of the blocks. Missing: row by row.
