@@ -18,8 +18,8 @@ pub(crate) fn or_served<M>(family: &Family, def: &KernelDef, served: Result<M, S
         }
         Err(why) => {
             let layout = why.starts_with("not interleaved") && !fits_layout(family, def);
-            let room = ["registers for it", "of shared memory, a block has", "the second-level cache has"];
-            let room = room.iter().any(|text| why.contains(text));
+            let room = ["registers", "shared memory", "second-level cache"];
+            let room = why.contains("is over the limits") && room.iter().any(|limit| why.contains(limit));
             assert!(layout || room, "`{}` on `{}`: {why}", family.name(), def.name);
             None
         }
