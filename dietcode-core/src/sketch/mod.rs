@@ -15,6 +15,7 @@ mod mutators;
 mod name;
 mod nest;
 mod parametric;
+mod reads;
 pub mod rules;
 mod postproc;
 mod reproduction;

@@ -37,11 +37,12 @@ use dietcode_syntax::Role;
 
 use super::super::cpu::{axis, is_of_tile, split};
 use super::super::{Applied, NO_SUM, PartialSketch, Rule, SketchLoop, SketchStage, Structure, TILED, unmet};
-use super::variants::{Reads, Variant, with_dots};
+use super::variants::{Variant, with_dots};
 use crate::Result;
 use crate::ir::{Block, IterVar, Name};
 use crate::lower::{can_be_padded, serves_lanes};
 use crate::schedule::{Axis, Instruction, Level, Part, Pipeline, Size, Staging};
+use crate::sketch::reads::Reads;
 
 /// Elements between the runs of a panel: none, or as many as move them to another set of a cache.
 const PADS: [i64; 2] = [0, 16];
@@ -75,7 +76,8 @@ impl Rule for MultiLevelTilingCpu {
         let by_lanes = streams.then(|| reads.by_lanes()).into_iter().flatten();
         // What threads share a sum of has few outputs, so that little is read again.
         let shared = partial.combine.is_some();
-        let unpacked = |variant: &Variant| !variant.doubled && reads.packs_least(variant);
+        let unpacked =
+            |variant: &Variant| !variant.doubled && reads.packs_least(variant.vector.as_ref(), &variant.packed);
         let fits = |variant: &Variant| (has_steps || !variant.doubled) && (!shared || unpacked(variant));
         let all = with_dots(&program, &own, partial.bounds.target.cpu(), reads.variants());
         let variants = all.into_iter().filter(fits).chain(by_lanes);
