@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dietcode_core::config::{Cache, Config, Model, Search, Strategy};
+use dietcode_core::config::{Cache, Config, Evolution, Model, Search, Strategy};
 use dietcode_core::cost_model::{Analytic, CostModel, Learned, Random};
 use dietcode_core::dispatch::{Finalized, Searched, defaults, finalize, space_hash};
 use dietcode_core::doing::doing;
@@ -252,15 +252,20 @@ impl Kernel<'_> {
             return Ok(drawn(space, evolution, settings.seed));
         }
         space.templates = self.templates(device).iter().map(|listed| listed.trace.before_postproc()).collect();
+        let named = settings.structure.as_ref().is_some_and(|named| named.by_kind.contains_key(device.target().kind()));
+        if !named {
+            space.templates.extend(space.starts());
+            space.templates.truncate(most_templates(&evolution));
+        }
         let model = cost_model(settings.model, device.target().clone(), settings.seed);
         say(format!("{from}, guided by the model \"{}\"", model.name()));
         Ok(evolved(space, model, evolution, settings.seed))
     }
 
-    /// What an evolution begins with: some of what the config's generators list for the device, an eighth of a generation at the most.
+    /// What of the config's generators an evolution begins with.
     fn templates(&self, device: &dyn Device) -> Vec<MicroKernel> {
         let (Search { seed, evolution, .. }, program) = (&self.config.search, device.program());
-        let most = evolution.population.div_ceil(8);
+        let most = most_templates(evolution);
         match (device.gpu(), device.cpu()) {
             (Some(limits), _) => valid_on_gpu(self.config, program, limits).take(most).collect(),
             (None, Some(cpu)) => {
@@ -310,6 +315,11 @@ impl Kernel<'_> {
             instances,
         ))
     }
+}
+
+/// How many templates there are in the first generation of an evolution at the most.
+fn most_templates(evolution: &Evolution) -> usize {
+    evolution.population.div_ceil(8)
 }
 
 /// More candidates than this are not listed for a GPU: each is compiled for seconds.

@@ -42,6 +42,10 @@ const DRAWS: u64 = 1;
 const TEMPLATES: u64 = 2;
 const GENERATIONS: u64 = 3;
 
+/// The share of a round that is for templates where none of them was tried: what they say of the nest is worth more than a model that has
+/// seen nothing of it.
+const OF_TEMPLATES: f64 = 0.5;
+
 impl Evolution {
     /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
     /// `known` are the best that were measured, the best first: they count as they were measured, whatever the model says of them,
@@ -68,6 +72,7 @@ impl Evolution {
             Some((Made::Template, space.apply(&space.templates[at]).ok()?))
         });
         let mut all = distinct(templates, &mut seen);
+        let untried = !all.iter().any(|template| taken.contains(&template.hash));
         let drawn = self.drawn(&population, &sampler, self.population.saturating_sub(known.len() + all.len()));
         all.extend(distinct(drawn, &mut seen));
         if all.is_empty() && known.is_empty() {
@@ -85,7 +90,8 @@ impl Evolution {
         all.retain(|member| !taken.contains(&member.hash));
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(&population, population.scale.error, &known, &all);
-        let selected = pick::pick(&all, &goal, want, random, &mut population.rng(PICKS, 0));
+        let of_templates = if untried { (want as f64 * OF_TEMPLATES) as usize } else { 0 };
+        let selected = pick::pick(&all, &goal, want, (of_templates, random), &mut population.rng(PICKS, 0));
         selected.into_iter().map(|at| all[at].proposal(space)).collect()
     }
 

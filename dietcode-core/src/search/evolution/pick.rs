@@ -9,6 +9,7 @@ use super::objective::Goal;
 use super::population::Member;
 use crate::ir::Name;
 use crate::schedule::Instruction;
+use crate::search::Made;
 
 /// So many of one register tile are picked before another counts twice as much. Those that share a tile share its compilation, too.
 const OF_A_TILE: f64 = 4.0;
@@ -24,16 +25,23 @@ const COPIES: usize = 3;
 /// The share of a round that is for sketches of which nothing was picked: the best of each.
 const FOR_SKETCHES: f64 = 0.25;
 
-/// Positions of at most `want` members, the most promising first. Of them `random` are drawn from all, last: what a model takes
-/// for bad is how it learns.
+/// Positions of at most `want` members, the most promising first. Of them `templates` are of families, first, as far as there are so many;
+/// and `random` are drawn from all, last: what a model takes for bad is how it learns.
 ///
 /// The others are a greedy cover of the instances: each is the one that gains most after those before it. Those of a register tile
 /// that was picked n times count 1 / (1 + n / [`OF_A_TILE`]) of that: most of what a model is wrong about is the code of the tile, which
 /// all of them share, so they would be wrong together. For the same reason copies are capped, and no sketch goes without a pick
 /// as long as there is room for it in its share of a round.
-pub(super) fn pick(members: &[Member], goal: &Goal, want: usize, random: usize, rng: &mut StdRng) -> Vec<usize> {
+pub(super) fn pick(
+    members: &[Member],
+    goal: &Goal,
+    want: usize,
+    (templates, random): (usize, usize),
+    rng: &mut StdRng,
+) -> Vec<usize> {
     let mut picks = Picks::of(members, goal);
     let promising = want.saturating_sub(random);
+    while picks.selected.len() < templates.min(promising) && picks.take(|at| members[at].made == Made::Template) {}
     let first = promising - ((want as f64 * FOR_SKETCHES) as usize).min(promising);
     while picks.selected.len() < first && picks.take(|_| true) {}
     while picks.selected.len() < promising {
@@ -124,7 +132,6 @@ mod tests {
 
     use super::*;
     use crate::schedule::{Axis, Factor, Instruction, Level, Trace};
-    use crate::search::Made;
 
     fn members(rows: &[[f64; 2]]) -> Vec<Member> {
         // Each has a register tile of its own.
@@ -147,7 +154,7 @@ mod tests {
 
     fn picked(members: &[Member], want: usize, random: usize) -> Vec<usize> {
         let goal = Goal::to_improve_on(&[100.0; 2]);
-        pick(members, &goal, want, random, &mut StdRng::seed_from_u64(1))
+        pick(members, &goal, want, (0, random), &mut StdRng::seed_from_u64(1))
     }
 
     #[test]
@@ -203,5 +210,14 @@ mod tests {
         let sketches = |want: usize| picked(&members, want, 0).into_iter().filter(|at| *at >= 37).collect::<Vec<_>>();
         assert_eq!(sketches(16), [37, 38, 39], "of each other one the best");
         assert_eq!(sketches(8), [37, 38], "as far as the share goes");
+    }
+
+    #[test]
+    fn some_of_a_round_are_templates_first() {
+        let mut members = members(&(0..40).map(|n| [200.0 - f64::from(n), 100.0]).collect::<Vec<_>>());
+        members[30..].iter_mut().for_each(|member| member.made = Made::Template);
+        let goal = Goal::to_improve_on(&[100.0; 2]);
+        let picked = pick(&members, &goal, 8, (3, 0), &mut StdRng::seed_from_u64(1));
+        assert_eq!((&picked[..4], picked.len()), (&[30, 31, 32, 0][..], 8));
     }
 }

@@ -74,7 +74,7 @@ impl Evolution {
         let found = members.iter().map(|member| &*member.expected);
         let goal = Goal::of(objective, scale.error, &known.iter().map(Vec::as_slice), &found);
         let random = (want as f64 * self.epsilon).round() as usize;
-        let selected = pick::pick(&members, &goal, want, random, &mut StdRng::seed_from_u64(seed));
+        let selected = pick::pick(&members, &goal, want, (0, random), &mut StdRng::seed_from_u64(seed));
         selected.into_iter().map(|at| left[at]).collect()
     }
 }

@@ -13,9 +13,10 @@ pub use generate::{WithoutEffect, partial_sketches, rules_without_effect};
 use dietcode_syntax::KernelDef;
 
 use super::apply::unlimited;
-use super::{Bounds, Lowered};
+use super::{Bounds, Lowered, Tiled};
 use crate::Result;
 use crate::ir::Program;
+use crate::machine::Target;
 use crate::schedule::Trace;
 
 /// The sketches of a kernel on a target, for a set of workload instances.
@@ -44,5 +45,14 @@ impl Space {
         let lowered = unlimited(&self.program, &self.bounds.target, trace)?;
         lowered.check(&self.bounds.target, &self.bounds.extents, |_| true)?;
         Ok(lowered)
+    }
+
+    /// Tiles of a CPU that follow from how the nest reads its inputs, and from the sizes of registers and caches, the most promising
+    /// first; none where a user's own rule says what there is.
+    pub fn starts(&self) -> Vec<Trace> {
+        let Target::Cpu(cpu) = &self.bounds.target else { return Vec::new() };
+        let starts =
+            if self.rule.is_none() { Tiled::starts(&self.program, cpu, &self.bounds.extents) } else { Vec::new() };
+        starts.iter().filter_map(|tiled| tiled.trace(&self.program, cpu).ok()).collect()
     }
 }

@@ -8,7 +8,7 @@ use super::Tiled;
 use crate::ir::{Block, Dot, IterVar, Name, Program};
 use crate::lower::serves_lanes;
 use crate::machine::{CpuTarget, Target};
-use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail};
+use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail, Trace};
 use crate::sketch::dot::of_block;
 use crate::sketch::limits::Limit;
 use crate::sketch::template::decisions::Decided;
@@ -58,17 +58,25 @@ impl Tiled {
     /// # Errors
     /// All that speaks against it.
     pub fn micro_kernel(&self, program: &Program, target: &CpuTarget) -> Result<(MicroKernel, Lowered)> {
-        let table: &dyn Table = self;
-        table.check(&program.blocks[0])?;
-        let decided = self.decided(program, target)?;
-        decided.check_padding("register_tile")?;
+        let trace = self.trace(program, target)?;
         let target = Target::Cpu(target.clone());
-        let (micro_kernel, lowered) =
-            MicroKernel::of_family("tiled", self, decided.trace()).carried_out(program, &target)?;
+        let (micro_kernel, lowered) = MicroKernel::of_family("tiled", self, trace).carried_out(program, &target)?;
         if self.lanes.is_none() {
             lowered.check(&target, &BTreeMap::new(), Limit::is_of_vector_registers)?;
         }
         Ok((micro_kernel, lowered))
+    }
+
+    /// Its trace.
+    ///
+    /// # Errors
+    /// What the parameters and the primitives refuse.
+    pub(in crate::sketch) fn trace(&self, program: &Program, target: &CpuTarget) -> Result<Trace> {
+        let table: &dyn Table = self;
+        table.check(&program.blocks[0])?;
+        let decided = self.decided(program, target)?;
+        decided.check_padding("register_tile")?;
+        Ok(decided.trace())
     }
 
     /// The schedule that the parameters stand for.

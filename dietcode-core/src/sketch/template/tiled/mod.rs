@@ -14,6 +14,7 @@
 
 mod apply;
 mod default;
+mod starts;
 
 use std::collections::BTreeMap;
 
