@@ -1,5 +1,5 @@
-//! What runs where nothing was tuned: a tile that fits most nests, one whose lanes share the sum, the nest as it stands, and which of them
-//! serves which shape.
+//! What runs where nothing was tuned: a tile that fits most nests, one with vectors across it, one whose lanes share the sum, the nest as it
+//! stands, and which of them serves which shape.
 //!
 //! A tile pays where values are used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest
 //! stands alone. Elsewhere the cost model predicts all at shapes of all sizes, and a tree is grown that loses as little as possible by its
@@ -15,32 +15,31 @@ use crate::ir::Program;
 use crate::machine::{CpuTarget, Target};
 use crate::sketch::{Lowered, MicroKernel, Tiled};
 
-/// So many times slower than predicted each may be, the nest, the tile and the one whose lanes share the sum: the model's error where two are
-/// close.
-const DOUBT: [f64; 3] = [1.0, 1.5, 1.4];
+/// So many times slower than predicted each may be, the tile, the one with vectors across it and the one whose lanes share the sum: the
+/// model's error where two are close. The nest is as slow as predicted.
+const DOUBT: [f64; 3] = [1.5, 1.6, 1.4];
 
-/// Their places.
+/// The places of the nest and of the tile.
 const NEST: usize = 0;
 const TILE: usize = 1;
-const STREAMING: usize = 2;
 
 /// How many shapes the model predicts.
-const SAMPLES: usize = 512;
+const SAMPLES: usize = 768;
 
 /// The largest value of a shape variable among them is 2 to the power of this.
-const LARGEST: f64 = 11.0;
+const LARGEST: f64 = 16.0;
 
 /// More of them are small, where they differ most: the power of a uniform number that the logarithm is proportional to.
-const SMALL: f64 = 1.25;
+const SMALL: f64 = 1.7;
 
 /// The deepest tree.
 const DEPTH: usize = 6;
 
 /// How much less all samples have to lose in the mean by a split, as a natural logarithm.
-const WORTH: f64 = 0.0005;
+const WORTH: f64 = 0.0004;
 
 /// The fewest samples on a side of a split.
-const FEWEST: usize = 3;
+const FEWEST: usize = 4;
 
 /// A micro-kernel, carried out.
 type Both = (MicroKernel, Lowered);
@@ -56,9 +55,11 @@ pub(super) fn default_for(program: &Program, target: &CpuTarget) -> (Vec<Both>, 
         return (vec![(nest, lowered)], tree);
     }
     let tiled = tiled.micro_kernel(program, target).expect("a default tile is valid for its nest");
-    let streaming = Tiled::streaming_for(program, target);
-    let all: Vec<Both> = [(nest, lowered), tiled].into_iter().chain(streaming).collect();
-    let samples = samples(program, &all, target);
+    let others = [Some(tiled), Tiled::across_for(program, target), Tiled::streaming_for(program, target)];
+    let (others, doubts): (Vec<Both>, Vec<f64>) =
+        others.into_iter().zip(DOUBT).filter_map(|(other, doubt)| Some((other?, doubt))).unzip();
+    let (all, doubts) = ([vec![(nest, lowered)], others].concat(), [vec![1.0], doubts].concat());
+    let samples = samples(program, (&all, &doubts), target);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
     let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
     let samples: Vec<&Sample> = samples.iter().collect();
@@ -75,12 +76,12 @@ struct Sample {
 }
 
 /// Shapes with logarithms that fill their space evenly.
-fn samples(program: &Program, all: &[Both], target: &CpuTarget) -> Vec<Sample> {
+fn samples(program: &Program, (all, doubts): (&[Both], &[f64]), target: &CpuTarget) -> Vec<Sample> {
     let profiles: Vec<Profile<'_>> = all.iter().map(|(_, lowered)| Profile::of(lowered)).collect();
     let cores = [1, usize::try_from(target.cores).unwrap_or(1)];
     let times = |shape: &[i64]| {
         let seconds = |of: &Profile<'_>| of.seconds_on(target, shape, cores).iter().map(|s| s.ln()).sum::<f64>();
-        profiles.iter().zip(DOUBT).map(|(of, doubt)| seconds(of) / cores.len() as f64 + doubt.ln()).collect()
+        profiles.iter().zip(doubts).map(|(of, doubt)| seconds(of) / cores.len() as f64 + doubt.ln()).collect()
     };
     let sample = |n: usize| {
         let value = |at: usize| (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
@@ -104,12 +105,12 @@ struct Grower<'a> {
 
 impl Grower<'_> {
     /// A tree between two of them: splits where the two sides together lose least, as long as that is worth it. Which of the nest and
-    /// the tile a leaf has stands before the third is looked at: few samples lie where a nest is ahead, and a tree of all three would
-    /// not find them.
+    /// the tile a leaf has stands before the next one is looked at: few samples lie where a nest is ahead, and a tree of all would not
+    /// find them.
     fn grow(&self, samples: &[&Sample], of: [usize; 2], depth: usize) -> Tree {
         let (taken, lost) = best(samples, of);
         let leaf = || match of {
-            [NEST, TILE] if self.names.len() > STREAMING => self.grow(samples, [taken, STREAMING], DEPTH),
+            [_, last] if last + 1 < self.names.len() => self.grow(samples, [taken, last + 1], DEPTH),
             _ => Tree::Leaf(self.names[taken].clone()),
         };
         if depth == 0 {

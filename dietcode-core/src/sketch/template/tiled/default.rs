@@ -9,6 +9,7 @@ use crate::ErrorKind;
 use crate::ir::{Affine, Expr, Name, Program, affine};
 use crate::lower::serves_lanes;
 use crate::machine::CpuTarget;
+use crate::sketch::reads::Reads;
 use crate::sketch::{Lowered, MicroKernel};
 
 /// Steps of all reductions together in a cache block.
@@ -36,12 +37,28 @@ impl Tiled {
         streaming(program, target)?.unless_refused(program, target)
     }
 
+    /// A micro-kernel with vectors along an axis across that of the output's neighbours, for nests of [many axes](has_many_axes), whose
+    /// innermost one tends to be short: what moves along the vectors is packed. None for others.
+    pub fn across_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+        let contiguous = program.blocks[0].contiguous().filter(|_| has_many_axes(program))?;
+        let starts = Tiled::starts(program, target, &BTreeMap::new());
+        let across = starts.into_iter().filter(|tiled| tiled.vector.as_deref() != Some(&**contiguous));
+        across.filter(Tiled::has_narrow_panels).find_map(|tiled| tiled.unless_refused(program, target))
+    }
+
     /// None where a primitive or a limit refuses it. Another error is none of the nest's.
     fn unless_refused(&self, program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
         match self.micro_kernel(program, target) {
             Err(refused) if refused.kind() == ErrorKind::Input => None,
             carried_out => Some(carried_out.unwrap_or_else(|e| panic!("a default micro-kernel: {e}"))),
         }
+    }
+}
+
+impl Tiled {
+    /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
+    fn has_narrow_panels(&self) -> bool {
+        self.vector.as_ref().is_some_and(|axis| self.block_tile.get(axis) == self.register_tile.get(axis))
     }
 }
 
@@ -73,6 +90,12 @@ fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
     Some(Tiled { vector: Some(sum.to_string()), register_tile, block_tile, partition, ..Tiled::default() })
 }
 
+/// Whether there are three spatial loops or more beside batches, as of a convolution.
+fn has_many_axes(program: &Program) -> bool {
+    let reads = Reads::of(program, &program.blocks[0]);
+    reads.spatial().filter(|axis| !reads.is_batch(axis)).count() > 2
+}
+
 /// Register tile, blocks and panels from how the block reads its inputs.
 fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
     let block = &program.blocks[0];
@@ -91,9 +114,9 @@ fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
         return batch_innermost(program, lanes, &vector, [outer, inner], if many { [4, 6] } else { [3, 4] });
     }
     let second = others().filter(|iter| reused(&iter.name)).last();
-    // Of three loops or more beside a batch, as of a convolution, the innermost tends to be short: little may hang over.
+    // Where the innermost loop tends to be short, little may hang over.
     let (across, down) = match second {
-        Some(_) if block.iters_of(Role::Spatial).filter(|iter| !is_batch(&iter.name)).count() > 2 => (1, 8),
+        Some(_) if has_many_axes(program) => (1, 8),
         Some(_) if many => (3, 8),
         Some(_) => (2, 6),
         None => (4, 1),
