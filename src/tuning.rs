@@ -251,12 +251,11 @@ impl Kernel<'_> {
             say(from);
             return Ok(drawn(space, evolution, settings.seed));
         }
-        space.templates = self.templates(device).iter().map(|listed| listed.trace.before_postproc()).collect();
         let named = settings.structure.as_ref().is_some_and(|named| named.by_kind.contains_key(device.target().kind()));
-        if !named {
-            space.templates.extend(space.starts());
-            space.templates.truncate(most_templates(&evolution));
-        }
+        let starts = if named { Vec::new() } else { space.starts() };
+        let most = most_templates(&evolution);
+        let listed = self.templates(device).into_iter().map(|listed| listed.trace.before_postproc());
+        space.templates = listed.take(most - starts.len().min(most / 2)).chain(starts).take(most).collect();
         let model = cost_model(settings.model, device.target().clone(), settings.seed);
         say(format!("{from}, guided by the model \"{}\"", model.name()));
         Ok(evolved(space, model, evolution, settings.seed))

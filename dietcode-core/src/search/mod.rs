@@ -51,7 +51,7 @@ pub use database::{
 };
 pub use defaults::Defaults;
 pub use event::{Event, Phase, Status};
-pub use evolution::{Known, Objective};
+pub use evolution::{Asked, Known, Objective};
 pub use found::Found;
 pub use journal::{Identity, Journal};
 pub use made::Made;

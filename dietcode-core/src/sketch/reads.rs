@@ -38,9 +38,13 @@ impl<'b> Reads<'b> {
         self.indices(tensor).any(|index| index.iter().any(|e| e.uses(axis)))
     }
 
-    /// Whether neighbours along an axis are read again one step of a sum later: a window.
+    /// Whether neighbours along an axis are read again one step of a sum later: a window without stride or dilation.
     pub(super) fn is_window(&self, tensor: &Name, axis: &Name, sum: &Name) -> bool {
-        self.indices(tensor).flatten().any(|e| e.uses(axis) && e.uses(sum))
+        let again = |e: &Expr| {
+            let step = |name| affine(e).map_or(0, |form| form.coefficient(name).abs());
+            step(axis) != 0 && step(axis) == step(sum)
+        };
+        self.indices(tensor).flatten().any(again)
     }
 
     /// Whether all inputs move along an axis, so that nothing is used again: a batch.

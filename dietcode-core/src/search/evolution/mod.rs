@@ -42,12 +42,19 @@ const DRAWS: u64 = 1;
 const TEMPLATES: u64 = 2;
 const GENERATIONS: u64 = 3;
 
-/// The share of a round that is for templates where none of them was tried: what they say of the nest is worth more than a model that has
-/// seen nothing of it.
-const OF_TEMPLATES: f64 = 0.5;
+/// What a round asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Where its random choices start.
+    pub seed: u64,
+    /// How many candidates, at the most.
+    pub want: usize,
+    /// How many of them are the space's templates, whatever promises more.
+    pub templates: usize,
+}
 
 impl Evolution {
-    /// At most `want` candidates that are worth measuring, the most promising first; fewer where the space has no more.
+    /// At most so many candidates as are asked for that are worth measuring, the most promising first; fewer where the space has no more.
     /// `known` are the best that were measured, the best first: they count as they were measured, whatever the model says of them,
     /// and are parents. What is in `taken` was measured or has failed, and is not returned. The same for a seed on any number of threads.
     ///
@@ -61,18 +68,16 @@ impl Evolution {
         known: &[Known],
         taken: &HashSet<Hash>,
         objective: &Objective,
-        seed: u64,
-        want: usize,
+        Asked { seed, want, templates }: Asked,
     ) -> Result<Vec<Proposal>> {
         let sampler = space.sampler()?;
         let parents = ((self.population as f64 * self.from_database).round() as usize).min(known.len());
         let (population, known) = Population::new(space, model, objective, seed, &known[..parents]);
         let mut seen: HashSet<Hash> = known.iter().map(|member| member.hash).collect();
-        let templates = population.raise(TEMPLATES, space.templates.len(), |at, _| {
+        let of_families = population.raise(TEMPLATES, space.templates.len(), |at, _| {
             Some((Made::Template, space.apply(&space.templates[at]).ok()?))
         });
-        let mut all = distinct(templates, &mut seen);
-        let untried = !all.iter().any(|template| taken.contains(&template.hash));
+        let mut all = distinct(of_families, &mut seen);
         let drawn = self.drawn(&population, &sampler, self.population.saturating_sub(known.len() + all.len()));
         all.extend(distinct(drawn, &mut seen));
         if all.is_empty() && known.is_empty() {
@@ -90,8 +95,7 @@ impl Evolution {
         all.retain(|member| !taken.contains(&member.hash));
         let random = (want as f64 * self.epsilon).round() as usize;
         let goal = goal(&population, population.scale.error, &known, &all);
-        let of_templates = if untried { (want as f64 * OF_TEMPLATES) as usize } else { 0 };
-        let selected = pick::pick(&all, &goal, want, (of_templates, random), &mut population.rng(PICKS, 0));
+        let selected = pick::pick(&all, &goal, want, (templates, random), &mut population.rng(PICKS, 0));
         selected.into_iter().map(|at| all[at].proposal(space)).collect()
     }
 

@@ -23,6 +23,10 @@ fn small() -> Evolution {
     Evolution { population: 24, generations: 3, ..Evolution::default() }
 }
 
+fn asked(seed: u64, want: usize) -> Asked {
+    Asked { seed, want, templates: 0 }
+}
+
 fn drawn(space: &Space, seed: u64, count: usize) -> Vec<Lowered> {
     let mut rng = StdRng::seed_from_u64(seed);
     (0..count).map(|_| space.apply(&space.sample(&mut rng).unwrap()).unwrap()).collect()
@@ -43,7 +47,7 @@ fn a_seed_gives_the_same_on_any_number_of_threads() {
     let (space, model) = (space(), Random { seed: 3 });
     let run = |threads: usize, seed: u64| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let search = || small().search(&space, &model, &[], &HashSet::new(), &objective(), seed, 12);
+        let search = || small().search(&space, &model, &[], &HashSet::new(), &objective(), asked(seed, 12));
         hashes(&pool.install(search).unwrap())
     };
     let one = run(1, 5);
@@ -60,7 +64,7 @@ fn what_was_taken_is_not_proposed_again_and_no_structure_twice() {
         let known = drawn(&space, 9, 5);
         taken.extend(known.iter().map(|known| known.hash));
         let known = measured(known, |_| 50.0);
-        let found = small().search(&space, &model, &known, &taken, &objective(), seed, 10).unwrap();
+        let found = small().search(&space, &model, &known, &taken, &objective(), asked(seed, 10)).unwrap();
         assert_eq!(found.len(), 10);
         assert!(hashes(&found).iter().all(|hash| taken.insert(*hash)));
     }
@@ -77,10 +81,10 @@ fn a_small_space_is_proposed_whole_and_then_ends() {
     space.sketches = vec![one.with(fixed)];
     let mut taken = HashSet::new();
     for seed in 0..8 {
-        let found = small().search(&space, &Random::default(), &[], &taken, &objective(), seed, 64).unwrap();
+        let found = small().search(&space, &Random::default(), &[], &taken, &objective(), asked(seed, 64)).unwrap();
         assert!(hashes(&found).iter().all(|hash| taken.insert(*hash)));
     }
-    let rest = small().search(&space, &Random::default(), &[], &taken, &objective(), 9, 64).unwrap();
+    let rest = small().search(&space, &Random::default(), &[], &taken, &objective(), asked(9, 64)).unwrap();
     assert!(!taken.is_empty() && rest.len() <= 1, "{} {}", taken.len(), rest.len());
 }
 
@@ -90,7 +94,7 @@ fn children_are_better_than_the_draws_that_they_descend_from() {
     let objective = objective();
     let best = |generations: usize, seed: u64| {
         let evolution = Evolution { population: 16, generations, ..small() };
-        let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective, seed, 8).unwrap();
+        let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective, asked(seed, 8)).unwrap();
         let rows = model.predict(
             &space.def,
             &found.iter().map(|proposal| &proposal.lowered).collect::<Vec<_>>(),
@@ -110,7 +114,7 @@ fn a_mutator_without_probability_makes_nothing() {
     let made = |probability: fn(Mutator) -> f64| {
         let mut evolution = Evolution { mutation: 1.0, ..small() };
         Mutator::ALL.into_iter().for_each(|mutator| evolution.mutators.set(mutator, probability(mutator)));
-        let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective(), 5, 96).unwrap();
+        let found = evolution.search(&space, &model, &[], &HashSet::new(), &objective(), asked(5, 96)).unwrap();
         found.into_iter().filter_map(|proposal| proposal.made).collect::<Vec<Made>>()
     };
     let parallel = made(|mutator| f64::from(u8::from(mutator == Mutator::Parallel)));
@@ -151,7 +155,8 @@ fn measurements_and_not_the_model_choose_parents() {
         let mut evolution = Evolution { population: 40, from_database: 1.0, generations: 1, mutation: 1.0, ..small() };
         Mutator::ALL.into_iter().for_each(|mutator| evolution.mutators.set(mutator, 0.0));
         evolution.mutators.set(Mutator::Parallel, 1.0);
-        let found = evolution.search(&space, &Marks(marked), &known, &HashSet::new(), &objective(), 5, 40).unwrap();
+        let found =
+            evolution.search(&space, &Marks(marked), &known, &HashSet::new(), &objective(), asked(5, 40)).unwrap();
         let of_marked = found.iter().filter(|proposal| rows(&proposal.lowered.trace) == marked).count();
         (of_marked, found.len())
     };
@@ -169,7 +174,7 @@ fn an_evolution_begins_with_templates() {
     let structure = space.apply(&trace).unwrap().hash;
     space.templates = vec![trace];
     let evolution = Evolution { population: 8, generations: 0, ..small() };
-    let found = evolution.search(&space, &Random::default(), &[], &HashSet::new(), &objective(), 1, 8).unwrap();
+    let found = evolution.search(&space, &Random::default(), &[], &HashSet::new(), &objective(), asked(1, 8)).unwrap();
     let of_template = found.iter().filter(|proposal| proposal.made == Some(Made::Template));
     assert_eq!(of_template.map(|proposal| proposal.structure).collect::<Vec<_>>(), [structure]);
 }

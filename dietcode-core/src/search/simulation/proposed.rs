@@ -7,7 +7,7 @@ use super::nearest::nearest;
 use super::{Seen, Strategy};
 use crate::Result;
 use crate::search::Proposal;
-use crate::search::evolution::{Known, Measured};
+use crate::search::evolution::{Asked, Known, Measured};
 
 /// Proposes as a search does.
 pub struct Proposed<'a> {
@@ -29,7 +29,7 @@ impl<'a> Proposed<'a> {
         let known = known.into_iter().map(with_loops).collect::<Result<Vec<Known>>>()?;
         let taken: HashSet<_> = seen.selected.iter().map(|at| rated.structure(*at)).collect();
         let seed = self.seed.wrapping_mul(1 << 32).wrapping_add(seen.selected.len() as u64);
-        settings.search(space, *model, &known, &taken, &self.guide.objective, seed, want)
+        settings.search(space, *model, &known, &taken, &self.guide.objective, Asked { seed, want, templates: 0 })
     }
 }
 

@@ -11,10 +11,13 @@ use crate::config::Evolution;
 use crate::cost_model::{CostModel, Observed};
 use crate::measure::Instance;
 use crate::search::database::{Shape, Structure};
-use crate::search::evolution::Known;
+use crate::search::evolution::{Asked, Known};
 use crate::search::proposal::Proposal;
 use crate::search::{Candidate, Made, Objective, Tuning};
 use crate::sketch::{Lowered, MicroKernel, Space};
+
+/// The share of the first round that is for templates.
+const OF_TEMPLATES: f64 = 0.5;
 
 /// A space and what guides through it.
 struct Evolved {
@@ -46,7 +49,10 @@ impl Propose for Evolved {
         let objective = objective(tuning, threads);
         let seed = self.seed.wrapping_add(tuning.round as u64);
         let want = want - selected.len();
-        selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, seed, want)?);
+        // What templates say of the nest is worth more than a model that has seen nothing of it.
+        let templates = if tuning.round == 1 { (want as f64 * OF_TEMPLATES) as usize } else { 0 };
+        let asked = Asked { seed, want, templates };
+        selected.extend(self.settings.search(&self.space, &*self.model, &known, &taken, &objective, asked)?);
         Ok(selected)
     }
 }

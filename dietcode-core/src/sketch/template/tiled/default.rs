@@ -46,19 +46,17 @@ impl Tiled {
         across.filter(Tiled::has_narrow_panels).find_map(|tiled| tiled.unless_refused(program, target))
     }
 
+    /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
+    fn has_narrow_panels(&self) -> bool {
+        self.vector.as_ref().is_some_and(|axis| self.block_tile.get(axis) == self.register_tile.get(axis))
+    }
+
     /// None where a primitive or a limit refuses it. Another error is none of the nest's.
     fn unless_refused(&self, program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
         match self.micro_kernel(program, target) {
             Err(refused) if refused.kind() == ErrorKind::Input => None,
             carried_out => Some(carried_out.unwrap_or_else(|e| panic!("a default micro-kernel: {e}"))),
         }
-    }
-}
-
-impl Tiled {
-    /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
-    fn has_narrow_panels(&self) -> bool {
-        self.vector.as_ref().is_some_and(|axis| self.block_tile.get(axis) == self.register_tile.get(axis))
     }
 }
 

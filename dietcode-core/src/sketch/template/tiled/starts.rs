@@ -231,8 +231,13 @@ impl Nest<'_> {
         };
         // A panel of one tile's width is read again for each row of tiles.
         let narrow = (self.target.l1_bytes / 4 * 3 / (4 * width)).clamp(STEPS.0, STEPS.1);
-        let mut blocks = vec![block(steps, panel, MANY), block(narrow, width, MANY), block(steps, panel, SOME)];
-        blocks.dedup();
+        let all = [block(steps, panel, MANY), block(narrow, width, MANY), block(steps, panel, SOME)];
+        let mut blocks: Vec<BTreeMap<String, i64>> = Vec::new();
+        for block in all {
+            if !blocks.contains(&block) {
+                blocks.push(block);
+            }
+        }
         blocks
     }
 
@@ -249,7 +254,7 @@ impl Nest<'_> {
         let Some((outer, inner)) = sums.split_first() else { return BTreeMap::new() };
         let window = |axis: &&Name| self.largest(axis).filter(|extent| *extent <= SHORT).unwrap_or(WINDOW);
         let mut steps: BTreeMap<String, i64> = inner.iter().map(|axis| (axis.to_string(), window(axis))).collect();
-        let left = (all / steps.values().product::<i64>()).max(1);
+        let left = (all / steps.values().fold(1i64, |all, steps| all.saturating_mul(*steps))).max(1);
         // Blocks of one size.
         let left = self.largest(outer).map_or(left, |extent| in_parts(extent, in_parts(extent, left)));
         steps.insert(outer.to_string(), left);
@@ -330,8 +335,8 @@ mod tests {
         let across: Vec<&Tiled> = starts.iter().filter(|tiled| tiled.vector.as_deref() == Some("o")).collect();
         assert_eq!(sizes(&across[0].register_tile), [("o", 16), ("q", 5)]);
         assert!(across.iter().all(|tiled| tiled.pack.iter().any(|tensor| tensor == "k")), "its lanes lie apart");
-        let spilled = |tiled: &&Tiled| sizes(&tiled.register_tile) == [("o", 16), ("q", 6)];
-        assert!(!across.iter().any(|tiled| spilled(tiled)));
+        let spilled = [("o", 16), ("q", 6)];
+        assert!(!across.iter().any(|tiled| sizes(&tiled.register_tile) == spilled));
         // Windows are whole in a block, and a panel of one tile's width stays in the first level.
         let narrow = across.iter().find(|tiled| tiled.block_tile["o"] == 16).unwrap();
         assert_eq!([narrow.block_tile["r"], narrow.block_tile["s"]], [3, 3]);
@@ -356,9 +361,9 @@ mod tests {
             let program = program(nest);
             let starts = Tiled::starts(&program, &target, &BTreeMap::new());
             assert!(!starts.is_empty() && starts.len() <= 200, "{}: {nest}", starts.len());
-            let carried_out = |tiled: &Tiled| tiled.micro_kernel(&program, &target).is_ok();
-            let of_each = starts.iter().step_by(starts.len().div_ceil(6));
-            assert!(of_each.filter(|tiled| carried_out(tiled)).count() >= 3, "{nest}");
+            let refused = |tiled: &&Tiled| tiled.micro_kernel(&program, &target).is_err();
+            let refused = starts.iter().step_by(3).filter(refused).count();
+            assert!(refused * 10 <= starts.len(), "{refused} of {}: {nest}", starts.len().div_ceil(3));
         }
     }
 
