@@ -252,8 +252,8 @@ impl Kernel<'_> {
             return Ok(drawn(space, evolution, settings.seed));
         }
         let named = settings.structure.as_ref().is_some_and(|named| named.by_kind.contains_key(device.target().kind()));
-        let starts = if named { Vec::new() } else { space.starts() };
         let most = most_templates(&evolution);
+        let starts = if named { Vec::new() } else { space.starts(most) };
         let listed = self.templates(device).into_iter().map(|listed| listed.trace.before_postproc());
         space.templates = listed.take(most - starts.len().min(most / 2)).chain(starts).take(most).collect();
         let model = cost_model(settings.model, device.target().clone(), settings.seed);

@@ -57,7 +57,7 @@ fn the_whole_space_is_searched_and_the_search_is_continued() {
 fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     let tried = |model: &[&str], named: &str| {
         let place = Place::new();
-        let arguments = [&["dense.json", "--trials", "4", "--strategy", "evolution"], model].concat();
+        let arguments = [&["dense.json", "--trials", "6", "--strategy", "evolution"], model].concat();
         let said = place.tune(&arguments);
         assert!(said.contains(&format!("guided by the model \"{named}\"")), "{said}");
         (trials(&place), place)
@@ -67,13 +67,13 @@ fn an_evolution_is_guided_by_the_model_that_was_asked_for() {
     assert_ne!(analytic, random, "the seed and the space are the same");
     let (_, again) = tried(&["--model", "learned"], "learned");
     let lines = again.lines();
-    again.tune(&["dense.json", "--trials", "4", "--strategy", "evolution", "--model", "learned", "--resume"]);
+    again.tune(&["dense.json", "--trials", "6", "--strategy", "evolution", "--model", "learned", "--resume"]);
     assert_eq!(again.lines(), lines, "what was learned depends on what was measured alone");
     let said = place.tune(&["dense.json", "--trials", "1", "--strategy", "evolution", "--model", "random", "--resume"]);
     assert!(said.contains("no run with this config"), "{said}");
     place.set("dense.json", "\"seed\"", "\"model\": \"random\", \"seed\"");
     fs::remove_file(place.path("dense.cpu.records.jsonl")).unwrap();
-    place.tune(&["dense.json", "--trials", "4", "--strategy", "evolution"]);
+    place.tune(&["dense.json", "--trials", "6", "--strategy", "evolution"]);
     assert_eq!(trials(&place), random, "a config and the command line say the same");
 }
 

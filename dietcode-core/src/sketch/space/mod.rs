@@ -47,12 +47,15 @@ impl Space {
         Ok(lowered)
     }
 
-    /// Tiles of a CPU that follow from how the nest reads its inputs, and from the sizes of registers and caches, the most promising
-    /// first; none where a user's own rule says what there is.
-    pub fn starts(&self) -> Vec<Trace> {
+    /// At most so many tiles of a CPU that follow from how the nest reads its inputs, and from the sizes of registers and caches, the most
+    /// promising first, as far as they hold; none where a user's own rule says what there is.
+    pub fn starts(&self, most: usize) -> Vec<Trace> {
         let Target::Cpu(cpu) = &self.bounds.target else { return Vec::new() };
-        let starts =
-            if self.rule.is_none() { Tiled::starts(&self.program, cpu, &self.bounds.extents) } else { Vec::new() };
-        starts.iter().filter_map(|tiled| tiled.trace(&self.program, cpu).ok()).collect()
+        if self.rule.is_some() {
+            return Vec::new();
+        }
+        let traces = Tiled::starts(&self.program, cpu, &self.bounds.extents).into_iter();
+        let traces = traces.filter_map(|tiled| tiled.trace(&self.program, cpu).ok());
+        traces.filter(|trace| self.apply(trace).is_ok()).take(most).collect()
     }
 }

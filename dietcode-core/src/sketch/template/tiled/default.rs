@@ -37,7 +37,7 @@ impl Tiled {
         streaming(program, target)?.unless_refused(program, target)
     }
 
-    /// A micro-kernel with vectors along an axis across that of the output's neighbours, for nests of [many axes](has_many_axes), whose
+    /// A micro-kernel with vectors along an axis across that of the output's neighbours, for nests of three axes and more beside batches, whose
     /// innermost one tends to be short: what moves along the vectors is packed. None for others.
     pub fn across_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
         let contiguous = program.blocks[0].contiguous().filter(|_| has_many_axes(program))?;
