@@ -45,6 +45,8 @@ struct Finals<'f, 't> {
     stood: BTreeSet<usize>,
     /// Who lost one.
     lost: BTreeSet<usize>,
+    /// The instances at which a duel told something.
+    told: BTreeSet<usize>,
 }
 
 /// What is to be decided.
@@ -78,8 +80,8 @@ pub(super) struct Decided {
 /// If measuring is not possible at all, or records cannot be written.
 pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, aim: Aim<'_>) -> Result<Decided> {
     let regions = regions(tuning, found, aim.tolerance);
-    let (stood, lost) = (BTreeSet::new(), BTreeSet::new());
-    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost };
+    let (stood, lost, told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost, told };
     let mut decided = found.default.clone();
     let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
     for (selected, region) in regions {
@@ -152,7 +154,7 @@ impl Finals<'_, '_> {
 
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
     fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, sampled }: Aim<'_>) -> Result<Decided> {
-        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks);
+        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks, &self.told);
         elsewhere::measure(Part::Range, (self.tuning, self.found), &mut matrix, &picks, sampled)?;
         let members = matrix.members(&picks, most, tolerance);
         for (at, pick) in picks.iter_mut().enumerate() {
@@ -268,14 +270,14 @@ impl Finals<'_, '_> {
         let against = holder.map_or_else(|| "default".to_owned(), |at| self.found.candidates[at].micro_kernel.name());
         let name = one.micro_kernel.name();
         if let Some(verdict) = self.tuning.journal.verdict(&name, &against, &shapes) {
-            self.note(verdict, self.position(challenger, *first), holder);
+            self.note(verdict, self.position(challenger, *first), holder, &instances);
             return Ok(Some(verdict));
         }
         let _doing = doing(format!("deciding between `{name}` and `{against}`"));
         let mut seen = Vec::new();
         let verdict = self.fight(&instances, (holder, challenger), rivals, is_due, &mut seen)?;
         if let Some(verdict) = verdict {
-            self.note(verdict, self.position(challenger, *first), holder);
+            self.note(verdict, self.position(challenger, *first), holder, &instances);
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
             self.tuning.journal.write(one, report, None, outcome)?;
@@ -283,8 +285,9 @@ impl Finals<'_, '_> {
         Ok(verdict)
     }
 
-    /// Notes who has stood a duel, and who has lost it.
-    fn note(&mut self, verdict: Verdict, challenger: usize, holder: Player) {
+    /// Notes who has stood a duel, who has lost it, and where it told something.
+    fn note(&mut self, verdict: Verdict, challenger: usize, holder: Player, instances: &[usize]) {
+        self.told.extend(instances.iter().filter(|_| verdict != Verdict::Unknown));
         match verdict {
             Verdict::Wins => {
                 self.stood.insert(challenger);

@@ -91,11 +91,18 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// At the instances alone. Who was decided for at one is the best there: no figure of a search overrules a verdict.
-    pub(super) fn of(tuning: &Tuning<'_>, found: &Found, rows: Vec<usize>, picks: &[usize]) -> Matrix {
+    /// At the instances alone. Who was decided for at one at which duels told something is the best there: no figure of a search overrules a
+    /// verdict. Where there was no time for any, figures are all that is known.
+    pub(super) fn of(
+        tuning: &Tuning<'_>,
+        found: &Found,
+        rows: Vec<usize>,
+        picks: &[usize],
+        told: &BTreeSet<usize>,
+    ) -> Matrix {
         let row = |candidate: &usize| (0..picks.len()).map(|at| found.expected_score(*candidate, at)).collect();
         let mut scores: Vec<Vec<f64>> = rows.iter().map(row).collect();
-        for (at, pick) in picks.iter().enumerate() {
+        for (at, pick) in picks.iter().enumerate().filter(|(at, _)| told.contains(at)) {
             let best = scores.iter().map(|row| row[at]).fold(0.0, f64::max);
             rows.iter().zip(&mut scores).filter(|(row, _)| *row == pick).for_each(|(_, scores)| scores[at] = best);
         }
