@@ -1,6 +1,6 @@
 //! What candidates reach at shapes that no search measures: what is expected of them, and what is measured by turns.
 
-use super::{Candidate, Tuning, geometric_mean};
+use super::{Candidate, Outcome, Tuning, geometric_mean};
 use crate::Result;
 use crate::cost_model::{Adaptation, Calibration};
 use crate::measure::{Failure, Instance, Timing};
@@ -15,15 +15,35 @@ const CHECKED: f64 = 1e6;
 pub(crate) type Reached = Vec<Option<f64>>;
 
 impl Tuning<'_> {
-    /// Measures candidates at an instance by turns; none where some of them have too few samples for a figure. It is not put on record.
+    /// What candidates reach at an instance by turns; none where some of them have too few samples for a figure. What is on record of the
+    /// run is not measured again.
     ///
     /// # Errors
-    /// If measuring is not possible at all.
+    /// If measuring is not possible at all, or records cannot be written.
     pub(crate) fn measure_elsewhere(
         &mut self,
         candidates: &[&Candidate],
         instance: &Instance,
     ) -> Result<Option<Reached>> {
+        let Some(first) = candidates.first() else { return Ok(None) };
+        let (shape, names): (_, Vec<String>) =
+            (self.shape_of(instance), candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect());
+        if let Some(known) = self.journal.turns(&names, &shape) {
+            return Ok(names.iter().map(|name| known.get(name).copied()).collect());
+        }
+        let reached = match self.by_turns(candidates, instance)? {
+            Ok(reached) => Some(reached),
+            Err(Failure::Stopped) => return Ok(None),
+            Err(_) => None,
+        };
+        let gflops = names.into_iter().zip(reached.iter().flatten().copied()).collect();
+        let report = first.report(&*self.device);
+        self.journal.write(first, report, Some(shape), Outcome::Turns { gflops })?;
+        Ok(reached)
+    }
+
+    /// The same measured now, or why one of them has no figure that is not its own failure.
+    fn by_turns(&mut self, candidates: &[&Candidate], instance: &Instance) -> Result<Result<Reached, Failure>> {
         let mut reached: Vec<Vec<Option<f64>>> = vec![Vec::new(); candidates.len()];
         let mut implementations = Vec::new();
         for candidate in candidates {
@@ -41,7 +61,9 @@ impl Tuning<'_> {
                 let outcome = implementation.as_ref().and_then(|_| measured.next());
                 reached.push(match outcome {
                     Some(Ok(sample)) => Some(sample.gflops(instance.flops).median),
-                    Some(Err(failure)) if !failure.is_its_own() || failure == Failure::Stopped => return Ok(None),
+                    Some(Err(failure)) if !failure.is_its_own() || failure == Failure::Stopped => {
+                        return Ok(Err(failure));
+                    }
                     Some(Err(_)) | None => None,
                 });
             }
@@ -50,7 +72,7 @@ impl Tuning<'_> {
             let all: Option<Vec<f64>> = reached.into_iter().collect();
             all.map(|all| geometric_mean(all.into_iter()))
         };
-        Ok(Some(reached.into_iter().map(mean).collect()))
+        Ok(Ok(reached.into_iter().map(mean).collect()))
     }
 
     /// What a candidate is expected to reach at shapes, in GFLOP/s, as the geometric mean over the numbers of threads; 0 where nothing is

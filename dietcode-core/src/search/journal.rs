@@ -3,7 +3,7 @@
 //! The proposals of a search depend on its seed, on what was on record when it began, and on what it measured since. So a
 //! run that was ended is continued by beginning it again: what it would measure and is on record is not measured.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Debug;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -113,6 +113,11 @@ impl Journal {
     /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.
     pub(crate) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
         self.replay.verdict(name, against, shapes)
+    }
+
+    /// What the run saw some reach by turns at a shape, if that is on record of all of them; empty: others took the cores there.
+    pub(super) fn turns(&self, names: &[String], shape: &Shape) -> Option<&BTreeMap<String, Option<f64>>> {
+        self.replay.turns(names, shape)
     }
 
     /// Writes down what came of a candidate.

@@ -253,7 +253,7 @@ impl<'a> Tuning<'a> {
                 *self.failures.entry("unknown").or_default() += 1;
                 None
             }
-            Outcome::Verdict { .. } => None,
+            Outcome::Verdict { .. } | Outcome::Turns { .. } => None,
             Outcome::Failed(failure) => {
                 self.candidates[at].failed = true;
                 self.failed.push((self.candidates[at].micro_kernel.name(), failure.clone()));

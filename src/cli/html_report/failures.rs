@@ -19,7 +19,7 @@ fn why(record: &Record) -> Option<(&str, String)> {
         Outcome::Unknown { clean, asked, .. } => {
             Some(("unknown", format!("others took the cores: {clean} of {asked} samples count")))
         }
-        Outcome::Measured { .. } | Outcome::Verdict { .. } => None,
+        Outcome::Measured { .. } | Outcome::Verdict { .. } | Outcome::Turns { .. } => None,
     }
 }
 

@@ -50,6 +50,11 @@ fn table(shown: &[&Record], tried: &BTreeMap<Series<'_>, usize>, legend: &mut Le
             Outcome::Verdict { against, verdict, .. } => {
                 ("–".to_owned(), format!("{verdict} against {}", legend.letter(&one_line(against))), "–".to_owned())
             }
+            Outcome::Turns { gflops } => (
+                "–".to_owned(),
+                format!("by turns with {}", counted(gflops.len().saturating_sub(1), "other")),
+                "–".to_owned(),
+            ),
             Outcome::Failed(failure) => ("–".to_owned(), failure.kind().to_owned(), "–".to_owned()),
         };
         let point = record.figure().map(|(threads, _)| (&record.workload, &record.target, threads));

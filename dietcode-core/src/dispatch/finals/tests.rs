@@ -249,6 +249,23 @@ fn regions_have_the_duels_that_are_due_before_any_has_others() {
     assert!(soon.verdicts.len() < late.verdicts.len(), "near-copies had no time: {soon:?}");
 }
 
+/// There is time for the duels of few rows alone: many rows keep the default, which is behind by the figures of who challenges it.
+#[test]
+fn where_no_duel_told_figures_say_how_far_behind_an_instance_is() {
+    let gflops = |at: usize, rows: i64| match (at, rows > 100) {
+        (1, true) => 0.2,
+        (1, false) => 0.15,
+        (2, false) => 0.2,
+        _ => 0.1,
+    };
+    let config = within("[16, 1024]", r#", "regret": {"worst": 1.1}"#);
+    let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+    let Ended { selected, tuned, .. } = finals_towards(aim, 70.0, DENSE, &[1, 2, 4], gflops, quiet(), None);
+    assert_eq!(selected[2..], [0, 0]);
+    let worst = tuned.regret.unwrap().worst;
+    assert!(worst > 1.2, "{worst}");
+}
+
 /// A config of the nest that declares a range.
 fn ranging(range: &str) -> Config {
     within(range, "")
@@ -398,17 +415,25 @@ fn where_there_may_be_few_weights_alone_say_who_they_are_and_defaults_that_win_a
 }
 
 #[test]
-fn a_run_that_is_continued_reads_its_verdicts() {
+fn a_run_that_is_continued_reads_its_verdicts_and_what_it_measured_at_other_shapes() {
     let folder = tempfile::tempdir().unwrap();
     let records = folder.path().join("records.jsonl");
-    let run = |factor: f64| {
-        let gflops = move |at: usize, rows: i64| if rows > 100 { 100.0 + 20.0 * at as f64 } else { 100.0 * factor };
-        finals(DENSE, &[1, 2, 4], gflops, quiet(), Some(&records))
+    let config = within("[16, 24]", r#", "regret": {"worst": 1.1}"#);
+    let run = |few: usize| {
+        let gflops = move |at: usize, rows: i64| match rows {
+            ..21 if at == few => 150.0,
+            ..21 => 100.0,
+            _ => 100.0 + 20.0 * at as f64,
+        };
+        let aim = Towards { config: Some(&config), weights: [1.0; 4], most: 8, is_timed: true };
+        let ended = finals_towards(aim, 1e6, DENSE, &[1, 2, 4], gflops, quiet(), Some(&records));
+        (ended.selected, ended.verdicts, ended.tuned.tree, ended.tuned.regret)
     };
-    let first = run(1.0);
-    assert!(first.verdicts.len() >= 4, "{:?}", first.verdicts);
-    let again = run(3.0);
-    assert_eq!((again.selected, again.verdicts), (first.selected, first.verdicts), "nothing was decided anew");
+    let first = run(0);
+    assert!(first.1.len() >= 2 && first.2.leaves().count() > 1, "{first:?}");
+    let lines = std::fs::read_to_string(&records).unwrap();
+    assert_eq!(run(1), first, "nothing was decided anew");
+    assert_eq!(std::fs::read_to_string(&records).unwrap(), lines, "nor measured");
 }
 
 /// On a machine that is never quiet nobody wins, and that is on record.

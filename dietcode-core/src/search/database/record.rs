@@ -131,6 +131,12 @@ pub enum Outcome {
         /// After so many pairs of samples.
         pairs: usize,
     },
+    /// It and others were measured by turns; the shape is none of the instances.
+    Turns {
+        /// GFLOP/s of each by its name, the geometric mean over the numbers of threads; none: it failed there. Empty where others took their
+        /// cores too often.
+        gflops: BTreeMap<String, Option<f64>>,
+    },
     /// It was not.
     Failed(Failure),
 }

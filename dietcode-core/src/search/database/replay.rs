@@ -19,6 +19,9 @@ type Asked = (String, Option<Shape>);
 /// A challenger, who it challenged, and at which shapes.
 type Duel = (String, String, Vec<Shape>);
 
+/// GFLOP/s by names; none: it failed.
+type Reached = BTreeMap<String, Option<f64>>;
+
 /// The outcomes of a run that were not replayed yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::search) struct Replay {
@@ -26,6 +29,8 @@ pub(in crate::search) struct Replay {
     left: HashMap<Asked, BTreeMap<usize, Outcome>>,
     /// Who challenged whom, and where.
     verdicts: HashMap<Duel, Verdict>,
+    /// What some reached by turns at other shapes than the instances.
+    turns: BTreeMap<Shape, Reached>,
 }
 
 impl Replay {
@@ -37,6 +42,10 @@ impl Replay {
                 Outcome::Verdict { against, shapes, verdict, .. } => {
                     let duel = (record.name.clone(), against.clone(), shapes.clone());
                     replay.verdicts.insert(duel, *verdict);
+                }
+                Outcome::Turns { gflops } => {
+                    let shape = record.workload.shape.clone();
+                    replay.turns.extend(shape.map(|shape| (shape, gflops.clone())));
                 }
                 Outcome::Measured { .. } if record.figure().is_none() => {}
                 Outcome::Failed(_) if record.failure().is_none() => {}
@@ -52,6 +61,12 @@ impl Replay {
     /// The verdict on record of one that challenged another at some shapes.
     pub(in crate::search) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
         self.verdicts.get(&(name.to_owned(), against.to_owned(), shapes.to_vec())).copied()
+    }
+
+    /// What these reached by turns at a shape, if that is on record of all of them; empty: others took the cores there.
+    pub(in crate::search) fn turns(&self, names: &[String], shape: &Shape) -> Option<&Reached> {
+        let knows = |reached: &&Reached| reached.is_empty() || names.iter().all(|name| reached.contains_key(name));
+        self.turns.get(shape).filter(knows)
     }
 
     /// The outcome on record of a micro-kernel at a shape and a number of threads. What was measured more than once is given in that
@@ -83,6 +98,6 @@ fn answers(outcome: &Outcome, asked: usize) -> bool {
     match outcome {
         Outcome::Measured { threads, .. } | Outcome::Unknown { threads, .. } => *threads == asked,
         Outcome::Failed(_) => true,
-        Outcome::Verdict { .. } => false,
+        Outcome::Verdict { .. } | Outcome::Turns { .. } => false,
     }
 }
