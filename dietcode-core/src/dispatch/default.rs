@@ -116,18 +116,7 @@ impl Grower<'_> {
         if depth == 0 {
             return leaf();
         }
-        let loss = |(at, most): &(usize, i64)| {
-            let (low, high) = sides(samples, *at, *most);
-            let few = low.len().min(high.len()) < FEWEST;
-            if few { f64::INFINITY } else { best(&low, of).1 + best(&high, of).1 }
-        };
-        let splits = (0..self.vars.len()).flat_map(|at| {
-            let mut values: Vec<i64> = samples.iter().map(|s| s.shape[at]).collect();
-            values.sort_unstable();
-            values.dedup();
-            values.windows(2).map(|pair| (at, middle(pair[0], pair[1]))).collect::<Vec<_>>()
-        });
-        let splits = splits.map(|split| (loss(&split), split));
+        let splits = (0..self.vars.len()).flat_map(|at| splits(samples, of, at));
         let Some((_, (at, most))) =
             splits.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(loss, _)| lost - loss > WORTH * SAMPLES as f64)
         else {
@@ -139,12 +128,47 @@ impl Grower<'_> {
     }
 }
 
+/// How much each of two loses to the other on samples together, as natural logarithms.
+#[derive(Clone, Copy, Default)]
+struct Lost([f64; 2]);
+
+impl Lost {
+    fn and(self, sample: &Sample, [first, second]: [usize; 2]) -> Lost {
+        let gain = sample.times[first] - sample.times[second];
+        Lost([self.0[0] + gain.max(0.0), self.0[1] + (-gain).max(0.0)])
+    }
+
+    fn least(self) -> f64 {
+        self.0[0].min(self.0[1])
+    }
+}
+
 /// Which of two loses less on all samples together, and how much; the first where both lose the same.
 fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
-    let [first, second] = of;
-    let gains = || samples.iter().map(|sample| sample.times[first] - sample.times[second]);
-    let lost = [gains().map(|gain| gain.max(0.0)).sum::<f64>(), gains().map(|gain| (-gain).max(0.0)).sum()];
-    if lost[1] < lost[0] { (second, lost[1]) } else { (first, lost[0]) }
+    let lost = samples.iter().fold(Lost::default(), |lost, sample| lost.and(sample, of));
+    (if lost.0[1] < lost.0[0] { of[1] } else { of[0] }, lost.least())
+}
+
+/// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and its
+/// largest value on the lower side.
+fn splits(samples: &[&Sample], of: [usize; 2], at: usize) -> Vec<(f64, (usize, i64))> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by_key(|sample| sample.shape[at]);
+    let mut high = vec![Lost::default(); sorted.len() + 1];
+    for (place, sample) in sorted.iter().enumerate().rev() {
+        high[place] = high[place + 1].and(sample, of);
+    }
+    let mut low = Lost::default();
+    let mut splits = Vec::new();
+    for (place, pair) in sorted.windows(2).enumerate() {
+        low = low.and(pair[0], of);
+        let [below, above] = [pair[0], pair[1]].map(|sample| sample.shape[at]);
+        let few = (place + 1).min(sorted.len() - place - 1) < FEWEST;
+        if below < above && !few {
+            splits.push((low.least() + high[place + 1].least(), (at, middle(below, above))));
+        }
+    }
+    splits
 }
 
 /// The geometric mean, rounded down: halves of a scale that is logarithmic.

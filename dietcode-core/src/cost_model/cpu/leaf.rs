@@ -27,9 +27,32 @@ pub(super) struct Leaf {
     pub(super) accesses: Vec<Access>,
 }
 
+/// The statements of a schedule's loops, and what is evaluated once at a shape for all of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaves {
+    /// In their order.
+    pub(super) all: Vec<Leaf>,
+    /// The extents of the block's loops before any is split.
+    pub(super) extents: Vec<Expr>,
+    /// Each loop that is around a statement.
+    pub(super) loops: Vec<(Name, Expr)>,
+    /// Each expression that a condition compares with, or is.
+    pub(super) values: Vec<Expr>,
+}
+
+/// The place of a thing among others, where it is put if it is none of them.
+fn place<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
+    all.iter().position(|known| *known == one).unwrap_or_else(|| {
+        all.push(one);
+        all.len() - 1
+    })
+}
+
 /// A loop around a statement.
 #[derive(Clone, Debug)]
 pub(super) struct Around {
+    /// Its place among [`Leaves::loops`].
+    pub(super) place: usize,
     pub(super) var: Name,
     pub(super) extent: Expr,
     pub(super) kind: ForKind,
@@ -40,7 +63,10 @@ pub(super) struct Around {
 /// A condition around a statement, read once for all shapes.
 #[derive(Clone, Debug)]
 pub(super) struct Condition {
-    pub(super) whole: Expr,
+    /// The loop that is at one of its places where it holds, if it says `loop == place`.
+    pub(super) one_of: [Option<Name>; 2],
+    /// Its place among [`Leaves::values`].
+    pub(super) whole: usize,
     /// What it says of the places along an axis, if that is what it does.
     pub(super) edge: Option<Edge>,
 }
@@ -51,11 +77,12 @@ pub(super) struct Edge {
     /// The loops that move along the axis (their positions among those around), with their steps, which are positive.
     pub(super) moves: Vec<(usize, i64)>,
     pub(super) constant: i64,
-    pub(super) bound: Expr,
+    /// The bound's place among [`Leaves::values`].
+    pub(super) bound: usize,
 }
 
 impl Edge {
-    fn of(condition: &Expr, loops: &[Around]) -> Option<Edge> {
+    fn of(condition: &Expr, loops: &[Around], values: &mut Vec<Expr>) -> Option<Edge> {
         let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return None };
         let form = affine(value)?;
         let position = |(name, step): &(String, i64)| {
@@ -63,7 +90,18 @@ impl Edge {
             (*step > 0).then_some((at, *step))
         };
         let moves = form.terms.iter().map(position).collect::<Option<Vec<(usize, i64)>>>()?;
-        (!moves.is_empty()).then(|| Edge { moves, constant: form.constant, bound: (**bound).clone() })
+        (!moves.is_empty()).then(|| Edge { moves, constant: form.constant, bound: place(values, (**bound).clone()) })
+    }
+}
+
+impl Condition {
+    fn of(whole: Expr, edge: Option<Edge>, values: &mut Vec<Expr>) -> Condition {
+        let name = |e: &Expr| if let Expr::Var(name) = e { Some(name.clone()) } else { None };
+        let one_of = match &whole {
+            Expr::Compare(CompareOp::Eq, a, b) => [name(a), name(b)],
+            _ => [None, None],
+        };
+        Condition { one_of, whole: place(values, whole), edge }
     }
 }
 
@@ -105,14 +143,15 @@ impl Access {
 }
 
 /// All statements on elements of a schedule's loops.
-pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Vec<Leaf> {
+pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Leaves {
+    let extents = schedule.block.iters.iter().map(|iter| taken(&iter.extent, schedule)).collect();
     let mut walk = Walk {
         schedule,
         loops: Vec::new(),
         conditions: Vec::new(),
         lets: Vec::new(),
         views: Vec::new(),
-        found: Vec::new(),
+        found: Leaves { extents, ..Leaves::default() },
     };
     if let Some((tile, extent)) = &nest.grid {
         walk.enter(tile, extent, ForKind::Parallel);
@@ -127,7 +166,7 @@ struct Walk<'a> {
     conditions: Vec<(Arc<[Condition]>, bool)>,
     lets: Vec<(&'a Name, &'a Expr)>,
     views: Vec<(&'a Name, &'a Region)>,
-    found: Vec<Leaf>,
+    found: Leaves,
 }
 
 impl<'a> Walk<'a> {
@@ -196,16 +235,21 @@ impl<'a> Walk<'a> {
             None => {
                 let extent = taken(extent, self.schedule);
                 let reduce = self.schedule.loops.iter().any(|l| l.name == *var && l.role == Role::Reduce);
-                self.loops.push(Around { var: var.clone(), extent, kind, reduce });
+                let place = place(&mut self.found.loops, (var.clone(), extent.clone()));
+                self.loops.push(Around { place, var: var.clone(), extent, kind, reduce });
             }
         }
     }
 
     fn under(&mut self, condition: &Expr, holds: bool, stmt: &'a Stmt) {
         // Tiles at edges are others than inside only where they are partitioned.
-        let edge = |part: &Expr| Edge::of(part, &self.loops).filter(|_| !self.schedule.partitions.is_empty());
-        let parts = conjuncts(&taken(condition, self.schedule)).into_iter();
-        let parts = parts.map(|whole| Condition { edge: edge(&whole), whole }).collect();
+        let values = &mut self.found.values;
+        let of = |whole: Expr| {
+            let is_partitioned = !self.schedule.partitions.is_empty();
+            let edge = Some(&whole).filter(|_| is_partitioned).and_then(|part| Edge::of(part, &self.loops, values));
+            Condition::of(whole, edge, values)
+        };
+        let parts = conjuncts(&taken(condition, self.schedule)).into_iter().map(of).collect();
         self.conditions.push((parts, holds));
         self.stmt(stmt);
         self.conditions.pop();
@@ -272,7 +316,7 @@ impl<'a> Walk<'a> {
     }
 
     fn add(&mut self, leaf: Leaf) {
-        self.found.push(leaf);
+        self.found.all.push(leaf);
     }
 
     /// The steps that an instruction takes of an operand at once: in a panel they are one element.

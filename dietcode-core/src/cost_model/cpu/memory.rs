@@ -21,9 +21,13 @@ impl Work<'_> {
     pub(super) fn waiting(&self, target: &CpuTarget) -> [f64; 3] {
         let caches = [target.l1_bytes, target.l2_bytes, target.l3_bytes];
         let memory = self.distinct();
+        let touched = |level: usize| memory.iter().map(|(access, _)| self.touched(access, level)).sum::<f64>();
+        let touched: Vec<f64> = (0..self.trips.len()).map(touched).collect();
         let mut clocks = [0.0; 3];
         for ((clocks, bytes), bandwidth) in clocks.iter_mut().zip(caches).zip(BANDWIDTH) {
-            let level = self.fitting(&memory, bytes as f64 * FILLED);
+            // The outermost level of loops of which one iteration fits.
+            let fits = touched.iter().position(|touched| *touched <= bytes as f64 * FILLED);
+            let level = fits.unwrap_or(self.trips.len());
             let brought: f64 = memory.iter().map(|(access, ways)| self.brought(access, level) * ways).sum();
             *clocks = brought / bandwidth;
         }
@@ -42,12 +46,6 @@ impl Work<'_> {
         }
         found.retain(|(access, _)| access.is_memory());
         found
-    }
-
-    /// The outermost level of loops of which one iteration fits.
-    fn fitting(&self, accesses: &[(&Access, f64)], bytes: f64) -> usize {
-        let touched = |level: usize| accesses.iter().map(|(access, _)| self.touched(access, level)).sum::<f64>();
-        (0..self.trips.len()).find(|level| touched(*level) <= bytes).unwrap_or(self.trips.len())
     }
 
     /// Bytes that an access brings into a cache that holds what the loops from `level` on touch. What fits as a whole is there

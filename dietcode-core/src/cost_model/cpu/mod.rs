@@ -21,14 +21,14 @@ use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use compute::Work;
 use core::{CLOCK, Core, EXPOSED, LAUNCH};
-use leaf::Leaf;
+use leaf::{Leaf, Leaves};
 use trips::Trips;
 
 /// A micro-kernel as the model sees it.
 #[derive(Clone, Debug)]
 pub struct Profile<'a> {
     /// Of each phase.
-    phases: Vec<(&'a Schedule, Vec<Leaf>)>,
+    phases: Vec<(&'a Schedule, Leaves)>,
 }
 
 impl<'a> Profile<'a> {
@@ -49,8 +49,8 @@ impl<'a> Profile<'a> {
         let core = Core::of(target);
         self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
-            let trips = Trips::of(schedule, &value);
-            let clocks: f64 = leaves.iter().map(|leaf| clocks(leaf, &trips, &core, target)).sum();
+            let trips = Trips::of(schedule, leaves, &value);
+            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target)).sum();
             std::array::from_fn(|at| {
                 let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
                 let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
@@ -61,7 +61,7 @@ impl<'a> Profile<'a> {
 }
 
 /// Of a statement.
-fn clocks(leaf: &Leaf, trips: &Trips<'_>, core: &Core, target: &CpuTarget) -> f64 {
+fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget) -> f64 {
     let around = trips.around(leaf);
     let share = trips.share(leaf, &around);
     if share <= 0.0 {
