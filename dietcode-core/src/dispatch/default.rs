@@ -149,8 +149,8 @@ fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
     (if lost.0[1] < lost.0[0] { of[1] } else { of[0] }, lost.least())
 }
 
-/// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and its
-/// largest value on the lower side.
+/// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and the
+/// largest value of the lower side, halfway to the next.
 fn splits(samples: &[&Sample], of: [usize; 2], at: usize) -> Vec<(f64, (usize, i64))> {
     let mut sorted = samples.to_vec();
     sorted.sort_by_key(|sample| sample.shape[at]);

@@ -28,7 +28,7 @@ pub(super) struct Reach {
 /// it is expected where nothing can be timed, or one row is the best everywhere.
 ///
 /// # Errors
-/// If measuring is not possible at all.
+/// If measuring is not possible at all, or records cannot be written.
 pub(super) fn measure(
     part: Part,
     (tuning, found): (&mut Tuning<'_>, &Found),

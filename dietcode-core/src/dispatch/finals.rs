@@ -47,6 +47,8 @@ struct Finals<'f, 't> {
     lost: BTreeSet<usize>,
     /// The instances at which a duel told something.
     told: BTreeSet<usize>,
+    /// Those at which the time ended a duel that was due.
+    cut: BTreeSet<usize>,
 }
 
 /// What is to be decided.
@@ -80,8 +82,8 @@ pub(super) struct Decided {
 /// If measuring is not possible at all, or records cannot be written.
 pub(super) fn decide(tuning: &mut Tuning<'_>, found: &Found, aim: Aim<'_>) -> Result<Decided> {
     let regions = regions(tuning, found, aim.tolerance);
-    let (stood, lost, told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost, told };
+    let [stood, lost, told, cut] = [const { BTreeSet::new() }; 4];
+    let mut finals = Finals { tuning, found, taken: BTreeMap::new(), stood, lost, told, cut };
     let mut decided = found.default.clone();
     let (mut used, mut contests): (Vec<usize>, Vec<Contest>) = (Vec::new(), Vec::new());
     for (selected, region) in regions {
@@ -154,7 +156,8 @@ impl Finals<'_, '_> {
 
     /// The micro-kernels that there are to be, and which of them the instances have for which these picks were decided.
     fn select(&mut self, mut picks: Vec<usize>, Aim { tolerance, most, sampled }: Aim<'_>) -> Result<Decided> {
-        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks, &self.told);
+        let told: BTreeSet<usize> = self.told.difference(&self.cut).copied().collect();
+        let mut matrix = Matrix::of(self.tuning, self.found, self.contestants(&picks), &picks, &told);
         elsewhere::measure(Part::Range, (self.tuning, self.found), &mut matrix, &picks, sampled)?;
         let members = matrix.members(&picks, most, tolerance);
         for (at, pick) in picks.iter_mut().enumerate() {
@@ -281,13 +284,17 @@ impl Finals<'_, '_> {
             let outcome = Outcome::Verdict { against, shapes, verdict, pairs: seen.len() };
             let report = one.report(&*self.tuning.device);
             self.tuning.journal.write(one, report, None, outcome)?;
+        } else if is_due {
+            self.cut.extend(instances);
         }
         Ok(verdict)
     }
 
     /// Notes who has stood a duel, who has lost it, and where it told something.
     fn note(&mut self, verdict: Verdict, challenger: usize, holder: Player, instances: &[usize]) {
-        self.told.extend(instances.iter().filter(|_| verdict != Verdict::Unknown));
+        if verdict != Verdict::Unknown {
+            self.told.extend(instances);
+        }
         match verdict {
             Verdict::Wins => {
                 self.stood.insert(challenger);

@@ -30,7 +30,7 @@ const MOST: usize = 8;
 /// is the judge then. The figures are those of the tree as it is left. None if the config has no budget.
 ///
 /// # Errors
-/// If measuring is not possible at all.
+/// If measuring is not possible at all, or records cannot be written.
 pub(super) fn hold(
     tuning: &mut Tuning<'_>,
     searched: Searched<'_>,

@@ -91,8 +91,8 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// At the instances alone. Who was decided for at one at which duels told something is the best there: no figure of a search overrules a
-    /// verdict. Where there was no time for any, figures are all that is known.
+    /// At the instances alone. Who was decided for at one at which duels told something, and time ended none that was due, is the best there:
+    /// no figure of a search overrules a verdict. Elsewhere figures, or what is expected, are all that is known.
     pub(super) fn of(
         tuning: &Tuning<'_>,
         found: &Found,

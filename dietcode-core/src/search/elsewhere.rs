@@ -28,17 +28,18 @@ impl Tuning<'_> {
         let Some(first) = candidates.first() else { return Ok(None) };
         let (shape, names): (_, Vec<String>) =
             (self.shape_of(instance), candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect());
-        if let Some(known) = self.journal.turns(&names, &shape) {
-            return Ok(names.iter().map(|name| known.get(name).copied()).collect());
+        if let Some((known, unknown)) = self.journal.recall_turns(&names, &shape) {
+            return Ok((!unknown).then(|| names.iter().map(|name| known[name]).collect()));
         }
         let reached = match self.by_turns(candidates, instance)? {
             Ok(reached) => Some(reached),
             Err(Failure::Stopped) => return Ok(None),
             Err(_) => None,
         };
-        let gflops = names.into_iter().zip(reached.iter().flatten().copied()).collect();
+        let figures = reached.clone().unwrap_or_else(|| vec![None; names.len()]);
+        let outcome = Outcome::Turns { gflops: names.into_iter().zip(figures).collect(), unknown: reached.is_none() };
         let report = first.report(&*self.device);
-        self.journal.write(first, report, Some(shape), Outcome::Turns { gflops })?;
+        self.journal.write(first, report, Some(shape), outcome)?;
         Ok(reached)
     }
 

@@ -115,9 +115,14 @@ impl Journal {
         self.replay.verdict(name, against, shapes)
     }
 
-    /// What the run saw some reach by turns at a shape, if that is on record of all of them; empty: others took the cores there.
-    pub(super) fn turns(&self, names: &[String], shape: &Shape) -> Option<&BTreeMap<String, Option<f64>>> {
-        self.replay.turns(names, shape)
+    /// What the run saw some reach by turns at a shape, and whether that is unknown, if it is on record of all of them and was not replayed
+    /// yet.
+    pub(super) fn recall_turns(
+        &mut self,
+        names: &[String],
+        shape: &Shape,
+    ) -> Option<(BTreeMap<String, Option<f64>>, bool)> {
+        self.replay.take_turns(names, shape)
     }
 
     /// Writes down what came of a candidate.

@@ -50,7 +50,8 @@ fn table(shown: &[&Record], tried: &BTreeMap<Series<'_>, usize>, legend: &mut Le
             Outcome::Verdict { against, verdict, .. } => {
                 ("–".to_owned(), format!("{verdict} against {}", legend.letter(&one_line(against))), "–".to_owned())
             }
-            Outcome::Turns { gflops } => (
+            Outcome::Turns { unknown: true, .. } => ("–".to_owned(), "unknown".to_owned(), "–".to_owned()),
+            Outcome::Turns { gflops, .. } => (
                 "–".to_owned(),
                 format!("by turns with {}", counted(gflops.len().saturating_sub(1), "other")),
                 "–".to_owned(),

@@ -133,9 +133,11 @@ pub enum Outcome {
     },
     /// It and others were measured by turns; the shape is none of the instances.
     Turns {
-        /// GFLOP/s of each by its name, the geometric mean over the numbers of threads; none: it failed there. Empty where others took their
-        /// cores too often.
+        /// GFLOP/s of each by its name, the geometric mean over the numbers of threads; none: it failed there.
         gflops: BTreeMap<String, Option<f64>>,
+        /// Others took their cores too often: what they reach is not known, and none has a figure.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unknown: bool,
     },
     /// It was not.
     Failed(Failure),

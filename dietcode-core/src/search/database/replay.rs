@@ -29,8 +29,8 @@ pub(in crate::search) struct Replay {
     left: HashMap<Asked, BTreeMap<usize, Outcome>>,
     /// Who challenged whom, and where.
     verdicts: HashMap<Duel, Verdict>,
-    /// What some reached by turns at other shapes than the instances.
-    turns: BTreeMap<Shape, Reached>,
+    /// What some reached by turns at other shapes than the instances, in their order, and whether that is unknown.
+    turns: BTreeMap<Shape, Vec<(Reached, bool)>>,
 }
 
 impl Replay {
@@ -43,9 +43,9 @@ impl Replay {
                     let duel = (record.name.clone(), against.clone(), shapes.clone());
                     replay.verdicts.insert(duel, *verdict);
                 }
-                Outcome::Turns { gflops } => {
-                    let shape = record.workload.shape.clone();
-                    replay.turns.extend(shape.map(|shape| (shape, gflops.clone())));
+                Outcome::Turns { gflops, unknown } => {
+                    let Some(shape) = record.workload.shape.clone() else { continue };
+                    replay.turns.entry(shape).or_default().push((gflops.clone(), *unknown));
                 }
                 Outcome::Measured { .. } if record.figure().is_none() => {}
                 Outcome::Failed(_) if record.failure().is_none() => {}
@@ -63,10 +63,13 @@ impl Replay {
         self.verdicts.get(&(name.to_owned(), against.to_owned(), shapes.to_vec())).copied()
     }
 
-    /// What these reached by turns at a shape, if that is on record of all of them; empty: others took the cores there.
-    pub(in crate::search) fn turns(&self, names: &[String], shape: &Shape) -> Option<&Reached> {
-        let knows = |reached: &&Reached| reached.is_empty() || names.iter().all(|name| reached.contains_key(name));
-        self.turns.get(shape).filter(knows)
+    /// What these reached by turns at a shape, and whether that is unknown, if it is on record of all of them. What was measured more than
+    /// once is given in that order, each once.
+    pub(in crate::search) fn take_turns(&mut self, names: &[String], shape: &Shape) -> Option<(Reached, bool)> {
+        let left = self.turns.get_mut(shape)?;
+        let knows = |(reached, _): &(Reached, bool)| names.iter().all(|name| reached.contains_key(name));
+        let at = left.iter().position(knows)?;
+        Some(left.remove(at))
     }
 
     /// The outcome on record of a micro-kernel at a shape and a number of threads. What was measured more than once is given in that

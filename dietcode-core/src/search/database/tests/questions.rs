@@ -102,6 +102,29 @@ fn a_verdict_is_recalled_for_the_same_two_at_the_same_shapes() {
     assert_eq!([replay.verdict(&b, &a, &shapes), replay.verdict(&a, &b, &shapes[..1])], [None, None]);
 }
 
+#[test]
+fn turns_are_recalled_for_all_of_them_each_once_and_in_their_order() {
+    let turns = |labels: &[&str], reached: Option<f64>, unknown| {
+        let gflops = labels.iter().map(|label| (name(label), reached)).collect();
+        Record { outcome: Outcome::Turns { gflops, unknown }, ..measured("a", 64, 0.0) }
+    };
+    let mut replay = Replay::of(&[
+        turns(&["a", "b"], None, true),
+        turns(&["a", "b"], Some(2.0), false),
+        turns(&["c"], Some(3.0), false),
+    ]);
+    let mut take = |labels: &[&str], rows: i64| {
+        let names: Vec<String> = labels.iter().map(|label| name(label)).collect();
+        replay.take_turns(&names, &shape(rows)).map(|(reached, unknown)| (reached[&names[0]], unknown))
+    };
+    assert_eq!([take(&["a", "c"], 64), take(&["a"], 32)], [None, None], "not of all of them, not there");
+    assert_eq!(take(&["c"], 64), Some((Some(3.0), false)));
+    assert_eq!(
+        [take(&["b"], 64), take(&["b", "a"], 64), take(&["a"], 64)],
+        [Some((None, true)), Some((Some(2.0), false)), None]
+    );
+}
+
 fn timeout() -> Failure {
     Failure::Timeout { seconds: 1.5 }
 }
