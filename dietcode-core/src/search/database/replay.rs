@@ -43,6 +43,7 @@ impl Replay {
                     let duel = (record.name.clone(), against.clone(), shapes.clone());
                     replay.verdicts.insert(duel, *verdict);
                 }
+                Outcome::Turns { gflops, .. } if gflops.values().flatten().any(|gflops| *gflops <= 0.0) => {}
                 Outcome::Turns { gflops, unknown } => {
                     let Some(shape) = record.workload.shape.clone() else { continue };
                     replay.turns.entry(shape).or_default().push((gflops.clone(), *unknown));

@@ -111,6 +111,7 @@ fn turns_are_recalled_for_all_of_them_each_once_and_in_their_order() {
     let mut replay = Replay::of(&[
         turns(&["a", "b"], None, true),
         turns(&["a", "b"], Some(2.0), false),
+        turns(&["c"], Some(-3.0), false),
         turns(&["c"], Some(3.0), false),
     ]);
     let mut take = |labels: &[&str], rows: i64| {
