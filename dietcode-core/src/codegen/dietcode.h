@@ -291,6 +291,25 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
     }                                                                                                      \
     for (; column < columns; ++column)                                                                     \
       DIETCODE_UNROLL for (int r = 0; r < (n); ++r) move;                                                  \
+  }                                                                                                        \
+  /* The same in rows of columns and planes of rows; what follows each other on both sides is one run. */  \
+  static inline void dietcode_transpose##n##_##name##_runs(                                                \
+      copied *restrict to, dietcode_int to_stride, const element *restrict from, dietcode_int from_stride, \
+      dietcode_int valid, dietcode_int columns, dietcode_int rows, dietcode_int to_row,                    \
+      dietcode_int from_row, dietcode_int planes, dietcode_int to_plane, dietcode_int from_plane) {        \
+    if (from_row == (by) * columns && to_row == columns * to_stride) {                                     \
+      columns *= rows;                                                                                     \
+      rows = 1;                                                                                            \
+      if (from_plane == (by) * columns && to_plane == columns * to_stride) {                               \
+        columns *= planes;                                                                                 \
+        planes = 1;                                                                                        \
+      }                                                                                                    \
+    }                                                                                                      \
+    for (dietcode_int plane = 0; plane < planes; ++plane)                                                  \
+      for (dietcode_int row = 0; row < rows; ++row)                                                        \
+        dietcode_transpose##n##_##name(to + plane * to_plane + row * to_row, to_stride,                    \
+                                       from + plane * from_plane + row * from_row, from_stride, valid,     \
+                                       columns);                                                           \
   }
 DIETCODE_TRANSPOSE(2, f32, float)
 DIETCODE_TRANSPOSE(4, f32, float)

@@ -9,7 +9,7 @@ use super::{Buffer, Dot, Expr};
 pub enum Intrinsic {
     /// `for column in 0..columns { for lane in 0..lanes { to[lane fastest] = lane < valid ? from[column fastest] : 0 } }`:
     /// a copy that exchanges which of two loops is contiguous, done in registers. Where an element is several, as many neighbours of
-    /// both move together.
+    /// both move together. Loops of [`runs`](Run) stand around that: where a run follows the one before it in memory, they are one.
     TransposeCopy {
         /// The destination and its element at (0, 0); its last dimension runs over the lanes, or over the neighbours that are one
         /// element, and the one before it over the lanes.
@@ -32,6 +32,8 @@ pub enum Intrinsic {
         columns: Expr,
         /// How many neighbours along the source's last dimension are an element.
         neighbours: i64,
+        /// At most [`Run::MOST`] loops around the columns, outermost first.
+        runs: Vec<Run>,
     },
     /// `for lane in 0..lanes { to[.. + lane·to_step] = lane < valid ? from[.. + lane] : padding }`, by one access of the width
     /// of all lanes where the addresses allow it. Into global memory, only the valid lanes are written.
@@ -145,6 +147,22 @@ pub enum Operand {
     B,
 }
 
+/// A loop around the columns of a transposing copy, along one dimension of both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its iterations.
+    pub extent: Expr,
+    /// The dimension of the destination.
+    pub to_dim: usize,
+    /// The dimension of the source.
+    pub from_dim: usize,
+}
+
+impl Run {
+    /// As many as the functions of `dietcode.h` have.
+    pub const MOST: usize = 2;
+}
+
 impl Intrinsic {
     /// What is read and written: buffer, index, whether it is written.
     pub fn accesses(&self) -> Vec<(&Arc<Buffer>, &[Expr], bool)> {
@@ -167,7 +185,9 @@ impl Intrinsic {
     /// The expressions in it that are no index.
     pub fn values(&self) -> Vec<&Expr> {
         match self {
-            Intrinsic::TransposeCopy { valid, columns, .. } => vec![valid, columns],
+            Intrinsic::TransposeCopy { valid, columns, runs, .. } => {
+                [valid, columns].into_iter().chain(runs.iter().map(|run| &run.extent)).collect()
+            }
             Intrinsic::Copy { valid, whole, padding, .. } => [valid, whole].into_iter().chain(padding).collect(),
             Intrinsic::AtomicAdd { value, .. } | Intrinsic::Prefetch { elements: value, .. } => vec![value],
             _ => Vec::new(),
@@ -178,8 +198,9 @@ impl Intrinsic {
     #[allow(clippy::type_complexity, reason = "two lists, of what the two functions below change")]
     fn parts_mut(&mut self) -> (Vec<(&mut Arc<Buffer>, &mut Vec<Expr>)>, Vec<&mut Expr>) {
         match self {
-            Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, .. } => {
-                (vec![(to, to_index), (from, from_index)], vec![valid, columns])
+            Intrinsic::TransposeCopy { to, to_index, from, from_index, valid, columns, runs, .. } => {
+                let runs = runs.iter_mut().map(|run| &mut run.extent);
+                (vec![(to, to_index), (from, from_index)], [valid, columns].into_iter().chain(runs).collect())
             }
             Intrinsic::Copy { to, to_index, from, from_index, valid, whole, .. } => {
                 (vec![(to, to_index), (from, from_index)], vec![valid, whole])

@@ -166,10 +166,24 @@ impl Display for Intrinsic {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let at = |buffer: &Buffer, index: &[Expr]| format!("{}{}", buffer.name, Brackets(index));
         match self {
-            Intrinsic::TransposeCopy { to, to_index, from, from_index, lanes, valid, columns, neighbours, .. } => {
+            Intrinsic::TransposeCopy {
+                to,
+                to_index,
+                from,
+                from_index,
+                lanes,
+                valid,
+                columns,
+                neighbours,
+                runs,
+                ..
+            } => {
                 let (to, from) = (at(to, to_index), at(from, from_index));
                 write!(f, "{to} = transpose {from}, {valid} of {lanes} lanes, {columns} columns")?;
-                if *neighbours == 1 { Ok(()) } else { write!(f, " of {neighbours}") }
+                if *neighbours > 1 {
+                    write!(f, " of {neighbours}")?;
+                }
+                runs.iter().rev().try_for_each(|run| write!(f, ", {} times", run.extent))
             }
             Intrinsic::Copy {
                 to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, ..

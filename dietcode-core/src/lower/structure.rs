@@ -109,6 +109,12 @@ impl Encoder {
 
     fn intrinsic(&mut self, intrinsic: &Intrinsic) {
         self.bytes.push(b'x');
+        if let Intrinsic::TransposeCopy { runs, .. } = intrinsic {
+            for run in runs {
+                self.bytes.push(b'r');
+                [run.to_dim, run.from_dim].into_iter().for_each(|dim| self.number(dim as i64));
+            }
+        }
         let (tag, numbers): (u8, &[i64]) = match intrinsic {
             Intrinsic::TransposeCopy { to_stride, from_dim, lanes, neighbours: 1, .. } => {
                 (b't', &[*to_stride, *from_dim as i64, *lanes])

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::vector;
 use crate::codegen::printer::{Dialect, Expressions, Printer, element_type, write};
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine, function};
+use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Run, Scope, Stmt, affine, function};
 
 /// GNU C with vector extensions.
 pub(crate) struct C;
@@ -95,14 +95,25 @@ impl Dialect for C {
                 valid,
                 columns,
                 neighbours,
+                runs,
             } => {
-                let (to, from_at) = (exprs.element(to, to_index), exprs.element(from, from_index));
+                let (to_at, from_at) = (exprs.element(to, to_index), exprs.element(from, from_index));
                 let stride = exprs.text(&exprs.strides(from)[*from_dim]);
                 let (valid, columns) = (exprs.text(valid), exprs.text(columns));
                 let elements = if *neighbours == 1 { String::new() } else { format!("x{neighbours}") };
+                let (name, in_runs) = (from.dtype, if runs.is_empty() { "" } else { "_runs" });
+                // From the innermost on; what is missing is one run.
+                let missing = Run { extent: Expr::Int(1), to_dim: 0, from_dim: 0 };
+                let given = runs.iter().rev().chain(std::iter::repeat(&missing));
+                let given = given.take(if runs.is_empty() { 0 } else { Run::MOST }).map(|run| {
+                    let strides = [(to, run.to_dim), (from, run.from_dim)]
+                        .map(|(buffer, dim)| exprs.text(&exprs.strides(buffer)[dim]));
+                    format!(", {}, {}, {}", exprs.text(&run.extent), strides[0], strides[1])
+                });
+                let given: String = given.collect();
                 format!(
-                    "dietcode_transpose{lanes}_{}{elements}(&{to}, {to_stride}, &{from_at}, {stride}, {valid}, {columns});",
-                    from.dtype
+                    "dietcode_transpose{lanes}_{name}{elements}{in_runs}(&{to_at}, {to_stride}, &{from_at}, {stride}, {valid}, \
+                     {columns}{given});"
                 )
             }
             Intrinsic::Prefetch { from, from_index, elements } => {

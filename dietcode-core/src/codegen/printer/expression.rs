@@ -26,6 +26,8 @@ pub(crate) struct Expressions {
     taken: Vec<Name>,
     pub(super) values: Values,
     pub(super) anchor: Option<Anchor>,
+    /// The loops that are open, from where registers were declared on.
+    pub(super) steps: Vec<Name>,
 }
 
 /// An element of a tensor from which the addresses of others count.
@@ -36,10 +38,25 @@ pub(super) struct Anchor {
     pub(super) name: Name,
 }
 
+/// What an expression is the sum of.
+fn summands(e: &Expr) -> Vec<&Expr> {
+    match e {
+        Expr::Binary(BinaryOp::Add, a, b) => [summands(a), summands(b)].concat(),
+        e => vec![e],
+    }
+}
+
 impl Expressions {
     /// Starts with the names that the kernel uses itself.
     pub(crate) fn new(dialect: &'static dyn Dialect, taken: Vec<Name>) -> Expressions {
-        Expressions { dialect, strides: BTreeMap::new(), taken, values: Values::default(), anchor: None }
+        Expressions {
+            dialect,
+            strides: BTreeMap::new(),
+            taken,
+            values: Values::default(),
+            anchor: None,
+            steps: Vec::new(),
+        }
     }
 
     /// An expression as it is in the iterations of the unrolled loops around.
@@ -231,10 +248,37 @@ impl Expressions {
             Some((name, behind)) => (*name, &behind[..]),
             None => (&buffer.name, index),
         };
+        if let Some((row, steps)) = self.row(buffer, index) {
+            write(text, format_args!("({name} + "));
+            self.write_offset(buffer, &row, text);
+            text.push_str(")[");
+            self.write_offset(buffer, &steps, text);
+            text.push(']');
+            return;
+        }
         text.push_str(name);
         text.push('[');
         self.write_offset(buffer, index, text);
         text.push(']');
+    }
+
+    /// The index of the row of a tensor that is read, and that from there on, where the row is the last one again behind the edge: compilers
+    /// compute the address of a row once where it stands for itself, else in each step.
+    fn row(&self, buffer: &Buffer, index: &[Expr]) -> Option<(Vec<Expr>, Vec<Expr>)> {
+        let repeats = |e: &Expr| matches!(e, Expr::Binary(BinaryOp::Min, ..));
+        if buffer.scope != Scope::Global || !index.iter().any(|e| e.any(&mut { repeats })) {
+            return None;
+        }
+        let halves = |e: &Expr| {
+            let e = self.here(e);
+            let (steps, row): (Vec<&Expr>, Vec<&Expr>) =
+                summands(&e).into_iter().partition(|part| self.steps.iter().any(|step| part.uses(step)));
+            let sum = |parts: Vec<&Expr>| parts.into_iter().cloned().fold(Expr::Int(0), Expr::add);
+            (sum(row), sum(steps))
+        };
+        let (row, steps): (Vec<Expr>, Vec<Expr>) = index.iter().map(halves).unzip();
+        let is_split = steps.iter().any(|e| *e != Expr::Int(0)) && row.iter().any(|e| *e != Expr::Int(0));
+        (is_split && !steps.iter().any(|e| e.any(&mut { repeats }))).then_some((row, steps))
     }
 
     /// An index, counted from an anchor, if that is as far for every iteration of the loops around.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::expression::Anchor;
 use super::{Dialect, Expressions, element_type, unrolled, write};
-use crate::ir::{Buffer, Expr, Name, Region, Stmt, affine};
+use crate::ir::{Buffer, Expr, Name, Region, Scope, Stmt, affine};
 use crate::lower::LoopNest;
 
 /// Prints statements, line by line.
@@ -121,7 +121,12 @@ impl<'a> Printer<'a> {
             Stmt::Allocate { buffer, body } => {
                 self.open("");
                 self.dialect.declare(self, buffer, body);
+                let around = self.exprs.steps.clone();
+                if buffer.scope == Scope::Register {
+                    self.exprs.steps.clear();
+                }
                 self.stmt(body);
+                self.exprs.steps = around;
                 self.close();
             }
             Stmt::View { view, inside, whole, edge, fill, body } => {
@@ -179,8 +184,10 @@ impl<'a> Printer<'a> {
         let (int, extent) = (self.dialect.index_type(), self.exprs.text(extent));
         self.open(format_args!("for ({int} {var} = 0; {var} < {extent}; ++{var})"));
         self.loops.push(var.clone());
+        self.exprs.steps.push(var.clone());
         self.stmt(body);
         self.loops.pop();
+        self.exprs.steps.pop();
         self.close();
     }
 

@@ -1,7 +1,9 @@
 //! What is done in the innermost loops, each statement with the loops around it.
 
 use crate::cost_model::loops::{instructions, taken};
-use crate::ir::{Affine, BinaryOp, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Scope, Stmt, affine};
+use crate::ir::{
+    Affine, BinaryOp, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Run, Scope, Stmt, affine,
+};
 use crate::lower::LoopNest;
 use crate::lower::guard::conjuncts;
 use crate::lower::lanes::first_or_zero;
@@ -207,10 +209,11 @@ impl<'a> Walk<'a> {
                 lanes,
                 columns,
                 neighbours,
+                runs,
                 ..
             }) => {
                 let to = (&**to, &to_index[..to_index.len() - usize::from(*neighbours > 1)]);
-                self.transpose(to, (from, from_index), *from_dim, *lanes, (columns, *neighbours));
+                self.transpose(to, (from, from_index), *from_dim, *lanes, (columns, *neighbours, runs));
             }
             Stmt::Intrinsic(Intrinsic::Dot { dot, to, to_index, a, a_index, b, b_index }) => {
                 let operands =
@@ -283,7 +286,7 @@ impl<'a> Walk<'a> {
         from: (&Buffer, &[Expr]),
         dim: usize,
         lanes: i64,
-        (columns, neighbours): (&Expr, i64),
+        (columns, neighbours, runs): (&Expr, i64, &[Run]),
     ) {
         let names: [Name; 2] = ["column of a transpose", "lane of a transpose"].map(Name::from);
         let moved = |index: &[Expr], dims: [usize; 2], columns: i64| {
@@ -295,10 +298,20 @@ impl<'a> Walk<'a> {
         };
         let (to_last, from_last) = (to.1.len() - 1, from.1.len() - 1);
         let outside = self.loops.len();
+        let (mut to_start, mut from_start) = (to.1.to_vec(), from.1.to_vec());
+        for (at, run) in runs.iter().enumerate() {
+            let name = Name::from(format!("run {at} of a transpose"));
+            self.enter(&name, &run.extent, ForKind::Serial);
+            for (index, dim) in [(&mut to_start, run.to_dim), (&mut from_start, run.from_dim)] {
+                index[dim] = index[dim].clone().add(Expr::Var(name.clone()));
+            }
+        }
         self.enter(&names[0], columns, ForKind::Serial);
         self.enter(&names[1], &Expr::Int(lanes), ForKind::Vectorized);
-        let (to_index, from_index) =
-            (moved(to.1, [to_last.saturating_sub(1), to_last], 1), moved(from.1, [from_last, dim], neighbours));
+        let (to_index, from_index) = (
+            moved(&to_start, [to_last.saturating_sub(1), to_last], 1),
+            moved(&from_start, [from_last, dim], neighbours),
+        );
         let accesses = vec![self.access(from.0, &from_index), self.access(to.0, &to_index)];
         self.add(Leaf { transposes: true, accesses, ..self.leaf() });
         self.loops.truncate(outside);

@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
 
     /// What the instruction stands for, as loops.
     fn intrinsic(&mut self, intrinsic: &'a Intrinsic) {
-        let names: Vec<Name> = ["lane", "column"].map(Name::from).into();
+        let names: Vec<Name> = ["lane", "column", "run"].map(Name::from).into();
         let along = |access: &mut Access, dim: Option<usize>, at: usize, step: i64| {
             let dim = dim.or(access.index.len().checked_sub(1));
             if let Some(index) = dim.and_then(|dim| access.index.get_mut(dim)) {
@@ -271,7 +271,13 @@ impl<'a> Reader<'a> {
         let depth = self.path.len();
         match intrinsic {
             Intrinsic::Commit | Intrinsic::Wait(_) | Intrinsic::Prefetch { .. } => return,
-            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, columns, neighbours, .. } => {
+            Intrinsic::TransposeCopy { to_stride, from_dim, lanes, columns, neighbours, runs, .. } => {
+                for run in runs {
+                    let extent = (count(&run.extent, &self.source.value) as i64).max(1);
+                    let at = self.begin(&names[2], extent, ForKind::Serial);
+                    along(&mut accesses[0], Some(run.to_dim), at, 1);
+                    along(&mut accesses[1], Some(run.from_dim), at, 1);
+                }
                 let columns = (count(columns, &self.source.value) as i64).max(1);
                 let column = self.begin(&names[1], columns, ForKind::Serial);
                 let lane = self.begin(&names[0], *lanes, ForKind::Vectorized);

@@ -8,6 +8,9 @@
 //!     w_panel[…][k][j] = if j_0·16 + j < N { w[j_0·16 + j][k_0 + k] } else { 0 }
 //! ```
 //!
+//! Loops around it along the source's dimensions before the columns go with it: where its rows follow each other in memory, what is called has
+//! as many columns as all of them.
+//!
 //! Where columns are missing too, as the last unrolled steps of a sum may be, the loops stay. Where an instruction takes several steps of a
 //! sum in each lane, what is exchanged are as many neighbours at a time:
 //!
@@ -18,7 +21,7 @@
 //!       w_panel[…][k_1][j][k_2] = w[j_0·16 + j][k_0 + 2·k_1 + k_2]
 //! ```
 
-use crate::ir::{Buffer, CompareOp, Dot, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, CompareOp, Dot, Expr, ForKind, Intrinsic, Name, Run, Scope, Stmt, affine};
 use crate::lower::guard;
 use std::ops::Sub;
 
@@ -64,9 +67,16 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
     inner.extend(step.iter().map(|(name, count)| (name.clone(), Expr::Int(*count))));
     let inside = all_columns(across, &lane, &inner)?;
     let valid = valid_lanes(along, &lane, lanes)?;
+    // A loop of its own is left where the edge needs it.
+    let (runs, names) = if inside == Expr::Int(1) {
+        take_runs(&mut loops, (to, to_index), from_index, &valid)
+    } else {
+        Default::default()
+    };
     let first = |index: &[Expr]| {
         let at_zero = |e: Expr, name: &Name| e.substitute(name, &Expr::Int(0));
-        index.iter().map(|e| inner.iter().map(|(name, _)| name).chain([&lane]).fold(e.clone(), at_zero)).collect()
+        let moving = inner.iter().map(|(name, _)| name).chain([&lane]).chain(&names);
+        index.iter().map(|e| moving.clone().fold(e.clone(), at_zero)).collect()
     };
     let copy = Stmt::Intrinsic(Intrinsic::TransposeCopy {
         to: to.clone(),
@@ -79,6 +89,7 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
         valid,
         columns: columns.clone(),
         neighbours,
+        runs,
     });
     let copy = match inside {
         Expr::Int(1) => copy,
@@ -92,6 +103,32 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
         }
     };
     Some(loops.into_iter().rev().fold(copy, |body, (name, extent, kind)| Stmt::for_(name, extent, kind, body)))
+}
+
+/// The loops, taken off, along the last dimensions of the source but for its columns, outermost first, with their names: rows that may follow
+/// each other in memory, as the window and the channels of a convolution's weights do, and are short by themselves.
+fn take_runs(
+    loops: &mut Vec<(Name, Expr, ForKind)>,
+    (to, to_index): (&Buffer, &[Expr]),
+    from_index: &[Expr],
+    valid: &Expr,
+) -> (Vec<Run>, Vec<Name>) {
+    let (mut runs, mut names) = (Vec::new(), Vec::new());
+    while runs.len() < Run::MOST {
+        let Some(dim) = (from_index.len() - 1).checked_sub(runs.len() + 1) else { break };
+        let is_free = |(name, extent, kind): &(Name, Expr, ForKind)| {
+            let named = valid.uses(name) || loops.iter().any(|(_, of, _)| of.uses(name));
+            let uses = loops.iter().any(|(other, ..)| extent.uses(other));
+            *kind == ForKind::Serial && !named && !uses
+        };
+        let along = |(name, ..): &(Name, Expr, ForKind)| only_dim(from_index, name, 1) == Some(dim);
+        let Some(at) = loops.iter().position(|each| along(each) && is_free(each)) else { break };
+        let Some(to_dim) = only_dim(to_index, &loops[at].0, 1).filter(|dim| dim + 1 < to.shape.len()) else { break };
+        let (name, extent, _) = loops.remove(at);
+        runs.insert(0, Run { extent, to_dim, from_dim: dim });
+        names.push(name);
+    }
+    (runs, names)
 }
 
 /// The innermost loop, taken off, if it runs over elements that are neighbours on both sides; and its iterations.

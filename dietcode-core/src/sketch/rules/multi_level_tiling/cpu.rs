@@ -114,10 +114,13 @@ fn tiled(
     accumulate(&mut partial, block);
     let in_place = variant.shares_sum(block) && variant.vector.iter().any(|axis| serves_lanes(block, axis));
     for tensor in reads.names() {
+        // Where an axis that all lanes share hangs over, the last element is read again.
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;
             let is_ragged = levels.iter().any(is_padded) || variant.piece(&iter.name).is_some();
-            is_ragged && reads.moves(tensor, &iter.name)
+            let is_shared =
+                iter.role == Role::Spatial && variant.vector.as_ref().is_some_and(|axis| *axis != iter.name);
+            is_ragged && !(is_shared && variant.dot.is_none()) && reads.moves(tensor, &iter.name)
         };
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);

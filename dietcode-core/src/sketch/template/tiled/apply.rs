@@ -277,6 +277,8 @@ impl Tiled {
         // Lanes that share a sum need no view: what they load is masked at its end.
         let is_masked = |(axis, levels): &(Name, Levels)| levels.lanes.is_some() && serves_lanes(&schedule.block, axis);
         let in_place = reduce.iter().any(is_masked);
+        let has_lanes = spatial.iter().chain(reduce).any(|(_, levels)| levels.lanes.is_some());
+        let of_vectors = has_lanes && schedule.dot.is_none();
         for (buffer, index) in decided.schedule.block.update_reads() {
             if decided.schedule.cache_reads.iter().any(|stage| stage.buffer == buffer.name) {
                 continue;
@@ -300,7 +302,14 @@ impl Tiled {
             if named(&self.load) {
                 let copies = decided.schedule.cache_read(&buffer.name, Staging::Always)?;
                 stages.extend(copies.into_iter().map(|copy| (copy, around_steps.clone())));
-            } else if !named(&self.pack) && !in_place && ragged.iter().any(|iter| index.iter().any(|e| e.uses(iter))) {
+                continue;
+            }
+            let moves = |axis: &Name| index.iter().any(|e| e.uses(axis));
+            let rows = spatial.iter().filter(|(axis, _)| moves(axis)).map(|(axis, _)| self.register_size(axis));
+            let is_shared = |axis: &Name| spatial.iter().any(|(name, l)| name == axis && l.lanes.is_none());
+            let repeats = of_vectors && rows.product::<i64>() <= MOST_ROWS;
+            let needs_view = ragged.iter().any(|axis| moves(axis) && !(repeats && is_shared(axis)));
+            if needs_view && !named(&self.pack) && !in_place {
                 let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));
             }
@@ -320,6 +329,10 @@ impl Tiled {
         schedule.decompose_reduction()
     }
 }
+
+/// An input that lanes share is read in place where its rows hang over the edge: the last one again. Each row has an address of its own
+/// then, and processors registers for so many of them.
+const MOST_ROWS: i64 = 8;
 
 /// The loops between blocks, by iteration variable.
 fn between(spatial: &[(Name, Levels)]) -> Vec<(Name, Name)> {
