@@ -28,3 +28,4 @@ mod space;
 mod traces;
 mod tuned_file;
 mod walk_through;
+mod windows;

@@ -21,6 +21,8 @@
 //!   staged, ones for a product, −∞ for a maximum of `x` and ∞ for one of `-x`. There is none for the maximum of products, nor
 //!   for a sum of `0 · b` with a `b` that is read: it is NaN if `b` is infinite.
 //!
+//! What is left of a guard that no loop of a register tile moves, such as that of an empty sum, stands around these loops on a CPU.
+//!
 //! A spatial variable needs no second condition: what the tile computes outside of the output is never stored.
 //!
 //! Source: DietCode (MLSys 2022), section 4.3, "local padding".
@@ -28,7 +30,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::function::row;
-use crate::ir::{BinaryOp, Block, DType, Expr, Name, Reduction, Scope, Stmt};
+use crate::ir::{BinaryOp, Block, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::lower::guard::{self, Guard};
 use crate::schedule::Schedule;
 
@@ -50,8 +52,28 @@ pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
             }
             then => Stmt::if_(condition, then),
         },
+        Stmt::For { var, extent, kind, body } if !schedule.is_gpu() && is_of_tile(kind) => match *body {
+            Stmt::IfThenElse { condition, then, otherwise: None } if !condition.uses(&var) && is_summed(&then) => {
+                Stmt::if_(condition, Stmt::For { var, extent, kind, body: then })
+            }
+            body => Stmt::For { var, extent, kind, body: Box::new(body) },
+        },
         other => other,
     })
+}
+
+/// Whether a loop is one of a tile: a guard that none of them moves stands around them, so that vectors stay vectors.
+fn is_of_tile(kind: ForKind) -> bool {
+    matches!(kind, ForKind::Unrolled | ForKind::Vectorized)
+}
+
+/// Whether all that a statement does is to add to a tile.
+fn is_summed(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::For { body, .. } => is_summed(body),
+        Stmt::Store { buffer, .. } => buffer.scope == Scope::Local,
+        _ => false,
+    }
 }
 
 /// A staged copy: a tensor's element into a panel, into shared memory or into registers.

@@ -114,14 +114,12 @@ fn tiled(
     accumulate(&mut partial, block);
     let in_place = variant.shares_sum(block) && variant.vector.iter().any(|axis| serves_lanes(block, axis));
     for tensor in reads.names() {
-        // Where an axis that all lanes share hangs over, the last element is read again.
         let padded = |(iter, levels): &(&IterVar, Vec<Level>)| {
             let is_padded = |level: &Level| is_of_tile(*level) || *level == Level::Split;
             let is_ragged = levels.iter().any(is_padded) || variant.piece(&iter.name).is_some();
-            let is_shared =
-                iter.role == Role::Spatial && variant.vector.as_ref().is_some_and(|axis| *axis != iter.name);
-            is_ragged && !(is_shared && variant.dot.is_none()) && reads.moves(tensor, &iter.name)
+            is_ragged && reads.moves(tensor, &iter.name)
         };
+        let in_place = in_place || variant.reads_in_place(reads, tensor);
         if variant.packed.contains(tensor) {
             pack(&mut partial, block, reads, tensor, variant.doubled);
         } else if !in_place && !reads.is_prepared(tensor) && axes.iter().any(padded) {
@@ -152,7 +150,9 @@ fn levels(
         Level::Unroll => {
             let is_padded =
                 can_be_padded(block, &iter.name) && !partial.program.reads_prepared_along(block, &iter.name);
-            is_padded && (is_vector || !by_lanes)
+            let in_place =
+                reads.names().any(|tensor| variant.reads_in_place(reads, tensor) && reads.moves(tensor, &iter.name));
+            is_padded && !in_place && (is_vector || !by_lanes)
         }
         Level::Block => !by_lanes && shared.is_none(),
         Level::Task => shared.is_none(),

@@ -28,6 +28,14 @@ impl Variant {
         block.iters_of(Role::Reduce).any(|iter| self.vector.as_ref() == Some(&iter.name))
     }
 
+    /// Whether a tensor is read where it lies, its last row again where tiles hang over the edge: all lanes share what is read of it. No padding
+    /// of a sum holds in it, so that steps of a sum along it are not unrolled.
+    pub(super) fn reads_in_place(&self, reads: &Reads<'_>, tensor: &Name) -> bool {
+        let shares = |axis: &Name| reads.spatial().any(|other| other == axis) && !reads.moves(tensor, axis);
+        let copied = self.packed.contains(tensor) || reads.is_prepared(tensor);
+        self.vector.as_ref().is_some_and(shares) && self.dot.is_none() && !copied
+    }
+
     /// How much of an axis the instruction takes, if it takes some.
     pub(super) fn piece(&self, axis: &Name) -> Option<i64> {
         let (dot, step) = self.dot.as_ref()?;
