@@ -45,8 +45,8 @@ impl Work<'_> {
         if all == 0.0 {
             return 0.0;
         }
-        if self.leaf.transposes {
-            return self.transposing(core, all);
+        if let Some(runs) = self.leaf.transposes {
+            return self.transposing(core, all, runs);
         }
         let lanes = self.lanes(target);
         let operations = all / lanes.count * lanes.registers;
@@ -73,12 +73,10 @@ impl Work<'_> {
     }
 
     /// Squares of elements are loaded row by row, exchanged in as many steps as their size has bits, and stored row by row;
-    /// columns that fill no square are moved one by one.
-    fn transposing(&self, core: &Core, all: f64) -> f64 {
-        let (Some(&columns), Some(&lanes)) = (self.trips.get(self.trips.len().wrapping_sub(2)), self.trips.last())
-        else {
-            return 0.0;
-        };
+    /// columns that fill no square are moved one by one. Runs of columns adjoin, as those of whole tensors do, and are one.
+    fn transposing(&self, core: &Core, all: f64, runs: usize) -> f64 {
+        let Some((&lanes, outer)) = self.trips.split_last() else { return 0.0 };
+        let columns: f64 = outer.iter().rev().take(runs + 1).product();
         let times = all / (columns * lanes).max(1.0);
         let squares = (columns / lanes).floor();
         let square = lanes * (lanes.log2() + 1.0 / core.loads + 1.0 / core.stores);

@@ -23,8 +23,8 @@ pub(super) struct Leaf {
     pub(super) arithmetic: f64,
     /// Whether it adds to what it stores.
     pub(super) accumulates: bool,
-    /// Whether squares of elements are transposed in registers: the innermost loops are its lanes and its columns.
-    pub(super) transposes: bool,
+    /// Whether squares of elements are transposed in registers: the innermost loops are its lanes, its columns and so many runs of these.
+    pub(super) transposes: Option<usize>,
     /// What it reads and writes; the last one is what it writes.
     pub(super) accesses: Vec<Access>,
 }
@@ -313,7 +313,7 @@ impl<'a> Walk<'a> {
             moved(&from_start, [from_last, dim], neighbours),
         );
         let accesses = vec![self.access(from.0, &from_index), self.access(to.0, &to_index)];
-        self.add(Leaf { transposes: true, accesses, ..self.leaf() });
+        self.add(Leaf { transposes: Some(runs.len()), accesses, ..self.leaf() });
         self.loops.truncate(outside);
     }
 
@@ -323,7 +323,7 @@ impl<'a> Walk<'a> {
             conditions: self.conditions.clone(),
             arithmetic: 0.0,
             accumulates: false,
-            transposes: false,
+            transposes: None,
             accesses: Vec::new(),
         }
     }

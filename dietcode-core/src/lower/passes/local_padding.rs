@@ -21,7 +21,7 @@
 //!   staged, ones for a product, −∞ for a maximum of `x` and ∞ for one of `-x`. There is none for the maximum of products, nor
 //!   for a sum of `0 · b` with a `b` that is read: it is NaN if `b` is infinite.
 //!
-//! What is left of a guard that no loop of a register tile moves, such as that of an empty sum, stands around these loops on a CPU.
+//! What is left of a guard that no step and no loop of a register tile moves, such as that of an empty sum, stands around these loops on a CPU.
 //!
 //! A spatial variable needs no second condition: what the tile computes outside of the output is never stored.
 //!
@@ -52,7 +52,7 @@ pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
             }
             then => Stmt::if_(condition, then),
         },
-        Stmt::For { var, extent, kind, body } if !schedule.is_gpu() && is_of_tile(kind) => match *body {
+        Stmt::For { var, extent, kind, body } if !schedule.is_gpu() && is_carried_out_alone(kind) => match *body {
             Stmt::IfThenElse { condition, then, otherwise: None } if !condition.uses(&var) && is_summed(&then) => {
                 Stmt::if_(condition, Stmt::For { var, extent, kind, body: then })
             }
@@ -62,9 +62,9 @@ pub(super) fn local_padding(body: Stmt, schedule: &Schedule) -> Stmt {
     })
 }
 
-/// Whether a loop is one of a tile: a guard that none of them moves stands around them, so that vectors stay vectors.
-fn is_of_tile(kind: ForKind) -> bool {
-    matches!(kind, ForKind::Unrolled | ForKind::Vectorized)
+/// Whether one thread carries a loop out: a guard that does not move with it stands around it, so that vectors stay vectors and steps have none.
+fn is_carried_out_alone(kind: ForKind) -> bool {
+    matches!(kind, ForKind::Serial | ForKind::Unrolled | ForKind::Vectorized)
 }
 
 /// Whether all that a statement does is to add to a tile.

@@ -67,9 +67,9 @@ fn replace(stmt: &Stmt) -> Option<Stmt> {
     inner.extend(step.iter().map(|(name, count)| (name.clone(), Expr::Int(*count))));
     let inside = all_columns(across, &lane, &inner)?;
     let valid = valid_lanes(along, &lane, lanes)?;
-    // A loop of its own is left where the edge needs it.
+    // Columns that are missing need loops of their own.
     let (runs, names) = if inside == Expr::Int(1) {
-        take_runs(&mut loops, (to, to_index), from_index, &valid)
+        take_runs(&mut loops, (to, to_index), from_index, [&valid, &columns])
     } else {
         Default::default()
     };
@@ -111,13 +111,13 @@ fn take_runs(
     loops: &mut Vec<(Name, Expr, ForKind)>,
     (to, to_index): (&Buffer, &[Expr]),
     from_index: &[Expr],
-    valid: &Expr,
+    inner: [&Expr; 2],
 ) -> (Vec<Run>, Vec<Name>) {
     let (mut runs, mut names) = (Vec::new(), Vec::new());
     while runs.len() < Run::MOST {
         let Some(dim) = (from_index.len() - 1).checked_sub(runs.len() + 1) else { break };
         let is_free = |(name, extent, kind): &(Name, Expr, ForKind)| {
-            let named = valid.uses(name) || loops.iter().any(|(_, of, _)| of.uses(name));
+            let named = inner.iter().any(|e| e.uses(name)) || loops.iter().any(|(_, of, _)| of.uses(name));
             let uses = loops.iter().any(|(other, ..)| extent.uses(other));
             *kind == ForKind::Serial && !named && !uses
         };

@@ -7,8 +7,8 @@
 //! for i, j, k                   parallel for i_0·j_0, for i_1, j_1
 //!   y[i][j] += x · w     →        for k_0: pack w_panel                        here, or further inside
 //!                                   for i_2, j_2: allocate y_tile
-//!                                     for k_1, unrolled k_2, i_3, j_3, vector j_4
-//!                                       y_tile += x_view · w_panel
+//!                                     for k_1, i_3, j_3, vector j_4
+//!                                       y_tile += x · w_panel
 //! ```
 //!
 //! Where an input is used a few times only, lanes may share the sum: it is read once as it lies, nothing is packed, and each copy of an
@@ -24,9 +24,9 @@
 //! one of the structures: its lanes and steps are the innermost loops, of constant extents.
 //!
 //! The axis of vectors, what is packed, the order of the register tiles and whether panels are doubled make the sketches
-//! (`variants.rs`). The register tile is the split that hangs over the edge; what is not packed is read through a view, which
-//! is a padded copy there. Steps of a sum that cannot be padded, since its terms are not zero where its inputs are, are not
-//! unrolled. Along a batch nothing is used again, so that it has no register tile but its vectors.
+//! (`variants.rs`). The register tile is the split that hangs over the edge; of what is not packed and shared by all lanes, the last row is read
+//! again there, and all else is read through a view, which is a padded copy there. Steps of a sum that cannot be padded, since its terms are
+//! not zero where its inputs are or an input is read where it lies, are not unrolled. Along a batch nothing is used again, so that it has no register tile but its vectors.
 //!
 //! What `Tiled` has beside this: `load` is a panel whose place is the last loop of steps, and `raster` an order of the blocks
 //! that uses caches as blocks of a task do.

@@ -255,7 +255,7 @@ impl Tiled {
         Ok(())
     }
 
-    /// The tile of accumulators, the panels, and views of everything else that may hang over the edge.
+    /// The tile of accumulators, the panels, and views of everything else that may hang over the edge and cannot be read where it lies.
     fn stage(
         &self,
         decided: &mut Decided,
@@ -305,10 +305,10 @@ impl Tiled {
                 continue;
             }
             let moves = |axis: &Name| index.iter().any(|e| e.uses(axis));
-            let rows = spatial.iter().filter(|(axis, _)| moves(axis)).map(|(axis, _)| self.register_size(axis));
             let is_shared = |axis: &Name| spatial.iter().any(|(name, l)| name == axis && l.lanes.is_none());
-            let repeats = of_vectors && rows.product::<i64>() <= MOST_ROWS;
-            let needs_view = ragged.iter().any(|axis| moves(axis) && !(repeats && is_shared(axis)));
+            let hanging = || ragged.iter().filter(|axis| moves(axis));
+            let rows: i64 = hanging().filter(|axis| is_shared(axis)).map(|axis| self.register_size(axis)).product();
+            let needs_view = hanging().any(|axis| !(of_vectors && rows <= MOST_ROWS && is_shared(axis)));
             if needs_view && !named(&self.pack) && !in_place {
                 let views = decided.schedule.cache_read(&buffer.name, Staging::Edge)?;
                 stages.extend(views.into_iter().map(|view| (view, around_tile.clone())));

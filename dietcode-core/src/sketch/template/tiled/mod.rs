@@ -38,7 +38,7 @@ template! {
         Parameter::optional("block_tile", "b", Kind::Sizes(Named::Loop, MAX_EXTENT)) => {
             /// Spatial loops: the tile that one thread carries out alone (missing: the register tile).
             /// Reduction loops: the cache block (missing: the whole extent, which must be a literal if an input that moves along
-            /// the loop is packed or hangs over the edge: its copy has a constant size).
+            /// the loop is packed or copied at the edge: the copy has a constant size).
             block_tile: BTreeMap<String, i64>,
         }
         Parameter::optional("pack", "p", Kind::Names(Named::Input)) => {
