@@ -254,8 +254,16 @@ mod tests {
         let harness = CpuHarness::open(def, "native", vec!["none".into()], Limits::default(), Some(0)).unwrap();
         let (def, target) = (harness.def().clone(), harness.target().clone());
         let space = Space::generate(&def, target, &[vec![2048; 3]], &CustomRules::default()).unwrap();
-        let drawn: Trace = space.sample(&mut StdRng::seed_from_u64(1)).unwrap();
-        let (open, _) = drawn.parametric().expect("a draw has blocks");
+        let mut rng = StdRng::seed_from_u64(1);
+        let takes_steps = |drawn: &Trace| {
+            let of = MicroKernel::of(&space.apply(drawn).unwrap());
+            let is_steps = |i: &Instruction| matches!(i, Instruction::Parameter { into, .. } if &**into == "k_steps");
+            let form = of.parametric(harness.program(), harness.target()).unwrap();
+            form.is_some_and(|form| form.lowered.trace.instructions.iter().any(is_steps))
+        };
+        let mut draws = std::iter::repeat_with(|| space.sample(&mut rng).unwrap()).take(100);
+        let drawn = draws.find(takes_steps).expect("a draw of many steps whose code can be shared");
+        let (open, _) = drawn.parametric().expect("it has parameters");
         let of_size = |size: i64| {
             let free = open.instructions.iter().filter_map(|instruction| match instruction {
                 Instruction::Parameter { into, .. } => Some((into.clone(), size)),
