@@ -340,6 +340,7 @@ problems! {
 
     // Sizes.
     TooDeep(most) "the expression is nested deeper than {most} levels; split it";
+    NestedTooDeep(most) "this is nested deeper than {most} levels; split it";
     TooLarge(most) "the nest has more than {most} operations once its `let`s and functions are put in place; make it smaller";
 
     // Conditional compilation.

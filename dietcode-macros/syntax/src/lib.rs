@@ -8,7 +8,7 @@
 //!
 //! `nest` looks at the form of a body, `body` walks it with the meaning of names (`scope`) and brings its values
 //! (`element`) and indices (`affine`) into canonical form; calls of functions inside the body become these (`helper`). All
-//! sentences a user can get stand in `error`.
+//! sentences a user can get stand in `error`. `nesting` refuses, before syn parses it, what would need more stack than there is.
 
 mod affine;
 mod attribute;
@@ -26,6 +26,7 @@ mod helper;
 pub mod mangle;
 mod name;
 mod nest;
+mod nesting;
 mod parse;
 mod prepared;
 mod reduce;
@@ -47,6 +48,7 @@ pub use error::Errors;
 pub use function::Function;
 pub use name::{MAX_NAME, is_free};
 pub use nest::MAX_LOOPS;
+pub use nesting::MAX_NESTING;
 pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
 pub use prepared::Prepared;
 pub use reduce::ReduceOp;

@@ -1,7 +1,7 @@
 //! The front end as one function, a line per stage.
 
 use crate::error::{Errors, Problem};
-use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, prepared, signature};
+use crate::{Constant, Expr, KernelDef, attribute, body, helper, nest, nesting, prepared, signature};
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Attribute, Item, ItemFn, Signature};
@@ -48,6 +48,7 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
 /// # Errors
 /// If it stands on something else.
 pub fn parse_function(item: &TokenStream) -> Result<ItemFn, Errors> {
+    nesting::check(item.clone())?;
     syn::parse2(item.clone()).map_err(|error| match syn::parse2::<Item>(item.clone()) {
         Ok(item) => {
             let mut errors = Errors::default();

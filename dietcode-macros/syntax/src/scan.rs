@@ -4,6 +4,7 @@ use crate::KernelDef;
 use crate::cfg::{Cfg, cfg_attr};
 use crate::described;
 use crate::error::{Errors, Problem};
+use crate::nesting;
 use crate::parse::{is_dynamic_kernel, parse_kernel};
 use proc_macro2::{LineColumn, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -90,7 +91,7 @@ pub struct Step {
 /// All annotated functions of a file, in source order, in inline modules and function bodies too.
 ///
 /// # Errors
-/// If the text is not Rust, or an attribute that decides whether there is a kernel cannot be understood.
+/// If the text is not Rust or is nested too deep, or an attribute that decides whether there is a kernel cannot be understood.
 pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
     scan_with_modules(source).map(|(kernels, _)| kernels)
 }
@@ -100,6 +101,8 @@ pub fn scan(source: &str) -> Result<Vec<Annotated>, Errors> {
 /// # Errors
 /// As [`scan`].
 pub fn scan_with_modules(source: &str) -> Result<(Vec<Annotated>, Vec<Module>), Errors> {
+    // What is no sequence of tokens, the parser says.
+    source.parse().map_or(Ok(()), nesting::check)?;
     let file = syn::parse_file(source)?;
     let mut scan = Scan::default();
     scan.within(&file.attrs, |scan| visit::visit_file(scan, &file));

@@ -1,5 +1,7 @@
 //! Functions that are too deep or too large are refused before some stage runs out of stack or memory.
 
+mod stack;
+
 use dietcode_syntax::scan;
 
 fn refused(value: &str, lets: &str) -> String {
@@ -10,27 +12,94 @@ fn refused(value: &str, lets: &str) -> String {
     errors.iter().map(|(_, _, sentence)| sentence).next().expect("an error has a sentence")
 }
 
-/// The stack that macros and build scripts run on: that of a process's first thread, and rustc's. Its own tests' threads have a
-/// quarter of it, of which syn, where nobody optimises it, takes all at 200 levels.
-const STACK: usize = 8 << 20;
-
 #[test]
 fn depth() {
-    std::thread::Builder::new()
-        .stack_size(STACK)
-        .spawn(depths)
-        .expect("a thread starts")
-        .join()
-        .expect("all is refused");
+    stack::run(depths);
 }
 
 fn depths() {
     let deep = "nested deeper than 128 levels";
     assert!(refused(&format!("x[i]{}", " + x[i]".repeat(1000)), "").contains(deep));
-    assert!(refused(&format!("{}x[i]{}", "-(".repeat(100), ")".repeat(100)), "").contains(deep));
-    assert!(refused(&format!("x[{}i{}]", "(".repeat(200), ")".repeat(200)), "").contains(deep));
-    let branches = format!("{}x[i]{}", "if x[i] < ".repeat(130), " { 1.0 } else { 2.0 }".repeat(130));
-    assert!(refused(&branches, "").contains(deep));
+    assert!(refused(&format!("{}x[i]{}", "-(".repeat(80), ")".repeat(80)), "").contains(deep));
+    assert!(refused(&format!("x[{}i{}]", "(".repeat(150), ")".repeat(150)), "").contains(deep));
+}
+
+/// What nests in expressions, types and patterns, with and without delimiters.
+const NESTING: [&str; 30] = [
+    "- ",
+    "!",
+    "& & ",
+    "&'a mut ",
+    "- #[a] ",
+    "*const ",
+    "( ",
+    "[",
+    "a[",
+    "x.f(",
+    "if x { ",
+    "if x = ",
+    "for i in 0 .. ",
+    "match x { _ => ",
+    "return ",
+    "a = ",
+    "a += ",
+    "|a|",
+    "| a | ",
+    "||",
+    "A<",
+    "a::<",
+    "<a as ",
+    "a < b - ",
+    "fn() -> ",
+    "Box<dyn Fn() -> ",
+    "a @ ",
+    "if a { } else ",
+    "{ } = ",
+    "let A = ",
+];
+
+#[test]
+fn syntax_that_is_nested_too_deep_for_a_parser() {
+    stack::run(|| {
+        for nested in NESTING {
+            let nested = nested.repeat(5_000);
+            for open in ["let a = ", "let a: ", "let ", ""] {
+                // Without the parentheses that would close it, it is no tree of tokens.
+                let close: String = nested.chars().rev().filter_map(closing).collect();
+                let source = format!("fn f() {{ {open}{nested} x {close}; }}");
+                // Some of it nests not in each place; what it is there, a parser may say, if it comes that far.
+                drop(scan(&source).map(|_| panic!("it is no Rust: {open}{}", &nested[..20])));
+            }
+        }
+        for deep in ["a = ", "if x < ", "if x { ", "A<", "-", "((", "||"] {
+            let (nested, close) =
+                (deep.repeat(200), deep.chars().rev().filter_map(closing).collect::<String>().repeat(200));
+            let errors = scan(&format!("fn f() {{ let a = {nested} x {close}; }}")).expect_err("it is too deep");
+            assert!(errors.to_string().contains("this is nested deeper than 192 levels"), "{errors}");
+        }
+    });
+}
+
+fn closing(open: char) -> Option<char> {
+    [('(', ')'), ('[', ']'), ('{', '}')].into_iter().find(|pair| pair.0 == open).map(|pair| pair.1)
+}
+
+#[test]
+fn what_is_long_is_not_deep() {
+    let long = [
+        "#![doc = \"a\"]\n".repeat(500),
+        format!("fn f(x: T) -> bool {{ {} x }}", "x && !x || -x < *x ^ ".repeat(500)),
+        format!("fn f(x: T) {{ {} }}", "if x < y { } for i in 0..n { } a = 1; #[b] { } -x; ".repeat(500)),
+        format!(
+            "fn f(x: T) {{ {} }}",
+            "x = v.iter().map(|a| a).map(|a: &'a T| -> T { a }).filter(|_| true); ".repeat(200)
+        ),
+        format!("fn f(x: T) {{ match x {{ {} _ => {{}} }} }}", "A | B if x < 1 => 1, ".repeat(500)),
+        format!("impl<'a> T {{ {} }}", "#[a] fn f<'a>(a: &'a mut A<B<C>>) -> &'a T { a } ".repeat(500)),
+    ];
+    for source in long {
+        stack::run(move || drop(scan(&source).unwrap_or_else(|errors| panic!("{errors}: {}", &source[..60]))));
+    }
 }
 
 #[test]
