@@ -84,12 +84,21 @@ fn samples(program: &Program, (all, doubts): (&[Both], &[f64]), target: &CpuTarg
         profiles.iter().zip(doubts).map(|(of, doubt)| seconds(of) / cores.len() as f64 + doubt.ln()).collect()
     };
     let sample = |n: usize| {
-        let value = |at: usize| (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
+        let value = |at: usize| {
+            let value = (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
+            if n.is_multiple_of(2) { round(value) } else { value }
+        };
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
         Sample { times: times(&shape), shape }
     };
     let count = if program.shape_vars.is_empty() { 1 } else { SAMPLES };
     (0..count).map(sample).collect()
+}
+
+/// The largest value not above this one that people would choose: with three significant bits, as 7, 14, 56, 64, 96 and 768.
+fn round(value: i64) -> i64 {
+    let unit = 1 << value.max(1).ilog2().saturating_sub(2);
+    value / unit * unit
 }
 
 /// The samples on the two sides of a split.
