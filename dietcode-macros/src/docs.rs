@@ -63,7 +63,7 @@ mod tests {
     use quote::quote;
 
     fn docs(item: &str) -> String {
-        let item = parse_function(&item.parse().expect("it lexes")).expect("it is a function");
+        let item = parse_function(&quote!(), &item.parse().expect("it lexes")).expect("it is a function");
         let def = parse_kernel(quote!(), &item).expect("it is a kernel");
         let attribute = of_call(&def, &item, &quote!(::d::core));
         let attribute: syn::ItemFn = syn::parse_quote!(#attribute fn f() {});

@@ -10,7 +10,7 @@ use syn::ItemFn;
 
 /// A function of the kernel's name, which calls it, and a module of that name, which holds its parts.
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
-    let item = match parse_function(item) {
+    let item = match parse_function(&args, item) {
         Ok(function) => function,
         Err(errors) => {
             let errors = errors.to_compile_error();

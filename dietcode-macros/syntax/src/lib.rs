@@ -48,7 +48,6 @@ pub use error::Errors;
 pub use function::Function;
 pub use name::{MAX_NAME, is_free};
 pub use nest::MAX_LOOPS;
-pub use nesting::MAX_NESTING;
 pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
 pub use prepared::Prepared;
 pub use reduce::ReduceOp;

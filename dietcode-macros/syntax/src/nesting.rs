@@ -1,11 +1,11 @@
 //! How deep syntax is nested, found before it is parsed: a parser that calls itself for what is nested needs stack for each level.
 
 use crate::error::{Errors, Problem};
-use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 /// The most levels of syntax. Where nobody optimises it, syn takes up to 30 KiB of stack for one (`((((u8))))`); a process's first thread and
 /// rustc's have 8 MiB.
-pub const MAX_NESTING: usize = 192;
+const MAX_NESTING: usize = 192;
 
 /// The levels that a generic argument counts for (51 KiB).
 const WEIGHT: usize = 3;
@@ -88,7 +88,7 @@ impl Statement {
                 self.last = Last::Operator;
             }
             TokenTree::Ident(_) | TokenTree::Literal(_) => self.operand(Last::Operand),
-            TokenTree::Group(group) if is_block(group) => self.operand(Last::Block),
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => self.operand(Last::Block),
             // Its levels are inside of the prefixes that stand before it.
             TokenTree::Group(_) => self.last = Last::Operand,
         }
@@ -134,8 +134,4 @@ const KEYWORDS: [&str; 15] = [
 
 fn is(token: &TokenTree, words: &[&str]) -> bool {
     matches!(token, TokenTree::Ident(ident) if words.iter().any(|word| ident == word))
-}
-
-fn is_block(group: &Group) -> bool {
-    group.delimiter() == Delimiter::Brace
 }

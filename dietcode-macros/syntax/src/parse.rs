@@ -43,11 +43,12 @@ pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Error
     errors.finish(def)
 }
 
-/// The function that an attribute stands on.
+/// The function that an attribute with these arguments stands on.
 ///
 /// # Errors
-/// If it stands on something else.
-pub fn parse_function(item: &TokenStream) -> Result<ItemFn, Errors> {
+/// If it stands on something else, or one of them is nested too deep.
+pub fn parse_function(args: &TokenStream, item: &TokenStream) -> Result<ItemFn, Errors> {
+    nesting::check(args.clone())?;
     nesting::check(item.clone())?;
     syn::parse2(item.clone()).map_err(|error| match syn::parse2::<Item>(item.clone()) {
         Ok(item) => {

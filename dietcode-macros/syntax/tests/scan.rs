@@ -77,7 +77,7 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
 fn text_and_tokens_give_the_same_hash() {
     let annotated = &found("#[dynamic_kernel(config = \"a.json\")] /* why */ pub fn f BODY")[0];
     let tokens: proc_macro2::TokenStream = format!("#[inline] fn f {BODY}").parse().expect("it lexes");
-    let item = dietcode_syntax::parse_function(&tokens).expect("it is a function");
+    let item = dietcode_syntax::parse_function(&proc_macro2::TokenStream::new(), &tokens).expect("it is a function");
     let def = dietcode_syntax::parse_kernel("config = \"a.json\"".parse().expect("it lexes"), &item);
     assert_eq!(def.expect("it is a kernel").source_hash(), annotated.parse().expect("it is a kernel").source_hash());
 }

@@ -43,7 +43,7 @@ const APART: f64 = 0.03;
 const STEPS: (i64, i64) = (32, 384);
 
 /// The most of them where the vectors of a tile are stored across the output's neighbours, element by element, and added to what blocks
-/// before have stored there: 64 by 6 sums took 0.3 of the time of 90 steps (AVX-512).
+/// before have stored there: with 64 by 6 sums that was a quarter of the time of blocks of 90 steps (AVX-512).
 const SCATTERED: i64 = 1024;
 
 /// Iterations of an inner loop of several sums in a block, where they are not known: most windows have three.
@@ -237,12 +237,11 @@ impl Nest<'_> {
         };
         // A panel of one tile's width is read again for each row of tiles. Where results are stored element by element, few blocks share a sum,
         // and panels are large enough to pay with some rows.
-        let narrow = if self.contiguous == Some(vector) {
-            block((self.target.l1_bytes / 4 * 3 / (4 * width)).clamp(STEPS.0, STEPS.1), width, &|_| MANY)
-        } else {
-            let down = |axis: &Name| if self.contiguous == Some(axis) { MANY } else { SOME };
-            block((self.target.l2_bytes / 4 / (4 * width)).clamp(STEPS.0, SCATTERED), width, &down)
-        };
+        let scattered = self.contiguous != Some(vector);
+        let down = |axis: &Name| if scattered && self.contiguous != Some(axis) { SOME } else { MANY };
+        let (bytes, most) =
+            if scattered { (self.target.l2_bytes / 4, SCATTERED) } else { (self.target.l1_bytes / 4 * 3, STEPS.1) };
+        let narrow = block((bytes / (4 * width)).clamp(STEPS.0, most), width, &down);
         let all = [block(steps, panel, &|_| MANY), narrow, block(steps, panel, &|_| SOME)];
         let mut blocks: Vec<BTreeMap<String, i64>> = Vec::new();
         for block in all {
