@@ -8,6 +8,9 @@
 //! | duel       | holder and challenger by turns, at all instances of the region and all settings, until [`paired`] tells |
 //! | veto       | a duel of the holder at one instance alone, against its default and what was the best there             |
 //!
+//! The gain of a pair is the mean of what all settings gain: one micro-kernel serves an instance at any number of threads, and of gains that
+//! differ by setting, say 0 and 15%, a median would be either.
+//!
 //! Who wins for certain is the next holder. So what is equal is the default, or else what other regions have already, and nobody
 //! wins who was in no duel. Then it is decided which micro-kernels there are to be (`members`): who has an instance, and who was in duels,
 //! lost none, and serves other shapes of the range, at which all of them are measured by turns. Where these are too many, an instance has one that its default does not win over, or
@@ -319,8 +322,8 @@ impl Finals<'_, '_> {
         is_due: bool,
         seen: &mut Vec<f64>,
     ) -> Result<Option<Verdict>> {
-        let mut places: Vec<(usize, usize)> =
-            instances.iter().flat_map(|at| self.tuning.threads.iter().map(|setting| (*at, *setting))).collect();
+        let mut places: Vec<(usize, Vec<usize>)> =
+            instances.iter().map(|at| (*at, self.tuning.threads.clone())).collect();
         let of = |player: Player, at: usize| self.position(player, at);
         let duels: Vec<(usize, usize, usize)> =
             instances.iter().map(|at| (of(challenger, *at), of(holder, *at), *at)).collect();
@@ -335,20 +338,28 @@ impl Finals<'_, '_> {
                 continue;
             }
             let mut left = Vec::new();
-            for place in places.iter().copied().filter(|_| pairs > 0) {
-                if self.tuning.budget.is_over(if is_due { Part::DueDuels } else { Part::Duels }) {
-                    return Ok(None);
-                }
-                match self.pairs((holder, challenger), place, pairs)? {
-                    // Where others take the cores there is nothing to be waited for.
-                    Ok(gains) if gains.is_empty() => {}
-                    Ok(gains) => {
-                        let duel = (self.position(challenger, place.0), self.position(holder, place.0), place.0);
-                        seen.extend(&gains);
-                        fresh.push((duel, gains));
-                        left.push(place);
+            for (at, settings) in places.iter().filter(|_| pairs > 0) {
+                let (mut of_settings, mut told) = (Vec::new(), Vec::new());
+                for setting in settings {
+                    if self.tuning.budget.is_over(if is_due { Part::DueDuels } else { Part::Duels }) {
+                        return Ok(None);
                     }
-                    Err(verdict) => return Ok(verdict),
+                    match self.pairs((holder, challenger), (*at, *setting), pairs)? {
+                        // Where others take the cores there is nothing to be waited for.
+                        Ok(gains) if gains.is_empty() => {}
+                        Ok(gains) => {
+                            of_settings.push(gains);
+                            told.push(*setting);
+                        }
+                        Err(verdict) => return Ok(verdict),
+                    }
+                }
+                if !told.is_empty() {
+                    let gains = means(&of_settings);
+                    let duel = (self.position(challenger, *at), self.position(holder, *at), *at);
+                    seen.extend(&gains);
+                    fresh.push((duel, gains));
+                    left.push((*at, told));
                 }
             }
             if pairs > 0 {
@@ -401,4 +412,10 @@ impl Finals<'_, '_> {
     fn position(&self, player: Player, instance: usize) -> usize {
         player.unwrap_or(self.found.default[instance])
     }
+}
+
+/// The means of gains that were taken side by side, as many as all of them have.
+fn means(gains: &[Vec<f64>]) -> Vec<f64> {
+    let pairs = gains.iter().map(Vec::len).min().unwrap_or(0);
+    (0..pairs).map(|pair| gains.iter().map(|of| of[pair]).sum::<f64>() / gains.len() as f64).collect()
 }

@@ -104,11 +104,24 @@ struct Towards<'a> {
 
 /// The same for all of that.
 fn finals_towards(
-    Towards { config, weights, most, is_timed }: Towards<'_>,
+    aim: Towards<'_>,
     seconds: f64,
     nest: &str,
     rows: &[i64],
     gflops: impl Fn(usize, i64) -> f64 + 'static,
+    noise: Noise,
+    records: Option<&Path>,
+) -> Ended {
+    finals_on_threads(aim, seconds, nest, rows, move |at, rows, _| gflops(at, rows), noise, records)
+}
+
+/// The same, where what a thread reaches also depends on how many there are.
+fn finals_on_threads(
+    Towards { config, weights, most, is_timed }: Towards<'_>,
+    seconds: f64,
+    nest: &str,
+    rows: &[i64],
+    gflops: impl Fn(usize, i64, usize) -> f64 + 'static,
     noise: Noise,
     records: Option<&Path>,
 ) -> Ended {
@@ -118,7 +131,7 @@ fn finals_towards(
     let known = names.clone();
     let call = move |name: &str, instance: &Instance, setting: usize| {
         let at = known.iter().position(|known| known == name).unwrap();
-        match gflops(at, instance.shape[0]) {
+        match gflops(at, instance.shape[0], setting) {
             0.0 => Err(Failure::Timeout { seconds: 1.0 }),
             gflops => Ok(instance.flops / gflops / 1e9 / setting as f64),
         }
@@ -231,6 +244,20 @@ fn an_instance_at_which_the_best_of_its_region_loses_keeps_its_default() {
     assert_eq!(selected, [1, 0, 1, 1]);
     let won = (names[1].clone(), "default".to_owned(), 3, Verdict::Wins);
     assert!(verdicts.contains(&won), "{verdicts:?}");
+}
+
+/// One that gains on two threads alone, on each instance; and one that loses there what it gains on one.
+#[test]
+fn what_settings_gain_counts_in_the_mean() {
+    let selected = |gains: [f64; 2]| {
+        let aim = Towards { config: None, weights: [1.0; 4], most: 8, is_timed: false };
+        let gflops = move |at: usize, _, setting: usize| if at == 0 { 100.0 } else { 100.0 * gains[setting - 1] };
+        finals_on_threads(aim, 1e6, DENSE, &[1, 2], gflops, noise(5), None).selected
+    };
+    assert_eq!(selected([1.0, 1.15]), [1; 4]);
+    assert_eq!(selected([1.15, 1.0]), [1; 4]);
+    assert_eq!(selected([1.15, 1.0 / 1.15]), [0; 4]);
+    assert_eq!(selected([1.0, 1.0]), [0; 4]);
 }
 
 /// Near-copies of the best of few rows take longer than there is time for.
