@@ -266,18 +266,24 @@ pub(super) fn partition(schedule: &Schedule, name: &str, halvings: i64) -> Resul
 /// How many iterations ahead something may be asked for.
 const MOST_AHEAD: i64 = 8;
 
-/// A prefetch asks for other elements of an input in each iteration of a serial loop of a CPU.
+/// A prefetch asks for other elements of an input in each iteration of a serial loop of a CPU, or for slices along an axis of tasks.
 pub(super) fn prefetch(schedule: &Schedule, buffer: &str, at: &str, ahead: i64) -> Result<()> {
-    let l = &schedule.loops[schedule.find(at)?];
     if !(0..=MOST_AHEAD).contains(&ahead) {
         let why = format!("prefetch of `{buffer}` {ahead} iterations ahead; they are from 0 to {MOST_AHEAD}");
         return refuse(schedule, why);
     }
-    if l.kind != ForKind::Serial || schedule.is_gpu() {
-        return refuse(schedule, format!("prefetch of `{buffer}`: `{at}` is not a serial loop of a CPU"));
-    }
     if schedule.is_prepared(buffer) {
         return refuse(schedule, format!("prefetch of `{buffer}`: it is laid out before the call, in panels"));
+    }
+    if schedule.is_of_tasks(at) {
+        return match schedule.slices(buffer, at) {
+            Some(_) => Ok(()),
+            None => refuse(schedule, format!("prefetch of `{buffer}`: `{at}` does not move it from slice to slice")),
+        };
+    }
+    let l = &schedule.loops[schedule.find(at)?];
+    if l.kind != ForKind::Serial || schedule.is_gpu() {
+        return refuse(schedule, format!("prefetch of `{buffer}`: `{at}` is not a serial loop of a CPU"));
     }
     let reads = schedule.block.update_reads();
     let moves = |index: &[Expr]| index.iter().any(|e| schedule.unsplit(e).uses(at));

@@ -47,6 +47,7 @@ pub(crate) const FAMILIES: &str = r#"{
       "pad": [{ "a": 16 }],
       "double_buffer": [true],
       "partition": [["i", "j"]],
+      "ahead": [null],
       "raster": [{ "i": 2, "j": 2 }]
     }
   ],

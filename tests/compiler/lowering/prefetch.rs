@@ -37,6 +37,58 @@ fn a_tile_asks_for_what_the_next_one_reads() {
     );
 }
 
+const BATCH: &str =
+    "#[dynamic_kernel] fn batch(x: &[[[[f32; K]; M]; H]; B], w: &[[[f32; N]; K]; H], y: &mut [[[[f32; N]; M]; H]; B]) {
+         for b in 0..B { for h in 0..H { for i in 0..M { for j in 0..N {
+             let mut acc = 0.0; for k in 0..K { acc += x[b][h][i][k] * w[h][k][j]; } y[b][h][i][j] = acc;
+         } } } }
+     }";
+
+/// Tiles share what those of the next head read and write; a tensor that does not move from slice to slice is asked for by none.
+#[test]
+fn tiles_ask_for_their_shares_of_the_next_slices() {
+    let def = kernel(BATCH);
+    let tiled = |ahead: Option<&str>| -> Tiled {
+        let tiled = json!({"vector": "j", "register_tile": {"i": 2, "j": 16}, "block_tile": {"i": 64, "k": 128}, "pack": ["w"],
+            "ahead": ahead});
+        serde_json::from_value(tiled).expect("parameters")
+    };
+    let lowered = |ahead| lower(&tiled(ahead).schedule(&frontend::program(&def), &target()).unwrap()).unwrap();
+    expect("prefetch_slices.txt", &format!("{}\n", lowered(Some("h")).body));
+    let hashes = [None, Some("b"), Some("h")].map(|ahead| structure_hash(&[lowered(ahead)]));
+    assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
+    let asked = |ahead, tensor: &str| {
+        let text = units::tiled(&def, &tiled(Some(ahead)), &target()).unwrap().source;
+        text.matches(&format!("dietcode_prefetch({tensor}, ")).count()
+    };
+    assert_eq!(["x", "w", "y"].map(|tensor| asked("h", tensor)), [1, 1, 1]);
+    assert_eq!(["x", "w", "y"].map(|tensor| asked("b", tensor)), [1, 0, 1]);
+    for axis in ["i", "j"] {
+        let refused =
+            tiled(Some(axis)).schedule(&frontend::program(&def), &target()).expect_err("it has a tile").to_string();
+        assert!(
+            refused.contains(&format!("ahead: `{axis}`: no tensor has a slice for each of its iterations")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn what_has_no_slices_is_told() {
+    let program = frontend::program(&kernel(BATCH));
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("b", "h", "block").unwrap();
+    schedule.parallel("block").unwrap();
+    let mut refused =
+        |buffer: &str, at: &str, ahead| schedule.prefetch(buffer, at, ahead).expect_err("it is refused").to_string();
+    assert!(refused("w", "b", 1).contains("prefetch of `w`: `b` does not move it from slice to slice"));
+    assert!(refused("q", "h", 1).contains("prefetch of `q`: `h` does not move it from slice to slice"));
+    assert!(refused("y", "h", 9).contains("prefetch of `y` 9 iterations ahead; they are from 0 to 8"));
+    assert!(refused("y", "i", 1).contains("prefetch of `y`: the sum reads none of it that moves with `i`"));
+    schedule.prefetch("y", "h", 2).unwrap();
+    assert!(lower(&schedule).unwrap().body.to_string().contains("h + 2 < H"));
+}
+
 #[test]
 fn what_cannot_be_asked_for_is_told() {
     let program = frontend::program(&kernel(DENSE));

@@ -63,6 +63,12 @@ pub(super) const LAUNCH: f64 = 4e-6;
 /// Bytes in a clock that reach a core's first-level cache from the second, the second from the last, the last from memory.
 pub(super) const BANDWIDTH: [f64; 3] = [32.0, 16.0, 6.0];
 
+/// Bytes of a line of a cache.
+pub(super) const LINE: f64 = 64.0;
+
+/// Clocks in which a line is asked for, see [`Schedule::prefetch`](crate::schedule::Schedule::prefetch).
+pub(super) const ASK: f64 = 0.75;
+
 /// The share of computing and of waiting for data that is not hidden behind the slowest of them.
 pub(super) const EXPOSED: f64 = 0.25;
 

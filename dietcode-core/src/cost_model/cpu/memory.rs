@@ -8,13 +8,10 @@
 //! Transformations* (TOPLAS 1996).
 
 use super::compute::Work;
-use super::core::{BANDWIDTH, FILLED};
+use super::core::{BANDWIDTH, FILLED, LINE};
 use super::leaf::{Access, Motion};
 use crate::ir::Scope;
 use crate::machine::CpuTarget;
-
-/// Bytes of a line of a cache.
-const LINE: f64 = 64.0;
 
 impl Work<'_> {
     /// Clocks for what comes from the second-level cache, from the last-level cache, and from memory.

@@ -15,12 +15,13 @@ mod leaf;
 mod memory;
 mod trips;
 
-use crate::cost_model::Adaptation;
+use crate::cost_model::{Adaptation, count};
+use crate::ir::Expr;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use compute::Work;
-use core::{CLOCK, Core, EXPOSED, LAUNCH};
+use core::{ASK, CLOCK, Core, EXPOSED, LAUNCH, LINE};
 use leaf::{Leaf, Leaves};
 use trips::Trips;
 
@@ -50,7 +51,9 @@ impl<'a> Profile<'a> {
         self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
             let trips = Trips::of(schedule, leaves, &value);
-            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target)).sum();
+            let asked = asked(schedule, &value);
+            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, asked > 0.0)).sum();
+            let clocks = clocks + asked / LINE * ASK;
             std::array::from_fn(|at| {
                 let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
                 let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
@@ -60,8 +63,16 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Of a statement.
-fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget) -> f64 {
+/// Bytes that tiles ask for ahead of the tasks that read and write them.
+fn asked(schedule: &Schedule, value: &impl Fn(&str) -> f64) -> f64 {
+    let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0 && schedule.is_of_tasks(&asked.at));
+    let tensors = asked.filter_map(|asked| schedule.slices(&asked.buffer, &asked.at));
+    let elements = |shape: &[Expr]| shape.iter().map(|extent| count(extent, value)).product::<f64>();
+    tensors.map(|(tensor, ..)| elements(&tensor.shape) * tensor.dtype.bytes() as f64).sum()
+}
+
+/// Of a statement. What is asked for arrives while the core computes.
+fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget, asked: bool) -> f64 {
     let around = trips.around(leaf);
     let share = trips.share(leaf, &around);
     if share <= 0.0 {
@@ -71,7 +82,8 @@ fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget) -> f64 {
     let [second, last, memory] = work.waiting(target);
     let times = [work.clocks(core, target), second, last, memory];
     let slowest = times.into_iter().fold(0.0, f64::max);
-    share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest))
+    let hidden = if asked { last + memory } else { 0.0 };
+    share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest - hidden).max(0.0))
 }
 
 #[cfg(test)]

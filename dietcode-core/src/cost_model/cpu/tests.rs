@@ -122,6 +122,23 @@ fn cores_help_as_far_as_there_are_blocks() {
     assert!((3.5..4.01).contains(&gain), "{gain}");
 }
 
+/// What tiles ask for ahead is worth it where all batches together come from memory, and costs a little where they are in a cache.
+#[test]
+fn what_is_asked_for_ahead_pays_where_it_comes_from_memory() {
+    let batch =
+        "#[dynamic_kernel] fn batch(x: &[[[f32; 64]; M]; B], w: &[[[f32; 64]; M]; B], y: &mut [[[f32; M]; M]; B]) {
+        for b in 0..B { for i in 0..M { for j in 0..M {
+            let mut acc = 0.0; for k in 0..64 { acc += x[b][i][k] * w[b][j][k]; } y[b][i][j] = acc;
+        } } } }";
+    let gain = |batches: i64| {
+        let at = |tiled: &Tiled| seconds_of(batch, tiled, [("B", batches), ("M", 96), ("-", 0)], 1);
+        let plain = packed([8, 48], [96, 48, 64]);
+        at(&plain) / at(&Tiled { ahead: Some("b".into()), ..plain })
+    };
+    assert!((0.95..1.0).contains(&gain(2)), "{}", gain(2));
+    assert!(gain(2000) > 1.05, "{}", gain(2000));
+}
+
 #[test]
 fn any_nest_is_counted() {
     let at = |tiled: &Tiled| seconds_of(CONV, tiled, [("O", 64), ("W", 1000), ("C", 32)], 1);

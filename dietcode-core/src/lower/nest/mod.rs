@@ -34,6 +34,7 @@ use dietcode_syntax::Role;
 
 use cross_thread::CrossThread;
 pub(crate) use in_place::{in_place, serves_lanes};
+use prefetch::Shares;
 use raster::Pair;
 use shared::SharedStage;
 pub(crate) use shared::widest_fetch;
@@ -142,8 +143,17 @@ impl<'a> Builder<'a> {
     fn open(&self, at: usize, body: Stmt) -> Stmt {
         let l = &self.schedule.loops[at];
         let bound: Vec<Name> = self.schedule.loops[..=at].iter().map(|l| l.name.clone()).collect();
-        let body = Stmt::seq(prefetch::of(self.schedule, &self.guards, at).into_iter().chain([body]));
-        Stmt::for_(l.name.clone(), self.schedule.iterations(at), l.kind, self.lets(&bound, body))
+        let mut shares = Shares::default();
+        if at + 1 == self.tile_depth {
+            shares = Shares::of(self.schedule, self.tile_depth);
+        }
+        let asked = prefetch::of(self.schedule, &self.guards, at);
+        let body = shares.before(Stmt::seq(asked.into_iter().chain([body])));
+        // What a task is, is bound inside of its loop.
+        let (body, shares) = if l.kind == ForKind::Serial { (body, Some(shares)) } else { (shares.around(body), None) };
+        let body = self.lets(&bound, body);
+        let body = Stmt::for_(l.name.clone(), self.schedule.iterations(at), l.kind, body);
+        shares.into_iter().fold(body, |body, shares| shares.around(body))
     }
 
     /// The given loops inside of the outermost `depth` around a statement, serial.

@@ -7,14 +7,26 @@
 //!                                        … x[i_1·8 + i_t][k] …
 //! ```
 //!
+//! Along an axis of tasks it is a slice of a tensor, of which each tile of an iteration asks for its share, element by element as they lie
+//! in memory where rows follow each other without a gap:
+//!
+//! ```text
+//! parallel block                       parallel block
+//!   for i_1 in 0..n             →        for i_1 in 0..n
+//!     … x[b][i_1·8 + i_t][k] …             if b + 1 < B: prefetch ⌈M·K / (J·n)⌉ elements from x[b + 1][0][(j_0·n + i_1) · ⌈M·K / (J·n)⌉]
+//!                                          … x[b][i_1·8 + i_t][k] …
+//! ```
+//!
 //! It is a hint: what it says of an odd schedule may be more than is read, and changes no result.
 
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 use std::sync::Arc;
+
+use dietcode_syntax::Role;
 
 use crate::ir::{Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
 use crate::lower::guard::{self, Guard};
-use crate::schedule::{Relation, Schedule};
+use crate::schedule::{Prefetch, Relation, Schedule};
 
 /// The statements in front of what a loop holds: one for each distinct read of a tensor.
 pub(super) fn of(schedule: &Schedule, guards: &[Guard], at: usize) -> Vec<Stmt> {
@@ -94,4 +106,74 @@ fn first_time(schedule: &Schedule, index: &[Expr], at: usize) -> Expr {
     around
         .filter(|name| !moves(name))
         .fold(Expr::Int(1), |all, name| all.and(Expr::compare(CompareOp::Eq, Expr::Var(name), Expr::Int(0))))
+}
+
+/// What each tile asks for of slices, and what it counts with: bound where the tile's loop begins, since it takes divisions.
+#[derive(Default)]
+pub(super) struct Shares {
+    /// Names, with their values.
+    lets: Vec<(Name, Expr)>,
+    /// One for each tensor.
+    asked: Vec<Stmt>,
+}
+
+impl Shares {
+    /// Of a tile around which so many loops stand.
+    pub(super) fn of(schedule: &Schedule, tile_depth: usize) -> Shares {
+        let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0 && schedule.is_of_tasks(&asked.at));
+        let (lets, asked) = asked.filter_map(|asked| share(schedule, tile_depth, asked)).unzip();
+        Shares { lets, asked }
+    }
+
+    /// The body of a tile's loop, which asks first.
+    pub(super) fn before(&mut self, body: Stmt) -> Stmt {
+        Stmt::seq(std::mem::take(&mut self.asked).into_iter().chain([body]))
+    }
+
+    /// That loop, behind the names that it counts with.
+    pub(super) fn around(self, body: Stmt) -> Stmt {
+        let bind = |body, (var, value): (Name, Expr)| Stmt::Let { var, value, body: Box::new(body) };
+        self.lets.into_iter().rev().fold(body, bind)
+    }
+}
+
+/// How many elements a tile's share of a slice has, and the statement that asks for them, in the first step of a sum that has several.
+fn share(schedule: &Schedule, tile_depth: usize, asked: &Prefetch) -> Option<((Name, Expr), Stmt)> {
+    let (from, index, dim) = schedule.slices(&asked.buffer, &asked.at)?;
+    let axis = schedule.block.iters.iter().find(|iter| iter.name == asked.at)?;
+    // The number of the tile among those of an iteration of the axis, whose parts stand inside of it.
+    let (mut number, mut tiles, mut first) = (Expr::Int(0), Expr::Int(1), Expr::Int(1));
+    for (part, role, extent) in (0..tile_depth).flat_map(|at| parts(schedule, at)) {
+        match role {
+            _ if part == asked.at => (number, tiles) = (Expr::Int(0), Expr::Int(1)),
+            Role::Spatial => (number, tiles) = (number.mul(extent.clone()).add(Expr::Var(part)), tiles.mul(extent)),
+            Role::Reduce => first = first.and(Expr::compare(CompareOp::Eq, Expr::Var(part), Expr::Int(0))),
+        }
+    }
+    let slice = from.shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Mul::mul);
+    let share = slice.add(tiles.clone().sub(Expr::Int(1))).div(tiles);
+    // No variable of a nest begins so.
+    let name = Name::from(format!("dietcode_{}_share", from.name));
+    let elements = Expr::Var(name.clone());
+    let later = Expr::Var(asked.at.clone()).add(Expr::Int(asked.ahead));
+    let rows = vec![Expr::Int(0); index.len() - dim - 2];
+    let slices = index[..dim].iter().cloned().chain([later.clone()]);
+    let from_index = slices.chain(rows).chain([number.mul(elements.clone())]).collect();
+    let condition = first.and(later.lt(axis.extent.clone()));
+    let ask = Stmt::if_(condition, Stmt::Intrinsic(Intrinsic::Prefetch { from, from_index, elements }));
+    Some(((name, share), ask))
+}
+
+/// The loops of which a loop was fused, with their roles and how often they run, the outermost first.
+fn parts(schedule: &Schedule, at: usize) -> Vec<(Name, Role, Expr)> {
+    let l = &schedule.loops[at];
+    let extent = |part: &Name| {
+        let of = schedule.relations.iter().find_map(|relation| match relation {
+            Relation::Fuse { outer, extents: [extent, _], .. } if outer == part => Some(extent),
+            Relation::Fuse { inner, extents: [_, extent], .. } if inner == part => Some(extent),
+            _ => None,
+        });
+        of.map_or_else(|| schedule.iterations(at), |extent| schedule.unsplit(extent))
+    };
+    schedule.parts(&l.name).into_iter().map(|part| (part.clone(), l.role, extent(&part))).collect()
 }

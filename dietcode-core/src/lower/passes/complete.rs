@@ -108,10 +108,10 @@ fn sums_of_lanes(schedule: &Schedule) -> Option<String> {
     (schedule.tile_depth() > at).then(|| format!("{sum}, but the tile stands inside of it"))
 }
 
-/// Iterations that ask for what later ones read are carried out one after the other.
+/// Iterations that ask for what later ones read are carried out one after the other, or are tasks.
 fn prefetches(schedule: &Schedule) -> Option<String> {
     let is_serial = |l: &Loop| l.kind == ForKind::Serial && !schedule.is_gpu();
     let stands = |at: &Name| schedule.loops.iter().any(|l| l.name == *at && is_serial(l));
-    let alien = schedule.prefetches.iter().find(|prefetch| !stands(&prefetch.at))?;
+    let alien = schedule.prefetches.iter().find(|asked| !stands(&asked.at) && !schedule.is_of_tasks(&asked.at))?;
     Some(format!("prefetch of `{}`: `{}` is not a serial loop of a CPU any more", alien.buffer, alien.at))
 }

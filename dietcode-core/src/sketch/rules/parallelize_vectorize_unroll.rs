@@ -20,7 +20,7 @@ use super::cpu::{axis, is_of_tile, split};
 use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, Name};
-use crate::schedule::{AHEAD, Axis, HALVINGS, Instruction, Level, Part, Size, Staging};
+use crate::schedule::{AHEAD, Axis, HALVINGS, Instruction, Level, Part, Size, Staging, slices_along};
 
 /// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
@@ -42,7 +42,9 @@ impl Rule for ParallelizeVectorizeUnroll {
             let own = partial.block(block).clone();
             tile(&mut partial, &own);
         }
+        let slices = slices(&partial, block).filter(|_| partial.combine.is_none());
         set_kinds(&mut partial);
+        slices.into_iter().for_each(|(axis, tensors)| prefetch_slices(&mut partial, &axis, tensors));
         let reads = partial.block(block).update_reads();
         reads.iter().for_each(|read| prefetch(&mut partial, read));
         Ok(Applied::Made(vec![partial]))
@@ -90,7 +92,9 @@ fn partition(partial: &mut PartialSketch, l: &SketchLoop) {
 fn prefetch(partial: &mut PartialSketch, (buffer, index): &(Arc<Buffer>, Vec<Expr>)) {
     let is_made = |instruction: &Instruction| match instruction {
         Instruction::CacheRead { buffer: packed, staging: Staging::Always, .. } => *packed == buffer.name,
-        Instruction::Prefetch { buffer: asked, .. } => *asked == buffer.name,
+        Instruction::Prefetch { buffer: asked, at, .. } => {
+            *asked == buffer.name && partial.loops.iter().any(|l| l.name == *at)
+        }
         _ => false,
     };
     let moves = |l: &SketchLoop| index.iter().any(|e| e.uses(&l.axis));
@@ -98,11 +102,39 @@ fn prefetch(partial: &mut PartialSketch, (buffer, index): &(Arc<Buffer>, Vec<Exp
     let at = partial.loops.iter().rfind(|l| is_serial(l) && moves(l)).map(|l| l.name.clone());
     let made = partial.instructions.iter().any(is_made) || partial.program.prepared(&buffer.name).is_some();
     let Some(at) = at.filter(|_| !made) else { return };
-    let into = Name::from(format!("{}_ahead", buffer.name));
-    let ahead = Size(vec![Part::Var(into.clone())]);
-    let (candidates, weights) = (AHEAD.to_vec(), vec![3.0, 1.0]);
-    partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+    let ahead = Size(vec![Part::Var(ahead(partial, &buffer.name, 3.0))]);
     partial.instructions.push(Instruction::Prefetch { buffer: buffer.name.clone(), at, ahead });
+}
+
+/// Tasks may ask for what those of the next iteration of an axis read and write, a decision of all tensors that have slices along it: the
+/// innermost of the axes that are whole among tasks, outside of all others. It pays where these tensors come from memory.
+fn slices(partial: &PartialSketch, block: usize) -> Option<(Name, Vec<Name>)> {
+    let block = partial.block(block);
+    block.reduction.as_ref()?;
+    let is_whole = |name: &Name| partial.loops.iter().any(|l| l.name == *name && l.role == Role::Spatial);
+    let outside = block.output_index.iter().map_while(|e| if let Expr::Var(name) = e { Some(name) } else { None });
+    let axis = outside.take_while(|name| is_whole(name)).last()?;
+    let reads = block.update_reads();
+    let accesses = reads.iter().map(|(buffer, index)| (buffer, index)).chain([(&block.output, &block.output_index)]);
+    let moved = accesses.filter(|(_, index)| slices_along(index, axis, is_whole).is_some());
+    let mut tensors: Vec<Name> = moved.map(|(buffer, _)| buffer.name.clone()).collect();
+    tensors.retain(|tensor| partial.program.prepared(tensor).is_none());
+    tensors.dedup();
+    (!tensors.is_empty()).then(|| (axis.clone(), tensors))
+}
+
+fn prefetch_slices(partial: &mut PartialSketch, axis: &Name, tensors: Vec<Name>) {
+    let into = ahead(partial, axis, 1.0);
+    let asked = |buffer| Instruction::Prefetch { buffer, at: axis.clone(), ahead: Size(vec![Part::Var(into.clone())]) };
+    partial.instructions.extend(tensors.into_iter().map(asked));
+}
+
+/// A decision whether something is asked for ahead, no being so many times as likely as yes.
+fn ahead(partial: &mut PartialSketch, of: &Name, weight: f64) -> Name {
+    let into = Name::from(format!("{of}_ahead"));
+    let (candidates, weights) = (AHEAD.to_vec(), vec![weight, 1.0]);
+    partial.instructions.push(Instruction::SampleCategorical { into: into.clone(), candidates, weights });
+    into
 }
 
 fn set_kinds(partial: &mut PartialSketch) {

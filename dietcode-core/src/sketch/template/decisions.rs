@@ -90,6 +90,16 @@ impl Decided {
         Ok(())
     }
 
+    /// The same of slices of some tensors along an axis of tasks, in one decision.
+    pub(super) fn prefetch_slices(&mut self, tensors: &[Name], axis: &str, ahead: i64) -> Result<()> {
+        let size = self.number(format!("{axis}_ahead"), ahead, &AHEAD);
+        for tensor in tensors {
+            self.schedule.prefetch(tensor, axis, ahead)?;
+            self.called(vec![size.clone()]);
+        }
+        Ok(())
+    }
+
     /// See [`Schedule::vectorize_store`].
     pub(super) fn vectorize_store(&mut self, lanes: i64) -> Result<()> {
         let size = self.number("store_lanes".to_owned(), lanes, &[1, 2, 4]);

@@ -114,6 +114,7 @@ impl Tiled {
         grid.iter().try_for_each(|name| schedule.parallel(name))?;
         decided.rasterized();
         self.ask_ahead(&mut decided, &spatial)?;
+        self.ask_for_slices(&mut decided)?;
         match &block.reduction {
             Some(_) => self.stage(&mut decided, grid, &spatial, &reduce)?,
             None if self.double_buffer => decided.schedule.pipeline(Pipeline::Panels)?,
@@ -253,6 +254,22 @@ impl Tiled {
             decided.prefetch(buffer, at, 1)?;
         }
         Ok(())
+    }
+
+    /// All tensors that have slices along an axis are asked for together.
+    fn ask_for_slices(&self, decided: &mut Decided) -> Result<()> {
+        let Some(axis) = &self.ahead else { return Ok(()) };
+        let schedule = &decided.schedule;
+        let reads = schedule.block.update_reads();
+        let tensors = reads.iter().map(|(read, _)| &read.name).chain([&schedule.block.output.name]);
+        let mut tensors: Vec<Name> = tensors.filter(|name| schedule.slices(name, axis).is_some()).cloned().collect();
+        tensors.retain(|name| !schedule.is_prepared(name));
+        tensors.dedup();
+        if tensors.is_empty() {
+            let why = "no tensor has a slice for each of its iterations; name a spatial loop that stands outside and has no tile";
+            return Err(Error::input(format!("ahead: `{axis}`: {why}")));
+        }
+        decided.prefetch_slices(&tensors, axis, 1)
     }
 
     /// The tile of accumulators, the panels, and views of everything else that may hang over the edge and cannot be read where it lies.

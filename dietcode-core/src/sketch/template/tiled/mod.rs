@@ -5,7 +5,8 @@
 //!   for each cache block of the reduction loops           block_tile
 //!     pack the panels                                     pack, pad, double_buffer
 //!     for each register tile of the block                 order
-//!       ask for what the next one reads                   prefetch
+//!       ask for what the next one reads, or a share of
+//!       what the next blocks do                           prefetch, ahead
 //!       for each step of the reduction in the cache block
 //!         copy what the steps need                        load
 //!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes, tensorize
@@ -76,6 +77,11 @@ template! {
         Parameter::optional("prefetch", "pre", Kind::Names(Named::Input)) => {
             /// The inputs of which each register tile asks for what the next one reads: those that are read in place, and come from memory.
             prefetch: Vec<String>,
+        }
+        Parameter::optional("ahead", "ahead", Kind::Loop) => {
+            /// The spatial loop, such as that of a batch, of which blocks ask for what those of its next iteration read and write (missing:
+            /// none does). It is not tiled.
+            ahead: Option<String>,
         }
         Parameter::optional("tensorize", "dot", Kind::Loop) => {
             /// The reduction loop of which an instruction of the CPU takes some steps at once, as `vdpbf16ps` does of two factors of

@@ -76,11 +76,14 @@ impl Tiled {
             let tiles = nest.register_tiles(&vector);
             for packed in reads.packed(Some(&vector)) {
                 for (rank, tile) in tiles.iter().enumerate() {
-                    starts.extend(
-                        nest.blocks(tile, &vector)
-                            .into_iter()
-                            .map(|block_tile| (rank, nest.tiled(tile, &vector, &packed, block_tile))),
-                    );
+                    for block_tile in nest.blocks(tile, &vector) {
+                        let start = nest.tiled(tile, &vector, &packed, block_tile);
+                        let is_whole =
+                            |axis: &&Name| !tile.contains_key(*axis) && !start.block_tile.contains_key(&***axis);
+                        let ahead = nest.batch().filter(is_whole).map(Name::to_string);
+                        let asking = ahead.map(|axis| Tiled { ahead: Some(axis), ..start.clone() });
+                        starts.extend([Some(start), asking].into_iter().flatten().map(|start| (rank, start)));
+                    }
                 }
             }
         }
@@ -118,6 +121,11 @@ impl Nest<'_> {
 
     fn largest(&self, axis: &Name) -> Option<i64> {
         self.extents.get(axis)?.last().copied()
+    }
+
+    /// The innermost axis of the batches that stand outside: what the next one reads and writes may be asked for ahead.
+    fn batch(&self) -> Option<&Name> {
+        self.reads.spatial().take_while(|axis| self.reads.is_batch(axis)).last()
     }
 
     /// The axes but for that of vectors along which something is used again, which a tile may have several iterations of.
@@ -353,6 +361,28 @@ mod tests {
         assert_eq!([narrow.block_tile["r"], narrow.block_tile["s"]], [3, 3]);
         let steps = narrow.block_tile["c"] * 9;
         assert!(steps > STEPS.1 && 4 * 16 * steps <= avx2().l2_bytes / 4, "{steps}");
+    }
+
+    /// Of a batch, tiles come twice: once they ask for what the next of the innermost batch reads and writes.
+    #[test]
+    fn tiles_of_a_batch_ask_for_the_next_one() {
+        let heads =
+            "fn heads(x: &[[[[f32; K]; M]; H]; B], w: &[[[[f32; K]; N]; H]; B], y: &mut [[[[f32; N]; M]; H]; B]) {
+            for b in 0..B { for h in 0..H { for i in 0..M { for j in 0..N {
+                let mut acc = 0.0; for k in 0..K { acc += x[b][h][i][k] * w[b][h][j][k]; } y[b][h][i][j] = acc;
+            } } } } }";
+        let heads = program(heads);
+        let starts = Tiled::starts(&heads, &avx512(), &BTreeMap::new());
+        let asking: Vec<&Tiled> = starts.iter().filter(|tiled| tiled.ahead.is_some()).collect();
+        assert!(!asking.is_empty() && asking.iter().all(|tiled| tiled.ahead.as_deref() == Some("h")), "{starts:?}");
+        let holds = |tiled: &Tiled| tiled.micro_kernel(&heads, &avx512()).is_ok();
+        assert!(asking.iter().any(|tiled| holds(tiled)));
+        for tiled in asking {
+            let same = Tiled { ahead: None, ..tiled.clone() };
+            assert!(starts.contains(&same) && holds(&same) == holds(tiled), "{tiled:?}");
+        }
+        let starts = Tiled::starts(&program(DENSE), &avx512(), &BTreeMap::new());
+        assert!(starts.iter().all(|tiled| tiled.ahead.is_none()));
     }
 
     #[test]
