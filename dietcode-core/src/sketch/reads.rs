@@ -52,6 +52,11 @@ impl<'b> Reads<'b> {
         self.names().all(|tensor| self.moves(tensor, axis))
     }
 
+    /// The innermost of the batches that stand outside of all else.
+    pub(super) fn batch(&self) -> Option<&'b Name> {
+        self.spatial().take_while(|axis| self.is_batch(axis)).last()
+    }
+
     pub(super) fn spatial(&self) -> impl Iterator<Item = &'b Name> {
         self.block.iters_of(Role::Spatial).map(|iter| &iter.name)
     }

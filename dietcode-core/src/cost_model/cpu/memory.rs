@@ -21,9 +21,9 @@ impl Work<'_> {
         let touched = |level: usize| memory.iter().map(|(access, _)| self.touched(access, level)).sum::<f64>();
         let touched: Vec<f64> = (0..self.trips.len()).map(touched).collect();
         let mut clocks = [0.0; 3];
-        for ((clocks, bytes), bandwidth) in clocks.iter_mut().zip(caches).zip(BANDWIDTH) {
+        for (((clocks, bytes), bandwidth), filled) in clocks.iter_mut().zip(caches).zip(BANDWIDTH).zip(FILLED) {
             // The outermost level of loops of which one iteration fits.
-            let fits = touched.iter().position(|touched| *touched <= bytes as f64 * FILLED);
+            let fits = touched.iter().position(|touched| *touched <= bytes as f64 * filled);
             let level = fits.unwrap_or(self.trips.len());
             let brought: f64 = memory.iter().map(|(access, ways)| self.brought(access, level) * ways).sum();
             *clocks = brought / bandwidth;

@@ -16,12 +16,12 @@ mod memory;
 mod trips;
 
 use crate::cost_model::{Adaptation, count};
-use crate::ir::Expr;
+use crate::ir::Buffer;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use compute::Work;
-use core::{ASK, CLOCK, Core, EXPOSED, LAUNCH, LINE};
+use core::{ASK, CLOCK, Core, EXPOSED, LAUNCH, LINE, SHARE};
 use leaf::{Leaf, Leaves};
 use trips::Trips;
 
@@ -51,9 +51,9 @@ impl<'a> Profile<'a> {
         self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
             let trips = Trips::of(schedule, leaves, &value);
-            let asked = asked(schedule, &value);
-            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, asked > 0.0)).sum();
-            let clocks = clocks + asked / LINE * ASK;
+            let asking = asking(schedule, &trips, &value);
+            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, asking > 0.0)).sum();
+            let clocks = clocks + asking;
             std::array::from_fn(|at| {
                 let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
                 let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
@@ -63,12 +63,16 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Bytes that tiles ask for ahead of the tasks that read and write them.
-fn asked(schedule: &Schedule, value: &impl Fn(&str) -> f64) -> f64 {
+/// Of the statements by which tiles ask for what later tasks read and write.
+fn asking(schedule: &Schedule, trips: &Trips, value: &impl Fn(&str) -> f64) -> f64 {
     let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0 && schedule.is_of_tasks(&asked.at));
     let tensors = asked.filter_map(|asked| schedule.slices(&asked.buffer, &asked.at));
-    let elements = |shape: &[Expr]| shape.iter().map(|extent| count(extent, value)).product::<f64>();
-    tensors.map(|(tensor, ..)| elements(&tensor.shape) * tensor.dtype.bytes() as f64).sum()
+    let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
+    let lines = |tensor: &Buffer| {
+        let elements: f64 = tensor.shape.iter().map(|extent| count(extent, value)).product();
+        elements * tensor.dtype.bytes() as f64 / LINE
+    };
+    tensors.map(|(tensor, ..)| lines(&tensor) * ASK + tiles * SHARE).sum()
 }
 
 /// Of a statement. What is asked for arrives while the core computes.

@@ -61,6 +61,11 @@ impl Trips {
         Trips { loops, values: leaves.values.iter().map(evaluate).collect(), of }
     }
 
+    /// Iterations of some loops of the schedule together.
+    pub(super) fn product<'n>(&self, loops: impl Iterator<Item = &'n Name>) -> f64 {
+        loops.filter_map(|name| self.of.get(name)).product()
+    }
+
     /// Of the loops around a statement.
     pub(super) fn around(&self, leaf: &Leaf) -> Vec<f64> {
         leaf.loops.iter().map(|around| self.loops[around.place]).collect()

@@ -46,6 +46,20 @@ impl Tiled {
         across.filter(Tiled::has_narrow_panels).find_map(|tiled| tiled.unless_refused(program, target))
     }
 
+    /// The default of a batch whose blocks ask for what those of the next iteration read and write, which comes from memory where all of them
+    /// together exceed the caches. None without a batch.
+    pub fn ahead_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+        let reads = Reads::of(program, &program.blocks[0]);
+        Tiled::default_for(program, target).asking_ahead(&reads)?.unless_refused(program, target)
+    }
+
+    /// The same tile, asking ahead along a batch that stands outside and has none.
+    pub(super) fn asking_ahead(&self, reads: &Reads<'_>) -> Option<Tiled> {
+        let is_tiled = |axis: &str| self.register_tile.contains_key(axis) || self.block_tile.contains_key(axis);
+        let axis = reads.batch().filter(|axis| !is_tiled(axis))?;
+        Some(Tiled { ahead: Some(axis.to_string()), ..self.clone() })
+    }
+
     /// Whether panels are as wide as a register tile, so that few blocks pack what they share.
     fn has_narrow_panels(&self) -> bool {
         self.vector.as_ref().is_some_and(|axis| self.block_tile.get(axis) == self.register_tile.get(axis))

@@ -78,10 +78,7 @@ impl Tiled {
                 for (rank, tile) in tiles.iter().enumerate() {
                     for block_tile in nest.blocks(tile, &vector) {
                         let start = nest.tiled(tile, &vector, &packed, block_tile);
-                        let is_whole =
-                            |axis: &&Name| !tile.contains_key(*axis) && !start.block_tile.contains_key(&***axis);
-                        let ahead = nest.batch().filter(is_whole).map(Name::to_string);
-                        let asking = ahead.map(|axis| Tiled { ahead: Some(axis), ..start.clone() });
+                        let asking = start.asking_ahead(&reads);
                         starts.extend([Some(start), asking].into_iter().flatten().map(|start| (rank, start)));
                     }
                 }
@@ -121,11 +118,6 @@ impl Nest<'_> {
 
     fn largest(&self, axis: &Name) -> Option<i64> {
         self.extents.get(axis)?.last().copied()
-    }
-
-    /// The innermost axis of the batches that stand outside: what the next one reads and writes may be asked for ahead.
-    fn batch(&self) -> Option<&Name> {
-        self.reads.spatial().take_while(|axis| self.reads.is_batch(axis)).last()
     }
 
     /// The axes but for that of vectors along which something is used again, which a tile may have several iterations of.
