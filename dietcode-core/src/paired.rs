@@ -43,7 +43,7 @@ pub enum Verdict {
     Wins,
     /// It is slower by more than 2%, or fails.
     Loses,
-    /// It is not faster by more than 2%, or that could not be told with 64 pairs.
+    /// It is not faster by more than 2%, or that could not be told with 64 pairs, of which each may be the mean of several settings'.
     Equal,
     /// Others took the cores too often.
     Unknown,

@@ -9,7 +9,7 @@
 //! | veto       | a duel of the holder at one instance alone, against its default and what was the best there             |
 //!
 //! The gain of a pair is the mean of what all settings gain: one micro-kernel serves an instance at any number of threads, and of gains that
-//! differ by setting, say 0 and 15%, a median would be either.
+//! differ by setting, say 0 and 15%, the median may be near either.
 //!
 //! Who wins for certain is the next holder. So what is equal is the default, or else what other regions have already, and nobody
 //! wins who was in no duel. Then it is decided which micro-kernels there are to be (`members`): who has an instance, and who was in duels,
@@ -354,7 +354,8 @@ impl Finals<'_, '_> {
                         Err(verdict) => return Ok(verdict),
                     }
                 }
-                if !told.is_empty() {
+                // Later gains of an instance are means of the same settings as the first.
+                if !told.is_empty() && (looked_at == 0 || told.len() == settings.len()) {
                     let gains = means(&of_settings);
                     let duel = (self.position(challenger, *at), self.position(holder, *at), *at);
                     seen.extend(&gains);

@@ -278,7 +278,7 @@ pub(super) fn prefetch(schedule: &Schedule, buffer: &str, at: &str, ahead: i64) 
     if schedule.is_of_tasks(at) {
         return match schedule.slices(buffer, at) {
             Some(_) => Ok(()),
-            None => refuse(schedule, format!("prefetch of `{buffer}`: `{at}` does not move it from slice to slice")),
+            None => refuse(schedule, format!("prefetch of `{buffer}`: it has no slice for each iteration of `{at}`")),
         };
     }
     let l = &schedule.loops[schedule.find(at)?];

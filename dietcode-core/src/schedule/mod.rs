@@ -34,7 +34,7 @@ use std::ops::{Add, Div, Mul, Rem};
 pub(crate) use legality::MOST_COPIES;
 pub use parameter::Parameter;
 pub(crate) use partition::HALVINGS;
-pub(crate) use prefetch::{AHEAD, Prefetch, slices_along};
+pub(crate) use prefetch::{AHEAD, Prefetch};
 pub(crate) use tensorize::{ElementRead, factors};
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,

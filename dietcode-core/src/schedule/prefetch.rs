@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use super::{Instruction, Schedule, legality};
+use super::{Instruction, Loop, Schedule, legality};
 use crate::Result;
-use crate::ir::{Buffer, Expr, ForKind, Name};
+use crate::ir::{Block, Buffer, Expr, ForKind, Name};
 
 /// How many iterations ahead sketches and templates ask: none, or those of the next.
 pub(crate) const AHEAD: [i64; 2] = [0, 1];
@@ -33,8 +33,9 @@ impl Schedule {
     ///       … x[i_0·8 + i_1][k] …              for k, i_1: … x[i_0·8 + i_1][k] …                                    1 ahead
     /// ```
     ///
-    /// Along an axis that is whole among the tasks of threads, such as that of a batch, the tiles of one iteration ask together for the
-    /// slice of a tensor that those of a later one read, or write: each for its share, so that it arrives evenly.
+    /// Along an axis of the nest by which tasks of a sum differ, such as that of a batch, the tiles of one iteration ask together for the
+    /// slice of a tensor that those of a later one read or write: each for its share, so that it arrives evenly. A slice is taken as if its
+    /// rows followed each other without a gap.
     ///
     /// ```text
     /// parallel for b, j_0                  parallel for b, j_0
@@ -46,7 +47,7 @@ impl Schedule {
     /// It is a CPU's: a GPU has threads that compute while others wait, and copies that arrive later (`pipeline`).
     ///
     /// # Errors
-    /// The sum does not read the tensor, or not by this loop; the loop is neither serial nor an axis of tasks that has slices of the
+    /// The sum reads nothing of the tensor that moves with this loop; the loop is neither serial nor an axis of tasks, or has no slices of the
     /// tensor; `ahead` is not from 0 to 8.
     pub fn prefetch(&mut self, buffer: &str, at: &str, ahead: i64) -> Result<()> {
         legality::prefetch(self, buffer, at, ahead)?;
@@ -57,29 +58,50 @@ impl Schedule {
         Ok(())
     }
 
-    /// Whether tasks differ along an axis of the nest, of which each has one iteration.
+    /// Whether a sum is computed in tasks that differ along an axis of the nest, of which a register tile has one iteration.
     pub(crate) fn is_of_tasks(&self, axis: &str) -> bool {
+        let is_part = |name: &Name| matches!(&self.roots(name)[..], [root] if &**root == axis);
+        let of = |l: &Loop| self.parts(&l.name).iter().any(is_part);
+        let is_in_tile =
+            |l: &Loop| matches!(l.kind, ForKind::Unrolled | ForKind::Vectorized) && l.extent != Expr::Int(1);
         let is_own = self.block.iters_of(Role::Spatial).any(|iter| &*iter.name == axis);
-        let tasks = self.loops.iter().filter(|l| l.kind == ForKind::Parallel);
-        is_own && tasks.flat_map(|l| self.parts(&l.name)).any(|part| &*part == axis)
+        let is_parallel = self.loops.iter().any(|l| l.kind == ForKind::Parallel && of(l));
+        is_own && is_parallel && self.block.reduction.is_some() && !self.loops.iter().any(|l| is_in_tile(l) && of(l))
     }
 
-    /// The access to a tensor, which the sum reads or the block writes, and the dimension of its slices along an axis of tasks, see
+    /// An access to a tensor, which the sum reads or the block writes, and the dimension of its slices along an axis of tasks, see
     /// [`slices_along`].
     pub(crate) fn slices(&self, buffer: &str, axis: &str) -> Option<(Arc<Buffer>, Vec<Expr>, usize)> {
-        let written = (self.block.output.clone(), self.block.output_index.clone());
-        let mut accesses = self.block.update_reads().into_iter().chain([written]);
-        let (buffer, index) = accesses.find(|(tensor, _)| &*tensor.name == buffer)?;
-        let at = slices_along(&index, axis, |name| self.is_of_tasks(name))?;
-        Some((buffer, index, at))
+        let accesses = self.block.accesses().into_iter();
+        let mut own = accesses.filter(|(tensor, _)| self.is_of_tasks(axis) && &*tensor.name == buffer);
+        own.find_map(|(tensor, index)| slices_along(&index, axis).map(|at| (tensor, index, at)))
     }
 }
 
-/// The dimension along which an axis moves a tensor from slice to slice: all dimensions up to it have an axis of tasks each, and what lies
-/// behind it is read or written by the tasks of one iteration.
-pub(crate) fn slices_along(index: &[Expr], axis: &str, is_of_tasks: impl Fn(&Name) -> bool) -> Option<usize> {
+impl Block {
+    /// The tensors that the sum reads or the block writes, with their indices.
+    fn accesses(&self) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
+        let written = (self.output.clone(), self.output_index.clone());
+        self.update_reads().into_iter().chain([written]).collect()
+    }
+
+    /// Those of them that have a slice for each iteration of an axis, each once.
+    pub(crate) fn slices_along(&self, axis: &str) -> Vec<Name> {
+        let mut tensors: Vec<Name> = Vec::new();
+        for (tensor, index) in self.accesses() {
+            if slices_along(&index, axis).is_some() && !tensors.contains(&tensor.name) {
+                tensors.push(tensor.name.clone());
+            }
+        }
+        tensors
+    }
+}
+
+/// The dimension along which an axis moves a tensor from slice to slice: all dimensions up to it have an axis each, and the axis moves none
+/// behind it.
+fn slices_along(index: &[Expr], axis: &str) -> Option<usize> {
     let at = index.iter().position(|e| matches!(e, Expr::Var(name) if &**name == axis))?;
-    let is_fixed = |e: &Expr| matches!(e, Expr::Var(name) if is_of_tasks(name));
     let (outer, inner) = index.split_at(at + 1);
-    (!inner.is_empty() && !inner.iter().any(|e| e.uses(axis)) && outer.iter().all(is_fixed)).then_some(at)
+    let is_slice = !inner.is_empty() && !inner.iter().any(|e| e.uses(axis));
+    (is_slice && outer.iter().all(|e| matches!(e, Expr::Var(_)))).then_some(at)
 }

@@ -52,9 +52,9 @@ impl<'b> Reads<'b> {
         self.names().all(|tensor| self.moves(tensor, axis))
     }
 
-    /// The innermost of the batches that stand outside of all else.
-    pub(super) fn batch(&self) -> Option<&'b Name> {
-        self.spatial().take_while(|axis| self.is_batch(axis)).last()
+    /// The innermost of the batches that stand outside of all else and in no tile.
+    pub(super) fn batch(&self, is_in_tile: impl Fn(&Name) -> bool) -> Option<&'b Name> {
+        self.spatial().take_while(|axis| self.is_batch(axis)).filter(|axis| !is_in_tile(axis)).last()
     }
 
     pub(super) fn spatial(&self) -> impl Iterator<Item = &'b Name> {

@@ -47,7 +47,7 @@ pub(crate) const FAMILIES: &str = r#"{
       "pad": [{ "a": 16 }],
       "double_buffer": [true],
       "partition": [["i", "j"]],
-      "ahead": [null],
+      "ahead": ["b"],
       "raster": [{ "i": 2, "j": 2 }]
     }
   ],
@@ -97,8 +97,8 @@ fn families_stand_in_their_order_and_lists_in_theirs() {
             "non_local_interleaved_c64_i2x2_w4x8_b4x4_v2",
             "naive_c64",
             "tiled_vj_r_i8_j16",
-            "tiled_vj_p_a_load_b_pad_a16_part_i_j_raster_i2_j2_double",
-            "tiled_vj_p_a_lanes8_load_b_pad_a16_part_i_j_raster_i2_j2_double",
+            "tiled_vj_p_a_load_b_pad_a16_part_i_j_aheadb_raster_i2_j2_double",
+            "tiled_vj_p_a_lanes8_load_b_pad_a16_part_i_j_aheadb_raster_i2_j2_double",
             "blocked_t_i16",
             "blocked_t_i16_stages2",
             "blocked_load_a4_raster_i2_j2",

@@ -44,7 +44,7 @@ const BATCH: &str =
          } } } }
      }";
 
-/// Tiles share what those of the next head read and write; a tensor that does not move from slice to slice is asked for by none.
+/// Tiles share what those of the next head read and write; a tensor without slices of heads is asked for by none.
 #[test]
 fn tiles_ask_for_their_shares_of_the_next_slices() {
     let def = kernel(BATCH);
@@ -67,7 +67,9 @@ fn tiles_ask_for_their_shares_of_the_next_slices() {
         let refused =
             tiled(Some(axis)).schedule(&frontend::program(&def), &target()).expect_err("it has a tile").to_string();
         assert!(
-            refused.contains(&format!("ahead: `{axis}`: no tensor has a slice for each of its iterations")),
+            refused.contains(&format!(
+                "ahead: `{axis}`: there is no sum whose tensors have a slice for each of its iterations"
+            )),
             "{refused}"
         );
     }
@@ -81,8 +83,8 @@ fn what_has_no_slices_is_told() {
     schedule.parallel("block").unwrap();
     let mut refused =
         |buffer: &str, at: &str, ahead| schedule.prefetch(buffer, at, ahead).expect_err("it is refused").to_string();
-    assert!(refused("w", "b", 1).contains("prefetch of `w`: `b` does not move it from slice to slice"));
-    assert!(refused("q", "h", 1).contains("prefetch of `q`: `h` does not move it from slice to slice"));
+    assert!(refused("w", "b", 1).contains("prefetch of `w`: it has no slice for each iteration of `b`"));
+    assert!(refused("q", "h", 1).contains("prefetch of `q`: it has no slice for each iteration of `h`"));
     assert!(refused("y", "h", 9).contains("prefetch of `y` 9 iterations ahead; they are from 0 to 8"));
     assert!(refused("y", "i", 1).contains("prefetch of `y`: the sum reads none of it that moves with `i`"));
     schedule.prefetch("y", "h", 2).unwrap();
@@ -119,5 +121,51 @@ fn what_cannot_be_asked_for_is_told() {
     schedule.prefetch("x", "i_2", 1).unwrap();
     schedule.parallel("i_2").unwrap();
     let why = lower(&schedule).expect_err("it is refused").to_string();
-    assert!(why.contains("prefetch of `x`: `i_2` is not a serial loop of a CPU any more"), "{why}");
+    assert!(
+        why.contains(
+            "prefetch of `x`: `i_2` is neither a serial loop of a CPU any more, nor an axis of tasks with slices of it"
+        ),
+        "{why}"
+    );
+}
+
+/// Panels in pairs, two axes at once, an axis that is the loop over tasks itself, and heads outside of batches, whose slices all
+/// batches share.
+#[test]
+fn slices_are_asked_for_in_any_schedule() {
+    let lowered = |nest: &str, tiled: serde_json::Value| {
+        let tiled: Tiled = serde_json::from_value(tiled).expect("parameters");
+        lower(&tiled.schedule(&frontend::program(&kernel(nest)), &target()).unwrap()).unwrap().body.to_string()
+    };
+    let doubled = json!({"vector": "j", "register_tile": {"i": 2, "j": 16}, "block_tile": {"k": 128}, "pack": ["w"], "double_buffer": true,
+        "ahead": "h"});
+    assert_eq!(lowered(BATCH, doubled).matches("prefetch dietcode_").count(), 3);
+    let rows = "#[dynamic_kernel] fn rows(x: &[[f32; K]; M], y: &mut [f32; M]) {
+        for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; } }";
+    let asked = lowered(rows, json!({"vector": "k", "register_tile": {"k": 16}, "ahead": "i"}));
+    assert_eq!(asked.matches("prefetch").count(), 1, "{asked}");
+    let outside = BATCH.replace("[b][h]", "[h][b]").replace("H]; B]", "B]; H]").replace("y[h][b]", "y[b][h]");
+    let outside = outside.replace("y: &mut [[[[f32; N]; M]; B]; H]", "y: &mut [[[[f32; N]; M]; H]; B]");
+    let asked = lowered(
+        &outside,
+        json!({"vector": "j", "register_tile": {"i": 2, "j": 16}, "block_tile": {"k": 128}, "pack": ["w"], "ahead": "h"}),
+    );
+    assert!(asked.contains("let dietcode_x_of_h = (B * M * K + (B * "), "each batch asks for a part: {asked}");
+    let program = frontend::program(&kernel(BATCH));
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    schedule.fuse("b", "h", "block").unwrap();
+    schedule.parallel("block").unwrap();
+    ["b", "h"].iter().for_each(|axis| schedule.prefetch("x", axis, 1).unwrap());
+    assert_eq!(lower(&schedule).unwrap().body.to_string().matches("prefetch dietcode_x_of_").count(), 2);
+}
+
+/// Elementwise nests have no tiles that could ask.
+#[test]
+fn what_is_not_summed_is_not_asked_for() {
+    let copy = "#[dynamic_kernel] fn copy(x: &[[f32; N]; B], y: &mut [[f32; N]; B]) {
+        for b in 0..B { for i in 0..N { y[b][i] = x[b][i]; } } }";
+    let tiled: Tiled =
+        serde_json::from_value(json!({"vector": "i", "register_tile": {"i": 16}, "ahead": "b"})).expect("parameters");
+    let refused = tiled.schedule(&frontend::program(&kernel(copy)), &target()).expect_err("it is refused").to_string();
+    assert!(refused.contains("ahead: `b`: there is no sum"), "{refused}");
 }

@@ -27,6 +27,8 @@ struct Lanes {
     count: f64,
     /// Registers that one of them takes.
     registers: f64,
+    /// How often it takes what carries out a whole register: less than once where that is done in parts, of which it needs some.
+    times: f64,
     /// Whether the compiler makes them of a loop's iterations.
     of_compiler: bool,
 }
@@ -48,8 +50,9 @@ impl Work<'_> {
         if let Some(runs) = self.leaf.transposes {
             return self.transposing(core, all, runs);
         }
-        let lanes = self.lanes(target);
+        let lanes = self.lanes(core, target);
         let operations = all / lanes.count * lanes.registers;
+        let carried_out = all / lanes.count * lanes.times;
         let (mut loads, mut stores, mut elements) = (0.0, 0.0, 0.0);
         let (written, read) =
             self.leaf.accesses.split_last().map_or((None, &[][..]), |(last, rest)| (Some(last), rest));
@@ -66,7 +69,7 @@ impl Work<'_> {
         }
         let iterations = self.iterations() / lanes.iterations();
         let spilled = self.spilled(lanes, target) * iterations;
-        let multiply = self.leaf.arithmetic * operations / core.fma;
+        let multiply = self.leaf.arithmetic * carried_out / core.fma;
         let issued = (self.leaf.arithmetic * operations + stores * core.stores + iterations) / ISSUE;
         let busy = [multiply, loads + spilled / core.loads, stores + spilled / core.stores, issued, self.chain(lanes)];
         busy.into_iter().fold(0.0, f64::max) + elements * ELEMENT + self.starts(lanes) * LOOP + self.entries() * ENTRY
@@ -86,21 +89,24 @@ impl Work<'_> {
 
     /// Along the loop that is one of vectors, or along an innermost one of which the compiler makes vectors, once it has
     /// unrolled short sums inside.
-    fn lanes(&self, target: &CpuTarget) -> Lanes {
-        let scalar = Lanes { along: None, count: 1.0, registers: 1.0, of_compiler: false };
+    fn lanes(&self, core: &Core, target: &CpuTarget) -> Lanes {
+        let scalar = Lanes { along: None, count: 1.0, registers: 1.0, times: 1.0, of_compiler: false };
         let mut loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.unrolled());
         let Some((at, last)) = loops.next_back() else { return scalar };
         let widest = target.vector_bytes as f64 / 4.0;
         let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
         if last.kind == ForKind::Vectorized {
             let count = self.trips[at].max(1.0);
-            return Lanes { along: Some(at), count, registers: (count / widest).ceil(), of_compiler: false };
+            let of = |width: f64| (count / width).ceil() * width / widest;
+            let (registers, times) = (of(widest), of(widest / core.parts));
+            return Lanes { along: Some(at), count, registers, times, of_compiler: false };
         }
         // Each iteration has its own sum.
         let moves = self.leaf.accesses.last().is_some_and(|sum| sum.motion(at) != Motion::Still) || !last.reduce;
         let found = (moves || !self.leaf.accumulates) && self.leaf.accesses.iter().all(contiguous);
         let count = self.trips[at].clamp(1.0, widest);
-        if found { Lanes { along: Some(at), count, registers: 1.0, of_compiler: true } } else { scalar }
+        let of_compiler = Lanes { along: Some(at), count, of_compiler: true, ..scalar };
+        if found { of_compiler } else { scalar }
     }
 
     /// How many of the innermost loops are steps of a short sum that the compiler unrolls: GCC does so for up to 16
@@ -126,7 +132,7 @@ impl Work<'_> {
         let vectors = times * self.trips[at] / lanes.count;
         match access.motion(at) {
             Motion::Still => (vectors, 0.0),
-            Motion::Near(1.0) => (vectors * lanes.registers, 0.0),
+            Motion::Near(1.0) => (vectors * lanes.times, 0.0),
             Motion::Near(_) | Motion::Far => (0.0, times * self.trips[at]),
         }
     }

@@ -15,6 +15,8 @@ pub(super) struct Core {
     pub(super) loads: f64,
     /// Vectors that are stored in a clock.
     pub(super) stores: f64,
+    /// In how many parts a vector is carried out; one that is shorter has fewer.
+    pub(super) parts: f64,
 }
 
 /// Elements that are loaded in a clock, alone or to be the same in all lanes.
@@ -66,7 +68,7 @@ pub(super) const BANDWIDTH: [f64; 3] = [32.0, 16.0, 6.0];
 /// Bytes of a line of a cache.
 pub(super) const LINE: f64 = 64.0;
 
-/// Clocks in which a line is asked for, and those to begin with a tile's share, see
+/// Clocks that it takes to ask for a line ahead, and to begin asking for a tile's share of a slice, see
 /// [`Schedule::prefetch`](crate::schedule::Schedule::prefetch).
 pub(super) const ASK: f64 = 1.0;
 pub(super) const SHARE: f64 = 5.0;
@@ -74,8 +76,9 @@ pub(super) const SHARE: f64 = 5.0;
 /// The share of computing and of waiting for data that is not hidden behind the slowest of them.
 pub(super) const EXPOSED: f64 = 0.25;
 
-/// The share of each cache that stays filled with what is used again: others use it too, above all the last, and its sets fill unevenly. 192
-/// products waited for 1 clock a line where all together had 9 MB, 2.5 at 13 to 17 MB, and 5 at 23 MB, of a last-level cache of 32 MiB.
+/// The share of each cache that stays filled with what is used again. The sets of a cache fill unevenly, and other programs use the last one,
+/// too: on two cores of a machine with a last-level cache of 32 MiB, a batch of products waited 1 clock for each line where all its tensors together had 9
+/// MB, 2.5 at 13 to 17 MB, and 5 at 23 MB.
 pub(super) const FILLED: [f64; 3] = [0.8, 0.8, 0.4];
 
 impl Core {
@@ -83,6 +86,6 @@ impl Core {
         // Zen 3 and 4 carry out vectors of 64 bytes in halves.
         let halves = target.model.contains("(family 25,") && target.vector_bytes > 32;
         let wide = if halves { 1.0 } else { 2.0 };
-        Core { fma: wide, loads: wide, stores: wide / 2.0 }
+        Core { fma: wide, loads: wide, stores: wide / 2.0, parts: if halves { 2.0 } else { 1.0 } }
     }
 }

@@ -16,12 +16,11 @@ mod memory;
 mod trips;
 
 use crate::cost_model::{Adaptation, count};
-use crate::ir::Buffer;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
 use compute::Work;
-use core::{ASK, CLOCK, Core, EXPOSED, LAUNCH, LINE, SHARE};
+use core::{ASK, CLOCK, Core, EXPOSED, FILLED, LAUNCH, LINE, SHARE};
 use leaf::{Leaf, Leaves};
 use trips::Trips;
 
@@ -51,9 +50,10 @@ impl<'a> Profile<'a> {
         self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
             let trips = Trips::of(schedule, leaves, &value);
-            let asking = asking(schedule, &trips, &value);
-            let clocks: f64 = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, asking > 0.0)).sum();
-            let clocks = clocks + asking;
+            let asked = Asked::of(schedule, &trips, target, &value);
+            let clocks = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, &asked));
+            let [here, meanwhile] = clocks.fold([0.0; 2], |sum, clocks| [sum[0] + clocks[0], sum[1] + clocks[1]]);
+            let clocks = (here + asked.clocks).max(meanwhile);
             std::array::from_fn(|at| {
                 let occupancy = Adaptation::of_schedule(schedule, shape, units[at]).occupancy;
                 let launch = if units[at] > 1 { LAUNCH } else { 0.0 };
@@ -63,31 +63,47 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Of the statements by which tiles ask for what later tasks read and write.
-fn asking(schedule: &Schedule, trips: &Trips, value: &impl Fn(&str) -> f64) -> f64 {
-    let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0 && schedule.is_of_tasks(&asked.at));
-    let tensors = asked.filter_map(|asked| schedule.slices(&asked.buffer, &asked.at));
-    let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
-    let lines = |tensor: &Buffer| {
-        let elements: f64 = tensor.shape.iter().map(|extent| count(extent, value)).product();
-        elements * tensor.dtype.bytes() as f64 / LINE
-    };
-    tensors.map(|(tensor, ..)| lines(&tensor) * ASK + tiles * SHARE).sum()
+/// What tiles ask for ahead.
+struct Asked {
+    /// Clocks that it takes.
+    clocks: f64,
+    /// The shares of what comes from the last-level cache and from memory that have arrived before they are waited for.
+    arrived: [f64; 2],
 }
 
-/// Of a statement. What is asked for arrives while the core computes.
-fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget, asked: bool) -> f64 {
+impl Asked {
+    fn of(schedule: &Schedule, trips: &Trips, target: &CpuTarget, value: &impl Fn(&str) -> f64) -> Asked {
+        let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
+        let (mut clocks, mut slices, mut asking) = (0.0, 0.0, 0.0f64);
+        for asked in schedule.prefetches.iter().filter(|asked| asked.ahead > 0) {
+            let Some((tensor, _, dim)) = schedule.slices(&asked.buffer, &asked.at) else { continue };
+            let extents: Vec<f64> = tensor.shape.iter().map(|extent| count(extent, value)).collect();
+            let slice = extents[dim + 1..].iter().product::<f64>() * tensor.dtype.bytes() as f64;
+            clocks += extents[..=dim].iter().product::<f64>() * slice / LINE * ASK + tiles * SHARE;
+            slices += slice;
+            // The first iterations find nothing that was asked for.
+            asking = asking.max(1.0 - asked.ahead as f64 / extents[dim].max(1.0));
+        }
+        // Slices of which a cache does not keep all until they are used have gone on to the next one.
+        let keeps = |bytes: i64, filled: f64| if slices <= bytes as f64 * filled { asking.max(0.0) } else { 0.0 };
+        Asked { clocks, arrived: [keeps(target.l2_bytes, FILLED[1]), keeps(target.l3_bytes, FILLED[2])] }
+    }
+}
+
+/// Of a statement: while it is carried out, and those in which the levels behind bring what was asked for meanwhile.
+fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget, asked: &Asked) -> [f64; 2] {
     let around = trips.around(leaf);
     let share = trips.share(leaf, &around);
     if share <= 0.0 {
-        return 0.0;
+        return [0.0; 2];
     }
     let work = Work { leaf, trips: &around };
     let [second, last, memory] = work.waiting(target);
-    let times = [work.clocks(core, target), second, last, memory];
+    let [of_last, of_memory] = asked.arrived;
+    let times = [work.clocks(core, target), second, last * (1.0 - of_last), memory * (1.0 - of_memory)];
     let slowest = times.into_iter().fold(0.0, f64::max);
-    let hidden = if asked { last + memory } else { 0.0 };
-    share * (slowest + EXPOSED * (times.iter().sum::<f64>() - slowest - hidden).max(0.0))
+    let here = slowest + EXPOSED * (times.iter().sum::<f64>() - slowest);
+    [share * here, share * (last * of_last).max(memory * of_memory)]
 }
 
 #[cfg(test)]

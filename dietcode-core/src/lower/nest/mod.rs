@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
         }
         let asked = prefetch::of(self.schedule, &self.guards, at);
         let body = shares.before(Stmt::seq(asked.into_iter().chain([body])));
-        // What a task is, is bound inside of its loop.
+        // The parts of a loop over tasks are bound inside of it.
         let (body, shares) = if l.kind == ForKind::Serial { (body, Some(shares)) } else { (shares.around(body), None) };
         let body = self.lets(&bound, body);
         let body = Stmt::for_(l.name.clone(), self.schedule.iterations(at), l.kind, body);

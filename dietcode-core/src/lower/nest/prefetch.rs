@@ -7,8 +7,8 @@
 //!                                        … x[i_1·8 + i_t][k] …
 //! ```
 //!
-//! Along an axis of tasks it is a slice of a tensor, of which each tile of an iteration asks for its share, element by element as they lie
-//! in memory where rows follow each other without a gap:
+//! Along an axis of tasks it is a slice of a tensor, of which each tile of an iteration asks for its share, in the order of memory. Where rows
+//! do not follow each other without a gap, as those of a view, a part of the slice is not asked for:
 //!
 //! ```text
 //! parallel block                       parallel block
@@ -17,7 +17,7 @@
 //!                                          … x[b][i_1·8 + i_t][k] …
 //! ```
 //!
-//! It is a hint: what it says of an odd schedule may be more than is read, and changes no result.
+//! It is a hint: what it says of an odd schedule may be more or less than is read, and changes no result.
 
 use std::ops::{Add, Div, Mul, Sub};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use crate::schedule::{Prefetch, Relation, Schedule};
 pub(super) fn of(schedule: &Schedule, guards: &[Guard], at: usize) -> Vec<Stmt> {
     let reads = schedule.block.update_reads();
     let here = schedule.prefetches.iter().filter(|asked| asked.at == schedule.loops[at].name && asked.ahead > 0);
+    let here = here.filter(|_| schedule.loops[at].kind == ForKind::Serial);
     let asked = here.flat_map(|asked| {
         let own = reads.iter().filter(|(read, _)| read.name == asked.buffer && read.scope == Scope::Global);
         own.filter_map(|read| ask(schedule, guards, (at, asked.ahead), read))
@@ -108,29 +109,29 @@ fn first_time(schedule: &Schedule, index: &[Expr], at: usize) -> Expr {
         .fold(Expr::Int(1), |all, name| all.and(Expr::compare(CompareOp::Eq, Expr::Var(name), Expr::Int(0))))
 }
 
-/// What each tile asks for of slices, and what it counts with: bound where the tile's loop begins, since it takes divisions.
+/// What tiles ask for of slices.
 #[derive(Default)]
 pub(super) struct Shares {
-    /// Names, with their values.
+    /// Elements of a share of each tensor, by name. They take divisions, so that they are bound outside of the loop over tiles.
     lets: Vec<(Name, Expr)>,
-    /// One for each tensor.
+    /// The statements in front of a tile, one for each tensor.
     asked: Vec<Stmt>,
 }
 
 impl Shares {
     /// Of a tile around which so many loops stand.
     pub(super) fn of(schedule: &Schedule, tile_depth: usize) -> Shares {
-        let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0 && schedule.is_of_tasks(&asked.at));
+        let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0);
         let (lets, asked) = asked.filter_map(|asked| share(schedule, tile_depth, asked)).unzip();
         Shares { lets, asked }
     }
 
-    /// The body of a tile's loop, which asks first.
+    /// The statements in front of what the innermost loop around a tile holds.
     pub(super) fn before(&mut self, body: Stmt) -> Stmt {
         Stmt::seq(std::mem::take(&mut self.asked).into_iter().chain([body]))
     }
 
-    /// That loop, behind the names that it counts with.
+    /// A statement in which the names are bound.
     pub(super) fn around(self, body: Stmt) -> Stmt {
         let bind = |body, (var, value): (Name, Expr)| Stmt::Let { var, value, body: Box::new(body) };
         self.lets.into_iter().rev().fold(body, bind)
@@ -141,11 +142,12 @@ impl Shares {
 fn share(schedule: &Schedule, tile_depth: usize, asked: &Prefetch) -> Option<((Name, Expr), Stmt)> {
     let (from, index, dim) = schedule.slices(&asked.buffer, &asked.at)?;
     let axis = schedule.block.iters.iter().find(|iter| iter.name == asked.at)?;
-    // The number of the tile among those of an iteration of the axis, whose parts stand inside of it.
+    let selects = |part: &Name| schedule.roots(part).iter().all(|root| index[..=dim].iter().any(|e| e.uses(root)));
+    // The number of the tile among all those that have the same slice.
     let (mut number, mut tiles, mut first) = (Expr::Int(0), Expr::Int(1), Expr::Int(1));
     for (part, role, extent) in (0..tile_depth).flat_map(|at| parts(schedule, at)) {
         match role {
-            _ if part == asked.at => (number, tiles) = (Expr::Int(0), Expr::Int(1)),
+            Role::Spatial if selects(&part) => {}
             Role::Spatial => (number, tiles) = (number.mul(extent.clone()).add(Expr::Var(part)), tiles.mul(extent)),
             Role::Reduce => first = first.and(Expr::compare(CompareOp::Eq, Expr::Var(part), Expr::Int(0))),
         }
@@ -153,11 +155,11 @@ fn share(schedule: &Schedule, tile_depth: usize, asked: &Prefetch) -> Option<((N
     let slice = from.shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Mul::mul);
     let share = slice.add(tiles.clone().sub(Expr::Int(1))).div(tiles);
     // No variable of a nest begins so.
-    let name = Name::from(format!("dietcode_{}_share", from.name));
+    let name = Name::from(format!("dietcode_{}_of_{}", from.name, asked.at));
     let elements = Expr::Var(name.clone());
-    let later = Expr::Var(asked.at.clone()).add(Expr::Int(asked.ahead));
+    let later = schedule.unsplit(&Expr::Var(asked.at.clone())).add(Expr::Int(asked.ahead));
     let rows = vec![Expr::Int(0); index.len() - dim - 2];
-    let slices = index[..dim].iter().cloned().chain([later.clone()]);
+    let slices = index[..dim].iter().map(|e| schedule.unsplit(e)).chain([later.clone()]);
     let from_index = slices.chain(rows).chain([number.mul(elements.clone())]).collect();
     let condition = first.and(later.lt(axis.extent.clone()));
     let ask = Stmt::if_(condition, Stmt::Intrinsic(Intrinsic::Prefetch { from, from_index, elements }));

@@ -6,7 +6,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::{ForKind, Name};
-use crate::schedule::{Loop, Pipeline, Schedule, Staging};
+use crate::schedule::{Loop, Pipeline, Prefetch, Schedule, Staging};
 use crate::{Error, Result};
 
 /// Refuses a schedule whose parts do not fit together.
@@ -112,6 +112,8 @@ fn sums_of_lanes(schedule: &Schedule) -> Option<String> {
 fn prefetches(schedule: &Schedule) -> Option<String> {
     let is_serial = |l: &Loop| l.kind == ForKind::Serial && !schedule.is_gpu();
     let stands = |at: &Name| schedule.loops.iter().any(|l| l.name == *at && is_serial(l));
-    let alien = schedule.prefetches.iter().find(|asked| !stands(&asked.at) && !schedule.is_of_tasks(&asked.at))?;
-    Some(format!("prefetch of `{}`: `{}` is not a serial loop of a CPU any more", alien.buffer, alien.at))
+    let has_slices = |asked: &Prefetch| schedule.slices(&asked.buffer, &asked.at).is_some();
+    let alien = schedule.prefetches.iter().find(|asked| !stands(&asked.at) && !has_slices(asked))?;
+    let why = "is neither a serial loop of a CPU any more, nor an axis of tasks with slices of it";
+    Some(format!("prefetch of `{}`: `{}` {why}", alien.buffer, alien.at))
 }

@@ -15,7 +15,7 @@ use std::ops::{Add, Rem, Sub};
 use std::sync::Arc;
 
 use super::pipeline::{prefixed, several};
-use crate::ir::{Buffer, Expr, ForKind, Name, Scope, Stmt};
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt};
 use crate::schedule::{Pipeline, Schedule};
 use crate::{Error, Result};
 
@@ -59,11 +59,11 @@ struct Steps {
 }
 
 impl Steps {
-    /// Windows that stand between or before the panels belong to what uses these.
+    /// Windows that stand between or before the panels belong to what uses these, and so does what is asked for before them.
     fn of(stmt: &Stmt) -> Option<Steps> {
         let Stmt::For { var, extent, kind: ForKind::Serial, body } = stmt else { return None };
         let (mut panels, mut packs, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut uses = (**body).clone();
+        let (asked, mut uses) = asked_first(body);
         loop {
             match &uses {
                 Stmt::Allocate { buffer, body } if buffer.scope == Scope::Panel => match &**body {
@@ -86,6 +86,7 @@ impl Steps {
             }
         }
         let uses = windows.into_iter().rev().fold(uses, |uses, window| around(window, uses));
+        let uses = Stmt::seq(asked.into_iter().chain([uses]));
         (!panels.is_empty()).then(|| Steps { var: var.clone(), extent: extent.clone(), panels, packs, uses })
     }
 
@@ -112,6 +113,23 @@ impl Steps {
 
     fn of_half(&self, stmt: Stmt, half: &Expr) -> Stmt {
         self.panels.iter().fold(stmt, |stmt, panel| prefixed(stmt, panel, &several(panel, HALVES), half))
+    }
+}
+
+/// The statements at the beginning that ask for what later tiles read, and the others.
+fn asked_first(stmt: &Stmt) -> (Vec<Stmt>, Stmt) {
+    let Stmt::Seq(stmts) = stmt else { return (Vec::new(), stmt.clone()) };
+    let asked: Vec<Stmt> = stmts.iter().take_while(|stmt| asks(stmt)).cloned().collect();
+    let others = Stmt::seq(stmts[asked.len()..].to_vec());
+    (asked, others)
+}
+
+fn asks(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Intrinsic(Intrinsic::Prefetch { .. }) => true,
+        Stmt::For { body, .. } | Stmt::IfThenElse { then: body, otherwise: None, .. } => asks(body),
+        Stmt::Seq(stmts) => stmts.iter().all(asks),
+        _ => false,
     }
 }
 

@@ -20,7 +20,8 @@ use super::cpu::{axis, is_of_tile, split};
 use super::{Applied, PartialSketch, Rule, SketchLoop, TILED, unmet, variable};
 use crate::Result;
 use crate::ir::{Block, Buffer, Expr, ForKind, Name};
-use crate::schedule::{AHEAD, Axis, HALVINGS, Instruction, Level, Part, Size, Staging, slices_along};
+use crate::schedule::{AHEAD, Axis, HALVINGS, Instruction, Level, Part, Size, Staging};
+use crate::sketch::reads::Reads;
 
 /// How many vectors of an elementwise block may be unrolled.
 const UNROLLED: [i64; 5] = [1, 2, 4, 8, 16];
@@ -106,20 +107,15 @@ fn prefetch(partial: &mut PartialSketch, (buffer, index): &(Arc<Buffer>, Vec<Exp
     partial.instructions.push(Instruction::Prefetch { buffer: buffer.name.clone(), at, ahead });
 }
 
-/// Tasks may ask for what those of the next iteration of an axis read and write, a decision of all tensors that have slices along it: the
-/// innermost of the axes that are whole among tasks, outside of all others. It pays where these tensors come from memory.
+/// Tiles may ask for what those of the next iteration of a batch read and write, a decision of all tensors that have a slice for each. It
+/// pays where these come from memory.
 fn slices(partial: &PartialSketch, block: usize) -> Option<(Name, Vec<Name>)> {
     let block = partial.block(block);
     block.reduction.as_ref()?;
-    let is_whole = |name: &Name| partial.loops.iter().any(|l| l.name == *name && l.role == Role::Spatial);
-    let outside = block.output_index.iter().map_while(|e| if let Expr::Var(name) = e { Some(name) } else { None });
-    let axis = outside.take_while(|name| is_whole(name)).last()?;
-    let reads = block.update_reads();
-    let accesses = reads.iter().map(|(buffer, index)| (buffer, index)).chain([(&block.output, &block.output_index)]);
-    let moved = accesses.filter(|(_, index)| slices_along(index, axis, is_whole).is_some());
-    let mut tensors: Vec<Name> = moved.map(|(buffer, _)| buffer.name.clone()).collect();
-    tensors.retain(|tensor| partial.program.prepared(tensor).is_none());
-    tensors.dedup();
+    let is_in_tile = |axis: &Name| partial.loops.iter().any(|l| l.axis == *axis && l.level.is_some_and(is_of_tile));
+    let axis = Reads::of(&partial.program, block).batch(is_in_tile)?;
+    let tensors = block.slices_along(axis);
+    let tensors: Vec<Name> = tensors.into_iter().filter(|tensor| partial.program.prepared(tensor).is_none()).collect();
     (!tensors.is_empty()).then(|| (axis.clone(), tensors))
 }
 

@@ -260,13 +260,11 @@ impl Tiled {
     fn ask_for_slices(&self, decided: &mut Decided) -> Result<()> {
         let Some(axis) = &self.ahead else { return Ok(()) };
         let schedule = &decided.schedule;
-        let reads = schedule.block.update_reads();
-        let tensors = reads.iter().map(|(read, _)| &read.name).chain([&schedule.block.output.name]);
-        let mut tensors: Vec<Name> = tensors.filter(|name| schedule.slices(name, axis).is_some()).cloned().collect();
-        tensors.retain(|name| !schedule.is_prepared(name));
-        tensors.dedup();
+        let mut tensors = schedule.block.slices_along(axis);
+        tensors.retain(|name| schedule.slices(name, axis).is_some() && !schedule.is_prepared(name));
         if tensors.is_empty() {
-            let why = "no tensor has a slice for each of its iterations; name a spatial loop that stands outside and has no tile";
+            let why = "there is no sum whose tensors have a slice for each of its iterations; name a spatial loop without tiles, such as that \
+                of a batch";
             return Err(Error::input(format!("ahead: `{axis}`: {why}")));
         }
         decided.prefetch_slices(&tensors, axis, 1)

@@ -55,8 +55,8 @@ impl Tiled {
 
     /// The same tile, asking ahead along a batch that stands outside and has none.
     pub(super) fn asking_ahead(&self, reads: &Reads<'_>) -> Option<Tiled> {
-        let is_tiled = |axis: &str| self.register_tile.contains_key(axis) || self.block_tile.contains_key(axis);
-        let axis = reads.batch().filter(|axis| !is_tiled(axis))?;
+        let sizes = [&self.register_tile, &self.block_tile];
+        let axis = reads.batch(|axis| sizes.iter().any(|sizes| sizes.contains_key(&**axis)))?;
         Some(Tiled { ahead: Some(axis.to_string()), ..self.clone() })
     }
 

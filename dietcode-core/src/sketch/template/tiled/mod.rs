@@ -5,8 +5,8 @@
 //!   for each cache block of the reduction loops           block_tile
 //!     pack the panels                                     pack, pad, double_buffer
 //!     for each register tile of the block                 order
-//!       ask for what the next one reads, or a share of
-//!       what the next blocks do                           prefetch, ahead
+//!       ask for what the next one reads                   prefetch
+//!       ask for a share of what the next batch touches    ahead
 //!       for each step of the reduction in the cache block
 //!         copy what the steps need                        load
 //!         a register tile of multiply-adds, unrolled      register_tile, vector, lanes, tensorize
