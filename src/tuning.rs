@@ -318,7 +318,7 @@ impl Kernel<'_> {
 
 /// How many templates there are in the first generation of an evolution at the most.
 fn most_templates(evolution: &Evolution) -> usize {
-    evolution.population.div_ceil(8)
+    evolution.population.div_ceil(4)
 }
 
 /// More candidates than this are not listed for a GPU: each is compiled for seconds.

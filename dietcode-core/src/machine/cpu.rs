@@ -31,6 +31,13 @@ pub struct CpuTarget {
 }
 
 impl CpuTarget {
+    /// In how many parts, one after the other, a core carries out what is done to a vector register; half a vector takes half of them.
+    ///
+    /// Source: AMD's Software Optimization Guide for family 19h (document 57647), of Zen 4.
+    pub fn parts(&self) -> i64 {
+        if self.model.contains("(family 25,") && self.vector_bytes > 32 { 2 } else { 1 }
+    }
+
     /// Whether code may use a feature, as [`crate::cpu_features`] calls it.
     pub fn has(&self, feature: &str) -> bool {
         cpu_features::names(self.features).contains(&feature)

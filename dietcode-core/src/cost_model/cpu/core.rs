@@ -15,7 +15,7 @@ pub(super) struct Core {
     pub(super) loads: f64,
     /// Vectors that are stored in a clock.
     pub(super) stores: f64,
-    /// In how many parts a vector is carried out; one that is shorter has fewer.
+    /// See [`CpuTarget::parts`].
     pub(super) parts: f64,
 }
 
@@ -83,9 +83,7 @@ pub(super) const FILLED: [f64; 3] = [0.8, 0.8, 0.4];
 
 impl Core {
     pub(super) fn of(target: &CpuTarget) -> Core {
-        // Zen 3 and 4 carry out vectors of 64 bytes in halves.
-        let halves = target.model.contains("(family 25,") && target.vector_bytes > 32;
-        let wide = if halves { 1.0 } else { 2.0 };
-        Core { fma: wide, loads: wide, stores: wide / 2.0, parts: if halves { 2.0 } else { 1.0 } }
+        let parts = target.parts() as f64;
+        Core { fma: 2.0 / parts, loads: 2.0 / parts, stores: 1.0 / parts, parts }
     }
 }

@@ -33,11 +33,15 @@ fn def(source: &str) -> KernelDef {
 
 /// The extents of `i`, `j` and `k`, or of `o`, `i` and `c`, which their variables are named after.
 fn seconds_of(source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
+    seconds_on(&target(), source, tiled, extents, units)
+}
+
+fn seconds_on(target: &CpuTarget, source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
     let def = def(source);
     let value = |name: &str| extents.iter().find(|(var, _)| *var == name).map_or(0, |(_, value)| *value);
     let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect();
-    let (_, lowered) = tiled.micro_kernel(&frontend::program(&def), &target()).unwrap();
-    Profile::of(&lowered).seconds(&target(), &shape, units)
+    let (_, lowered) = tiled.micro_kernel(&frontend::program(&def), target).unwrap();
+    Profile::of(&lowered).seconds(target, &shape, units)
 }
 
 fn seconds(tiled: &Tiled, m: i64) -> f64 {
@@ -120,6 +124,23 @@ fn cores_help_as_far_as_there_are_blocks() {
     let blocks = packed([8, 48], [512, 96, 768]);
     let gain = at(&blocks, 1) / at(&blocks, 4);
     assert!((3.5..4.01).contains(&gain), "{gain}");
+}
+
+/// 24 columns are three halves of a vector, or two vectors of which a quarter is idle: that costs where vectors are carried out in halves.
+#[test]
+fn half_of_a_vector_takes_half_of_the_time_where_vectors_are_carried_out_in_halves() {
+    let [half, whole] = [(8, 24), (16, 32)].map(|(lanes, columns)| Tiled {
+        lanes: Some(lanes),
+        partition: vec!["j".into()],
+        ..packed([8, columns], [64, columns, 384])
+    });
+    let in_halves = CpuTarget { model: "AMD EPYC (family 25, model 17, stepping 1)".into(), ..target() };
+    let gain = |target: &CpuTarget| {
+        let at = |tiled: &Tiled| seconds_on(target, DENSE, tiled, [("M", 512), ("N", 24), ("K", 768)], 1);
+        at(&whole) / at(&half)
+    };
+    assert!((1.15..1.4).contains(&gain(&in_halves)), "{}", gain(&in_halves));
+    assert!(gain(&target()) < 1.0, "{}", gain(&target()));
 }
 
 /// What tiles ask for ahead is worth it where all batches together come from memory, and costs a little where they are in a cache.

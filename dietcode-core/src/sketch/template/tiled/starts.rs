@@ -70,16 +70,21 @@ impl Tiled {
             return Vec::new();
         }
         let reads = Reads::of(program, block);
-        let nest = Nest { iters: &block.iters, reads: &reads, target, extents, contiguous: block.contiguous() };
+        let contiguous = block.contiguous();
+        let of_lanes = |lanes| Nest { iters: &block.iters, reads: &reads, target, extents, contiguous, lanes };
         let mut starts: Vec<(usize, Tiled)> = Vec::new();
-        for vector in reads.vectors().into_iter().flatten() {
-            let tiles = nest.register_tiles(&vector);
-            for packed in reads.packed(Some(&vector)) {
-                for (rank, tile) in tiles.iter().enumerate() {
-                    for block_tile in nest.blocks(tile, &vector) {
-                        let start = nest.tiled(tile, &vector, &packed, block_tile);
-                        let asking = if rank == 0 { start.asking_ahead(&reads) } else { None };
-                        starts.extend([Some(start), asking].into_iter().flatten().map(|start| (rank, start)));
+        // A vector that is carried out in parts leaves less idle at an edge where it has fewer of them.
+        let widest = target.vector_bytes / 4;
+        for nest in (0..target.parts()).map(|halvings| of_lanes(widest >> halvings)) {
+            for vector in reads.vectors().into_iter().flatten() {
+                let tiles = nest.register_tiles(&vector);
+                for packed in reads.packed(Some(&vector)) {
+                    for (rank, tile) in tiles.iter().enumerate() {
+                        for block_tile in nest.blocks(tile, &vector) {
+                            let start = nest.tiled(tile, &vector, &packed, block_tile);
+                            let asking = start.asking_ahead(&reads);
+                            starts.extend([Some(start), asking].into_iter().flatten().map(|start| (rank, start)));
+                        }
                     }
                 }
             }
@@ -109,13 +114,11 @@ struct Nest<'a> {
     extents: &'a BTreeMap<Name, Vec<i64>>,
     /// Along which the output's neighbours are.
     contiguous: Option<&'a Name>,
+    /// Of a vector.
+    lanes: i64,
 }
 
 impl Nest<'_> {
-    fn lanes(&self) -> i64 {
-        self.target.vector_bytes / 4
-    }
-
     fn largest(&self, axis: &Name) -> Option<i64> {
         self.extents.get(axis)?.last().copied()
     }
@@ -208,7 +211,7 @@ impl Nest<'_> {
 
     /// Iterations of a tile along an axis.
     fn elements(&self, axis: &Name, size: i64, vector: &Name) -> i64 {
-        if axis == vector { size * self.lanes() } else { size }
+        if axis == vector { size * self.lanes } else { size }
     }
 
     /// Half of what tiles compute beyond the extents of an axis, in the mean: smaller tiles at the edge leave out some of it.
@@ -221,7 +224,7 @@ impl Nest<'_> {
 
     /// Blocks with a register tile: panels in the second level, for many rows or for some; and panels of one tile's width.
     fn blocks(&self, tile: &Sizes, vector: &Name) -> Vec<BTreeMap<String, i64>> {
-        let width = tile.get(vector).copied().unwrap_or(1) * self.lanes();
+        let width = tile.get(vector).copied().unwrap_or(1) * self.lanes;
         let of_step: i64 =
             4 * (width + tile.iter().filter(|(axis, _)| *axis != vector).map(|(_, size)| size).sum::<i64>());
         let steps = (self.target.l1_bytes / 2 / of_step).clamp(STEPS.0, STEPS.1);
@@ -274,12 +277,14 @@ impl Nest<'_> {
 
     fn tiled(&self, tile: &Sizes, vector: &Name, packed: &[Name], block_tile: BTreeMap<String, i64>) -> Tiled {
         let size =
-            |(axis, size): (&Name, &i64)| (axis.to_string(), if axis == vector { size * self.lanes() } else { *size });
+            |(axis, size): (&Name, &i64)| (axis.to_string(), if axis == vector { size * self.lanes } else { *size });
         let partition = tile.iter().filter(|(_, size)| **size > 1).map(|(axis, _)| axis.to_string()).collect();
         let mut pack: Vec<String> = packed.iter().map(|tensor| tensor.to_string()).collect();
         pack.sort();
         let register_tile = tile.iter().map(size).collect();
-        Tiled { vector: Some(vector.to_string()), register_tile, block_tile, pack, partition, ..Tiled::default() }
+        let lanes = Some(self.lanes).filter(|lanes| *lanes < self.target.vector_bytes / 4);
+        let vector = Some(vector.to_string());
+        Tiled { vector, lanes, register_tile, block_tile, pack, partition, ..Tiled::default() }
     }
 }
 
@@ -355,9 +360,9 @@ mod tests {
         assert!(steps > STEPS.1 && 4 * 16 * steps <= avx2().l2_bytes / 4, "{steps}");
     }
 
-    /// Of a batch, the best tiles are there with and without asking for what the next of the innermost batch reads and writes.
+    /// Of a batch, each tile is there with and without asking for what the next of the innermost batch reads and writes.
     #[test]
-    fn the_best_tiles_of_a_batch_ask_for_the_next_one() {
+    fn tiles_of_a_batch_ask_for_the_next_one() {
         let heads =
             "fn heads(x: &[[[[f32; K]; M]; H]; B], w: &[[[[f32; K]; N]; H]; B], y: &mut [[[[f32; N]; M]; H]; B]) {
             for b in 0..B { for h in 0..H { for i in 0..M { for j in 0..N {
@@ -375,6 +380,20 @@ mod tests {
         }
         let starts = Tiled::starts(&program(DENSE), &avx512(), &BTreeMap::new());
         assert!(starts.iter().all(|tiled| tiled.ahead.is_none()));
+    }
+
+    #[test]
+    fn where_vectors_are_carried_out_in_halves_tiles_of_halves_are_there_too() {
+        let in_halves = CpuTarget { model: "AMD EPYC (family 25, model 17, stepping 1)".into(), ..avx512() };
+        let lanes = |target: &CpuTarget| -> Vec<Option<i64>> {
+            let starts = Tiled::starts(&program(DENSE), target, &BTreeMap::new());
+            assert!(starts.iter().all(|tiled| tiled.register_tile["j"] % tiled.lanes.unwrap_or(16) == 0
+                || tiled.vector.as_deref() != Some("j")));
+            starts.into_iter().map(|tiled| tiled.lanes).collect()
+        };
+        assert!(lanes(&avx512()).iter().all(Option::is_none));
+        let lanes = lanes(&in_halves);
+        assert!(lanes.contains(&None) && lanes.contains(&Some(8)) && lanes[0].is_none(), "{lanes:?}");
     }
 
     #[test]
