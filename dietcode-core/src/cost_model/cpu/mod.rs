@@ -15,7 +15,10 @@ mod leaf;
 mod memory;
 mod trips;
 
+use std::sync::Arc;
+
 use crate::cost_model::{Adaptation, count};
+use crate::ir::Buffer;
 use crate::machine::CpuTarget;
 use crate::schedule::Schedule;
 use crate::sketch::Lowered;
@@ -28,14 +31,25 @@ use trips::Trips;
 #[derive(Clone, Debug)]
 pub struct Profile<'a> {
     /// Of each phase.
-    phases: Vec<(&'a Schedule, Leaves)>,
+    phases: Vec<(&'a Schedule, Leaves, Vec<Slices>)>,
+}
+
+/// A tensor of which tiles ask ahead for slices.
+#[derive(Clone, Debug)]
+struct Slices {
+    tensor: Arc<Buffer>,
+    /// The dimension along which they lie.
+    dim: usize,
+    /// How many of them ahead.
+    ahead: i64,
 }
 
 impl<'a> Profile<'a> {
     /// Looks at what the loops do.
     pub fn of(lowered: &'a Lowered) -> Profile<'a> {
         let phases = lowered.schedules.iter().zip(&lowered.nests);
-        Profile { phases: phases.map(|(schedule, nest)| (schedule, leaf::leaves(schedule, nest))).collect() }
+        let phase = |(schedule, nest)| (schedule, leaf::leaves(schedule, nest), Slices::of(schedule));
+        Profile { phases: phases.map(phase).collect() }
     }
 
     /// Seconds of a call at a shape (the shape variables in declaration order) on `units` cores.
@@ -47,10 +61,11 @@ impl<'a> Profile<'a> {
     /// The same for several numbers of cores.
     pub fn seconds_on<const N: usize>(&self, target: &CpuTarget, shape: &[i64], units: [usize; N]) -> [f64; N] {
         let core = Core::of(target);
-        self.phases.iter().fold([0.0; N], |before, (schedule, leaves)| {
+        self.phases.iter().fold([0.0; N], |before, (schedule, leaves, slices)| {
             let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
             let trips = Trips::of(schedule, leaves, &value);
-            let asked = Asked::of(schedule, &trips, target, &value);
+            let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
+            let asked = Asked::of(slices, tiles, target, &value);
             let clocks = leaves.all.iter().map(|leaf| clocks(leaf, &trips, &core, target, &asked));
             let [here, meanwhile] = clocks.fold([0.0; 2], |sum, clocks| [sum[0] + clocks[0], sum[1] + clocks[1]]);
             let clocks = (here + asked.clocks).max(meanwhile);
@@ -71,18 +86,28 @@ struct Asked {
     arrived: [f64; 2],
 }
 
+impl Slices {
+    fn of(schedule: &Schedule) -> Vec<Slices> {
+        let asked = schedule.prefetches.iter().filter(|asked| asked.ahead > 0);
+        let slices = asked.filter_map(|asked| {
+            let (tensor, _, dim) = schedule.slices(&asked.buffer, &asked.at)?;
+            Some(Slices { tensor, dim, ahead: asked.ahead })
+        });
+        slices.collect()
+    }
+}
+
 impl Asked {
-    fn of(schedule: &Schedule, trips: &Trips, target: &CpuTarget, value: &impl Fn(&str) -> f64) -> Asked {
-        let tiles = trips.product(schedule.loops[..schedule.tile_depth()].iter().map(|l| &l.name));
+    /// By so many tiles.
+    fn of(all: &[Slices], tiles: f64, target: &CpuTarget, value: &impl Fn(&str) -> f64) -> Asked {
         let (mut clocks, mut slices, mut asking) = (0.0, 0.0, 0.0f64);
-        for asked in schedule.prefetches.iter().filter(|asked| asked.ahead > 0) {
-            let Some((tensor, _, dim)) = schedule.slices(&asked.buffer, &asked.at) else { continue };
+        for Slices { tensor, dim, ahead } in all {
             let extents: Vec<f64> = tensor.shape.iter().map(|extent| count(extent, value)).collect();
             let slice = extents[dim + 1..].iter().product::<f64>() * tensor.dtype.bytes() as f64;
-            clocks += extents[..=dim].iter().product::<f64>() * slice / LINE * ASK + tiles * SHARE;
+            clocks += extents[..=*dim].iter().product::<f64>() * slice / LINE * ASK + tiles * SHARE;
             slices += slice;
             // The first iterations find nothing that was asked for.
-            asking = asking.max(1.0 - asked.ahead as f64 / extents[dim].max(1.0));
+            asking = asking.max(1.0 - *ahead as f64 / extents[*dim].max(1.0));
         }
         // Slices of which a cache does not keep all until they are used have gone on to the next one.
         let keeps = |bytes: i64, filled: f64| if slices <= bytes as f64 * filled { asking.max(0.0) } else { 0.0 };
