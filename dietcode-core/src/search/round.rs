@@ -12,7 +12,6 @@
 use std::collections::HashSet;
 
 use super::database::{Shape, Structure};
-use super::pace::spread;
 use super::proposal::Proposal;
 use super::{Outcome, Part, Phase, Tuning, full, screening};
 use crate::Result;
@@ -30,7 +29,6 @@ struct Ahead {
 impl Tuning<'_> {
     /// Tries what was proposed, in order, until the time for rounds is used up.
     pub(super) fn try_all(&mut self, proposals: Vec<Proposal>) -> Result<()> {
-        let proposals = spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile());
         let mut ahead = self.compile_ahead(&proposals);
         let mut numbered = proposals.into_iter().enumerate().peekable();
         while numbered.peek().is_some() {

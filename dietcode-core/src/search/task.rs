@@ -1,5 +1,6 @@
 //! The search of one kernel: its state, and where its candidates come from.
 
+use super::pace::spread;
 use super::proposal::Proposal;
 use super::strategy::Propose;
 use super::{Found, Part, Tuning, full};
@@ -19,8 +20,8 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// The round before the first: the micro-kernels that run where nothing was tuned, each on all instances that it serves
-    /// there. If one fails, there is nothing that the others could be compared with.
+    /// The round before the first: the micro-kernels that run where nothing was tuned, in the order in which [`Defaults`](super::Defaults)
+    /// counts them, each on all instances that it serves there. If one fails, there is nothing that the others could be compared with.
     pub(super) fn begin(&mut self, left: Option<usize>) -> Result<()> {
         self.tuning.trials = left;
         let defaults = self.tuning.defaults.micro_kernels.iter().cloned();
@@ -42,7 +43,7 @@ impl Task<'_> {
         let proposing = doing(format!("proposing candidates for `{}`", self.tuning.device.def().name));
         let proposals = self.proposer.propose(&self.tuning, want)?;
         drop(proposing);
-        self.tuning.try_all(proposals)?;
+        self.tuning.try_all(spread(proposals, |proposal| proposal.micro_kernel.trace.register_tile()))?;
         self.tuning.journal.sync()?;
         Ok(self.tuning.candidates.len() - before)
     }

@@ -200,3 +200,30 @@ fn a_fast_default_is_timed_again_after_each_batch_and_the_nest_is_not() {
     task.begin(None).unwrap();
     assert_eq!(*timed.borrow(), [true, false, false, false], "both at the point, one at the instance, and again");
 }
+
+/// What serves an instance is known by its place among the defaults, also where several of them have the same register tile.
+#[test]
+fn defaults_are_the_first_candidates_in_their_order() {
+    let (def, target) = (dense(96, 64), target());
+    let program = crate::frontend::program(&def);
+    let Target::Cpu(cpu) = &target else { panic!("{target:?}") };
+    let tiled = Tiled::default_for(&program, cpu);
+    let (axis, size) = tiled.block_tile.first_key_value().map(|(axis, size)| (axis.clone(), *size)).unwrap();
+    let mut other = tiled.clone();
+    other.block_tile.insert(axis, 2 * size);
+    let [tiled, other] = [tiled, other].map(|tiled| tiled.micro_kernel(&program, cpu).unwrap().0);
+    assert_eq!(tiled.trace.register_tile(), other.trace.register_tile());
+    let instance = Instance::of(&def, &[64]).unwrap();
+    let workloads = vec![WorkloadInstance { wkl: [("M".to_owned(), 64)].into(), weight: 1.0, instance }];
+    let device = SimulatedDevice::new(def, target, Box::new(|_, _, _| Ok(1.0)));
+    let (stop, watch) = (AtomicBool::new(false), |_: Event| ());
+    let budget = Budget::start(device.clock(), 1e9, &stop);
+    let journal = Journal::begin(Database::in_memory(), &device, Identity { seed: 3, space_hash: String::new() });
+    let defaults = Defaults::new(&program, vec![tiled, other], vec![1]);
+    let expected: Vec<String> = defaults.micro_kernels.iter().map(MicroKernel::name).collect();
+    let tuning = Tuning::new(Box::new(device), workloads, vec![1], defaults, budget, journal, &watch);
+    let mut task = Task { tuning, proposer: strategy::enumerated([]), weight: 1.0, per_round: 4 };
+    task.begin(None).unwrap();
+    let tried: Vec<String> = task.tuning.candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect();
+    assert_eq!(tried, expected);
+}
