@@ -148,6 +148,36 @@ fn registers_carry_the_next_tile_over_the_computation() {
     assert!(after.contains("allocate shared x_shared[2][8][64]"), "{after}");
 }
 
+/// Sums of a warp's instruction lie in pairs all over the tile; on the way through shared memory they become whole rows, with the
+/// epilogue's other operands read by vectors.
+#[test]
+fn sums_change_hands_in_shared_memory() {
+    let dense = kernel(
+        "#[dynamic_kernel] fn f(x: &[[f16; K]; M], w: &[[f16; K]; N], b: &[f16; N], y: &mut [[f16; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += f32::from(x[i][k]) * f32::from(w[j][k]); }
+                 y[i][j] = f16::from_f32(acc + f32::from(b[j]));
+             } }
+         }",
+    );
+    let parameters = r#"{"thread": {"i": 2, "j": 2}, "inner": {"i": 4, "j": 8}, "reduce": {"k": 32}, "matrix_unit": "half",
+        "stage": {"x": {"vector": 8, "pad": 8}, "w": {"vector": 8, "pad": 8}}, "stages": 3, "async": true, "store": 8,
+        "stage_store": true}"#;
+    let prints = around(&schedule(&dense, parameters), "vector_copy");
+    expect("dense_f16_staged_store.txt", "vector_copy", &prints);
+    let (_, after) = prints[1].split_once("allocate shared y_shared[2][16][136]").expect("a part of the tile");
+    for text in [
+        "= y_tile[i_m][j_n][i_h][j_i4]",
+        "b_in0[0] = copy b[j_b * 128 + y_shared_2]",
+        "y_out[dietcode_lane] = y_shared[y_shared_0][y_shared_1][y_shared_2 + dietcode_lane] + b_in0[dietcode_lane]",
+        "y[i_b * 128 + (y_shared_0 * 64 + (i_m * 16 + y_shared_1))][j_b * 128 + y_shared_2] = copy y_out[0]",
+    ] {
+        assert!(after.contains(text), "{text} is not in\n{after}");
+    }
+    assert_eq!(after.matches("sync\n").count(), 2, "once before and once after the sums are taken\n{after}");
+}
+
 /// Split sums: parts go to a workspace without an epilogue, and a second kernel adds them; or to the output, atomically.
 #[test]
 fn parts_of_sums_meet_in_a_workspace_or_atomically() {
@@ -233,6 +263,22 @@ fn what_is_not_valid_is_told() {
             "threads of a multiprocessor: it takes 2560 threads of blocks that it shall hold, the target allows 2048",
         ),
         (&dense, r#"{"inner": {"i": 8}}"#, "thread: a block has a single thread"),
+        (&copy, r#"{"thread": {"i": 8}, "stage_store": true}"#, "stage_store: there are no sums to store"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "inner": {"i": 4}, "stage_store": true}"#,
+            "stage_store: no neighbours of the output are sums of one block",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8, "j": 3}, "inner": {"j": 2}, "store": 4, "stage_store": true}"#,
+            "stage_store: rows of 6 sums and 4 elements of padding are no vectors of 4",
+        ),
+        (
+            &dense,
+            r#"{"thread": {"i": 8, "j": 8}, "split": {"k": 2}, "atomic": true, "stage_store": true}"#,
+            "stage_store: parts of sums are added to the output by the threads that have them",
+        ),
         (&dense, r#"{"thread": {"i": 8}, "matrix_unit": "half"}"#, "`x` is f32, which Half does not multiply"),
         (
             &half,

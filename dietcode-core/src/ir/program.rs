@@ -159,19 +159,28 @@ impl Block {
     /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no
     /// reads: nothing moves along them.
     pub fn update_reads(&self) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
-        let mut reads = Vec::new();
-        if let Some(reduction) = &self.reduction {
-            reduction.update.visit(&mut |e| {
-                if let Expr::Load(buffer, index) = e
-                    && !buffer.is_scalar()
-                    && !reads.contains(&(buffer.clone(), index.clone()))
-                {
-                    reads.push((buffer.clone(), index.clone()));
-                }
-            });
-        }
-        reads
+        reads(self.reduction.iter().map(|reduction| &reduction.update))
     }
+
+    /// The same of what is read once for each element of the output: by the epilogue, and by the value that the sum starts with.
+    pub(crate) fn final_reads(&self) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
+        reads(self.reduction.iter().map(|reduction| &reduction.init).chain([&self.epilogue]))
+    }
+}
+
+fn reads<'e>(of: impl Iterator<Item = &'e Expr>) -> Vec<(Arc<Buffer>, Vec<Expr>)> {
+    let mut reads = Vec::new();
+    for e in of {
+        e.visit(&mut |e| {
+            if let Expr::Load(buffer, index) = e
+                && !buffer.is_scalar()
+                && !reads.contains(&(buffer.clone(), index.clone()))
+            {
+                reads.push((buffer.clone(), index.clone()));
+            }
+        });
+    }
+    reads
 }
 
 impl Program {

@@ -22,6 +22,7 @@ mod rasterize;
 mod reorder;
 mod rfactor;
 mod split;
+mod stage_store;
 mod storage_align;
 mod tensorize;
 mod trace;
@@ -35,6 +36,7 @@ pub(crate) use legality::MOST_COPIES;
 pub use parameter::Parameter;
 pub(crate) use partition::HALVINGS;
 pub(crate) use prefetch::{AHEAD, Prefetch};
+pub(crate) use stage_store::{StoreRun, StoreTile};
 pub(crate) use tensorize::{ElementRead, factors};
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
@@ -73,6 +75,8 @@ pub struct Schedule {
     pub(crate) rfactor: Option<Combine>,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: i64,
+    /// Unused elements behind each row of the sums that are stored through shared memory; none: they are not.
+    pub(crate) store_pad: Option<i64>,
     /// Whether the grid is as large as the device holds at once, and its blocks go on to further tiles.
     pub(crate) persistent: bool,
     /// How many blocks a multiprocessor shall hold.
@@ -203,6 +207,7 @@ impl Schedule {
             dot: None,
             rfactor: None,
             store_lanes: 1,
+            store_pad: None,
             persistent: false,
             min_blocks: 1,
             dropped: Vec::new(),

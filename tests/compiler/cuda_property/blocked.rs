@@ -66,6 +66,7 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
     }
     blocked.persistent = rng.random_bool(0.2);
     blocked.store = *[1, 2, 4].choose(rng).expect("widths");
+    blocked.stage_store = rng.random_bool(0.3);
     blocked
 }
 

@@ -92,6 +92,9 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
     let split = if rng.random_bool(0.2) { BTreeMap::from([(step.to_owned(), 2)]) } else { BTreeMap::new() };
+    let stage_store = rng.random_bool(0.5);
+    let widths: &[i64] = if stage_store { &[1, 2, 4, 8] } else { &[1, 2] };
+    let store = *widths.choose(rng).expect("widths");
     Blocked {
         thread,
         inner,
@@ -102,7 +105,8 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         asynchronous,
         split,
         persistent: rng.random_bool(0.2),
-        store: if rng.random_bool(0.5) { 2 } else { 1 },
+        store,
+        stage_store,
         ..Blocked::default()
     }
 }

@@ -13,6 +13,7 @@
 //!     if guards: output[…] = epilogue(tile)
 //! ```
 
+mod cooperative;
 mod cross_lane;
 mod cross_thread;
 mod edge_tile;
@@ -23,6 +24,7 @@ mod raster;
 mod register_cache;
 mod shared;
 mod stage;
+mod staged_store;
 mod unswitch;
 mod window;
 mod write_back;
@@ -39,6 +41,7 @@ use raster::Pair;
 use shared::SharedStage;
 pub(crate) use shared::widest_fetch;
 use stage::Stage;
+use staged_store::StagedStore;
 use unswitch::unswitch;
 pub(crate) use write_back::workspace;
 
@@ -66,6 +69,8 @@ struct Builder<'a> {
     sums: Option<Sums>,
     /// The threads that share a sum.
     cross_thread: Option<CrossThread>,
+    /// Where sums change hands before they are written.
+    staged_store: Option<StagedStore>,
 }
 
 /// Where sums wait between the steps of the reduction loops around the tile, if the output cannot hold them.
@@ -86,7 +91,8 @@ impl<'a> Builder<'a> {
         let tile = tile_buffer(schedule, tile_depth)?;
         let sums = sums(schedule, tile_depth)?;
         let cross_thread = CrossThread::of(schedule, &tile);
-        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread })
+        let staged_store = StagedStore::of(schedule)?;
+        Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread, staged_store })
     }
 
     /// What stands inside of the outermost `depth` loops.
@@ -310,6 +316,9 @@ impl<'a> Builder<'a> {
     /// From the tile to the output: right from the registers of a thread of a GPU, or of vectors along the loop along which the output
     /// is contiguous; else through memory, so that this loop can stand innermost.
     fn write_back(&self, reduction: &Reduction) -> Stmt {
+        if let Some(staged) = &self.staged_store {
+            return staged.write_back(self, reduction);
+        }
         if self.schedule.is_gpu() {
             let from_tile = Expr::Load(self.tile.clone(), self.tile_index());
             return self.finish(reduction, &from_tile, &|leaf| {

@@ -1,24 +1,21 @@
 //! Tiles in shared memory: laid out by the block's iteration variables, filled by all threads of a block together.
 //!
 //! ```text
-//! for f in 0..steps                                               cooperative fetch
-//!   let e = t
-//!   let c_i = f·(threads / 2) + e / 2; let c_k = e % 2 · 4        neighbours in the tensor go to neighbouring threads
-//!   vectorized v in 0..4
-//!     if guards: x_shared[c_k + v][c_i] = x[i_b·64 + c_i][k_0·8 + c_k + v]
+//! for f in 0..steps                                               cooperative fetch: `cooperative`
+//!   let c_i, c_k                                                  neighbours in the tensor go to neighbouring threads
+//!     vectorized v in 0..4
+//!       if guards: x_shared[c_k + v][c_i] = x[i_b·64 + c_i][k_0·8 + c_k + v]
 //! ```
-//!
-//! The coordinates are the digits of `f·threads + t`. Where rows of the tile and threads divide each other, each digit is one of `f` and
-//! one of `t`: once the loop over `f` is unrolled, what its iterations address lies constants apart.
 //!
 //! Unlike a panel, a tile is a box of iteration variables: which loops a thread runs, and which of them are threads, does
 //! not matter to it. A sliding window (`w + s`) becomes a dimension of its own, as `im2col` would lay it out.
 
-use std::ops::{Add, Div, Mul, Rem};
+use std::ops::Add;
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
+use super::cooperative::Cooperative;
 use crate::ir::{Buffer, DType, Expr, ForKind, Name, Scope, Stmt, affine};
 use crate::lower::guard::{self, Guard};
 use crate::schedule::{CacheRead, Loop, Relation, Schedule, SharedTile, Staging};
@@ -197,22 +194,14 @@ impl SharedStage {
 
     /// The cooperative fetch.
     pub(super) fn fill(&self, schedule: &Schedule) -> Stmt {
-        let (thread, threads) = &self.threads;
         let lanes = self.tile.vector;
-        let count = self.dims.iter().map(|dim| dim.extent).product::<i64>() / lanes;
-        let steps = (count + threads - 1) / threads;
         let [step, element, lane] = ["f", "e", "v"].map(|part| self.fresh_name(schedule, part));
         let mut body = self.store(&lane);
         if lanes > 1 {
             body = Stmt::for_(lane, Expr::Int(lanes), ForKind::Vectorized, body);
         }
-        let high = if steps > 1 { Expr::Var(step.clone()) } else { Expr::Int(0) };
-        let number = |low: Expr| Number { high: high.clone(), low, range: *threads };
-        let more = number(thread.clone()).value().lt(Expr::Int(count));
-        let more = if count % threads == 0 { Expr::Int(1) } else { more };
-        let body = self.coordinates(number(Expr::Var(element.clone())), body);
-        let body = Stmt::if_(more, Stmt::Let { var: element, value: thread.clone(), body: Box::new(body) });
-        if steps > 1 { Stmt::for_(step, Expr::Int(steps), ForKind::Serial, body) } else { body }
+        let dims = self.dims.iter().map(|dim| (dim.coordinate.clone(), dim.extent)).collect();
+        Cooperative { threads: &self.threads, dims, lanes, step, element }.around(body)
     }
 
     /// A variable of the fetch: no coordinate has its name, whatever the nest's loops are called.
@@ -239,50 +228,6 @@ impl SharedStage {
         let guards = self.guards.iter().map(|g| Guard { value: root(&g.value), ..g.clone() });
         let store = Stmt::Store { buffer: self.target.clone(), index: self.index(at), value };
         Stmt::if_(guard::all(guards), store)
-    }
-
-    /// Binds the coordinates of the n-th vector of the tile.
-    fn coordinates(&self, mut n: Number, mut body: Stmt) -> Stmt {
-        for (at, dim) in self.dims.iter().enumerate().rev() {
-            let lanes = if at + 1 == self.dims.len() { self.tile.vector } else { 1 };
-            let (own, rest) = if at == 0 { (n.value(), n) } else { n.digit(dim.extent / lanes) };
-            n = rest;
-            let (var, value) = (dim.coordinate.clone(), own.mul(Expr::Int(lanes)));
-            body = Stmt::Let { var, value, body: Box::new(body) };
-        }
-        body
-    }
-}
-
-/// `high · range + low`, where `low` is in `0..range`.
-struct Number {
-    high: Expr,
-    low: Expr,
-    range: i64,
-}
-
-impl Number {
-    fn value(&self) -> Expr {
-        self.high.clone().mul(Expr::Int(self.range)).add(self.low.clone())
-    }
-
-    /// The last digit to a base, and what is before it.
-    fn digit(self, base: i64) -> (Expr, Number) {
-        let by = Expr::Int(base);
-        if self.range == base {
-            return (self.low, Number { high: self.high, low: Expr::Int(0), range: 1 });
-        }
-        if self.range % base == 0 {
-            let Number { high, low, range } = self;
-            return (low.clone().rem(by.clone()), Number { high, low: low.div(by), range: range / base });
-        }
-        if base % self.range == 0 {
-            let more = Expr::Int(base / self.range);
-            let digit = Number { high: self.high.clone().rem(more.clone()), ..self };
-            return (digit.value(), Number { high: self.high.div(more), low: Expr::Int(0), range: 1 });
-        }
-        let whole = self.value();
-        (whole.clone().rem(by.clone()), Number { high: whole.div(by), low: Expr::Int(0), range: 1 })
     }
 }
 

@@ -31,45 +31,104 @@ pub(super) fn over_registers(schedule: &Schedule, tile_depth: usize, leaf: Stmt)
 /// neighbours are neighbours in memory and come in vectors.
 fn vectorized(schedule: &Schedule, dims: &[usize], leaf: Stmt) -> Option<(Stmt, usize)> {
     let lanes = schedule.store_lanes;
-    let (guards, store) = match leaf {
-        Stmt::IfThenElse { condition, then, otherwise: None } => (condition, *then),
-        store => (Expr::Int(1), store),
+    let store = GuardedStore::of(leaf)?;
+    let extent = |at: &usize| {
+        let aligned = store.lies_along(&schedule.loops[*at].name, lanes);
+        aligned.then(|| schedule.loops[*at].extent.as_int()).flatten()
     };
-    let Stmt::Store { buffer, index, value } = store else { return None };
-    let neighbours = |at: &usize| {
-        let name = &schedule.loops[*at].name;
-        let (last, outer) = index.split_last()?;
-        let form = affine(last)?;
-        // The first of each run of neighbours lies at a multiple of the lanes, as the rows' addresses may.
-        let aligned =
-            form.terms.iter().all(|(other, c)| *other == **name || c % lanes == 0) && form.constant % lanes == 0;
-        let contiguous = aligned && form.coefficient(name) == 1 && !outer.iter().any(|e| e.uses(name));
-        contiguous.then(|| schedule.loops[*at].extent.as_int()).flatten()
-    };
-    let (at, extent) = dims.iter().rev().find_map(|at| Some((*at, neighbours(at)?)))?;
+    let (at, extent) = dims.iter().rev().find_map(|at| Some((*at, extent(at)?)))?;
     if lanes == 1 || extent % lanes != 0 {
         return None;
     }
-    let (step, lane) = (schedule.fresh_name("dietcode_step"), schedule.fresh_name("dietcode_lane"));
-    let here = Expr::Var(step.clone()).mul(Expr::Int(lanes)).add(Expr::Var(lane.clone()));
-    let of = |e: &Expr| e.substitute(&schedule.loops[at].name, &here);
-    let out = Arc::new(Buffer {
-        name: schedule.fresh_name(&format!("{}_out", buffer.name)),
-        dtype: DType::F32,
-        shape: vec![Expr::Int(lanes)],
-        scope: Scope::Register,
-    });
-    let over_lanes = |kind, body| Stmt::for_(lane.clone(), Expr::Int(lanes), kind, body);
-    let at_lane = vec![Expr::Var(lane.clone())];
-    let kept = Stmt::Store { buffer: out.clone(), index: at_lane.clone(), value: of(&value) };
-    // What the epilogue reads of other tensors exists inside of them only.
-    let reads = has_load(&value);
-    let kept = if reads { Stmt::if_(of(&guards), kept) } else { kept };
-    let stored = Stmt::Store { buffer, index: index.iter().map(of).collect(), value: Expr::Load(out.clone(), at_lane) };
-    let stored = Stmt::if_(of(&guards), stored);
-    let body = Stmt::seq([over_lanes(ForKind::Unrolled, kept), over_lanes(ForKind::Vectorized, stored)]);
-    let body = Stmt::Allocate { buffer: out, body: Box::new(body) };
+    let step = schedule.fresh_name("dietcode_step");
+    let first = Expr::Var(step.clone()).mul(Expr::Int(lanes));
+    let body = store.by_vectors(schedule, &schedule.loops[at].name, &first);
     Some((Stmt::for_(step, Expr::Int(extent / lanes), ForKind::Unrolled, body), at))
+}
+
+/// `if guards: buffer[index] = value`.
+pub(super) struct GuardedStore {
+    guards: Expr,
+    buffer: Arc<Buffer>,
+    index: Vec<Expr>,
+    value: Expr,
+}
+
+impl GuardedStore {
+    /// A statement that is one.
+    pub(super) fn of(leaf: Stmt) -> Option<GuardedStore> {
+        let (guards, store) = match leaf {
+            Stmt::IfThenElse { condition, then, otherwise: None } => (condition, *then),
+            store => (Expr::Int(1), store),
+        };
+        let Stmt::Store { buffer, index, value } = store else { return None };
+        Some(GuardedStore { guards, buffer, index, value })
+    }
+
+    /// Whether what is stored for neighbouring values of a variable lies side by side, and the first of each run of `lanes` at a
+    /// multiple of them, as the rows' addresses may.
+    pub(super) fn lies_along(&self, name: &str, lanes: i64) -> bool {
+        lies_along(&self.index, name, lanes)
+    }
+
+    /// The store of as many neighbours as the schedule says, from the variable's value `first` on. What the epilogue reads of other
+    /// tensors beside them is read by vectors, too.
+    ///
+    /// ```text
+    /// in = copy bias[first], N − first of 4 lanes           where there are such reads
+    /// for v in 0..4: if first + v < N: out[v] = f(tile[first + v], in[v])
+    /// y[first] = copy out[0], N − first of 4 lanes
+    /// ```
+    pub(super) fn by_vectors(&self, schedule: &Schedule, name: &Name, first: &Expr) -> Stmt {
+        let lanes = schedule.store_lanes;
+        let lane = schedule.fresh_name("dietcode_lane");
+        let here = first.clone().add(Expr::Var(lane.clone()));
+        let of = |e: &Expr| e.substitute(name, &here);
+        let over_lanes = |kind, body| Stmt::for_(lane.clone(), Expr::Int(lanes), kind, body);
+        let at_lane = vec![Expr::Var(lane.clone())];
+        let row = |name: String, dtype| {
+            let (name, shape) = (schedule.fresh_name(&name), vec![Expr::Int(lanes)]);
+            Arc::new(Buffer { name, dtype, shape, scope: Scope::Register })
+        };
+        let out = row(format!("{}_out", self.buffer.name), DType::F32);
+        let mut rows: Vec<(Expr, Arc<Buffer>)> = Vec::new();
+        let value = self.value.map(&mut |e| match e {
+            Expr::Load(buffer, index) if buffer.scope == Scope::Global && lies_along(index, name, lanes) => {
+                let known = rows.iter().find(|(load, _)| load == e).map(|(_, row)| row.clone());
+                let row = known.unwrap_or_else(|| {
+                    let row = row(format!("{}_in{}", buffer.name, rows.len()), buffer.dtype);
+                    rows.push((e.clone(), row.clone()));
+                    row
+                });
+                Some(Expr::Load(row, at_lane.clone()))
+            }
+            _ => None,
+        });
+        // What the epilogue reads of other tensors exists inside of them only.
+        let guarded = has_load(&value);
+        let kept = Stmt::Store { buffer: out.clone(), index: at_lane.clone(), value: of(&value) };
+        let kept = if guarded { Stmt::if_(of(&self.guards), kept) } else { kept };
+        let index = self.index.iter().map(of).collect();
+        let value = Expr::Load(out.clone(), at_lane.clone());
+        let stored = Stmt::if_(of(&self.guards), Stmt::Store { buffer: self.buffer.clone(), index, value });
+        let reads = rows.iter().map(|(load, row)| {
+            let value = Expr::select(of(&self.guards), of(load), Expr::Float(0.0));
+            let read = Stmt::Store { buffer: row.clone(), index: at_lane.clone(), value };
+            over_lanes(ForKind::Vectorized, read)
+        });
+        let kept = over_lanes(ForKind::Unrolled, kept);
+        let body = Stmt::seq(reads.chain([kept, over_lanes(ForKind::Vectorized, stored)]));
+        let arrays = rows.iter().map(|(_, row)| row.clone()).chain([out]);
+        arrays.fold(body, |body, buffer| Stmt::Allocate { buffer, body: Box::new(body) })
+    }
+}
+
+/// Whether neighbouring values of a variable are neighbours in memory, in runs of `lanes` that begin at multiples of them.
+fn lies_along(index: &[Expr], name: &str, lanes: i64) -> bool {
+    let Some((last, outer)) = index.split_last() else { return false };
+    let Some(form) = affine(last) else { return false };
+    let aligned = form.terms.iter().all(|(other, c)| **other == *name || c % lanes == 0) && form.constant % lanes == 0;
+    aligned && form.coefficient(name) == 1 && !outer.iter().any(|e| e.uses(name))
 }
 
 /// Whether a value reads a tensor.

@@ -6,7 +6,7 @@
 use dietcode_syntax::Role;
 
 use crate::ir::{ForKind, Name};
-use crate::schedule::{Loop, Pipeline, Prefetch, Schedule, Staging};
+use crate::schedule::{Combine, Loop, Pipeline, Prefetch, Schedule, Staging};
 use crate::{Error, Result};
 
 /// Refuses a schedule whose parts do not fit together.
@@ -20,6 +20,7 @@ pub(super) fn check(schedule: &Schedule) -> Result<()> {
         threads(schedule),
         sums_of_lanes(schedule),
         prefetches(schedule),
+        staged_store(schedule),
     ];
     match checks.into_iter().flatten().next() {
         Some(why) => Err(Error::input(format!("schedule of `{}`: {why}", schedule.block.name))),
@@ -116,4 +117,18 @@ fn prefetches(schedule: &Schedule) -> Option<String> {
     let alien = schedule.prefetches.iter().find(|asked| !stands(&asked.at) && !has_slices(asked))?;
     let why = "is neither a serial loop of a CPU any more, nor an axis of tasks with slices of it";
     Some(format!("prefetch of `{}`: `{}` {why}", alien.buffer, alien.at))
+}
+
+/// Sums change hands on their way to the output where all threads of a block come to barriers with whole sums of their own.
+fn staged_store(schedule: &Schedule) -> Option<String> {
+    schedule.store_pad?;
+    let around = schedule.loops[..schedule.tile_depth().min(schedule.loops.len())].iter().find(|l| !l.is_bound());
+    let why = match (schedule.rfactor, around) {
+        _ if schedule.block.reduction.is_none() => "there are no sums to store".to_owned(),
+        (Some(Combine::Atomic), _) => "parts of sums are added to the output by the threads that have them".to_owned(),
+        _ if schedule.thread_loops().any(|l| l.role == Role::Reduce) => "threads share sums".to_owned(),
+        (_, Some(l)) => format!("the tile stands inside of `{}`, which is not bound to the grid", l.name),
+        _ => return None,
+    };
+    Some(format!("stage_store: {why}"))
 }

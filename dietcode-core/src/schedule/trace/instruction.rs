@@ -119,6 +119,8 @@ pub enum Instruction {
     Rfactor(Combine),
     /// See [`crate::schedule::Schedule::vectorize_store`].
     VectorizeStore(Size),
+    /// See [`crate::schedule::Schedule::stage_store`].
+    StageStore(Size),
     /// See [`crate::schedule::Schedule::vectorize_fetch`].
     VectorizeFetch {
         /// The tile in shared memory.
@@ -156,6 +158,7 @@ impl Instruction {
             | Instruction::Prefetch { ahead: size, .. }
             | Instruction::StorageAlign { pad: size, .. }
             | Instruction::VectorizeStore(size)
+            | Instruction::StageStore(size)
             | Instruction::VectorizeFetch { lanes: size, .. }
             | Instruction::MinBlocks(size) => vec![size],
             Instruction::Rasterize { tile, .. } => tile.iter().collect(),
@@ -229,6 +232,7 @@ impl Display for Instruction {
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
             Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),
             Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),
+            Instruction::StageStore(pad) => write!(f, "stage_store({pad})"),
             Instruction::VectorizeFetch { stage, lanes } => write!(f, "vectorize_fetch({stage}, {lanes})"),
             Instruction::Persistent => write!(f, "persistent()"),
             Instruction::MinBlocks(blocks) => write!(f, "min_blocks({blocks})"),

@@ -102,6 +102,7 @@ impl Trace {
             Instruction::Tensorize(unit) => schedule.tensorize(*unit),
             Instruction::Rfactor(combine) => schedule.rfactor(*combine),
             Instruction::VectorizeStore(lanes) => schedule.vectorize_store(size(lanes)?),
+            Instruction::StageStore(pad) => schedule.stage_store(size(pad)?),
             Instruction::VectorizeFetch { stage, lanes } => schedule.vectorize_fetch(stage, size(lanes)?),
             Instruction::Persistent => schedule.persistent(),
             Instruction::MinBlocks(blocks) => schedule.min_blocks(size(blocks)?),

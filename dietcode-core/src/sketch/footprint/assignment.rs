@@ -154,6 +154,19 @@ impl<'a> Assignment<'a> {
         rows.saturating_mul(inside[*row].saturating_add(pad))
     }
 
+    /// Elements of the sums that lie in shared memory at the same time on their way to the output: the iterations of a thread's
+    /// outermost loop that is not along the rows follow each other.
+    pub(crate) fn staged_elements(&self) -> i64 {
+        let Some(staged) = &self.footprint.staged_store else { return 0 };
+        let depth = self.tile_depth();
+        let inside = self.inside(depth, true);
+        let mut of_thread = self.footprint.loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
+        let part = of_thread.find(|l| !l.roots.contains(&staged.row)).map_or(1, |l| self.iterations[l.slot]);
+        let rows = staged.spatial.iter().filter(|slot| **slot != staged.row);
+        let rows = rows.fold(1i64, |all, slot| all.saturating_mul(inside[*slot])).saturating_add(part - 1) / part;
+        rows.saturating_mul(inside[staged.row].saturating_add(self.size(&staged.pad)))
+    }
+
     /// Bytes of a CPU's scratch memory that a copy takes.
     pub(crate) fn panel_bytes(&self, stage: &Stage) -> i64 {
         let dims = self.spanned(&stage.read, self.depth(&stage.depth));

@@ -78,6 +78,16 @@ pub(crate) struct Read {
     pub(crate) index: Option<Vec<Vec<(usize, i64)>>>,
 }
 
+/// Sums that are stored through shared memory.
+#[derive(Debug)]
+pub(crate) struct StagedStore {
+    /// The iteration variables that the output has, and the one along its rows.
+    pub(crate) spatial: Vec<usize>,
+    pub(crate) row: usize,
+    /// Elements behind each row.
+    pub(crate) pad: Product,
+}
+
 /// What limits are measured on.
 #[derive(Debug)]
 pub(crate) struct Footprint {
@@ -99,6 +109,10 @@ pub(crate) struct Footprint {
     pub(crate) lanes_of_register: i64,
     /// How many neighbours a thread stores at once.
     pub(crate) store_lanes: Product,
+    /// How many vectors a thread has while it stores one: that, and what the epilogue reads.
+    pub(crate) store_vectors: i64,
+    /// The sums that are stored through shared memory, if they are.
+    pub(crate) staged_store: Option<StagedStore>,
     /// Blocks that a multiprocessor shall hold.
     pub(crate) min_blocks: Product,
     /// Whether sums that wait for the next block of a reduction do so in a panel.
@@ -126,6 +140,7 @@ impl Footprint {
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
+        let staged_store = reader.staged_store();
         let lanes_of_register = match &bounds.target {
             Target::Cpu(target) => (target.vector_bytes / 4).max(1),
             Target::Cuda(_) => 1,
@@ -145,6 +160,8 @@ impl Footprint {
             pipeline,
             lanes_of_register,
             store_lanes,
+            store_vectors: 1 + block.final_reads().len() as i64,
+            staged_store,
             min_blocks,
             sums_in_panel,
             packs_as_is: schedule.dot.is_some(),
@@ -306,6 +323,16 @@ impl Reader<'_> {
             |instruction| if let Instruction::VectorizeStore(lanes) = instruction { Some(lanes) } else { None },
             1,
         )
+    }
+
+    fn staged_store(&self) -> Option<StagedStore> {
+        let pad = self.sketch.instructions.iter().find_map(|instruction| match instruction {
+            Instruction::StageStore(pad) => Some(self.product(pad)),
+            _ => None,
+        })?;
+        let block = &self.schedule.block;
+        let spatial = block.iters_of(Role::Spatial).map(|iter| self.slot(&iter.name)).collect();
+        Some(StagedStore { spatial, row: self.slot(block.contiguous()?), pad })
     }
 
     fn min_blocks(&self) -> Product {

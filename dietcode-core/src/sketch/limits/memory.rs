@@ -5,21 +5,27 @@ use crate::ir::{Affine, Buffer, Expr, Name, affine};
 use crate::schedule::{Pipeline, Relation, Schedule, SharedTile, Staging};
 use crate::sketch::footprint::{Assignment, Read, Stage, aligned};
 
-/// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums whose parts meet there.
+/// Bytes of the tiles in shared memory, as many of each as the pipeline has stages, and of sums that meet or change hands there.
 pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {
     let stages = match assignment.footprint.pipeline {
         Some(Pipeline::Registers) => 2,
         Some(Pipeline::Async(stages)) => stages,
         Some(Pipeline::Panels) | None => 1,
     };
-    let bytes = assignment.footprint.stages.iter().map(|stage| match stage.staging {
+    let bytes = |stage: &Stage| match stage.staging {
         Staging::Shared(tile) => {
             let elements = assignment.shared_elements(stage, tile.pad, tile.reduce_outside);
             aligned(elements.saturating_mul(stage.read.dtype.bytes()).saturating_mul(stages))
         }
         _ => 0,
-    });
-    bytes.fold(meeting_bytes(assignment), i64::saturating_add)
+    };
+    let sum = |inside: bool| {
+        let of_tile = |stage: &&Stage| (assignment.depth(&stage.depth) > assignment.tile_depth()) == inside;
+        assignment.footprint.stages.iter().filter(of_tile).map(bytes).fold(0, i64::saturating_add)
+    };
+    // The tiles that are filled while a thread sums are gone when the sums are stored.
+    let while_storing = aligned(assignment.staged_elements().saturating_mul(4));
+    sum(false).saturating_add(sum(true).max(while_storing)).saturating_add(meeting_bytes(assignment))
 }
 
 /// Where threads share a sum, each has a place for its part of each accumulator.

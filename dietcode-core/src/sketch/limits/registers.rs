@@ -55,7 +55,8 @@ pub(super) fn bound_of_thread(assignment: &Assignment<'_>) -> i64 {
     });
     let fragments = footprint.of_level(Level::Fragment).map(|var| assignment.values[var].saturating_mul(FRAGMENT));
     let computing = operands.chain(fragments).fold(0, i64::saturating_add);
-    let beside = computing.max(assignment.size(&footprint.store_lanes));
+    let storing = assignment.size(&footprint.store_lanes).saturating_mul(footprint.store_vectors);
+    let beside = computing.max(storing);
     assignment.accumulators().saturating_add(OTHER).saturating_add(beside)
 }
 

@@ -22,8 +22,12 @@ pub(super) fn rewrite_vector_store(schedule: &mut Schedule) -> Result<()> {
     if lanes < most { schedule.vectorize_store(lanes) } else { Ok(()) }
 }
 
-/// The neighbours along the innermost loop of a thread that has any, as lowering takes them.
+/// The neighbours along the innermost loop of a thread that has any, as lowering takes them; where sums change hands, those of the
+/// block.
 fn run(schedule: &Schedule) -> i64 {
+    if schedule.store_pad.is_some() {
+        return schedule.store_tile().ok().and_then(|tile| Some(tile.runs.last()?.extent)).unwrap_or(1);
+    }
     let Some(last) = schedule.block.output_index.last().and_then(|e| affine(&schedule.unsplit(e))) else { return 1 };
     let of_thread = |l: &&Loop| l.role == Role::Spatial && !matches!(l.kind, ForKind::BlockIdx | ForKind::ThreadIdx);
     let neighbours = schedule.loops.iter().rev().filter(of_thread).filter(|l| last.coefficient(&l.name) == 1);

@@ -200,9 +200,11 @@ pub(super) fn pipelines(device: &DeviceLimits) -> Vec<Option<Pipeline>> {
     pipelines
 }
 
-/// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, and stores by vectors.
-pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64) {
+/// Overlaps the copies of a partial sketch, lets the parts of a shared sum meet, and stores by vectors, through shared memory where
+/// rows there have a padding.
+pub(super) fn finish(partial: &mut PartialSketch, pipeline: Option<Pipeline>, store: i64, pad: Option<i64>) {
     partial.instructions.extend(pipeline.map(Instruction::Pipeline));
     partial.instructions.extend(partial.combine.map(Instruction::Rfactor));
     partial.instructions.push(Instruction::VectorizeStore(store.into()));
+    partial.instructions.extend(pad.map(|pad| Instruction::StageStore(pad.into())));
 }

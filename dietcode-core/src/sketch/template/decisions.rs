@@ -108,6 +108,14 @@ impl Decided {
         Ok(())
     }
 
+    /// See [`Schedule::stage_store`].
+    pub(super) fn stage_store(&mut self, pad: i64) -> Result<()> {
+        let size = self.number("store_pad".to_owned(), pad, &[0, 4, 8]);
+        self.schedule.stage_store(pad)?;
+        self.called(vec![size]);
+        Ok(())
+    }
+
     /// Makes decisions of the tiles in which a grid goes through its blocks, if it does.
     pub(super) fn rasterized(&mut self) {
         let is_rasterize = |instruction: &Instruction| matches!(instruction, Instruction::Rasterize { .. });
@@ -175,6 +183,7 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
             Instruction::Prefetch { buffer, at, ahead: ahead.clone() }
         }
         (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
+        (Instruction::StageStore(_), [pad]) => Instruction::StageStore(pad.clone()),
         (Instruction::Rasterize { name, .. }, [rows, columns]) => {
             Instruction::Rasterize { name, tile: [rows.clone(), columns.clone()] }
         }

@@ -93,7 +93,7 @@ fn tiled(
     gpu::accumulate(&mut partial, block, thread);
     let around = tiles.last().expect("a block that sums");
     gpu::stage(&mut partial, block, around, |buffer, index| transposed(block, buffer, index));
-    gpu::finish(&mut partial, pipeline, STORE);
+    gpu::finish(&mut partial, pipeline, STORE, None);
     partial
 }
 

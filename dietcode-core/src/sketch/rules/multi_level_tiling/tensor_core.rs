@@ -23,7 +23,7 @@ use super::super::{Applied, PartialSketch, Rule, TILED, unmet};
 use crate::Result;
 use crate::ir::{Block, Buffer, DType, Expr, ForKind, IterVar, Name};
 use crate::machine::cuda::ComputeCapability;
-use crate::schedule::{Instruction, Level, MatrixUnit, Pipeline, SharedTile};
+use crate::schedule::{Combine, Instruction, Level, MatrixUnit, Pipeline, SharedTile};
 use crate::sketch::template::operands::{COLUMNS, Operands, ROWS};
 
 /// Bytes of the widest access of a thread.
@@ -34,6 +34,8 @@ const PAD: i64 = 8;
 const PAD_ALONG_SUM: i64 = 4;
 /// The neighbours that a lane has of the output.
 const STORE: i64 = 2;
+/// Sums behind each row on their way through shared memory, so that the 8 rows of which a warp has pairs lie in different banks.
+const STORE_PAD: i64 = 8;
 
 /// The first devices whose matrix units are used.
 const FIRST: ComputeCapability = ComputeCapability { major: 8, minor: 0 };
@@ -69,7 +71,13 @@ impl Rule for MultiLevelTilingTensorCore {
         let Some(operands) = self.operands(&partial, &own) else {
             return unmet("it is no sum of products of elements that matrix units take, as they lie in memory");
         };
-        let made = gpu::pipelines(device).into_iter().map(|pipeline| tiled(partial.clone(), &own, &operands, pipeline));
+        // A lane has two neighbours of the output; the parts of a sum meet elsewhere, and by twos in any case.
+        let pads = if partial.combine == Some(Combine::Atomic) { vec![None] } else { vec![None, Some(STORE_PAD)] };
+        let made = pads.into_iter().flat_map(|pad| {
+            let pipelines = gpu::pipelines(device).into_iter();
+            let (partial, own, operands) = (&partial, &own, &operands);
+            pipelines.map(move |pipeline| tiled(partial.clone(), own, operands, pipeline, pad))
+        });
         Ok(Applied::Made(made.chain([partial.clone()]).collect()))
     }
 }
@@ -97,7 +105,13 @@ fn has_rows(block: &Block, operands: &Operands) -> bool {
     reads.iter().all(|(_, index)| contiguous(index).is_some_and(|iter| taken.contains(&&iter.name)))
 }
 
-fn tiled(mut partial: PartialSketch, block: &Block, operands: &Operands, pipeline: Option<Pipeline>) -> PartialSketch {
+fn tiled(
+    mut partial: PartialSketch,
+    block: &Block,
+    operands: &Operands,
+    pipeline: Option<Pipeline>,
+    store_pad: Option<i64>,
+) -> PartialSketch {
     partial.structure = Some(STRUCTURE);
     let shared = partial.shared_sum(block);
     let splits = gpu::tile(&mut partial, block, |iter| pieces(iter, operands, shared.as_ref()));
@@ -120,7 +134,8 @@ fn tiled(mut partial: PartialSketch, block: &Block, operands: &Operands, pipelin
     partial
         .instructions
         .extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit.into())));
-    gpu::finish(&mut partial, pipeline, STORE);
+    let store = if store_pad.is_some() { WIDEST / block.output.dtype.bytes() } else { STORE };
+    gpu::finish(&mut partial, pipeline, store, store_pad);
     partial
 }
 

@@ -15,6 +15,11 @@ use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
+/// Elements behind the rows of staged sums. A warp of a matrix unit has pairs in 8 rows, which are in different banks if these lie 8
+/// banks apart; another thread has vectors of 4 in one row.
+const PAD_OF_MATRIX_UNIT: i64 = 8;
+const PAD: i64 = 4;
+
 /// The loops that the iteration variables were split into, by level; each level in the order of the nest.
 #[derive(Default)]
 struct Levels {
@@ -94,6 +99,9 @@ impl Blocked {
         }
         if self.store > 1 {
             decided.vectorize_store(self.store)?;
+        }
+        if self.stage_store {
+            decided.stage_store(if self.matrix_unit.is_some() { PAD_OF_MATRIX_UNIT } else { PAD })?;
         }
         if self.persistent {
             decided.schedule.persistent()?;

@@ -9,7 +9,7 @@
 //!       for each step in it                               R
 //!         vthread                                         S    vthread
 //!           the product of the inner tiles, unrolled      S    inner, matrix_unit
-//!     write back, epilogue                                     store
+//!     write back, epilogue                                     store, stage_store
 //! ```
 //!
 //! Source: SSSRRSRS of TVM's MetaSchedule (`MultiLevelTiling`), with the tiles of DietCode (MLSys 2022), which divide
@@ -87,6 +87,10 @@ template! {
         Parameter::optional("store", "store", Kind::Size(MOST_LANES)) => {
             /// How many neighbours a thread stores at once.
             store: i64,
+        }
+        Parameter::optional("stage_store", "staged", Kind::Flag) => {
+            /// Whether sums are stored through shared memory, so that neighbouring threads store neighbouring vectors.
+            stage_store: bool,
         }
         Parameter::optional("load", "load", Kind::Sizes(Named::Input, MOST_LANES)) => {
             /// The inputs that each thread reads into registers of its own, for a tile of the reductions at once, and by how many
