@@ -17,7 +17,7 @@ use crate::sketch::{Lowered, MicroKernel, Tiled};
 
 /// So many times slower than predicted each may be, the tile, the one with vectors across it, the one whose lanes share the sum and the
 /// tile that asks ahead: the model's error where two are close. The nest is as slow as predicted.
-const DOUBT: [f64; 4] = [1.5, 1.6, 1.4, 1.5];
+const DOUBT: [f64; 4] = [1.5, 1.6, 1.4, 1.55];
 
 /// The places of the nest and of the tile.
 const NEST: usize = 0;
@@ -40,6 +40,12 @@ const WORTH: f64 = 0.0004;
 
 /// The fewest samples on a side of a split.
 const FEWEST: usize = 4;
+
+/// How many times as much two splits have to gain of which neither does alone: samples of a few extreme shapes invite more of those.
+const AT_ONCE: f64 = 10.0;
+
+/// How many values of a variable are tried for a split that gains only by the next one.
+const THRESHOLDS: usize = 12;
 
 /// A micro-kernel, carried out.
 type Both = (MicroKernel, Lowered);
@@ -126,17 +132,48 @@ impl Grower<'_> {
         if depth == 0 {
             return leaf();
         }
-        let splits = (0..self.vars.len()).flat_map(|at| splits(samples, of, at));
-        let Some((_, (at, most))) =
-            splits.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(loss, _)| lost - loss > WORTH * SAMPLES as f64)
-        else {
-            return leaf();
-        };
+        let worth = |losses: f64, splits: f64| lost - losses > splits * WORTH * SAMPLES as f64;
+        let next = self.best_split(samples, of).filter(|(losses, _)| worth(*losses, 1.0));
+        let next = next.or_else(|| {
+            let ahead = || self.best_with_next(samples, of).filter(|(losses, _)| worth(*losses, AT_ONCE));
+            if depth > 1 && worth(0.0, AT_ONCE) { ahead() } else { None }
+        });
+        let Some((_, (at, most))) = next else { return leaf() };
         let (low, high) = sides(samples, at, most);
         let (low, high) = (self.grow(&low, of, depth - 1), self.grow(&high, of, depth - 1));
         if low == high { low } else { Tree::split(&self.vars[at], most, low, high) }
     }
+
+    /// The split after which the two sides lose least.
+    fn best_split(&self, samples: &[&Sample], of: [usize; 2]) -> Option<Split> {
+        let splits = (0..self.vars.len()).flat_map(|at| splits(samples, of, at));
+        splits.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The one, of a few along each variable, after which they lose least once each is split again. Where one side needs a second split
+    /// before it gains, no single one shows that: a convolution's channels make vectors along them worth it where there are many of
+    /// both, and there are few among all samples.
+    fn best_with_next(&self, samples: &[&Sample], of: [usize; 2]) -> Option<Split> {
+        let few = |at: usize| {
+            let all = splits(samples, of, at);
+            let step = all.len().div_ceil(THRESHOLDS).max(1);
+            all.into_iter().skip(step / 2).step_by(step)
+        };
+        let least = |side: &[&Sample]| {
+            let whole = best(side, of).1;
+            if whole == 0.0 { 0.0 } else { self.best_split(side, of).map_or(whole, |(losses, _)| losses.min(whole)) }
+        };
+        let with_next = |(_, (at, most)): Split| {
+            let (low, high) = sides(samples, at, most);
+            (least(&low) + least(&high), (at, most))
+        };
+        let splits = (0..self.vars.len()).flat_map(few).map(with_next);
+        splits.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
 }
+
+/// What the two sides of a split lose, the variable (its position), and the largest value of the lower side.
+type Split = (f64, (usize, i64));
 
 /// How much each of two loses to the other on samples together, as natural logarithms.
 #[derive(Clone, Copy, Default)]
@@ -161,7 +198,7 @@ fn best(samples: &[&Sample], of: [usize; 2]) -> (usize, f64) {
 
 /// The splits of samples by one variable (its position): what the two sides lose by the better of two each, the variable, and the
 /// largest value of the lower side, halfway to the next.
-fn splits(samples: &[&Sample], of: [usize; 2], at: usize) -> Vec<(f64, (usize, i64))> {
+fn splits(samples: &[&Sample], of: [usize; 2], at: usize) -> Vec<Split> {
     let mut sorted = samples.to_vec();
     sorted.sort_by_key(|sample| sample.shape[at]);
     let mut high = vec![Lost::default(); sorted.len() + 1];
@@ -225,7 +262,7 @@ mod tests {
     #[test]
     fn tiles_serve_where_values_are_used_again_and_fit() {
         let (large, column, tiny) = (&[2048, 768, 2304][..], &[16, 64, 1][..], &[1, 4, 1][..]);
-        assert_eq!(family(DENSE, &[large, column, tiny]), ["tiled", "tiled", "nest"]);
+        assert_eq!(family(DENSE, &[large, column, tiny]), ["tiled", "streaming", "nest"]);
     }
 
     #[test]
@@ -308,6 +345,37 @@ mod tests {
             assert!(matches!(&micro_kernels[..], [(nest, _)] if nest.is_nest()), "{micro_kernels:?}");
             assert_eq!(tree, Tree::Leaf(micro_kernels[0].0.name()));
         }
+    }
+
+    /// That needs two splits at once: many channels alone do not say so among samples of which most have few of the other kind.
+    #[test]
+    fn what_gains_only_by_two_splits_is_found() {
+        let program = program(
+            "fn conv(x: &[[[f32; W + S - 1]; H + R - 1]; C], k: &[[[[f32; S]; R]; C]; O], y: &mut [[[f32; W]; H]; O]) {
+                for o in 0..O { for h in 0..H { for w in 0..W {
+                    let mut acc = 0.0;
+                    for c in 0..C { for r in 0..R { for s in 0..S { acc += x[c][h + r][w + s] * k[o][c][r][s]; } } }
+                    y[o][h][w] = acc;
+                } } }
+            }",
+        );
+        let target = CpuTarget { l2_bytes: 2 << 20, l3_bytes: 480 << 20, ..avx512() };
+        let (micro_kernels, tree) = default_for(&program, &target);
+        let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
+        let across = Tiled::across_for(&program, &target).expect("vectors along the channels").0.name();
+        assert!(micro_kernels.iter().any(|(micro_kernel, _)| micro_kernel.name() == across));
+        let shape = |channels: i64, size: i64| -> Vec<i64> {
+            let value = |name: &String| match &name[..] {
+                "C" | "O" => channels,
+                "H" | "W" => size,
+                _ => 3,
+            };
+            vars.iter().map(value).collect()
+        };
+        for (channels, size) in [(64, 56), (128, 28), (256, 14), (512, 7)] {
+            assert_eq!(tree.pick(&vars, &shape(channels, size)), across, "{channels} channels, {size} by {size}");
+        }
+        assert_ne!(tree.pick(&vars, &shape(4, 56)), across);
     }
 
     #[test]
