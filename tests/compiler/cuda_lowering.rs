@@ -9,7 +9,7 @@ use dietcode_core::frontend;
 use dietcode_core::ir::Stmt;
 use dietcode_core::lower::{lower, lower_observed};
 use dietcode_core::machine::cuda::DeviceLimits;
-use dietcode_core::schedule::Schedule;
+use dietcode_core::schedule::{Schedule, Tail};
 use dietcode_core::sketch::Blocked;
 use dietcode_syntax::KernelDef;
 
@@ -176,6 +176,42 @@ fn sums_change_hands_in_shared_memory() {
         assert!(after.contains(text), "{text} is not in\n{after}");
     }
     assert_eq!(after.matches("sync\n").count(), 2, "once before and once after the sums are taken\n{after}");
+}
+
+/// Sums on their way are known by where they lie in the output: a predicate that cuts a loop of one of its dimensions says nothing of that.
+#[test]
+fn sums_change_hands_only_where_predicates_can_follow() {
+    let batch = kernel(
+        "#[dynamic_kernel] fn f(x: &[[[f32; K]; M]; B], w: &[[[f32; K]; N]; B], y: &mut [[[f32; N]; M]; B]) {
+             for b in 0..B { for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += x[b][i][k] * w[b][j][k]; }
+                 y[b][i][j] = acc;
+             } } }
+         }",
+    );
+    let program = frontend::program(&batch);
+    let mut schedule = Schedule::new(&program, &program.blocks[0]);
+    let mut scheduled = || {
+        schedule.split("b", 2, Tail::Pad, ["b_b", "b_v"])?;
+        schedule.split("i", 12, Tail::Pad, ["i_b", "i_x"])?;
+        schedule.split("i_x", 4, Tail::Pad, ["i_c", "i_d"])?;
+        schedule.split("i_c", 2, Tail::Pad, ["i_t", "i_v"])?;
+        schedule.split("j", 16, Tail::Pad, ["j_b", "j_t"])?;
+        schedule.reorder(&["b_b", "i_b", "j_b", "i_t", "k", "b_v", "i_v", "i_d", "j_t"])?;
+        schedule.fuse("b_b", "i_b", "blocks")?;
+        schedule.fuse("blocks", "j_b", "block")?;
+        schedule.bind_block("block")?;
+        schedule.bind_thread("i_t")?;
+        let tile = schedule.cache_write()?;
+        schedule.compute_at(&tile, Some("i_t"))?;
+        schedule.decompose_reduction()
+    };
+    scheduled().expect("the schedule is legal");
+    lower(&schedule).expect("without it, each thread asks for itself");
+    schedule.stage_store(0).expect("a padding");
+    let error = lower(&schedule).expect_err("rows 12 to 15 are of the next block").to_string();
+    assert!(error.contains("< 3` cuts through it; its inner splits must divide it"), "{error}");
 }
 
 /// Split sums: parts go to a workspace without an epilogue, and a second kernel adds them; or to the output, atomically.

@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::{Instruction, Schedule};
-use crate::ir::{Name, affine};
+use crate::ir::{Expr, Name, affine};
 use crate::{Error, Result};
 
 /// The widest padding of a row.
@@ -47,7 +47,8 @@ impl Schedule {
         let contiguous = contiguous.ok_or("the output has no rows that loops run along")?;
         let dims: Vec<usize> =
             (self.tile_depth()..self.loops.len()).filter(|&at| self.loops[at].role == Role::Spatial).collect();
-        let part = dims.iter().copied().find(|&at| contiguous.coefficient(&self.loops[at].name) == 0);
+        let along = |at: usize| contiguous.coefficient(&self.loops[at].name) != 0;
+        let part = dims.iter().copied().find(|&at| !along(at) && self.loops[at].extent != Expr::Int(1));
         let rest: Vec<usize> = dims.into_iter().filter(|at| Some(*at) != part).collect();
         let of_thread = rest.iter().map(|&at| (self.loops[at].name.clone(), self.loops[at].extent.as_int()));
         let of_block = self.thread_parts().into_iter().filter(|name| !self.dropped.contains(name)).map(|name| {

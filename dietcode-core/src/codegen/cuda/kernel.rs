@@ -161,16 +161,36 @@ fn vector_accesses(nest: &LoopNest, params: &[Arc<Buffer>]) -> Vec<VectorAccess>
         let known = |name: &Name| nest.shape_vars.contains(name) || nest.derived.iter().any(|(other, _)| other == name);
         !e.any(&mut |e| matches!(e, Expr::Var(name) if !known(name)))
     };
+    let epilogue = read_beside_stores(nest);
     nest.body.visit(&mut |stmt| {
         let Stmt::Intrinsic(Intrinsic::Copy { to, from, lanes, whole, .. }) = stmt else { return };
+        let fills = params.contains(from) && !epilogue.contains(&to.name);
         for buffer in [from, to].into_iter().filter(|buffer| buffer.scope == Scope::Global && *lanes > 1) {
-            let whole = Some(whole).filter(|whole| buffer == from && params.contains(from) && of_launch(whole));
+            let whole = Some(whole).filter(|whole| buffer == from && fills && of_launch(whole));
             match found.iter_mut().find(|access| access.buffer.name == buffer.name && access.lanes == *lanes) {
                 Some(access) => {
                     access.whole = access.whole.take().zip(whole).map(|(all, whole)| all.and(whole.clone()));
                 }
                 None => found.push(VectorAccess { buffer: buffer.clone(), lanes: *lanes, whole: whole.cloned() }),
             }
+        }
+    });
+    found
+}
+
+/// The arrays that hold what an epilogue reads by vectors. It is read once: whether its rows are whole does not decide which body runs.
+fn read_beside_stores(nest: &LoopNest) -> Vec<Name> {
+    let mut found = Vec::new();
+    nest.body.visit(&mut |stmt| {
+        let Stmt::Seq(stmts) = stmt else { return };
+        let copies = || {
+            stmts.iter().filter_map(|stmt| match stmt {
+                Stmt::Intrinsic(Intrinsic::Copy { to, .. }) => Some(to),
+                _ => None,
+            })
+        };
+        if copies().any(|to| to.scope == Scope::Global) {
+            found.extend(copies().filter(|to| to.scope == Scope::Register).map(|to| to.name.clone()));
         }
     });
     found

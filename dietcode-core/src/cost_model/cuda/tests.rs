@@ -63,6 +63,17 @@ fn a_block_is_counted_as_one_would_by_hand() {
     assert_eq!(work.registers, 16);
 }
 
+/// Each sum is left once and taken once, in four parts of the tile with two barriers each.
+#[test]
+fn sums_that_change_hands_are_counted_in_each_part() {
+    let at = |blocked: &Blocked| profile(blocked).kernels[0].work.at(&|name| if name == "K" { 64.0 } else { 640.0 });
+    let plain = Blocked { store: 4, ..square(16, 4) };
+    let [plain, staged] = [at(&plain), at(&Blocked { stage_store: true, ..plain.clone() })];
+    assert_eq!(staged.shared_bytes, plain.shared_bytes + 2.0 * 64.0 * 64.0 * 4.0);
+    assert_eq!(staged.global_bytes, plain.global_bytes);
+    assert_eq!(staged.barriers, plain.barriers + 4.0 * 2.0);
+}
+
 /// Four threads have a row: each adds its part, of which three are stored, three are read, and one row is written.
 #[test]
 fn threads_that_wait_are_not_counted() {

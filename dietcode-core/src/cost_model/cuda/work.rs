@@ -72,6 +72,8 @@ struct Around {
     var: Name,
     extent: Expr,
     kind: ForKind,
+    /// Whether the threads meet in it: what other threads have written is read again in each iteration.
+    meets: bool,
 }
 
 #[derive(Default)]
@@ -97,7 +99,9 @@ impl Counter {
                 self.idle = around;
             }
             Stmt::For { var, extent, kind, body } => {
-                self.loops.push(Around { var: var.clone(), extent: extent.clone(), kind: *kind });
+                let mut meets = false;
+                body.visit(&mut |stmt| meets |= matches!(stmt, Stmt::Sync));
+                self.loops.push(Around { var: var.clone(), extent: extent.clone(), kind: *kind, meets });
                 self.stmt(body);
                 self.loops.pop();
             }
@@ -166,7 +170,7 @@ impl Counter {
         });
     }
 
-    /// An access of a thread; the loops that are unrolled repeat it only if the address moves with them.
+    /// An access of a thread; the loops that are unrolled repeat it only if the address moves with them, or threads meet in them.
     fn access(&mut self, buffer: &Buffer, index: &[Expr], bytes: i64) {
         let bytes = bytes as f64;
         let counts = match buffer.scope {
@@ -178,7 +182,7 @@ impl Counter {
         };
         let lets = std::mem::take(&mut self.lets);
         let unrolled = |kind| matches!(kind, ForKind::Unrolled | ForKind::VThread);
-        self.add(counts, |l| !unrolled(l.kind) || index.iter().any(|e| moves(e, &l.var, &lets)));
+        self.add(counts, |l| !unrolled(l.kind) || l.meets || index.iter().any(|e| moves(e, &l.var, &lets)));
         self.lets = lets;
     }
 

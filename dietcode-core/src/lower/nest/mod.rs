@@ -91,7 +91,7 @@ impl<'a> Builder<'a> {
         let tile = tile_buffer(schedule, tile_depth)?;
         let sums = sums(schedule, tile_depth)?;
         let cross_thread = CrossThread::of(schedule, &tile);
-        let staged_store = StagedStore::of(schedule)?;
+        let staged_store = StagedStore::of(schedule, &guards)?;
         Ok(Builder { schedule, guards, stages, shared, tile_depth, tile, sums, cross_thread, staged_store })
     }
 

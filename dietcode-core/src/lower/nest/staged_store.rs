@@ -20,7 +20,8 @@ use std::sync::Arc;
 use super::Builder;
 use super::cooperative::Cooperative;
 use super::write_back::GuardedStore;
-use crate::ir::{Buffer, DType, Expr, Name, Reduction, Scope, Stmt};
+use crate::ir::{Buffer, DType, Expr, Name, Reduction, Scope, Stmt, affine};
+use crate::lower::guard::Guard;
 use crate::schedule::{Loop, Schedule, StoreRun, StoreTile};
 use crate::{Error, Result};
 
@@ -39,7 +40,7 @@ impl StagedStore {
     ///
     /// # Errors
     /// What [`crate::schedule::Schedule::stage_store`] does not fit together with.
-    pub(super) fn of(schedule: &Schedule) -> Result<Option<StagedStore>> {
+    pub(super) fn of(schedule: &Schedule, guards: &[Guard]) -> Result<Option<StagedStore>> {
         let Some(pad) = schedule.store_pad else { return Ok(None) };
         let refuse = |why: &str| Error::input(format!("schedule of `{}`: stage_store: {why}", schedule.block.name));
         let threads = Loop::number(schedule.thread_loops()).filter(|_| schedule.is_gpu());
@@ -48,6 +49,10 @@ impl StagedStore {
         let (row, lanes) = (tile.runs.last().map_or(1, |run| run.extent), schedule.store_lanes);
         if row % lanes != 0 || pad % lanes.min(4) != 0 {
             return Err(refuse(&format!("rows of {row} sums and {pad} elements of padding are no vectors of {lanes}")));
+        }
+        if let Some(guard) = guards.iter().find(|guard| tile.runs.iter().any(|run| cuts(guard, run))) {
+            let (value, extent) = (&guard.value, &guard.extent);
+            return Err(refuse(&format!("`{value} < {extent}` cuts through it; its inner splits must divide it")));
         }
         let name = schedule.fresh_name(&format!("{}_shared", schedule.block.output.name));
         let coordinates: Vec<Name> =
@@ -103,4 +108,14 @@ impl StagedStore {
         let body = builder.scheduled(self.tile.part.as_slice(), body);
         Stmt::Allocate { buffer: self.buffer.clone(), body: Box::new(body) }
     }
+}
+
+/// Whether a guard does not count a run's elements as the run does, so that it says nothing of one that is known by its coordinate.
+fn cuts(guard: &Guard, run: &StoreRun) -> bool {
+    let uses = run.loops.iter().any(|(name, _)| guard.value.uses(name));
+    let counts = affine(&guard.value).is_some_and(|form| {
+        let step = form.coefficient(run.finest());
+        run.loops.iter().all(|(name, coefficient)| form.coefficient(name) * run.stride == step * coefficient)
+    });
+    uses && !counts
 }

@@ -161,7 +161,8 @@ impl<'a> Assignment<'a> {
         let depth = self.tile_depth();
         let inside = self.inside(depth, true);
         let mut of_thread = self.footprint.loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
-        let part = of_thread.find(|l| !l.roots.contains(&staged.row)).map_or(1, |l| self.iterations[l.slot]);
+        let is_part = |l: &&FootprintLoop| !l.roots.contains(&staged.row) && self.iterations[l.slot] > 1;
+        let part = of_thread.find(is_part).map_or(1, |l| self.iterations[l.slot]);
         let rows = staged.spatial.iter().filter(|slot| **slot != staged.row);
         let rows = rows.fold(1i64, |all, slot| all.saturating_mul(inside[*slot])).saturating_add(part - 1) / part;
         rows.saturating_mul(inside[staged.row].saturating_add(self.size(&staged.pad)))

@@ -34,7 +34,7 @@ const PAD: i64 = 8;
 const PAD_ALONG_SUM: i64 = 4;
 /// The neighbours that a lane has of the output.
 const STORE: i64 = 2;
-/// Sums behind each row on their way through shared memory, so that the 8 rows of which a warp has pairs lie in different banks.
+/// Sums behind each row on their way through shared memory, so that the 4 rows of which half a warp has pairs lie in different banks.
 const STORE_PAD: i64 = 8;
 
 /// The first devices whose matrix units are used.
@@ -71,7 +71,7 @@ impl Rule for MultiLevelTilingTensorCore {
         let Some(operands) = self.operands(&partial, &own) else {
             return unmet("it is no sum of products of elements that matrix units take, as they lie in memory");
         };
-        // A lane has two neighbours of the output; the parts of a sum meet elsewhere, and by twos in any case.
+        // What threads add to the output one by one cannot change hands before.
         let pads = if partial.combine == Some(Combine::Atomic) { vec![None] } else { vec![None, Some(STORE_PAD)] };
         let made = pads.into_iter().flat_map(|pad| {
             let pipelines = gpu::pipelines(device).into_iter();
@@ -134,7 +134,9 @@ fn tiled(
     partial
         .instructions
         .extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit.into())));
-    let store = if store_pad.is_some() { WIDEST / block.output.dtype.bytes() } else { STORE };
+    // Parts of a sum are of f32, whatever the output is.
+    let stored = if partial.combine.is_some() { DType::F32 } else { block.output.dtype };
+    let store = if store_pad.is_some() { WIDEST / stored.bytes() } else { STORE };
     gpu::finish(&mut partial, pipeline, store, store_pad);
     partial
 }

@@ -15,8 +15,8 @@ use crate::sketch::template::parameter::Table;
 use crate::sketch::{Lowered, MicroKernel, grid};
 use crate::{Error, Result};
 
-/// Elements behind the rows of staged sums. A warp of a matrix unit has pairs in 8 rows, which are in different banks if these lie 8
-/// banks apart; another thread has vectors of 4 in one row.
+/// Elements behind the rows of staged sums. Half a warp of a matrix unit has pairs in 4 rows, which are in different banks if they lie
+/// 8 banks apart; other threads have neighbours in one row, and few rows in a warp.
 const PAD_OF_MATRIX_UNIT: i64 = 8;
 const PAD: i64 = 4;
 
