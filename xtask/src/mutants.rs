@@ -160,7 +160,9 @@ impl Copy {
             return Err(format!("it does not compile: {}", String::from_utf8_lossy(&built.stderr)));
         }
         let tested = output(&mut self.cargo(patch, false))?;
+        let none = "test result: ok. 0 passed";
         match tested.status.success() {
+            true if last_line(&tested.stdout).starts_with(none) => Err("no test has the name that it gives".to_owned()),
             true => Err(format!("the tests pass: {}", last_line(&tested.stdout))),
             false => Ok(()),
         }
@@ -190,6 +192,31 @@ fn last_line(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Else nobody knows before all are tried, which takes an hour.
+    #[test]
+    fn every_patch_applies_and_names_one_test() {
+        for patch in &patches().unwrap() {
+            let mut apply = Command::new("git");
+            apply.args(["apply", "--check"]).arg(&patch.path).current_dir(root());
+            let applied = output(apply).unwrap();
+            assert!(applied.status.success(), "{}: {}", patch.name, last_line(&applied.stderr));
+            let mut words = patch.test.iter().take_while(|word| *word != "--");
+            let mut names = Vec::new();
+            while let Some(word) = words.next() {
+                match &word[..] {
+                    "--package" | "--features" | "--test" => drop(words.next()),
+                    option if option.starts_with("--") => {}
+                    name => names.push(name),
+                }
+            }
+            assert!(
+                names.len() <= 1,
+                "{}: cargo takes one name of tests, others stand behind `--`: {names:?}",
+                patch.name
+            );
+        }
+    }
 
     #[test]
     fn every_patch_names_its_tests_and_files_that_are_there() {
