@@ -58,7 +58,9 @@ impl StagedStore {
         let coordinates: Vec<Name> =
             (0..tile.runs.len()).map(|at| schedule.fresh_name(&format!("{name}_{at}"))).collect();
         let mut shape: Vec<Expr> = tile.runs.iter().map(|run| Expr::Int(run.extent)).collect();
-        shape.iter_mut().rev().take(1).for_each(|row| *row = row.clone().add(Expr::Int(pad)));
+        if let Some(row) = shape.last_mut() {
+            *row = row.clone().add(Expr::Int(pad));
+        }
         let buffer = Arc::new(Buffer { name, dtype: DType::F32, shape, scope: Scope::Shared });
         Ok(Some(StagedStore { tile, coordinates, buffer, threads }))
     }
