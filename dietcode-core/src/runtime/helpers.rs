@@ -20,23 +20,24 @@ const SPINS: usize = 4096;
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs `body` here, for a call on `threads` threads, while up to `helpers` others run `help`: this process's helpers, or, inside of a
-/// rayon pool, threads of that pool which have nothing else to do. Returns once none of them runs it any more.
+/// rayon pool, threads of that pool which have nothing else to do. Each gives `help` its number, the same in every call; two may have
+/// the same one where callers share the helpers. Returns once none of them runs it any more.
 ///
 /// # Errors
 /// [`Unavailable`](crate::ErrorKind::Unavailable) if a thread cannot be started; `body` has not run then.
 pub(super) fn with_helpers<R>(
     threads: usize,
     helpers: usize,
-    help: &(dyn Fn() + Sync),
+    help: &(dyn Fn(usize) + Sync),
     body: impl FnOnce() -> R,
 ) -> Result<R> {
     // SAFETY: only the lifetime changes. `help` is called by helpers inside only, and before this function is left (also by
     // a panic, see `CloseOnDrop`) the door is closed and nobody is inside.
-    let help = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(help) };
+    let help = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(help) };
     let door = Arc::new(Door { state: AtomicUsize::new(0), caller: thread::current(), help });
     let _close = CloseOnDrop(&door);
-    if rayon::current_thread_index().is_some() {
-        ask_rayon(helpers, &door);
+    if let Some(caller) = rayon::current_thread_index() {
+        ask_rayon(caller, helpers, &door);
         return Ok(body());
     }
     let _calling = invite(threads, helpers, &door)?;
@@ -45,7 +46,7 @@ pub(super) fn with_helpers<R>(
 
 /// Asks other threads of the pool that this is a thread of. One that comes too late finds the door closed; as many as there are
 /// threads may be asked at once, so that callers which never pause do not fill the pool's queue.
-fn ask_rayon(helpers: usize, door: &Arc<Door>) {
+fn ask_rayon(caller: usize, helpers: usize, door: &Arc<Door>) {
     let most = rayon::current_num_threads();
     for _ in 0..helpers.min(most - 1) {
         if ASKED.fetch_add(1, Ordering::Relaxed) >= most {
@@ -55,7 +56,7 @@ fn ask_rayon(helpers: usize, door: &Arc<Door>) {
         let door = Arc::clone(door);
         rayon::spawn(move || {
             ASKED.fetch_sub(1, Ordering::Relaxed);
-            door.enter(|| ());
+            door.enter(rayon::current_thread_index().map_or(0, |own| (own + most - caller) % most), || ());
         });
     }
 }
@@ -65,7 +66,7 @@ pub(super) struct Door {
     state: AtomicUsize,
     caller: Thread,
     /// Behind a pointer, for a door may outlive it in the pool's queue.
-    help: *const (dyn Fn() + Sync),
+    help: *const (dyn Fn(usize) + Sync),
 }
 
 // SAFETY: what `help` points to is `Sync`.
@@ -79,16 +80,16 @@ impl Door {
         self.state.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Works on the call, if it still is open, and says `done` before the call may end: whoever called can then have the thread for
-    /// the next call.
-    pub(super) fn enter(&self, done: impl FnOnce()) {
+    /// Works on the call as the helper of this number, if it still is open, and says `done` before the call may end: whoever called can
+    /// then have the thread for the next call.
+    pub(super) fn enter(&self, number: usize, done: impl FnOnce()) {
         let open = |state: usize| (state & CLOSED == 0).then_some(state + 1);
         if self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, open).is_err() {
             return done();
         }
         let _leave = LeaveOnDrop(self);
         // SAFETY: while somebody is inside, the caller waits.
-        unsafe { (*self.help)() };
+        unsafe { (*self.help)(number) };
         done();
     }
 }

@@ -112,10 +112,10 @@ impl Call<'_> {
         with_scratch(micro_kernel.scratch_bytes, |_| ())?;
         phases.iter().try_for_each(|phase| {
             let grid = grid(phase);
-            let phase = Tiles { call: self, phase, grid, workers: threads_of(grid), next: AtomicU64::new(0) };
-            let helpers = phase.workers.saturating_sub(1) as usize;
+            let phase = Tiles { call: self, phase, shares: shares(grid, threads_of(grid)) };
+            let helpers = phase.shares.len().saturating_sub(1);
             // A helper that gets no scratch memory takes no tile, and the others carry them out.
-            with_helpers(threads, helpers, &|| drop(phase.work()), || phase.work())?
+            with_helpers(threads, helpers, &|helper| drop(phase.work(helper)), || phase.work(0))?
         })
     }
 
@@ -140,32 +140,87 @@ impl Call<'_> {
 struct Tiles<'a> {
     call: Call<'a>,
     phase: &'a abi::Phase,
-    grid: u64,
-    workers: u64,
+    shares: Vec<Share>,
+}
+
+/// Neighbouring tiles that one thread begins with, call after call: what it read and wrote the last time may still lie in its core's
+/// caches. On two lines of a cache, which are fetched together, so that threads with shares of their own do not wait for each other.
+#[repr(align(128))]
+struct Share {
     /// The first tile that no thread has taken.
     next: AtomicU64,
+    end: u64,
+}
+
+/// A share for each thread, of as many tiles but for one.
+fn shares(grid: u64, threads: u64) -> Vec<Share> {
+    // Wide, since the product exceeds 64 bits where tiles are many.
+    let begin = |thread: u64| (u128::from(grid) * u128::from(thread) / u128::from(threads)) as u64;
+    (0..threads).map(|thread| Share { next: AtomicU64::new(begin(thread)), end: begin(thread + 1) }).collect()
 }
 
 // SAFETY: the pointers are only handed to `run`, whose tiles write disjoint parts of the output.
 unsafe impl Sync for Tiles<'_> {}
 
 impl Tiles<'_> {
-    fn work(&self) -> Result<()> {
+    /// Carries out the share of a thread of this number, then what is left of the others'.
+    fn work(&self, thread: usize) -> Result<()> {
         with_scratch(self.call.micro_kernel.scratch_bytes, |scratch| {
-            while let Some((begin, end)) = self.take() {
-                // SAFETY: `launch`'s caller vouches for the pointers, and `take` gives each tile to one thread only.
-                unsafe { self.call.run(self.phase, scratch, begin, end) };
+            let (before, own) = self.shares.split_at(thread % self.shares.len());
+            for share in own.iter().chain(before) {
+                while let Some((begin, end)) = share.take() {
+                    // SAFETY: `launch`'s caller vouches for the pointers, and `take` gives each tile to one thread only.
+                    unsafe { self.call.run(self.phase, scratch, begin, end) };
+                }
             }
         })
     }
+}
 
-    /// Takes a share of what is left: shares shrink as the end comes near, so that a million tiny tiles cost a few hundred
-    /// takings, and yet all threads end within a tile of each other.
+impl Share {
+    /// Takes a part of what is left: parts shrink as the end comes near, so that a million tiny tiles cost a few hundred takings, and yet
+    /// all threads end within a tile of each other.
     fn take(&self) -> Option<(u64, u64)> {
-        let share = |next: u64| ((self.grid - next) / (16 * self.workers)).max(1);
+        let part = |next: u64| ((self.end - next) / 16).max(1);
         let taken = self
             .next
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| (next < self.grid).then(|| next + share(next)));
-        taken.ok().map(|begin| (begin, begin + share(begin)))
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| (next < self.end).then(|| next + part(next)));
+        taken.ok().map(|begin| (begin, begin + part(begin)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(share: &Share) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| share.take()).collect()
+    }
+
+    /// One behind the other, each in parts one behind the other.
+    #[test]
+    fn shares_hold_each_tile_once() {
+        for (grid, threads) in [(1, 1), (2, 2), (7, 3), (1000, 7), (1_000_000, 2), (i64::MAX as u64, 64)] {
+            let shares = shares(grid, threads);
+            assert_eq!(shares.len() as u64, threads);
+            let mut next = 0;
+            for share in &shares {
+                let tiles = share.end - share.next.load(Ordering::Relaxed);
+                assert!([grid / threads, grid.div_ceil(threads)].contains(&tiles), "{tiles} of {grid} by {threads}");
+                for (begin, end) in taken(share) {
+                    assert_eq!(begin, next);
+                    assert!(begin < end, "{begin}..{end}");
+                    next = end;
+                }
+            }
+            assert_eq!(next, grid);
+        }
+    }
+
+    #[test]
+    fn many_tiles_are_taken_in_few_parts_and_the_last_ones_one_by_one() {
+        let parts = taken(&shares(1_000_000, 1)[0]);
+        assert!(parts.len() < 300, "{}", parts.len());
+        assert!(parts.iter().rev().take(16).all(|(begin, end)| end - begin == 1));
     }
 }

@@ -272,7 +272,7 @@ impl Helper {
             move || {
                 // The caller waits for it; if it were gone, nobody would need the helper.
                 if tell.send(affinity::this_thread()).is_ok() {
-                    shared.help(pool);
+                    shared.help(pool, index + 1);
                 }
             }
         };
@@ -284,9 +284,9 @@ impl Helper {
 }
 
 impl Shared {
-    fn help(&self, pool: &Pool) {
+    fn help(&self, pool: &Pool, number: usize) {
         while let Some(door) = self.next(pool) {
-            door.enter(|| self.taken.store(false, Ordering::Release));
+            door.enter(number, || self.taken.store(false, Ordering::Release));
         }
     }
 
