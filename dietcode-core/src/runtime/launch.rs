@@ -3,8 +3,12 @@
 use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
 
 use super::helpers::with_helpers;
+use super::pace::Pace;
 use super::scratch::{with_scratch, with_workspace};
 use crate::{Result, abi};
 
@@ -92,30 +96,72 @@ impl Call<'_> {
     /// As for [`launch`], with workspace and parameters.
     unsafe fn launch(self, threads: usize) -> Result<()> {
         let Call { micro_kernel, most, shape, .. } = self;
-        let phases = micro_kernel.phases.as_slice();
         // SAFETY: as the caller vouches.
-        let grid = |phase: &abi::Phase| u64::try_from(unsafe { (phase.grid)(shape.as_ptr()) }).unwrap_or(0).min(most);
-        let threads_of = |grid: u64| u64::try_from(threads).unwrap_or(u64::MAX).min(grid);
-        let largest = phases.iter().map(grid).max().unwrap_or(0);
+        let largest = self.phases().map(|phase| unsafe { self.grid(phase) }).max().unwrap_or(0);
         if largest == 0 {
             return Ok(());
         }
-        if threads_of(largest) <= 1 {
-            // This thread carries out all tiles.
-            return with_scratch(micro_kernel.scratch_bytes, |scratch| {
-                let grids = phases.iter().map(|phase| (phase, grid(phase))).filter(|(_, grid)| *grid > 0);
-                // SAFETY: as the caller vouches; the tiles of a phase come after all of the phase before.
-                grids.for_each(|(phase, grid)| unsafe { self.run(phase, scratch, 0, grid) });
-            });
+        if threads <= 1 || largest == 1 {
+            // SAFETY: as the caller vouches.
+            return unsafe { self.alone() };
         }
+        let pace = Pace::of(micro_kernel, most, shape);
+        let time = match pace.threads(threads) {
+            1 => {
+                let start = Instant::now();
+                // SAFETY: as the caller vouches.
+                unsafe { self.alone() }?;
+                Some(start.elapsed())
+            }
+            // SAFETY: as the caller vouches.
+            threads => unsafe { self.together(threads) }?,
+        };
+        time.into_iter().for_each(|time| pace.took(time));
+        Ok(())
+    }
+
+    fn phases(&self) -> impl Iterator<Item = &abi::Phase> {
+        self.micro_kernel.phases.as_slice().iter()
+    }
+
+    /// # Safety
+    /// As for [`Call::launch`].
+    unsafe fn grid(&self, phase: &abi::Phase) -> u64 {
+        // SAFETY: as the caller vouches.
+        u64::try_from(unsafe { (phase.grid)(self.shape.as_ptr()) }).unwrap_or(0).min(self.most)
+    }
+
+    /// This thread carries out all tiles.
+    ///
+    /// # Safety
+    /// As for [`Call::launch`].
+    unsafe fn alone(&self) -> Result<()> {
+        with_scratch(self.micro_kernel.scratch_bytes, |scratch| {
+            // SAFETY: as the caller vouches.
+            let grids = self.phases().map(|phase| (phase, unsafe { self.grid(phase) }));
+            // SAFETY: as the caller vouches; the tiles of a phase come after all of the phase before.
+            grids.filter(|(_, grid)| *grid > 0).for_each(|(phase, grid)| unsafe { self.run(phase, scratch, 0, grid) });
+        })
+    }
+
+    /// This thread and helpers carry out the tiles. Gives what all would have taken this one, by those that it carried out; nothing
+    /// where it came to none of a phase.
+    ///
+    /// # Safety
+    /// As for [`Call::launch`].
+    unsafe fn together(self, threads: usize) -> Result<Option<Duration>> {
         // If this thread has its scratch memory, the call can be completed whatever happens to the helpers.
-        with_scratch(micro_kernel.scratch_bytes, |_| ())?;
-        phases.iter().try_for_each(|phase| {
-            let grid = grid(phase);
-            let phase = Tiles { call: self, phase, shares: shares(grid, threads_of(grid)) };
-            let helpers = phase.shares.len().saturating_sub(1);
+        with_scratch(self.micro_kernel.scratch_bytes, |_| ())?;
+        self.phases().try_fold(Some(Duration::ZERO), |time, phase| {
+            // SAFETY: as the caller vouches.
+            let grid = unsafe { self.grid(phase) };
+            let tiles = Tiles { call: self, phase, shares: shares(grid, threads as u64) };
+            let helpers = tiles.shares.len().saturating_sub(1);
             // A helper that gets no scratch memory takes no tile, and the others carry them out.
-            with_helpers(threads, helpers, &|helper| drop(phase.work(helper)), || phase.work(0))?
+            let (carried_out, own) =
+                with_helpers(threads, helpers, &|helper| drop(tiles.work(helper)), || tiles.work(0))??;
+            let all = Duration::try_from_secs_f64(own.as_secs_f64() * grid as f64 / carried_out as f64).ok();
+            Ok(if grid == 0 { time } else { time.zip(all).map(|(before, all)| before + all) })
         })
     }
 
@@ -140,7 +186,7 @@ impl Call<'_> {
 struct Tiles<'a> {
     call: Call<'a>,
     phase: &'a abi::Phase,
-    shares: Vec<Share>,
+    shares: SmallVec<[Share; 4]>,
 }
 
 /// Neighbouring tiles that one thread begins with, call after call: what it read and wrote the last time may still lie in its core's
@@ -152,10 +198,11 @@ struct Share {
     end: u64,
 }
 
-/// A share for each thread, of as many tiles but for one.
-fn shares(grid: u64, threads: u64) -> Vec<Share> {
+/// A share for each thread that has a tile to begin with, of as many but for one, which the calling thread has more: it begins first.
+fn shares(grid: u64, threads: u64) -> SmallVec<[Share; 4]> {
+    let threads = threads.min(grid);
     // Wide, since the product exceeds 64 bits where tiles are many.
-    let begin = |thread: u64| (u128::from(grid) * u128::from(thread) / u128::from(threads)) as u64;
+    let begin = |thread: u64| (u128::from(grid) * u128::from(thread)).div_ceil(u128::from(threads)) as u64;
     (0..threads).map(|thread| Share { next: AtomicU64::new(begin(thread)), end: begin(thread + 1) }).collect()
 }
 
@@ -163,16 +210,20 @@ fn shares(grid: u64, threads: u64) -> Vec<Share> {
 unsafe impl Sync for Tiles<'_> {}
 
 impl Tiles<'_> {
-    /// Carries out the share of a thread of this number, then what is left of the others'.
-    fn work(&self, thread: usize) -> Result<()> {
+    /// Carries out the share of a thread of this number, then what is left of the others'. Gives how many tiles it was, and how long
+    /// they took.
+    fn work(&self, thread: usize) -> Result<(u64, Duration)> {
         with_scratch(self.call.micro_kernel.scratch_bytes, |scratch| {
-            let (before, own) = self.shares.split_at(thread % self.shares.len());
+            let (mut carried_out, start) = (0, Instant::now());
+            let (before, own) = self.shares.split_at(thread % self.shares.len().max(1));
             for share in own.iter().chain(before) {
                 while let Some((begin, end)) = share.take() {
                     // SAFETY: `launch`'s caller vouches for the pointers, and `take` gives each tile to one thread only.
                     unsafe { self.call.run(self.phase, scratch, begin, end) };
+                    carried_out += end - begin;
                 }
             }
+            (carried_out, start.elapsed())
         })
     }
 }

@@ -23,6 +23,7 @@ mod linked;
 mod ndarray;
 mod operand;
 mod owned;
+mod pace;
 mod selected;
 mod pool;
 mod prepared;

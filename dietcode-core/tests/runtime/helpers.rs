@@ -223,9 +223,10 @@ fn a_call_right_after_another_has_the_same_helper() {
     }
     static PHASES: [Phase; 1] = [Phase { grid: two, run: meet }];
     let micro_kernel = fake::row(c"meet", &PHASES);
-    for _ in 0..2_000 {
+    // Each at a shape of its own: of one that was short the last time the caller carries out all.
+    for size in 0..2_000 {
         // SAFETY: the micro-kernel touches no memory.
-        unsafe { launch(&micro_kernel, &[], &[], &[], 2).unwrap() };
+        unsafe { launch(&micro_kernel, &[], &[], &[size], 2).unwrap() };
     }
     assert_eq!(helpers(), 1);
 }
