@@ -28,6 +28,24 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason; `conv2d` and `r1` are names.
+#[cfg(feature = "compiler")]
+pub(crate) fn without_numbers(violation: &str) -> String {
+    let mut reason = String::new();
+    let (mut in_number, mut in_name) = (false, false);
+    for c in violation.chars() {
+        let digit = c.is_ascii_digit() && !in_name;
+        match digit {
+            true if in_number => {}
+            true => reason.push('n'),
+            false => reason.push(c),
+        }
+        in_number = digit;
+        in_name = !digit && (c.is_alphanumeric() || c == '_');
+    }
+    reason
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

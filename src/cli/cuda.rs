@@ -25,6 +25,7 @@ pub(crate) fn choice(setup: &Setup, capabilities: &[ComputeCapability]) -> Resul
         tell(&format!("warning: choosing by the model: {miss}"));
     }
     selection.gaps.iter().for_each(|gap| tell(&format!("warning: {gap}")));
+    selection.unusable.iter().for_each(|listed| tell(&format!("warning: {listed}")));
     match &nvcc {
         Ok(nvcc) => compile(&mut selection, nvcc)?,
         Err(error) => tell(&format!("warning: choosing by estimates: {error}")),

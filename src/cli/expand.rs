@@ -2,14 +2,16 @@
 
 mod set;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dietcode::Result;
 use dietcode::core::config::{ConfigFile, Refused, Strategy};
+use dietcode::core::dispatch::cuda::Listed;
 use dietcode::core::ir::Program;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::Target;
-use dietcode::core::machine::cuda::ComputeCapability;
+use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::search::Candidates;
 use dietcode::core::sketch::Tiled;
 use dietcode::core::sketch::rules::PartialSketch;
@@ -97,7 +99,7 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
     if config.cpu.count() == 0 {
         let searched = searched(setup, &target)?;
         arguments.json.write_lines(std::iter::once(Summary::of(setup, searched.as_deref())))?;
-        let text = if arguments.count { "0\n".to_owned() } else { summary(setup, &target, searched.as_deref()) };
+        let text = if arguments.count { "0\n".to_owned() } else { summary(setup, &target, searched.as_deref())? };
         return arguments.json.print(&text);
     }
     // One at a time: a config may stand for more than fit memory.
@@ -109,7 +111,7 @@ fn show(setup: &Setup, arguments: &Arguments) -> Result<()> {
     if arguments.list {
         return expanded().try_for_each(|expanded| arguments.json.print(&expanded.line()));
     }
-    arguments.json.print(&summary(setup, &target, searched(setup, &target)?.as_deref()))
+    arguments.json.print(&summary(setup, &target, searched(setup, &target)?.as_deref())?)
 }
 
 /// The sketches of the space that a search draws from, if the strategy searches one.
@@ -153,18 +155,19 @@ impl Expanded {
     }
 }
 
-fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[PartialSketch]>) -> String {
+fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[PartialSketch]>) -> Result<String> {
     let Setup { config, def, .. } = setup;
     let mut text = match config.cpu.count() {
         0 => "no generators for a CPU\n".to_owned(),
         _ => listed(setup, target),
     };
-    if let Some(cuda) = config.cuda.as_ref().filter(|cuda| cuda.count() > 0) {
-        let devices: Vec<String> = cuda.capabilities.iter().map(ToString::to_string).collect();
-        text += &format!("{} schedules for {}, of which a build takes a few\n", cuda.count(), devices.join(" and "));
+    for capability in config.cuda.iter().flat_map(|cuda| &cuda.capabilities) {
+        let device = DeviceLimits::of(*capability)?;
+        text += &Listed::of(config, &setup.program, device)
+            .map_or_else(String::new, |listed| listed_for(*capability, &listed));
     }
     let Some(sketches) = searched else {
-        return text + "`dietcode tune` tries those of the generators, by the strategy enumerate, and the default\n";
+        return Ok(text + "`dietcode tune` tries those of the generators, by the strategy enumerate, and the default\n");
     };
     let path = config.path.display();
     text += &format!(
@@ -174,7 +177,7 @@ fn summary(setup: &Setup, target: &CpuTarget, searched: Option<&[PartialSketch]>
         config.search.strategy,
         if sketches.len() == 1 { "1 sketch".to_owned() } else { format!("{} sketches", sketches.len()) }
     );
-    text
+    Ok(text)
 }
 
 /// How many schedules the generators list, and how many of them are valid.
@@ -186,9 +189,19 @@ fn listed(setup: &Setup, target: &CpuTarget) -> String {
     if u128::try_from(seen) != Ok(space.total) {
         text += &format!(", of which {seen} were drawn or are different");
     }
-    text += &format!(": {} valid, {invalid} not\n", space.candidates.len());
-    for (reason, count) in &space.invalid {
-        text += &format!("  {count}  {reason}\n");
+    text + &format!(": {} valid, {invalid} not\n", space.candidates.len()) + &reasons(&space.invalid)
+}
+
+/// The same of those for a device.
+fn listed_for(capability: ComputeCapability, listed: &Listed) -> String {
+    let (valid, invalid) = (listed.valid.len(), listed.invalid.values().sum::<usize>());
+    let mut text = format!("{} schedules for {capability}, of which a build takes a few", listed.total);
+    if u128::try_from(valid + invalid) != Ok(listed.total) {
+        text += &format!(", and looks at {}", valid + invalid);
     }
-    text
+    text + &format!(": {valid} valid, {invalid} not\n") + &reasons(&listed.invalid)
+}
+
+fn reasons(invalid: &BTreeMap<String, usize>) -> String {
+    invalid.iter().map(|(reason, count)| format!("  {count}  {reason}\n")).collect()
 }

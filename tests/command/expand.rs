@@ -176,8 +176,12 @@ fn a_config_without_generators_stands_for_the_whole_space() {
     let cuda = r#", "targets": { "cuda": { "capabilities": ["sm_80", "sm_90"], "generators": [
         { "family": "blocked", "thread": [{ "i": 8, "j": 16 }], "inner": [{ "i": 2, "j": 2 }, {}] }] } }"#;
     config(cuda);
-    let said =
-        format!("no generators for a CPU\n2 schedules for sm_80 and sm_90, of which a build takes a few\n{whole}");
+    let of = |device: &str| format!("2 schedules for {device}, of which a build takes a few: 2 valid, 0 not\n");
+    let said = format!("no generators for a CPU\n{}{}{whole}", of("sm_80"), of("sm_90"));
     assert_eq!(expand(&[]), said);
     assert_eq!(objects(&[])["cuda"], json!({ "capabilities": ["sm_80", "sm_90"], "schedules": 2 }));
+    config(&cuda.replace(r#""i": 8, "j": 16"#, r#""i": 512, "j": 32"#));
+    let reason = "  2  schedule of `dense`: bind: a block has up to n threads, `thread` has n\n";
+    let of = |device: &str| format!("2 schedules for {device}, of which a build takes a few: 0 valid, 2 not\n{reason}");
+    assert_eq!(expand(&[]), format!("no generators for a CPU\n{}{}{whole}", of("sm_80"), of("sm_90")));
 }

@@ -177,4 +177,5 @@ fn watch_tuned(config: &Config, selection: &Selection, request: &Request<'_>, re
         report.warning(&format!("`{name}` runs micro-kernels that were not measured: {miss}"));
     }
     selection.gaps.iter().for_each(|gap| report.warning(&gap.to_string()));
+    selection.unusable.iter().for_each(|listed| report.warning(&format!("`{name}`: {listed}")));
 }

@@ -84,8 +84,7 @@ mod tests {
             pace.took(Duration::from_nanos(nanoseconds));
             assert_eq!(pace.threads(8), threads, "{nanoseconds} ns");
         }
-        let others =
-            [Pace::of(row, u64::MAX, &[5, 3]), Pace::of(row, 7, &[3, 5]), Pace::of(other, u64::MAX, &[3, 5])];
+        let others = [Pace::of(row, u64::MAX, &[5, 3]), Pace::of(row, 7, &[3, 5]), Pace::of(other, u64::MAX, &[3, 5])];
         assert!(others.iter().all(|pace| pace.threads(8) == 8), "of other calls nothing is known");
     }
 }

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use crate::config::CpuConfig;
 use crate::ir::Program;
 use crate::machine::CpuTarget;
+use crate::message::without_numbers;
 use crate::sketch::{MicroKernel, Tiled};
 
 /// Valid candidates in the order in which they are tried, and what was left out.
@@ -72,23 +73,6 @@ impl Candidates {
             }
         }
     }
-}
-
-/// `takes 33 registers of 16 lanes` and `takes 40 registers of 16 lanes` are one reason; `conv2d` and `r1` are names.
-fn without_numbers(violation: &str) -> String {
-    let mut reason = String::new();
-    let (mut in_number, mut in_name) = (false, false);
-    for c in violation.chars() {
-        let digit = c.is_ascii_digit() && !in_name;
-        match digit {
-            true if in_number => {}
-            true => reason.push('n'),
-            false => reason.push(c),
-        }
-        in_number = digit;
-        in_name = !digit && (c.is_alphanumeric() || c == '_');
-    }
-    reason
 }
 
 #[cfg(test)]

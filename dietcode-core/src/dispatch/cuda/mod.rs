@@ -12,11 +12,13 @@
 mod report;
 mod candidate;
 mod files;
+mod listed;
 mod selection;
 mod tuned;
 
 pub use candidate::Candidate;
 pub use files::FOLDER;
+pub use listed::Listed;
 pub use report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 pub use selection::{Choice, Selection};
 pub use tuned::load;

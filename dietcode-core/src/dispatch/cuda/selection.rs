@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dietcode_syntax::KernelDef;
 
 use super::candidate::Candidate;
+use super::listed::Listed;
 use super::report::{DeviceReport, InstanceReport, LaunchResources, Report, Source};
 use super::tuned;
 use crate::codegen::registry::{Capability, Decision};
@@ -17,9 +18,6 @@ use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
 use crate::{Error, ErrorKind, Result};
-
-/// As many of a config's candidates are considered, from the first on: each is lowered, and a build shall not take minutes.
-const MOST_CANDIDATES: usize = 256;
 
 /// A kernel's micro-kernels for some devices, while they are being chosen.
 #[derive(Debug)]
@@ -42,6 +40,8 @@ pub struct Selection {
     pub misses: Vec<Miss>,
     /// What those that are used were not made for.
     pub gaps: Vec<Gap>,
+    /// What the config lists for devices on which nothing of it is valid.
+    pub unusable: Vec<Listed>,
 }
 
 /// The micro-kernels that were chosen.
@@ -84,6 +84,7 @@ impl Selection {
             from_config: false,
             misses: Vec::new(),
             gaps: Vec::new(),
+            unusable: Vec::new(),
         };
         // The default comes first: of equals the first is chosen.
         for device in selection.devices.clone() {
@@ -114,15 +115,21 @@ impl Selection {
         self.weights = config.weights.clone();
         self.sampled = sampled(config, &self.vars, &config.wkl_insts, |_| true);
         self.tolerance = config.search.tolerance;
-        let Some(cuda) = &config.cuda else { return Ok(()) };
+        if config.cuda.is_none() {
+            return Ok(());
+        }
         for device in self.devices.clone() {
             self.read_tuned(config, device, compiler);
         }
         if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
             let before = self.candidates.len();
             for device in self.devices.clone() {
-                let program = self.program.clone();
-                self.candidates_of(cuda.candidates_on(&program, device).flatten().take(MOST_CANDIDATES), device);
+                let Some(mut listed) = Listed::of(config, &self.program, device) else { continue };
+                let valid = std::mem::take(&mut listed.valid);
+                if valid.is_empty() {
+                    self.unusable.push(listed);
+                }
+                self.candidates_from(valid);
             }
             self.from_config = self.candidates.len() > before;
         }

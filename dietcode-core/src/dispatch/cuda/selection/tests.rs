@@ -186,3 +186,23 @@ fn a_tuned_file_is_taken_if_it_fits() {
     let leaf = Tree::Leaf(foreign.name());
     miss(&Tuned { micro_kernels: vec![foreign], tree: leaf, ..tuned }, "it is one for a CPU");
 }
+
+/// The default serves then, and the user hears of it.
+#[test]
+fn a_config_of_which_nothing_is_valid_is_told() {
+    let threads = |threads: i64| {
+        let config = CONFIG
+            .replace(r#""thread": [{ "i": 16, "j": 16 }]"#, &format!(r#""thread": [{{ "i": {threads}, "j": 32 }}]"#));
+        Config::parse("dense.json", config).unwrap()
+    };
+    let told = |config: &Config| -> Vec<String> {
+        let selection = selection(Some(config));
+        assert!(selection.unusable.is_empty() || selection.finalize().report.devices[0].source == Source::Default);
+        selection.unusable.iter().map(ToString::to_string).collect()
+    };
+    let expected = "dense.json: targets.cuda.generators: 0 of 6 schedules are valid for sm_80, where the default serves instead; the first is \
+                    not because of: schedule of `dense`: bind: a block has up to 1024 threads, `thread` has 16384. `dietcode expand dense.json` \
+                    lists all reasons";
+    assert_eq!(told(&threads(512)), [expected]);
+    assert_eq!(told(&threads(8)), [""; 0]);
+}
