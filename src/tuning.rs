@@ -20,7 +20,7 @@ use dietcode_core::search::strategy::{Propose, drawn, enumerated, evolved};
 use dietcode_core::search::{
     self, Budget, Course, Database, Event, Found, Identity, Journal, Task, Tuning, WorkloadInstance, search,
 };
-use dietcode_core::sketch::rules::CustomRules;
+use dietcode_core::sketch::rules::{CustomRules, Tf32};
 use dietcode_core::sketch::{MicroKernel, Space};
 use dietcode_core::{Error, ErrorKind, Result};
 
@@ -170,7 +170,7 @@ pub fn open(
             let compiler = Arc::new(CudaCompiler::find(device, capability, None)?);
             say(&format!("{} ({capability}), compiling with {}", facts.model, compiler.description()));
             let harness = CudaHarness::new(def, limits, Some(compiler), worker, Limits::default(), seed);
-            let baselines = Baselines::on_gpu(facts.cublas, config.search.tf32);
+            let baselines = Baselines::on_gpu(facts.cublas, config.search.tf32 == Tf32::Once);
             Ok(vec![Opened { device: Box::new(harness.described(&facts)), baselines }])
         }
         Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -296,7 +296,7 @@ impl Kernel<'_> {
         let Search { strategy, model, evolution, rules, structure, tf32, cache, .. } = &self.config.search;
         let structure = structure.as_ref().and_then(|named| named.by_kind.get(device.target().kind()));
         let rules: Vec<_> = rules.iter().map(|(block, rule)| (block, &rule.by)).collect();
-        let may_round = *tf32 && device.gpu().is_some();
+        let may_round = *tf32 == Tf32::Once && device.gpu().is_some();
         let instances: Vec<(&[i64], f64)> = self.workloads.iter().map(|p| (&*p.instance.shape, p.weight)).collect();
         let space = space_hash(self.config, device);
         let templates: Vec<String> = match strategy {

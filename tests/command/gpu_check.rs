@@ -87,11 +87,11 @@ fn a_rehearsal_leaves_a_result_with_its_provenance() {
     assert!(result["complete"] == true && result["failures"] == 0, "{result}");
     let precisions: Vec<&str> =
         result["tuned"].as_array().unwrap().iter().map(|t| t["precision"].as_str().unwrap()).collect();
-    assert_eq!(precisions, ["f32", "tf32", "f16"]);
+    assert_eq!(precisions, ["f32", "tf32", "tf32x3", "f16"]);
     let problems: Vec<&str> =
         result["tuned"].as_array().unwrap().iter().map(|t| t["problem"].as_str().unwrap()).collect();
-    assert_eq!(problems, ["bert_dense", "bert_dense", "bert_p_v"]);
-    assert_eq!(result["comparisons"].as_array().unwrap().len(), 6, "two shapes each");
+    assert_eq!(problems, ["bert_dense", "bert_dense", "bert_dense", "bert_p_v"]);
+    assert_eq!(result["comparisons"].as_array().unwrap().len(), 8, "two shapes each");
     let records = fs::read_to_string(place.path("result.records.jsonl")).unwrap();
     // Verdicts and turns are on record too, as far as the time goes.
     let outcomes = records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["outcome"].clone());

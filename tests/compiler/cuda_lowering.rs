@@ -135,6 +135,14 @@ fn matrix_instructions_replace_the_innermost_loops() {
 }
 
 #[test]
+fn three_products_for_one_take_the_small_ones_first() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 16}, "matrix_unit": "tf32x3",
+        "stage": {"x": {"vector": 4, "pad": 4}, "w": {"vector": 4, "pad": 4}}}"#;
+    expect("dense_tf32x3_tensorize.txt", "tensorize", &around(&schedule(&dense, parameters), "tensorize"));
+}
+
+#[test]
 fn registers_carry_the_next_tile_over_the_computation() {
     let dense = kernel(DENSE);
     let parameters = r#"{"thread": {"i": 16, "j": 16}, "inner": {"i": 4, "j": 4}, "reduce": {"k": 8}, "stages": 2,

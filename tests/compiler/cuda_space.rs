@@ -11,6 +11,7 @@ use dietcode_core::codegen::cuda::CudaUnit;
 use dietcode_core::machine::cuda::HostCompiler;
 use dietcode_core::schedule::{Combine, Instruction, Trace};
 use dietcode_core::sketch::Space;
+use dietcode_core::sketch::rules::Tf32;
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -133,8 +134,8 @@ fn shared_sums_and_matrix_units_equal_the_reference() {
     let mut all = drawn(&of("dense"), &mut rng, first(shared));
     all.extend(drawn(&of("dense"), &mut rng, first(atomic)));
     let mut matrices = drawn(&of("matmul_nt_f16"), &mut rng, first(warps));
-    for name in ["matmul_nt", "matmul_tn"] {
-        matrices.extend(drawn(&space_of_tf32(&kernel(name), device("sm_80")), &mut rng, first(warps)));
+    for (name, tf32) in [("matmul_nt", Tf32::Once), ("matmul_tn", Tf32::Once), ("matmul_nt", Tf32::Thrice)] {
+        matrices.extend(drawn(&space_of_tf32(&kernel(name), device("sm_80"), tf32), &mut rng, first(warps)));
     }
     assert!(!matrices.is_empty() && matrices.iter().all(|drawn| drawn.unit.source.contains("mma")));
     all.extend(matrices);

@@ -25,6 +25,7 @@ mod occupancy;
 mod property;
 mod rows;
 mod space;
+mod tf32;
 mod traces;
 mod tuned_file;
 mod walk_through;

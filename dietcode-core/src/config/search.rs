@@ -7,6 +7,7 @@ use super::evolution::{Evolution, Scheduling};
 use super::reader::{MAX_INTEGER, Node};
 use super::rules::{BlockRule, NamedStructure};
 use crate::Result;
+use crate::sketch::rules::Tf32;
 
 /// The longest search, in seconds: thirty days.
 const MAX_SECONDS: f64 = 30.0 * 86_400.0;
@@ -42,8 +43,8 @@ pub struct Search {
     /// The user's own rules, by the block that they make the sketches of; those of one kind of targets by `cpu.` or `cuda.` and
     /// the block.
     pub rules: BTreeMap<String, BlockRule>,
-    /// Whether a GPU's matrix units may round tensors of `f32` to tf32.
-    pub tf32: bool,
+    /// How a GPU's matrix units may multiply tensors of `f32`.
+    pub tf32: Tf32,
     /// The structure of tiles; none: the default of each target.
     pub structure: Option<NamedStructure>,
     /// What caches hold before a call that is measured.
@@ -83,7 +84,7 @@ impl Default for Search {
             scheduler: Scheduling::default(),
             weight: 1.0,
             rules: BTreeMap::new(),
-            tf32: false,
+            tf32: Tf32::default(),
             structure: None,
             cache: Cache::default(),
         }
@@ -133,7 +134,7 @@ impl Search {
             search.rules = BlockRule::read_all(&rules)?;
         }
         if let Some(tf32) = object.get("tf32") {
-            search.tf32 = tf32.boolean()?;
+            search.tf32 = read_tf32(&tf32)?;
         }
         if let Some(structure) = object.get("structure") {
             search.structure = Some(NamedStructure::read(&structure)?);
@@ -142,5 +143,16 @@ impl Search {
             search.cache = Cache::read(&cache)?;
         }
         Ok(search)
+    }
+}
+
+/// `true`: rounded once; "x3": as good as `f32`.
+fn read_tf32(node: &Node<'_>) -> Result<Tf32> {
+    let expected = "true, false or \"x3\"";
+    match (node.boolean(), node.string(expected)) {
+        (Ok(false), _) => Ok(Tf32::Forbidden),
+        (Ok(true), _) => Ok(Tf32::Once),
+        (_, Ok("x3")) => Ok(Tf32::Thrice),
+        _ => Err(node.expected(expected)),
     }
 }

@@ -1,7 +1,7 @@
 //! Hashes of what a search chose from, for the provenance of what it chose.
 
 use super::{Config, Strategy};
-use crate::sketch::rules::CustomSketch;
+use crate::sketch::rules::{CustomSketch, Tf32};
 
 /// What winners were chosen from. A tuned file holds as long as that stays what it was: a config whose generators change has nothing
 /// new for a search that never read them.
@@ -31,7 +31,11 @@ impl Config {
     /// ([`Gap`](crate::dispatch::Gap)).
     pub fn space_hash(&self, kind: &str, from: ChosenFrom) -> String {
         let on_gpu = kind != "cpu";
-        let tf32 = (on_gpu && self.search.tf32).then_some("tf32");
+        let tf32 = match self.search.tf32 {
+            Tf32::Once if on_gpu => Some("tf32"),
+            Tf32::Thrice if on_gpu => Some("tf32x3"),
+            _ => None,
+        };
         let march = (!on_gpu).then_some(&self.cpu.march);
         let space = match from {
             ChosenFrom::Generators if on_gpu => {

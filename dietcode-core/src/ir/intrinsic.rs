@@ -92,6 +92,8 @@ pub enum Intrinsic {
         spatial_stride: i64,
         /// How many neighbouring fragments along the other loop are loaded at once: 1, or 2 of operand B.
         fragments: i64,
+        /// What becomes of the elements on their way.
+        parts: Parts,
     },
     /// A warp multiplies two matrices and adds the product to a third: `to[16][8] += a[16][k] · b[k][8]`, where k·(bytes of an
     /// element) = 32; PTX `mma.sync`.
@@ -145,6 +147,17 @@ pub enum Operand {
     A,
     /// The right one: 8 columns.
     B,
+}
+
+/// What a fragment holds of the elements that are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parts {
+    /// The elements as they lie in shared memory.
+    Whole,
+    /// The number of tf32 that is nearest to each.
+    High,
+    /// That, and the number of tf32 nearest to what is left: the buffer's first dimension are these two.
+    HighAndLow,
 }
 
 /// A loop around the columns of a transposing copy, along one dimension of both sides.

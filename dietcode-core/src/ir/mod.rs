@@ -23,7 +23,7 @@ mod verify;
 pub use affine::{Affine, affine, coefficient};
 pub use dot::{Dot, DotRow};
 pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, ReduceOp, holds};
-pub use intrinsic::{Intrinsic, Operand, Run};
+pub use intrinsic::{Intrinsic, Operand, Parts, Run};
 pub use program::{ACC, Block, Buffer, IterVar, Name, Prepared, Program, Reduction, Scope};
 pub use stmt::{ForKind, Region, Stmt};
 pub use verify::verify;

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use dietcode_syntax::Role;
 
-use super::{ACC, BinaryOp, Block, Buffer, Expr, ForKind, Intrinsic, Program, Region, Scope, Stmt};
+use super::{ACC, BinaryOp, Block, Buffer, Expr, ForKind, Intrinsic, Parts, Program, Region, Scope, Stmt};
 
 /// How tightly an operator binds; larger is tighter.
 fn precedence(e: &Expr) -> u8 {
@@ -201,10 +201,17 @@ impl Display for Intrinsic {
             }
             Intrinsic::Commit => f.write_str("commit"),
             Intrinsic::Wait(groups) => write!(f, "wait for all but {groups}"),
-            Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, fragments, .. } => {
+            Intrinsic::LoadMatrix {
+                to, to_index, from, from_index, operand, reduce_stride, fragments, parts, ..
+            } => {
                 let transposed = if *reduce_stride == 1 { "" } else { " transposed" };
                 let (to, from) = (at(to, to_index), at(from, from_index));
-                write!(f, "{to} = load {fragments} {operand:?}{transposed} {from}")
+                let parts = match parts {
+                    Parts::Whole => "",
+                    Parts::High => ", as tf32",
+                    Parts::HighAndLow => ", as two parts of tf32",
+                };
+                write!(f, "{to} = load {fragments} {operand:?}{transposed} {from}{parts}")
             }
             Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
                 write!(f, "{} += mma {} · {}", at(to, to_index), at(a, a_index), at(b, b_index))

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::LoopNest;
-use crate::ir::{Buffer, Expr, Intrinsic, Name, Region, Stmt};
+use crate::ir::{Buffer, Expr, Intrinsic, Name, Parts, Region, Stmt};
 
 /// The hash of the kernels of a micro-kernel, in the order of their launches.
 pub fn structure_hash(nests: &[LoopNest]) -> [u8; 32] {
@@ -127,8 +127,11 @@ impl Encoder {
             }
             Intrinsic::Commit => (b'o', &[]),
             Intrinsic::Wait(groups) => (b'w', &[*groups]),
-            Intrinsic::LoadMatrix { operand, reduce_stride, spatial_stride, fragments, .. } => {
-                (b'l', &[*operand as i64, *reduce_stride, *spatial_stride, *fragments])
+            Intrinsic::LoadMatrix {
+                operand, reduce_stride, spatial_stride, fragments, parts: Parts::Whole, ..
+            } => (b'l', &[*operand as i64, *reduce_stride, *spatial_stride, *fragments]),
+            Intrinsic::LoadMatrix { operand, reduce_stride, spatial_stride, fragments, parts, .. } => {
+                (b'k', &[*operand as i64, *reduce_stride, *spatial_stride, *fragments, *parts as i64])
             }
             Intrinsic::Mma { .. } => (b'm', &[]),
             Intrinsic::Dot { dot, .. } => (b'd', &[*dot as i64]),

@@ -56,9 +56,10 @@ impl Terms {
         match self {
             Terms::Sum { value, size, error, count } => {
                 let (factor, addition) = (arithmetic.of_factor(), arithmetic.of_addition());
-                let nu = (count + 2.0) * addition;
+                let (parts, of_parts) = arithmetic.of_product();
+                let nu = (parts * count + 2.0) * addition;
                 let inherited = error + init.error + size * factor * (2.0 + factor);
-                let summing = nu / (1.0 - nu) * (init.value.abs() + size + inherited);
+                let summing = nu / (1.0 - nu) * (init.value.abs() + of_parts * size + inherited);
                 Approx { value: init.value + value, error: inherited + summing }
             }
             Terms::Prod { value, most, largest, count } => {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dietcode::core::config::Config;
 use dietcode::core::scratch::Scratch;
+use dietcode::core::sketch::rules::Tf32;
 use dietcode::{Error, ErrorKind, Result};
 
 /// Paths as in the repository.
@@ -29,20 +30,21 @@ const BATCHED: &str = "src/ops/batched.rs";
 /// The sets and configs whose micro-kernels are checked where none are named.
 const CHECKED: &[&str] = &["configs/sm_80.json", "configs/sm_90.json", DENSE];
 
-/// What is tuned where no config is named: a config, the kernel that takes the place of its own, and whether tf32 is allowed.
-const TUNED: &[(&str, &str, &str, bool)] = &[
-    (DENSE, OPS, "dense", false),
-    (DENSE, OPS, "dense", true),
-    (DENSE, MATMUL, "matmul_nt_f16", false),
-    (DENSE, MATMUL, "matmul_nt_bf16", false),
-    (Q_K, BATCHED, "batch_matmul_nt", false),
-    (Q_K, BATCHED, "batch_matmul_nt", true),
-    (Q_K, BATCHED, "batch_matmul_nt_f16", false),
-    (Q_K, BATCHED, "batch_matmul_nt_bf16", false),
-    (P_V, BATCHED, "batch_matmul_nn", false),
-    (P_V, BATCHED, "batch_matmul_nn", true),
-    (P_V, BATCHED, "batch_matmul_nn_f16", false),
-    (P_V, BATCHED, "batch_matmul_nn_bf16", false),
+/// What is tuned where no config is named: a config, the kernel that takes the place of its own, and how it may use tf32.
+const TUNED: &[(&str, &str, &str, Tf32)] = &[
+    (DENSE, OPS, "dense", Tf32::Forbidden),
+    (DENSE, OPS, "dense", Tf32::Once),
+    (DENSE, OPS, "dense", Tf32::Thrice),
+    (DENSE, MATMUL, "matmul_nt_f16", Tf32::Forbidden),
+    (DENSE, MATMUL, "matmul_nt_bf16", Tf32::Forbidden),
+    (Q_K, BATCHED, "batch_matmul_nt", Tf32::Forbidden),
+    (Q_K, BATCHED, "batch_matmul_nt", Tf32::Once),
+    (Q_K, BATCHED, "batch_matmul_nt_f16", Tf32::Forbidden),
+    (Q_K, BATCHED, "batch_matmul_nt_bf16", Tf32::Forbidden),
+    (P_V, BATCHED, "batch_matmul_nn", Tf32::Forbidden),
+    (P_V, BATCHED, "batch_matmul_nn", Tf32::Once),
+    (P_V, BATCHED, "batch_matmul_nn_f16", Tf32::Forbidden),
+    (P_V, BATCHED, "batch_matmul_nn_bf16", Tf32::Forbidden),
 ];
 
 /// The files, in a folder that goes with this.
@@ -68,7 +70,7 @@ impl Embedded {
 
     /// What is tuned where no config is named, each with whether it is a file as it stands.
     pub(super) fn tuned(&self) -> Result<Vec<(Config, bool)>> {
-        let variant = |(name, source, function, tf32): &(&str, &str, &str, bool)| {
+        let variant = |(name, source, function, tf32): &(&str, &str, &str, Tf32)| {
             let mut config = Config::read(self.0.path().join(name))?;
             let as_it_stands = config.kernel.function == *function && config.search.tf32 == *tf32;
             (config.kernel.source, config.kernel.function) = (self.0.path().join(source), (*function).to_owned());

@@ -11,6 +11,7 @@ use dietcode::core::machine::Target;
 use dietcode::core::machine::cuda::{ComputeCapability, DeviceLimits};
 use dietcode::core::measure::cuda::small_instance;
 use dietcode::core::search::WorkloadInstance;
+use dietcode::core::sketch::rules::Tf32;
 use dietcode::core::sketch::{Blocked, MicroKernel, Value};
 use dietcode::core::syntax::{Affine, DType, KernelDef};
 use dietcode::tuning::listed_on_gpu;
@@ -37,7 +38,7 @@ pub(super) struct Plan {
 pub(super) struct Problem {
     /// The file's name before its extension.
     pub(super) name: String,
-    /// The type of the elements, or `tf32`, to which those of `f32` may be rounded.
+    /// The type of the elements, or what may multiply those of `f32`: `tf32`, to which they are rounded, or `tf32x3`.
     pub(super) precision: &'static str,
     pub(super) setup: Setup,
     pub(super) workloads: Vec<WorkloadInstance>,
@@ -130,21 +131,24 @@ impl Plan {
     }
 
     /// A problem's config with the schedules of the sets beside its own: a tile that serves one kernel may serve another. Those
-    /// that round to tf32 come first where that is allowed, and not at all where it is not; then those for the kernel itself.
+    /// by tf32 come first where that is allowed, and not at all where it is not; then those for the kernel itself.
     pub(super) fn listing(&self, problem: &Problem) -> Config {
         let mut config = problem.setup.config.clone();
-        let (tf32, function) = (problem.precision == TF32, &problem.setup.def.name);
-        let rounds = |set: &SetGenerator| {
-            set.generator.values("matrix_unit").is_some_and(|units| units.contains(&Value::Word(TF32.to_owned())))
+        let (allowed, function) = (problem.precision, &problem.setup.def.name);
+        let takes = |set: &SetGenerator, unit: &str| {
+            set.generator.values("matrix_unit").is_some_and(|units| units.contains(&Value::Word(unit.to_owned())))
         };
+        let alien = |set: &SetGenerator| BY_TF32.iter().any(|unit| *unit != allowed && takes(set, unit));
+        let first = |set: &SetGenerator| BY_TF32.contains(&allowed) && takes(set, allowed);
         let is_own = |set: &SetGenerator| set.kernels.as_ref().is_none_or(|names| names.contains(function));
-        let mut sets: Vec<&SetGenerator> = self.generators.iter().filter(|set| tf32 || !rounds(set)).collect();
-        sets.sort_by_key(|set| (!rounds(set), !is_own(set)));
+        let mut sets: Vec<&SetGenerator> = self.generators.iter().filter(|set| !alien(set)).collect();
+        sets.sort_by_key(|set| (!first(set), !is_own(set)));
         let sets = sets.into_iter().map(|set| set.generator.clone());
         let none = || CudaConfig { capabilities: Vec::new(), generators: Vec::new() };
         let generators = &mut config.cuda.get_or_insert_with(none).generators;
         let own = std::mem::take(generators);
-        *generators = if tf32 { sets.chain(own).collect() } else { own.into_iter().chain(sets).collect() };
+        *generators =
+            if BY_TF32.contains(&allowed) { sets.chain(own).collect() } else { own.into_iter().chain(sets).collect() };
         // Those of families without loops' names come last.
         generators.sort_by_key(|generator| !generator.family.names_loops());
         config.search.trials.get_or_insert(MOST_LISTED);
@@ -196,7 +200,10 @@ impl Plan {
     }
 }
 
+/// What multiplies elements of `f32` where the config allows it, as configs name it.
 const TF32: &str = "tf32";
+const TF32X3: &str = "tf32x3";
+const BY_TF32: [&str; 2] = [TF32, TF32X3];
 
 impl Problem {
     /// Where its winners go in a folder of tuned files, if they have a place beside a config.
@@ -213,7 +220,11 @@ impl Problem {
         Ok(Problem {
             name: setup.config.path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             precision: match element.map_or(DType::F32, |param| param.dtype) {
-                DType::F32 if setup.config.search.tf32 => TF32,
+                DType::F32 => match setup.config.search.tf32 {
+                    Tf32::Forbidden => DType::F32.name(),
+                    Tf32::Once => TF32,
+                    Tf32::Thrice => TF32X3,
+                },
                 dtype => dtype.name(),
             },
             setup,
@@ -301,7 +312,7 @@ mod tests {
         let (plan, limits) =
             (Plan::read(&[path], capability, Size::Whole).unwrap(), DeviceLimits::of(capability).unwrap());
         let precisions: Vec<&str> = plan.problems.iter().map(|problem| problem.precision).collect();
-        assert_eq!((plan.checks.len(), &precisions[..]), (2, &["f32", TF32][..]));
+        assert_eq!((plan.checks.len(), &precisions[..]), (2, &["f32", TF32, TF32X3][..]));
         let all = plan.all(limits).unwrap();
         let compiled: BTreeSet<&str> = all.iter().map(|(_, unit)| &*unit.name).collect();
         assert_eq!(compiled.len(), all.len(), "each once");
@@ -326,10 +337,11 @@ mod tests {
                 let listed = listed_on_gpu(&plan.listing(problem), &problem.setup.program, limits);
                 let rounding = listed.iter().filter(|listed| format!("{:?}", listed.trace).contains("Tf32")).count();
                 assert!(listed.len() > 1 && problem.workloads.len() == 8, "{}", problem.name);
-                assert_eq!(rounding > 1, problem.precision == TF32, "{} in {}", problem.name, problem.precision);
+                let allowed = BY_TF32.contains(&problem.precision);
+                assert_eq!(rounding > 0, allowed, "{} in {}", problem.name, problem.precision);
                 precisions.insert((problem.name.clone(), problem.precision));
             }
-            assert_eq!(precisions.len(), 12, "{name}: three products in four precisions: {precisions:?}");
+            assert_eq!(precisions.len(), 13, "{name}: three products in four precisions, one in five: {precisions:?}");
             assert_eq!(plan.problems.iter().filter(|problem| problem.as_it_stands).count(), 3, "{name}");
         }
         let error = Plan::read(&[], "sm_75".parse().unwrap(), Size::Whole).err().unwrap();

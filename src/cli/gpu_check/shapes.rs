@@ -71,7 +71,7 @@ fn tile(def: &KernelDef, blocked: &Blocked, var: &str) -> (i64, Role) {
 /// What a matrix instruction has of a loop, at most: tiles are counted in them.
 fn unit(blocked: &Blocked, name: &str) -> i64 {
     match blocked.matrix_unit {
-        Some(MatrixUnit::Half | MatrixUnit::Tf32)
+        Some(MatrixUnit::Half | MatrixUnit::Tf32 | MatrixUnit::Tf32x3)
             if blocked.thread.contains_key(name) || blocked.inner.contains_key(name) =>
         {
             16

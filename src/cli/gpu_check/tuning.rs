@@ -8,7 +8,7 @@ use dietcode::core::config::Strategy;
 use dietcode::core::dispatch::{DEFAULT, Finalized, PICK, default_on_gpu};
 use dietcode::core::measure::{Baselines, Device, Finalist, Sample, Standing, Summary, Timing, compare};
 use dietcode::core::search::{Database, Found, Journal, Task, search};
-use dietcode::core::sketch::rules::CustomRules;
+use dietcode::core::sketch::rules::{CustomRules, Tf32};
 use dietcode::tuning::{Kernel, budget, course, finish};
 use dietcode::{ErrorKind, Result};
 
@@ -96,7 +96,7 @@ fn tune(run: &mut Run<'_>, problem: &Problem, seconds: f64, tuned: &mut Tuned, b
     tuned.candidates = found.tried;
     tuned.failed.extend(found.failed.iter().cloned().map(failed));
     let begun = Instant::now();
-    let baselines = Baselines::on_gpu(run.facts.cublas, own.search.tf32);
+    let baselines = Baselines::on_gpu(run.facts.cublas, own.search.tf32 == Tf32::Once);
     let finalized = finish(own, &mut task, &found, &baselines, |_| ())?;
     *beside += begun.elapsed().as_secs_f64();
     let path = run.tuned.and_then(|folder| problem.tuned_path(folder, run.capability));

@@ -147,6 +147,11 @@ impl Instance {
         )
     }
 
+    /// The elements of a tensor in memory, in row-major order.
+    pub(crate) fn elements(&self, param: usize, memory: &Memory) -> Vec<f32> {
+        self.places(param).into_iter().map(|place| memory.get(place)).collect()
+    }
+
     /// Every element of the output is within its bound, and nothing around it was written.
     pub(crate) fn check(&self, output: &mut Memory, expected: &[Approx], describe: impl Fn() -> String) {
         let dtype = self.def.params[self.def.output].dtype;

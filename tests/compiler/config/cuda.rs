@@ -90,12 +90,17 @@ fn the_space_hash_is_of_the_generators_and_tf32_alone_and_that_of_the_cpu_is_ano
     );
     assert_eq!(hashes(&CUDA.replace("[\"sm_80\", \"sm_90\"]", "[\"sm_86\"]")), (cpu.clone(), cuda.clone()));
     assert_eq!(hashes(&CUDA.replace("\"one\"", "\"two\"")), (cpu.clone(), cuda.clone()));
-    let tf32 = ("\"wkl_insts\"", "\"search\": { \"tf32\": true }, \"wkl_insts\"");
-    for (from, to) in
-        [("\"pad\": 8", "\"pad\": 4"), ("\"tf32\"", "null"), ("\"async\": [false", "\"async\": [true"), tf32]
-    {
+    let tf32 = ["true", "\"x3\""].map(|how| format!("\"search\": {{ \"tf32\": {how} }}, \"wkl_insts\""));
+    let mut seen = HashSet::from([cuda]);
+    for (from, to) in [
+        ("\"pad\": 8", "\"pad\": 4"),
+        ("\"tf32\"", "null"),
+        ("\"async\": [false", "\"async\": [true"),
+        ("\"wkl_insts\"", &tf32[0]),
+        ("\"wkl_insts\"", &tf32[1]),
+    ] {
         let (other_cpu, other) = hashes(&CUDA.replace(from, to));
-        assert!(other_cpu == cpu && other != cuda, "{from}");
+        assert!(other_cpu == cpu && seen.insert(other), "{from}");
     }
 }
 
@@ -145,7 +150,7 @@ fn errors() {
         (
             "\"tf32\"",
             "\"tf19\"",
-            at("matrix_unit[2]`: found the string \"tf19\", expected \"half\", \"tf32\", or null"),
+            at("matrix_unit[2]`: found the string \"tf19\", expected \"half\", \"tf32\", \"tf32x3\", or null"),
         ),
         ("[2, 3]", "[2, 9]", at("stages[1]`: found 9, expected a whole number from 1 to 8")),
         (

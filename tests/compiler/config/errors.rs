@@ -51,6 +51,11 @@ fn values_of_the_wrong_kind_and_out_of_range() {
         error("\"model\": \"random\"", "\"model\": \"greedy\""),
         "c.json:28:14: key `search.model`: found the string \"greedy\", expected one of \"analytic\", \"learned\", \"random\""
     );
+    for odd in ["3", "\"x2\"", "null"] {
+        let tf32 = error("\"tf32\": true", &format!("\"tf32\": {odd}"));
+        let found = if odd.starts_with('"') { format!("the string {odd}") } else { odd.to_owned() };
+        assert_eq!(tf32, format!("c.json:28:47: key `search.tf32`: found {found}, expected true, false or \"x3\""));
+    }
     assert_eq!(
         error("\"weight\": 2.5", "\"weight\": 0"),
         "c.json:28:34: key `search.weight`: found 0, expected a number from 1e-9 to 1e9"

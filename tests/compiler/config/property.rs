@@ -141,7 +141,7 @@ const LISTS: [(&str, &[&str]); 12] = [
     ("inner", &[r#"{"i": 1}"#, r#"{"i": 2}"#, r#"{"i": 4}"#]),
     ("reduce", &[r#"{"k": 1}"#, r#"{"k": 2}"#, r#"{"k": 4}"#]),
     ("stage", &[r#"{"x": {}}"#, r#"{"x": {"pad": 4}}"#]),
-    ("matrix_unit", &["null", "\"half\"", "\"tf32\""]),
+    ("matrix_unit", &["null", "\"half\"", "\"tf32\"", "\"tf32x3\""]),
     ("stages", &["1", "2"]),
     ("async", &["false", "true"]),
     ("split", &["{}", r#"{"k": 2}"#]),

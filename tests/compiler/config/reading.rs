@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dietcode_core::config::{Cache, Config, Evolution, Model, Range, Scheduling, Search, Shapes, Strategy, WklInst};
+use dietcode_core::sketch::rules::Tf32;
 use dietcode_core::sketch::{Mutator, Mutators};
 
 use super::{FULL, SMALL};
@@ -43,7 +44,7 @@ fn all_keys() {
         scheduler: Scheduling { beta: 1.5, window: 5, ..Scheduling::default() },
         weight: 2.5,
         rules: config.search.rules.clone(),
-        tf32: true,
+        tf32: Tf32::Once,
         structure: config.search.structure.clone(),
         cache: Cache::Cold,
     };

@@ -127,6 +127,8 @@ fn bad_configs() {
         ("\"dense\": \"by_hand\"", "\"a b\": \"by_hand\""),
         ("\"random\"", "\"greedy\""),
         ("\"weight\": 2.5", "\"weight\": -1"),
+        ("\"tf32\": true", "\"tf32\": 3"),
+        ("\"tf32\": true", "\"tf32\": \"x2\""),
         ("\"weight\": 2.5", "\"weight\": \"2\""),
         ("\"model\": \"random\"", "\"model\": \"evolution\""),
         ("\"population\": 256", "\"population\": 0"),

@@ -74,7 +74,10 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let (row, column, step) = if convolution { ("o", "w", "s") } else { ("i", "j", "k") };
     let factors: Vec<&Param> = def.params.iter().filter(|param| !param.mutable && !param.dims.is_empty()).collect();
     let half = factors[0].dtype != DType::F32;
-    let steps = if half { 16 } else { 8 };
+    let unit = match half {
+        true => MatrixUnit::Half,
+        false => *[MatrixUnit::Tf32, MatrixUnit::Tf32x3].choose(rng).expect("there are two"),
+    };
     let mut one = |from: &[i64]| *from.choose(rng).expect("sizes");
     let along = |a: i64, b: i64| BTreeMap::from([(row.to_owned(), a), (column.to_owned(), b)]);
     let (thread, inner) = (along(one(&[1, 2, 3]), one(&[1, 2])), along(one(&[1, 2, 3]), one(&[1, 2, 3, 4])));
@@ -83,7 +86,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         true => inner.into_iter().chain([(outer.to_owned(), one(&[1, 2]))]).collect(),
         false => inner,
     };
-    let mut reduce = BTreeMap::from([(step.to_owned(), steps * one(&[1, 2]))]);
+    let mut reduce = BTreeMap::from([(step.to_owned(), unit.steps() * one(&[1, 2]))]);
     if convolution {
         reduce.insert("r".into(), one(&[1, 2]));
     }
@@ -100,7 +103,7 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         inner,
         reduce,
         stage,
-        matrix_unit: Some(if half { MatrixUnit::Half } else { MatrixUnit::Tf32 }),
+        matrix_unit: Some(unit),
         stages,
         asynchronous,
         split,

@@ -2,6 +2,7 @@
 
 use dietcode_core::schedule::{Instruction, Pipeline, Trace};
 use dietcode_core::sketch::Space;
+use dietcode_core::sketch::rules::Tf32;
 use dietcode_syntax::KernelDef;
 
 use super::sketches::{device, smallest, space, space_of_tf32};
@@ -74,13 +75,16 @@ fn lanes_of_a_warp_become_matrix_instructions_on_half_types_only() {
 
 #[test]
 fn tensors_of_f32_are_rounded_with_leave_only() {
-    let tf32 = space_of_tf32(&kernel("matmul_nt"), device("sm_80"));
-    let text = primitives(&tf32, &smallest(&sketch(&tf32, "i_warp")));
-    assert!(text.contains("tensorize(m16n8k8, tf32)") && text.contains("shared, vector 4, pad 4"), "{text}");
-    let half = kernel("matmul_nt_f16");
-    assert_eq!(space_of_tf32(&half, device("sm_80")).sketches, space(&half, device("sm_80")).sketches);
-    let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"));
-    assert_eq!(old.sketches, space(&kernel("matmul_nt"), device("sm_75")).sketches);
+    for (tf32, primitive) in [(Tf32::Once, "tensorize(m16n8k8, tf32)"), (Tf32::Thrice, "tensorize(m16n8k8, 3 x tf32)")]
+    {
+        let single = space_of_tf32(&kernel("matmul_nt"), device("sm_80"), tf32);
+        let text = primitives(&single, &smallest(&sketch(&single, "i_warp")));
+        assert!(text.contains(primitive) && text.contains("shared, vector 4, pad 4"), "{text}");
+        let half = kernel("matmul_nt_f16");
+        assert_eq!(space_of_tf32(&half, device("sm_80"), tf32).sketches, space(&half, device("sm_80")).sketches);
+        let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"), tf32);
+        assert_eq!(old.sketches, space(&kernel("matmul_nt"), device("sm_75")).sketches);
+    }
 }
 
 #[test]

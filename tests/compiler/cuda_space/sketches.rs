@@ -6,7 +6,7 @@ use dietcode_core::machine::Target;
 use dietcode_core::machine::cuda::DeviceLimits;
 use dietcode_core::schedule::{Instruction, Level, Trace};
 use dietcode_core::sketch::Space;
-use dietcode_core::sketch::rules::CustomRules;
+use dietcode_core::sketch::rules::{CustomRules, Tf32};
 use dietcode_syntax::KernelDef;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -23,10 +23,10 @@ pub(crate) fn space(def: &KernelDef, device: DeviceLimits) -> Space {
     space_by(def, device, &CustomRules::default())
 }
 
-/// The same where matrix units may round tensors of f32.
-pub(crate) fn space_of_tf32(def: &KernelDef, device: DeviceLimits) -> Space {
+/// The same where matrix units may multiply tensors of f32.
+pub(crate) fn space_of_tf32(def: &KernelDef, device: DeviceLimits, tf32: Tf32) -> Space {
     let mut custom = CustomRules::default();
-    custom.allow_tf32(true);
+    custom.allow_tf32(tf32);
     space_by(def, device, &custom)
 }
 

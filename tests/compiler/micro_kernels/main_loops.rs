@@ -19,7 +19,9 @@ pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix)
         (Some(MatrixUnit::Half), _) => 20 + 25 * copies,
         // Operands are rounded on their way to the registers, by a predicate and an addition each.
         (Some(MatrixUnit::Tf32), _) if device.major < 9 => 60 + 30 * copies,
-        (Some(MatrixUnit::Tf32), _) => 20 + 15 * copies,
+        // Both parts of each are.
+        (Some(MatrixUnit::Tf32x3), _) if device.major < 9 => 60 + 30 * copies + 3 * mix.products(),
+        (Some(MatrixUnit::Tf32 | MatrixUnit::Tf32x3), _) => 20 + 15 * copies,
         // A window slides over single elements, each of which has an address of its own.
         (None, _) if def.name == "conv2d" => 45 * copies,
         // Each element is shifted to where a float has it.
@@ -36,6 +38,8 @@ pub(crate) fn excess(kernel: &MicroKernel, device: ComputeCapability, mix: &Mix)
         // 128 x 128 by 4 warps, 32 steps.
         (Some(MatrixUnit::Half), "matmul_nt_f16", 32) if tile(["i", "j"]) == [8, 16] => (190, 64),
         (Some(MatrixUnit::Half), "matmul_tn_f16", 32) if tile(["i", "j"]) == [8, 16] => (170, 64),
+        // 128 x 128 by 8 warps, 16 steps, three products for one; both parts of 48 operands take 3 instructions each, or 5.
+        (Some(MatrixUnit::Tf32x3), "matmul_nt", 16) => (if device.major < 9 { 550 } else { 360 }, 96),
         // 128 x 128 by 256 threads, 8 steps: 43 instructions move operands. Two steps may be one iteration.
         (None, "matmul_nt", 8) if tile(["i", "j"]) == [128, 128] => (580, 512),
         // A window, by single elements.

@@ -33,15 +33,20 @@ impl Oracles {
 
     /// The output for these tensors, each element with how far a kernel may be off.
     ///
-    /// A matrix unit may truncate where it adds (u becomes 2·u in γₙ), and tf32 rounds both operands by 2⁻¹¹ before. Both
+    /// A matrix unit may truncate where it adds (u becomes 2·u in γₙ), and tf32 rounds both operands by 2⁻¹¹ before. Of products of two
+    /// parts each, three are summed, and what is lacking is as if both operands were rounded by 2⁻²². All
     /// are in proportion to the sum of the terms' sizes, which is the output for the tensors' absolute values; the
-    /// rounding of an output of 16 bits makes them at most 2⁻⁸ larger.
+    /// rounding of an output of 16 bits makes them at most 2⁻⁸ larger, and so do the sizes of the parts' products.
     pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f32>], unit: Option<MatrixUnit>) -> Vec<Approx> {
         let mut expected = self.evaluate(instance, tensors);
         let Some(unit) = unit else { return expected };
         let absolute: Vec<Vec<f32>> = tensors.iter().map(|t| t.iter().map(|x| x.abs()).collect()).collect();
-        let operand = if unit == MatrixUnit::Tf32 { 2f64.powi(-11) } else { 0.0 };
-        let nu = (terms(instance) + 2.0) * 2.0 * U;
+        let (operand, products) = match unit {
+            MatrixUnit::Half => (0.0, 1.0),
+            MatrixUnit::Tf32 => (2f64.powi(-11), 1.0),
+            MatrixUnit::Tf32x3 => (2f64.powi(-22), 3.0),
+        };
+        let nu = (products * terms(instance) + 2.0) * 2.0 * U;
         let relative = (1.0 + operand).powi(2) * (1.0 + nu / (1.0 - nu)) - 1.0;
         for (expected, size) in expected.iter_mut().zip(self.evaluate(instance, &absolute)) {
             expected.error += (1.0 + 2f64.powi(-8)) * relative * size.value;

@@ -32,6 +32,7 @@ impl Table {
             None => "SIMT",
             Some(MatrixUnit::Half) => "tensor core",
             Some(MatrixUnit::Tf32) => "tensor core, tf32",
+            Some(MatrixUnit::Tf32x3) => "tensor core, 3tf32",
         };
         let dtype = match kernel.def.params[kernel.def.output].dtype {
             DType::F32 => "f32",

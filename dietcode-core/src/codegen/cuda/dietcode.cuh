@@ -355,15 +355,26 @@ __device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int va
  * `corner` is the operand's element (0, 0), `lane` the thread's number in its warp. An operand lies in rows along the steps, or,
  * if TURNED, in rows along its other side; `stride` elements lie between the beginnings of two rows. Eight rows of 16 bytes
  * are one matrix of ldmatrix, which hands them out as the instruction wants them, or transposed. Elements of 32 bits cannot be
- * transposed by it and are loaded one by one; they are rounded to tf32 here, on their way to the registers. */
+ * transposed by it and are loaded one by one. */
 
 template <class T> struct dietcode_operand {
   static constexpr int STEPS = 16 / static_cast<int>(sizeof(T)); /* of one of its matrices */
 };
 
-template <int N> __device__ __forceinline__ void dietcode_rounded_to_tf32(unsigned *fragment) {
+/* N registers of such elements as numbers of tf32. */
+template <int N> __device__ __forceinline__ void dietcode_round_tf32(unsigned *fragment) {
   DIETCODE_UNROLL
   for (int i = 0; i < N; ++i) fragment[i] = dietcode_tf32(__uint_as_float(fragment[i]));
+}
+/* The same, and in `low` what they lack: x = high + low but for at most x's last bit. The difference is exact. Of an infinite x, and of one
+ * that tf32 rounds to infinity, it is NaN. */
+template <int N> __device__ __forceinline__ void dietcode_split_tf32(unsigned *high, unsigned *low) {
+  DIETCODE_UNROLL
+  for (int i = 0; i < N; ++i) {
+    const float x = __uint_as_float(high[i]);
+    high[i] = dietcode_tf32(x);
+    low[i] = dietcode_tf32(x - __uint_as_float(high[i]));
+  }
 }
 
 /* 16 rows: top left, bottom left, top right, bottom right. */
@@ -376,11 +387,9 @@ __device__ __forceinline__ void dietcode_load_a(unsigned *a, const T *corner, in
     dietcode_ldmatrix_x4<TURNED>(a, corner + (TURNED ? rows * stride + columns : down * stride + right));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x4<false>(a, corner + (lane % 16) * stride + lane / 16 * STEPS);
-    dietcode_rounded_to_tf32<4>(a);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(corner[(lane % 4 + i / 2 * 4) * stride + lane / 4 + i % 2 * 8]);
-    dietcode_rounded_to_tf32<4>(a);
   }
 }
 
@@ -392,11 +401,9 @@ __device__ __forceinline__ void dietcode_load_b(unsigned *b, const T *corner, in
     dietcode_ldmatrix_x2<TURNED>(b, corner + (TURNED ? lane % 16 * stride : lane % 8 * stride + lane / 8 % 2 * STEPS));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x2<false>(b, corner + lane % 8 * stride + lane / 8 % 2 * STEPS);
-    dietcode_rounded_to_tf32<2>(b);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(corner[(lane % 4 + i * 4) * stride + lane / 4]);
-    dietcode_rounded_to_tf32<2>(b);
   }
 }
 
@@ -410,12 +417,10 @@ __device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const T *co
     dietcode_ldmatrix_x4<TURNED>(both, corner + (TURNED ? rows * stride + columns : across * stride + down));
   } else if constexpr (!TURNED) {
     dietcode_ldmatrix_x4<false>(both, corner + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * STEPS);
-    dietcode_rounded_to_tf32<4>(both);
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i)
       both[i] = __float_as_uint(corner[(lane % 4 + i % 2 * 4) * stride + lane / 4 + i / 2 * 8]);
-    dietcode_rounded_to_tf32<4>(both);
   }
 }
 

@@ -2,7 +2,7 @@
 
 use super::dialect::constant;
 use crate::codegen::printer::{Expressions, element_type};
-use crate::ir::{Buffer, Expr, Intrinsic, Operand, Scope};
+use crate::ir::{Buffer, Expr, Intrinsic, Operand, Parts, Scope};
 
 /// The statement that carries out an intrinsic.
 pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
@@ -33,7 +33,17 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
         }
         Intrinsic::Commit => "dietcode_commit();".to_owned(),
         Intrinsic::Wait(groups) => format!("dietcode_wait<{groups}>();"),
-        Intrinsic::LoadMatrix { to, to_index, from, from_index, operand, reduce_stride, spatial_stride, fragments } => {
+        Intrinsic::LoadMatrix {
+            to,
+            to_index,
+            from,
+            from_index,
+            operand,
+            reduce_stride,
+            spatial_stride,
+            fragments,
+            parts,
+        } => {
             let function = match (operand, fragments) {
                 (Operand::A, _) => "dietcode_load_a",
                 (Operand::B, 1) => "dietcode_load_b",
@@ -44,8 +54,17 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
                 1 => (false, spatial_stride),
                 _ => (true, reduce_stride),
             };
-            let (to, corner) = (registers(exprs, to, to_index), exprs.element(from, from_index));
-            format!("{function}<{transposed}>({to}, &{corner}, {stride}, dietcode_warp_lane);")
+            let (high, corner) = (registers(exprs, to, to_index), exprs.element(from, from_index));
+            let count = if *operand == Operand::A { 4 } else { 2 * fragments };
+            let then = match (parts, to_index.split_first()) {
+                (Parts::HighAndLow, Some((_, own))) => {
+                    let low = registers(exprs, to, &[&[Expr::Int(1)], own].concat());
+                    format!(" dietcode_split_tf32<{count}>({high}, {low});")
+                }
+                (Parts::High, _) => format!(" dietcode_round_tf32<{count}>({high});"),
+                _ => String::new(),
+            };
+            format!("{function}<{transposed}>({high}, &{corner}, {stride}, dietcode_warp_lane);{then}")
         }
         Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
             let [d, a_text, b_text] =

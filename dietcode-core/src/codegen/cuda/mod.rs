@@ -119,6 +119,7 @@ fn arithmetic(schedules: &[Schedule]) -> Arithmetic {
         None => Arithmetic::F32,
         Some(MatrixUnit::Half) => Arithmetic::MatrixUnit,
         Some(MatrixUnit::Tf32) => Arithmetic::Tf32,
+        Some(MatrixUnit::Tf32x3) => Arithmetic::Tf32x3,
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::cost_model::dense::DENSE;
 use crate::frontend;
 use crate::machine::cuda::{Class, Mix};
-use crate::schedule::Tail;
+use crate::schedule::{MatrixUnit, Tail};
 use crate::sketch::{Blocked, Stage};
 
 fn dense() -> KernelDef {
@@ -72,6 +72,31 @@ fn sums_that_change_hands_are_counted_in_each_part() {
     assert_eq!(staged.shared_bytes, plain.shared_bytes + 2.0 * 64.0 * 64.0 * 4.0);
     assert_eq!(staged.global_bytes, plain.global_bytes);
     assert_eq!(staged.barriers, plain.barriers + 4.0 * 2.0);
+}
+
+/// Of one tile, once by each unit: three products for one, by what is read once.
+#[test]
+fn three_products_for_one_take_three_times_as_long_and_less_than_threads() {
+    let stage = Stage { vector: 4, pad: 4, reduce_outside: false };
+    let by = |unit| Blocked {
+        thread: BTreeMap::from([("i".to_owned(), 2), ("j".to_owned(), 4)]),
+        inner: BTreeMap::from([("i".to_owned(), 4), ("j".to_owned(), 4)]),
+        reduce: BTreeMap::from([("k".to_owned(), 16)]),
+        stage: ["x", "w"].map(|name| (name.to_owned(), stage)).into(),
+        matrix_unit: Some(unit),
+        stages: 3,
+        asynchronous: true,
+        ..Blocked::default()
+    };
+    let [once, thrice] = [MatrixUnit::Tf32, MatrixUnit::Tf32x3].map(by);
+    let at = |blocked: &Blocked| profile(blocked).kernels[0].work.at(&|name| if name == "K" { 64.0 } else { 640.0 });
+    let (counts, three) = (at(&once), at(&thrice));
+    assert_eq!(counts.tf32, 128.0 * 128.0 * 64.0);
+    assert_eq!(three, Counts { tf32: 3.0 * counts.tf32, ..counts });
+    let registers = |blocked: &Blocked| profile(blocked).kernels[0].work.registers;
+    assert_eq!(registers(&thrice) - registers(&once), 4 * 4 + 4 * 2, "both parts of each operand");
+    let seconds = |blocked: &Blocked| predict(blocked, shape(4096, 4096, 4096)).seconds;
+    assert!(seconds(&thrice) > 2.0 * seconds(&once) && seconds(&thrice) < seconds(&square(16, 8)) / 2.0);
 }
 
 /// Four threads have a row: each adds its part, of which three are stored, three are read, and one row is written.

@@ -11,13 +11,24 @@
 //!         tile[i_m][j_n][i_h][j_p] += x_shared[…] · w_shared[…]               tile[i_m][j_n] += mma x_fragment[i_m] · w_fragment[j_n]
 //! ```
 //!
+//! Elements of f32 are rounded to tf32 in the fragments.
+//!
+//! In three instructions for one, both fragments are there in two parts, and the small products come first:
+//!
+//! ```text
+//! unrolled i_m: x_fragment[0 and 1][i_m] = load A x_shared[…], as two parts of tf32
+//! unrolled i_m, j_n: tile[i_m][j_n] += mma x_fragment[1][i_m] · w_fragment[0][j_n]            low · high
+//! unrolled i_m, j_n: tile[i_m][j_n] += mma x_fragment[0][i_m] · w_fragment[1][j_n]            high · low
+//! unrolled i_m, j_n: tile[i_m][j_n] += mma x_fragment[0][i_m] · w_fragment[0][j_n]            high · high
+//! ```
+//!
 //! How the elements of an instruction lie in a warp's registers: [`crate::schedule::Schedule::tensorize`] and PTX ISA,
 //! "Matrix fragments for mma.m16n8k16".
 
 use std::ops::{Div, Mul};
 use std::sync::Arc;
 
-use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Parts, Scope, Stmt, affine};
 use crate::schedule::{MatrixUnit, Schedule};
 use crate::{Error, Result};
 
@@ -164,27 +175,38 @@ impl Match {
 
     /// The loads and the instructions.
     fn rewritten(self, schedule: &Schedule) -> Stmt {
+        let (parts, products): (Parts, &[[i64; 2]]) = match self.unit {
+            MatrixUnit::Half => (Parts::Whole, &[[0, 0]]),
+            MatrixUnit::Tf32 => (Parts::High, &[[0, 0]]),
+            MatrixUnit::Tf32x3 => (Parts::HighAndLow, &[[1, 0], [0, 1], [0, 0]]),
+        };
         let [a, b] = [(&self.a, Operand::A, 4), (&self.b, Operand::B, 2)].map(|(access, operand, registers)| {
             let own = self.tiles.iter().filter(|(name, _)| access.corner.iter().any(|e| e.uses(name)));
             let own: Vec<(Name, i64)> = own.cloned().collect();
             let name = schedule.fresh_name(&format!("{}_fragment", access.buffer.name));
-            let shape = own.iter().map(|(_, extent)| *extent).chain([registers]).map(Expr::Int).collect();
+            let both = (parts == Parts::HighAndLow).then_some(2);
+            let shape = both
+                .into_iter()
+                .chain(own.iter().map(|(_, extent)| *extent))
+                .chain([registers])
+                .map(Expr::Int)
+                .collect();
             let buffer = Buffer { name, dtype: access.buffer.dtype, shape, scope: Scope::Fragment };
             (Arc::new(buffer), own, operand, access)
         });
-        let index = |own: &[(Name, i64)]| -> Vec<Expr> {
-            own.iter().map(|(name, _)| Expr::Var(name.clone())).chain([Expr::Int(0)]).collect()
-        };
-        let mma = Stmt::Intrinsic(Intrinsic::Mma {
-            to: self.tile.clone(),
-            to_index: self.tile_index.clone(),
-            a: a.0.clone(),
-            a_index: index(&a.1),
-            b: b.0.clone(),
-            b_index: index(&b.1),
+        let products = products.iter().map(|[part_a, part_b]| {
+            let mma = Stmt::Intrinsic(Intrinsic::Mma {
+                to: self.tile.clone(),
+                to_index: self.tile_index.clone(),
+                a: a.0.clone(),
+                a_index: first_register(parts, *part_a, &a.1),
+                b: b.0.clone(),
+                b_index: first_register(parts, *part_b, &b.1),
+            });
+            unrolled(&self.tiles, mma)
         });
-        let [load_a, load_b] = [&a, &b].map(|(buffer, own, operand, access)| load(buffer, own, *operand, access));
-        let body = Stmt::seq([load_a, load_b, unrolled(&self.tiles, mma)]);
+        let loads = [&a, &b].map(|(buffer, own, operand, access)| load(buffer, own, *operand, access, parts));
+        let body = Stmt::seq(loads.into_iter().chain(products));
         let body =
             [a.0, b.0].into_iter().rev().fold(body, |body, buffer| Stmt::Allocate { buffer, body: Box::new(body) });
         debug_assert!(self.unit.takes(self.a.buffer.dtype));
@@ -197,12 +219,12 @@ impl Match {
 
 /// Loads all fragments of an operand; of B two at a time, where their number is even and the second holds the columns
 /// that follow the first one's.
-fn load(buffer: &Arc<Buffer>, own: &[(Name, i64)], operand: Operand, access: &Access) -> Stmt {
+fn load(buffer: &Arc<Buffer>, own: &[(Name, i64)], operand: Operand, access: &Access, parts: Parts) -> Stmt {
     let follows = |name: &Name| stride(&access.buffer, &access.corner, name) == Ok(COLUMNS * access.spatial_stride);
     let pairs = operand == Operand::B && own.last().is_some_and(|(name, extent)| extent % 2 == 0 && follows(name));
     let fragments = if pairs { 2 } else { 1 };
     let mut loops = own.to_vec();
-    let mut index: Vec<Expr> = own.iter().map(|(name, _)| Expr::Var(name.clone())).chain([Expr::Int(0)]).collect();
+    let mut index = first_register(parts, 0, own);
     let mut corner = access.corner.clone();
     if let Some((name, extent)) = loops.last_mut().filter(|_| pairs) {
         *extent /= 2;
@@ -219,8 +241,15 @@ fn load(buffer: &Arc<Buffer>, own: &[(Name, i64)], operand: Operand, access: &Ac
         reduce_stride: access.reduce_stride,
         spatial_stride: access.spatial_stride,
         fragments,
+        parts,
     });
     unrolled(&loops, load)
+}
+
+/// Where a part of a fragment begins, which the loops over fragments number.
+fn first_register(parts: Parts, part: i64, own: &[(Name, i64)]) -> Vec<Expr> {
+    let part = (parts == Parts::HighAndLow).then_some(Expr::Int(part));
+    part.into_iter().chain(own.iter().map(|(name, _)| Expr::Var(name.clone()))).chain([Expr::Int(0)]).collect()
 }
 
 fn unrolled(loops: &[(Name, i64)], leaf: Stmt) -> Stmt {

@@ -94,6 +94,13 @@ pub enum MatrixUnit {
     Half,
     /// m16n8k8 on f32 rounded to tf32: 10 bits of mantissa.
     Tf32,
+    /// The same three times, on f32 as the sum of two numbers of tf32, x = high + low: low · high + high · low + high · high, whose
+    /// sum is as good as that of f32.
+    ///
+    /// Source: Markidis et al., "NVIDIA Tensor Core Programmability, Performance & Precision" (IPDPSW 2018), for f16; Ootomo and
+    /// Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance"
+    /// (IJHPCA 2022), for tf32. The error: [`Arithmetic::Tf32x3`](crate::reference::Arithmetic::Tf32x3).
+    Tf32x3,
 }
 
 impl MatrixUnit {
@@ -101,12 +108,17 @@ impl MatrixUnit {
     pub fn steps(self) -> i64 {
         match self {
             MatrixUnit::Half => 16,
-            MatrixUnit::Tf32 => 8,
+            MatrixUnit::Tf32 | MatrixUnit::Tf32x3 => 8,
         }
+    }
+
+    /// In how many parts it takes an element of an operand, each in a register.
+    pub fn parts(self) -> i64 {
+        if self == MatrixUnit::Tf32x3 { 2 } else { 1 }
     }
 
     /// Whether it takes operands of this type.
     pub fn takes(self, dtype: DType) -> bool {
-        (self == MatrixUnit::Tf32) == (dtype == DType::F32)
+        (self == MatrixUnit::Half) != (dtype == DType::F32)
     }
 }

@@ -228,6 +228,7 @@ impl Display for Instruction {
             Instruction::Pipeline(Pipeline::Panels) => write!(f, "pipeline(panels)"),
             Instruction::Tensorize(Unit::Matrix(MatrixUnit::Half)) => write!(f, "tensorize(m16n8k16)"),
             Instruction::Tensorize(Unit::Matrix(MatrixUnit::Tf32)) => write!(f, "tensorize(m16n8k8, tf32)"),
+            Instruction::Tensorize(Unit::Matrix(MatrixUnit::Tf32x3)) => write!(f, "tensorize(m16n8k8, 3 x tf32)"),
             Instruction::Tensorize(Unit::Dot(dot)) => write!(f, "tensorize({})", dot.row().name),
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
             Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),

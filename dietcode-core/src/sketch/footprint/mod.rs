@@ -25,7 +25,9 @@ use self::variable::{tile_of, variables};
 use crate::Result;
 use crate::ir::{Affine, Block, DType, Expr, ForKind, Name, Program, affine};
 use crate::machine::Target;
-use crate::schedule::{CacheRead, Instruction, Level, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace};
+use crate::schedule::{
+    CacheRead, Instruction, Level, MatrixUnit, Pipeline, Place, Relation, Schedule, Size, Staging, Tail, Trace,
+};
 use crate::sketch::Bounds;
 
 /// What one split or fusion does to numbers of iterations, by the slots that hold them.
@@ -119,6 +121,8 @@ pub(crate) struct Footprint {
     pub(crate) sums_in_panel: bool,
     /// Whether panels hold elements as they are in their tensors.
     pub(crate) packs_as_is: bool,
+    /// In how many parts a matrix unit takes its operands.
+    pub(crate) parts: i64,
 }
 
 /// As many iterations as a shape says.
@@ -141,6 +145,7 @@ impl Footprint {
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
         let staged_store = reader.staged_store();
+        let parts = schedule.matrix_unit.map_or(1, MatrixUnit::parts);
         let lanes_of_register = match &bounds.target {
             Target::Cpu(target) => (target.vector_bytes / 4).max(1),
             Target::Cuda(_) => 1,
@@ -165,6 +170,7 @@ impl Footprint {
             min_blocks,
             sums_in_panel,
             packs_as_is: schedule.dot.is_some(),
+            parts,
         })
     }
 }

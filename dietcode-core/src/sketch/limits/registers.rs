@@ -53,7 +53,8 @@ pub(super) fn bound_of_thread(assignment: &Assignment<'_>) -> i64 {
         }
         _ => 0,
     });
-    let fragments = footprint.of_level(Level::Fragment).map(|var| assignment.values[var].saturating_mul(FRAGMENT));
+    let registers = FRAGMENT * footprint.parts;
+    let fragments = footprint.of_level(Level::Fragment).map(|var| assignment.values[var].saturating_mul(registers));
     let computing = operands.chain(fragments).fold(0, i64::saturating_add);
     let storing = assignment.size(&footprint.store_lanes).saturating_mul(footprint.store_vectors);
     let beside = computing.max(storing);

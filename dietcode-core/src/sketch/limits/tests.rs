@@ -12,7 +12,7 @@ use crate::machine::cuda::{DEVICES, DeviceLimits};
 use crate::machine::{CpuTarget, Target, avx512};
 use crate::schedule::Trace;
 use crate::sketch::footprint::Assignment;
-use crate::sketch::rules::CustomRules;
+use crate::sketch::rules::{CustomRules, Tf32};
 use crate::sketch::{Sampler, Space};
 
 /// The kernels that the project ships, and those at the edges of what a kernel may be.
@@ -83,7 +83,7 @@ fn drawn(def: &KernelDef, target: &Target, seed: u64) -> Exercised {
     };
     let instances = [1, most].map(|extent| vec![extent; def.shape_vars.len()]);
     let mut custom = CustomRules::default();
-    custom.allow_tf32(true);
+    custom.allow_tf32(if seed.is_multiple_of(2) { Tf32::Once } else { Tf32::Thrice });
     let space = Space::generate(def, target.clone(), &instances, &custom).expect("there are sketches");
     let sampler = space.sampler().expect("a sketch has a draw");
     let mut exercised = Exercised::new();

@@ -7,12 +7,35 @@ use std::sync::Arc;
 use super::Structure;
 use crate::ir::{Name, Program};
 use crate::machine::Target;
-use crate::schedule::Trace;
+use crate::schedule::{MatrixUnit, Trace};
 use crate::sketch::Bounds;
 use crate::{Error, Result};
 
 /// A function that makes the sketches of a program, which has one block, under limits.
 pub type CustomRule = dyn Fn(&Program, &Bounds) -> Result<Vec<Trace>> + Send + Sync;
+
+/// How the matrix units of a GPU may multiply tensors of `f32`, for which they have tf32 alone: 11 of 24 significant bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tf32 {
+    /// Not at all.
+    #[default]
+    Forbidden,
+    /// By one instruction, of which both factors are rounded.
+    Once,
+    /// By three, whose sum is as good as that of `f32` ([`MatrixUnit::Tf32x3`]).
+    Thrice,
+}
+
+impl Tf32 {
+    /// The matrix unit that does so.
+    pub fn unit(self) -> Option<MatrixUnit> {
+        match self {
+            Tf32::Forbidden => None,
+            Tf32::Once => Some(MatrixUnit::Tf32),
+            Tf32::Thrice => Some(MatrixUnit::Tf32x3),
+        }
+    }
+}
 
 /// What makes the sketches of a block.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +60,7 @@ pub enum CustomSketch {
 pub struct CustomRules {
     functions: BTreeMap<String, Arc<CustomRule>>,
     of_blocks: BTreeMap<String, Own>,
-    tf32: bool,
+    tf32: Tf32,
     structure: Option<&'static Structure>,
 }
 
@@ -76,14 +99,14 @@ impl CustomRules {
         Some(format!("{}{separator}the rule for block `{block}`", own.place))
     }
 
-    /// Lets matrix units round tensors of `f32` to tf32, which holds 11 of their 24 significant bits. Without leave none does.
-    pub fn allow_tf32(&mut self, allowed: bool) {
-        self.tf32 = allowed;
+    /// Says how matrix units may multiply tensors of `f32`. Without leave none does.
+    pub fn allow_tf32(&mut self, tf32: Tf32) {
+        self.tf32 = tf32;
     }
 
-    /// Whether that is allowed.
-    pub(super) fn allows_tf32(&self) -> bool {
-        self.tf32
+    /// The matrix unit that may multiply tensors of `f32`.
+    pub(super) fn unit_of_f32(&self) -> Option<MatrixUnit> {
+        self.tf32.unit()
     }
 
     /// Names the structure that the tiles of sums have, in place of the target's default; those of matrix units keep theirs.

@@ -26,7 +26,7 @@ pub use apply_custom_rule::ApplyCustomRule;
 pub use auto_bind::AutoBind;
 pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
-pub use custom_rules::{CustomRule, CustomRules, CustomSketch};
+pub use custom_rules::{CustomRule, CustomRules, CustomSketch, Tf32};
 pub use inline_constant_scalars::InlineConstantScalars;
 pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
@@ -85,7 +85,7 @@ pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + '
         }
         Target::Cuda(_) => {
             rules.push(Box::new(CrossThreadReduction));
-            rules.push(Box::new(MultiLevelTilingTensorCore { tf32: custom.allows_tf32() }));
+            rules.push(Box::new(MultiLevelTilingTensorCore { of_f32: custom.unit_of_f32() }));
             rules.push(Box::new(MultiLevelTilingCuda(custom.structure(target))));
             rules.push(Box::new(AutoBind));
         }

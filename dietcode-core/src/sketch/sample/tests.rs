@@ -12,7 +12,7 @@ use crate::ir::{ForKind, Name};
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::machine::{CpuTarget, avx512};
-use crate::schedule::{Axis, Factor, Instruction, Level, Pipeline, Place, Size, Staging, Tail, Trace};
+use crate::schedule::{Axis, Factor, Instruction, Level, MatrixUnit, Pipeline, Place, Size, Staging, Tail, Trace};
 use crate::sketch::footprint::Assignment;
 use crate::sketch::limits::bounds;
 use crate::sketch::rules::{
@@ -114,15 +114,15 @@ fn on_cpu(target: CpuTarget, extents: &[&[i64]]) -> Space {
 }
 
 fn on_gpu(text: &str, name: &str, extents: &[&[i64]]) -> Space {
-    by_rules(text, name, extents, false)
+    by_rules(text, name, extents, None)
 }
 
-fn by_rules(text: &str, name: &str, extents: &[&[i64]], tf32: bool) -> Space {
+fn by_rules(text: &str, name: &str, extents: &[&[i64]], of_f32: Option<MatrixUnit>) -> Space {
     let space = space(text, device(name), extents);
     let rules: [&dyn Rule; 5] = [
         &AddRFactor,
         &CrossThreadReduction,
-        &MultiLevelTilingTensorCore { tf32 },
+        &MultiLevelTilingTensorCore { of_f32 },
         &MultiLevelTilingCuda(&Structure::all("cuda")[0]),
         &AutoBind,
     ];
@@ -150,7 +150,8 @@ fn spaces() -> Vec<Space> {
             on_gpu(DENSE, name, &BERT),
             on_gpu(DENSE, name, &small),
             on_gpu(HALF, name, &BERT),
-            by_rules(DENSE, name, &BERT, true),
+            by_rules(DENSE, name, &BERT, Some(MatrixUnit::Tf32)),
+            by_rules(DENSE, name, &BERT, Some(MatrixUnit::Tf32x3)),
         ];
         dense.into_iter().chain([on_gpu(CONV, name, &conv), on_gpu(ROW_SUM, name, &[&[1, 128], &[1024]])])
     });

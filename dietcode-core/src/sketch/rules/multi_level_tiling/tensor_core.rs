@@ -2,8 +2,8 @@
 //!
 //! It applies to a sum of products of two tensors of f16 or bf16 on a device from 8.0 on, where one moves along the output's
 //! contiguous axis and the other along another one, and each lies contiguous along its own of these or along the longest sum.
-//! Tensors of f32 are rounded to tf32, by an instruction of 8 steps, so that they need the user's leave: `search.tf32` of a
-//! config, [`super::super::CustomRules::allow_tf32`].
+//! Tensors of f32 are rounded to tf32, by an instruction of 8 steps, or by three of them in two parts, so that they need the user's
+//! leave: `search.tf32` of a config, [`super::super::CustomRules::allow_tf32`].
 //!
 //! ```text
 //! for i, j, k                   for i_0·j_0 bound to the grid, i_1·j_1 warps, i_4 and j_3 their lanes, bound to threads
@@ -46,8 +46,8 @@ const STRUCTURE: &str = "SSSRRSRS";
 /// The rule for matrix units.
 #[derive(Clone, Copy, Debug)]
 pub struct MultiLevelTilingTensorCore {
-    /// Whether tensors of f32 may be rounded to tf32.
-    pub tf32: bool,
+    /// What may multiply tensors of f32.
+    pub of_f32: Option<MatrixUnit>,
 }
 
 impl Rule for MultiLevelTilingTensorCore {
@@ -86,7 +86,7 @@ impl MultiLevelTilingTensorCore {
     /// The loops that an instruction takes pieces of, steps along the longest sum.
     fn operands(&self, partial: &PartialSketch, block: &Block) -> Option<Operands> {
         let longest = partial.longest(block);
-        let units = std::iter::once(MatrixUnit::Half).chain(self.tf32.then_some(MatrixUnit::Tf32));
+        let units = std::iter::once(MatrixUnit::Half).chain(self.of_f32);
         let mut operands =
             units.filter_map(|unit| Operands::of(block, unit, |name| Some(name) == longest.as_ref()).ok());
         operands.find(|operands| has_rows(block, operands))
@@ -133,7 +133,7 @@ fn tiled(
     gpu::stage(&mut partial, block, around, |buffer, index| tile(block, buffer, index));
     partial
         .instructions
-        .extend((operands.unit == MatrixUnit::Tf32).then_some(Instruction::Tensorize(operands.unit.into())));
+        .extend((operands.unit != MatrixUnit::Half).then_some(Instruction::Tensorize(operands.unit.into())));
     // Parts of a sum are of f32, whatever the output is.
     let stored = if partial.combine.is_some() { DType::F32 } else { block.output.dtype };
     let store = if store_pad.is_some() { WIDEST / stored.bytes() } else { STORE };

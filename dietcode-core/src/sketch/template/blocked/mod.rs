@@ -56,7 +56,7 @@ template! {
             stage: BTreeMap<String, Stage>,
         }
         Parameter::optional("matrix_unit", "", Kind::WordOrNone(MatrixUnit::WORDS)) => {
-            /// The matrix unit that multiplies. Tensors of f32 are rounded to tf32 by it, so that is never chosen unasked.
+            /// The matrix unit that multiplies. Tensors of f32 are rounded to tf32 by it, once or in two parts, so that is never chosen unasked.
             matrix_unit: Option<MatrixUnit>,
         }
         Parameter::optional("stages", "stages", Kind::Size(8)) => {
@@ -104,7 +104,7 @@ template! {
     }
 }
 
-word!(MatrixUnit: Half = "half", Tf32 = "tf32");
+word!(MatrixUnit: Half = "half", Tf32 = "tf32", Tf32x3 = "tf32x3");
 
 impl Default for Blocked {
     fn default() -> Blocked {
