@@ -142,6 +142,25 @@ fn three_products_for_one_take_the_small_ones_first() {
     expect("dense_tf32x3_tensorize.txt", "tensorize", &around(&schedule(&dense, parameters), "tensorize"));
 }
 
+/// Copies that wait in registers are rounded on their way out of them, where their data have arrived.
+#[test]
+fn elements_are_rounded_to_tf32_when_they_are_stored() {
+    let dense = kernel(DENSE);
+    let parameters = r#"{"thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 16}, "matrix_unit": "tf32", "stages": 2,
+        "stage": {"x": {"vector": 4, "pad": 4}, "w": {"pad": 4}}}"#;
+    let [_, after] = around(&schedule(&dense, parameters), "pipeline");
+    let (first, steady) = after.split_once("for k_0").expect("the main loop");
+    assert_eq!(first.matches(", as tf32\n").count(), 2, "the first tiles:\n{first}");
+    assert_eq!(steady.matches(", as tf32\n").count(), 2, "the next tiles:\n{steady}");
+    for text in [
+        "] = copy x_shared_next[x_shared_f][0], 4 of 4 lanes, as tf32\n",
+        "] = copy w_shared_next[w_shared_f][0], 1 of 1 lanes, as tf32\n",
+        "= load 1 A x_shared[k_0 % 2]",
+    ] {
+        assert!(steady.contains(text), "{text} is not in\n{steady}");
+    }
+}
+
 #[test]
 fn registers_carry_the_next_tile_over_the_computation() {
     let dense = kernel(DENSE);

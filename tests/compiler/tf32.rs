@@ -1,4 +1,5 @@
-//! Products of f32 by matrix instructions of tf32: in two parts as good as in f32, where what is rounded once is not.
+//! Products of f32 by matrix instructions of tf32: rounded once, with the same bits wherever they are rounded, or in two parts, and then
+//! as good as in f32, where what was rounded once is not.
 
 use std::collections::BTreeMap;
 
@@ -136,6 +137,39 @@ fn instances(product: &Product) -> Vec<Instance> {
 }
 
 #[test]
+fn elements_are_rounded_once_where_they_pass_through_registers_and_results_keep_their_bits() {
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    for product in &PRODUCTS {
+        for stage in 0..2 {
+            let loaded = unit(product, stage, "tf32", r#", "stages": 2, "async": true"#);
+            assert!(
+                loaded.source.contains("dietcode_round_tf32<4>(") && !loaded.source.contains(", true>(&"),
+                "{}",
+                loaded.source
+            );
+            let filled =
+                ["", r#", "stages": 2"#, r#", "persistent": true"#].map(|more| unit(product, stage, "tf32", more));
+            for unit in &filled {
+                assert!(
+                    unit.source.contains(", true>(&") && !unit.source.contains("dietcode_round_tf32"),
+                    "{}",
+                    unit.source
+                );
+            }
+            let library = Library::compile(&compiler, filled.iter().chain([&loaded]));
+            for instance in instances(product) {
+                let tensors = tensors(&instance);
+                let bits = |unit: &CudaUnit| -> Vec<u32> {
+                    computed(&library, unit, &instance, &tensors).into_iter().map(f32::to_bits).collect()
+                };
+                let before = bits(&loaded);
+                assert!(filled.iter().all(|unit| bits(unit) == before), "{:?} of\n{}", instance.shape, instance.def);
+            }
+        }
+    }
+}
+
+#[test]
 fn three_products_for_one_are_as_good_as_f32_and_one_is_not() {
     let compiler = HostCompiler::find().expect("a C++ compiler");
     let ways = [
@@ -153,7 +187,7 @@ fn three_products_for_one_are_as_good_as_f32_and_one_is_not() {
         let good: Vec<CudaUnit> =
             ways.iter().enumerate().map(|(n, more)| unit(product, n % 2, "tf32x3", more)).collect();
         let rounded = unit(product, 0, "tf32", "");
-        assert!(good.iter().all(|unit| unit.arithmetic == Arithmetic::Tf32x3));
+        assert!(good.iter().all(|unit| unit.arithmetic == Arithmetic::Tf32x3 && !unit.source.contains(", true>(&")));
         let library = Library::compile(&compiler, good.iter().chain([&rounded]));
         for instance in instances(product) {
             let tensors = tensors(&instance);

@@ -59,6 +59,8 @@ pub enum Intrinsic {
         padding: Option<Expr>,
         /// Whether the data may arrive as late as the [`Intrinsic::Wait`] for its group.
         asynchronous: bool,
+        /// Whether elements of `f32` are rounded to tf32 on their way; they are then not asynchronous.
+        tf32: bool,
     },
     /// Asks for what lies in memory from an element on, so that it is in the cache when it is read; nothing is read, and no result
     /// depends on it.

@@ -186,7 +186,17 @@ impl Display for Intrinsic {
                 runs.iter().rev().try_for_each(|run| write!(f, ", {} times", run.extent))
             }
             Intrinsic::Copy {
-                to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, ..
+                to,
+                to_index,
+                to_step,
+                from,
+                from_index,
+                lanes,
+                valid,
+                padding,
+                asynchronous,
+                tf32,
+                ..
             } => {
                 let kind = if *asynchronous { "async copy" } else { "copy" };
                 let (to, from) = (at(to, to_index), at(from, from_index));
@@ -194,7 +204,8 @@ impl Display for Intrinsic {
                 if *to_step != 1 {
                     write!(f, ", {to_step} apart")?;
                 }
-                padding.iter().try_for_each(|padding| write!(f, ", the others {padding}"))
+                padding.iter().try_for_each(|padding| write!(f, ", the others {padding}"))?;
+                f.write_str(if *tf32 { ", as tf32" } else { "" })
             }
             Intrinsic::Prefetch { from, from_index, elements } => {
                 write!(f, "prefetch {elements} elements from {}", at(from, from_index))

@@ -122,8 +122,9 @@ impl Encoder {
             Intrinsic::TransposeCopy { to_stride, from_dim, lanes, neighbours, .. } => {
                 (b'n', &[*to_stride, *from_dim as i64, *lanes, *neighbours])
             }
-            Intrinsic::Copy { to_step, lanes, asynchronous, .. } => {
-                (b'c', &[*to_step, *lanes, i64::from(*asynchronous)])
+            // How a copy's elements are rounded says how it is carried out, as asynchronous or not.
+            Intrinsic::Copy { to_step, lanes, asynchronous, tf32, .. } => {
+                (b'c', &[*to_step, *lanes, i64::from(*asynchronous) + 2 * i64::from(*tf32)])
             }
             Intrinsic::Commit => (b'o', &[]),
             Intrinsic::Wait(groups) => (b'w', &[*groups]),

@@ -115,6 +115,23 @@ template <> __device__ __forceinline__ dietcode_bf16 dietcode_round<dietcode_bf1
   return y;
 }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* A float's bits rounded to the 10 bits of fraction of tf32, to nearest: an operand of mma. Ties go away from zero, which takes two
+ * instructions, or, from compute capability 9.0 on, where that takes one, to the even one. */
+__device__ __forceinline__ unsigned dietcode_tf32(float x) {
+  unsigned bits;
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+#else
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+#endif
+  return bits;
+}
+#else
+/* Before compute capability 8.0, which has no matrix unit for it, using it is a compile error that names it. */
+__device__ unsigned dietcode_tf32(float x) = delete;
+#endif
+
 /* A misaligned vector access is an error of the device itself, and what a kernel says of its copies is checked by the emulator. */
 __device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
 __device__ __forceinline__ void dietcode_require_whole(int, int) {}
@@ -166,10 +183,11 @@ template <int LANES> __device__ __forceinline__ bool dietcode_is_whole(int align
   return aligned == DIETCODE_WHOLE || (LANES == 1 && aligned);
 }
 
-/* to[lane * to_step] = lane < valid ? from[lane] : padding, for each of LANES lanes; where lane >= valid, from is not read.
+/* to[lane * to_step] = lane < valid ? from[lane] : padding, for each of LANES lanes; where lane >= valid, from is not read. With TF32,
+ * elements are rounded to tf32.
  * `aligned`, if it is not 0, says that from, and to if to_step is 1, are aligned to LANES * sizeof(T) bytes: one vector access is used;
  * it may be DIETCODE_WHOLE. */
-template <class T, int LANES>
+template <class T, int LANES, bool TF32 = false>
 __device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from, int valid, int aligned, T padding = T{}) {
   dietcode_lanes<T, LANES> all;
   if (dietcode_is_whole<LANES>(aligned, valid)) {
@@ -181,6 +199,10 @@ __device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from,
   } else {
     DIETCODE_UNROLL
     for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = lane < valid ? from[lane] : padding;
+  }
+  if constexpr (TF32) {
+    DIETCODE_UNROLL
+    for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = __uint_as_float(dietcode_tf32(all.lane[lane]));
   }
   if (aligned && to_step == 1) {
     all.store(to);
@@ -293,17 +315,6 @@ __device__ __forceinline__ void dietcode_mma(float *d, const unsigned *a, const 
   DIETCODE_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
-/* A float's bits rounded to the 10 bits of fraction of tf32, to nearest: an operand of mma. Ties go away from zero, which takes two
- * instructions, or, from compute capability 9.0 on, where that takes one, to the even one. */
-__device__ __forceinline__ unsigned dietcode_tf32(float x) {
-  unsigned bits;
-#if __CUDA_ARCH__ >= 900
-  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-#else
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
-#endif
-  return bits;
-}
 #else
 /* Before compute capability 8.0, using one of these is a compile error that names it. */
 template <int BYTES> __device__ void dietcode_cp_async(void *to, const void *from, int bytes) = delete;
@@ -312,7 +323,6 @@ template <int N> __device__ void dietcode_wait() = delete;
 __device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_f16) = delete;
 __device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, dietcode_bf16) = delete;
 __device__ void dietcode_mma(float *d, const unsigned *a, const unsigned *b, float) = delete;
-__device__ unsigned dietcode_tf32(float x) = delete;
 #endif
 #endif
 

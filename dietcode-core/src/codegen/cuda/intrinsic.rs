@@ -7,7 +7,9 @@ use crate::ir::{Buffer, Expr, Intrinsic, Operand, Parts, Scope};
 /// The statement that carries out an intrinsic.
 pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
     match intrinsic {
-        Intrinsic::Copy { to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, .. } => {
+        Intrinsic::Copy {
+            to, to_index, to_step, from, from_index, lanes, valid, padding, asynchronous, tf32, ..
+        } => {
             let (to_text, from_text) = (exprs.element(to, to_index), exprs.element(from, from_index));
             let valid = exprs.text(valid);
             let tensor = [from, to].into_iter().find(|buffer| buffer.scope == Scope::Global && *lanes > 1);
@@ -25,8 +27,9 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
                     )
                 }
                 (_, false) => {
+                    let tf32 = if *tf32 { ", true" } else { "" };
                     format!(
-                        "dietcode_copy<{element}, {lanes}>(&{to_text}, {to_step}, &{from_text}, {valid}, {aligned}{padding});"
+                        "dietcode_copy<{element}, {lanes}{tf32}>(&{to_text}, {to_step}, &{from_text}, {valid}, {aligned}{padding});"
                     )
                 }
             }

@@ -201,6 +201,7 @@ fn asynchronous(stmt: Stmt) -> Stmt {
                     whole: Expr::Int(1),
                     padding: padding.clone(),
                     asynchronous: true,
+                    tf32: false,
                 })
             };
             Stmt::seq((0..lanes).map(lane))
@@ -235,9 +236,11 @@ impl Halves {
                 Stmt::Store { buffer: to, index: vec![step.clone(), Expr::Int(0)], value }
             }
             Stmt::Intrinsic(mut intrinsic) => {
-                if let Intrinsic::Copy { to, to_index, to_step, lanes, .. } = &mut intrinsic {
+                if let Intrinsic::Copy { to, to_index, to_step, lanes, tf32, .. } = &mut intrinsic {
                     *to = fragment(&mut registers, to, &steps, *lanes, schedule);
                     (*to_index, *to_step) = (vec![step.clone(), Expr::Int(0)], 1);
+                    // Who rounds waits for the data.
+                    *tf32 = false;
                 }
                 Stmt::Intrinsic(intrinsic)
             }

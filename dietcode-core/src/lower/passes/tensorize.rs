@@ -11,7 +11,9 @@
 //!         tile[i_m][j_n][i_h][j_p] += x_shared[…] · w_shared[…]               tile[i_m][j_n] += mma x_fragment[i_m] · w_fragment[j_n]
 //! ```
 //!
-//! Elements of f32 are rounded to tf32 in the fragments.
+//! Elements of f32 are rounded to tf32: once each, while shared memory is filled through registers, or in the fragments where copies
+//! are asynchronous. A pass over what has arrived would round less often, but move it two times more, and shared memory is what such
+//! a loop is closest to be limited by: of 128 × 128 by 4 warps, 3 tiles' bytes become 5, in the time of 4 at the matrix unit's speed.
 //!
 //! In three instructions for one, both fragments are there in two parts, and the small products come first:
 //!
@@ -28,8 +30,9 @@
 use std::ops::{Div, Mul};
 use std::sync::Arc;
 
+use super::vector_copy;
 use crate::ir::{BinaryOp, Buffer, DType, Expr, ForKind, Intrinsic, Name, Operand, Parts, Scope, Stmt, affine};
-use crate::schedule::{MatrixUnit, Schedule};
+use crate::schedule::{MatrixUnit, Pipeline, Schedule};
 use crate::{Error, Result};
 
 /// Columns of an instruction; half its rows.
@@ -50,7 +53,7 @@ pub(super) fn tensorize(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
         Stmt::For { extent, .. } if contains_chain(&stmt, &[row, column, step]) && extent.as_int().is_some() => {
             match Match::of(&stmt, unit, [row, column, step], &lanes, schedule) {
                 Ok(Some(found)) => {
-                    outcome = Ok(());
+                    outcome = Ok([&found.a, &found.b].map(|access| access.buffer.clone()));
                     found.rewritten(schedule)
                 }
                 Ok(None) => stmt,
@@ -62,10 +65,32 @@ pub(super) fn tensorize(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
         }
         _ => stmt,
     });
-    match outcome {
-        Ok(()) => Ok(body),
-        Err(why) => Err(refused(schedule, &why)),
-    }
+    let tiles = outcome.map_err(|why| refused(schedule, &why))?;
+    let through_registers = !matches!(schedule.pipeline, Some(Pipeline::Async(_)));
+    let rounded = tiles.iter().filter(|_| unit == MatrixUnit::Tf32 && through_registers);
+    Ok(rounded.fold(body, rounded_while_filled))
+}
+
+/// Rounds the elements of a tile where it is filled, in place of where fragments are loaded from it; where all of them are copied.
+fn rounded_while_filled(body: Stmt, tile: &Arc<Buffer>) -> Stmt {
+    let mut all = true;
+    let rounded = body.clone().map(&mut |stmt| {
+        let stmt = match &stmt {
+            Stmt::Store { buffer, .. } if buffer == tile => vector_copy::single(&stmt).unwrap_or_else(|| {
+                all = false;
+                stmt
+            }),
+            _ => stmt,
+        };
+        let Stmt::Intrinsic(mut intrinsic) = stmt else { return stmt };
+        match &mut intrinsic {
+            Intrinsic::Copy { to, tf32, .. } if to == tile => *tf32 = true,
+            Intrinsic::LoadMatrix { from, parts, .. } if from == tile => *parts = Parts::Whole,
+            _ => {}
+        }
+        Stmt::Intrinsic(intrinsic)
+    });
+    if all { rounded } else { body }
 }
 
 fn refused(schedule: &Schedule, why: &str) -> Error {

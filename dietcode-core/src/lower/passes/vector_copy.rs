@@ -64,6 +64,7 @@ fn copy(lane: &Name, lanes: i64, body: &Stmt) -> Option<Stmt> {
         whole,
         padding: padding.cloned(),
         asynchronous: false,
+        tf32: false,
     }))
 }
 
