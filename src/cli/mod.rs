@@ -14,6 +14,7 @@ mod cuda;
 mod emit;
 mod expand;
 mod explain;
+mod explore;
 mod features;
 mod files;
 mod gpu_check;
@@ -67,6 +68,7 @@ Examples:
   dietcode tune configs/bert_dense.json                     find the best micro-kernels for this machine
   dietcode build-lib configs/bert_dense.json -o lib         a C library of kernels, with a header
   dietcode bench configs/bert_dense.json --wkl T=37         measure any shape beside other libraries
+  dietcode explore configs/bert_q_k.json --shapes configs/shapes/bert.json   every candidate, checked and timed
   dietcode explain configs/bert_dense.json --wkl T=43       which micro-kernel runs a shape, and why
   dietcode emit configs/bert_dense.json -o out              write the C files that a build would compile
   dietcode lower dumps/dense_0123456789ab.ir                lower a kernel again, and show every pass
@@ -100,6 +102,7 @@ enum Command {
     Tune(tune::Arguments),
     Bench(bench::Arguments),
     Explain(explain::Arguments),
+    Explore(explore::Arguments),
     Emit(emit::Arguments),
     Expand(expand::Arguments),
     Lower(lower::Arguments),
@@ -136,6 +139,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Tune(arguments) => tune::run(arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Expand(arguments) => expand::run(&arguments),
         Command::Lower(arguments) => lower::run(&arguments),

@@ -312,7 +312,7 @@ mod tests {
             .iter()
             .map(|(threads, peak, clean)| {
                 let outcome = match clean {
-                    9 => Ok(Sample { seconds: vec![0.1; 9], rel_err: 0.0 }),
+                    9 => Ok(Sample { seconds: vec![0.1; 9], rel_err: 0.0, nearest: None }),
                     _ => Err(Failure::Unknown { clean: *clean, asked: 9 }),
                 };
                 let standings = vec![Standing { name: "dietcode".into(), outcome }];
@@ -362,7 +362,7 @@ mod tests {
     fn a_kernel_that_is_faster_than_the_peak_is_told() {
         let mut used = report(&[(1, 7.1, 9)]);
         let workload = workload(1e9);
-        let sample = Sample { seconds: vec![0.1], rel_err: 0.0 };
+        let sample = Sample { seconds: vec![0.1], rel_err: 0.0, nearest: None };
         let standings = vec![Standing { name: "dietcode".into(), outcome: Ok(sample) }];
         let comparison = Comparison { threads: 1, cold: false, standings, peak: Some(7.1) };
         used.add(&workload, &comparison, |name| Some((name.to_owned(), None)));

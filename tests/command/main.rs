@@ -9,6 +9,8 @@ mod cli;
 mod environment;
 mod expand;
 #[cfg(unix)]
+mod explore;
+#[cfg(unix)]
 mod first_hour;
 mod gpu_check;
 mod init;

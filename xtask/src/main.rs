@@ -4,6 +4,7 @@
 //! Exit status: 0 all held, 1 a step failed, 2 bad usage, 3 a tool that the steps need is missing.
 mod chromium;
 mod command;
+mod explore;
 mod mutants;
 mod peers;
 mod provision;
@@ -27,6 +28,7 @@ usage: cargo xtask test [--all] [--keep-going] [STEP...]
        cargo xtask walk-through
        cargo xtask tuning [--pace] [--trials N] [--seed N] [--folder DIR] [CONFIG]
        cargo xtask regret [--shapes N] [--mean RATIO] [--worst RATIO] [OPTION...] [CONFIG]
+       cargo xtask explore KERNEL [--shapes NAME|FILE]... [--check] [OPTION...]
        cargo xtask peers [FAMILY...] [--below RATIO] [OPTION...]
 
 test     runs every check of the project, or only the named ones, and stops at the first that fails
@@ -39,6 +41,8 @@ tuning   measures what the search of schedules is worth on this machine, and wha
          was ended; with --pace, how many trials a search makes in a second, and fails where they are too few
 regret   measures what is dispatched at shapes of a config's range beside all micro-kernels of its tuned file; fails where it takes longer
          than the best by more than bounds allow
+explore  checks and times every candidate of a kernel over lists of shapes, those of BERT, ResNet-50 and Llama by their names; fails where
+         one is wrong
 peers    measures libraries from the package registries, and the project's kernels beside them; fails where these are slower than
          --below says; `cargo xtask peers --help` lists its options
 
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
             bad_usage(&format!("`{command}` takes no argument, found `{extra}`"))
         }
         ["tuning", rest @ ..] => tuning::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
+        ["explore", rest @ ..] => explore::run(rest).map_or_else(|sentence| failed(&sentence), |()| ExitCode::SUCCESS),
         ["regret", rest @ ..] => match regret::run(rest) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(1),

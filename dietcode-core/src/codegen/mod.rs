@@ -1,6 +1,7 @@
 //! From scheduled programs to source text.
 pub mod c;
 pub mod cuda;
+#[cfg(feature = "tuner")]
 pub mod library;
 mod printer;
 pub mod reference;

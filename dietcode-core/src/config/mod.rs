@@ -17,6 +17,8 @@ mod regret;
 mod rules;
 mod search;
 mod set;
+#[cfg(feature = "tuner")]
+mod shape_list;
 mod shapes;
 mod space;
 mod values;
@@ -41,6 +43,8 @@ pub use regret::RegretBudget;
 pub use rules::BlockRule;
 pub use search::Search;
 pub use set::{KernelSet, SetGenerator};
+#[cfg(feature = "tuner")]
+pub use shape_list::{ListedShape, ShapeList};
 pub use shapes::Shapes;
 pub use space::ChosenFrom;
 pub use workload::WklInst;

@@ -13,7 +13,7 @@ use crate::codegen::registry::Decision;
 use crate::reference::Arithmetic;
 
 /// Both sides are the same binary as a rule; where they are not, this number differs.
-pub(super) const VERSION: u32 = 9;
+pub(super) const VERSION: u32 = 10;
 
 /// From the runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]

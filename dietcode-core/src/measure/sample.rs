@@ -11,6 +11,19 @@ pub struct Sample {
     /// compare.
     #[serde(with = "super::number")]
     pub rel_err: f64,
+    /// The element that comes nearest to its bound; none where nothing was compared, and on a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Nearest>,
+}
+
+/// An element of an output beside its bound: of all that were compared, the one whose error is the largest share of what it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Nearest {
+    /// How far it is from the reference's value.
+    pub error: f64,
+    /// How far it may be, which follows from the element types and the length of the reduction.
+    #[serde(with = "super::number")]
+    pub bound: f64,
 }
 
 /// The median of repeats and their spread.
@@ -22,6 +35,13 @@ pub struct Summary {
     pub iqr: f64,
     /// Of how many.
     pub repeats: usize,
+}
+
+impl Nearest {
+    /// The error over the bound; 0 where there is none.
+    pub fn share(&self) -> f64 {
+        if self.error == 0.0 { 0.0 } else { self.error / self.bound }
+    }
 }
 
 impl Sample {

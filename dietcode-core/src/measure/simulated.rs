@@ -140,7 +140,7 @@ impl Device for SimulatedDevice {
             if seconds.len() < asked {
                 return Err(Failure::Unknown { clean: seconds.len(), asked });
             }
-            Ok(Sample { seconds, rel_err: 0.0 })
+            Ok(Sample { seconds, rel_err: 0.0, nearest: None })
         });
         let outcomes = outcomes.collect();
         self.measured.push((names, instance.shape.clone(), setting));

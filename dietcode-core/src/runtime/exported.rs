@@ -8,6 +8,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::slice;
+use std::sync::OnceLock;
 
 use super::arg::Arg;
 use super::cuda::memory::Memory;
@@ -15,6 +16,7 @@ use super::kernel::Kernel;
 use super::layout::{Layout, MAX_RANK};
 use super::signature::Param;
 use super::threads::{MAX_THREADS, with_threads};
+use super::tunable::KernelOp;
 use crate::abi::Status;
 use crate::{Error, ErrorKind, Result};
 
@@ -47,6 +49,72 @@ thread_local! {
 /// name from `data` on is there, is of the parameter's type, and is not written meanwhile by others, or used by others if the kernel writes
 /// it.
 pub unsafe fn call<const N: usize>(kernel: &Kernel, operands: [Operand; N], threads: c_int) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { carried_out(kernel, operands, threads, |args| kernel.call(args)) }
+}
+
+/// The candidates of a kernel by their numbers: those of its [`KernelOp`], which is made when one is asked for.
+pub struct Candidates {
+    tunable: fn() -> KernelOp,
+    made: OnceLock<(KernelOp, Vec<CString>)>,
+}
+
+impl Candidates {
+    /// Of the operation that `tunable` makes.
+    pub const fn new(tunable: fn() -> KernelOp) -> Candidates {
+        Candidates { tunable, made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &(KernelOp, Vec<CString>) {
+        self.made.get_or_init(|| {
+            let op = (self.tunable)();
+            // None has a NUL: what C has named is no longer than its first one.
+            let names = op.candidates().map(|name| CString::new(name).unwrap_or_default()).collect();
+            (op, names)
+        })
+    }
+}
+
+/// What the candidate of a number is called; null if there is none.
+pub fn candidate_name(candidates: &'static Candidates, candidate: c_int) -> *const c_char {
+    let named = catch_unwind(AssertUnwindSafe(|| {
+        let (_, names) = candidates.made();
+        Some(names.get(usize::try_from(candidate).ok()?)?.as_ptr())
+    }));
+    named.ok().flatten().unwrap_or(ptr::null())
+}
+
+/// As [`call`], by the candidate of a number, whatever the dispatcher selects.
+///
+/// # Safety
+/// As for [`call`].
+pub unsafe fn call_candidate<const N: usize>(
+    kernel: &Kernel,
+    (candidates, candidate): (&'static Candidates, c_int),
+    operands: [Operand; N],
+    threads: c_int,
+) -> c_int {
+    let carry_out = |args: &mut [Arg<'_>]| {
+        let (op, names) = candidates.made();
+        let at = usize::try_from(candidate).map_err(|_| {
+            Error::input(format!("{}: found the candidate {candidate}, expected 0 to {}", kernel.name(), names.len() - 1))
+        })?;
+        op.call_candidate(at, args)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { carried_out(kernel, operands, threads, carry_out) }
+}
+
+/// Makes arguments of operands, and has them carried out.
+///
+/// # Safety
+/// As for [`call`].
+unsafe fn carried_out<const N: usize>(
+    kernel: &Kernel,
+    operands: [Operand; N],
+    threads: c_int,
+    carry_out: impl FnOnce(&mut [Arg<'_>]) -> Result<()>,
+) -> c_int {
     let called = catch_unwind(AssertUnwindSafe(|| {
         let mut args = [0.0; N].map(Arg::from);
         for ((arg, operand), param) in args.iter_mut().zip(operands).zip(kernel.signature.params) {
@@ -54,7 +122,7 @@ pub unsafe fn call<const N: usize>(kernel: &Kernel, operands: [Operand; N], thre
             *arg =
                 unsafe { operand.arg(param) }.map_err(|e| Error::new(e.kind(), format!("{}: {e}", kernel.name())))?;
         }
-        on_threads(threads, || kernel.call(&mut args))
+        on_threads(threads, || carry_out(&mut args))
     }));
     let defect = |_| {
         let what = "a defect of dietcode: it has panicked; standard error says where";

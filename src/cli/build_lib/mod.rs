@@ -6,8 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dietcode::core::codegen::library::{Exported, Library, check_names, check_package};
+use dietcode::core::config::{ListedShape, ShapeList};
 use dietcode::core::dispatch::{CPU, Winners};
 use dietcode::core::machine::CpuTarget;
+use dietcode::core::measure::Instance;
 use dietcode::core::syntax::is_free;
 use dietcode::core::whole_file::{check_whole, write_whole};
 use dietcode::{Error, Result};
@@ -15,7 +17,7 @@ use dietcode::{Error, Result};
 use self::package::Package;
 use super::files::each_once;
 use super::origin::OriginArguments;
-use super::setup::Setup;
+use super::setup::{Setup, wkl_text};
 use super::{counted, print, tell};
 
 /// Makes a library of kernels for programs in other languages: a shared one, a static one, and a header for C and C++.
@@ -27,7 +29,8 @@ use super::{counted, print, tell};
 Examples:
   dietcode build-lib configs/bert_dense.json -o lib      lib/libkernels.so, lib/libkernels.a, lib/kernels.h with kernels_dense
   dietcode build-lib a.json b.json -o lib --name mine    lib/libmine.so and so on, whose functions begin with mine_
-  dietcode build-lib a.json -o lib --python              also lib/python, for pip")]
+  dietcode build-lib a.json -o lib --python              also lib/python, for pip
+  dietcode build-lib configs/bert_dense.json -o lib --python --shapes configs/shapes/bert.json   explored at BERT's shapes")]
 pub(crate) struct Arguments {
     /// The configs of the kernels.
     #[arg(value_name = "CONFIG", required = true)]
@@ -46,9 +49,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
     /// Also write a Python package to DIR/python, which `pip install DIR/python` takes, and of which `pip wheel DIR/python` makes a wheel. Its
-    /// functions take what has `__array_interface__` or `__dlpack__`, and copy nothing.
+    /// functions take what has `__array_interface__` or `__dlpack__`, and copy nothing. Its explore.py checks and times each candidate.
     #[arg(long)]
     python: bool,
+    /// A list of shapes, such as those in configs/shapes, at which the package's explore.py checks and times the candidates of the kernels that
+    /// it has; may be given more than once. Default: the instances of each config.
+    #[arg(long, value_name = "FILE", requires = "python")]
+    shapes: Vec<PathBuf>,
     #[command(flatten)]
     origin: OriginArguments,
 }
@@ -114,7 +121,9 @@ fn library(arguments: &Arguments) -> Result<Library> {
     }
     let targets = setups.iter().map(|setup| CpuTarget::detect(&setup.config.cpu.march)).collect::<Result<Vec<_>>>()?;
     let machine = targets.first().map(|target| format!("{} by {}", target.model, target.compiler));
-    let kernels = setups.into_iter().zip(&targets).map(|(setup, target)| exported(setup, target));
+    let shapes = if arguments.python { explored(arguments, &setups)? } else { setups.iter().map(|_| Vec::new()).collect() };
+    let kernels = setups.into_iter().zip(&targets).zip(shapes);
+    let kernels = kernels.map(|((setup, target), shapes)| exported(setup, target, shapes));
     Ok(Library {
         name: name.clone(),
         provenance: format!("dietcode {}, built for {}", env!("CARGO_PKG_VERSION"), machine.unwrap_or_default()),
@@ -122,7 +131,33 @@ fn library(arguments: &Arguments) -> Result<Library> {
     })
 }
 
-fn exported(setup: Setup, target: &CpuTarget) -> Result<Exported> {
+/// The shapes at which candidates of each kernel are explored: of the lists that have it, or else of its config.
+fn explored(arguments: &Arguments, setups: &[Setup]) -> Result<Vec<Vec<(String, Instance)>>> {
+    each_once(&arguments.shapes, "list")?;
+    let lists = arguments.shapes.iter().map(ShapeList::read).collect::<Result<Vec<ShapeList>>>()?;
+    for list in &lists {
+        // One that has none of the kernels says which it has.
+        if !setups.iter().any(|setup| list.is_of(&setup.def.name)) {
+            list.shapes_of(&setups[0].def)?;
+        }
+    }
+    let of_kernel = |setup: &Setup| {
+        let mut shapes = Vec::new();
+        for list in lists.iter().filter(|list| list.is_of(&setup.def.name)) {
+            let name = |listed: &ListedShape| format!("{}, {}", listed.layer, wkl_text(&listed.values));
+            shapes.extend(list.shapes_of(&setup.def)?.into_iter().map(|listed| (name(&listed), listed.instance)));
+        }
+        if shapes.is_empty() {
+            for wkl in &setup.config.wkl_insts {
+                shapes.push((wkl_text(wkl), setup.workload(wkl, 1.0)?.instance));
+            }
+        }
+        Ok(shapes)
+    };
+    setups.iter().map(of_kernel).collect()
+}
+
+fn exported(setup: Setup, target: &CpuTarget, shapes: Vec<(String, Instance)>) -> Result<Exported> {
     let path = &setup.config.path;
     if !setup.def.prepared.is_empty() {
         let (path, name) = (path.display(), &setup.def.name);
@@ -137,7 +172,7 @@ fn exported(setup: Setup, target: &CpuTarget) -> Result<Exported> {
     })?;
     let annotated = setup.config.kernel_source()?;
     let provenance = provenance(&setup, target);
-    Ok(Exported { def: setup.def, annotated, config, provenance })
+    Ok(Exported { def: setup.def, annotated, config, provenance, shapes })
 }
 
 /// Which micro-kernels a build selects for a kernel, and why, and for which machine they are compiled.

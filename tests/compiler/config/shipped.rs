@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dietcode_core::config::KernelSet;
+use dietcode_core::config::{KernelSet, ShapeList};
 use dietcode_core::frontend;
 use dietcode_core::machine::CpuTarget;
 use dietcode_core::machine::cuda::DeviceLimits;
@@ -69,5 +69,26 @@ fn every_configuration_for_a_gpu_serves_a_product() {
             family.on_gpu(&frontend::program(def), device).map(|blocked| blocked.name())
         };
         assert_eq!(idle(&families, serves), [""; 0], "{name}");
+    }
+}
+
+/// A name that no kernel has would be a layer that is never explored.
+#[test]
+fn the_lists_of_shapes_are_of_shipped_kernels() {
+    let conv2d = std::fs::read_to_string(root().join("examples/library/kernels.rs")).unwrap();
+    let mut kernels = crate::common::shipped::kernels();
+    kernels.extend(scan(&conv2d).unwrap().iter().map(|kernel| kernel.parse().unwrap()));
+    for name in ["bert", "llama", "resnet50"] {
+        let path = root().join(format!("configs/shapes/{name}.json"));
+        let list = ShapeList::read(&path).unwrap_or_else(|e| panic!("{e}"));
+        let mut explored = BTreeSet::new();
+        for def in kernels.iter().filter(|def| list.is_of(&def.name)) {
+            assert!(!list.shapes_of(def).unwrap_or_else(|e| panic!("{e}")).is_empty());
+            explored.insert(def.name.clone());
+        }
+        let text: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let layers = text["layers"].as_array().unwrap().iter();
+        let named = layers.flat_map(|layer| layer["kernels"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()));
+        assert_eq!(named.map(str::to_owned).collect::<BTreeSet<String>>(), explored, "{name}");
     }
 }

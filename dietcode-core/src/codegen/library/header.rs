@@ -2,7 +2,7 @@
 
 use dietcode_syntax::{Annotated, DType, KernelDef, described};
 
-use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments};
+use super::{Arguments, CANDIDATE, CANDIDATE_NAME, Exported, Library, MESSAGE, VERSION, arguments};
 use crate::abi::Status;
 
 /// What a function returns, its name and what it means.
@@ -45,7 +45,11 @@ The output overlaps no input. `threads` is the number of threads that carry out 
 variable DIETCODE_NUM_THREADS says, or else as there are cores. The result has the same bits on any number. A function may
 be called from many threads at once.
 
-All functions but the two below return one of these. What is wrong with a call's arguments is told before anything is written.",
+All functions that return an int return one of these. What is wrong with a call's arguments is told before anything is written.
+
+Each kernel has candidates, which compute the same: number 0 is what the kernel's function runs, behind it come the micro-kernels
+that it selects from, and the last one is the nest as plain Rust. The function that ends with {CANDIDATE} has one of them carry out
+a call, so that each can be checked and timed for itself; that with {CANDIDATE_NAME} says what it is called.",
             self_said = self.version()
         ));
         let statuses: Vec<String> = STATUSES
@@ -86,7 +90,7 @@ const char *{version}(void);
 
     fn declaration(&self, kernel: &Exported) -> String {
         let Exported { def, annotated, .. } = kernel;
-        let (arguments, threads) = arguments(def);
+        let (arguments, threads, candidate) = arguments(def);
         let mut lines: Vec<String> = def
             .params
             .iter()
@@ -104,11 +108,22 @@ const char *{version}(void);
             })
             .collect();
         lines.push(format!("    int {threads}"));
+        let (description, lines) = (comment(&description(def, annotated, element)), lines.join(",\n"));
+        let symbol = self.symbol(&def.name);
         format!(
-            "\n{}\nint {}(\n{});\n",
-            comment(&description(def, annotated, element)),
-            self.symbol(&def.name),
-            lines.join(",\n")
+            "
+{description}
+int {symbol}(
+{lines});
+
+/* The same by the candidate of a number. */
+int {symbol}{CANDIDATE}(
+    int {candidate},
+{lines});
+
+/* What the candidate of a number is called; NULL if there is none. */
+const char *{symbol}{CANDIDATE_NAME}(int candidate);
+"
         )
     }
 }

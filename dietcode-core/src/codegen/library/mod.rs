@@ -21,6 +21,7 @@ use std::path::Path;
 
 use dietcode_syntax::{Annotated, KernelDef, Param};
 
+use crate::instance::Instance;
 use crate::{Error, Result};
 
 /// What a library is made of.
@@ -45,11 +46,17 @@ pub struct Exported {
     pub config: String,
     /// Which micro-kernels it has, and why, in one line.
     pub provenance: String,
+    /// Where its candidates are checked and timed, by name.
+    pub shapes: Vec<(String, Instance)>,
 }
 
 /// The functions that a library has besides.
 const MESSAGE: &str = "error_message";
 const VERSION: &str = "version";
+
+/// The functions that a kernel has besides, behind its name.
+const CANDIDATE: &str = "_candidate";
+const CANDIDATE_NAME: &str = "_candidate_name";
 
 /// Checks that no two functions of a library have one name. Each kernel is given with its config.
 ///
@@ -71,6 +78,15 @@ pub fn check_names(library: &str, kernels: &[(&Path, &str)]) -> Result<()> {
         if let Some(other) = taken.insert(kernel.to_lowercase(), config) {
             let expected = "expected kernels whose names differ by more than upper and lower case";
             return Err(Error::input(format!("{found}, and {} has one of that name: {expected}", other.display())));
+        }
+    }
+    for (config, kernel) in kernels {
+        for of in [CANDIDATE, CANDIDATE_NAME].iter().filter_map(|function| kernel.strip_suffix(function)) {
+            if kernels.iter().any(|(_, other)| *other == of) {
+                let own = format!("the library has a function {library}_{kernel} of `{of}`");
+                let found = format!("{}: found a kernel `{kernel}`", config.display());
+                return Err(Error::input(format!("{found}, but {own}: expected another name")));
+            }
         }
     }
     Ok(())
@@ -96,8 +112,9 @@ struct Arguments {
     layout: Option<(String, String)>,
 }
 
-/// Those of each parameter, and what the number of threads is called: names that differ, whatever those of the parameters are.
-fn arguments(def: &KernelDef) -> (Vec<Arguments>, String) {
+/// Those of each parameter, and what the numbers of threads and of a candidate are called: names that differ, whatever those of the
+/// parameters are.
+fn arguments(def: &KernelDef) -> (Vec<Arguments>, String, String) {
     let mut taken: Vec<String> = def.params.iter().map(|param| param.name.clone()).collect();
     let mut free = |mut name: String| {
         while taken.contains(&name) {
@@ -111,7 +128,7 @@ fn arguments(def: &KernelDef) -> (Vec<Arguments>, String) {
             .then(|| (free(format!("{}_shape", param.name)), free(format!("{}_strides", param.name))));
         Arguments { data: param.name.clone(), layout }
     };
-    (def.params.iter().map(&mut of).collect(), free("threads".to_owned()))
+    (def.params.iter().map(&mut of).collect(), free("threads".to_owned()), free("candidate".to_owned()))
 }
 
 #[cfg(test)]

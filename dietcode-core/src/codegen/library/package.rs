@@ -1,6 +1,6 @@
 //! The sources of the package that makes a library.
 
-use super::{Arguments, Exported, Library, MESSAGE, VERSION, arguments};
+use super::{Arguments, CANDIDATE, CANDIDATE_NAME, Exported, Library, MESSAGE, VERSION, arguments};
 
 /// What stands in front of the kernels.
 const KERNELS_RS: &str = "//! The kernels, as their sources have them. Written by `dietcode build-lib`.
@@ -29,7 +29,7 @@ mod kernels;
 
 use std::ffi::{{c_char, c_int, c_void}};
 
-use dietcode_core::runtime::exported::{{self, Operand}};
+use dietcode_core::runtime::exported::{{self, Candidates, Operand}};
 
 #[unsafe(no_mangle)]
 pub extern \"C\" fn {message}() -> *const c_char {{
@@ -43,12 +43,27 @@ pub extern \"C\" fn {version}() -> *const c_char {{
 ",
             self.version()
         );
-        head + &self.kernels.iter().map(|kernel| self.function(kernel)).collect::<String>()
+        let candidate = |Exported { def, .. }: &Exported| {
+            let name = &def.name;
+            format!("    pub(super) static {name}: Candidates = Candidates::new(super::kernels::{name}::tunable);\n")
+        };
+        let candidates = format!(
+            "
+/// What can carry out calls of each kernel.
+#[allow(non_upper_case_globals, reason = \"they are called as the kernels are\")]
+mod candidates {{
+    use super::Candidates;
+
+{}}}
+",
+            self.kernels.iter().map(candidate).collect::<String>()
+        );
+        head + &candidates + &self.kernels.iter().map(|kernel| self.function(kernel)).collect::<String>()
     }
 
     /// The function of a kernel.
     fn function(&self, Exported { def, .. }: &Exported) -> String {
-        let (arguments, threads) = arguments(def);
+        let (arguments, threads, candidate) = arguments(def);
         let (mut inputs, mut operands) = (String::new(), String::new());
         for Arguments { data, layout } in &arguments {
             match layout {
@@ -76,6 +91,25 @@ pub unsafe extern \"C\" fn {symbol}(
 {operands}    ];
     // SAFETY: the caller vouches for what the header asks for.
     unsafe {{ exported::call(&kernels::{name}::KERNEL, operands, {threads}) }}
+}}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern \"C\" fn {symbol}{CANDIDATE}(
+    {candidate}: c_int,
+{inputs}    {threads}: c_int,
+) -> c_int {{
+    let operands = [
+{operands}    ];
+    let candidate = (&candidates::{name}, {candidate});
+    // SAFETY: the caller vouches for what the header asks for.
+    unsafe {{ exported::call_candidate(&kernels::{name}::KERNEL, candidate, operands, {threads}) }}
+}}
+
+#[unsafe(no_mangle)]
+pub extern \"C\" fn {symbol}{CANDIDATE_NAME}(candidate: c_int) -> *const c_char {{
+    exported::candidate_name(&candidates::{name}, candidate)
 }}
 ",
             symbol = self.symbol(&def.name),

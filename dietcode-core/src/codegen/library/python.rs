@@ -3,13 +3,17 @@
 //! Its functions take whatever says where its elements are, by `__array_interface__` or DLPack, and copy nothing. ctypes calls the library, so that one
 //! wheel serves any version of Python 3.
 
-use dietcode_syntax::KernelDef;
+use dietcode_syntax::{KernelDef, Role};
+use serde_json::Value;
 
 use super::{Arguments, Exported, Library, arguments, header};
 use crate::abi::Status;
+use crate::instance::Instance;
+use crate::runtime::tunable::OTHER_ROUNDINGS;
 use crate::{Error, Result};
 
 const CALL: &str = include_str!("python/call.py");
+const EXPLORE: &str = include_str!("python/explore.py");
 const BACKEND: &str = include_str!("python/backend.py");
 
 /// Words of Python that a name in a nest may be.
@@ -20,7 +24,7 @@ const KEYWORDS: [&str; 16] = [
 
 impl Library {
     /// (path, text) of all files but the shared library, which is called `shared` and goes beside `__init__.py`.
-    pub fn python(&self, shared: &str, version: &str) -> [(String, String); 4] {
+    pub fn python(&self, shared: &str, version: &str) -> [(String, String); 5] {
         let name = &self.name;
         let manifest = "# Written by `dietcode build-lib`.
 [build-system]
@@ -29,7 +33,7 @@ build-backend = \"backend\"
 backend-path = [\".\"]
 ";
         let of_wheel =
-            format!("NAME, VERSION = {name:?}, {version:?}\nFILES = [\"__init__.py\", \"_call.py\", {shared:?}]\n");
+            format!("NAME, VERSION = {name:?}, {version:?}\nFILES = [\"__init__.py\", \"_call.py\", \"explore.py\", {shared:?}]\n");
         let of_calls = format!(
             "NAME, INPUT = {name:?}, {}\n_library = ctypes.CDLL(str(pathlib.Path(__file__).with_name({shared:?})))\n",
             Status::Input as i32
@@ -38,8 +42,24 @@ backend-path = [\".\"]
             ("pyproject.toml".to_owned(), manifest.to_owned()),
             ("backend.py".to_owned(), behind_imports(BACKEND, &of_wheel)),
             (format!("{name}/_call.py"), behind_imports(CALL, &of_calls)),
+            (format!("{name}/explore.py"), behind_imports(&EXPLORE.replace("NAME", name), &self.explored())),
             (format!("{name}/__init__.py"), self.module()),
         ]
+    }
+
+    /// What is explored: of each kernel its parameters, which of them is the output, and the shapes, each with its name, the extents of all
+    /// parameters, the operations of a call, and how many roundings a term of a result passes at most.
+    fn explored(&self) -> String {
+        let shape = |def: &KernelDef, (name, instance): &(String, Instance)| {
+            format!("            ({}, {:?}, {:?}, {}),\n", Value::from(&**name), instance.dims, instance.flops, roundings(def, &instance.shape))
+        };
+        let kernel = |Exported { def, shapes, .. }: &Exported| {
+            let shapes: String = shapes.iter().map(|of| shape(def, of)).collect();
+            let (name, parameters, output) = (&def.name, parameters(def), def.output);
+            format!("    {name:?}: ({parameters}, {output}, [\n{shapes}        ]),\n")
+        };
+        let kernels: String = self.kernels.iter().map(kernel).collect();
+        format!("from {}._call import call, candidates\n\nKERNELS = {{\n{kernels}}}\n", self.name)
     }
 
     /// The functions, apart from what they call: a kernel may have the name of anything that Python has.
@@ -59,6 +79,14 @@ from ._call import call as _call, version
     }
 }
 
+/// How many roundings each term of a result passes at most: one for each iteration of the reduced loops, and what stands in a term and
+/// behind the sum may take, as `runtime::tunable` counts them.
+fn roundings(def: &KernelDef, shape: &[i64]) -> i64 {
+    let reduced = def.loops.iter().filter(|l| l.role == Role::Reduce);
+    let extents = reduced.map(|l| l.extent.evaluate(|name| def.value_at(shape, name)).unwrap_or(i64::MAX));
+    extents.fold(1, i64::saturating_mul).saturating_add(OTHER_ROUNDINGS.into())
+}
+
 /// The text of a module with these lines behind its imports.
 fn behind_imports(module: &str, lines: &str) -> String {
     let at = module.rfind("\nimport ").map_or(0, |import| import + 1);
@@ -68,7 +96,7 @@ fn behind_imports(module: &str, lines: &str) -> String {
 
 /// A function that checks what C cannot, and calls the library's.
 fn function(Exported { def, annotated, .. }: &Exported, name: &str) -> String {
-    let (arguments, threads) = arguments(def);
+    let (arguments, threads, _) = arguments(def);
     let names = free(arguments.iter().map(|Arguments { data, .. }| &**data)).join(", ");
     let text = header::description(def, annotated, |dtype| (dtype.name(), ""))
         .replace('\\', "\\\\")

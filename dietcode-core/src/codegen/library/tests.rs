@@ -1,11 +1,13 @@
-use dietcode_syntax::scan;
+use dietcode_syntax::{KernelDef, scan};
 
 use super::{Exported, Library, check_names, check_package};
+use crate::instance::Instance;
 
 fn library(source: &str) -> Library {
     let annotated = scan(source).unwrap().remove(0);
-    let def = annotated.parse().unwrap();
-    let kernel = Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into() };
+    let def: KernelDef = annotated.parse().unwrap();
+    let shapes = vec![("one \"quoted\" \\ shape".into(), Instance::of(&def, &[]).unwrap())];
+    let kernel = Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into(), shapes };
     Library { name: "mine".into(), provenance: "dietcode */ 1".into(), kernels: vec![kernel] }
 }
 
@@ -36,6 +38,13 @@ int mine_k(
     int threads_);
 ";
     assert!(header.contains(declaration), "{header}");
+    let candidate = "
+int mine_k_candidate(
+    int candidate,
+    const float *threads, const int64_t threads_shape_[1], const int64_t *threads_strides,
+";
+    assert!(header.contains(candidate), "{header}");
+    assert!(header.contains("\nconst char *mine_k_candidate_name(int candidate);\n"), "{header}");
     assert!(header.contains("\n * Ends * / a comment, / * begins one.\n *   * indented\n"), "{header}");
     assert!(header.contains("#ifndef MINE_H\n") && header.contains("\n    MINE_INPUT = 1,\n"), "{header}");
     assert_eq!(header.matches("*/").count(), header.matches("/*").count(), "{header}");
@@ -58,6 +67,7 @@ pub fn k(threads: &[f32; N], threads_shape: f32, y: &mut [bf16; N]) {
     assert_eq!(again.source_hash(), library.kernels[0].def.source_hash());
     let functions = source_of(&sources, "src/lib.rs");
     assert!(functions.contains("Operand::Scalar(threads_shape),"), "{functions}");
+    assert!(functions.contains("static k: Candidates = Candidates::new(super::kernels::k::tunable);"), "{functions}");
     assert!(functions.contains(r#"c"dietcode */ 1\nk: a \\ \"default\"".as_ptr()"#), "{functions}");
     syn::parse_file(functions).unwrap();
 }
@@ -69,6 +79,10 @@ fn names_that_two_functions_would_have_are_refused() {
     let refused = |kernels: &[_]| check_names("mine", kernels).unwrap_err().to_string();
     assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
     assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
+    let of_another = refused(&[(b, "dense_candidate"), (a, "dense")]);
+    let own = "b.json: found a kernel `dense_candidate`, but the library has a function mine_dense_candidate of `dense`";
+    assert!(of_another.starts_with(own), "{of_another}");
+    check_names("mine", &[(a, "dense_candidate"), (b, "dense2")]).unwrap();
     let constant = check_names("K", &[(a, "OK")]).unwrap_err().to_string();
     assert!(constant.contains("K_OK is a constant of the library's header"), "{constant}");
     check_names("k", &[(a, "OK")]).unwrap();
@@ -95,7 +109,11 @@ fn names_of_python_are_free_and_nothing_ends_a_docstring() {
     for (file, lines) in [
         (
             "backend.py",
-            "import zipfile\n\nNAME, VERSION = \"mine\", \"1.2.3\"\nFILES = [\"__init__.py\", \"_call.py\", \"libmine.so\"]\n\n\n",
+            "import zipfile\n\nNAME, VERSION = \"mine\", \"1.2.3\"\nFILES = [\"__init__.py\", \"_call.py\", \"explore.py\", \"libmine.so\"]\n\n\n",
+        ),
+        (
+            "mine/explore.py",
+            "import numpy as np\n\nfrom mine._call import call, candidates\n\nKERNELS = {\n    \"lambda\": ([(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], 2, [\n            (\"one \\\"quoted\\\" \\\\ shape\", [[4], [], [4]], 4.0, 33),\n        ]),\n}\n\n_UNITS",
         ),
         ("mine/_call.py", "import pathlib\n\nNAME, INPUT = \"mine\", 1\n_library = ctypes."),
     ] {

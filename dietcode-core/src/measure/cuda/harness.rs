@@ -231,7 +231,7 @@ impl Device for CudaHarness {
         let outcome = |implementation: &Implementation| match implementation {
             Implementation::Launched { call, seconds: Some(seconds), .. } => {
                 let rel_err = checked.get(&call.image).cloned().unwrap_or(Err(Failure::Stopped))?;
-                Ok(Sample { seconds: vec![*seconds; timing.rounds.max(1)], rel_err })
+                Ok(Sample { seconds: vec![*seconds; timing.rounds.max(1)], rel_err, nearest: None })
             }
             _ => Err(Failure::Load { message: "it cannot be estimated".into() }),
         };

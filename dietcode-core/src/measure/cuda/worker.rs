@@ -77,7 +77,7 @@ impl<'a> DeviceWorker<'a> {
             });
         }
         let outcomes = match job.timing.rounds {
-            0 => checked.into_iter().map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err })).collect(),
+            0 => checked.into_iter().map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None })).collect(),
             _ => {
                 prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
                 time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets, &checked, &job.timing)?
@@ -173,7 +173,7 @@ fn time(
     let mut samples = by_turns(passed.len(), |_, samples| samples.len() < rounds, &mut sample)?.into_iter();
     let outcome = |checked: &Result<(Loaded<'_>, f64), Failure>| {
         let (_, rel_err) = checked.as_ref().map_err(Clone::clone)?;
-        Ok(Sample { seconds: samples.next().unwrap_or_default(), rel_err: *rel_err })
+        Ok(Sample { seconds: samples.next().unwrap_or_default(), rel_err: *rel_err, nearest: None })
     };
     Ok(checked.iter().map(outcome).collect())
 }

@@ -110,7 +110,7 @@ fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], te
             return Err(Failure::Unknown { clean: seconds.len(), asked });
         }
         let seconds = seconds.iter().map(|seconds| seconds * checked.callable.scale()).collect();
-        Ok(Sample { seconds, rel_err: checked.rel_err })
+        Ok(Sample { seconds, ..checked.sample.clone() })
     };
     Ok(checked.iter().map(outcome).collect())
 }
@@ -122,7 +122,8 @@ struct Checked {
     first: f64,
     /// The calls during which no thread lost its core.
     clean: Vec<f64>,
-    rel_err: f64,
+    /// How near the result is to the reference's, without times.
+    sample: Sample,
 }
 
 impl Checked {
@@ -149,13 +150,13 @@ fn check(callable: Callable, job: &Job, prepared: &mut Prepared) -> Result<Check
         return Err(damage);
     }
     let expected = prepared.expected.as_ref().filter(|_| !job.timing.unchecked);
-    let rel_err = match (&callable, expected) {
-        (Callable::Peak(..), _) | (_, None) => 0.0,
+    let sample = match (&callable, expected) {
+        (Callable::Peak(..), _) | (_, None) => Sample { seconds: Vec::new(), rel_err: 0.0, nearest: None },
         (Callable::Part(..), Some(expected)) => {
             let found = prepared.tensors.output().into_owned();
             expected.compare(&found, |at| !prepared.tensors.is_untouched(at, found[at]))?
         }
         (_, Some(expected)) => expected.compare(&prepared.tensors.output(), |_| true)?,
     };
-    Ok(Checked { callable, first, clean, rel_err })
+    Ok(Checked { callable, first, clean, sample })
 }

@@ -10,7 +10,7 @@ use dietcode_syntax::DType;
 use super::library::{ALL, Library};
 use super::tensors::Tensors;
 use crate::instance::unflatten;
-use crate::measure::{Failure, Job, Oracle, Unit};
+use crate::measure::{Failure, Job, Nearest, Oracle, Sample, Unit};
 use crate::reference::{comparable, same_special};
 use crate::{Error, ErrorKind, Result};
 
@@ -46,18 +46,21 @@ impl Expected {
         Ok(Expected { dims, dtype: job.instance.dtypes[job.instance.output], numbers })
     }
 
-    /// Compares every element that is `compared`, of which there must be one; gives the largest deviation relative to the largest
-    /// expected value.
-    pub(super) fn compare(&self, found: &[f32], compared: impl Fn(usize) -> bool) -> Result<f64, Failure> {
+    /// Compares every element that is `compared`, of which there must be one; gives a sample that was not timed.
+    pub(super) fn compare(&self, found: &[f32], compared: impl Fn(usize) -> bool) -> Result<Sample, Failure> {
         let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
         let (mut deviation, mut largest, mut wrong, mut first) = (0.0f64, 0.0f64, 0, None);
-        let mut any = found.is_empty();
+        let (mut any, mut nearest) = (found.is_empty(), None);
         for (at, found) in found.iter().enumerate().filter(|(at, _)| compared(*at)) {
             any = true;
             let found = f64::from(comparable(self.dtype, *found));
             let off = (found - values[at]).abs();
             if off.is_finite() {
                 deviation = deviation.max(off);
+                let element = Nearest { error: off, bound: bounds[at] };
+                if nearest.is_none_or(|nearest: Nearest| element.share() > nearest.share()) {
+                    nearest = Some(element);
+                }
             }
             if values[at].is_finite() {
                 largest = largest.max(values[at].abs());
@@ -76,7 +79,10 @@ impl Expected {
                 bound: bounds[0],
                 elements: found.len(),
             }),
-            None => Ok(if deviation == 0.0 { 0.0 } else { deviation / largest }),
+            None => {
+                let rel_err = if deviation == 0.0 { 0.0 } else { deviation / largest };
+                Ok(Sample { seconds: Vec::new(), rel_err, nearest })
+            }
             Some(at) => Err(Failure::Wrong {
                 index: unflatten(at, &self.dims),
                 found: found[at].to_string(),
@@ -149,7 +155,9 @@ mod tests {
 
     #[test]
     fn every_element_is_compared_with_its_own_bound() {
-        assert!(expected().compare(&[1.05, 2.0, -4.0, f32::INFINITY], |_| true).is_ok());
+        let sample = expected().compare(&[1.0, 2.0625, -4.03125, f32::INFINITY], |_| true).unwrap();
+        assert_eq!(sample.nearest, Some(Nearest { error: 0.0625, bound: 0.1 }));
+        assert_eq!(sample.rel_err, 0.0625 / 4.0);
         let failure = expected().compare(&[1.0, 2.0, -4.2, f32::INFINITY], |_| true).unwrap_err();
         assert!(matches!(failure, Failure::Wrong { ref index, elements: 1, .. } if *index == [1, 0]), "{failure:?}");
     }

@@ -46,13 +46,15 @@ pub struct KernelCall<'a> {
     shape: Shape,
     /// Whether there is something to compute, in host memory.
     is_tuned: bool,
+    /// Whether a candidate was asked for by its name, however long it takes.
+    is_asked: bool,
 }
 
 /// The most iterations for which the nest itself, as plain Rust, is a candidate: about a millisecond.
 const MOST_OF_NEST: f64 = (1 << 20) as f64;
 
 /// What stands in a term and behind a sum takes at most so many roundings.
-const OTHER_ROUNDINGS: f64 = 32.0;
+pub(crate) const OTHER_ROUNDINGS: u32 = 32;
 
 /// Sums of more terms than this are not compared: γₙ would be more than an eighth.
 const MOST_ROUNDINGS: f64 = (1 << 24) as f64 / 9.0;
@@ -69,7 +71,7 @@ impl<'a> KernelCall<'a> {
         let is_tuned = on_host && !kernel.signature.is_empty(&shape);
         // SAFETY: only the lifetime of the arguments is shortened, and nobody puts others in their places.
         let args = unsafe { std::mem::transmute::<&'a mut [Arg<'b>], &'a mut [Arg<'a>]>(args) };
-        KernelCall { kernel, args, shape, is_tuned }
+        KernelCall { kernel, args, shape, is_tuned, is_asked: false }
     }
 
     /// The kernel that is called.
@@ -136,7 +138,7 @@ impl KernelOp {
             }
         }
         let nest = move |call: &mut KernelCall<'_>| {
-            if !call.is_tuned || call.iterations(|_| true) > MOST_OF_NEST {
+            if !call.is_tuned || !call.is_asked && call.iterations(|_| true) > MOST_OF_NEST {
                 return Err(Error::unsupported("the nest is tried where it takes about a millisecond, in host memory"));
             }
             nest(call)
@@ -174,6 +176,24 @@ impl KernelOp {
     /// Those of [`Kernel::call`] and [`TunableOp::call`].
     pub fn call_args(&self, args: &mut [Arg<'_>]) -> Result<()> {
         self.op.call(&mut KernelCall::new(self.kernel, args)?)
+    }
+
+    /// Computes the output by one candidate, of its position among [`candidates`](TunableOp::candidates), whatever is known of the call.
+    /// The nest takes any number of iterations then.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::bind`] and of the candidate; [`crate::ErrorKind::Input`] if there is none at that position.
+    pub fn call_candidate(&self, at: usize, args: &mut [Arg<'_>]) -> Result<()> {
+        let candidate = self.op.candidates.get(at).ok_or_else(|| {
+            let len = self.op.candidates.len();
+            Error::input(format!("{}: found the candidate {at}, expected 0 to {}", self.name(), len - 1))
+        })?;
+        let mut call = KernelCall::new(self.kernel, args)?;
+        if self.kernel.signature.is_empty(&call.shape) {
+            return Ok(());
+        }
+        call.is_asked = true;
+        candidate.call(&mut call)
     }
 }
 
@@ -225,7 +245,7 @@ impl Params for Kernels {
     }
 
     fn pre_tuning(call: &KernelCall<'_>) -> Result<KernelProxy> {
-        let roundings = call.iterations(|reduce| reduce) + OTHER_ROUNDINGS;
+        let roundings = call.iterations(|reduce| reduce) + f64::from(OTHER_ROUNDINGS);
         if roundings > MOST_ROUNDINGS {
             let message = format!("results of {roundings} roundings cannot be compared, of at most {MOST_ROUNDINGS}");
             return Err(Error::unavailable(message));

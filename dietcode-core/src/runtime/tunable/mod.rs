@@ -80,6 +80,8 @@ mod turn;
 pub mod tuning;
 
 pub use budget::Budget;
+#[cfg(feature = "tuner")]
+pub(crate) use kernels::OTHER_ROUNDINGS;
 pub use kernels::{KernelCall, KernelOp, KernelProxy, Kernels};
 pub use key::{Key, MAX_FIELDS};
 pub use op::Op;

@@ -100,7 +100,7 @@ def _by_dlpack(array, element, is_written, kept):
     return (tensor.data or 0) + tensor.byte_offset, shape, strides
 
 
-def call(kernel, parameters, operands, threads):
+def call(kernel, parameters, operands, threads, candidate=None):
     arguments, kept = [], []
     try:
         threads = operator.index(threads)
@@ -128,16 +128,28 @@ def call(kernel, parameters, operands, threads):
         integers = ctypes.c_int64 * rank
         strides = integers(*strides) if strides is not None else None
         arguments += [ctypes.c_void_p(address), integers(*shape), strides]
-    status = getattr(_library, f"{NAME}_{kernel}")(*arguments, ctypes.c_int(threads))
+    function = f"{NAME}_{kernel}"
+    if candidate is not None:
+        function, arguments = function + "_candidate", [ctypes.c_int(candidate), *arguments]
+    status = getattr(_library, function)(*arguments, ctypes.c_int(threads))
     if status:
         kind = ValueError if status == INPUT else RuntimeError
         raise kind(_text("error_message"))
 
 
-def _text(function):
+def _text(function, *arguments):
     function = getattr(_library, f"{NAME}_{function}")
     function.restype = ctypes.c_char_p
-    return function().decode()
+    text = function(*arguments)
+    return None if text is None else text.decode()
+
+
+def candidates(kernel):
+    """What computes a kernel, by number: what its function runs, the micro-kernels, and the nest as plain Rust."""
+    names = []
+    while (name := _text(f"{kernel}_candidate_name", ctypes.c_int(len(names)))) is not None:
+        names.append(name)
+    return names
 
 
 def version():
