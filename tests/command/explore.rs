@@ -203,17 +203,19 @@ fn what_cannot_be_explored_is_told() {
     }
 }
 
-/// The smaller shapes of BERT and Llama, and one convolution of ResNet-50, another one each day: `cargo xtask explore` has all of them.
+/// The smaller shapes of BERT and Llama, and one convolution of ResNet-50, with either stride, another one each day: `cargo xtask explore` has all of them.
 #[test]
 fn a_share_of_the_shipped_lists_holds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shipped = |name: &str| root.join(format!("configs/shapes/{name}.json")).to_str().unwrap().to_owned();
     let place = Place::new();
     let mut resnet: Value = serde_json::from_str(&fs::read_to_string(shipped("resnet50")).unwrap()).unwrap();
-    let mut layers = resnet["layers"].as_array().unwrap().clone();
-    layers.retain(|layer| layer["kernels"][0] == "conv2d");
-    let at = usize::try_from(settings::seed_of_the_day()).unwrap() % layers.len();
-    resnet["layers"] = vec![layers.swap_remove(at)].into();
+    let (seed, layers) = (usize::try_from(settings::seed_of_the_day()).unwrap(), resnet["layers"].take());
+    let of_the_day = ["conv2d", "conv2d_by_2"].map(|kernel| {
+        let layers = layers.as_array().unwrap().iter().filter(|layer| layer["kernels"][0] == kernel);
+        layers.clone().nth(seed % layers.count()).unwrap().clone()
+    });
+    resnet["layers"] = of_the_day.to_vec().into();
     fs::write(place.path("resnet.json"), resnet.to_string()).unwrap();
     let (bert, llama) = (shipped("bert"), shipped("llama"));
     for (config, lists, most) in [
@@ -221,6 +223,7 @@ fn a_share_of_the_shipped_lists_holds() {
         ("configs/bert_q_k.json", &[&*bert, &*llama], "3e7"),
         ("configs/bert_p_v.json", &[&*bert, &*llama], "3e7"),
         ("xtask/peers/conv2d.json", &["resnet.json"], "1e9"),
+        ("xtask/explore/conv2d_by_2.json", &["resnet.json"], "1e9"),
     ] {
         let config = root.join(config);
         let lists: Vec<&str> = lists.iter().flat_map(|list| ["--shapes", list]).collect();

@@ -8,6 +8,27 @@ use std::process::Command;
 use crate::first_hour::page::listings;
 use place::{Place, Refusing, root};
 
+/// Shapes of another kernel.
+const LIST: &str = r#"{ "model": "small", "source": "made up",
+  "layers": [{ "layer": "only", "kernels": ["conv2d"], "shape": { "C": 1, "O": 1, "H": 2, "W": 2, "R": 1, "S": 1 } }] }"#;
+
+/// Explores a kernel whose first candidate computes something else.
+const WRONG: &str = "
+import kernels.explore as explore
+
+call = explore.call
+
+
+def wrong(kernel, parameters, operands, threads, candidate):
+    call(kernel, parameters, operands, threads, candidate)
+    if candidate == 0:
+        operands[-1][0, 0, 0] += 1
+
+
+explore.call = wrong
+explore.main(['scores'])
+";
+
 #[test]
 fn the_readme_is_followed_from_c_and_from_python() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
@@ -16,7 +37,7 @@ fn the_readme_is_followed_from_c_and_from_python() {
         .filter(|l| l.language == "sh")
         .flat_map(|l| l.text.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
-    let [enter, build, compile, run, python, install, wheel] = &lines[..] else { panic!("{lines:#?}") };
+    let [enter, build, compile, run, python, install, wheel, explore, pytest] = &lines[..] else { panic!("{lines:#?}") };
     assert_eq!(enter, "cd dietcode/examples/library");
     let place = Place::new();
     let built = place.follow(build);
@@ -42,6 +63,17 @@ fn the_readme_is_followed_from_c_and_from_python() {
     let by_wheel = place.follow(wheel);
     assert_eq!(by_wheel.matches("as numpy says").count(), 3, "{by_wheel}");
     assert_eq!(by_wheel.matches("refused, as it should be").count(), 12, "{by_wheel}");
+    let explored = place.follow(explore);
+    for (shape, count) in [("\ndense at M=", 4), ("\nconv2d at C=", 2), ("\nscores at T=", 3), ("  <dispatcher>\n", 9)] {
+        assert_eq!(explored.matches(shape).count(), count, "{explored}");
+    }
+    let checked = place.follow(pytest);
+    // What runs at each of nine shapes, and the defaults' micro-kernels: one, or two and the decision between them.
+    assert!(checked.contains(" passed in ") && !checked.contains("failed"), "{checked}");
+    fs::write(place.path("wrong.py"), WRONG).unwrap();
+    let wrong = place.follow("python3 wrong.py 2>&1 && exit 1; true");
+    let all = "wrong: <dispatcher> of scores at T=5, <dispatcher> of scores at T=24, <dispatcher> of scores at T=128\n";
+    assert!(wrong.contains("  <dispatcher>  is wrong\n") && wrong.ends_with(all), "{wrong}");
     // What stands in the second line that the command prints, for the static one.
     place.follow("cc main.c -Ilib lib/libkernels.a -lm -lpthread -ldl -o static && ./static");
 }
@@ -83,6 +115,8 @@ fn compilers_take_the_header_without_a_word() {
     }
     let text = fs::read_to_string(header).unwrap();
     for part in [
+        "\nint kernels_scores_candidate(\n    int candidate,\n    float scale,\n",
+        "\nconst char *kernels_conv2d_candidate_name(int candidate);\n",
         "\n * A 2-D convolution of an image `x[channel][row][column]`, without padding and with stride 1.\n",
         "\n *   float x[C][H + R - 1][S + W - 1]: a tensor of rank 3, which is read\n",
         "\n *   dimension 1 of `k` has to be `C`\n",
@@ -140,6 +174,14 @@ fn what_is_no_library_is_refused_before_anything_is_built() {
     ] {
         place.refused(&[configs[0], configs[1], "-o", "lib"], 2, sentence);
     }
+    fs::write(place.path("list.json"), LIST).unwrap();
+    for (list, status, sentence) in [
+        ("nowhere.json", 2, "nowhere.json: cannot be read"),
+        ("list.json", 2, "list.json: found no layer of `dense`, expected one of conv2d"),
+    ] {
+        place.refused(&["dense.json", "-o", "lib", "--python", "--shapes", list], status, sentence);
+    }
+    place.refused(&["dense.json", "-o", "lib", "--shapes", "list.json"], 2, "--python");
     for (name, sentence) in
         [("stdint", "no header and no library of C"), ("lambda", "no word of Python"), ("tail_", "no word of Python")]
     {

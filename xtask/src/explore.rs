@@ -12,13 +12,13 @@ use crate::steps::root;
 const USAGE: &str = "\
 usage: cargo xtask explore KERNEL [--shapes NAME|FILE]... [OPTION...]
 
-  KERNEL    a config, or the name of one below configs/ or xtask/peers/, or of its function
-  --shapes  a list of shapes, or the name of one below configs/shapes/: bert, resnet50, llama; default: all that have the kernel
+  KERNEL    a config, or the name of one in configs/, xtask/explore/ or xtask/peers/, or of its function
+  --shapes  a list of shapes, or the name of one in configs/shapes/: bert, resnet50, llama; default: all that have the kernel
   OPTION    of `dietcode explore`: --check checks only, --threads N, --most-operations N, --listed N, --blas PATH, --seed N, --json FILE
 ";
 
 /// Where configs are found by their names.
-const CONFIGS: [&str; 2] = ["configs", "xtask/peers"];
+const CONFIGS: [&str; 3] = ["configs", "xtask/explore", "xtask/peers"];
 const LISTS: &str = "configs/shapes";
 
 /// What is asked for.
@@ -152,6 +152,7 @@ mod tests {
         let (config, lists, others) = shown(&["bert_q_k", "--check", "--threads", "1"]);
         assert_eq!((&*config, &*lists, others.len()), ("configs/bert_q_k.json", &all.map(String::from)[..2], 3));
         assert_eq!(shown(&["conv2d"]), ("xtask/peers/conv2d.json".into(), vec![all[2].into()], vec![]));
+        assert_eq!(shown(&["conv2d_by_2"]).1, [all[2]]);
         assert_eq!(shown(&["a/b.json", "--shapes", "bert", "--shapes", "c.json"]).1, [all[0], "c.json"]);
         assert_eq!(shown(&["a/b.json", "--wkl", "T=1"]).1, Vec::<String>::new());
     }

@@ -4,8 +4,11 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
 use dietcode_core::abi::Status;
+use dietcode_core::Result as Outcome;
 use dietcode_core::runtime::Kernel;
-use dietcode_core::runtime::exported::{self, Operand};
+use dietcode_core::runtime::exported::{self, Candidates, Operand};
+use dietcode_core::runtime::tunable::{KernelCall, KernelOp};
+use dietcode_core::runtime::TensorMut;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -118,6 +121,63 @@ fn what_only_c_gets_wrong_is_told() {
     };
     assert_eq!(call(&panicking, good(), 0), Status::Internal as c_int);
     assert!(said().starts_with("dense: a defect of dietcode"), "{}", said());
+}
+
+/// A nest that fills the output with 9.
+fn nines(call: &mut KernelCall<'_>) -> Outcome<()> {
+    let [_, _, y] = call.operands()?;
+    let mut y = TensorMut::<f32>::try_from(y)?;
+    (0..y.shape()[0]).for_each(|i| (0..y.shape()[1]).for_each(|j| y[[i, j]] = 9.0));
+    Ok(())
+}
+
+#[test]
+fn candidates_have_numbers_and_names_and_one_that_is_not_there_is_told() {
+    static GOOD: Candidates = Candidates::new(|| KernelOp::new(&fake::GOOD, nines));
+    let name = |candidate| {
+        let name = exported::candidate_name(&GOOD, candidate);
+        // SAFETY: a name is a text that stays.
+        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().unwrap())
+    };
+    let names = [0, 1, 2, 3, 4].map(|candidate| name(candidate).unwrap());
+    assert_eq!(names, ["<dispatcher>", "good", "from_the_future", "greedy", "<nest>"]);
+    assert_eq!([-1, 5, c_int::MIN, c_int::MAX].map(name), [None; 4]);
+    // More iterations than the nest is tried for where nobody has asked for it.
+    let (rows, terms) = (2, 1 << 20);
+    let (x, w, mut y) = (vec![1.0_f32; rows * terms], vec![1.0_f32; terms], vec![0.0_f32; rows]);
+    let shapes = [[rows, terms], [1, terms], [rows, 1]].map(|shape| shape.map(|extent| extent as i64));
+    let mut by = |candidate, rows: i64| {
+        y.fill(0.0);
+        let shapes = [[rows, shapes[0][1]], shapes[1], [rows, 1]];
+        let data = [x.as_ptr(), w.as_ptr(), y.as_mut_ptr().cast_const()];
+        let operands: [Operand; 3] = std::array::from_fn(|at| tensor(data[at], &shapes[at], &[]));
+        // SAFETY: they are there.
+        let status = unsafe { exported::call_candidate(&fake::GOOD, (&GOOD, candidate), operands, 1) };
+        (status, y.clone())
+    };
+    let ok = Status::Ok as c_int;
+    for candidate in [0, 1] {
+        assert_eq!(by(candidate, 2), (ok, vec![1_048_576.0; 2]));
+    }
+    assert_eq!(by(4, 2), (ok, vec![9.0; 2]));
+    for candidate in 0..5 {
+        assert_eq!(by(candidate, 0), (ok, vec![0.0; 2]), "nothing is to be computed");
+    }
+    for (candidate, status, sentence) in [
+        (-1, Status::Input, "dense: found the candidate -1, expected 0 to 4"),
+        (5, Status::Input, "dense: found the candidate 5, expected 0 to 4"),
+        (2, Status::Unavailable, "compiled for"),
+        (3, Status::Unavailable, "scratch memory"),
+    ] {
+        assert_eq!(by(candidate, 2).0, status as c_int, "{sentence}: {}", said());
+        assert!(said().contains(sentence), "{sentence}: {}", said());
+    }
+    static PANICKING: Candidates = Candidates::new(|| panic!("a test of what panics"));
+    assert!(exported::candidate_name(&PANICKING, 0).is_null());
+    let operands: [Operand; 3] = std::array::from_fn(|_| tensor(ptr::null(), &[0, 0], &[]));
+    // SAFETY: there is nothing to be there.
+    let status = unsafe { exported::call_candidate(&fake::GOOD, (&PANICKING, 0), operands, 1) };
+    assert_eq!(status, Status::Internal as c_int);
 }
 
 /// The kernel has no code, so nothing is read wherever a tensor is said to be.

@@ -75,9 +75,11 @@ fn every_configuration_for_a_gpu_serves_a_product() {
 /// A name that no kernel has would be a layer that is never explored.
 #[test]
 fn the_lists_of_shapes_are_of_shipped_kernels() {
-    let conv2d = std::fs::read_to_string(root().join("examples/library/kernels.rs")).unwrap();
     let mut kernels = crate::common::shipped::kernels();
-    kernels.extend(scan(&conv2d).unwrap().iter().map(|kernel| kernel.parse().unwrap()));
+    for source in ["examples/library/kernels.rs", "xtask/explore/conv2d_by_2.rs"] {
+        let text = std::fs::read_to_string(root().join(source)).unwrap();
+        kernels.extend(scan(&text).unwrap().iter().map(|kernel| kernel.parse().unwrap()));
+    }
     for name in ["bert", "llama", "resnet50"] {
         let path = root().join(format!("configs/shapes/{name}.json"));
         let list = ShapeList::read(&path).unwrap_or_else(|e| panic!("{e}"));

@@ -11,6 +11,8 @@ use crate::steps::{root, target_folder};
 
 /// What every worker has.
 const NUMPY: &str = "numpy==2.4.6";
+/// What runs the tests of a wheel.
+const PYTEST: &str = "pytest==9.2.0";
 
 const NO_VENV: &str = "\
 python3 cannot make a virtual environment, into which numpy and other libraries go: install python3 with its module venv (on Debian and Ubuntu: apt-get \
@@ -65,7 +67,7 @@ pub(super) fn ensure(names: &[String]) -> Result<Provided, String> {
     Ok(provided)
 }
 
-/// A Python that has numpy: that of the virtual environment, which is made if it is not there.
+/// A Python that has numpy and pytest: that of the virtual environment, which is made if it is not there.
 ///
 /// # Errors
 ///
@@ -77,7 +79,8 @@ pub(crate) fn python() -> Result<PathBuf, String> {
         output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .map_err(|why| format!("{NO_VENV}: {why}"))?;
     }
-    install(&python, &[NUMPY]).map_err(|why| format!("{NUMPY}, without which no library can be called: {why}"))?;
+    install(&python, &[NUMPY, PYTEST])
+        .map_err(|why| format!("{NUMPY}, without which no library can be called, and {PYTEST}, which runs a wheel's tests: {why}"))?;
     Ok(python)
 }
 
