@@ -187,12 +187,24 @@ fn what_cannot_be_explored_is_told() {
         (&["dense.json", "--shapes", "nowhere.json"], "nowhere.json: cannot be read"),
         (&["dense.json", "--shapes", "cut.json"], "cut.json:6:"),
         (&["dense.json", "--shapes", "typo.json"], "typo.json:4:3: key `layer`: found an unknown key, expected one of"),
-        (&["dense.json", "--shapes", "other.json"], "other.json: found no layer of `dense`, expected one of scale, sparse"),
-        (&["dense.json", "--shapes", "variables.json"], "variables.json:5:5: key `layers[0]`: found the shape variables M, K"),
+        (
+            &["dense.json", "--shapes", "other.json"],
+            "other.json: found no layer of `dense`, expected one of scale, sparse",
+        ),
+        (
+            &["dense.json", "--shapes", "variables.json"],
+            "variables.json:5:5: key `layers[0]`: found the shape variables M, K",
+        ),
         (&["dense.json", "--shapes", "unknown.json"], "the workload variable `S` is missing"),
         (&["dense.json", "--shapes", "none.json"], "`K` = T - 3 is 0 at T=3, expected from 1 to"),
-        (&["dense.json", "--shapes", "list.json", "--shapes", "./list.json"], "found a second time, expected each list once"),
-        (&["dense.json", "--wkl", "T=0"], "T=0: a call computes nothing, expected a shape at which something is computed"),
+        (
+            &["dense.json", "--shapes", "list.json", "--shapes", "./list.json"],
+            "found a second time, expected each list once",
+        ),
+        (
+            &["dense.json", "--wkl", "T=0"],
+            "T=0: a call computes nothing, expected a shape at which something is computed",
+        ),
         (&["dense.json", "--most-operations", "10"], "--most-operations 1e1: found 1.96608e5 or more at each shape"),
         (&["dense.json", "--most-operations", "NaN"], "expected a number of at least 1, such as 1e9"),
     ] {
@@ -231,7 +243,8 @@ fn a_share_of_the_shipped_lists_holds() {
         let mut command = place.command(&[&[config.to_str().unwrap()], &lists[..], &share].concat());
         let (status, json, said) = place.explore(&mut command);
         assert_eq!((status, failed(&json)), (0, vec![]), "{}: {said}", config.display());
-        let models: Vec<&str> = json["shapes"].as_array().unwrap().iter().filter_map(|at| at["layer"].as_str()).collect();
+        let models: Vec<&str> =
+            json["shapes"].as_array().unwrap().iter().filter_map(|at| at["layer"].as_str()).collect();
         let has = |model: &str| models.iter().any(|layer| layer.starts_with(model));
         assert!(has("ResNet-50: ") || has("BERT base: ") && has("Llama 3 8B: "), "{models:?}");
     }

@@ -37,7 +37,9 @@ fn the_readme_is_followed_from_c_and_from_python() {
         .filter(|l| l.language == "sh")
         .flat_map(|l| l.text.lines().map(str::to_owned).collect::<Vec<_>>())
         .collect();
-    let [enter, build, compile, run, python, install, wheel, explore, pytest] = &lines[..] else { panic!("{lines:#?}") };
+    let [enter, build, compile, run, python, install, wheel, explore, pytest] = &lines[..] else {
+        panic!("{lines:#?}")
+    };
     assert_eq!(enter, "cd dietcode/examples/library");
     let place = Place::new();
     let built = place.follow(build);
@@ -64,7 +66,8 @@ fn the_readme_is_followed_from_c_and_from_python() {
     assert_eq!(by_wheel.matches("as numpy says").count(), 3, "{by_wheel}");
     assert_eq!(by_wheel.matches("refused, as it should be").count(), 12, "{by_wheel}");
     let explored = place.follow(explore);
-    for (shape, count) in [("\ndense at M=", 4), ("\nconv2d at C=", 2), ("\nscores at T=", 3), ("  <dispatcher>\n", 9)] {
+    for (shape, count) in [("\ndense at M=", 4), ("\nconv2d at C=", 2), ("\nscores at T=", 3), ("  <dispatcher>\n", 9)]
+    {
         assert_eq!(explored.matches(shape).count(), count, "{explored}");
     }
     let checked = place.follow(pytest);

@@ -103,7 +103,8 @@ fn list(name: &str) -> Result<PathBuf, String> {
     let lists = files(LISTS)?;
     let named = lists.iter().find(|path| path.file_stem().is_some_and(|stem| stem == name));
     named.cloned().ok_or_else(|| {
-        let known: Vec<_> = lists.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy()).collect();
+        let known: Vec<_> =
+            lists.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy()).collect();
         format!("there is no list of shapes `{name}`, expected a file or one of {}", known.join(", "))
     })
 }

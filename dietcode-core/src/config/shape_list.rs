@@ -93,7 +93,8 @@ impl ShapeList {
             }
         }
         if shapes.is_empty() {
-            let mut known: Vec<&str> = self.layers.iter().flat_map(|layer| &layer.kernels).map(String::as_str).collect();
+            let mut known: Vec<&str> =
+                self.layers.iter().flat_map(|layer| &layer.kernels).map(String::as_str).collect();
             known.sort_unstable();
             known.dedup();
             let (path, known) = (self.path.display(), known.join(", "));
@@ -215,14 +216,30 @@ mod tests {
     fn what_is_wrong_in_a_list_is_told_with_its_place() {
         for (from, to, why) in [
             ("\"model\": \"small\", ", "", "small.json:1:1: the key `model` is missing, expected the name of a model"),
-            ("\"source\": \"made up\"", "\"source\": 3", "key `source`: found 3, expected where the model's dimensions are"),
+            (
+                "\"source\": \"made up\"",
+                "\"source\": 3",
+                "key `source`: found 3, expected where the model's dimensions are",
+            ),
             ("\"layer\": \"taps\", ", "", "small.json:6:5: key `layers[2]`: the key `layer` is missing"),
             ("[\"taps\"]", "[]", "key `layers[2].kernels`: found an empty array"),
-            ("[\"taps\"]", "[\"a-b\"]", "key `layers[2].kernels[0]`: found the string \"a-b\", expected the name of a function"),
+            (
+                "[\"taps\"]",
+                "[\"a-b\"]",
+                "key `layers[2].kernels[0]`: found the string \"a-b\", expected the name of a function",
+            ),
             ("\"2*T\"", "\"2*S\"", "the workload variable `S` is missing, expected it beside `T`"),
             ("[{ \"T\": 1 }] }", "[{ \"T\": 0 }] }", "`N` = T is 0 at T=0, expected from 1 to"),
-            ("\"wkl_insts\": [{ \"T\": 1 }, { \"T\": 8 }],", "", "small.json:4:5: key `layers[0]`: the key `wkl_insts` is missing"),
-            ("\"shape\": { \"N\"", "\"shapes\": { \"N\"", "found an unknown key, expected one of comment, layer, kernels, shape"),
+            (
+                "\"wkl_insts\": [{ \"T\": 1 }, { \"T\": 8 }],",
+                "",
+                "small.json:4:5: key `layers[0]`: the key `wkl_insts` is missing",
+            ),
+            (
+                "\"shape\": { \"N\"",
+                "\"shapes\": { \"N\"",
+                "found an unknown key, expected one of comment, layer, kernels, shape",
+            ),
             ("]\n}", "]", "small.json:7:3: EOF while parsing an object"),
         ] {
             assert!(LIST.contains(from), "{from}");

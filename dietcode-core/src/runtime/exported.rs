@@ -97,7 +97,11 @@ pub unsafe fn call_candidate<const N: usize>(
     let carry_out = |args: &mut [Arg<'_>]| {
         let (op, names) = candidates.made();
         let at = usize::try_from(candidate).map_err(|_| {
-            Error::input(format!("{}: found the candidate {candidate}, expected 0 to {}", kernel.name(), names.len() - 1))
+            Error::input(format!(
+                "{}: found the candidate {candidate}, expected 0 to {}",
+                kernel.name(),
+                names.len() - 1
+            ))
         })?;
         op.call_candidate(at, args)
     };

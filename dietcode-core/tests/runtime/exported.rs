@@ -3,12 +3,12 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use dietcode_core::abi::Status;
 use dietcode_core::Result as Outcome;
+use dietcode_core::abi::Status;
 use dietcode_core::runtime::Kernel;
+use dietcode_core::runtime::TensorMut;
 use dietcode_core::runtime::exported::{self, Candidates, Operand};
 use dietcode_core::runtime::tunable::{KernelCall, KernelOp};
-use dietcode_core::runtime::TensorMut;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

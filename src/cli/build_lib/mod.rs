@@ -121,7 +121,8 @@ fn library(arguments: &Arguments) -> Result<Library> {
     }
     let targets = setups.iter().map(|setup| CpuTarget::detect(&setup.config.cpu.march)).collect::<Result<Vec<_>>>()?;
     let machine = targets.first().map(|target| format!("{} by {}", target.model, target.compiler));
-    let shapes = if arguments.python { explored(arguments, &setups)? } else { setups.iter().map(|_| Vec::new()).collect() };
+    let shapes =
+        if arguments.python { explored(arguments, &setups)? } else { setups.iter().map(|_| Vec::new()).collect() };
     let kernels = setups.into_iter().zip(&targets).zip(shapes);
     let kernels = kernels.map(|((setup, target), shapes)| exported(setup, target, shapes));
     Ok(Library {

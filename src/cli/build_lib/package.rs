@@ -78,6 +78,10 @@ dietcode-core = {}
 
 [build-dependencies]
 dietcode-build = {}
+
+# One of the candidates is the nest as plain Rust.
+[profile.dev.package.{0}]
+opt-level = 3
 ",
             self.name,
             origin.of(CORE.1),

@@ -79,8 +79,9 @@ pub(crate) fn python() -> Result<PathBuf, String> {
         output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .map_err(|why| format!("{NO_VENV}: {why}"))?;
     }
-    install(&python, &[NUMPY, PYTEST])
-        .map_err(|why| format!("{NUMPY}, without which no library can be called, and {PYTEST}, which runs a wheel's tests: {why}"))?;
+    install(&python, &[NUMPY, PYTEST]).map_err(|why| {
+        format!("{NUMPY}, without which no library can be called, and {PYTEST}, which runs a wheel's tests: {why}")
+    })?;
     Ok(python)
 }
 

@@ -32,8 +32,9 @@ requires = []
 build-backend = \"backend\"
 backend-path = [\".\"]
 ";
-        let of_wheel =
-            format!("NAME, VERSION = {name:?}, {version:?}\nFILES = [\"__init__.py\", \"_call.py\", \"explore.py\", {shared:?}]\n");
+        let of_wheel = format!(
+            "NAME, VERSION = {name:?}, {version:?}\nFILES = [\"__init__.py\", \"_call.py\", \"explore.py\", {shared:?}]\n"
+        );
         let of_calls = format!(
             "NAME, INPUT = {name:?}, {}\n_library = ctypes.CDLL(str(pathlib.Path(__file__).with_name({shared:?})))\n",
             Status::Input as i32
@@ -51,7 +52,13 @@ backend-path = [\".\"]
     /// parameters, the operations of a call, and how many roundings a term of a result passes at most.
     fn explored(&self) -> String {
         let shape = |def: &KernelDef, (name, instance): &(String, Instance)| {
-            format!("            ({}, {:?}, {:?}, {}),\n", Value::from(&**name), instance.dims, instance.flops, roundings(def, &instance.shape))
+            format!(
+                "            ({}, {:?}, {:?}, {}),\n",
+                Value::from(&**name),
+                instance.dims,
+                instance.flops,
+                roundings(def, &instance.shape)
+            )
         };
         let kernel = |Exported { def, shapes, .. }: &Exported| {
             let shapes: String = shapes.iter().map(|of| shape(def, of)).collect();

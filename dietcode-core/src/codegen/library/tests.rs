@@ -7,7 +7,8 @@ fn library(source: &str) -> Library {
     let annotated = scan(source).unwrap().remove(0);
     let def: KernelDef = annotated.parse().unwrap();
     let shapes = vec![("one \"quoted\" \\ shape".into(), Instance::of(&def, &[]).unwrap())];
-    let kernel = Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into(), shapes };
+    let kernel =
+        Exported { def, annotated, config: "/c/\"k\".json".into(), provenance: "a \\ \"default\"".into(), shapes };
     Library { name: "mine".into(), provenance: "dietcode */ 1".into(), kernels: vec![kernel] }
 }
 
@@ -80,7 +81,8 @@ fn names_that_two_functions_would_have_are_refused() {
     assert!(refused(&[(a, "dense"), (b, "Dense")]).starts_with("b.json: found a kernel `Dense`, and a.json has one"));
     assert!(refused(&[(a, "error_message")]).contains("a function mine_error_message of its own"));
     let of_another = refused(&[(b, "dense_candidate"), (a, "dense")]);
-    let own = "b.json: found a kernel `dense_candidate`, but the library has a function mine_dense_candidate of `dense`";
+    let own =
+        "b.json: found a kernel `dense_candidate`, but the library has a function mine_dense_candidate of `dense`";
     assert!(of_another.starts_with(own), "{of_another}");
     check_names("mine", &[(a, "dense_candidate"), (b, "dense2")]).unwrap();
     let constant = check_names("K", &[(a, "OK")]).unwrap_err().to_string();

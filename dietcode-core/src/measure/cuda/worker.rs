@@ -77,7 +77,10 @@ impl<'a> DeviceWorker<'a> {
             });
         }
         let outcomes = match job.timing.rounds {
-            0 => checked.into_iter().map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None })).collect(),
+            0 => checked
+                .into_iter()
+                .map(|c| c.map(|(_, rel_err)| Sample { seconds: vec![], rel_err, nearest: None }))
+                .collect(),
             _ => {
                 prepared.rotate(&self.device, self.facts.l2_bytes, job)?;
                 time(&self.device, self.facts.l2_bytes, tell, &mut prepared.sets, &checked, &job.timing)?
