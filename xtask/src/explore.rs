@@ -72,7 +72,7 @@ fn options(args: &[&str]) -> Result<Options, String> {
     Ok(Options { config, lists, others })
 }
 
-/// The config that is named, or of the function that is.
+/// The first config that is named, or of the function that is.
 fn config(kernel: &str) -> Result<PathBuf, String> {
     if Path::new(kernel).extension().is_some() {
         return Ok(kernel.into());
@@ -81,13 +81,12 @@ fn config(kernel: &str) -> Result<PathBuf, String> {
     for folder in CONFIGS {
         configs.extend(files(folder)?);
     }
-    if let Some(named) = configs.iter().find(|path| path.file_stem().is_some_and(|stem| stem == kernel)) {
-        return Ok(named.clone());
-    }
     let functions: Vec<(PathBuf, String)> =
         configs.into_iter().filter_map(|path| Some((path.clone(), function(&path).ok()?))).collect();
-    let of_function = functions.iter().find(|(_, function)| function == kernel);
-    of_function.map(|(path, _)| path.clone()).ok_or_else(|| {
+    let is_meant =
+        |path: &Path, function: &str| function == kernel || path.file_stem().is_some_and(|stem| stem == kernel);
+    let meant = functions.iter().find(|(path, function)| is_meant(path, function));
+    meant.map(|(path, _)| path.clone()).ok_or_else(|| {
         let mut known: Vec<&str> = functions.iter().map(|(_, function)| function.as_str()).collect();
         known.sort_unstable();
         known.dedup();
