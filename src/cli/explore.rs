@@ -268,11 +268,15 @@ fn text(title: &str, rows: &[Row], is_check: bool) -> String {
     let cells = |row: &Row| {
         let (error, bound) = match (&row.failure, row.nearest) {
             (Some(Failure::Wrong { bound, .. }), _) => ("wrong".to_owned(), number(*bound)),
-            (Some(failure), _) => (failure.kind().to_owned(), "–".to_owned()),
-            (None, Some(nearest)) => (number(nearest.error), number(nearest.bound)),
-            (None, None) => ("–".to_owned(), "–".to_owned()),
+            (Some(failure), _) if failure.is_its_own() => (failure.kind().to_owned(), "–".to_owned()),
+            (_, Some(nearest)) => (number(nearest.error), number(nearest.bound)),
+            (_, None) => ("–".to_owned(), "–".to_owned()),
         };
-        let time = [gflops(row.gflops.map(|it| it.median)), gflops(row.gflops.map(|it| it.iqr))];
+        let rate = match &row.failure {
+            Some(failure) if !failure.is_its_own() => failure.kind().to_owned(),
+            _ => gflops(row.gflops.map(|it| it.median)),
+        };
+        let time = [rate, gflops(row.gflops.map(|it| it.iqr))];
         let timed = time.into_iter().filter(|_| !is_check);
         [row.name.clone()].into_iter().chain(timed).chain([error, bound]).collect::<Vec<String>>()
     };
