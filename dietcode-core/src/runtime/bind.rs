@@ -3,6 +3,7 @@
 //! After [`Signature::bind`] every access of the kernel is in bounds and no input is written while it is read. The
 //! error paths are out of line: a good call makes a few integer comparisons.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::arg::Arg;
@@ -61,34 +62,32 @@ impl Signature {
                 args.len()
             )));
         }
-        for (param, arg) in self.params.iter().zip(args) {
-            if arg.is_scalar() != param.is_scalar() {
-                return Err(self.other_kind(param, arg));
-            }
-            if arg.shape().len() != param.dims.len() {
-                return Err(self.error(&format!(
-                    "`{}` must have {} dimensions, but has {} (shape {:?})",
-                    param.name,
-                    param.dims.len(),
-                    arg.shape().len(),
-                    arg.shape()
-                )));
-            }
-            if arg.dtype() != param.dtype {
-                return Err(self.error(&format!(
-                    "the elements of `{}` must be {}, but are {}",
-                    param.name,
-                    param.dtype,
-                    arg.dtype()
-                )));
-            }
-            if arg.is_mutable() != param.mutable {
-                return Err(self.error(&format!(
-                    "`{}` is {}, but was given as the other",
-                    param.name,
-                    if param.mutable { "the output, a TensorMut" } else { "an input, a TensorRef" }
-                )));
-            }
+        self.params.iter().zip(args).try_for_each(|(param, arg)| self.check_kind(param, arg))
+    }
+
+    /// Whether an argument is what a parameter takes, but for its extents.
+    pub(super) fn check_kind(&self, param: &Param, arg: &Arg<'_>) -> Result<()> {
+        if arg.is_scalar() != param.is_scalar() {
+            return Err(self.other_kind(param, arg));
+        }
+        if arg.shape().len() != param.dims.len() {
+            return Err(self.error(&format!(
+                "`{}` must have {} dimensions, but has {} (shape {:?})",
+                param.name,
+                param.dims.len(),
+                arg.shape().len(),
+                arg.shape()
+            )));
+        }
+        if arg.dtype() != param.dtype {
+            return Err(self.other_elements(param, arg.dtype()));
+        }
+        if arg.is_mutable() != param.mutable {
+            return Err(self.error(&format!(
+                "`{}` is {}, but was given as the other",
+                param.name,
+                if param.mutable { "the output, a TensorMut" } else { "an input, a TensorRef" }
+            )));
         }
         Ok(())
     }
@@ -136,7 +135,7 @@ impl Signature {
     }
 
     fn check_overlap(&self, args: &[Arg<'_>]) -> Result<()> {
-        let Some(output) = self.params.iter().position(|param| param.mutable) else { return Ok(()) };
+        let Some(output) = self.output() else { return Ok(()) };
         let written = args[output].addresses();
         for (input, arg) in args.iter().enumerate().filter(|(input, _)| *input != output) {
             let read = arg.addresses();
@@ -154,6 +153,12 @@ impl Signature {
             true => format!("`{name}` must be a tensor of {} dimensions, but is a scalar, an f32", param.dims.len()),
             false => format!("`{name}` must be a scalar, an f32, but is a tensor of shape {:?}", arg.shape()),
         })
+    }
+
+    /// Elements of a type that the parameter's are not, and that need not be a kernel's.
+    #[cold]
+    pub(super) fn other_elements(&self, param: &Param, found: impl fmt::Display) -> Error {
+        self.error(&format!("the elements of `{}` must be {}, but are {found}", param.name, param.dtype))
     }
 
     #[cold]
@@ -232,8 +237,9 @@ impl Signature {
         }
     }
 
+    /// An error about this kernel.
     #[cold]
-    fn error(&self, message: &str) -> Error {
+    pub(super) fn error(&self, message: &str) -> Error {
         Error::input(format!("{}: {message}", self.name))
     }
 }

@@ -8,12 +8,16 @@ pub(crate) mod affinity;
 mod aligned;
 mod arg;
 mod bind;
+#[cfg(feature = "candle")]
+pub mod candle;
 mod constant;
 pub mod cuda;
 mod element;
 pub mod exported;
 pub mod function;
 mod helpers;
+#[cfg(feature = "candle")]
+mod inferred;
 mod inline;
 mod kernel;
 mod launch;

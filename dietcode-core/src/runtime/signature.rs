@@ -32,6 +32,13 @@ pub struct Signature {
     pub prepared: &'static [PreparedLayout<'static>],
 }
 
+impl Signature {
+    /// Which parameter the kernel writes.
+    pub(super) fn output(&self) -> Option<usize> {
+        self.params.iter().position(|param| param.mutable)
+    }
+}
+
 /// A symbolic extent and the dimension that binds it.
 #[derive(Debug)]
 pub struct ShapeVar {

@@ -46,7 +46,10 @@ impl<'a, T: Element> CudaView<'a, T> {
     /// # Errors
     /// If the last stride is not 1, rows overlap, or the driver's view ends before the last element.
     pub fn with_strides(slice: &driver::CudaView<'a, T>, shape: &[usize], strides: &[usize]) -> Result<Self> {
-        let layout = Layout::strided(shape, strides)?;
+        Self::with_layout(slice, Layout::strided(shape, strides)?)
+    }
+
+    pub(in crate::runtime) fn with_layout(slice: &driver::CudaView<'a, T>, layout: Layout) -> Result<Self> {
         layout.check_holds(slice.len())?;
         Ok(Self::of(Context::of(slice.stream().context())?, slice, layout))
     }
