@@ -1,5 +1,5 @@
 //! The tests of the compiler, from a nest to what its micro-kernels compute, in one program: one module, one kind of test.
-//! `tests/README.md` says what each holds. `cargo test -p dietcode-core --all-features --test compiler lowering::` runs one.
+//! `tests/README.md` says what each holds. `cargo test -p dietcode-core --features tuner,ndarray,results --test compiler lowering::` runs one.
 
 mod common;
 mod config;

@@ -93,7 +93,7 @@ fn main() -> ExitCode {
 /// The test that compares the document writes it with `DIETCODE_BLESS=1`.
 fn walk_through() -> ExitCode {
     let mut cargo = std::process::Command::new("cargo");
-    cargo.args(["test", "--package", "dietcode-core", "--all-features", "--test", "compiler", "walk_through::"]);
+    cargo.args(["test", "--package", "dietcode-core", "--features", "tuner", "--test", "compiler", "walk_through::"]);
     match cargo.env("DIETCODE_BLESS", "1").current_dir(steps::root()).status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! The copy of a panel fills what hangs over with 1 instead of the reduction's identity.
-//! Test: --package dietcode-core --all-features --test compiler lowering::
+//! Test: --package dietcode-core --features tuner,ndarray,results --test compiler lowering::
 //!
 //! --- a/dietcode-core/src/lower/passes/local_padding.rs
 //! +++ b/dietcode-core/src/lower/passes/local_padding.rs

@@ -19,9 +19,9 @@ mod cuda;
 
 use std::sync::Arc;
 
-use candle_core::backend::{BackendDevice, BackendStorage};
 #[cfg(feature = "candle-cuda")]
 use candle_core::CudaStorage;
+use candle_core::backend::{BackendDevice, BackendStorage};
 use candle_core::{CpuStorage, Layout, Shape, Tensor};
 
 use super::arg::Arg;

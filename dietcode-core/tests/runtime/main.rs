@@ -3,6 +3,8 @@
 
 mod allocations;
 mod calls;
+#[cfg(feature = "candle")]
+mod candles;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod exported;

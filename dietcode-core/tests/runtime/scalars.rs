@@ -85,7 +85,7 @@ static LINKED: TableSource = TableSource::Linked(&TABLE);
 static DEVICE: dietcode_core::runtime::cuda::CudaTableSource =
     dietcode_core::runtime::cuda::CudaTableSource::Skipped("there is no device here");
 
-static KERNEL: Kernel = Kernel { signature: BLEND, table: &LINKED, dispatch: |_| 0, cuda: &DEVICE };
+pub(crate) static BLENDED: Kernel = Kernel { signature: BLEND, table: &LINKED, dispatch: |_| 0, cuda: &DEVICE };
 
 fn tensors() -> (Tensor<f32>, Tensor<f32>) {
     let x = Tensor::from_fn(&[5, 3], |at| at as f32).unwrap();
@@ -97,14 +97,14 @@ fn expected(alpha: f32, beta: f32) -> Vec<f32> {
 }
 
 fn error(args: &mut [Arg<'_>]) -> String {
-    KERNEL.call(args).unwrap_err().to_string()
+    BLENDED.call(args).unwrap_err().to_string()
 }
 
 #[test]
 fn scalars_stand_in_their_places() {
     for (alpha, beta) in [(2.0, 0.5), (0.0, 1.0), (-1.0, f32::MIN_POSITIVE)] {
         let (x, mut y) = tensors();
-        KERNEL.call(&mut [alpha.into(), x.view().into(), beta.into(), y.view_mut().into()]).unwrap();
+        BLENDED.call(&mut [alpha.into(), x.view().into(), beta.into(), y.view_mut().into()]).unwrap();
         assert_eq!(y.as_slice(), expected(alpha, beta), "{alpha} {beta}");
     }
 }
@@ -149,7 +149,7 @@ mod device {
     use dietcode_core::runtime::cuda::{CudaLaunch, CudaMicroKernel, CudaTable, CudaTableSource, CudaTensor, Device};
     use dietcode_core::runtime::{Input, Output};
 
-    use super::{KERNEL, blend, expected, tensors};
+    use super::{BLENDED, blend, expected, tensors};
 
     unsafe extern "C" fn whole(_: u32, _: u32, _: u64, args: *mut *mut c_void, _: *mut c_char, _: u64) -> c_int {
         // SAFETY: each parameter is read as what it is: scalars as themselves, tensors as pointers.
@@ -188,7 +188,7 @@ mod device {
         let device = Device::cuda_host();
         let (x, mut y) = (CudaTensor::upload(&device, &x).unwrap(), CudaTensor::upload(&device, &y).unwrap());
         let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), Output::from(&mut y).into()];
-        KERNEL.call(args).unwrap();
+        BLENDED.call(args).unwrap();
         assert_eq!(y.download().unwrap().as_slice(), expected(2.0, 0.5));
     }
 
@@ -198,7 +198,7 @@ mod device {
         let x = CudaTensor::upload(&Device::cuda_host(), &x).unwrap();
         let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), y.view_mut().into()];
         assert_eq!(
-            KERNEL.call(args).unwrap_err().to_string(),
+            BLENDED.call(args).unwrap_err().to_string(),
             "blend: its tensors must be in one place, but `x` is on cuda-host, `y` is in host memory; copy them to one device"
         );
     }
@@ -220,7 +220,7 @@ fn an_output_that_is_read_is_written_once_when_it_is_tuned_and_classes_of_scalar
         }
         Ok(())
     }
-    let mut op = KernelOp::new(&KERNEL, |call| blend(call, |alpha| alpha));
+    let mut op = KernelOp::new(&BLENDED, |call| blend(call, |alpha| alpha));
     op.register("of alpha's magnitude", |call: &mut KernelCall<'_>| blend(call, f32::abs)).unwrap();
     let mut known = 0;
     for (alpha, beta, is_new) in [

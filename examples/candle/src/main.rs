@@ -26,7 +26,10 @@ fn main() -> Result<()> {
     }
     let right = hits(&forward(&layers, &new.images)?, &new.labels)?;
     println!("{right} of {} images that it has not seen are classified right", new.labels.len());
-    assert!(right * 10 >= new.labels.len() * 8, "by chance it would be a tenth, after such training eight tenths or more");
+    assert!(
+        right * 10 >= new.labels.len() * 8,
+        "by chance it would be a tenth, after such training eight tenths or more"
+    );
     Ok(())
 }
 
