@@ -48,6 +48,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("fmt --all --check"),
                 cargo("fmt --check").in_example("dense"),
                 cargo("fmt --check").in_example("tunable"),
+                cargo("fmt --check").in_example("candle"),
             ],
         ),
         step(
@@ -64,6 +65,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features cuda"),
                 cargo("check --package dietcode-core --no-default-features --features results"),
+                cargo("check --package dietcode-core --no-default-features --features candle"),
             ],
         ),
         Step {
@@ -93,6 +95,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 // The second run fails unless it reads what the first has found.
                 cargo("run").in_example("tunable"),
                 cargo("run -- known").in_example("tunable"),
+                cargo("run").in_example("candle"),
             ],
         ),
     ];
@@ -152,12 +155,23 @@ struct Target {
 
 /// The steps that `cargo xtask test --all` has besides.
 pub(crate) fn long() -> Vec<Step> {
-    vec![Step {
-        name: "mutants",
-        about: "tests find each of the planted mistakes",
-        commands: vec![cargo("run --package xtask -- mutants")],
-        at_once: 1,
-    }]
+    let step = |name, about, commands| Step { name, about, commands, at_once: 1 };
+    vec![
+        step(
+            "mutants",
+            "tests find each of the planted mistakes",
+            vec![cargo("run --package xtask -- mutants")],
+        ),
+        step(
+            "candle",
+            "candle's operations compile for CUDA devices, after candle's own kernels, which take nvcc minutes",
+            vec![
+                // A build asks the machine's GPU for its capability, unless it is told.
+                cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features candle-cuda")
+                    .with("CUDA_COMPUTE_CAP", "80"),
+            ],
+        ),
+    ]
 }
 
 pub(crate) fn cargo(args: &str) -> Cargo {
@@ -166,7 +180,7 @@ pub(crate) fn cargo(args: &str) -> Cargo {
 
 /// A command for all packages, compiled as `lint.toml` says.
 fn workspace(command: &str) -> Cargo {
-    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/results,dietcode/benchmark";
+    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/candle,dietcode-core/results,dietcode/benchmark";
     cargo(command).also(settings)
 }
 

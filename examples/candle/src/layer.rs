@@ -20,6 +20,7 @@ impl Layer {
         let weights = (0..inputs * outputs).map(|at| scale * noise(at)).collect();
         let w = Var::from_tensor(&Tensor::from_vec(weights, (outputs, inputs), &Device::Cpu)?)?;
         let b = Var::zeros(outputs, candle_core::DType::F32, &Device::Cpu)?;
+        // A gradient may be one that candle has broadcast or transposed.
         let op = CustomOp::new(&dense::KERNEL).with_backward(|[x, w, _], _, grad| {
             let dx = grad.apply_op2_no_bwd(w, &CustomOp::new(&dense_dx::KERNEL).with_copies())?;
             let dw = grad.apply_op2_no_bwd(x, &CustomOp::new(&dense_dw::KERNEL).with_copies())?;
