@@ -65,7 +65,8 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("check --package dietcode-core --no-default-features"),
                 cargo("check --package dietcode-core --no-default-features --features cuda"),
                 cargo("check --package dietcode-core --no-default-features --features results"),
-                cargo("check --package dietcode-core --no-default-features --features candle"),
+                // Compiled as for the tests and the documentation, so that these need not compile as much of candle again.
+                cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features candle"),
             ],
         ),
         Step {
