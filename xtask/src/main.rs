@@ -6,6 +6,7 @@ mod chromium;
 mod command;
 mod explore;
 mod mutants;
+mod onnxruntime;
 mod peers;
 mod provision;
 mod regret;
@@ -145,6 +146,9 @@ fn provided(steps: &[steps::Step]) -> Result<Vec<(&'static str, PathBuf)>, Strin
     let mut provided = Vec::new();
     if builds {
         provided.push(("NVCC", toolkit::ensure()?));
+    }
+    if steps.iter().any(steps::Step::loads_onnx_runtime) {
+        provided.push(("ORT_DYLIB_PATH", onnxruntime::ensure()?));
     }
     if tests {
         provided.push(("DIETCODE_PYTHON", peers::provision::python()?));

@@ -27,6 +27,11 @@ impl Step {
         self.commands.iter().any(|cargo| cargo.args.first().map(String::as_str) != Some("fmt"))
     }
 
+    /// Whether it runs the example of ONNX Runtime.
+    pub(crate) fn loads_onnx_runtime(&self) -> bool {
+        self.name == "example"
+    }
+
     /// Whether it runs the tests, of which one calls kernels from Python, and one opens a page in a browser.
     pub(crate) fn tests(&self) -> bool {
         self.name == "tests"
@@ -49,6 +54,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("fmt --check").in_example("dense"),
                 cargo("fmt --check").in_example("tunable"),
                 cargo("fmt --check").in_example("candle"),
+                cargo("fmt --check").in_example("ort"),
             ],
         ),
         step(
@@ -67,6 +73,8 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("check --package dietcode-core --no-default-features --features results"),
                 // Compiled as for the tests and the documentation, so that these need not compile as much of candle again.
                 cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features candle"),
+                // What links it is an example.
+                cargo("check --config xtask/lint.toml --package dietcode-core --no-default-features --features ort"),
             ],
         ),
         Step {
@@ -82,7 +90,9 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
             // With `--examples`, of which there are none, cargo takes the features that tests take: what a build script needs is there.
             // All programs but the command, whose name is that of the library.
             vec![
+                // What the crate `ort` links is no matter here.
                 workspace("doc")
+                    .also("--features dietcode-core/ort")
                     .also("--no-deps --lib --examples --bin tune_all --bin tune_nn --bin tune_nt --bin tune_tn --bin tune_tt --bin xtask")
                     .with("RUSTDOCFLAGS", "-D warnings"),
             ],
@@ -97,6 +107,7 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
                 cargo("run").in_example("tunable"),
                 cargo("run -- known").in_example("tunable"),
                 cargo("run").in_example("candle"),
+                cargo("run").in_example("ort"),
             ],
         ),
     ];

@@ -98,7 +98,7 @@ fn fill(folder: &Path) -> Result<(), String> {
 }
 
 /// pip of the `python3` on `PATH`. Nothing goes to Python's own folders, so what guards those does not concern us.
-fn pip() -> Command {
+pub(crate) fn pip() -> Command {
     let mut command = Command::new("python3");
     command.args(["-m", "pip"]).envs([
         ("PIP_BREAK_SYSTEM_PACKAGES", "1"),

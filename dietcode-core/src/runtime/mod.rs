@@ -16,7 +16,7 @@ mod element;
 pub mod exported;
 pub mod function;
 mod helpers;
-#[cfg(feature = "candle")]
+#[cfg(any(feature = "candle", feature = "ort"))]
 mod inferred;
 mod inline;
 mod kernel;
@@ -26,6 +26,8 @@ mod linked;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;
+#[cfg(feature = "ort")]
+pub mod ort;
 mod owned;
 mod pace;
 mod selected;

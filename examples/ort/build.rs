@@ -1,0 +1,3 @@
+fn main() {
+    dietcode_build::kernels(["src/ops.rs"]).allow_untuned().compile();
+}
