@@ -90,9 +90,10 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
             // With `--examples`, of which there are none, cargo takes the features that tests take: what a build script needs is there.
             // All programs but the command, whose name is that of the library.
             vec![
-                // What the crate `ort` links is no matter here.
+                // Without what tests link, of which the crate `ort` would be a part. The next command writes these pages anew.
+                cargo("doc --config xtask/lint.toml --package dietcode-core --no-default-features --features ort --no-deps")
+                    .with("RUSTDOCFLAGS", "-D warnings"),
                 workspace("doc")
-                    .also("--features dietcode-core/ort")
                     .also("--no-deps --lib --examples --bin tune_all --bin tune_nn --bin tune_nt --bin tune_tn --bin tune_tt --bin xtask")
                     .with("RUSTDOCFLAGS", "-D warnings"),
             ],
