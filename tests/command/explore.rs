@@ -95,8 +95,10 @@ fn results(json: &Value) -> Vec<(&Value, &Value)> {
 }
 
 /// The names of those that failed, each once.
+/// But for those whose cores other tests took too often.
 fn failed(json: &Value) -> Vec<&str> {
-    let failed = results(json).into_iter().filter(|(_, row)| !row["failure"].is_null());
+    let is_its_own = |row: &Value| !row["failure"].is_null() && row["failure"]["kind"] != "unknown";
+    let failed = results(json).into_iter().filter(|(_, row)| is_its_own(row));
     let mut names: Vec<&str> = failed.map(|(_, row)| row["name"].as_str().unwrap()).collect();
     names.sort_unstable();
     names.dedup();
@@ -132,7 +134,7 @@ fn candidates_are_timed_beside_a_blas_the_fastest_first() {
     let blas = place.blas("libright.so", &[]);
     let mut command = place.command(&["dense.json", "--listed", "1", "--blas", &blas, "--most-operations", "2e5"]);
     let (status, json, said) = place.explore(&mut command);
-    assert_eq!((status, failed(&json).into_iter().filter(|name| *name != "naive").count()), (0, 0), "{said}");
+    assert_eq!((status, failed(&json)), (0, vec![]), "{said}");
     assert!(said.contains("1 shape of more than 2e5 operations left out"), "{said}");
     let rates = results(&json).into_iter().map(|(_, row)| row["gflops"]["median"].as_f64().unwrap_or(0.0));
     assert!(rates.clone().is_sorted_by(|a, b| a >= b) && rates.clone().all(|rate| rate >= 0.0), "{json}");

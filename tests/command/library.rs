@@ -75,8 +75,13 @@ fn the_readme_is_followed_from_c_and_from_python() {
     assert!(checked.contains(" passed in ") && !checked.contains("failed"), "{checked}");
     fs::write(place.path("wrong.py"), WRONG).unwrap();
     let wrong = place.follow("python3 wrong.py 2>&1 && exit 1; true");
-    let all = "wrong: <dispatcher> of scores at T=5, <dispatcher> of scores at T=24, <dispatcher> of scores at T=128\n";
-    assert!(wrong.contains("  <dispatcher>  is wrong\n") && wrong.ends_with(all), "{wrong}");
+    let all = "): <dispatcher> of scores at T=5, <dispatcher> of scores at T=24, <dispatcher> of scores at T=128\n";
+    assert!(
+        wrong.contains("  <dispatcher>  is wrong\n")
+            && wrong.contains("\nwrong (DIETCODE_SEED=")
+            && wrong.ends_with(all),
+        "{wrong}"
+    );
     // What stands in the second line that the command prints, for the static one.
     place.follow("cc main.c -Ilib lib/libkernels.a -lm -lpthread -ldl -o static && ./static");
 }

@@ -52,7 +52,10 @@ fn options(args: &[&str]) -> Result<Options, String> {
     while let Some(arg) = args.next() {
         match *arg {
             "--shapes" => lists.push(list(args.next().ok_or(format!("--shapes: a value is missing\n\n{USAGE}"))?)?),
-            other => others.push(other.to_owned()),
+            other => match other.strip_prefix("--shapes=") {
+                Some(shapes) => lists.push(list(shapes)?),
+                None => others.push(other.to_owned()),
+            },
         }
     }
     // With `--wkl` shapes are asked for.

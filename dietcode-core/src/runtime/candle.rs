@@ -137,8 +137,11 @@ impl<const N: usize> CustomOp<N> {
             Some(shape) => shape.clone(),
             None => signature.output_shape(&args)?,
         };
-        // Candle multiplies extents without a check.
-        layout::Layout::row_major(&dims)?;
+        // Candle multiplies extents, and elements by their size, without a check.
+        let elements = layout::Layout::row_major(&dims)?.shape().iter().product::<usize>();
+        if elements > isize::MAX as usize / size_of::<f32>() {
+            return Err(signature.error(&format!("an output of shape {dims:?} is too large for memory")).into());
+        }
         let shape = Shape::from(dims);
         let dtype = match signature.output().map(|output| signature.params[output].dtype) {
             Some(DType::F16) => candle_core::DType::F16,

@@ -106,15 +106,14 @@ impl Call<'_> {
             return unsafe { self.alone() };
         }
         let pace = Pace::of(micro_kernel, most, shape);
-        let time = match pace.threads(threads) {
-            1 => {
-                let start = Instant::now();
-                // SAFETY: as the caller vouches.
-                unsafe { self.alone() }?;
-                Some(start.elapsed())
-            }
+        let time = if pace.is_short() {
+            let start = Instant::now();
             // SAFETY: as the caller vouches.
-            threads => unsafe { self.together(threads) }?,
+            unsafe { self.alone() }?;
+            Some(start.elapsed())
+        } else {
+            // SAFETY: as the caller vouches.
+            unsafe { self.together(threads) }?
         };
         time.into_iter().for_each(|time| pace.took(time));
         Ok(())
@@ -186,7 +185,7 @@ impl Call<'_> {
 struct Tiles<'a> {
     call: Call<'a>,
     phase: &'a abi::Phase,
-    shares: SmallVec<[Share; 4]>,
+    shares: SmallVec<[Share; 16]>,
 }
 
 /// Neighbouring tiles that one thread begins with, call after call: what it read and wrote the last time may still lie in its core's
@@ -199,7 +198,7 @@ struct Share {
 }
 
 /// A share for each thread that has a tile to begin with, of as many but for one, which the calling thread has more: it begins first.
-fn shares(grid: u64, threads: u64) -> SmallVec<[Share; 4]> {
+fn shares(grid: u64, threads: u64) -> SmallVec<[Share; 16]> {
     let threads = threads.min(grid);
     // Wide, since the product exceeds 64 bits where tiles are many.
     let begin = |thread: u64| (u128::from(grid) * u128::from(thread)).div_ceil(u128::from(threads)) as u64;

@@ -54,6 +54,8 @@ pub use layout::MAX_RANK;
 pub use operand::{Input, Output};
 pub use owned::Tensor;
 #[cfg(feature = "tuner")]
+pub(crate) use pace::forget as forget_short_calls;
+#[cfg(feature = "tuner")]
 pub(crate) use pool::rest;
 pub use prepared::{Prepared, PreparedLayout};
 pub use scratch::MAX_SCRATCH_BYTES;

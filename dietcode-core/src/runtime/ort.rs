@@ -3,7 +3,7 @@
 //! ```text
 //! use dietcode_core::runtime::ort::domain;
 //!
-//! let session = Session::builder()?.with_operators(domain([&dense::KERNEL])?)?.commit_from_file("model.onnx")?;
+//! let session = Session::builder(&environment)?.with_operators(domain([&dense::KERNEL])?)?.commit_from_file("model.onnx")?;
 //! ```
 //!
 //! A node `dietcode.dense` of a model then calls the kernel of that name: its inputs are the kernel's tensors but the output, in the order of the

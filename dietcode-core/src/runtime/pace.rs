@@ -1,23 +1,24 @@
-//! How long a call takes one thread, by what the last one at its shape took: one of a few microseconds ends before helpers gain anything.
+//! Which calls are so short that helpers gain nothing: by what the last one at the same shape took.
 //!
-//! Nothing is estimated: what a tile takes depends on the micro-kernel, the shape and the machine, and a call that is made once is over
-//! soon either way. What was found is kept in a table of fixed size, in which a newer entry replaces an older one.
+//! What a tile takes depends on the micro-kernel, the shape and the machine, so the calls themselves are timed: one that its thread carries
+//! out alone as a whole, another by the tiles that the calling thread had. What was found is kept in a table of fixed size, in which
+//! a newer entry replaces an older one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::abi::MicroKernel;
 
-/// The work of which a thread has at least as much, in nanoseconds. Two threads take as long as one for twice this: measured on a Xeon with
-/// helpers that spin, 2.2 µs of one thread are 3.0 µs of two, and 5.9 µs are 5.0 µs.
-const LEAST: u64 = 2000;
+/// A call of less is carried out by its thread alone from the next one on, and one of more than [`LONG`] is not any more. Measured on a
+/// Xeon with a helper that spins: 2.2 µs of one thread are 3.0 µs of two, and 5.9 µs are 5.0 µs. Between both it stays as it is, so
+/// that calls of about that time do not change with each one.
+const SHORT: Duration = Duration::from_micros(3);
+const LONG: Duration = Duration::from_micros(5);
 
 const ENTRIES: usize = 1024;
 
-/// Bits of an entry that hold nanoseconds; the others tell calls apart.
-const NANOSECONDS: u32 = 32;
-
-static LAST: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+/// The hashes of short calls; 0: none.
+static SHORT_CALLS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 
 /// A call's entry.
 #[derive(Clone, Copy)]
@@ -26,65 +27,91 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// That of a micro-kernel's first `most` tiles at a shape.
+    /// That of a micro-kernel's first `most` tiles at a shape with parameters.
     pub(super) fn of(micro_kernel: &MicroKernel, most: u64, shape: &[i64]) -> Pace {
         // Multiplication carries to higher bits only, and rotation brings them back.
         let mix = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        let start = mix(std::ptr::from_ref(micro_kernel).addr() as u64, most);
-        Pace { hash: shape.iter().fold(start, |hash, size| mix(hash, *size as u64)) }
+        let code = micro_kernel.phases.as_slice().iter().map(|phase| phase.run as usize as u64);
+        let all = code.chain([most]).chain(shape.iter().map(|size| *size as u64));
+        Pace { hash: all.fold(0, mix).max(1) }
     }
 
-    /// How many of so many threads have enough to do; all of them where nothing is known.
-    pub(super) fn threads(self, threads: usize) -> usize {
-        let entry = self.entry().load(Ordering::Relaxed);
-        let [tag, nanoseconds] = [entry >> NANOSECONDS, entry & u64::from(u32::MAX)];
-        if entry == 0 || tag != self.tag() {
-            return threads;
-        }
-        usize::try_from(nanoseconds / LEAST).map_or(threads, |enough| enough.clamp(1, threads))
+    /// Whether the last one was so short that this thread carries out the next one alone.
+    pub(super) fn is_short(self) -> bool {
+        self.entry().load(Ordering::Relaxed) == self.hash
     }
 
     /// Notes what a call took, or would have taken, one thread.
     pub(super) fn took(self, time: Duration) {
-        let nanoseconds = time.as_nanos().clamp(1, u128::from(u32::MAX)) as u64;
-        self.entry().store(self.tag() << NANOSECONDS | nanoseconds, Ordering::Relaxed);
+        // Written where it changes only, since other threads read it.
+        match self.is_short() {
+            false if time < SHORT => self.entry().store(self.hash, Ordering::Relaxed),
+            true if time > LONG => self.entry().store(0, Ordering::Relaxed),
+            _ => {}
+        }
     }
 
     fn entry(self) -> &'static AtomicU64 {
-        &LAST[self.hash as usize % ENTRIES]
+        &SHORT_CALLS[self.hash as usize % ENTRIES]
     }
+}
 
-    fn tag(self) -> u64 {
-        self.hash >> NANOSECONDS
-    }
+/// Forgets all calls: other code may be where that of a library was.
+#[cfg(feature = "tuner")]
+pub(crate) fn forget() {
+    SHORT_CALLS.iter().for_each(|entry| entry.store(0, Ordering::Relaxed));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::abi::Array;
+    use std::ffi::c_void;
 
-    fn row() -> &'static MicroKernel {
-        Box::leak(Box::new(MicroKernel {
+    use super::*;
+    use crate::abi::{Array, Phase};
+
+    unsafe extern "C" fn one(_: *const i64) -> i64 {
+        1
+    }
+
+    unsafe extern "C" fn first(_: *const *mut c_void, _: *const i64, _: *const i64, _: *mut c_void, _: i64, _: i64) {}
+
+    /// Another address than that of the function before takes another body.
+    unsafe extern "C" fn second(
+        _: *const *mut c_void,
+        _: *const i64,
+        _: *const i64,
+        _: *mut c_void,
+        begin: i64,
+        _: i64,
+    ) {
+        assert_eq!(begin, 0);
+    }
+
+    fn row(phases: &'static [Phase]) -> MicroKernel {
+        MicroKernel {
             name: c"a".as_ptr(),
             cpu_features: 0,
             scratch_bytes: 0,
-            phases: Array::new(&[]),
+            phases: Array::new(phases),
             workspace_bytes: None,
             parameters: Array::new(&[]),
-        }))
+        }
     }
 
     #[test]
-    fn threads_have_enough_to_do_by_the_last_call_at_the_shape() {
-        let (row, other) = (row(), row());
-        let pace = Pace::of(row, u64::MAX, &[3, 5]);
-        assert_eq!(pace.threads(8), 8, "nothing is known");
-        for (nanoseconds, threads) in [(0, 1), (3999, 1), (4000, 2), (9000, 4), (u64::MAX, 8), (500, 1)] {
+    fn a_call_is_short_by_the_last_one_at_the_shape() {
+        static PHASES: [Phase; 2] = [Phase { grid: one, run: first }, Phase { grid: one, run: second }];
+        let [row, other] = [row(&PHASES[..1]), row(&PHASES[1..])];
+        let pace = Pace::of(&row, u64::MAX, &[3, 5]);
+        assert!(!pace.is_short(), "nothing is known");
+        for (nanoseconds, is_short) in
+            [(4000, false), (2999, true), (4000, true), (5001, false), (4000, false), (0, true)]
+        {
             pace.took(Duration::from_nanos(nanoseconds));
-            assert_eq!(pace.threads(8), threads, "{nanoseconds} ns");
+            assert_eq!(pace.is_short(), is_short, "{nanoseconds} ns");
         }
-        let others = [Pace::of(row, u64::MAX, &[5, 3]), Pace::of(row, 7, &[3, 5]), Pace::of(other, u64::MAX, &[3, 5])];
-        assert!(others.iter().all(|pace| pace.threads(8) == 8), "of other calls nothing is known");
+        let others =
+            [Pace::of(&row, u64::MAX, &[5, 3]), Pace::of(&row, 7, &[3, 5]), Pace::of(&other, u64::MAX, &[3, 5])];
+        assert!(others.iter().all(|pace| !pace.is_short()), "of other calls nothing is known");
     }
 }

@@ -189,6 +189,10 @@ fn what_is_wrong_is_said_as_in_any_call() {
             "a tensor of shape [1099511627776, 1099511627776] spans more than 9223372036854775807 elements",
         ),
         (
+            dense(&zeros((1 << 30, 0), CandleDType::F32), &zeros((1 << 32, 0), CandleDType::F32)),
+            "dense: an output of shape [1073741824, 4294967296] is too large for memory",
+        ),
+        (
             integers(1).apply_op2(&integers(3), CustomOp::new(&WINDOW)),
             "window: dimension 0 of `y` is 0, but must be H - 2 = -1; H = 1 is dimension 0 of `x`",
         ),

@@ -16,10 +16,10 @@ const CALL: &str = include_str!("python/call.py");
 const EXPLORE: &str = include_str!("python/explore.py");
 const BACKEND: &str = include_str!("python/backend.py");
 
-/// Words of Python that a name in a nest may be.
+/// Words of Python that a name in a nest may be, and the module that importing it would put in place of a function.
 #[rustfmt::skip]
-const KEYWORDS: [&str; 16] = [
-    "False", "True", "def", "del", "elif", "except", "finally", "from", "global", "import", "is", "lambda", "nonlocal", "pass", "raise", "with",
+const KEYWORDS: [&str; 17] = [
+    "False", "True", "def", "del", "elif", "except", "finally", "from", "global", "import", "is", "lambda", "nonlocal", "pass", "raise", "with", "explore",
 ];
 
 impl Library {

@@ -95,6 +95,11 @@ fn names_of_python_stay_apart() {
     let files = library(&ODD.replace("threads_shape", "is").replace("threads", "is_")).python("libmine.so", "1.2.3");
     let module = files.iter().find(|(name, _)| name == "mine/__init__.py").map(|(_, text)| text).unwrap();
     assert!(module.contains("def k(is_, is__, y, *, threads=0):"), "{module}");
+    let files = library(&ODD.replace("fn k(", "fn explore(")).python("libmine.so", "1.2.3");
+    assert!(
+        files.iter().any(|(name, text)| name == "mine/__init__.py" && text.contains("\ndef explore_(")),
+        "{files:?}"
+    );
     assert!(check_package("lambda").is_err() && check_package("tail_").is_err() && check_package("mine").is_ok());
 }
 
@@ -115,7 +120,7 @@ fn names_of_python_are_free_and_nothing_ends_a_docstring() {
         ),
         (
             "mine/explore.py",
-            "import numpy as np\n\nfrom mine._call import call, candidates\n\nKERNELS = {\n    \"lambda\": ([(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], 2, [\n            (\"one \\\"quoted\\\" \\\\ shape\", [[4], [], [4]], 4.0, 33),\n        ]),\n}\n\n_UNITS",
+            "import numpy as np\n\nfrom mine._call import call, candidates\n\nKERNELS = {\n    \"lambda\": ([(\"threads\", \"f32\", 1, False), (\"is\", \"f32\", 0, False), (\"y\", \"bf16\", 1, True)], 2, [\n            (\"one \\\"quoted\\\" \\\\ shape\", [[4], [], [4]], 4.0, 33),\n        ]),\n}\n\nSEED = ",
         ),
         ("mine/_call.py", "import pathlib\n\nNAME, INPUT = \"mine\", 1\n_library = ctypes."),
     ] {

@@ -10,7 +10,8 @@ use crate::machine::cuda::{ComputeCapability, DeviceLimits};
 use crate::message::without_numbers;
 use crate::sketch::MicroKernel;
 
-/// As many of a config's schedules are considered, from the first on: each is lowered, and a build shall not take minutes.
+/// As many of a config's schedules are considered, from the first on, beside what families refuse: each is lowered, and a build shall not
+/// take minutes.
 const MOST: usize = 256;
 
 /// The schedules for a device that were considered.
@@ -40,7 +41,12 @@ impl Listed {
             invalid: BTreeMap::new(),
             first: None,
         };
-        for found in cuda.candidates_on(program, device).take(MOST) {
+        let mut left = MOST;
+        for found in cuda.candidates_on(program, device) {
+            if found.is_ok() {
+                let Some(less) = left.checked_sub(1) else { break };
+                left = less;
+            }
             let carried_out = match found {
                 Ok(blocked) => blocked.micro_kernel(program, device).map_err(|e| e.to_string()),
                 Err(refused) => Err(refused.reason),
@@ -60,13 +66,15 @@ impl Listed {
 /// For one of which none is valid: that, why, and what to do.
 impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Listed { config, capability, first, .. } = self;
-        let (config, considered) = (config.display(), self.valid.len() + self.invalid.values().sum::<usize>());
-        let (first, own) = (first.as_deref().unwrap_or("none is left"), self.valid.len());
+        let Listed { config, capability, total, .. } = self;
+        let considered = self.valid.len() + self.invalid.values().sum::<usize>();
+        let first = if u128::try_from(considered) == Ok(*total) { "" } else { "the first " };
         write!(
             f,
-            "{config}: targets.cuda.generators: {own} of {considered} schedules are valid for {capability}, where the default serves \
-             instead; the first is not because of: {first}. `dietcode expand {config}` lists all reasons"
+            "{}: targets.cuda.generators: none of {first}{considered} schedules is valid for {capability}, where the default serves instead; \
+             the first is not because of: {}; `dietcode expand` counts the reasons on the config's devices",
+            config.display(),
+            self.first.as_deref().unwrap_or("there is none"),
         )
     }
 }

@@ -123,14 +123,19 @@ impl Selection {
         }
         if self.devices.iter().any(|device| !self.tuned.contains_key(&device.capability)) {
             let before = self.candidates.len();
+            let mut unusable = Vec::new();
             for device in self.devices.clone() {
                 let Some(mut listed) = Listed::of(config, &self.program, device) else { continue };
                 let valid = std::mem::take(&mut listed.valid);
-                if valid.is_empty() {
-                    self.unusable.push(listed);
+                if valid.is_empty() && !self.tuned.contains_key(&device.capability) {
+                    unusable.push((device, listed));
                 }
                 self.candidates_from(valid);
             }
+            // What was made for another device may be valid there too.
+            let serves = |device: &DeviceLimits| self.candidates[before..].iter().any(|c| c.devices.contains(&device));
+            unusable.retain(|(device, _)| !serves(device));
+            self.unusable = unusable.into_iter().map(|(_, listed)| listed).collect();
             self.from_config = self.candidates.len() > before;
         }
         Ok(())

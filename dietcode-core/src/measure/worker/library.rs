@@ -33,6 +33,8 @@ impl Library {
         let scratch_bytes = sizes.map_or(row.scratch_bytes, |sizes| sizes.scratch_bytes);
         // SAFETY: the library and the vector stay for as long as the row.
         let row = unsafe { row.with(&parameters, scratch_bytes) };
+        // A library that was there before may have had code at the same addresses.
+        runtime::forget_short_calls();
         Ok(Library { row, _parameters: parameters, _library: library })
     }
 

@@ -200,9 +200,9 @@ fn a_config_of_which_nothing_is_valid_is_told() {
         assert!(selection.unusable.is_empty() || selection.finalize().report.devices[0].source == Source::Default);
         selection.unusable.iter().map(ToString::to_string).collect()
     };
-    let expected = "dense.json: targets.cuda.generators: 0 of 6 schedules are valid for sm_80, where the default serves instead; the first is \
-                    not because of: schedule of `dense`: bind: a block has up to 1024 threads, `thread` has 16384. `dietcode expand dense.json` \
-                    lists all reasons";
+    let expected = "dense.json: targets.cuda.generators: none of 6 schedules is valid for sm_80, where the default serves instead; the \
+                    first is not because of: schedule of `dense`: bind: a block has up to 1024 threads, `thread` has 16384; `dietcode \
+                    expand` counts the reasons on the config's devices";
     assert_eq!(told(&threads(512)), [expected]);
     assert_eq!(told(&threads(8)), [""; 0]);
 }
