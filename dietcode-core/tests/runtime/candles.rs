@@ -17,7 +17,7 @@ const N: Affine = Affine { terms: &[(1, 1)], constant: 0 };
 
 /// `y[i][j] = -x[i][j]`, of elements of 16 bits.
 const fn negation(name: &'static str, params: &'static [Param]) -> Kernel {
-    static ROW: MicroKernel = fake::row(c"rows", &[Phase { grid: rows, run: negate }]);
+    static ROW: MicroKernel = fake::row(c"rows", &[Phase { grid: fake::rows, run: negate }]);
     static TABLE: Table = Table::new(&[&ROW]);
     static LINKED: TableSource = TableSource::Linked(&TABLE);
     static NO_CUDA: CudaTableSource = CudaTableSource::Skipped("its config has no CUDA target");
@@ -49,11 +49,6 @@ static REPEATED: Kernel = Kernel {
     table: GOOD.table,
     ..negation("repeated", &[param("x", DType::F32, &[N], false), param("y", DType::F32, &[M, N], true)])
 };
-
-unsafe extern "C" fn rows(shape: *const i64) -> i64 {
-    // SAFETY: a shape of `negation` has two variables.
-    unsafe { *shape }
-}
 
 unsafe extern "C" fn negate(
     buffers: *const *mut c_void,

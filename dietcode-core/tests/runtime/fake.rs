@@ -17,6 +17,12 @@ const fn spatial(name: &'static str, extent: Affine) -> SignatureLoop {
     SignatureLoop { name, extent, reduce: false }
 }
 
+/// A tile for each of what the first variable of a shape counts.
+pub(crate) unsafe extern "C" fn rows(shape: *const i64) -> i64 {
+    // SAFETY: a shape has a variable.
+    unsafe { *shape }
+}
+
 unsafe extern "C" fn dense_grid(shape: *const i64) -> i64 {
     // SAFETY: a shape of `dense` has three variables.
     (unsafe { *shape } + ROWS - 1) / ROWS

@@ -31,11 +31,6 @@ const BLEND: Signature = Signature {
     prepared: &[],
 };
 
-unsafe extern "C" fn rows(shape: *const i64) -> i64 {
-    // SAFETY: a shape of `blend` has two variables.
-    unsafe { *shape }
-}
-
 /// A row of `y` a tile.
 unsafe extern "C" fn run(
     buffers: *const *mut c_void,
@@ -77,7 +72,7 @@ unsafe fn blend(
     }
 }
 
-static PHASES: [Phase; 1] = [Phase { grid: rows, run }];
+static PHASES: [Phase; 1] = [Phase { grid: crate::fake::rows, run }];
 static ROW: MicroKernel = crate::fake::row(c"rows", &PHASES);
 static TABLE: Table = Table::new(&[&ROW]);
 static LINKED: TableSource = TableSource::Linked(&TABLE);
