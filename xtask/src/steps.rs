@@ -102,6 +102,8 @@ pub(crate) fn all(full: bool) -> Result<Vec<Step>, String> {
             "example",
             "crates of their own build their kernels and run them; and one checks without a C compiler",
             vec![
+                // A copy that a test was changing when it was interrupted has the same name, and for cargo is the same package.
+                cargo("clean --package dense").in_example("dense"),
                 cargo("run").in_example("dense"),
                 cargo("check").in_example("dense").with("DIETCODE_SKIP_NATIVE", "1"),
                 // The second run fails unless it reads what the first has found.
