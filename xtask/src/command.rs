@@ -31,6 +31,14 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
+/// How an option takes a number.
+pub(crate) fn at_least(least: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync {
+    move |text| {
+        let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least);
+        number.ok_or_else(|| format!("expected a number of at least {least}"))
+    }
+}
+
 /// `T=5`, or `B=2,T=5`: as the command writes an instance.
 pub(crate) fn wkl_text(wkl: &serde_json::Map<String, Value>) -> String {
     wkl.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",")

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command::{built, read, succeed};
 use crate::steps::root;
 
-const USAGE: &str = "\
+pub(crate) const USAGE: &str = "\
 usage: cargo xtask explore KERNEL [--shapes NAME|FILE]... [OPTION...]
 
   KERNEL    a config, or the name of one in configs/, xtask/explore/ or xtask/peers/, or of its function
@@ -31,8 +31,9 @@ struct Options {
 }
 
 /// Runs it; an error is a sentence, also where a candidate failed.
-pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let Options { config, lists, others } = options(args)?;
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let Options { config, lists, others } = options(&args)?;
     let mut explore = Command::new(built()?);
     explore.arg("explore").arg(config).args(others);
     for list in lists {

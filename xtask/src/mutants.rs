@@ -26,7 +26,7 @@ const TEST: &str = "Test: ";
 ///
 /// # Errors
 /// A sentence: what cannot be read or written, and a name that no patch has.
-pub(crate) fn run(wanted: &[&str]) -> Result<bool, String> {
+pub(crate) fn run(wanted: &[String]) -> Result<bool, String> {
     let start = Instant::now();
     let patches = patches()?;
     if let Some(unknown) = wanted.iter().find(|name| !patches.iter().any(|patch| patch.name == **name)) {
@@ -34,7 +34,7 @@ pub(crate) fn run(wanted: &[&str]) -> Result<bool, String> {
         return Err(format!("there is no patch `{unknown}` in tests/mutants; there are: {}", names.join(", ")));
     }
     let wanted: Vec<&Patch> =
-        patches.iter().filter(|patch| wanted.is_empty() || wanted.contains(&&*patch.name)).collect();
+        patches.iter().filter(|patch| wanted.is_empty() || wanted.contains(&patch.name)).collect();
     let copy = Copy::make()?;
     let mut found = 0;
     for patch in &wanted {

@@ -1,30 +1,33 @@
 //! `cargo xtask regret`: how much longer what is dispatched takes than the best micro-kernel that could be, over a config's range.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::command::{built, read, succeed};
-
-const USAGE: &str = "\
-usage: cargo xtask regret [--shapes N] [--seed N] [--mean RATIO] [--worst RATIO] [--folder DIR] [CONFIG]
-
-  CONFIG     configs/bert_dense.json, with a tuned file that holds here
-  --shapes   measured are all shapes of the config's range, or so many of them: 200
-  --seed     by which these are drawn: 0
-  --mean     it fails where the mean is above: 1.05
-  --worst    it fails where the worst is above: 1.15
-  --folder   where figures and the picture are written: target/regret
-";
+use crate::command::{at_least, built, read, succeed};
+use crate::steps::root;
 
 /// What is asked for.
-struct Options {
+#[derive(clap::Parser)]
+pub(crate) struct Options {
+    /// One with a tuned file that holds here.
+    #[arg(default_value_os_t = root().join("configs/bert_dense.json"))]
     config: PathBuf,
+    /// Where figures and the picture are written.
+    #[arg(long, value_name = "DIR", default_value_os_t = root().join("target/regret"))]
     folder: PathBuf,
+    /// Measured are all shapes of the config's range, or so many of them.
+    #[arg(long, value_name = "N", default_value = "200")]
     shapes: String,
+    /// By which these are drawn.
+    #[arg(long, value_name = "N", default_value = "0")]
     seed: String,
+    /// It fails where the mean is above.
+    #[arg(long, value_name = "RATIO", default_value = "1.05", value_parser = at_least(1.0))]
     mean: f64,
+    /// It fails where the worst is above.
+    #[arg(long, value_name = "RATIO", default_value = "1.15", value_parser = at_least(1.0))]
     worst: f64,
 }
 
@@ -36,8 +39,7 @@ struct Measured {
 }
 
 /// Whether both bounds are kept; an error is a sentence.
-pub(crate) fn run(args: &[&str]) -> Result<bool, String> {
-    let options = options(args)?;
+pub(crate) fn run(options: &Options) -> Result<bool, String> {
     std::fs::create_dir_all(&options.folder).map_err(|e| format!("{}: {e}", options.folder.display()))?;
     let name = options.config.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let [json, svg] = ["json", "svg"].map(|extension| options.folder.join(format!("{name}.{extension}")));
@@ -55,53 +57,21 @@ pub(crate) fn run(args: &[&str]) -> Result<bool, String> {
     Ok(mean && worst)
 }
 
-fn options(args: &[&str]) -> Result<Options, String> {
-    let root = crate::steps::root();
-    let mut options = Options {
-        config: root.join("configs/bert_dense.json"),
-        folder: root.join("target/regret"),
-        shapes: "200".into(),
-        seed: "0".into(),
-        mean: 1.05,
-        worst: 1.15,
-    };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut value =
-            || args.next().map(|value| (*value).to_owned()).ok_or(format!("{arg}: a value is missing\n\n{USAGE}"));
-        let ratio = |text: String| {
-            let ratio = text.parse().ok().filter(|ratio: &f64| ratio.is_finite() && *ratio >= 1.0);
-            ratio.ok_or(format!("{arg}: found `{text}`, expected a ratio of at least 1\n\n{USAGE}"))
-        };
-        match *arg {
-            "--shapes" => options.shapes = value()?,
-            "--seed" => options.seed = value()?,
-            "--folder" => options.folder = PathBuf::from(value()?),
-            "--mean" => options.mean = ratio(value()?)?,
-            "--worst" => options.worst = ratio(value()?)?,
-            option if option.starts_with('-') => return Err(format!("there is no option `{option}`\n\n{USAGE}")),
-            config => options.config = Path::new(config).to_owned(),
-        }
-    }
-    Ok(options)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
     use super::*;
 
     #[test]
     fn options_have_defaults_and_wrong_ones_are_told() {
+        let options = |args: &[&str]| Options::try_parse_from([&["regret"], args].concat());
         let given = options(&["c.json", "--worst", "1.3", "--shapes", "7"]).unwrap();
         assert_eq!((given.config.as_path(), given.shapes.as_str()), (Path::new("c.json"), "7"));
         assert_eq!((given.mean, given.worst), (1.05, 1.3));
-        for (args, why) in [
-            (&["--worst", "0.9"][..], "found `0.9`, expected a ratio of at least 1"),
-            (&["--mean"], "--mean: a value is missing"),
-            (&["--most", "1"], "there is no option `--most`"),
-        ] {
-            let error = options(args).err().unwrap();
-            assert!(error.starts_with(why) || error.contains(why), "{error}");
-        }
+        let error = options(&["--worst", "0.9"]).err().unwrap().to_string();
+        assert!(error.contains("'0.9'") && error.contains("expected a number of at least 1"), "{error}");
     }
 }

@@ -15,66 +15,72 @@ mod library;
 #[allow(dead_code, reason = "the command draws over other axes too")]
 mod plot;
 pub(crate) mod provision;
-mod results;
+pub(crate) mod results;
 mod statistics;
 mod tables;
 mod turns;
 
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser as At;
 use families::Family;
 use library::LIBRARIES;
 use results::{Results, on};
 use statistics::Mean;
 
-use crate::command::read;
-
-const USAGE: &str = "\
-usage: cargo xtask peers [FAMILY...] [--threads 1,2] [--rounds N] [--libraries NAME,...] [--tuned DIR] [--shapes FILE] [--families FILE]
-                         [--json FILE] [--plot FILE] [--below RATIO] [--shape-below RATIO]
-       cargo xtask peers --read FILE[,FILE...] [FAMILY...] [--json FILE] [--plot FILE] [--below RATIO] [--shape-below RATIO]
-
-  FAMILY         those of xtask/peers/families.json: all of them
-  --families     another file of families: a config each, and what libraries call its nest
-  --shapes       a file with further shapes, {\"few_rows\": [{\"M\": 7}], ...}, which are compared for themselves
-  --tuned        where tuned files are, FAMILY.cpu.tuned.json: beside the configs; what is not tuned runs its default
-  --threads      numbers of threads: 1,2
-  --rounds       how often each has its turn at a shape, at least 4: 8
-  --libraries    which of those that are known: all of them
-  --read         tables of what --json has written, from one file or several; nothing is measured
-  --json         where results are written, after each shape: target/peers/results.json
-  --plot         where they are drawn, as an SVG
-  --below        fail where the 95% interval of a family's geometric mean reaches below this ratio to the best library of each shape
-  --shape-below  fail where a shape is below this ratio
-";
+use crate::command::{at_least, read};
+use crate::steps::root;
 
 /// What is asked for.
-struct Options {
+#[derive(clap::Parser)]
+pub(crate) struct Options {
+    /// Those of the file of families; all of them.
+    #[arg(value_name = "FAMILY")]
     families: Vec<String>,
+    /// The file of families: a config each, and what libraries call its nest.
+    #[arg(long = "families", value_name = "FILE", default_value_os_t = root().join("xtask/peers/families.json"))]
     file: PathBuf,
+    /// A file with further shapes, {"few_rows": [{"M": 7}], ...}, which are compared for themselves.
+    #[arg(long, value_name = "FILE")]
     shapes: Option<PathBuf>,
+    /// Where tuned files are, FAMILY.cpu.tuned.json, if not beside the configs; what is not tuned runs its default.
+    #[arg(long, value_name = "DIR")]
     tuned: Option<PathBuf>,
+    /// Numbers of threads.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2", value_parser = At::<usize>::new().range(1..))]
     threads: Vec<usize>,
+    /// How often each has its turn at a shape. Two even rounds are the least of which there is a variance.
+    #[arg(long, value_name = "N", default_value = "8", value_parser = At::<usize>::new().range(4..))]
     rounds: usize,
+    /// Which of those that are known.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = LIBRARIES.iter().map(|library| library.name))]
     libraries: Vec<String>,
+    /// Tables of what --json has written, from one file or several; nothing is measured.
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
     read: Vec<PathBuf>,
+    /// Where results are written, after each shape, if not to target/peers/results.json.
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Where they are drawn, as an SVG.
+    #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// Fail where the 95% interval of a family's geometric mean reaches below this ratio to the best library of each shape.
+    #[arg(long, value_name = "RATIO", value_parser = at_least(0.0))]
     below: Option<f64>,
+    /// Fail where a shape is below this ratio.
+    #[arg(long, value_name = "RATIO", value_parser = at_least(0.0))]
     shape_below: Option<f64>,
 }
 
 /// Runs it. Whether the bars hold; an error is a sentence.
-pub(crate) fn run(args: &[&str]) -> Result<bool, String> {
-    if args.iter().any(|arg| ["--help", "-h"].contains(arg)) {
-        print!("{USAGE}");
-        return Ok(true);
+pub(crate) fn run(options: &Options) -> Result<bool, String> {
+    if let Some(again) = twice(&options.threads) {
+        return Err(format!("--threads: found {again} twice, expected each number once"));
     }
-    let options = options(args)?;
     let path = options.json.clone().or(options.read.is_empty().then(|| provision::folder().join("results.json")));
     let keep = |results: &Results| path.iter().try_for_each(|path| results.write(path));
     let results = if options.read.is_empty() {
-        measure(&options, &keep)?
+        measure(options, &keep)?
     } else {
         let files = options.read.iter().map(|path| read(path)).collect::<Result<Vec<Results>, String>>()?;
         Results::joined(files)?
@@ -85,7 +91,7 @@ pub(crate) fn run(args: &[&str]) -> Result<bool, String> {
     tables::print(&results, &means);
     path.iter().for_each(|path| eprintln!("results are in {}", path.display()));
     options.plot.iter().try_for_each(|path| tables::draw(&results, path))?;
-    let failures = failures(&options, &means);
+    let failures = failures(options, &means);
     failures.iter().for_each(|failure| println!("{failure}"));
     Ok(failures.is_empty())
 }
@@ -115,61 +121,6 @@ fn failures(options: &Options, means: &[Mean]) -> Vec<String> {
         }
     }
     failures
-}
-
-fn options(args: &[&str]) -> Result<Options, String> {
-    let mut options = Options {
-        families: Vec::new(),
-        file: crate::steps::root().join("xtask/peers/families.json"),
-        shapes: None,
-        tuned: None,
-        threads: vec![1, 2],
-        rounds: 8,
-        libraries: LIBRARIES.iter().map(|library| library.name.to_owned()).collect(),
-        read: Vec::new(),
-        json: None,
-        plot: None,
-        below: None,
-        shape_below: None,
-    };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        if !arg.starts_with('-') {
-            options.families.push((*arg).to_owned());
-            continue;
-        }
-        let value = args.next().ok_or(format!("{arg}: a value is missing\n\n{USAGE}"))?;
-        let path = || Some(PathBuf::from(value));
-        let list = || value.split(',').map(str::to_owned).collect::<Vec<String>>();
-        let number = |least: f64| {
-            let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number >= least);
-            number.ok_or_else(|| format!("{arg}: found `{value}`, expected a number of at least {least}"))
-        };
-        match *arg {
-            "--families" => options.file = PathBuf::from(value),
-            "--shapes" => options.shapes = path(),
-            "--tuned" => options.tuned = path(),
-            "--threads" => {
-                let count = |count: &str| count.parse().ok().filter(|count| *count > 0);
-                let counts: Option<Vec<usize>> = value.split(',').map(count).collect();
-                options.threads = counts
-                    .ok_or_else(|| format!("{arg}: found `{value}`, expected numbers of threads, such as 1,2"))?;
-                if let Some(again) = twice(&options.threads) {
-                    return Err(format!("{arg}: found {again} twice in `{value}`, expected each number once"));
-                }
-            }
-            // Two even rounds are the least of which there is a variance.
-            "--rounds" => options.rounds = number(4.0)? as usize,
-            "--libraries" => options.libraries = list(),
-            "--read" => options.read = list().into_iter().map(PathBuf::from).collect(),
-            "--json" => options.json = path(),
-            "--plot" => options.plot = path(),
-            "--below" => options.below = Some(number(0.0)?),
-            "--shape-below" => options.shape_below = Some(number(0.0)?),
-            option => return Err(format!("there is no option `{option}`\n\n{USAGE}")),
-        }
-    }
-    Ok(options)
 }
 
 /// The first that stands among those before it.

@@ -1,9 +1,15 @@
 //! What a small run has written, read again.
 
+use clap::Parser;
+
 use super::*;
 
 /// Of two families at two shapes each, one of them with a further one, on one thread.
 const RECORDED: &str = include_str!("recorded.json");
+
+fn options(arguments: &[&str]) -> Result<Options, clap::Error> {
+    Options::try_parse_from([&["peers"], arguments].concat())
+}
 
 fn recorded() -> Results {
     serde_json::from_str(RECORDED).unwrap()
@@ -60,7 +66,7 @@ fn families_without_results_are_told() {
     let file = std::env::temp_dir().join(format!("peers-read-{}.json", std::process::id()));
     let read = |results: &Results, family: &[&str]| {
         results.write(&file).unwrap();
-        run(&[&["--read", file.to_str().unwrap(), "--below", "0"], family].concat())
+        run(&options(&[&["--read", file.to_str().unwrap(), "--below", "0"], family].concat()).unwrap())
     };
     assert_eq!(read(&recorded(), &["few_rows"]), Ok(true));
     let why = read(&recorded(), &["conv3d"]).unwrap_err();
@@ -75,16 +81,15 @@ fn families_without_results_are_told() {
 #[test]
 fn options_are_checked() {
     for (arguments, expected) in [
-        (&["--rounds", "3"][..], "--rounds: found `3`, expected a number of at least 4"),
-        (&["--threads", "0"], "expected numbers of threads"),
-        (&["--threads", "1,2,1"], "--threads: found 1 twice in `1,2,1`, expected each number once"),
-        (&["--below"], "--below: a value is missing"),
-        (&["--speed", "1"], "there is no option `--speed`"),
-        (&["--below", "much"], "found `much`"),
+        (&["--rounds", "3"][..], "'--rounds <N>': 3 is not in 4.."),
+        (&["--threads", "0"], "'--threads <N>': 0 is not in 1.."),
+        (&["--below", "much"], "'much' for '--below <RATIO>': expected a number of at least 0"),
     ] {
-        let why = options(arguments).err().unwrap();
+        let why = options(arguments).err().unwrap().to_string();
         assert!(why.contains(expected), "{arguments:?}: {why}");
     }
+    let why = run(&options(&["--threads", "1,2,1"]).unwrap()).unwrap_err();
+    assert_eq!(why, "--threads: found 1 twice, expected each number once");
     let why = provision::ensure(&["blas".to_owned()]).err().unwrap();
     assert!(why.starts_with("there is no library `blas`; there are: openblas, mkl"), "{why}");
 }

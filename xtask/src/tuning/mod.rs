@@ -14,36 +14,36 @@ mod figures;
 mod pace;
 mod runs;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(crate) use figures::geometric_mean;
 use figures::{Figures, print};
 use runs::Runs;
 
+use crate::steps::root;
+
 /// What is asked for.
-struct Options {
+#[derive(clap::Parser)]
+pub(crate) struct Options {
+    #[arg(default_value_os_t = root().join("configs/bert_dense.json"))]
     config: PathBuf,
+    /// Where results are kept.
+    #[arg(long, value_name = "DIR", default_value_os_t = root().join("target/tuning"))]
     folder: PathBuf,
+    /// Candidates of each run.
+    #[arg(long, value_name = "N", default_value = "256")]
     trials: String,
+    /// Where random choices start.
+    #[arg(long, value_name = "N", default_value = "0")]
     seed: String,
+    /// How many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be.
+    #[arg(long)]
+    pace: bool,
 }
 
-const USAGE: &str = "\
-usage: cargo xtask tuning [--trials N] [--seed N] [--folder DIR] [CONFIG]
-       cargo xtask tuning --pace [--folder DIR]
-
-  CONFIG     configs/bert_dense.json
-  --trials   candidates of each run: 256
-  --seed     where random choices start: 0
-  --folder   where results are kept: target/tuning
-  --pace     how many trials a search makes in a second, of shipped configs; fails where they are fewer than they must be
-";
-
 /// Runs it; an error is a sentence.
-pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let (args, paced): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg != "--pace");
-    let mut options = options(&args)?;
-    if !paced.is_empty() {
+pub(crate) fn run(mut options: Options) -> Result<(), String> {
+    if options.pace {
         return pace::measure(&options.folder);
     }
     // Runs with other options are other runs.
@@ -61,27 +61,4 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
     let compared = runs.compare(&enumerated, &joint, &single)?;
     print(&Figures { trials: trials.to_owned(), joint, single, compared }, &options.folder.join("tuning.json"))
-}
-
-fn options(args: &[&str]) -> Result<Options, String> {
-    let root = crate::steps::root();
-    let mut options = Options {
-        config: root.join("configs/bert_dense.json"),
-        folder: root.join("target/tuning"),
-        trials: "256".into(),
-        seed: "0".into(),
-    };
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        let mut value =
-            || args.next().map(|value| (*value).to_owned()).ok_or(format!("{arg}: a value is missing\n\n{USAGE}"));
-        match *arg {
-            "--trials" => options.trials = value()?,
-            "--seed" => options.seed = value()?,
-            "--folder" => options.folder = PathBuf::from(value()?),
-            option if option.starts_with('-') => return Err(format!("there is no option `{option}`\n\n{USAGE}")),
-            config => options.config = Path::new(config).to_owned(),
-        }
-    }
-    Ok(options)
 }

@@ -3,6 +3,7 @@
 
 use super::Options;
 use super::runs::Runs;
+use crate::peers::results::median;
 use crate::steps::root;
 
 /// A trial costs what it measures: configs, and trials a second at the least, on two cores.
@@ -28,15 +29,11 @@ pub(super) fn measure(folder: &std::path::Path) -> Result<(), String> {
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let mut paces = Vec::new();
         for seed in 0..RUNS {
-            let options = Options {
-                config: root().join(config),
-                folder: folder.clone(),
-                trials: String::new(),
-                seed: seed.to_string(),
-            };
+            let (config, folder, trials) = (root().join(config), folder.clone(), String::new());
+            let options = Options { config, folder, trials, seed: seed.to_string(), pace: true };
             paces.push(Runs::new(&options)?.pace(&format!("seed-{seed}"))?);
         }
-        let [trials, tiles] = [0, 1].map(|n| median(paces.iter().map(|pace| pace[n]).collect()));
+        let [trials, tiles] = [0, 1].map(|n| median(paces.iter().map(|pace| pace[n]).collect()).unwrap_or_default());
         let line = format!(
             "{name}: {trials:.1} trials a second (at least {least}), {tiles} register tiles (at least {LEAST_TILES})"
         );
@@ -46,9 +43,4 @@ pub(super) fn measure(folder: &std::path::Path) -> Result<(), String> {
         }
     }
     if slow.is_empty() { Ok(()) } else { Err(format!("too slow:\n{}", slow.join("\n"))) }
-}
-
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers[numbers.len() / 2]
 }
