@@ -3,13 +3,13 @@
 use std::fmt;
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dietcode_core::doing::now_doing;
 use dietcode_core::message::{one_line, printable};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
+use dietcode_core::parallel::lock;
 
 /// After so long without a line there is one.
 const SILENCE: Duration = Duration::from_secs(4);
@@ -90,8 +90,4 @@ fn write(line: &str, last_line: &mut Option<Instant>) {
 fn words() -> Option<String> {
     let (what, since) = now_doing().filter(|(_, since)| *since >= WORTH_TELLING)?;
     Some(format!("{}: {} s so far", one_line(&what), since.as_secs()))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

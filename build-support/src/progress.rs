@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
+
+use dietcode_core::parallel::lock;
 
 /// The progress of one run of a build script.
 pub(crate) struct Progress {
@@ -25,20 +27,16 @@ impl Progress {
 
     /// So many more files will be compiled.
     pub(crate) fn expect(&self, files: usize) {
-        self.lock().expected += files;
+        lock(&self.counts).expected += files;
     }
 
     /// One of them is.
     pub(crate) fn step(&self, name: &str) {
-        let mut counts = self.lock();
+        let mut counts = lock(&self.counts);
         counts.done += 1;
         let line = format!("dietcode: compiled {} of {}: {name}\n", counts.done, counts.expected);
         eprint!("{line}");
         // The file is for people who wait; a build does not fail without it.
         drop(fs::write(&self.file, line));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

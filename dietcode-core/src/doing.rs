@@ -3,10 +3,11 @@
 //! Code that may take seconds registers what it does while it does it; a command prints that where it has printed nothing for a while.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Something that is being done until this is dropped.
+use crate::parallel::lock;
+
 #[derive(Debug)]
 #[must_use = "it is over at once"]
 pub struct Doing(u64);
@@ -26,23 +27,19 @@ pub fn doing(what: impl Into<String>) -> Doing {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let entry = Entry { id: NEXT.fetch_add(1, Ordering::Relaxed), what: what.into(), since: Instant::now() };
     let id = entry.id;
-    under_way().push(entry);
+    lock(&UNDER_WAY).push(entry);
     Doing(id)
 }
 
 /// What was begun last of all that is not over, and how long ago.
 pub fn now_doing() -> Option<(String, Duration)> {
-    under_way().last().map(|entry| (entry.what.clone(), entry.since.elapsed()))
+    lock(&UNDER_WAY).last().map(|entry| (entry.what.clone(), entry.since.elapsed()))
 }
 
 impl Drop for Doing {
     fn drop(&mut self) {
-        under_way().retain(|entry| entry.id != self.0);
+        lock(&UNDER_WAY).retain(|entry| entry.id != self.0);
     }
-}
-
-fn under_way() -> MutexGuard<'static, Vec<Entry>> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -52,8 +49,13 @@ mod tests {
     #[test]
     fn what_was_begun_last_is_told_until_it_is_over() {
         // Other tests do things at the same time.
-        let told =
-            || under_way().iter().filter(|entry| entry.what.starts_with("testing")).map(|e| e.what.clone()).next_back();
+        let told = || {
+            lock(&UNDER_WAY)
+                .iter()
+                .filter(|entry| entry.what.starts_with("testing"))
+                .map(|e| e.what.clone())
+                .next_back()
+        };
         let outer = doing("testing all");
         let inner = doing("testing a part");
         assert_eq!(told().as_deref(), Some("testing a part"));

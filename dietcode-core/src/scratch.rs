@@ -6,10 +6,11 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tempfile::TempDir;
 
+use crate::parallel::lock;
 use crate::{Error, Result};
 
 const PREFIX: &str = "dietcode-";
@@ -52,7 +53,7 @@ impl Scratch {
 
     fn at(place: &Path) -> io::Result<Scratch> {
         remove_abandoned(place);
-        let mut own = own();
+        let mut own = lock(&OWN);
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
         // The file is locked before another process can see it.
         let unseen = folder.path().join("lock");
@@ -71,7 +72,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let mut own = own();
+        let mut own = lock(&OWN);
         remove(self.path());
         own.retain(|path| path != self.path());
     }
@@ -80,13 +81,9 @@ impl Drop for Scratch {
 /// Removes the folders of this process, which is about to end: no other can be made, and none dropped.
 #[cfg(feature = "tuner")]
 pub(crate) fn remove_all() {
-    let own = own();
+    let own = lock(&OWN);
     own.iter().for_each(|folder| remove(folder));
     std::mem::forget(own);
-}
-
-fn own() -> MutexGuard<'static, Vec<PathBuf>> {
-    OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes a folder with its lock at last, by which the next process knows what is left of it. One that cannot be removed is

@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io::{Error, Read, Result, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+use crate::parallel::lock;
 
 /// A process with its children in a group of their own, so that one signal ends all of them and an interrupt from the terminal
 /// reaches none. It is killed when this is dropped, and when the thread that started it is gone, with its process or without.
@@ -22,7 +24,7 @@ impl Group {
         let parent = std::process::id();
         // SAFETY: between fork and exec there are system calls, and nothing else.
         unsafe { command.pre_exec(move || end_with(parent)) };
-        let mut running = running();
+        let mut running = lock(&RUNNING);
         let child = command.process_group(0).spawn()?;
         running.insert(child.id());
         Ok(Group(child))
@@ -36,7 +38,7 @@ impl Group {
 
     /// How it ended, if it did.
     pub(crate) fn try_wait(&mut self) -> Result<Option<ExitStatus>> {
-        let mut running = running();
+        let mut running = lock(&RUNNING);
         let status = self.0.try_wait()?;
         if status.is_some() {
             running.remove(&self.0.id());
@@ -47,7 +49,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let mut running = running();
+        let mut running = lock(&RUNNING);
         if running.remove(&self.0.id()) {
             kill(self.0.id());
             drop(running);
@@ -60,13 +62,9 @@ impl Drop for Group {
 /// Ends all that runs, for a process which is about to end: it can start nothing any more.
 #[cfg(feature = "tuner")]
 pub(crate) fn end_all() {
-    let running = running();
+    let running = lock(&RUNNING);
     running.iter().for_each(|group| kill(*group));
     std::mem::forget(running);
-}
-
-fn running() -> MutexGuard<'static, BTreeSet<u32>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn kill(group: u32) {

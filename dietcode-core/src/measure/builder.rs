@@ -5,15 +5,15 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use crate::codegen::{DIETCODE_H, TranslationUnit};
-use crate::machine::{Toolchain, run_limited};
-use crate::parallel;
+use crate::machine::{Toolchain, output_limited};
+use crate::parallel::{self, cores, lock};
 use crate::scratch::Scratch;
 use crate::sketch::Sizes;
 use crate::{Error, ErrorKind, Result};
@@ -85,7 +85,6 @@ impl Builder {
             |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Builder {
             toolchain,
             libraries: Mutex::default(),
@@ -109,7 +108,7 @@ impl Builder {
 
     /// Compiles `units`; one result each, in order.
     pub fn build(&self, units: &[TranslationUnit]) -> Vec<Result<Unit, Failure>> {
-        parallel::each(units.iter().collect(), self.jobs, |unit| self.build_one(unit))
+        parallel::each(units.iter().collect(), cores(), |unit| self.build_one(unit))
     }
 
     /// Compiles one; nothing where its text was compiled before.
@@ -119,7 +118,7 @@ impl Builder {
     /// What the compiler said, or that it took too long.
     pub fn build_one(&self, unit: &TranslationUnit) -> Result<Unit, Failure> {
         let key = *blake3::hash(unit.source.as_bytes()).as_bytes();
-        let known = Arc::clone(self.libraries.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        let known = Arc::clone(lock(&self.libraries).entry(key).or_default());
         let library = known.get_or_init(|| self.compile(unit)).clone()?;
         let form = Form { parametric: false, level: Toolchain::level(&unit.source).to_owned() };
         Ok(Unit { name: unit.name.clone(), library, symbol: unit.symbol.clone(), form, sizes: None })
@@ -128,10 +127,6 @@ impl Builder {
     /// How many compilers have run so far.
     pub fn compiled(&self) -> usize {
         self.built.load(Ordering::Relaxed)
-    }
-
-    fn limit(&self) -> Duration {
-        adapted(self.limit, &self.times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn compile(&self, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
@@ -143,16 +138,11 @@ impl Builder {
         let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
         command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
-        command.stdout(Stdio::null()).stderr(File::create(&log).map_err(failed)?);
-        let (start, limit) = (Instant::now(), self.limit());
-        let ended = run_limited(&mut command, limit).map_err(failed)?;
-        let Some(status) = ended else {
-            return Err(Failure::CompileTimeout { seconds: limit.as_secs_f64() });
-        };
+        let start = Instant::now();
+        let compiled = run_compiler(&mut command, adapted(self.limit, &lock(&self.times)));
         // One that was ended does not raise the limit for the others.
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(start.elapsed());
-        if status.success() {
-            return Ok(library);
+        if !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
+            lock(&self.times).push(start.elapsed());
         }
         let log = fs::read(log).map_err(failed)?;
         let said = String::from_utf8_lossy(&log).trim_end().to_owned();

@@ -12,9 +12,10 @@
 //! The cores are those that the process may use: `taskset` gives two searches on one machine cores of their own.
 
 use std::collections::BTreeSet;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::doing::doing;
+use crate::parallel::lock;
 use crate::runtime::affinity;
 
 /// The cores of this process.
@@ -73,23 +74,17 @@ impl Cores {
 
     /// Takes the first `n` (or all) for a measurement, once the compilers there have finished what they are at.
     pub fn reserve(&self, n: usize) -> Reserved<'_> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.reserved = n.clamp(1, self.ids.len());
         let _doing = doing("waiting for the compilers to leave the cores of a measurement");
-        while state.compiling[..state.reserved].contains(&true) {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        drop(self.changed.wait_while(state, |state| state.compiling[..state.reserved].contains(&true)));
         Reserved(self)
     }
 
     /// Does some work of a compiler on a core (its position), as soon as no measurement has it.
     pub(super) fn compile<T>(&self, core: usize, work: impl FnOnce() -> T) -> T {
-        let mut state = self.lock();
-        while core < state.reserved {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        state.compiling[core] = true;
-        drop(state);
+        let free = self.changed.wait_while(lock(&self.state), |state| core < state.reserved);
+        free.unwrap_or_else(PoisonError::into_inner).compiling[core] = true;
         let _taken = Taken { cores: self, core };
         work()
     }
@@ -98,22 +93,18 @@ impl Cores {
     pub(super) fn settle_on(&self, core: usize) {
         affinity::keep_on(0, &self.ids[core..=core]);
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.0.lock().reserved = 0;
+        lock(&self.0.state).reserved = 0;
         self.0.changed.notify_all();
     }
 }
 
 impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.cores.lock().compiling[self.core] = false;
+        lock(&self.cores.state).compiling[self.core] = false;
         self.cores.changed.notify_all();
     }
 }

@@ -14,13 +14,14 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::affinity::{self, ThreadId};
 use super::helpers::Door;
 use super::spin;
+use crate::parallel::lock;
 use crate::{Error, Result};
 
 /// How often a spinning helper looks for work between two looks at the clock.
@@ -147,7 +148,7 @@ pub(super) fn invite(threads: usize, helpers: usize, door: &Arc<Door>) -> Result
 /// Ends the helpers beyond so many; those of a call that is under way, when it is over.
 pub(super) fn keep_at_most(helpers: usize) {
     let pool = pool();
-    let all = &mut pool.lock().all;
+    let all = &mut lock(&pool.helpers).all;
     let kept = helpers.min(all.len());
     for helper in all.drain(kept..) {
         helper.shared.ended.store(true, Ordering::Release);
@@ -168,12 +169,8 @@ impl Drop for Calling {
 }
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Helpers> {
-        self.helpers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn hand_out(&'static self, threads: usize, most: usize, spin: Duration, door: &Arc<Door>) -> Result<()> {
-        let mut helpers = self.lock();
+        let mut helpers = lock(&self.helpers);
         if helpers.read.elapsed() >= FRESH {
             helpers.read_cores();
             self.cores.store(helpers.cores.len(), Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::pool;
+use crate::parallel::cores;
 use crate::{Error, Result};
 
 /// The most threads a call can be set to.
@@ -69,11 +70,6 @@ pub fn with_threads<R>(n: usize, body: impl FnOnce() -> R) -> R {
 fn resolve(n: usize) -> usize {
     let n = if n == 0 { cores() } else { n };
     n.min(MAX_THREADS)
-}
-
-fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 fn from_environment() -> Result<usize> {

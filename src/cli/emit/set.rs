@@ -6,6 +6,7 @@ use dietcode::core::codegen::set::{
 use dietcode::core::config::KernelSet;
 use dietcode::core::machine::CpuTarget;
 use dietcode::core::machine::cuda::DeviceLimits;
+use dietcode::core::parallel::cores;
 use dietcode::core::syntax::{KernelDef, scan};
 use dietcode::{Error, Result};
 
@@ -33,9 +34,8 @@ pub(super) fn files(set: &KernelSet, targets: &[Target]) -> Result<Vec<(String, 
     let mut capabilities = if cuda || host { named.to_vec() } else { Vec::new() };
     capabilities.sort();
     let devices = capabilities.into_iter().map(DeviceLimits::of).collect::<Result<_>>()?;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
     let targets = Targets { cpu: target.as_ref(), devices, host };
-    let generated = GeneratedSet::new(&set.path.display().to_string(), &set.families()?, &defs, &targets, at_once)?;
+    let generated = GeneratedSet::new(&set.path.display().to_string(), &set.families()?, &defs, &targets, cores())?;
     let mut files = generated.cpu_files();
     files.extend(generated.cuda_files().into_iter().map(|(name, text)| (format!("{CUDA_FOLDER}/{name}"), text)));
     let there = |asked: bool| if asked { Ok(()) } else { Err("it is not among these files".to_owned()) };

@@ -5,7 +5,7 @@ use dietcode::core::codegen::cuda::{CudaUnit, translation_unit};
 use dietcode::core::config::{ConfigFile, KernelSet};
 use dietcode::core::doing::doing;
 use dietcode::core::machine::cuda::{Class, ComputeCapability, DeviceLimits, KernelReport, KernelSass, Nvcc, Nvdisasm};
-use dietcode::core::parallel;
+use dietcode::core::parallel::{cores, each};
 use dietcode::{Error, Result};
 use serde::Serialize;
 
@@ -69,8 +69,7 @@ pub(super) fn run(arguments: &Arguments, part_of_name: &str) -> Result<()> {
     }
     let nvcc = Nvcc::find()?;
     let nvdisasm = Nvdisasm::find(&nvcc)?;
-    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
-    let rows = parallel::each(wanted, at_once, |one| one.rows(&nvcc, &nvdisasm));
+    let rows = each(wanted, cores(), |one| one.rows(&nvcc, &nvdisasm));
     let rows = rows.into_iter().collect::<Result<Vec<_>>>()?.concat();
     arguments.json.write(&rows)?;
     arguments.json.print(&text(&rows))

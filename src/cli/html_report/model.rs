@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dietcode::core::cost_model::{CostModel, Learned, Observed, features};
-use dietcode::core::parallel::each;
+use dietcode::core::parallel::{cores, each};
 use dietcode::core::search::Record;
 use dietcode::core::sketch::Lowered;
 
@@ -140,8 +140,7 @@ fn candidates<'a>(subject: &'a Subject, nest: &'a Nest) -> (Vec<Candidate<'a>>, 
         }
         Some(Candidate { name, lowered, seen })
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (each(names, cores, candidate).into_iter().flatten().collect(), left_out)
+    (each(names, cores(), candidate).into_iter().flatten().collect(), left_out)
 }
 
 /// Along the only shape variable that varies; where there are more, or none, there is no curve.

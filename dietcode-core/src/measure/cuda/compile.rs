@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::images::Images;
@@ -15,7 +14,8 @@ use crate::doing::doing;
 use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc, Nvdisasm};
 use crate::machine::run_limited;
 use crate::measure::Failure;
-use crate::parallel;
+use crate::measure::builder::{run_compiler, unwritable};
+use crate::parallel::{self, cores, lock};
 use crate::scratch::Scratch;
 use crate::{Error, ErrorKind, Result};
 
@@ -142,14 +142,13 @@ impl CudaCompiler {
         mut done: impl FnMut(usize) + Send,
     ) -> Vec<Result<Built, Failure>> {
         let _doing = doing(format!("compiling {} micro-kernels for {}", units.len(), self.capability));
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let finished = Mutex::new((0, &mut done));
-        parallel::each(units.iter().collect(), jobs, |unit| {
+        parallel::each(units.iter().collect(), cores(), |unit| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Failure::Compile { message: "the run was stopped before it was compiled".into() });
             }
             let built = self.build_one(unit);
-            let (count, done) = &mut *finished.lock().unwrap_or_else(PoisonError::into_inner);
+            let (count, done) = &mut *lock(&finished);
             *count += 1;
             done(*count);
             built

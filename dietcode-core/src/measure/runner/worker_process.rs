@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::machine::Group;
 use crate::measure::protocol::{Event, Request, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
+use crate::parallel::lock;
 use crate::runtime::affinity;
 use crate::{Error, ErrorKind, Result};
 
@@ -145,7 +146,7 @@ impl WorkerProcess {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let complaint = || self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let complaint = || lock(&self.complaint).clone();
         ended.map_or(Ended::Silent(Duration::ZERO), |status| Ended::Exited(status, complaint()))
     }
 }
@@ -172,7 +173,7 @@ fn listen(
     });
     let listener = std::thread::spawn(move || {
         for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            *complaint.lock().unwrap_or_else(PoisonError::into_inner) = line;
+            *lock(&complaint) = line;
         }
     });
     (events, listener)

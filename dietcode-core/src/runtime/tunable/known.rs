@@ -2,13 +2,12 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use std::time::Duration;
 
 use super::key::Key;
 use super::report::Report;
 
+use crate::parallel::lock;
 /// The upper bits of the hash say in which list a key is.
 const BITS: u32 = 10;
 
@@ -117,7 +116,7 @@ impl Known {
         for list in &self.lists {
             let mut link = list;
             while let Some(entry) = follow(link) {
-                reports.extend(entry.report().clone());
+                reports.extend(lock(&entry.report).clone());
                 link = &entry.next;
             }
         }
@@ -166,12 +165,8 @@ impl Entry {
     pub(super) fn has_raced(&self, now: Duration, report: Option<Report>) {
         self.raced.store((now.as_millis() as u64).max(1), Ordering::Relaxed);
         if report.is_some() {
-            *self.report() = report;
+            *lock(&self.report) = report;
         }
-    }
-
-    fn report(&self) -> MutexGuard<'_, Option<Report>> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it is in a state, [`NEW`] or [`UNTUNED`].
@@ -208,7 +203,7 @@ impl Tuning<'_> {
     /// Ends it.
     pub(super) fn end(mut self, chosen: usize, report: Report) {
         self.state = chosen as u64;
-        *self.entry.report() = Some(report);
+        *lock(&self.entry.report) = Some(report);
     }
 
     /// Leaves the key to be tuned by a later call.

@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::process;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::per_process::PerProcess;
+use crate::parallel::lock;
 
 static TURNS: PerProcess<Turns> = PerProcess::new();
 
@@ -48,7 +49,7 @@ impl Turn {
             return Some(Turn { turns: None, process });
         }
         let turns = TURNS.get();
-        let mut state = turns.lock();
+        let mut state = lock(&turns.state);
         if state.is_taken {
             let is_waited_for = |state: &mut State| state.is_taken && !state.is_endless;
             let waited = turns.changed.wait_timeout_while(state, wait?, is_waited_for);
@@ -71,15 +72,8 @@ impl Drop for Turn {
             && self.process == process::id()
         {
             MINE_IN.set(0);
-            *turns.lock() = State::default();
+            *lock(&turns.state) = State::default();
             turns.changed.notify_one();
         }
-    }
-}
-
-impl Turns {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing is left half done by a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{CudaContext, DriverError};
@@ -16,6 +16,7 @@ use super::limits::Limits;
 use super::loaded::LoadedKernel;
 use super::workspace::Workspaces;
 use crate::Result;
+use crate::parallel::lock;
 use crate::runtime::cuda::name::DeviceName;
 
 /// A device that was used.
@@ -56,16 +57,11 @@ impl Context {
         let make = || Ok(emulated(like));
         find(Key::Emulated(like), make).expect("making an emulated context cannot fail")
     }
-
-    /// A field's lock; what it guards is whole after a panic too.
-    pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 fn find(key: Key, make: impl FnOnce() -> Result<Context>) -> Result<&'static Context> {
     static CONTEXTS: Mutex<Vec<(Key, &'static Context)>> = Mutex::new(Vec::new());
-    let mut contexts = Context::lock(&CONTEXTS);
+    let mut contexts = lock(&CONTEXTS);
     if let Some((_, context)) = contexts.iter().find(|(known, _)| *known == key) {
         return Ok(context);
     }

@@ -4,6 +4,7 @@ use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
 use super::context::Context;
+use crate::parallel::lock;
 use crate::runtime::cuda::name::DeviceName;
 use crate::{Error, ErrorKind};
 
@@ -25,7 +26,7 @@ pub(super) fn of_driver(device: DeviceName, what: &str, error: DriverError) -> E
 /// As [`of_driver`], on a device in use. Where a kernel that ran earlier has brought it down, the message says which was the
 /// last: the driver reports it at the next call, whichever that is.
 pub(super) fn of_device(context: &Context, what: &str, error: DriverError) -> Error {
-    let last = Context::lock(&context.last_launch);
+    let last = lock(&context.last_launch);
     match &*last {
         Some(kernel) if is_sticky(error.0) => of_driver(
             context.name,

@@ -8,6 +8,7 @@ use super::context::Context;
 use super::device::Device;
 use super::failure;
 use super::loaded::{Code, Loaded, LoadedKernel, MostBlocks};
+use crate::parallel::lock;
 use super::params::{MOST, Params};
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
@@ -156,7 +157,7 @@ impl Launching<'_> {
         launched.map_err(|error| {
             failure::of_device(self.device.context, &format!("cannot launch {}", self.kernel.name), error)
         })?;
-        let mut last = Context::lock(&self.device.context.last_launch);
+        let mut last = lock(&self.device.context.last_launch);
         if last.as_ref() != Some(&self.kernel.name) {
             *last = Some(self.kernel.name.clone());
         }

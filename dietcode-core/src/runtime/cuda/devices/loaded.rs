@@ -9,6 +9,7 @@ use cudarc::nvrtc::Ptx;
 use super::context::Context;
 use super::device::Device;
 use super::emulated;
+use crate::parallel::lock;
 use crate::runtime::cuda::table::{CudaImage, CudaLaunch, CudaMicroKernel, HostEntry};
 use crate::{Error, Result};
 
@@ -101,7 +102,7 @@ impl LoadedKernel {
     pub fn cached(device: &Device, kernel: &str, micro_kernel: &'static CudaMicroKernel) -> Result<Arc<LoadedKernel>> {
         let key = std::ptr::from_ref(micro_kernel).addr();
         // The lock is held while it is loaded, so that it is loaded once.
-        let mut loaded = Context::lock(&device.context.loaded);
+        let mut loaded = lock(&device.context.loaded);
         if let Some(kernel) = loaded.get(&key) {
             return Ok(Arc::clone(kernel));
         }

@@ -12,6 +12,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, sys};
 use super::context::Context;
 use super::device::Device;
 use super::emulated::EmulatedBuffer;
+use crate::parallel::lock;
 use crate::Result;
 
 /// The buffers of a device.
@@ -37,7 +38,7 @@ impl Workspaces {
                 launches(address(stream, &mut allocate(device, stream, bytes)?))
             }
             Some(stream) => {
-                let mut kept = Context::lock(&self.streams);
+                let mut kept = lock(&self.streams);
                 let at = find(&mut kept, device, stream, bytes)?;
                 launches(address(stream, &mut kept[at]))
             }
@@ -46,7 +47,7 @@ impl Workspaces {
 
     /// What an earlier call has left there must not matter, so none of it is left.
     fn with_emulated<R>(&self, bytes: usize, launches: impl FnOnce(*mut c_void) -> Result<R>) -> Result<R> {
-        let mut kept = Context::lock(&self.emulated);
+        let mut kept = lock(&self.emulated);
         if kept.as_ref().is_none_or(|buffer| buffer.bytes() < bytes) {
             *kept = None;
             *kept = Some(EmulatedBuffer::new(bytes)?);

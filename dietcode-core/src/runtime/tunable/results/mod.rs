@@ -21,7 +21,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 #[cfg(feature = "compiler")]
@@ -32,6 +32,7 @@ use super::per_process::PerProcess;
 use super::report::{DEFAULT, Outcome, Report};
 use super::{say, tuning};
 use crate::Result;
+use crate::parallel::lock;
 use crate::shared_file::{Locked, SharedFile, regular};
 
 /// More bytes than this are not read: twice what an operation keeps in memory.
@@ -80,7 +81,7 @@ pub(super) fn are_kept() -> Result<bool> {
 fn with<R>(body: impl FnOnce(&mut Results) -> R) -> Option<R> {
     // A wrong variable was an error of the call before.
     let file = tuning::file().ok()??;
-    let mut results = RESULTS.get().lock().unwrap_or_else(PoisonError::into_inner);
+    let mut results = lock(RESULTS.get());
     if results.as_ref().is_none_or(|results| results.file != file) {
         *results = Some(Results::read(file));
     }

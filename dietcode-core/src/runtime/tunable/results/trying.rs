@@ -8,11 +8,12 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use super::ends::{Trial, Watch};
 use super::line::Line;
+use crate::parallel::lock;
 
 /// How the files end that have the candidate that is being tried. Their processes lock them.
 const EXTENSION: &str = ".trying";
@@ -87,11 +88,7 @@ impl TryingFile {
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
         file.write_all(line.as_bytes())?;
-        Ok(std::mem::replace(&mut *self.line(), line))
-    }
-
-    fn line(&self) -> MutexGuard<'_, String> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(std::mem::replace(&mut *lock(&self.line), line))
     }
 
     fn is_own(&self) -> bool {
