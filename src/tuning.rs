@@ -78,7 +78,7 @@ pub fn work_if_asked() -> Result<()> {
 /// If it does not know where it is.
 pub fn worker_command(device: Option<CudaDevice>) -> Result<Vec<OsString>> {
     let own = std::env::current_exe()
-        .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+        .map_err(|e| Error::unavailable("this program does not know its own path").caused_by(e))?;
     Ok([own.into(), WORKER.into()].into_iter().chain(device.map(|device| device.to_string().into())).collect())
 }
 

@@ -45,6 +45,11 @@ impl Error {
         Error::new(ErrorKind::Input, message)
     }
 
+    /// Shorthand for [`ErrorKind::Check`].
+    pub fn check(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Check, message)
+    }
+
     /// Shorthand for [`ErrorKind::Unavailable`].
     pub fn unavailable(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unavailable, message)

@@ -4,7 +4,7 @@ use dietcode_core::measure::{Linked, LinkedName};
 use dietcode_core::runtime::Kernel;
 use dietcode_core::runtime::cuda::CudaMicroKernel;
 use dietcode_core::runtime::set::Entry;
-use dietcode_core::{Error, ErrorKind, Result, abi};
+use dietcode_core::{Error, Result, abi};
 
 use super::Program;
 
@@ -37,12 +37,12 @@ impl Program {
         let entry = found.ok_or_else(|| name.missing())?;
         if entry.source_hash != self.kernel(name)?.source_hash() {
             let message = format!("`{configuration}` was compiled for another nest of `{}`; build again", name.kernel);
-            return Err(Error::new(ErrorKind::Unavailable, message));
+            return Err(Error::unavailable(message));
         }
         Ok(entry)
     }
 }
 
 fn not_compiled(configuration: &str, place: &str) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("`{configuration}` was not compiled for {place}"))
+    Error::unavailable(format!("`{configuration}` was not compiled for {place}"))
 }

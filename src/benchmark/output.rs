@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::results::{Outcome, Results, Run, folder, write_whole};
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
 pub(super) fn check(arguments: &Arguments) -> Result<()> {
@@ -52,7 +52,7 @@ const HEAD: [&str; 13] = [
 fn table(results: &Results) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let lines = std::iter::once(HEAD.map(str::to_owned).to_vec()).chain(results.runs.iter().flat_map(lines));
-    let failed = |e: &dyn std::fmt::Display| Error::new(ErrorKind::Failed, format!("the table cannot be made: {e}"));
+    let failed = |e: &dyn std::fmt::Display| Error::failed(format!("the table cannot be made: {e}"));
     for line in lines {
         writer.write_record(&line).map_err(|e| failed(&e))?;
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode_core::measure::Instance;
 use dietcode_core::runtime::Kernel;
 use dietcode_core::syntax::{KernelDef, scan};
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
 use super::arguments::Arguments;
 
@@ -83,7 +83,7 @@ impl Problem {
 
 /// The nest of a kernel.
 fn find(name: &str) -> Result<KernelDef> {
-    let broken = |why: String| Error::new(ErrorKind::Failed, format!("the source of `{name}`: {why}"));
+    let broken = |why: String| Error::failed(format!("the source of `{name}`: {why}"));
     let kernels = scan(SOURCE).map_err(|e| broken(format!("{e:?}")))?;
     let kernel = kernels.iter().find(|kernel| kernel.item.sig.ident == name);
     let kernel = kernel.ok_or_else(|| broken("it is not among the products that this program carries".into()))?;

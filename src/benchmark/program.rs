@@ -91,7 +91,7 @@ fn tune(program: &Program, arguments: &Arguments) -> Result<()> {
     let ran = run_all(program, &problems, arguments, &mut results);
     // What was known before something went wrong is there.
     if let Some(results) = results.as_ref().filter(|_| arguments.prints_json()) {
-        print(&results.json().map_err(|e| Error::new(ErrorKind::Failed, "results are no JSON").caused_by(e))?)?;
+        print(&results.json().map_err(|e| Error::failed("results are no JSON").caused_by(e))?)?;
     }
     ran?;
     let runs = results.map_or_else(Vec::new, |results| results.runs);
@@ -137,7 +137,7 @@ fn empty(program: &Program, machine: Machine) -> Results {
 /// Measures one product.
 fn one(program: &Program, problem: &Problem, arguments: &Arguments, interrupt: Interrupt) -> Result<(Machine, Run)> {
     let own = std::env::current_exe()
-        .map_err(|e| Error::new(ErrorKind::Unavailable, "this program does not know its own path").caused_by(e))?;
+        .map_err(|e| Error::unavailable("this program does not know its own path").caused_by(e))?;
     let on_device = |device: CudaDevice| {
         let worker = vec![own.clone().into(), WORKER.into(), device.to_string().into()];
         device::open(problem, program.set, (device, worker), arguments.limit, interrupt)
@@ -199,7 +199,7 @@ fn check_target(set: &Set, target: Target) -> Result<()> {
             "DIETCODE_TARGETS=cpu,{name} DIETCODE_CONFIG={} cargo build --release --features benchmark",
             set.config
         );
-        Error::new(ErrorKind::Unavailable, format!("--target {name}: {why} (`{build}`)"))
+        Error::unavailable(format!("--target {name}: {why} (`{build}`)"))
     })
 }
 
@@ -210,7 +210,7 @@ fn check_filter(set: &Set, filter: &[String]) -> Result<()> {
     let Some(first) = set.configurations.first() else {
         let message =
             format!("no configuration of {} serves a product on what it was built for; build another set", set.config);
-        return Err(Error::new(ErrorKind::Unavailable, message));
+        return Err(Error::unavailable(message));
     };
     let (found, count) = (filter.join("`, `"), set.configurations.len());
     Err(Error::input(format!(
@@ -226,11 +226,11 @@ fn verdict(runs: &[Run]) -> Result<()> {
     for run in runs {
         let dispatched = run.baselines.iter().find(|baseline| baseline.name == DISPATCHED);
         if let Some(Outcome::Failed(failure)) = dispatched.map(|baseline| &baseline.outcome) {
-            return Err(Error::new(ErrorKind::Check, format!("`{}` as it is dispatched {failure}", run.kernel)));
+            return Err(Error::check(format!("`{}` as it is dispatched {failure}", run.kernel)));
         }
         if run.stopped.is_none() && run.ranking().is_empty() {
             let message = format!("no configuration serves `{}` and passed its check", run.kernel);
-            return Err(Error::new(ErrorKind::Check, message));
+            return Err(Error::check(message));
         }
     }
     Ok(())
@@ -242,7 +242,7 @@ fn stop_on_interrupt() -> Result<()> {
             leave(130);
         }
     })
-    .map_err(|e| Error::new(ErrorKind::Unavailable, "interrupts cannot be caught").caused_by(e))
+    .map_err(|e| Error::unavailable("interrupts cannot be caught").caused_by(e))
 }
 
 /// Prints what people read, beside JSON on standard error.
@@ -258,7 +258,7 @@ fn show(arguments: &Arguments, text: &str) -> Result<()> {
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(printable(text).as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::new(ErrorKind::Unavailable, "cannot write to standard output").caused_by(e))
+            Err(Error::unavailable("cannot write to standard output").caused_by(e))
         }
         _ => Ok(()),
     }

@@ -14,7 +14,7 @@ use dietcode_core::measure::{Failure, Sample};
 use dietcode_core::sketch::Family;
 use serde::{Deserialize, Serialize};
 
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
 /// The version of the format.
 pub const FORMAT: u32 = 2;
@@ -188,7 +188,7 @@ impl Results {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if it cannot be read, is no file of results, is of another version, or has figures or parameters
+    /// [`dietcode_core::ErrorKind::Input`] if it cannot be read, is no file of results, is of another version, or has figures or parameters
     /// that no run has.
     pub fn read(path: &Path) -> Result<Results> {
         let shown = path.display();
@@ -212,7 +212,7 @@ impl Results {
     /// Writes the file whole or not at all.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if it cannot be written.
+    /// [`dietcode_core::ErrorKind::Unavailable`] if it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_whole(path, self.json().map_err(|e| unwritable(path, e))?.as_bytes())
     }
@@ -257,5 +257,5 @@ pub(super) fn folder(path: &Path) -> &Path {
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("{}: cannot be written", path.display())).caused_by(error)
+    Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(error)
 }

@@ -2,12 +2,12 @@
 
 use dietcode_core::config::KernelSet;
 use dietcode_core::sketch::Family;
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
 /// The one configuration that a generator of the set's table stands for.
 pub(super) fn family(parameters: &str) -> Result<Family> {
     let set = KernelSet::parse("the set that was built in", parameters)?;
-    let broken = || Error::new(ErrorKind::Failed, format!("found more than one configuration in {parameters}"));
+    let broken = || Error::failed(format!("found more than one configuration in {parameters}"));
     let mut families = set.families()?.into_iter();
     families.next().filter(|_| families.len() == 0).ok_or_else(broken)
 }

@@ -11,7 +11,7 @@ use dietcode::core::dispatch::{PICK, Winners};
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Device, Finalist, Implementation, Timing, compare};
 use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::{Target, resolve_threads};
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use super::files::each_once;
 use super::progress::Progress;
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         |(_, c): &&(&WorkloadInstance, Comparison)| c.standings.iter().any(|s| s.name == PICK && s.outcome.is_err());
     match seen.iter().filter(failed).count() {
         0 => Ok(()),
-        n => Err(Error::new(ErrorKind::Check, format!("the kernel failed on {n} of {} measurements", seen.len()))),
+        n => Err(Error::check(format!("the kernel failed on {n} of {} measurements", seen.len()))),
     }
 }
 
@@ -163,7 +163,7 @@ fn finalists(
     finalists.retain(|c| arguments.beside.iter().any(|path| beside(path) == c.name) || wanted(arguments, &c.name));
     if finalists.is_empty() {
         let why = "found nothing to measure: no BLAS was found, or the kernel is no matrix product";
-        return Err(Error::new(ErrorKind::Unavailable, why));
+        return Err(Error::unavailable(why));
     }
     Ok(finalists)
 }
@@ -184,9 +184,10 @@ fn workloads(arguments: &Arguments, setup: &Setup) -> Result<Vec<WorkloadInstanc
 fn dispatched(harness: &CpuHarness, winners: &Winners, name: String) -> Result<Finalist> {
     let units = winners.units(harness.def(), &harness.cpu().march)?;
     let built = harness.build(&units);
-    let units = built.into_iter().collect::<Result<Vec<_>, _>>().map_err(|failure| {
-        Error::new(ErrorKind::Failed, format!("a micro-kernel of `{}` {failure}", harness.def().name))
-    })?;
+    let units = built
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|failure| Error::failed(format!("a micro-kernel of `{}` {failure}", harness.def().name)))?;
     let implementation = Implementation::Dispatched { units, decision: winners.decision.clone() };
     Ok(Finalist { name, implementation })
 }

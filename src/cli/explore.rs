@@ -15,7 +15,7 @@ use dietcode::core::search::Candidates;
 use dietcode::core::sketch::MicroKernel;
 use dietcode::heartbeat::Heartbeat;
 use dietcode::tuning::resolve_threads;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::files::each_once;
@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         return arguments.json.print(&format!("\n{results} at {shapes}: each is within its bound\n"));
     }
     let names: Vec<String> = failed.into_iter().map(|name| format!("`{name}`")).collect();
-    Err(Error::new(ErrorKind::Check, format!("{} failed, of {}", counted(count, "result"), names.join(", "))))
+    Err(Error::check(format!("{} failed, of {}", counted(count, "result"), names.join(", "))))
 }
 
 /// All that were asked for and have as few operations as were asked for.

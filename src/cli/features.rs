@@ -68,10 +68,7 @@ fn check(file: &std::path::Path) -> Result<()> {
     if beyond.is_empty() {
         return Ok(());
     }
-    Err(Error::new(
-        dietcode::ErrorKind::Check,
-        format!("{}: off beyond the tolerance: {}", file.display(), beyond.join(", ")),
-    ))
+    Err(Error::check(format!("{}: off beyond the tolerance: {}", file.display(), beyond.join(", "))))
 }
 
 fn show(arguments: &Arguments, setup: &Setup) -> Result<()> {

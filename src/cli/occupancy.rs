@@ -9,7 +9,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 use dietcode::core::machine::cuda::{
     ComputeCapability, DeviceLimits, Limiter, Occupancy, Resources, blocks_per_sm, bounds,
 };
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::counted;
@@ -130,7 +130,7 @@ fn check(file: &Path, json: &JsonArgument) -> Result<()> {
     if checked.differing.is_empty() {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Check, format!("{} does not agree with what is computed", file.display())))
+    Err(Error::check(format!("{} does not agree with what is computed", file.display())))
 }
 
 impl Fit<'_> {

@@ -22,7 +22,7 @@ use crate::machine::{CpuTarget, Target};
 use crate::measure::{self, Baselines, Code, Device, Machine};
 use crate::search::{Candidate, Defaults, Found, Part, Tuning, WorkloadInstance};
 use crate::sketch::{Blocked, MicroKernel};
-use crate::{Error, ErrorKind, Result, cpu_features};
+use crate::{Error, Result, cpu_features};
 
 /// The winners, and how they were found to be.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub fn finalize(
         if let Some(failure) = seen.failure() {
             let (name, shape) = (&device.def().name, &workload.instance.shape);
             let why = format!("`{name}` at {shape:?}: the micro-kernel that was decided for does not pass: {failure}");
-            return Err(Error::new(ErrorKind::Check, why));
+            return Err(Error::check(why));
         }
         verified.push(Some(seen));
         done(at + 1);
@@ -107,7 +107,7 @@ fn wkl_insts(tuning: &Tuning<'_>) -> Vec<WklInst> {
 
 fn code<'c>(device: &dyn Device, candidate: &'c Candidate) -> Result<&'c Code> {
     let what = || format!("`{}` of `{}`", candidate.micro_kernel.name(), device.def().name);
-    candidate.code(device).map_err(|failure| Error::new(ErrorKind::Failed, format!("{} {failure}", what())))
+    candidate.code(device).map_err(|failure| Error::failed(format!("{} {failure}", what())))
 }
 
 /// The tree of what was decided, and of what is known, or predicted, of the micro-kernels at other shapes.
@@ -128,9 +128,7 @@ pub(super) fn grown(
     let labels: Vec<(&[i64], &str)> = labels.into_iter().collect();
     let tree = predicted(train(&vars, &labels)?, searched, tuning, decided, (&labels, sampled))?;
     match labels.iter().find(|(shape, name)| tree.pick(&vars, shape) != *name) {
-        Some((shape, name)) => {
-            Err(Error::new(ErrorKind::Check, format!("the decision tree does not lead {shape:?} to {name}")))
-        }
+        Some((shape, name)) => Err(Error::check(format!("the decision tree does not lead {shape:?} to {name}"))),
         None => Ok(tree),
     }
 }
@@ -328,7 +326,7 @@ fn provenance_on((device, cold): (&dyn Device, bool), space_hash: &str, winner: 
 /// The micro-kernels that run on a device where nothing was tuned.
 ///
 /// # Errors
-/// [`ErrorKind::Unavailable`] if there is none.
+/// [`crate::ErrorKind::Unavailable`] if there is none.
 pub fn defaults(device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<Defaults> {
     let (def, program) = (device.def(), device.program());
     match device.target() {
@@ -347,7 +345,7 @@ pub fn defaults(device: &dyn Device, workloads: &[WorkloadInstance]) -> Result<D
 /// The micro-kernel that runs on a GPU where nothing was tuned.
 ///
 /// # Errors
-/// [`ErrorKind::Unavailable`] if no GPU can run the nest.
+/// [`crate::ErrorKind::Unavailable`] if no GPU can run the nest.
 pub fn default_on_gpu(def: &KernelDef, program: &Program, limits: &DeviceLimits) -> Result<MicroKernel> {
     let none = || {
         let why = "its nest has no loop that blocks and threads could share";

@@ -9,7 +9,7 @@ use ndarray_of_linfa::{Array1, Array2};
 
 use super::Tree;
 use super::grow::{Label, mend};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A tree that gives each of these shapes its micro-kernel. Others go the way of the shapes they lie next to.
 ///
@@ -20,7 +20,7 @@ pub fn train(shape_vars: &[String], labels: &[Label<'_>]) -> Result<Tree> {
     let mut by_shape: BTreeMap<&[i64], &str> = BTreeMap::new();
     for (shape, name) in labels {
         if by_shape.insert(shape, name).is_some_and(|other| other != *name) {
-            return Err(Error::new(ErrorKind::Check, format!("the shape {shape:?} is to have two micro-kernels")));
+            return Err(Error::check(format!("the shape {shape:?} is to have two micro-kernels")));
         }
     }
     let labels: Vec<Label<'_>> = by_shape.into_iter().collect();
@@ -28,7 +28,7 @@ pub fn train(shape_vars: &[String], labels: &[Label<'_>]) -> Result<Tree> {
     names.sort_unstable();
     names.dedup();
     match names[..] {
-        [] => Err(Error::new(ErrorKind::Check, "there is no shape to train a decision tree with")),
+        [] => Err(Error::check("there is no shape to train a decision tree with")),
         [name] => Ok(Tree::Leaf(name.to_owned())),
         _ => {
             let root = fit(&labels, &names)?;

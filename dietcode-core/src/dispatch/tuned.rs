@@ -18,7 +18,7 @@ use crate::config::MAX_BYTES;
 use crate::cost_model::cuda::LaunchReport;
 use crate::sketch::MicroKernel;
 use crate::whole_file::{check_whole, write_whole};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// The version of the file's format.
 pub const FORMAT: u32 = 3;
@@ -155,7 +155,7 @@ impl Tuned {
     /// one file.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if it cannot be written.
+    /// [`crate::ErrorKind::Unavailable`] if it cannot be written.
     pub fn check_place(path: &Path) -> Result<PathBuf> {
         check_whole(path).map_err(|e| unwritable(path, e))
     }
@@ -166,7 +166,7 @@ impl Tuned {
     /// If it cannot be written, or could not be read back (a tree that is too deep, a figure that is not finite, a micro-kernel that
     /// is there twice).
     pub fn save(&self, path: &Path) -> Result<()> {
-        let error = |message: &str| Error::new(ErrorKind::Failed, format!("{}: {message}", path.display()));
+        let error = |message: &str| Error::failed(format!("{}: {message}", path.display()));
         let pretty = serde_json::to_string_pretty(self).map_err(|e| error("cannot be written").caused_by(e))?;
         let text = layout::joined(&pretty);
         let same = serde_json::from_str(&text).is_ok_and(|read: Tuned| read == *self);

@@ -59,7 +59,7 @@ fn named() -> Option<PathBuf> {
 
 fn unwritable(folder: &Path, e: std::io::Error) -> Error {
     let message = format!("{DUMP_IR} names {}, where no file can be written", folder.display());
-    Error::new(ErrorKind::Unavailable, message).caused_by(e)
+    Error::unavailable(message).caused_by(e)
 }
 
 /// Runs the passes, and writes what each made into the folder of the dumps, if there is one.

@@ -16,7 +16,7 @@ use crate::machine::{Toolchain, output_limited};
 use crate::parallel::{self, cores, lock};
 use crate::scratch::Scratch;
 use crate::sketch::Sizes;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A compiled micro-kernel: where it is and how it is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,8 +81,7 @@ impl Builder {
     ///
     /// If no folder can be made for what it builds.
     pub fn new(toolchain: Toolchain, limit: Duration) -> Result<Builder> {
-        let no_folder =
-            |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
+        let no_folder = |e| Error::unavailable("cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         fs::write(folder.path().join("dietcode.h"), DIETCODE_H).map_err(no_folder)?;
         Ok(Builder {

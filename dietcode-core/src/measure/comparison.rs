@@ -7,7 +7,7 @@ use super::{CpuHarness, Device, Failure, Implementation, Instance, Sample, Timin
 use crate::codegen;
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// What every comparison has beside the kernels under test.
 #[derive(Clone, Debug)]
@@ -65,9 +65,9 @@ impl Baselines {
         let program = harness.program();
         let nest = MicroKernel::nest(program).lowered(program, harness.target())?;
         let unit = codegen::c::unit(harness.def(), "naive", &nest)?;
-        let naive = harness.build_one(&unit).map_err(|failure| {
-            Error::new(ErrorKind::Failed, format!("the nest of `{}` as it stands {failure}", harness.def().name))
-        })?;
+        let naive = harness
+            .build_one(&unit)
+            .map_err(|failure| Error::failed(format!("the nest of `{}` as it stands {failure}", harness.def().name)))?;
         Ok(Baselines { naive: Some(naive), blas, cublas: None })
     }
 

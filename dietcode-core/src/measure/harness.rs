@@ -18,7 +18,7 @@ use crate::machine::Target;
 use crate::machine::{CpuTarget, Toolchain};
 use crate::runtime;
 use crate::sketch::Parametric;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A measurement harness: implementations of one kernel are checked and timed on the CPU.
 #[derive(Debug)]
@@ -70,8 +70,8 @@ impl CpuHarness {
         let mut built = builder.build(&units).into_iter();
         let mut next = |what: &str| match built.next() {
             Some(Ok(unit)) => Ok(unit),
-            Some(Err(failure)) => Err(Error::new(ErrorKind::Failed, format!("{what} of `{name}` {failure}"))),
-            None => Err(Error::new(ErrorKind::Failed, format!("{what} of `{name}` was not compiled"))),
+            Some(Err(failure)) => Err(Error::failed(format!("{what} of `{name}` {failure}"))),
+            None => Err(Error::failed(format!("{what} of `{name}` was not compiled"))),
         };
         let (reference, peak) = (next("the reference")?, next("the peak loop")?);
         drop(opening);
@@ -154,7 +154,7 @@ impl Device for CpuHarness {
     fn implementation(&mut self, code: &Code, _: &Instance) -> Result<Implementation> {
         match code {
             Code::Cpu(unit) => Ok(Implementation::MicroKernel(unit.clone())),
-            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a CPU", self.def().name))),
+            _ => Err(Error::failed(format!("code of `{}` that is not for a CPU", self.def().name))),
         }
     }
 
@@ -191,9 +191,8 @@ impl Device for CpuHarness {
 
     fn stream(&self, instance: &Instance) -> Result<Option<Implementation>> {
         let unit = self.build_one(&stream::translation_unit(instance, &self.cpu));
-        let unit = unit.map_err(|failure| {
-            Error::new(ErrorKind::Failed, format!("reading the tensors of `{}` {failure}", self.def().name))
-        })?;
+        let unit =
+            unit.map_err(|failure| Error::failed(format!("reading the tensors of `{}` {failure}", self.def().name)))?;
         Ok(Some(Implementation::Peak { unit, tiles: STREAM_PARTS }))
     }
 
@@ -219,13 +218,10 @@ fn refuse_foreign_code(target: &CpuTarget) -> Result<()> {
         return Ok(());
     }
     let names = crate::cpu_features::names(missing).join(", ");
-    Err(Error::new(
-        ErrorKind::Unavailable,
-        format!(
-            "-march={} needs {names}, which this CPU ({}) does not have: measure on one that has",
-            target.march, target.model
-        ),
-    ))
+    Err(Error::unavailable(format!(
+        "-march={} needs {names}, which this CPU ({}) does not have: measure on one that has",
+        target.march, target.model
+    )))
 }
 
 #[cfg(test)]

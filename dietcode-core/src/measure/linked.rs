@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::runtime::cuda::CudaMicroKernel;
-use crate::{Error, ErrorKind, Result, abi};
+use crate::{Error, Result, abi};
 
 /// A micro-kernel of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,6 @@ impl LinkedName {
             Some(configuration) => format!("no configuration `{configuration}` of `{kernel}` is part of this program"),
             None => format!("`{kernel}` is no kernel of this program"),
         };
-        Error::new(ErrorKind::Unavailable, what)
+        Error::unavailable(what)
     }
 }

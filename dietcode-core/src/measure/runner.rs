@@ -89,7 +89,7 @@ impl Runner {
                     let shape = &job.instance.shape;
                     let why =
                         format!("the worker that makes the reference and the tensors at shape {shape:?} {failure}");
-                    return Err(Error::new(ErrorKind::Failed, why));
+                    return Err(Error::failed(why));
                 }
                 Attempt::Lost(Some(index), failure) => outcomes[left[index]] = Some(Err(failure)),
                 // It passed its check and failed when it was called again. Among several it must be found out which.
@@ -145,7 +145,7 @@ impl Runner {
         match self.ask(0, request, self.limits.start)? {
             Ok(Event::Refused { why, unavailable }) => Err(refused(unavailable, why)),
             Ok(event) => Ok(event),
-            Err(failure) => Err(Error::new(ErrorKind::Failed, format!("the worker that queries the device {failure}"))),
+            Err(failure) => Err(Error::failed(format!("the worker that queries the device {failure}"))),
         }
     }
 
@@ -253,5 +253,5 @@ fn refused(unavailable: bool, why: String) -> Error {
 }
 
 fn out_of_turn(event: &Event) -> Error {
-    Error::new(ErrorKind::Failed, format!("a worker answered out of turn: {event:?}"))
+    Error::failed(format!("a worker answered out of turn: {event:?}"))
 }

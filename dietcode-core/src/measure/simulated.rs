@@ -12,7 +12,7 @@ use super::{
 };
 use crate::machine::Target;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Seconds of a call of a micro-kernel (its name) at an instance and a setting, or how it fails.
 pub type Seconds = Box<dyn Fn(&str, &Instance, usize) -> Result<f64, Failure>>;
@@ -108,7 +108,7 @@ impl Device for SimulatedDevice {
     fn implementation(&mut self, code: &Code, _: &Instance) -> Result<Implementation> {
         match code {
             Code::Simulated(name) => Ok(Implementation::simulated(name, 0.0)),
-            _ => Err(Error::new(ErrorKind::Failed, "real code on a simulated device")),
+            _ => Err(Error::failed("real code on a simulated device")),
         }
     }
 

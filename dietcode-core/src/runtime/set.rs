@@ -11,7 +11,7 @@ use super::cuda::CudaMicroKernel;
 use super::cuda::{devices, memory::Memory};
 use super::kernel::{Kernel, TableSource};
 use super::signature::Shape;
-use crate::{Error, ErrorKind, Result, abi};
+use crate::{Error, Result, abi};
 
 /// The configurations of a set file, as `dietcode_build::set` compiles them.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Kernel {
     /// As [`Kernel::call`], but what runs is the micro-kernel of a configuration, whatever the dispatcher would choose.
     ///
     /// # Errors
-    /// Those of [`Kernel::call`]; [`ErrorKind::Input`] if the micro-kernel is one of another nest.
+    /// Those of [`Kernel::call`]; [`crate::ErrorKind::Input`] if the micro-kernel is one of another nest.
     pub fn call_entry(&self, entry: &'static Entry, args: &mut [Arg<'_>]) -> Result<()> {
         if entry.kernel != self.name() || entry.source_hash != self.source_hash() {
             let message = format!("{}: the micro-kernel is one of `{}`, of another nest", self.name(), entry.kernel);
@@ -116,6 +116,6 @@ impl Kernel {
 
     fn not_served(&self, place: &str) -> Error {
         let message = format!("{}: the configuration was not compiled for {place}", self.name());
-        Error::new(ErrorKind::Unavailable, message)
+        Error::unavailable(message)
     }
 }

@@ -10,7 +10,7 @@ use crate::cost_model::{Adaptation, Analytic, Calibration};
 use crate::measure::{Device, Instance, Purpose, Sample, Timing};
 use crate::schedule::Schedule;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A micro-kernel over its grid.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,7 +59,7 @@ impl Sweep {
     ) -> Result<Option<Sweep>> {
         let def = device.def().clone();
         let lowered = micro_kernel.lowered(device.program(), device.target())?;
-        let failed = |failure| Error::new(ErrorKind::Failed, format!("`{}` {failure}", micro_kernel.name()));
+        let failed = |failure| Error::failed(format!("`{}` {failure}", micro_kernel.name()));
         let code = device.compile(micro_kernel, Purpose::Final).map_err(failed)?;
         let units = device.units(setting);
         let flight = code.report(device).iter().map(|launch| launch.blocks_per_sm as usize).min().unwrap_or(1).max(1);

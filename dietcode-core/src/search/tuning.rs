@@ -12,7 +12,7 @@ use super::{
 };
 use crate::cost_model::{Adaptation, Analytic};
 use crate::measure::{Device, Failure, Instance, Sample, Summary, Timing};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Two figures that were measured at different times differ by so much also where nobody else is there: the logarithm of their ratio.
 const UNCERTAIN: f64 = 0.05;
@@ -354,7 +354,7 @@ impl<'a> Tuning<'a> {
                 }
             },
         };
-        Err(Error::new(ErrorKind::Failed, message))
+        Err(Error::failed(message))
     }
 
     /// Those that failed so far, by name, with the reason.

@@ -9,7 +9,7 @@ use dietcode::core::measure::{Comparison, CpuHarness, Finalist, Instance, Timing
 use dietcode::core::paired::{Verdict, gains, look};
 use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::resolve_threads;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::{Arguments, complain, dispatched};
@@ -99,7 +99,7 @@ pub(super) fn run(
     }
     progress.finish();
     if shapes.is_empty() && failed == 0 {
-        return Err(Error::new(ErrorKind::Unavailable, "--regret: found no shape that could be measured"));
+        return Err(Error::unavailable("--regret: found no shape that could be measured"));
     }
     if shapes.is_empty() {
         return Err(failed_at(failed));
@@ -113,7 +113,7 @@ pub(super) fn run(
 }
 
 fn failed_at(measurements: usize) -> Error {
-    Error::new(ErrorKind::Check, format!("the kernel failed on {}", counted(measurements, "measurement")))
+    Error::check(format!("the kernel failed on {}", counted(measurements, "measurement")))
 }
 
 /// Shapes of the range at which there is something to time.

@@ -15,7 +15,7 @@ use dietcode::core::dispatch::PICK;
 use dietcode::core::measure::{Baselines, Comparison, CpuHarness, Finalist, Timing, compare};
 use dietcode::core::search::{Shape, WorkloadInstance};
 use dietcode::tuning::resolve_threads;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 use serde::Serialize;
 
 use super::{Arguments, finalists};
@@ -124,7 +124,7 @@ fn without_failures(
         let on = place(comparison.threads);
         let why = format!("{} at {} on {on} {failure}", standing.name, wkl_text(&workload.wkl));
         if standing.name == PICK {
-            return Err(Error::new(ErrorKind::Check, why));
+            return Err(Error::check(why));
         }
         tell(&why);
         entered.retain(|finalist| finalist.name != standing.name);

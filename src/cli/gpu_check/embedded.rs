@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dietcode::core::config::Config;
 use dietcode::core::scratch::Scratch;
 use dietcode::core::sketch::rules::Tf32;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 /// Paths as in the repository.
 const FILES: &[(&str, &str)] = &[
@@ -53,7 +53,7 @@ pub(super) struct Embedded(Scratch);
 impl Embedded {
     /// Writes them, so that they are read as all configs are.
     pub(super) fn unpack() -> Result<Embedded> {
-        let failed = |e| Error::new(ErrorKind::Unavailable, "no folder can be made for the configs").caused_by(e);
+        let failed = |e| Error::unavailable("no folder can be made for the configs").caused_by(e);
         let folder = Scratch::new()?;
         for (name, text) in FILES {
             let path = folder.path().join(name);

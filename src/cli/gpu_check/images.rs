@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dietcode::core::machine::cuda::{Compiled, ComputeCapability};
 use dietcode::core::measure::Failure;
 use dietcode::core::measure::cuda::{CudaCompiler, Images, Made};
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use super::plan::{Plan, Size};
 use crate::cli::interrupt::{STOP, finish_first};
@@ -67,6 +67,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     print(&format!("{} images in {}\n", images.count(), arguments.output.display()))?;
     match failed {
         0 => Ok(()),
-        n => Err(Error::new(ErrorKind::Check, format!("{n} micro-kernels were not compiled"))),
+        n => Err(Error::check(format!("{n} micro-kernels were not compiled"))),
     }
 }

@@ -23,7 +23,7 @@ use dietcode::core::search::Database;
 use dietcode::core::syntax::KernelDef;
 use dietcode::heartbeat::Heartbeat;
 use dietcode::tuning::worker_command;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 pub(super) use images::Arguments as ImagesArguments;
 pub(super) use images::run as run_images;
@@ -208,9 +208,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
     arguments.json.print(&table::text(&outcome))?;
     measured?;
     match outcome.failures {
-        0 if !outcome.complete => Err(Error::new(ErrorKind::Check, STOPPED)),
+        0 if !outcome.complete => Err(Error::check(STOPPED)),
         0 => Ok(()),
-        n => Err(Error::new(ErrorKind::Check, format!("{n} checks or measurements failed on {device}"))),
+        n => Err(Error::check(format!("{n} checks or measurements failed on {device}"))),
     }
 }
 
@@ -267,6 +267,6 @@ fn describe(device: CudaDevice) -> Result<DeviceFacts> {
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
-    let failed = |e| Error::new(ErrorKind::Unavailable, format!("{}: cannot be made", folder.display())).caused_by(e);
+    let failed = |e| Error::unavailable(format!("{}: cannot be made", folder.display())).caused_by(e);
     std::fs::create_dir_all(folder).map_err(failed)
 }

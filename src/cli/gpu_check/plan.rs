@@ -15,7 +15,7 @@ use dietcode::core::sketch::rules::Tf32;
 use dietcode::core::sketch::{Blocked, MicroKernel, Value};
 use dietcode::core::syntax::{Affine, DType, KernelDef};
 use dietcode::tuning::listed_on_gpu;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use super::embedded::Embedded;
 use crate::cli::files::each_once;
@@ -92,7 +92,7 @@ impl Plan {
         if plan.checks.is_empty() && plan.problems.is_empty() {
             let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             let why = format!("no micro-kernel of {} is for {capability}", names.join(", "));
-            return Err(Error::new(ErrorKind::Unavailable, why));
+            return Err(Error::unavailable(why));
         }
         Ok(plan)
     }
@@ -264,6 +264,7 @@ fn serves(capabilities: &[ComputeCapability], limits: &DeviceLimits) -> bool {
 mod tests {
     use std::collections::BTreeSet;
 
+    use dietcode::ErrorKind;
     use dietcode::core::measure::baselines::Gemm;
 
     use super::*;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use dietcode::core::config::{Config, Shapes, WklInst, read_kernel};
 use dietcode::core::measure::Instance;
 use dietcode::core::syntax::KernelDef;
-use dietcode::{Error, ErrorKind, Result};
+use dietcode::{Error, Result};
 
 use crate::cli::counted;
 use crate::cli::setup::{at_wkl, wkl_text};
@@ -127,7 +127,7 @@ fn text(def: &KernelDef, vars: &[String], source: &str, instances: &[WklInst]) -
 /// Whether the file is new. One that is there with these words is as good.
 fn write(path: &Path, text: &str, shown: &Path) -> Result<bool> {
     let shown = shown.display();
-    let failed = |e: io::Error| Error::new(ErrorKind::Unavailable, format!("{shown}: cannot be written")).caused_by(e);
+    let failed = |e: io::Error| Error::unavailable(format!("{shown}: cannot be written")).caused_by(e);
     let folder = path.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(folder).map_err(failed)?;
     match create(path, text) {

@@ -17,7 +17,7 @@ use crate::dispatch::{Gap, Label, Miss, Scores, Tree, grow, select};
 use crate::ir::Program;
 use crate::machine::cuda::{ComputeCapability, DeviceLimits, KernelReport, blocks_per_sm};
 use crate::sketch::{Blocked, MicroKernel};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A kernel's micro-kernels for some devices, while they are being chosen.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Selection {
     /// Starts to choose micro-kernels of a nest and its program for these devices; `compiler` is nvcc's version, if there is one, for the provenance of tuned files.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if an instance of the config is none of the nest; [`ErrorKind::Unavailable`] if no micro-kernel
+    /// [`crate::ErrorKind::Input`] if an instance of the config is none of the nest; [`crate::ErrorKind::Unavailable`] if no micro-kernel
     /// is possible at all.
     pub fn new(
         def: &KernelDef,
@@ -102,10 +102,7 @@ impl Selection {
 
     fn none_for(&self, device: &DeviceLimits) -> Error {
         let why = "its nest has no loop that blocks and threads could share, and its config names no micro-kernel";
-        Error::new(
-            ErrorKind::Unavailable,
-            format!("found no micro-kernel of `{}` for {}: {why}", self.def.name, device.capability),
-        )
+        Error::unavailable(format!("found no micro-kernel of `{}` for {}: {why}", self.def.name, device.capability))
     }
 
     /// Takes in the instances, the candidates and the tuned files of a config.

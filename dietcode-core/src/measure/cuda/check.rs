@@ -9,7 +9,6 @@ use crate::measure::worker::Trouble;
 use crate::measure::{Failure, Job, Oracle};
 use crate::reference::{Arithmetic, comparable, same_special};
 use crate::runtime::cuda::Device;
-use crate::{Error, ErrorKind};
 
 /// Launches once.
 pub(super) fn launch(device: &Device, loaded: &Loaded<'_>, tensors: &mut Tensors) -> Result<(), Trouble> {
@@ -33,9 +32,7 @@ pub(super) fn run(
     found.iter_mut().for_each(|element| *element = comparable(dtype, *element));
     let dims = &job.instance.dims[job.instance.output];
     let Oracle::Sampled(expected) = &job.oracle else {
-        return Err(
-            Error::new(ErrorKind::Failed, "no part of the output is known, and no code computes it here").into()
-        );
+        return Err(Error::failed("no part of the output is known, and no code computes it here").into());
     };
     Ok(expected.compare(&found, poison, arithmetic, dims)?)
 }

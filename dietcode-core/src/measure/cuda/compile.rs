@@ -17,7 +17,7 @@ use crate::measure::Failure;
 use crate::measure::builder::{run_compiler, unwritable};
 use crate::parallel::{self, cores, lock};
 use crate::scratch::Scratch;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A compiler of micro-kernels for one device. What it makes lies in a folder that goes with it.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl CudaCompiler {
     /// What there is on this machine for a device of a capability, with images that were made elsewhere.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if there is nothing to compile with and no image; what is missing, by name.
+    /// [`crate::ErrorKind::Unavailable`] if there is nothing to compile with and no image; what is missing, by name.
     pub fn find(device: CudaDevice, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
         let how = match device {
             CudaDevice::Emulated => How::Host(HostCompiler::find()?),
@@ -72,7 +72,7 @@ impl CudaCompiler {
                 Err(error) if images.is_some() => How::Nothing(error.to_string()),
                 Err(error) => {
                     let why = "there is neither nvcc nor NVRTC, and no folder of images was named (--images)";
-                    return Err(Error::new(ErrorKind::Unavailable, why).caused_by(error));
+                    return Err(Error::unavailable(why).caused_by(error));
                 }
             },
         };
@@ -103,8 +103,7 @@ impl CudaCompiler {
     }
 
     fn new(how: How, capability: ComputeCapability, images: Option<Images>) -> Result<CudaCompiler> {
-        let no_folder =
-            |e| Error::new(ErrorKind::Unavailable, "cannot make a folder for compiled candidates").caused_by(e);
+        let no_folder = |e| Error::unavailable("cannot make a folder for compiled candidates").caused_by(e);
         let folder = Scratch::new()?;
         headers::write(folder.path(), HOST_HEADERS).map_err(no_folder)?;
         Ok(CudaCompiler { how, images, capability, folder, built: AtomicUsize::new(0) })
@@ -113,7 +112,7 @@ impl CudaCompiler {
     /// The limits of the device.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if they are not known.
+    /// [`crate::ErrorKind::Unavailable`] if they are not known.
     pub fn limits(&self) -> Result<&'static DeviceLimits> {
         DeviceLimits::of(self.capability)
     }

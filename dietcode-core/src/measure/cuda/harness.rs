@@ -16,7 +16,7 @@ use crate::measure::{
 };
 use crate::reference::Arithmetic;
 use crate::sketch::MicroKernel;
-use crate::{Error, ErrorKind, Result, codegen};
+use crate::{Error, Result, codegen};
 
 /// A measurement harness on one device.
 #[derive(Debug)]
@@ -213,7 +213,7 @@ impl Device for CudaHarness {
         match code {
             Code::Cuda { micro_kernel, built } if self.is_estimating() => self.estimate(built, micro_kernel, instance),
             Code::Cuda { built, .. } => Implementation::launched(built, self.def(), &instance.shape),
-            _ => Err(Error::new(ErrorKind::Failed, format!("code of `{}` that is not for a GPU", self.def().name))),
+            _ => Err(Error::failed(format!("code of `{}` that is not for a GPU", self.def().name))),
         }
     }
 

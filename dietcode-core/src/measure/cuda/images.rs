@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::codegen::cuda::headers::DEVICE_HEADERS;
 use crate::hash::hash_of;
 use crate::machine::cuda::{Compiled, ComputeCapability, ObjectCache};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A folder of images.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Images {
     /// An empty folder for images, made if it is not there.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if it cannot be written.
+    /// [`crate::ErrorKind::Unavailable`] if it cannot be written.
     pub fn create(folder: &Path) -> Result<Images> {
         let images = Images { folder: folder.to_owned(), made: BTreeMap::new() };
         fs::create_dir_all(folder).map_err(|e| images.unwritable(e))?;
@@ -54,7 +54,7 @@ impl Images {
     /// The images of a folder.
     ///
     /// # Errors
-    /// [`ErrorKind::Input`] if it holds no list of images.
+    /// [`crate::ErrorKind::Input`] if it holds no list of images.
     pub fn open(folder: &Path) -> Result<Images> {
         let path = folder.join(LIST);
         let odd = |message: &str| {
@@ -70,7 +70,7 @@ impl Images {
     /// Adds an image.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if it cannot be written.
+    /// [`crate::ErrorKind::Unavailable`] if it cannot be written.
     pub fn add(&mut self, source: &str, compiled: &Compiled, made: Made) -> Result<()> {
         let key = key(source, made.capability);
         ObjectCache::new(&self.folder).store(&key, compiled)?;
@@ -98,7 +98,7 @@ impl Images {
 
     fn unwritable(&self, error: std::io::Error) -> Error {
         let message = format!("{}: images cannot be written there", self.folder.display());
-        Error::new(ErrorKind::Unavailable, message).caused_by(error)
+        Error::unavailable(message).caused_by(error)
     }
 }
 
@@ -111,6 +111,7 @@ fn key(source: &str, capability: ComputeCapability) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn what_was_added_is_found_again_by_what_it_was_made_from() {

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use self::library::{Nvrtc, Program, Size, Text};
 use crate::machine::cuda::ComputeCapability;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Whether NVRTC can be loaded on this machine.
 pub fn available() -> bool {
@@ -23,8 +23,8 @@ pub fn available() -> bool {
 /// `headers` are (name, text) of what the source includes; no other file is read. `flags` are NVRTC's, `-lineinfo` say.
 ///
 /// # Errors
-/// [`ErrorKind::Unavailable`] if there is no NVRTC, with what to install; [`ErrorKind::Input`] if a text has a NUL in it;
-/// [`ErrorKind::Failed`] with the compiler's log if the source does not compile.
+/// [`crate::ErrorKind::Unavailable`] if there is no NVRTC, with what to install; [`crate::ErrorKind::Input`] if a text has a NUL in it;
+/// [`crate::ErrorKind::Failed`] with the compiler's log if the source does not compile.
 pub fn compile(
     source: &str,
     headers: &[(&str, &str)],
@@ -42,7 +42,7 @@ pub fn compile(
         let log = String::from_utf8_lossy(&log);
         let log = log.trim_end_matches('\0').trim_end();
         let message = format!("NVRTC cannot compile it for {capability}: {}\n{log}", compilation.nvrtc.words(status));
-        return Err(Error::new(ErrorKind::Failed, message));
+        return Err(Error::failed(message));
     }
     compilation.bytes(compilation.nvrtc.cubin_size, compilation.nvrtc.cubin)
 }
@@ -50,7 +50,7 @@ pub fn compile(
 fn nvrtc() -> Result<&'static Nvrtc> {
     static NVRTC: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
     let found = NVRTC.get_or_init(|| Nvrtc::find().map_err(|error| error.to_string()));
-    found.as_ref().map_err(|why| Error::new(ErrorKind::Unavailable, why.clone()))
+    found.as_ref().map_err(|why| Error::unavailable(why.clone()))
 }
 
 /// A program of NVRTC, destroyed in the end.
@@ -97,7 +97,7 @@ impl Nvrtc {
     fn check(&self, status: c_int) -> Result<()> {
         match status {
             0 => Ok(()),
-            status => Err(Error::new(ErrorKind::Failed, format!("NVRTC has failed: {}", self.words(status)))),
+            status => Err(Error::failed(format!("NVRTC has failed: {}", self.words(status)))),
         }
     }
 
@@ -124,6 +124,7 @@ fn count(pointers: &[*const c_char]) -> c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
     use crate::codegen::cuda::headers::DEVICE_HEADERS;
 
     const SM_90: ComputeCapability = ComputeCapability { major: 9, minor: 0 };

@@ -14,7 +14,7 @@ use crate::measure::protocol::{Event, Request, VERSION};
 use crate::measure::{Cores, Failure, Interrupt};
 use crate::parallel::lock;
 use crate::runtime::affinity;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A running worker. It is killed when this is dropped.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl WorkerProcess {
 /// The error of a worker that is not there.
 fn does_not_start(command: &[OsString], why: &str) -> Error {
     let shown = command.join(" ".as_ref()).to_string_lossy().into_owned();
-    Error::new(ErrorKind::Unavailable, format!("the measuring process `{shown}` does not start: {why}"))
+    Error::unavailable(format!("the measuring process `{shown}` does not start: {why}"))
 }
 
 /// Passes on the lines of standard output, and remembers the last one of standard error.

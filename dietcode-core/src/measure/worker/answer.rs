@@ -2,7 +2,7 @@
 
 use super::trouble::Trouble;
 use crate::measure::protocol::{Event, Request};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// What carries out requests: the CPU that this process runs on, or a device that it has.
 pub(in crate::measure) trait Worker {
@@ -15,5 +15,5 @@ pub(in crate::measure) type Tell<'a> = &'a mut dyn FnMut(&Event) -> Result<()>;
 
 /// That a request is not for such a worker.
 pub(in crate::measure) fn misdirected(request: &Request) -> Trouble {
-    Trouble::Machine(Error::new(ErrorKind::Failed, format!("a worker cannot carry this out: {request:?}")))
+    Trouble::Machine(Error::failed(format!("a worker cannot carry this out: {request:?}")))
 }

@@ -12,7 +12,7 @@ use super::{Tell, Trouble, Worker, misdirected};
 use crate::measure::baselines::BlasLibrary;
 use crate::measure::protocol::{Event, Request};
 use crate::measure::{Failure, Job, Linked, Measured, Sample, physical_memory};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Instances stay prepared up to this much memory.
 const PREPARED_BYTES: u64 = 1 << 30;
@@ -98,7 +98,7 @@ fn time(job: &Job, prepared: &Prepared, checked: &[Result<Checked, Failure>], te
     prepared.tensors.open_ends(true)?;
     let timed = rounds::run(&mut entries, &arguments, &job.timing);
     prepared.tensors.open_ends(false)?;
-    let timed = timed.map_err(|failure| Error::new(ErrorKind::Failed, failure.to_string()))?;
+    let timed = timed.map_err(|failure| Error::failed(failure.to_string()))?;
     let mut timed = timed.into_iter();
     let outcome = |checked: &Result<Checked, Failure>| {
         let checked = checked.as_ref().map_err(Clone::clone)?;

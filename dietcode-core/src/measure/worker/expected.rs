@@ -12,7 +12,7 @@ use super::tensors::Tensors;
 use crate::instance::unflatten;
 use crate::measure::{Failure, Job, Nearest, Oracle, Sample, Unit};
 use crate::reference::{comparable, same_special};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// The reference's output for one instance and seed.
 #[derive(Debug)]
@@ -29,10 +29,7 @@ impl Expected {
         let dims = job.instance.dims[job.instance.output].clone();
         let elements = job.instance.elements(job.instance.output);
         let Oracle::Compiled { unit, results } = &job.oracle else {
-            return Err(Error::new(
-                ErrorKind::Failed,
-                "a sample of the output is expected, and no code computes the rest",
-            ));
+            return Err(Error::failed("a sample of the output is expected, and no code computes the rest"));
         };
         let numbers = match read(results, 2 * elements) {
             Some(numbers) => numbers,
@@ -101,8 +98,7 @@ impl Expected {
 
 fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Result<Vec<f64>> {
     let Job { instance, threads, .. } = job;
-    let library =
-        Library::load(oracle).map_err(|failure| Error::new(ErrorKind::Failed, format!("the reference {failure}")))?;
+    let library = Library::load(oracle).map_err(|failure| Error::failed(format!("the reference {failure}")))?;
     let mut numbers = vec![f64::NAN; 2 * elements];
     let (values, bounds) = numbers.split_at_mut(elements);
     if let Some(initial) = &tensors.initial {
@@ -120,10 +116,10 @@ fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Resu
     // SAFETY: the buffers are as `codegen::c::reference` declares them; the reference is trusted.
     unsafe { library.launch(ALL, &buffers, &instance.strides(), &instance.shape, *threads)? };
     match numbers[elements..].iter().position(|bound| bound.is_nan()) {
-        Some(at) if !numbers[at].is_nan() => Err(Error::new(
-            ErrorKind::Failed,
-            format!("the reference computed no bound for element {:?}", unflatten(at, &instance.dims[instance.output])),
-        )),
+        Some(at) if !numbers[at].is_nan() => Err(Error::failed(format!(
+            "the reference computed no bound for element {:?}",
+            unflatten(at, &instance.dims[instance.output])
+        ))),
         _ => Ok(numbers),
     }
 }

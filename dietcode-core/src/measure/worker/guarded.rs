@@ -9,7 +9,7 @@
 
 use std::ptr::NonNull;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 const CANARY: u8 = 0xA5;
 
@@ -43,7 +43,7 @@ impl Guarded {
         let map_bytes = inner_bytes + 2 * page;
         let full = || {
             let cause = std::io::Error::last_os_error();
-            Error::new(ErrorKind::Unavailable, format!("no memory for a tensor of {bytes} bytes")).caused_by(cause)
+            Error::unavailable(format!("no memory for a tensor of {bytes} bytes")).caused_by(cause)
         };
         // SAFETY: a new private mapping touches no other memory.
         let map = unsafe {
@@ -70,7 +70,7 @@ impl Guarded {
     /// for a masked load whose other lanes lie in a page that may not.
     ///
     /// # Errors
-    /// [`ErrorKind::Unavailable`] if the system refuses it.
+    /// [`crate::ErrorKind::Unavailable`] if the system refuses it.
     pub(super) fn open_end(&self, is_open: bool) -> Result<()> {
         let (end, protection) = (self.at(self.inner.end), if is_open { libc::PROT_READ } else { libc::PROT_NONE });
         // SAFETY: the page is the mapping's last.

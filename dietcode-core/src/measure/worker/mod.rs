@@ -88,7 +88,7 @@ fn refusal(error: &Error) -> Event {
 }
 
 fn broken(cause: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Failed, format!("the connection to the worker broke: {cause}"))
+    Error::failed(format!("the connection to the worker broke: {cause}"))
 }
 
 /// The core of a process with much memory, or with a device, would be large.

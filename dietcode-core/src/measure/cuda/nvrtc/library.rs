@@ -7,7 +7,7 @@ use libloading::Library;
 
 use crate::machine::cuda::Nvcc;
 use crate::measure::cuda::libraries::{load_beside, of_wheels};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Names of the library, newest first; the last is that of a toolkit for developers.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
@@ -57,10 +57,8 @@ impl Nvrtc {
                 Err(error) => tried.push(error.to_string()),
             }
         }
-        Err(Error::new(
-            ErrorKind::Unavailable,
-            format!(
-                "NVRTC, CUDA's run-time compiler, was not found ({}): install CUDA 12.0 or newer, or its wheel (python3 -m pip \
+        Err(Error::unavailable(format!(
+            "NVRTC, CUDA's run-time compiler, was not found ({}): install CUDA 12.0 or newer, or its wheel (python3 -m pip \
                  install nvidia-cuda-nvrtc), and name the folder of the toolkit in the environment variable CUDA_HOME",
                 tried.join("; ")
             ),
@@ -68,9 +66,8 @@ impl Nvrtc {
     }
 
     fn of(library: Library, builtins: Vec<Library>, place: &Path) -> Result<Nvrtc> {
-        let missing = |error: libloading::Error| {
-            Error::new(ErrorKind::Unavailable, format!("{} is not NVRTC", place.display())).caused_by(error)
-        };
+        let missing =
+            |error: libloading::Error| Error::unavailable(format!("{} is not NVRTC", place.display())).caused_by(error);
         // SAFETY: the functions have these types in nvrtc.h of every release from 12.0 on.
         unsafe {
             Ok(Nvrtc {
