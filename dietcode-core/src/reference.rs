@@ -441,7 +441,7 @@ fn inherited(spread: Spread, f: fn(&[f64]) -> f64, value: f64, args: &[Approx]) 
 mod tests {
     use super::*;
     use crate::frontend;
-    use crate::testing::product;
+    use crate::testing::dense;
 
     #[test]
     fn what_may_be_anything_may_be_so_behind_functions() {
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn a_part_is_evaluated_as_the_whole_and_coarser_arithmetic_is_given_more_room() {
-        let def = product();
+        let def = dense();
         let program = frontend::program(&def);
         let shape = [("M", 3), ("N", 4), ("K", 5)].map(|(name, value)| (Name::from(name), value)).into();
         let of = |len: usize| (0..len).map(|at| (at as f32 * 0.37).sin()).collect::<Vec<f32>>();

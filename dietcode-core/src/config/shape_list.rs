@@ -162,6 +162,7 @@ fn read_layer(node: &Node<'_>, list: &Object<'_>) -> Result<Layer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{dense, kernel};
 
     const LIST: &str = r#"{
   "model": "small", "source": "made up", "wkl_insts": [{ "T": 1 }, { "T": 8 }],
@@ -171,21 +172,6 @@ mod tests {
     { "layer": "taps", "kernels": ["taps"], "shape": { "N": "T" }, "wkl_insts": [{ "T": 1 }] }
   ]
 }"#;
-
-    fn kernel(text: &str) -> KernelDef {
-        dietcode_syntax::scan(text).unwrap()[0].parse().unwrap()
-    }
-
-    fn dense() -> KernelDef {
-        kernel(
-            "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } } }",
-        )
-    }
 
     #[test]
     fn layers_are_shapes_of_the_kernels_that_they_name() {

@@ -63,15 +63,13 @@ pub fn rate_on(observations: &[Observation], units: usize) -> Option<f64> {
 mod tests {
     use dietcode_syntax::KernelDef;
 
+    use crate::testing::{DENSE, program};
     use super::*;
-    use crate::cost_model::dense::DENSE;
-    use crate::frontend;
     use crate::schedule::{Schedule, Tail};
 
     /// The dense layer, of which each of these loops is split and the outer parts of the first are bound to `grid`.
     fn split(loops: &[(&str, i64)]) -> Schedule {
-        let def: KernelDef = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-        let program = frontend::program(&def);
+        let program = program(DENSE);
         let mut schedule = Schedule::new(&program, &program.blocks[0]);
         for (name, factor) in loops {
             schedule.split(name, *factor, Tail::Pad, [&format!("{name}_o"), &format!("{name}_i")]).unwrap();

@@ -210,9 +210,9 @@ mod tests {
     use rand::rngs::StdRng;
 
     use super::*;
-    use crate::cost_model::dense::DENSE;
     use crate::machine::CpuTarget;
     use crate::sketch::Space;
+    use crate::testing::dense;
     use crate::sketch::rules::CustomRules;
 
     const SHAPES: [[i64; 3]; 3] = [[64, 768, 768], [384, 768, 768], [1000, 768, 768]];
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn drawn(count: usize) -> Drawn {
-        let def: KernelDef = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
+        let def = dense();
         let target = Target::Cpu(CpuTarget::detect("x86-64-v3").unwrap());
         let instances: Vec<Vec<i64>> = SHAPES.iter().map(|shape| shape.to_vec()).collect();
         let space = Space::generate(&def, target.clone(), &instances, &CustomRules::default()).unwrap();

@@ -3,8 +3,6 @@ mod analytic;
 mod calibration;
 pub mod cpu;
 pub mod cuda;
-#[cfg(test)]
-mod dense;
 #[cfg(feature = "tuner")]
 pub mod features;
 #[cfg(feature = "tuner")]

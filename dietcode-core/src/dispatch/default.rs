@@ -228,12 +228,7 @@ fn middle(low: i64, high: i64) -> i64 {
 mod tests {
     use super::*;
     use crate::machine::avx512;
-
-    fn program(nest: &str) -> Program {
-        crate::frontend::program(
-            &dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap(),
-        )
-    }
+    use crate::testing::{BATCH, DENSE, DEPTHWISE, program};
 
     /// What runs a shape: the nest, a tile, one with vectors across it, one whose lanes share the sum, or the tile that asks ahead.
     fn family(nest: &str, shapes: &[&[i64]]) -> Vec<&'static str> {
@@ -256,9 +251,6 @@ mod tests {
         };
         shapes.iter().map(pick).collect()
     }
-
-    const DENSE: &str = "fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-        for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
 
     #[test]
     fn tiles_serve_where_values_are_used_again_and_fit() {
@@ -285,17 +277,10 @@ mod tests {
 
     #[test]
     fn short_sums_that_the_compiler_unrolls_are_left_to_it() {
-        let depthwise =
-            "fn depthwise(x: &[[[f32; Q + 2]; P + 2]; C], k: &[[[f32; 3]; 3]; C], y: &mut [[[f32; Q]; P]; C]) {
-            for c in 0..C { for p in 0..P { for q in 0..Q {
-                let mut acc = 0.0;
-                for r in 0..3 { for s in 0..3 { acc += x[c][p + r][q + s] * k[c][r][s]; } }
-                y[c][p][q] = acc;
-            } } } }";
-        assert_eq!(family(depthwise, &[&[64, 56, 56], &[1, 1, 1], &[512, 7, 7]]), ["nest"; 3]);
+        assert_eq!(family(DEPTHWISE, &[&[64, 56, 56], &[1, 1, 1], &[512, 7, 7]]), ["nest"; 3]);
         // Of run-time lengths nothing can be unrolled.
         let any =
-            depthwise.replace("Q + 2", "Q + S - 1").replace("P + 2", "P + R - 1").replace("f32; 3]; 3]", "f32; S]; R]");
+            DEPTHWISE.replace("Q + 2", "Q + S - 1").replace("P + 2", "P + R - 1").replace("f32; 3]; 3]", "f32; S]; R]");
         let any = any.replace("0..3 { for s in 0..3", "0..R { for s in 0..S");
         let program = program(&any);
         let names: Vec<&str> = program.shape_vars.iter().map(|var| &**var).collect();
@@ -323,11 +308,7 @@ mod tests {
     /// Measured, 192 products of 81 to 128 rows and columns, of which each begins with matrices from memory, gain 9 to 22%.
     #[test]
     fn tiles_of_a_batch_ask_for_the_next_one() {
-        let batch = "fn batch(x: &[[[f32; 64]; M]; B], w: &[[[f32; 64]; M]; B], y: &mut [[[f32; M]; M]; B]) {
-            for b in 0..B { for i in 0..M { for j in 0..M {
-                let mut acc = 0.0; for k in 0..64 { acc += x[b][i][k] * w[b][j][k]; } y[b][i][j] = acc;
-            } } } }";
-        assert_eq!(family(batch, &[&[192, 81], &[192, 128], &[2000, 500]]), ["ahead"; 3]);
+        assert_eq!(family(BATCH, &[&[192, 81], &[192, 128], &[2000, 500]]), ["ahead"; 3]);
     }
 
     #[test]

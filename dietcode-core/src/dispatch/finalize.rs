@@ -387,13 +387,13 @@ mod tests {
     use crate::measure::{Failure, Instance as Workload, SimulatedDevice};
     use crate::search::strategy::enumerated;
     use crate::search::{Budget, Course, Database, Event, Identity, Journal, Task, search};
-    use crate::testing::product;
+    use crate::testing::dense;
 
     /// A micro-kernel with so many threads along the rows.
     fn blocked(threads: i64) -> MicroKernel {
         let blocked = Blocked { thread: [("i".to_owned(), threads)].into(), ..Blocked::default() };
         let limits = DeviceLimits::of("sm_90".parse().unwrap()).unwrap();
-        blocked.micro_kernel(&crate::frontend::program(&product()), limits).unwrap().0
+        blocked.micro_kernel(&crate::frontend::program(&dense()), limits).unwrap().0
     }
 
     /// What a search on a simulated GPU comes to, on which two micro-kernels, the first the default, reach these GFLOP/s at 16 and
@@ -408,9 +408,9 @@ mod tests {
             let gflops = gflops(name, instance.shape[0]).ok_or(Failure::Timeout { seconds: 1.0 })?;
             Ok(instance.flops / gflops / 1e9)
         };
-        let device = SimulatedDevice::new(product(), Target::Cuda(*limits), Box::new(seconds));
+        let device = SimulatedDevice::new(dense(), Target::Cuda(*limits), Box::new(seconds));
         let workload = |m: i64| {
-            let instance = Workload::of(&product(), &[m, 64, 32]).unwrap();
+            let instance = Workload::of(&dense(), &[m, 64, 32]).unwrap();
             WorkloadInstance { wkl: [("M".to_owned(), m)].into(), weight: 1.0, instance }
         };
         let workloads = vec![workload(16), workload(512)];
@@ -445,10 +445,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         tuned.save(file.path()).unwrap();
         let expected = Expected {
-            kernel: "product",
+            kernel: "dense",
             target: "sm_90",
-            shape_vars: &Config::shape_vars(&product()),
-            source_hash: product().source_hash(),
+            shape_vars: &Config::shape_vars(&dense()),
+            source_hash: dense().source_hash(),
             space_hashes: &["s".to_owned()],
             cpu: "",
             features: &[],

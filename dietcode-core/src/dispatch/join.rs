@@ -73,11 +73,11 @@ pub fn labels<'a>(names: &'a [String], seen: &'a [Seen], picks: &[usize]) -> Vec
 mod tests {
     use super::*;
     use crate::measure::Instance;
+    use crate::testing::kernel;
 
     fn seen(m: i64, rows: &[(usize, &[Option<f64>])]) -> Seen {
         let nest = "#[dynamic_kernel] pub fn copy(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i]; } }";
-        let def = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
-        let instance = Instance::of(&def, &[m]).unwrap();
+        let instance = Instance::of(&kernel(nest), &[m]).unwrap();
         let summary = |median: &f64| Summary { median: *median, iqr: 0.0, repeats: 3 };
         let row = |row: &[Option<f64>]| row.iter().map(|g| g.as_ref().map(summary)).collect();
         Seen {

@@ -183,14 +183,13 @@ fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend;
+    use crate::testing::program;
 
     /// A pass whose result is broken, here since the schedule forgot a tensor, is a defect of the compiler, not of its input.
     #[test]
     fn a_broken_invariant_is_a_defect_with_a_dump() {
         let nest = "#[dynamic_kernel] fn copy(x: &[f32; M], y: &mut [f32; M]) { for i in 0..M { y[i] = x[i]; } }";
-        let def = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
-        let program = frontend::program(&def);
+        let program = program(nest);
         let mut schedule = Schedule::new(&program, &program.blocks[0]);
         schedule.program.params.remove(0);
         let error = lower(&schedule).unwrap_err();

@@ -233,21 +233,13 @@ mod tests {
     use crate::schedule::{Instruction, Trace};
     use crate::sketch::rules::CustomRules;
     use crate::sketch::{MicroKernel, Space};
-
-    const DENSE: &str = "#[dynamic_kernel]
-        fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-            for i in 0..M { for j in 0..N {
-                let mut acc = 0.0;
-                for k in 0..K { acc += x[i][k] * w[j][k]; }
-                y[i][j] = acc;
-            } } }";
+    use crate::testing::dense;
 
     /// Micro-kernels that differ in the sizes of outer blocks are compiled once to be screened, and each for itself as a build does; a few
     /// steps of the sum are code of their own.
     #[test]
     fn code_is_shared_while_it_is_screened() {
-        let def = dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap();
-        let harness = CpuHarness::open(def, "native", vec!["none".into()], Limits::default(), Some(0)).unwrap();
+        let harness = CpuHarness::open(dense(), "native", vec!["none".into()], Limits::default(), Some(0)).unwrap();
         let (def, target) = (harness.def().clone(), harness.target().clone());
         let space = Space::generate(&def, target, &[vec![2048; 3]], &CustomRules::default()).unwrap();
         let mut rng = StdRng::seed_from_u64(1);

@@ -92,11 +92,11 @@ fn bytes(instance: &Instance) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::product;
+    use crate::testing::{dense, kernel};
 
     /// Of a product at these values of M, K and N.
     fn points(shapes: &[[i64; 3]]) -> Points {
-        let def = product();
+        let def = dense();
         let workload = |shape: &[i64; 3]| {
             let instance = Instance::of(&def, shape).unwrap();
             WorkloadInstance { wkl: [("at".to_owned(), shape[0])].into(), weight: 1.0, instance }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn points_keep_their_indices_in_bounds() {
         let nest = "#[dynamic_kernel] fn f(x: &[f32; P], y: &mut [f32; N]) { for j in 0..N { y[j] = x[j + 1]; } }";
-        let def = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+        let def = kernel(nest);
         let refusal = Instance::of(&def, &[19, 19]).unwrap_err().to_string();
         assert!(refusal.contains("the index `j + 1` of `x` runs from 1 to 19, and dimension 0 is 19"), "{refusal}");
         let instance = Instance::of(&def, &[17, 16]).unwrap();

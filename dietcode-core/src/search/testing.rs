@@ -21,7 +21,7 @@ pub(super) fn dense(n: usize, k: usize) -> KernelDef {
             }}
         }}"
     );
-    dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap()
+    crate::testing::kernel(&text)
 }
 
 pub(super) fn target() -> Target {

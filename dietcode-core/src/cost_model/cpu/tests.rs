@@ -1,8 +1,8 @@
 use dietcode_syntax::KernelDef;
 
 use super::*;
-use crate::cost_model::dense::DENSE;
 use crate::frontend;
+use crate::testing::{BATCH, DENSE, kernel};
 use crate::machine::avx512;
 use crate::sketch::Tiled;
 
@@ -27,17 +27,13 @@ fn target() -> CpuTarget {
     CpuTarget { cores: 4, ..avx512() }
 }
 
-fn def(source: &str) -> KernelDef {
-    dietcode_syntax::scan(source).unwrap()[0].parse().unwrap()
-}
-
 /// The extents of `i`, `j` and `k`, or of `o`, `i` and `c`, which their variables are named after.
 fn seconds_of(source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
     seconds_on(&target(), source, tiled, extents, units)
 }
 
 fn seconds_on(target: &CpuTarget, source: &str, tiled: &Tiled, extents: [(&str, i64); 3], units: usize) -> f64 {
-    let def = def(source);
+    let def = kernel(source);
     let value = |name: &str| extents.iter().find(|(var, _)| *var == name).map_or(0, |(_, value)| *value);
     let shape: Vec<i64> = def.shape_vars.iter().map(|var| value(&var.name)).collect();
     let (_, lowered) = tiled.micro_kernel(&frontend::program(&def), target).unwrap();
@@ -152,7 +148,7 @@ fn what_is_asked_for_ahead_pays_where_it_comes_from_memory() {
             let mut acc = 0.0; for k in 0..64 { acc += x[b][i][k] * w[b][j][k]; } y[b][i][j] = acc;
         } } } }";
     let gain = |batches: i64| {
-        let at = |tiled: &Tiled| seconds_of(batch, tiled, [("B", batches), ("M", 96), ("-", 0)], 1);
+        let at = |tiled: &Tiled| seconds_of(BATCH, tiled, [("B", batches), ("M", 96), ("-", 0)], 1);
         let plain = packed([8, 48], [96, 48, 64]);
         at(&plain) / at(&Tiled { ahead: Some("b".into()), ..plain })
     };

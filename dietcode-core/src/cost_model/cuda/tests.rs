@@ -1,15 +1,11 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::cost_model::dense::DENSE;
 use crate::frontend;
 use crate::machine::cuda::{Class, Mix};
 use crate::schedule::{MatrixUnit, Tail};
 use crate::sketch::{Blocked, Stage};
-
-fn dense() -> KernelDef {
-    dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
-}
+use crate::testing::{dense, kernel};
 
 fn a100() -> &'static DeviceLimits {
     DeviceLimits::of("sm_80".parse().unwrap()).unwrap()
@@ -104,7 +100,7 @@ fn three_products_for_one_take_three_times_as_long_and_less_than_threads() {
 fn threads_that_wait_are_not_counted() {
     let text = "#[dynamic_kernel] fn sums(x: &[[f32; K]; M], y: &mut [f32; M]) {
         for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; } }";
-    let def: KernelDef = dietcode_syntax::scan(text).unwrap()[0].parse().unwrap();
+    let def = kernel(text);
     let program = frontend::program(&def);
     let mut schedule = Schedule::new(&program, &program.blocks[0]);
     let mut scheduled = || {

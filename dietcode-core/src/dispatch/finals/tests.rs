@@ -125,7 +125,7 @@ fn finals_on_threads(
     noise: Noise,
     records: Option<&Path>,
 ) -> Ended {
-    let def: KernelDef = dietcode_syntax::scan(nest).unwrap()[0].parse().unwrap();
+    let def: KernelDef = crate::testing::kernel(nest);
     let mut kernels = kernels(&def, rows);
     let names: Vec<String> = kernels.iter().map(MicroKernel::name).collect();
     let known = names.clone();

@@ -503,15 +503,14 @@ fn if_else(condition: &Expr, then: Stmt, otherwise: Stmt) -> Stmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend;
     use crate::schedule::Tail;
+    use crate::testing::program;
 
     #[test]
     fn sums_that_wait_in_a_panel_start_with_elements_that_exist() {
         let text = "#[dynamic_kernel] fn f(x: &[[f32; K]; M], bias: &[f32; M], y: &mut [f32; M]) {
             for i in 0..M { let mut acc = bias[i]; for k in 0..K { acc += x[i][k]; } y[i] = acc + y[i]; } }";
-        let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
-        let program = frontend::program(&def);
+        let program = program(text);
         let mut schedule = Schedule::new(&program, &program.blocks[0]);
         let mut scheduled = || {
             schedule.split("i", 4, Tail::Pad, ["i_0", "i_t"])?;

@@ -60,14 +60,13 @@ fn let_(var: &Name, value: Expr, body: Stmt) -> Stmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend;
     use crate::schedule::Schedule;
+    use crate::testing::program;
 
     fn schedule() -> Schedule {
         let text = "#[dynamic_kernel] fn f(x: &[[f32; N]; M], y: &mut [[f32; N]; M]) {
             for i in 0..M { for j in 0..N { y[i][j] = x[i][j]; } } }";
-        let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
-        let program = frontend::program(&def);
+        let program = program(text);
         Schedule::new(&program, &program.blocks[0])
     }
 

@@ -229,7 +229,7 @@ mod tests {
     use crate::codegen::cuda::translation_unit;
     use crate::measure::cuda::Made;
     use crate::sketch::Blocked;
-    use crate::testing::product;
+    use crate::testing::dense;
 
     fn capability() -> ComputeCapability {
         "sm_90".parse().unwrap()
@@ -237,7 +237,7 @@ mod tests {
 
     /// The default micro-kernel of a product.
     fn unit() -> CudaUnit {
-        let def = product();
+        let def = dense();
         let limits = DeviceLimits::of(capability()).unwrap();
         let program = crate::frontend::program(&def);
         let blocked = Blocked::default_for(&program, limits).unwrap();
@@ -253,7 +253,7 @@ mod tests {
         assert!(built.report[0].registers > 0 && built.toolchain.starts_with("nvcc "), "{built:?}");
         let compiled = Compiled { image: fs::read(&built.image).unwrap(), report: built.report.clone() };
         let made = Made {
-            kernel: "product".into(),
+            kernel: "dense".into(),
             micro_kernel: built.unit.name.clone(),
             capability: capability(),
             toolchain: built.toolchain,

@@ -258,11 +258,11 @@ pub fn small_instance(def: &KernelDef, of: &Instance) -> Result<Instance> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::product;
+    use crate::testing::dense;
 
     #[test]
     fn a_small_instance_is_one_of_the_same_nest() {
-        let def = product();
+        let def = dense();
         let large = Instance::of(&def, &[2048, 768, 2304]).unwrap();
         let small = small_instance(&def, &large).unwrap();
         assert!(small.flops <= SMALL_FLOPS && small.flops > SMALL_FLOPS / 4.0, "{small:?}");

@@ -22,8 +22,7 @@ const SCALED: &str = "#[dynamic_kernel] fn scaled(x: &[f32; N], y: &mut [f32; N]
     for j in 0..N { y[j] = x[j] * 0.5; } }";
 
 fn space(text: &str, target: Target) -> Space {
-    let def: dietcode_syntax::KernelDef =
-        dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+    let def: dietcode_syntax::KernelDef = crate::testing::kernel(text);
     let instance = vec![768; def.shape_vars.len()];
     Space::generate(&def, target, &[instance], &CustomRules::default()).expect("there are sketches")
 }

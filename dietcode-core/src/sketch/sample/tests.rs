@@ -44,7 +44,7 @@ fn device(name: &str) -> Target {
 
 /// A space without sketches; the axes in the order of the nest.
 fn space(text: &str, target: Target, extents: &[&[i64]]) -> Space {
-    let def = dietcode_syntax::scan(text).expect("the source parses")[0].parse().expect("the nest is one");
+    let def = crate::testing::kernel(text);
     let program = frontend::program(&def);
     let iters = program.blocks[0].iters.iter().map(|iter| iter.name.clone());
     let extents = iters.zip(extents.iter().map(|extents| extents.to_vec())).collect();

@@ -2,8 +2,7 @@ use super::*;
 use crate::dispatch::{FORMAT, Instance, Provenance, Tuned};
 use crate::frontend;
 use crate::schedule::Trace;
-
-const DENSE: &str = include_str!("../../../../../tests/nests/dense.rs");
+use crate::testing::dense;
 
 const CONFIG: &str = r#"{
   "kernel": { "source": "ops.rs", "function": "dense" },
@@ -18,10 +17,6 @@ const CONFIG: &str = r#"{
     "stages": [1, 2]
   }] } }
 }"#;
-
-fn dense() -> KernelDef {
-    dietcode_syntax::scan(DENSE).unwrap()[0].parse().unwrap()
-}
 
 fn sm_80() -> ComputeCapability {
     "sm_80".parse().unwrap()

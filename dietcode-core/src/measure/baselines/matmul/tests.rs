@@ -178,7 +178,7 @@ fn a_sum_that_is_scaled_or_conditioned_in_another_way_is_no_product_of_blas() {
                  }} }}
              }}"
         );
-        let def: KernelDef = dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap_or_else(|e| panic!("{e}"));
+        let def: KernelDef = crate::testing::kernel(&text);
         Gemm::of(&def, &Instance::of(&def, &[5, 11, 7]).unwrap()).map(|gemm| [gemm.alpha, gemm.beta])
     };
     let [alpha, beta] = [Coefficient::Param(0), Coefficient::Param(3)];

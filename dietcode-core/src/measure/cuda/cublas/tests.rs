@@ -34,7 +34,7 @@ fn nest(transposed: [bool; 2], batched: bool) -> KernelDef {
         at("w", tb, "k", "j"),
         at("y", false, "i", "j"),
     );
-    dietcode_syntax::scan(&text).unwrap()[0].parse().unwrap()
+    crate::testing::kernel(&text)
 }
 
 /// What cuBLAS computes of these arguments.

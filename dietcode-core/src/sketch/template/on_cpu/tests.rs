@@ -22,7 +22,7 @@ fn cpu() -> CpuTarget {
 }
 
 fn on_cpu(family: &Family, nest: &str) -> Result<String, String> {
-    let def = dietcode_syntax::scan(nest).expect("the source parses")[0].parse().expect("the nest is one");
+    let def = crate::testing::kernel(nest);
     family.on_cpu(&crate::frontend::program(&def), &cpu()).map(|tiled| tiled.name())
 }
 

@@ -7,7 +7,7 @@ const PRODUCT: &str = "#[dynamic_kernel] fn product(a: &[[f32; K]; M], b: &[[f32
     for i in 0..M { for j in 0..N { for k in 0..K { c[i][j] += a[i][k] * b[k][j]; } } } }";
 
 fn on_gpu(family: &Family, nest: &str) -> Result<Blocked, String> {
-    let def = dietcode_syntax::scan(nest).expect("the source parses")[0].parse().expect("the nest is one");
+    let def = crate::testing::kernel(nest);
     family.on_gpu(
         &crate::frontend::program(&def),
         DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known"),

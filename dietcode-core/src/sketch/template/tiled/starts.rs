@@ -308,12 +308,7 @@ fn is_near(a: &Sizes, b: &Sizes) -> bool {
 mod tests {
     use super::*;
     use crate::machine::avx512;
-
-    fn program(nest: &str) -> Program {
-        crate::frontend::program(
-            &dietcode_syntax::scan(&format!("#[dynamic_kernel] {nest}")).unwrap()[0].parse().unwrap(),
-        )
-    }
+    use crate::testing::{DENSE, DEPTHWISE, program};
 
     fn avx2() -> CpuTarget {
         CpuTarget { march: "x86-64-v3".into(), vector_bytes: 32, vector_registers: 16, ..avx512() }
@@ -335,9 +330,6 @@ mod tests {
             y[o][p][q] = acc;
         } } }
     }";
-
-    const DENSE: &str = "fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
-        for i in 0..M { for j in 0..N { let mut acc = 0.0; for k in 0..K { acc += x[i][k] * w[j][k]; } y[i][j] = acc; } } }";
 
     /// Ten sums and five elements of a window leave one of 16 registers: as measured, a row more is spilled at every step.
     #[test]
@@ -408,7 +400,7 @@ mod tests {
                 y[c][p][q] = acc;
             } } } }";
         for (nest, target) in
-            [CONV, DENSE, rows, depthwise].into_iter().flat_map(|nest| [(nest, avx2()), (nest, avx512())])
+            [CONV, DENSE, rows, DEPTHWISE].into_iter().flat_map(|nest| [(nest, avx2()), (nest, avx512())])
         {
             let program = program(nest);
             let starts = Tiled::starts(&program, &target, &BTreeMap::new());
