@@ -29,12 +29,8 @@ impl CpuConfig {
     pub(super) fn read(node: &Node<'_>) -> Result<CpuConfig> {
         let mut config = CpuConfig::default();
         let object = node.object(&["march", "generators"])?;
-        if let Some(march) = object.get("march") {
-            config.march = read_march(&march)?;
-        }
-        if let Some(generators) = object.get("generators") {
-            config.generators = Generator::read_all(&generators, OWN)?;
-        }
+        object.read("march", &mut config.march, read_march)?;
+        object.read("generators", &mut config.generators, |node| Generator::read_all(node, OWN))?;
         Ok(config)
     }
 

@@ -47,30 +47,14 @@ impl Evolution {
     pub(super) fn read(node: &Node<'_>) -> Result<Evolution> {
         let object = node.object(KEYS)?;
         let mut read = Evolution::default();
-        let numbers = [
-            ("population", 1..=65_536, &mut read.population),
-            ("generations", 0..=1_000, &mut read.generations),
-            ("retries", 1..=1_000, &mut read.retries),
-            ("per_round", 1..=65_536, &mut read.per_round),
-        ];
-        for (key, range, into) in numbers {
-            if let Some(node) = object.get(key) {
-                *into = usize::try_from(node.integer(range)?).unwrap_or(usize::MAX);
-            }
-        }
-        let shares = [
-            ("from_database", &mut read.from_database),
-            ("mutation", &mut read.mutation),
-            ("epsilon", &mut read.epsilon),
-        ];
-        for (key, into) in shares {
-            if let Some(node) = object.get(key) {
-                *into = share(&node)?;
-            }
-        }
-        if let Some(node) = object.get("mutators") {
-            read.mutators = mutators(&node)?;
-        }
+        object.read("population", &mut read.population, |node| node.count(1..=65_536))?;
+        object.read("generations", &mut read.generations, |node| node.count(0..=1_000))?;
+        object.read("retries", &mut read.retries, |node| node.count(1..=1_000))?;
+        object.read("per_round", &mut read.per_round, |node| node.count(1..=65_536))?;
+        object.read("from_database", &mut read.from_database, share)?;
+        object.read("mutation", &mut read.mutation, share)?;
+        object.read("epsilon", &mut read.epsilon, share)?;
+        object.read("mutators", &mut read.mutators, mutators)?;
         Ok(read)
     }
 }
@@ -110,17 +94,10 @@ impl Scheduling {
     pub(super) fn read(node: &Node<'_>) -> Result<Scheduling> {
         let object = node.object(&["alpha", "beta", "window", "epsilon"])?;
         let mut read = Scheduling::default();
-        for (key, into) in [("alpha", &mut read.alpha), ("epsilon", &mut read.epsilon)] {
-            if let Some(node) = object.get(key) {
-                *into = share(&node)?;
-            }
-        }
-        if let Some(node) = object.get("beta") {
-            read.beta = node.factor()?;
-        }
-        if let Some(node) = object.get("window") {
-            read.window = usize::try_from(node.integer(1..=1_000)?).unwrap_or(1);
-        }
+        object.read("alpha", &mut read.alpha, share)?;
+        object.read("epsilon", &mut read.epsilon, share)?;
+        object.read("beta", &mut read.beta, Node::factor)?;
+        object.read("window", &mut read.window, |node| node.count(1..=1_000))?;
         Ok(read)
     }
 }

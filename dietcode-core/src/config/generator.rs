@@ -230,14 +230,8 @@ fn read_stages(node: &Node<'_>) -> Result<BTreeMap<String, Stage>> {
 fn read_stage(node: &Node<'_>) -> Result<Stage> {
     let object = node.object(&["vector", "pad", "reduce_outside"])?;
     let mut stage = Stage::default();
-    if let Some(vector) = object.get("vector") {
-        stage.vector = vector.integer(1..=16)?;
-    }
-    if let Some(pad) = object.get("pad") {
-        stage.pad = pad.integer(0..=1 << 16)?;
-    }
-    if let Some(outside) = object.get("reduce_outside") {
-        stage.reduce_outside = outside.boolean()?;
-    }
+    object.read("vector", &mut stage.vector, |node| node.integer(1..=16))?;
+    object.read("pad", &mut stage.pad, |node| node.integer(0..=1 << 16))?;
+    object.read("reduce_outside", &mut stage.reduce_outside, Node::boolean)?;
     Ok(stage)
 }

@@ -192,6 +192,11 @@ impl<'a> Node<'a> {
         value.filter(|value| range.contains(value)).ok_or_else(|| self.expected(&expected))
     }
 
+    /// A whole number of things.
+    pub(super) fn count(&self, range: RangeInclusive<i64>) -> Result<usize> {
+        Ok(usize::try_from(self.integer(range)?).unwrap_or(usize::MAX))
+    }
+
     /// A finite number that is acceptable.
     pub(super) fn number(&self, expected: &str, accept: impl Fn(f64) -> bool) -> Result<f64> {
         let Value::NumberLit(literal) = self.value else { return Err(self.expected(expected)) };
@@ -298,6 +303,14 @@ impl<'a> Object<'a> {
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<Node<'a>> {
         self.properties.iter().find(|p| p.name.as_str() == key).map(|p| self.node.child(p))
+    }
+
+    /// Reads the value of a key, if it is there, into what is its default else.
+    pub(super) fn read<T>(&self, key: &str, into: &mut T, read: impl FnOnce(&Node<'a>) -> Result<T>) -> Result<()> {
+        if let Some(node) = self.get(key) {
+            *into = read(&node)?;
+        }
+        Ok(())
     }
 
     /// The value of a key that must be there.

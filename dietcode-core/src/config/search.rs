@@ -95,53 +95,29 @@ impl Search {
     pub(super) fn read(node: &Node<'_>) -> Result<Search> {
         let object = node.object(KEYS)?;
         let mut search = Search::default();
-        if let Some(seconds) = object.get("seconds") {
-            let expected = format!("a number greater than 0, at most {MAX_SECONDS}");
-            search.seconds = seconds.number(&expected, |s| s > 0.0 && s <= MAX_SECONDS)?;
-        }
-        if let Some(trials) = object.get("trials") {
-            search.trials = Some(trials.integer(1..=MAX_INTEGER)?.unsigned_abs());
-        }
-        if let Some(seed) = object.get("seed") {
-            search.seed = seed.integer(0..=MAX_INTEGER)?.unsigned_abs();
-        }
-        if let Some(threads) = object.get("threads") {
-            let elements = threads.filled_array("an array of at least one number of threads")?;
-            search.threads = elements.iter().map(|element| element.integer(0..=1024)).collect::<Result<_>>()?;
-        }
-        if let Some(tolerance) = object.get("tolerance") {
-            search.tolerance = tolerance.number("a number from 0 to less than 1", |t| (0.0..1.0).contains(&t))?;
-        }
-        if let Some(most) = object.get("micro_kernels") {
-            search.micro_kernels = usize::try_from(most.integer(1..=MAX_MICRO_KERNELS)?).unwrap_or(usize::MAX);
-        }
-        if let Some(strategy) = object.get("strategy") {
-            search.strategy = Strategy::read(&strategy)?;
-        }
-        if let Some(model) = object.get("model") {
-            search.model = Model::read(&model)?;
-        }
-        if let Some(evolution) = object.get("evolution") {
-            search.evolution = Evolution::read(&evolution)?;
-        }
-        if let Some(scheduler) = object.get("scheduler") {
-            search.scheduler = Scheduling::read(&scheduler)?;
-        }
-        if let Some(weight) = object.get("weight") {
-            search.weight = weight.factor()?;
-        }
-        if let Some(rules) = object.get("rules") {
-            search.rules = BlockRule::read_all(&rules)?;
-        }
-        if let Some(tf32) = object.get("tf32") {
-            search.tf32 = read_tf32(&tf32)?;
-        }
-        if let Some(structure) = object.get("structure") {
-            search.structure = Some(NamedStructure::read(&structure)?);
-        }
-        if let Some(cache) = object.get("cache") {
-            search.cache = Cache::read(&cache)?;
-        }
+        let expected = format!("a number greater than 0, at most {MAX_SECONDS}");
+        object.read("seconds", &mut search.seconds, |node| {
+            node.number(&expected, |seconds| seconds > 0.0 && seconds <= MAX_SECONDS)
+        })?;
+        object.read("trials", &mut search.trials, |node| Ok(Some(node.integer(1..=MAX_INTEGER)?.unsigned_abs())))?;
+        object.read("seed", &mut search.seed, |node| Ok(node.integer(0..=MAX_INTEGER)?.unsigned_abs()))?;
+        object.read("threads", &mut search.threads, |node| {
+            let elements = node.filled_array("an array of at least one number of threads")?;
+            elements.iter().map(|element| element.integer(0..=1024)).collect()
+        })?;
+        object.read("tolerance", &mut search.tolerance, |node| {
+            node.number("a number from 0 to less than 1", |tolerance| (0.0..1.0).contains(&tolerance))
+        })?;
+        object.read("micro_kernels", &mut search.micro_kernels, |node| node.count(1..=MAX_MICRO_KERNELS))?;
+        object.read("strategy", &mut search.strategy, Strategy::read)?;
+        object.read("model", &mut search.model, Model::read)?;
+        object.read("evolution", &mut search.evolution, Evolution::read)?;
+        object.read("scheduler", &mut search.scheduler, Scheduling::read)?;
+        object.read("weight", &mut search.weight, Node::factor)?;
+        object.read("rules", &mut search.rules, BlockRule::read_all)?;
+        object.read("tf32", &mut search.tf32, read_tf32)?;
+        object.read("structure", &mut search.structure, |node| NamedStructure::read(node).map(Some))?;
+        object.read("cache", &mut search.cache, Cache::read)?;
         Ok(search)
     }
 }
