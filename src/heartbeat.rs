@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dietcode_core::doing::now_doing;
 use dietcode_core::message::{one_line, printable};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 use dietcode_core::parallel::lock;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 
 /// After so long without a line there is one.
 const SILENCE: Duration = Duration::from_secs(4);

@@ -2,12 +2,13 @@
 //!
 //! Code that may take seconds registers what it does while it does it; a command prints that where it has printed nothing for a while.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Something that is being done until this is dropped.
 use crate::parallel::lock;
 
+/// Something that is being done until this is dropped.
 #[derive(Debug)]
 #[must_use = "it is over at once"]
 pub struct Doing(u64);

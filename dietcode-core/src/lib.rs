@@ -70,7 +70,6 @@ mod shared_file;
 pub mod whole_file;
 #[cfg(any(feature = "compiler", feature = "results"))]
 pub mod hash;
-#[cfg(feature = "compiler")]
 pub mod parallel;
 #[cfg(feature = "compiler")]
 pub mod config;

@@ -77,6 +77,13 @@ pub fn look(gains: &[f64], rivals: usize) -> Option<Verdict> {
     }
 }
 
+/// The middle one; of an even number, the mean of the two; none of nothing.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(values[low].midpoint(values[high]))
+}
+
 /// Encloses the median of what values come from, but for an error of at most this probability.
 fn interval(values: &[f64], error: f64) -> (f64, f64) {
     let mut sorted = values.to_vec();

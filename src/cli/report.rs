@@ -57,10 +57,10 @@ pub(crate) struct Report {
     machine: Place,
     /// Whether figures are a model's: nothing was timed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    estimated: bool,
+    pub(crate) estimated: bool,
     /// What it took to find the kernels, if they were searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    search: Option<Effort>,
+    pub(crate) search: Option<Effort>,
     in_use: InUse,
     rows: Vec<Row>,
 }
@@ -183,16 +183,6 @@ impl Report {
         let machine =
             device.cpu().map_or_else(|| Place::Gpu(device.machine().clone()), |cpu| Place::of_cpu(cpu, cache));
         Report { machine, estimated, search: None, in_use: InUse::default(), rows: Vec::new() }
-    }
-
-    /// Whether figures are a model's.
-    pub(crate) fn is_estimated(&self) -> bool {
-        self.estimated
-    }
-
-    /// Notes what the search took.
-    pub(crate) fn set_effort(&mut self, effort: Effort) {
-        self.search = Some(effort);
     }
 
     /// Adds all implementations of a comparison that have a figure; `called` gives the name an implementation is reported under, if any,

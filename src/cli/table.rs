@@ -75,7 +75,7 @@ pub(crate) fn table(lines: &[Line<'_>], others: &[String], report: &Report, lege
     let peak =
         report.peak(threads).map_or(String::new(), |peak| format!("; the peak of fused multiply-adds is {peak:.1}"));
     let on = place(threads);
-    let how = if report.is_estimated() {
+    let how = if report.estimated {
         "estimates of the model, nothing was timed"
     } else if lines.iter().any(|line| line.comparison.cold) {
         "medians, cold caches, measured by turns"

@@ -61,11 +61,9 @@ pub fn rate_on(observations: &[Observation], units: usize) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use dietcode_syntax::KernelDef;
-
-    use crate::testing::{DENSE, program};
     use super::*;
     use crate::schedule::{Schedule, Tail};
+    use crate::testing::{DENSE, program};
 
     /// The dense layer, of which each of these loops is split and the outer parts of the first are bound to `grid`.
     fn split(loops: &[(&str, i64)]) -> Schedule {

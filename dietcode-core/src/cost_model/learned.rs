@@ -205,15 +205,14 @@ impl CostModel for Learned {
 
 #[cfg(test)]
 mod tests {
-    use dietcode_syntax::KernelDef;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
     use super::*;
     use crate::machine::CpuTarget;
     use crate::sketch::Space;
-    use crate::testing::dense;
     use crate::sketch::rules::CustomRules;
+    use crate::testing::dense;
 
     const SHAPES: [[i64; 3]; 3] = [[64, 768, 768], [384, 768, 768], [1000, 768, 768]];
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ir::function::has_vectors;
-use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Intrinsic, Scope, Stmt, affine};
+use crate::ir::{BinaryOp, Buffer, CompareOp, DType, Expr, Intrinsic, Scope, Stmt, affine, coefficient};
 
 /// Whether the body of a loop over lanes is one store of lane-wise arithmetic to neighbouring elements, such a store to the first of
 /// them, or an instruction of all lanes.
@@ -24,7 +24,7 @@ pub(super) fn is_plain(body: &Stmt, lane: &str) -> bool {
 /// Whether a condition holds for the first lanes only, as many as another expression says.
 pub(super) fn is_of_first(condition: &Expr, lane: &str) -> bool {
     let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return false };
-    moves_by(value, lane) == Some(1) && !bound.uses(lane)
+    coefficient(value, lane) == Some(1) && !bound.uses(lane)
 }
 
 /// Whether the store of a lane that lies outside of tensors can be left out by a mask: all that moves with the lane are floats, in
@@ -59,11 +59,7 @@ fn is_far_apart(value: &Expr, lane: &str) -> bool {
 /// Whether the elements at an index are neighbours in memory along a variable.
 pub(crate) fn is_contiguous(index: &[Expr], lane: &str) -> bool {
     let Some((last, outer)) = index.split_last() else { return false };
-    moves_by(last, lane) == Some(1) && outer.iter().all(|e| !e.uses(lane))
-}
-
-fn moves_by(e: &Expr, lane: &str) -> Option<i64> {
-    Some(affine(e)?.coefficient(lane))
+    coefficient(last, lane) == Some(1) && outer.iter().all(|e| !e.uses(lane))
 }
 
 /// Whether an expression can be computed for all lanes at once. What does not depend on the lane is computed once.

@@ -16,6 +16,6 @@ pub(crate) use caches::last_level;
 pub use cpu::CpuTarget;
 pub use process::output_limited;
 #[cfg(feature = "tuner")]
-pub(crate) use process::{Group, end_all, run_limited};
+pub(crate) use process::{Group, end_all};
 pub use target::Target;
 pub use toolchain::{CompilerKind, Macros, Toolchain};

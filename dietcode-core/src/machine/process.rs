@@ -95,23 +95,6 @@ fn limit_cpu_time(limit: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command, for so long at most. `None`: it had to be killed.
-pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
-    // SAFETY: between fork and exec there is a system call, and nothing else.
-    unsafe { command.pre_exec(move || limit_cpu_time(limit)) };
-    let mut group = Group::start(command.stdin(Stdio::null()))?;
-    let end = Instant::now() + limit;
-    loop {
-        if let Some(status) = group.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= end {
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 /// Runs a command, for so long at most, and gives what it wrote; `None`: it had to be killed. It ends with this process, and an interrupt from
 /// the terminal does not reach it. What it writes goes through files: a child that outlives its parent may hold a pipe open.
 ///
@@ -120,8 +103,19 @@ pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> Result<Opti
 pub fn output_limited(command: &mut Command, limit: Duration) -> Result<Option<Output>> {
     let (stdout, stderr) = (unnamed_file()?, unnamed_file()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
-    let Some(status) = run_limited(command, limit)? else { return Ok(None) };
-    Ok(Some(Output { status, stdout: written(stdout)?, stderr: written(stderr)? }))
+    // SAFETY: between fork and exec there is a system call, and nothing else.
+    unsafe { command.pre_exec(move || limit_cpu_time(limit)) };
+    let mut group = Group::start(command.stdin(Stdio::null()))?;
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = group.try_wait()? {
+            return Ok(Some(Output { status, stdout: written(stdout)?, stderr: written(stderr)? }));
+        }
+        if Instant::now() >= end {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// A file for as long as it is open.

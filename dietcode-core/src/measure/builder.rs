@@ -1,9 +1,9 @@
 //! Compiles translation units into shared libraries, many at a time, each under a time limit, and each text once.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -61,7 +61,6 @@ pub struct Builder {
     libraries: Mutex<HashMap<[u8; 32], Library>>,
     folder: Scratch,
     limit: Duration,
-    jobs: usize,
     built: AtomicUsize,
     /// How long each took so far.
     times: Mutex<Vec<Duration>>,
@@ -89,7 +88,6 @@ impl Builder {
             libraries: Mutex::default(),
             folder,
             limit,
-            jobs,
             built: AtomicUsize::new(0),
             times: Mutex::default(),
         })
@@ -131,9 +129,8 @@ impl Builder {
     fn compile(&self, unit: &TranslationUnit) -> Result<PathBuf, Failure> {
         // Two units of different kernels may share a name.
         let stem = format!("{}_{}", self.built.fetch_add(1, Ordering::Relaxed), unit.name);
-        let [source, library, log] = ["c", "so", "log"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
-        let failed = |e: std::io::Error| Failure::Compile { message: e.to_string() };
-        fs::write(&source, &unit.source).map_err(failed)?;
+        let [source, library] = ["c", "so"].map(|ext| self.folder.path().join(format!("{stem}.{ext}")));
+        fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
         let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
         command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
@@ -143,11 +140,26 @@ impl Builder {
         if !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
             lock(&self.times).push(start.elapsed());
         }
-        let log = fs::read(log).map_err(failed)?;
-        let said = String::from_utf8_lossy(&log).trim_end().to_owned();
-        let message = if said.is_empty() { format!("the compiler ended with {status}") } else { said };
-        Err(Failure::Compile { message })
+        compiled.map(|()| library)
     }
+}
+
+/// Has a compiler make what it is asked for, within the limit.
+pub(super) fn run_compiler(command: &mut Command, limit: Duration) -> Result<(), Failure> {
+    let message = match output_limited(command, limit) {
+        Ok(Some(output)) if output.status.success() => return Ok(()),
+        Ok(Some(output)) => match String::from_utf8_lossy(&output.stderr).trim_end() {
+            "" => format!("the compiler ended with {}", output.status),
+            said => said.to_owned(),
+        },
+        Ok(None) => return Err(Failure::CompileTimeout { seconds: limit.as_secs_f64() }),
+        Err(error) => format!("the compiler does not start: {error}"),
+    };
+    Err(Failure::Compile { message })
+}
+
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Compile { message: format!("{} cannot be written: {error}", path.display()) }
 }
 
 /// The limit, after so many compilers took so long.

@@ -28,7 +28,7 @@ impl Tuning<'_> {
         let Some(first) = candidates.first() else { return Ok(None) };
         let (shape, names): (_, Vec<String>) =
             (self.shape_of(instance), candidates.iter().map(|candidate| candidate.micro_kernel.name()).collect());
-        if let Some((known, unknown)) = self.journal.recall_turns(&names, &shape) {
+        if let Some((known, unknown)) = self.journal.replay.take_turns(&names, &shape) {
             return Ok((!unknown).then(|| names.iter().map(|name| known[name]).collect()));
         }
         let reached = match self.by_turns(candidates, instance)? {

@@ -3,14 +3,11 @@
 //! The proposals of a search depend on its seed, on what was on record when it began, and on what it measured since. So a
 //! run that was ended is continued by beginning it again: what it would measure and is on record is not measured.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Candidate;
-use super::database::{
-    Database, FORMAT, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked,
-};
+use super::database::{Database, Filter, Outcome, Record, Replay, Shape, Structure, Target, Workload, new_run, ranked};
 use crate::Result;
 use crate::cost_model::cuda::LaunchReport;
 use crate::measure::Device;
@@ -30,7 +27,8 @@ pub struct Journal {
     space_hash: String,
     /// How many records were there when the run began.
     earlier: usize,
-    replay: Replay,
+    /// What the run that is continued saw, and was not replayed yet.
+    pub(super) replay: Replay,
     /// The micro-kernels that are on record in the run that is continued, by their names.
     begun: HashSet<String>,
 }
@@ -99,30 +97,9 @@ impl Journal {
         self.begun.contains(name)
     }
 
-    /// What the run saw of a micro-kernel when it measured it at a shape and a number of threads, or compiled it, if that is on record and
-    /// was not replayed yet.
-    pub(super) fn recall(&mut self, name: &str, shape: Option<&Shape>, threads: usize) -> Option<Outcome> {
-        self.replay.take(name, shape, threads)
-    }
-
-    /// How the run saw a micro-kernel fail at a shape, if that is on record and was not replayed yet.
-    pub(super) fn recall_failure(&mut self, name: &str, shape: &Shape) -> Option<Outcome> {
-        self.replay.take_failure(name, shape)
-    }
-
     /// What came of it when the run let one micro-kernel challenge another at some shapes, if that is on record.
     pub(crate) fn verdict(&self, name: &str, against: &str, shapes: &[Shape]) -> Option<Verdict> {
         self.replay.verdict(name, against, shapes)
-    }
-
-    /// What the run saw some reach by turns at a shape, and whether that is unknown, if it is on record of all of them and was not replayed
-    /// yet.
-    pub(super) fn recall_turns(
-        &mut self,
-        names: &[String],
-        shape: &Shape,
-    ) -> Option<(BTreeMap<String, Option<f64>>, bool)> {
-        self.replay.take_turns(names, shape)
     }
 
     /// Writes down what came of a candidate.
@@ -133,24 +110,18 @@ impl Journal {
         shape: Option<Shape>,
         outcome: Outcome,
     ) -> Result<()> {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let workload = Workload { shape, ..self.workload.clone() };
         self.database.append(&Record {
-            format: FORMAT,
-            workload: Workload { shape, ..self.workload.clone() },
-            target: self.target.clone(),
-            name: candidate.micro_kernel.name(),
-            schedule: candidate.micro_kernel.clone(),
             structure: Some(candidate.structure),
             report,
             form: candidate.form().cloned(),
             estimated: self.estimated,
-            outcome,
             trial: candidate.trial,
             made: candidate.made,
             run: self.run.clone(),
             seed: self.seed,
             space_hash: self.space_hash.clone(),
-            time,
+            ..Record::new(workload, self.target.clone(), candidate.micro_kernel.clone(), outcome)
         })
     }
 

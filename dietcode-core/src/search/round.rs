@@ -72,7 +72,7 @@ impl Tuning<'_> {
     /// Gives a candidate its code, or notes why there is none.
     fn equip(&mut self, at: usize, number: usize, ahead: &mut Ahead) -> Result<()> {
         let name = self.candidates[at].micro_kernel.name();
-        if let Some(failed @ Outcome::Failed(_)) = self.journal.recall(&name, None, 0) {
+        if let Some(failed @ Outcome::Failed(_)) = self.journal.replay.take(&name, None, 0) {
             self.note(at, &failed);
             return Ok(());
         }

@@ -132,9 +132,10 @@ impl<'a> Tuning<'a> {
             }
             // That it passed is not on record; that it failed, or went on, is.
             let failed = match is_known {
-                true => {
-                    self.journal.recall_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance))
-                }
+                true => self
+                    .journal
+                    .replay
+                    .take_failure(&self.candidates[at].micro_kernel.name(), &self.shape_of(&instance)),
                 false => self.measure_now(at, 0, &instance, Timing::CHECK, 1)?,
             };
             if let Some(outcome) = failed {
@@ -185,7 +186,7 @@ impl<'a> Tuning<'a> {
     /// What is on record of the run, if it was not replayed yet.
     fn recall(&mut self, at: usize, threads: usize, instance: &Instance) -> Option<Outcome> {
         let (name, shape) = (self.candidates[at].micro_kernel.name(), self.shape_of(instance));
-        self.journal.recall(&name, Some(&shape), self.threads[threads])
+        self.journal.replay.take(&name, Some(&shape), self.threads[threads])
     }
 
     /// What came of it; nothing if it only passed a check, which is no figure.

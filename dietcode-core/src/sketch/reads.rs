@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Buffer, Expr, Name, Program, affine};
+use crate::ir::{Block, Buffer, Expr, Name, Program, coefficient};
 use crate::lower::can_be_padded;
+use crate::lower::lanes::is_contiguous;
 
 /// How a sum reads its inputs.
 pub(super) struct Reads<'b> {
@@ -41,7 +42,7 @@ impl<'b> Reads<'b> {
     /// Whether neighbours along an axis are read again one step of a sum later: a window without stride or dilation.
     pub(super) fn is_window(&self, tensor: &Name, axis: &Name, sum: &Name) -> bool {
         let again = |e: &Expr| {
-            let step = |name| affine(e).map_or(0, |form| form.coefficient(name).abs());
+            let step = |name| coefficient(e, name).unwrap_or(0).abs();
             step(axis) != 0 && step(axis) == step(sum)
         };
         self.indices(tensor).flatten().any(again)
@@ -75,11 +76,7 @@ impl<'b> Reads<'b> {
         if let Some(prepared) = self.program.prepared(tensor) {
             return *prepared.layout.axis == **axis;
         }
-        let coefficient = |e: &Expr| affine(e).map(|form| form.coefficient(axis));
-        self.indices(tensor).all(|index| {
-            let Some((last, outer)) = index.split_last() else { return true };
-            coefficient(last) == Some(1) && outer.iter().all(|e| coefficient(e) == Some(0))
-        })
+        self.indices(tensor).all(|index| index.is_empty() || is_contiguous(index, axis))
     }
 
     /// Whether vectors along an axis are read as they lie, or each lane from elsewhere, but once.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dietcode::core::config::{Cache, WklInst};
 use dietcode::core::dispatch::{DEFAULT, PICK, Winners, drawn};
 use dietcode::core::measure::{Comparison, CpuHarness, Finalist, Instance, Timing, compare};
-use dietcode::core::paired::{Verdict, gains, look};
+use dietcode::core::paired::{Verdict, gains, look, median};
 use dietcode::core::search::WorkloadInstance;
 use dietcode::tuning::resolve_threads;
 use dietcode::{Error, Result};
@@ -132,7 +132,9 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
     let rivals: Vec<(&str, Vec<f64>)> = rivals
         .filter_map(|rival| Some((rival.name.as_str(), gains(&rival.outcome.as_ref().ok()?.seconds, &own.seconds))))
         .collect();
-    let ahead = rivals.iter().map(|(name, gains)| (*name, median(gains), look(gains, rivals.len())));
+    let ahead = rivals
+        .iter()
+        .map(|(name, gains)| (*name, median(gains.clone()).unwrap_or_default(), look(gains, rivals.len())));
     let best = ahead.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, gain, _)| *gain > 0.0);
     let gflops = |name: &str| comparison.sample(name).map_or(0.0, |s| s.gflops(workload.instance.flops).median);
     Some(AtShape {
@@ -145,18 +147,6 @@ fn at_shape(workload: &WorkloadInstance, kernel: String, comparison: &Comparison
         best: best.map_or_else(|| kernel.clone(), |(name, ..)| name.to_owned()),
         kernel,
     })
-}
-
-/// 0 of nothing.
-fn median(gains: &[f64]) -> f64 {
-    let mut sorted = gains.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[middle],
-        _ => sorted[middle - 1].midpoint(sorted[middle]),
-    }
 }
 
 fn text(measured: &Measured) -> String {

@@ -1,10 +1,7 @@
 //! What a person reads at the end.
 
-use comfy_table::presets::UTF8_FULL_CONDENSED;
-use comfy_table::{Cell, CellAlignment, Table};
-
 use super::result::{Compared, Outcome};
-use crate::cli::table::gflops;
+use crate::cli::table::{gflops, grid};
 
 /// Failures in words, the rest is in the file.
 const MOST_SENTENCES: usize = 20;
@@ -59,14 +56,12 @@ fn table(comparisons: &[Compared]) -> String {
     if comparisons.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED);
-    table.set_header(["config", "precision", "shapes", "dietcode", "default", "cuBLAS", "of cuBLAS", "worst", "best"]);
-    for same in comparisons.chunk_by(|a, b| a.problem == b.problem && a.precision == b.precision) {
+    let head = ["config", "precision", "shapes", "dietcode", "default", "cuBLAS", "of cuBLAS", "worst", "best"];
+    let row = |same: &[Compared]| {
         let mean = |implementation: &str| mean(same.iter().map(|c| c.gflops(implementation)));
         let ratios: Vec<f64> = same.iter().filter_map(|c| Some(c.gflops("dietcode")? / c.gflops("cublas")?)).collect();
         let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-        let row = [
+        [
             same[0].problem.clone(),
             same[0].precision.to_owned(),
             same.len().to_string(),
@@ -77,9 +72,9 @@ fn table(comparisons: &[Compared]) -> String {
             share(self::mean(ratios.iter().map(|ratio| Some(*ratio)))),
             share(ratios.iter().copied().reduce(f64::min)),
             share(ratios.iter().copied().reduce(f64::max)),
-        ];
-        table.add_row(row.map(|text| Cell::new(text).set_alignment(CellAlignment::Right)));
-    }
+        ]
+    };
+    let table = grid(head, comparisons.chunk_by(|a, b| a.problem == b.problem && a.precision == b.precision).map(row));
     format!("GFLOP/s: geometric means over the shapes of medians, measured by turns\n{table}\n")
 }
 

@@ -1,5 +1,6 @@
 //! How far predictions were from what was measured afterwards.
 
+use dietcode::core::paired::median;
 use maud::{Markup, html};
 
 use super::chart::{Scale, chart, mark, ticks};
@@ -61,9 +62,8 @@ fn of_threads(subject: &Subject, predictions: &Predictions, threads: usize) -> M
 
 /// Of |predicted / measured − 1|.
 fn median_error(points: &[&Predicted]) -> f64 {
-    let mut errors: Vec<f64> = points.iter().map(|point| (point.predicted / point.measured - 1.0).abs()).collect();
-    errors.sort_by(f64::total_cmp);
-    errors[errors.len() / 2]
+    let errors = points.iter().map(|point| (point.predicted / point.measured - 1.0).abs());
+    median(errors.collect()).unwrap_or_default()
 }
 
 /// Spearman's.

@@ -21,7 +21,7 @@ pub(super) fn show(
     files: &ReportFiles,
 ) -> Result<()> {
     let mut report = Report::new(device, cache);
-    report.set_effort(effort);
+    report.search = Some(effort);
     let comparisons = finalized.verified.iter().flatten().flat_map(|v| &v.comparisons);
     report.set_peaks(comparisons, |threads| device.cores().apart(threads));
     let mut legend = Legend::default();

@@ -1,10 +1,8 @@
-use dietcode_syntax::KernelDef;
-
 use super::*;
 use crate::frontend;
-use crate::testing::{BATCH, DENSE, kernel};
 use crate::machine::avx512;
 use crate::sketch::Tiled;
+use crate::testing::{BATCH, DENSE, kernel};
 
 const CONV: &str = "
 #[dynamic_kernel]
@@ -142,11 +140,6 @@ fn half_of_a_vector_takes_half_of_the_time_where_vectors_are_carried_out_in_halv
 /// What tiles ask for ahead is worth it where all batches together come from memory, and costs a little where they are in a cache.
 #[test]
 fn what_is_asked_for_ahead_pays_where_it_comes_from_memory() {
-    let batch =
-        "#[dynamic_kernel] fn batch(x: &[[[f32; 64]; M]; B], w: &[[[f32; 64]; M]; B], y: &mut [[[f32; M]; M]; B]) {
-        for b in 0..B { for i in 0..M { for j in 0..M {
-            let mut acc = 0.0; for k in 0..64 { acc += x[b][i][k] * w[b][j][k]; } y[b][i][j] = acc;
-        } } } }";
     let gain = |batches: i64| {
         let at = |tiled: &Tiled| seconds_of(BATCH, tiled, [("B", batches), ("M", 96), ("-", 0)], 1);
         let plain = packed([8, 48], [96, 48, 64]);

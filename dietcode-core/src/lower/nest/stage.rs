@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::register_cache;
 use super::window::{Along, Window, at_first};
 use crate::Result;
-use crate::ir::{Buffer, Expr, ForKind, Name, Region, Scope, Stmt, affine};
+use crate::ir::{Buffer, Expr, ForKind, Name, Region, Scope, Stmt, coefficient};
 use crate::lower::guard::{self, Guard};
+use crate::lower::lanes::is_contiguous;
 use crate::schedule::{CacheRead, Schedule, Staging};
 
 /// A staged read: which loops it spans, and the statements around its users.
@@ -119,13 +120,6 @@ fn set_apart(mut shape: Vec<Expr>, pad: i64) -> Vec<Expr> {
     shape
 }
 
-/// Whether the tensor's neighbours in memory are neighbours along this loop.
-fn is_contiguous(index: &[Expr], name: &str) -> bool {
-    let Some((last, outer)) = index.split_last() else { return false };
-    let c = |e: &Expr| affine(e).map(|form| form.coefficient(name));
-    c(last) == Some(1) && outer.iter().all(|e| c(e) == Some(0))
-}
-
 impl Stage {
     /// Whether it shows the tensor's own elements where it can.
     pub(super) fn is_view(&self) -> bool {
@@ -208,8 +202,7 @@ impl Stage {
 
     /// A buffer with the tensor's dimensions in which the view moves as in the tensor, from its first element on.
     fn moving_in(&self, buffer: &Arc<Buffer>) -> Region {
-        let step =
-            |name: &Name| self.index.iter().map(|e| affine(e).map_or(0, |form| form.coefficient(name))).collect();
+        let step = |name: &Name| self.index.iter().map(|e| coefficient(e, name).unwrap_or(0)).collect();
         Region {
             buffer: buffer.clone(),
             base: vec![Expr::Int(0); self.index.len()],

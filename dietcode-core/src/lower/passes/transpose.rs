@@ -21,7 +21,7 @@
 //!       w_panel[…][k_1][j][k_2] = w[j_0·16 + j][k_0 + 2·k_1 + k_2]
 //! ```
 
-use crate::ir::{Buffer, CompareOp, Dot, Expr, ForKind, Intrinsic, Name, Run, Scope, Stmt, affine};
+use crate::ir::{Buffer, CompareOp, Dot, Expr, ForKind, Intrinsic, Name, Run, Scope, Stmt, coefficient};
 use crate::lower::guard;
 use std::ops::Sub;
 
@@ -161,7 +161,7 @@ fn loops(stmt: &Stmt) -> (Vec<(Name, Expr, ForKind)>, &Stmt) {
 
 /// The one dimension along which a variable moves an index, by so much.
 fn only_dim(index: &[Expr], name: &str, step: i64) -> Option<usize> {
-    let coefficients = index.iter().map(|e| Some(affine(e)?.coefficient(name))).collect::<Option<Vec<i64>>>()?;
+    let coefficients = index.iter().map(|e| coefficient(e, name)).collect::<Option<Vec<i64>>>()?;
     let dim = coefficients.iter().position(|c| *c == step)?;
     (coefficients.iter().filter(|c| **c != 0).count() == 1).then_some(dim)
 }
@@ -183,7 +183,7 @@ fn all_columns(across: Vec<Expr>, lane: &str, inner: &[(Name, Expr)]) -> Option<
 fn valid_lanes(guards: Vec<Expr>, lane: &str, lanes: i64) -> Option<Expr> {
     guards.into_iter().try_fold(Expr::Int(lanes), |valid, part| {
         let Expr::Compare(CompareOp::Lt, value, extent) = part else { return None };
-        if affine(&value)?.coefficient(lane) != 1 {
+        if coefficient(&value, lane)? != 1 {
             return None;
         }
         let left = (*extent).clone().sub(value.substitute(lane, &Expr::Int(0)));

@@ -4,6 +4,7 @@
 use super::loaded::Loaded;
 use super::tensors::Tensors;
 use super::{Expectation, trouble_of_launch};
+use crate::Error;
 use crate::instance::unflatten;
 use crate::measure::worker::Trouble;
 use crate::measure::{Failure, Job, Oracle};

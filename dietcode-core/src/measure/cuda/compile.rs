@@ -2,7 +2,8 @@
 //! images that were made on another machine; for the emulated device with a C++ compiler.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,6 @@ use crate::codegen::cuda::CudaUnit;
 use crate::codegen::cuda::headers::{self, DEVICE_HEADERS, HOST_HEADERS};
 use crate::doing::doing;
 use crate::machine::cuda::{Compiled, ComputeCapability, DeviceLimits, HostCompiler, KernelReport, Nvcc, Nvdisasm};
-use crate::machine::run_limited;
 use crate::measure::Failure;
 use crate::measure::builder::{run_compiler, unwritable};
 use crate::parallel::{self, cores, lock};
@@ -194,33 +194,16 @@ impl CudaCompiler {
     }
 
     fn emulated(&self, unit: &CudaUnit, compiler: &HostCompiler, stem: &str) -> Result<Built, Failure> {
-        let [source, image, words] =
-            ["cu", "so", "err"].map(|extension| self.folder.path().join(stem).with_extension(extension));
+        let [source, image] = ["cu", "so"].map(|extension| self.folder.path().join(stem).with_extension(extension));
         fs::write(&source, &unit.source).map_err(|e| unwritable(&source, &e))?;
-        let file = fs::File::create(&words).map_err(|e| unwritable(&words, &e))?;
         let mut command = compiler.shared_library(&source, &image, self.folder.path());
-        match run_limited(command.stderr(file).env("TMPDIR", self.folder.path()), LIMIT) {
-            Ok(Some(status)) if status.success() => {
-                Ok(Built { unit: unit.clone(), image, report: Vec::new(), toolchain: compiler.version().to_owned() })
-            }
-            Ok(Some(status)) => {
-                let said = fs::read(&words).map_err(|e| unwritable(&words, &e))?;
-                let said = String::from_utf8_lossy(&said).trim_end().to_owned();
-                let message = if said.is_empty() { format!("the compiler ended with {status}") } else { said };
-                Err(Failure::Compile { message })
-            }
-            Ok(None) => Err(Failure::CompileTimeout { seconds: LIMIT.as_secs_f64() }),
-            Err(error) => Err(Failure::Compile { message: format!("the compiler does not start: {error}") }),
-        }
+        run_compiler(command.env("TMPDIR", self.folder.path()), LIMIT)?;
+        Ok(Built { unit: unit.clone(), image, report: Vec::new(), toolchain: compiler.version().to_owned() })
     }
 }
 
 fn refused(error: &Error) -> Failure {
     Failure::Compile { message: error.to_string() }
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Compile { message: format!("{} cannot be written: {error}", path.display()) }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use super::budget::{Account, Budget, Cost};
 use super::exploration::{EACH, Exploration, Trial};
-use super::fastest::{Trials, median};
 use super::key::Key;
 use super::known::Entry;
 use super::op::caught;
@@ -23,6 +22,7 @@ use super::tunable_op::TunableOp;
 use super::turn::Turn;
 use super::{say, tuning};
 use crate::Result;
+use crate::paired::{self, median};
 
 /// A key that was not asked for while others were so often is left.
 const MOST_OTHERS: u32 = 1000;
@@ -101,7 +101,7 @@ impl<P: Params> TunableOp<P> {
         let mut proxy = P::pre_tuning(call)?;
         let (holder, candidates) = (entry.chosen().unwrap_or(DEFAULT), self.candidates.len());
         let trying = &Trying::none();
-        let mut trials = self.trials(&mut proxy, trying)?;
+        let mut trials = self.trials(&mut proxy, tuning::limit()?, trying);
         trials.first_call(DEFAULT, 0)?;
         let seconds = trials.sample(DEFAULT, 1)?;
         let calls = trials.plan(seconds).0;
@@ -114,8 +114,9 @@ impl<P: Params> TunableOp<P> {
     fn step(&self, exploration: &mut Exploration<P>, entry: &Entry, text: &str) -> Result<()> {
         let Exploration { proxy, race, calls, known, .. } = exploration;
         let Some(step) = race.next() else { return Ok(()) };
-        let trying = &Trying::new(self.subject(text), tuning::limit()?);
-        let mut trials = self.trials(proxy, trying)?;
+        let limit = tuning::limit()?;
+        let trying = &Trying::new(self.subject(text), limit);
+        let mut trials = self.trials(proxy, limit, trying);
         let fault = match step {
             Step::Check(candidate) => match trials.check(candidate) {
                 Ok(Ok(())) => {
@@ -129,7 +130,7 @@ impl<P: Params> TunableOp<P> {
                 Ok((of_rival, of_holder)) => {
                     known[rival].samples.extend(of_rival);
                     known[holder].samples.extend(of_holder);
-                    if let Some(new) = race.gains(rival, crate::paired::gains(&of_rival, &of_holder)[0]) {
+                    if let Some(new) = race.gains(rival, paired::gains(&of_rival, &of_holder)[0]) {
                         entry.choose(new);
                     }
                     None
@@ -144,11 +145,6 @@ impl<P: Params> TunableOp<P> {
         Ok(())
     }
 
-    fn trials<'a>(&'a self, proxy: &'a mut P::Proxy, trying: &'a Trying<'a>) -> Result<Trials<'a, P>> {
-        let (candidates, names) = (&self.candidates[..], &self.names[..]);
-        Ok(Trials { candidates, names, proxy, limit: tuning::limit()?, trying })
-    }
-
     fn report_of(&self, exploration: &Exploration<P>, entry: &Entry, text: &str) -> Report {
         let outcome = |trial: &Trial| match &trial.fault {
             Some(fault) => fault.clone(),
@@ -160,13 +156,7 @@ impl<P: Params> TunableOp<P> {
             .iter()
             .zip(&exploration.known)
             .filter(|(_, trial)| trial.fault.is_some() || !trial.samples.is_empty());
-        Report {
-            op: self.name().to_owned(),
-            key: text.to_owned(),
-            chosen: self.names[entry.chosen().unwrap_or(DEFAULT)].clone(),
-            is_from_file: false,
-            untried: None,
-            candidates: raced.map(|(name, trial)| (name.clone(), outcome(trial))).collect(),
-        }
+        let candidates = raced.map(|(name, trial)| (name.clone(), outcome(trial))).collect();
+        self.subject(text).report(&self.names[entry.chosen().unwrap_or(DEFAULT)], candidates)
     }
 }

@@ -7,6 +7,7 @@ use super::op::{Op, caught};
 use super::params::Params;
 use super::report::{DEFAULT, Outcome};
 use super::results::Trying;
+use crate::paired::median;
 use crate::{Error, Result};
 
 /// How often a candidate is called before it is timed, beside the call that is checked, and how often to see whether it may win.
@@ -189,25 +190,15 @@ impl<P: Params> Trials<'_, P> {
     fn is_faster(&mut self, candidate: usize, seconds: f64, default: f64) -> Result<bool> {
         let (calls, samples) = self.plan(seconds.max(default));
         let (mut of_candidate, mut of_default) = (Vec::new(), Vec::new());
-        for turn in 0..2 * samples.div_ceil(2) {
-            if turn % 2 == 0 {
-                of_candidate.push(self.attempted_sample(candidate, calls)?);
-                of_default.push(self.attempted_sample(DEFAULT, calls)?);
-            } else {
-                of_default.push(self.attempted_sample(DEFAULT, calls)?);
-                of_candidate.push(self.attempted_sample(candidate, calls)?);
-            }
+        for _ in 0..samples.div_ceil(2) {
+            let (one, other) = self.pair(candidate, DEFAULT, calls)?;
+            of_candidate.extend(one);
+            of_default.extend(other);
         }
-        // There are as many of both.
         Ok(median(of_default) > median(of_candidate).map(|candidate| CERTAIN * candidate))
     }
 }
 
 fn timed(seconds: f64) -> Outcome {
     Outcome::Timed(Duration::from_secs_f64(seconds))
-}
-
-pub(super) fn median(mut samples: Vec<f64>) -> Option<f64> {
-    samples.sort_by(f64::total_cmp);
-    samples.get(samples.len() / 2).copied()
 }

@@ -1,13 +1,14 @@
 //! What is known of calls, by their keys: a table that grows and never moves, so that a look-up takes no lock and writes nothing.
 
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::key::Key;
 use super::report::Report;
-
 use crate::parallel::lock;
+
 /// The upper bits of the hash say in which list a key is.
 const BITS: u32 = 10;
 

@@ -1,21 +1,10 @@
 //! Without the feature `results` nothing outlasts the process.
 
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::report::Report;
+use super::report::{Report, Subject};
 use crate::Result;
-
-/// What a result is one of.
-#[derive(Clone, Copy)]
-#[allow(dead_code, reason = "only a file of results reads them")]
-pub(super) struct Subject<'a> {
-    pub(super) op: &'a str,
-    pub(super) key: &'a str,
-    pub(super) candidates: &'a [String],
-    pub(super) validators: &'a BTreeMap<String, String>,
-}
 
 pub(super) fn are_kept() -> Result<bool> {
     Ok(false)

@@ -1,5 +1,6 @@
 //! What a tuning has found, for people and for the next process.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{Error, ErrorKind};
@@ -23,6 +24,25 @@ pub struct Report {
     pub untried: Option<String>,
     /// What became of each candidate, the default first.
     pub candidates: Vec<(String, Outcome)>,
+}
+
+/// What a result is one of.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "results"), allow(dead_code, reason = "a file of results reads them"))]
+pub(super) struct Subject<'a> {
+    pub(super) op: &'a str,
+    pub(super) key: &'a str,
+    /// The names of all candidates, the default first.
+    pub(super) candidates: &'a [String],
+    pub(super) validators: &'a BTreeMap<String, String>,
+}
+
+impl Subject<'_> {
+    /// What this process has found of it.
+    pub(super) fn report(&self, chosen: &str, candidates: Vec<(String, Outcome)>) -> Report {
+        let [op, key, chosen] = [self.op, self.key, chosen].map(str::to_owned);
+        Report { op, key, chosen, is_from_file: false, untried: None, candidates }
+    }
 }
 
 /// What became of a candidate.

@@ -10,8 +10,8 @@ use super::key::{Key, MAX_FIELDS};
 use super::known::{Known, NEW, Tuning, UNTUNED};
 use super::op::{Callable, Op, caught};
 use super::params::Params;
-use super::report::{DEFAULT, Report};
-use super::results::{self, Subject, Trying};
+use super::report::{DEFAULT, Report, Subject};
+use super::results::{self, Trying};
 use super::say;
 use super::tuning::{self, Mode};
 use super::turn::Turn;
@@ -282,19 +282,11 @@ impl<P: Params> TunableOp<P> {
 
     fn find_fastest(&self, proxy: &mut P::Proxy, limit: Duration, key: &str) -> Report {
         let trying = &Trying::new(self.subject(key), limit);
-        let (candidates, names) = (&self.candidates, &self.names);
-        let found = Trials { candidates, names, proxy, limit, trying }.run();
-        match found {
+        match self.trials(proxy, limit, trying).run() {
             Ok((chosen, outcomes)) => {
-                let report = Report {
-                    op: self.name.clone(),
-                    key: key.to_owned(),
-                    chosen: self.names[chosen].clone(),
-                    is_from_file: false,
-                    untried: None,
-                    candidates: self.candidates().map(str::to_owned).zip(outcomes).collect(),
-                };
-                results::save(&self.subject(key), &report);
+                let subject = self.subject(key);
+                let report = subject.report(&self.names[chosen], self.names.iter().cloned().zip(outcomes).collect());
+                results::save(&subject, &report);
                 report
             }
             Err(error) => self.untried(key, &error),
@@ -303,9 +295,17 @@ impl<P: Params> TunableOp<P> {
 
     /// The report where nothing could be tried.
     fn untried(&self, key: &str, error: &Error) -> Report {
-        let (op, key, chosen) = (self.name.clone(), key.to_owned(), self.names[DEFAULT].clone());
         let untried = Some(error.to_string());
-        Report { op, key, chosen, is_from_file: false, untried, candidates: Vec::new() }
+        Report { untried, ..self.subject(key).report(&self.names[DEFAULT], Vec::new()) }
+    }
+
+    pub(super) fn trials<'a>(
+        &'a self,
+        proxy: &'a mut P::Proxy,
+        limit: Duration,
+        trying: &'a Trying<'a>,
+    ) -> Trials<'a, P> {
+        Trials { candidates: &self.candidates, names: &self.names, proxy, limit, trying }
     }
 
     /// Says what is wrong with candidates.

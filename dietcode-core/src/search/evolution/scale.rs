@@ -4,6 +4,7 @@
 //! candidates: what it says of those that were not measured is compared with measurements after the median of that factor, for
 //! each instance, was taken out. What is left is how far the model is off.
 
+use crate::paired::median;
 /// By how much a model is off, as far as was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
@@ -46,13 +47,6 @@ impl Scale {
         let scaled = predicted.iter().zip(&self.factors).map(|(row, factor)| row * factor.unwrap_or(1.0));
         scaled.enumerate().map(|(at, scaled)| measured.get(at).copied().flatten().unwrap_or(scaled)).collect()
     }
-}
-
-/// The middle one; of an even number, the mean of the two.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some((values[low] + values[high]) / 2.0)
 }
 
 #[cfg(test)]

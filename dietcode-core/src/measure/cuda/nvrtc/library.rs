@@ -60,9 +60,8 @@ impl Nvrtc {
         Err(Error::unavailable(format!(
             "NVRTC, CUDA's run-time compiler, was not found ({}): install CUDA 12.0 or newer, or its wheel (python3 -m pip \
                  install nvidia-cuda-nvrtc), and name the folder of the toolkit in the environment variable CUDA_HOME",
-                tried.join("; ")
-            ),
-        ))
+            tried.join("; ")
+        )))
     }
 
     fn of(library: Library, builtins: Vec<Library>, place: &Path) -> Result<Nvrtc> {

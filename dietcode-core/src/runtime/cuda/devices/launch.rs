@@ -4,12 +4,11 @@ use std::ffi::{CStr, c_char, c_void};
 
 use cudarc::driver::{CudaFunction, CudaStream, SyncOnDrop, result};
 
-use super::context::Context;
 use super::device::Device;
 use super::failure;
 use super::loaded::{Code, Loaded, LoadedKernel, MostBlocks};
-use crate::parallel::lock;
 use super::params::{MOST, Params};
+use crate::parallel::lock;
 use crate::runtime::Arg;
 use crate::runtime::cuda::memory::Memory;
 use crate::runtime::cuda::table::HostEntry;

@@ -9,11 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, sys};
 
-use super::context::Context;
 use super::device::Device;
 use super::emulated::EmulatedBuffer;
-use crate::parallel::lock;
 use crate::Result;
+use crate::parallel::lock;
 
 /// The buffers of a device.
 #[derive(Default)]

@@ -187,9 +187,9 @@ impl Kept {
 mod tests {
     use std::fs;
 
-    use super::super::Subject;
     use super::super::line::forged;
     use super::*;
+    use crate::runtime::tunable::report::Subject;
 
     fn line(key: &str, calls: u64) -> String {
         let (candidates, validators) = (["default".to_owned()], BTreeMap::new());

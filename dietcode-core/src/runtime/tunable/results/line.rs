@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, sentence};
+use super::super::report::Subject;
+use super::sentence;
 use crate::cpu_features;
 use crate::hash::hash_of;
 

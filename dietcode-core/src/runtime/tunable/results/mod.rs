@@ -29,7 +29,7 @@ pub use self::kept::{Counted, Kept, KeptResult, merge_results, prune_results, re
 use self::line::{Found, Line};
 use self::trying::{Attempt, TryingFile};
 use super::per_process::PerProcess;
-use super::report::{DEFAULT, Outcome, Report};
+use super::report::{DEFAULT, Outcome, Report, Subject};
 use super::{say, tuning};
 use crate::Result;
 use crate::parallel::lock;
@@ -46,16 +46,6 @@ const LIMITS_OF_A_HANG: u32 = 1000;
 
 /// For so long another process is waited for that reads or writes the file: it takes milliseconds, unless that process was stopped.
 const WAIT: Duration = Duration::from_secs(2);
-
-/// What a result is one of.
-#[derive(Clone, Copy)]
-pub(super) struct Subject<'a> {
-    pub(super) op: &'a str,
-    pub(super) key: &'a str,
-    /// The names of all candidates, the default first.
-    pub(super) candidates: &'a [String],
-    pub(super) validators: &'a BTreeMap<String, String>,
-}
 
 /// The file, and what it says.
 struct Results {
@@ -303,14 +293,7 @@ fn report(subject: &Subject<'_>, chosen: &str, seconds: &BTreeMap<String, f64>) 
         let time = Duration::try_from_secs_f64(*seconds).expect("a line with another time is none");
         (name.clone(), Outcome::Timed(time))
     };
-    Report {
-        op: subject.op.to_owned(),
-        key: subject.key.to_owned(),
-        chosen: chosen.to_owned(),
-        is_from_file: true,
-        untried: None,
-        candidates: seconds.iter().map(timed).collect(),
-    }
+    Report { is_from_file: true, ..subject.report(chosen, seconds.iter().map(timed).collect()) }
 }
 
 /// What something was, and what it is.

@@ -392,13 +392,6 @@ mod tests {
     fn of_starts_many_hold() {
         let rows = "fn rows(x: &[[f32; K]; M], y: &mut [f32; M]) {
             for i in 0..M { let mut acc = 0.0; for k in 0..K { acc += x[i][k]; } y[i] = acc; } }";
-        let depthwise =
-            "fn depthwise(x: &[[[f32; Q + 2]; P + 2]; C], k: &[[[f32; 3]; 3]; C], y: &mut [[[f32; Q]; P]; C]) {
-            for c in 0..C { for p in 0..P { for q in 0..Q {
-                let mut acc = 0.0;
-                for r in 0..3 { for s in 0..3 { acc += x[c][p + r][q + s] * k[c][r][s]; } }
-                y[c][p][q] = acc;
-            } } } }";
         for (nest, target) in
             [CONV, DENSE, rows, DEPTHWISE].into_iter().flat_map(|nest| [(nest, avx2()), (nest, avx512())])
         {
