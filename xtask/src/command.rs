@@ -1,7 +1,8 @@
 //! The command `dietcode`, as users have it.
 
+use std::borrow::BorrowMut;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,6 +24,23 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
         Ok(status) => Err(format!("{command:?} ended with {status}")),
         Err(error) => Err(format!("{command:?} could not be started: {error}")),
     }
+}
+
+/// What a command says and how it ends.
+pub(crate) fn output(mut command: impl BorrowMut<Command>) -> Result<Output, String> {
+    let command = command.borrow_mut();
+    command.output().map_err(|e| format!("{} cannot be started: {e}", command.get_program().to_string_lossy()))
+}
+
+/// Runs a command in silence; if it fails, the last line of what it says.
+pub(crate) fn succeed_in_silence(command: &mut Command) -> Result<(), String> {
+    let Output { status, stderr, .. } = output(command)?;
+    if status.success() { Ok(()) } else { Err(last_line(&stderr)) }
+}
+
+pub(crate) fn last_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing").to_owned()
 }
 
 /// What a file of JSON says.

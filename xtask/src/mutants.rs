@@ -14,9 +14,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Instant;
 
+use crate::command::{last_line, output};
 use crate::steps::{root, target_folder};
 
 /// The line that says how cargo is asked for the tests.
@@ -177,16 +178,6 @@ impl Copy {
         cargo.current_dir(&self.folder).env("CARGO_TARGET_DIR", target_folder()).env("DIETCODE_SKIP_NATIVE", "1");
         cargo
     }
-}
-
-fn output(mut command: impl std::borrow::BorrowMut<Command>) -> Result<Output, String> {
-    let command = command.borrow_mut();
-    command.output().map_err(|e| format!("{} cannot be started: {e}", command.get_program().to_string_lossy()))
-}
-
-fn last_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

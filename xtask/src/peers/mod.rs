@@ -15,7 +15,7 @@ mod library;
 #[allow(dead_code, reason = "the command draws over other axes too")]
 mod plot;
 pub(crate) mod provision;
-pub(crate) mod results;
+mod results;
 mod statistics;
 mod tables;
 mod turns;

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use super::library::{FAER, LIBRARIES};
+use crate::command::succeed_in_silence;
 use crate::steps::{root, target_folder};
 
 /// What every worker has.
@@ -76,7 +77,7 @@ pub(crate) fn python() -> Result<PathBuf, String> {
     let environment = folder().join("venv");
     let python = environment.join("bin/python");
     if !python.exists() {
-        output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
+        succeed_in_silence(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .map_err(|why| format!("{NO_VENV}: {why}"))?;
     }
     install(&python, &[NUMPY, PYTEST]).map_err(|why| {
@@ -89,7 +90,7 @@ pub(crate) fn python() -> Result<PathBuf, String> {
 fn install(python: &Path, wheels: &[&str]) -> Result<(), String> {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]).args(wheels);
-    output(&mut pip).map_err(|why| format!("pip cannot install {}: {why}", wheels.join(" and ")))
+    succeed_in_silence(&mut pip).map_err(|why| format!("pip cannot install {}: {why}", wheels.join(" and ")))
 }
 
 fn loops(built: &Path) -> Result<(), String> {
@@ -97,7 +98,7 @@ fn loops(built: &Path) -> Result<(), String> {
     let mut words = compiler.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or("cc"));
     command.args(words).args(["-O2", "-fPIC", "-shared", "-fopenmp", "-o"]).arg(built.join("libloops.so"));
-    output(command.arg(root().join("xtask/peers/loops.c")))
+    succeed_in_silence(command.arg(root().join("xtask/peers/loops.c")))
         .map_err(|why| format!("{compiler} cannot compile xtask/peers/loops.c, and needs OpenMP for it: {why}"))
 }
 
@@ -107,16 +108,7 @@ fn crate_of_products(built: &Path) -> Result<(), String> {
     cargo
         .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
         .arg(root().join("xtask/peers/faer/Cargo.toml"));
-    output(cargo.arg("--target-dir").arg(&target))?;
+    succeed_in_silence(cargo.arg("--target-dir").arg(&target))?;
     let [from, to] = [target.join("release"), built.to_owned()].map(|folder| folder.join("libpeer_faer.so"));
     fs::copy(&from, to).map(drop).map_err(|e| format!("{}: {e}", from.display()))
-}
-
-/// Whether it succeeds; if not, the last line of what it says.
-fn output(command: &mut Command) -> Result<(), String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let Output { status, stderr, .. } = command.output().map_err(|e| format!("{program} cannot be started: {e}"))?;
-    let said = String::from_utf8_lossy(&stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
-    if status.success() { Ok(()) } else { Err(last.to_owned()) }
 }

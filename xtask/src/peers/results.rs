@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::twice;
+use crate::tuning::median;
 
 /// All of it.
 #[derive(Clone, Serialize, Deserialize)]
@@ -111,11 +112,4 @@ impl Row {
 /// `1 thread`, `2 threads`.
 pub(super) fn on(threads: usize) -> String {
     if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
-}
-
-/// Of the middle two, the mean.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some((low + high) / 2.0)
 }

@@ -10,7 +10,8 @@
 //! 1947): (Σ vₛ)² / Σ vₛ² / (nₛ − 1).
 
 use super::library::{OURS, names};
-use super::results::{Results, Row, median};
+use super::results::{Results, Row};
+use crate::tuning::median;
 
 /// A ratio of throughputs with its 95% interval; above 1 we are faster.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -22,8 +22,9 @@ use super::Options;
 use super::families::Family;
 use super::library::OURS;
 use super::provision::Provided;
-use super::results::{Results, Row, median, on};
+use super::results::{Results, Row, on};
 use crate::steps::root;
+use crate::tuning::median;
 
 /// What libraries read the number of their threads from.
 const THREADS: [&str; 4] = ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"];

@@ -79,6 +79,13 @@ fn lines(rows: &[Value]) -> Vec<Line> {
     lines
 }
 
+/// Of the middle two, the mean.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
 /// None of none, and where one of them is.
 pub(crate) fn geometric_mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms: Option<Vec<f64>> = figures.map(|figure| figure.map(f64::ln)).collect();

@@ -16,8 +16,8 @@ mod runs;
 
 use std::path::PathBuf;
 
-pub(crate) use figures::geometric_mean;
 use figures::{Figures, print};
+pub(crate) use figures::{geometric_mean, median};
 use runs::Runs;
 
 use crate::steps::root;

@@ -2,8 +2,8 @@
 //! they must be.
 
 use super::Options;
+use super::figures::median;
 use super::runs::Runs;
-use crate::peers::results::median;
 use crate::steps::root;
 
 /// A trial costs what it measures: configs, and trials a second at the least, on two cores.
