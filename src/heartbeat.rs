@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use dietcode_core::doing::now_doing;
 use dietcode_core::message::{one_line, printable};
 use dietcode_core::parallel::lock;
+use dietcode_core::{Error, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 
 /// After so long without a line there is one.
@@ -85,6 +86,19 @@ fn beat() {
 fn write(line: &str, last_line: &mut Option<Instant>) {
     drop(writeln!(std::io::stderr(), "{}", printable(line)));
     *last_line = Some(Instant::now());
+}
+
+/// Writes to standard output; a reader that went away, such as `head`, is no error.
+///
+/// # Errors
+/// [`dietcode_core::ErrorKind::Unavailable`] if it cannot be written to.
+pub fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(printable(text).as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::unavailable("cannot write to standard output").caused_by(e))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is being done and for how long.

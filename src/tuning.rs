@@ -54,7 +54,7 @@ impl FromStr for Target {
 }
 
 /// The word by which a program starts itself as a worker.
-const WORKER: &str = "worker";
+pub(crate) const WORKER: &str = "worker";
 
 /// Measures for a parent process, if this one was started for that: [`tune`] measures in processes of the same program, so `main`
 /// of a program that tunes begins with it. Otherwise it returns at once.

@@ -57,7 +57,8 @@ fn beside(path: &Path) -> Result<NamedTempFile> {
     builder.tempfile_in(folder(path))
 }
 
-fn folder(path: &Path) -> &Path {
+/// The folder that a file is in, or is to be in.
+pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,7 +1,8 @@
 //! The files that a run leaves: results as JSON, and a flat table.
 
 use super::arguments::Arguments;
-use super::results::{Outcome, Results, Run, folder, write_whole};
+use super::results::{Outcome, Results, Run};
+use dietcode_core::whole_file::{folder, write_whole};
 use dietcode_core::{Error, Result};
 
 /// Fails at once, not after minutes of measuring, if a file that is to be written cannot be.
@@ -29,7 +30,9 @@ pub(super) fn check(arguments: &Arguments) -> Result<()> {
 /// Writes what was asked for, each file whole or not at all.
 pub(super) fn write(results: &Results, arguments: &Arguments) -> Result<()> {
     arguments.json_file().map_or(Ok(()), |path| results.write(path))?;
-    arguments.csv.iter().try_for_each(|path| write_whole(path, &table(results)?))
+    arguments.csv.iter().try_for_each(|path| {
+        write_whole(path, [table(results)?]).map_err(|e| Error::of_file(path, "cannot be written", e))
+    })
 }
 
 const HEAD: [&str; 13] = [

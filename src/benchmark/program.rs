@@ -9,11 +9,11 @@ use clap::{CommandFactory, FromArgMatches};
 use dietcode_core::dispatch::today;
 use dietcode_core::measure::cuda::CudaDevice;
 use dietcode_core::measure::{Interrupt, leave, worker};
-use dietcode_core::message::printable;
 use dietcode_core::runtime::set::{Configuration, Set};
 use dietcode_core::{Error, ErrorKind, Result};
 
-use crate::heartbeat::Heartbeat;
+use crate::heartbeat::{Heartbeat, print};
+use crate::tuning::{WORKER, worker_command};
 
 use super::arguments::{Arguments, Target};
 use super::bench::{Bench, DISPATCHED};
@@ -36,9 +36,6 @@ pub struct Program {
 
 /// Set by an interrupt.
 static STOP: AtomicBool = AtomicBool::new(false);
-
-/// The first word by which a program starts itself as a worker; a device may follow.
-const WORKER: &str = "worker";
 
 /// Runs a program.
 ///
@@ -136,17 +133,12 @@ fn empty(program: &Program, machine: Machine) -> Results {
 
 /// Measures one product.
 fn one(program: &Program, problem: &Problem, arguments: &Arguments, interrupt: Interrupt) -> Result<(Machine, Run)> {
-    let own = std::env::current_exe()
-        .map_err(|e| Error::unavailable("this program does not know its own path").caused_by(e))?;
     let on_device = |device: CudaDevice| {
-        let worker = vec![own.clone().into(), WORKER.into(), device.to_string().into()];
+        let worker = worker_command(Some(device))?;
         device::open(problem, program.set, (device, worker), arguments.limit, interrupt)
     };
     let bench = match arguments.target {
-        Target::Cpu => {
-            let worker = vec![own.into(), WORKER.into()];
-            cpu::open(problem, program.set, worker, arguments, interrupt)?
-        }
+        Target::Cpu => cpu::open(problem, program.set, worker_command(None)?, arguments, interrupt)?,
         Target::Cuda => on_device(CudaDevice::Cuda(0))?,
         Target::CudaHost => on_device(CudaDevice::Emulated)?,
     };
@@ -252,16 +244,6 @@ fn show(arguments: &Arguments, text: &str) -> Result<()> {
         return Ok(());
     }
     print(text)
-}
-
-/// Writes to standard output; a reader that went away, such as `head`, is no error.
-fn print(text: &str) -> Result<()> {
-    match std::io::stdout().write_all(printable(text).as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::unavailable("cannot write to standard output").caused_by(e))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

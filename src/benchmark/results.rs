@@ -5,13 +5,13 @@
 mod plausible;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Write};
 use std::path::Path;
 
+use dietcode_core::config::read_file;
 use dietcode_core::measure::cuda::DeviceFacts;
 use dietcode_core::measure::{Failure, Sample};
 use dietcode_core::sketch::Family;
+use dietcode_core::whole_file::write_whole;
 use serde::{Deserialize, Serialize};
 
 use dietcode_core::{Error, Result};
@@ -192,7 +192,7 @@ impl Results {
     /// that no run has.
     pub fn read(path: &Path) -> Result<Results> {
         let shown = path.display();
-        let text = read(path)?;
+        let text = read_file(path, MAX_BYTES, "file of results")?;
         let odd = |e| {
             let expected = "expected a file that `tune_nt --json` or one of its kind has written";
             Error::input(format!("{shown}: is no file of results, {expected}")).caused_by(e)
@@ -214,48 +214,12 @@ impl Results {
     /// # Errors
     /// [`dietcode_core::ErrorKind::Unavailable`] if it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        write_whole(path, self.json().map_err(|e| unwritable(path, e))?.as_bytes())
+        let failed = |e| Error::of_file(path, "cannot be written", e);
+        write_whole(path, [self.json().map_err(failed)?]).map_err(failed)
     }
 
     /// As JSON.
     pub(super) fn json(&self) -> std::io::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
-}
-
-/// The bytes of a regular file: reading a pipe might never end.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let error = |message: &str| Error::input(format!("{}: {message}", path.display()));
-    let unreadable = |e| error("cannot be read").caused_by(e);
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(error("is not a file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(error(&format!("is larger than {} MiB, which no file of results is", MAX_BYTES >> 20)));
-    }
-    Ok(bytes)
-}
-
-/// Writes a file so that there is all of it or, if that fails, what was there before.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut builder = tempfile::Builder::new();
-    // All users may read results, not their writer alone as with other temporary files.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let written = builder.tempfile_in(folder(path)).and_then(|mut file| {
-        file.write_all(bytes)?;
-        Ok(file.persist(path)?)
-    });
-    written.map(drop).map_err(|e| unwritable(path, e))
-}
-
-/// The folder that a file is in, or is to be in.
-pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn unwritable(path: &Path, error: std::io::Error) -> Error {
-    Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(error)
 }

@@ -1,9 +1,8 @@
 //! `dietcode lower`
 
-use std::fs;
-use std::io::Read;
 use std::path::PathBuf;
 
+use dietcode::core::config::read_file;
 use dietcode::core::sketch::{MOST_BYTES, Reproduction};
 use dietcode::{Error, Result};
 
@@ -28,19 +27,7 @@ pub(crate) struct Arguments {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.file;
-    let shown = path.display();
-    let unreadable = |e| Error::input(format!("{shown}: cannot be read")).caused_by(e);
-    if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(Error::input(format!("{shown}: is not a file")));
-    }
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(Error::input(format!(
-            "{shown}: is larger than {} MiB, the largest dump there can be",
-            MOST_BYTES >> 20
-        )));
-    }
+    let text = String::from_utf8(read_file(path, MOST_BYTES, "dump")?)
+        .map_err(|e| Error::input(format!("{}: cannot be read", path.display())).caused_by(e))?;
     print(&Reproduction::parse(path, &text)?.dump()?)
 }

@@ -52,6 +52,7 @@ pub use workload::WklInst;
 pub use crate::sketch::MAX_EXTENT;
 
 pub(crate) use reader::MAX_BYTES;
+pub use reader::read_file;
 
 use crate::Result;
 

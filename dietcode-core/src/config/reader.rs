@@ -40,24 +40,33 @@ pub(super) struct Object<'a> {
     properties: &'a [ObjectProp<'a>],
 }
 
+/// The bytes of a file of a kind of which none is larger than `most` bytes.
+///
+/// # Errors
+/// [`crate::ErrorKind::Input`] if it cannot be read, is larger, or is no file: reading a pipe or a device might never end.
+pub fn read_file(path: &Path, most: u64, kind: &str) -> Result<Vec<u8>> {
+    let error = |message: String| Error::input(format!("{}: {message}", path.display()));
+    let unreadable = |e| error("cannot be read".to_string()).caused_by(e);
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(error("is not a file".to_string()));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > most {
+        return Err(error(format!("is larger than {} MiB, the largest {kind} there can be", most >> 20)));
+    }
+    Ok(bytes)
+}
+
 impl Source {
     /// Reads a file; not a file, too large, or not UTF-8 are errors that name it.
     pub(super) fn read(path: &Path) -> Result<Source> {
-        let error = |message: String| Error::input(format!("{}: {message}", path.display()));
-        let unreadable = |e| error("cannot be read".to_string()).caused_by(e);
         if let Some(kernel) = kernel_path(path) {
+            let what = "found a Rust source, expected a config, which is a JSON file";
             let how = format!("`dietcode tune --kernel {kernel} --wkl …` makes one for a kernel in it");
-            return Err(error(format!("found a Rust source, expected a config, which is a JSON file; {how}")));
+            return Err(Error::input(format!("{}: {what}; {how}", path.display())));
         }
-        if !fs::metadata(path).map_err(unreadable)?.is_file() {
-            return Err(error("is not a file".to_string()));
-        }
-        let mut bytes = Vec::new();
-        fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(error(format!("is larger than {} MiB, the largest config there can be", MAX_BYTES >> 20)));
-        }
-        Source::from_bytes(path, bytes)
+        Source::from_bytes(path, read_file(path, MAX_BYTES, "config")?)
     }
 
     /// The same from memory.

@@ -157,7 +157,7 @@ impl Tuned {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if it cannot be written.
     pub fn check_place(path: &Path) -> Result<PathBuf> {
-        check_whole(path).map_err(|e| unwritable(path, e))
+        check_whole(path).map_err(|e| Error::of_file(path, "cannot be written", e))
     }
 
     /// Writes the file whole or not at all. A link stays one: what it leads to is written.
@@ -174,7 +174,7 @@ impl Tuned {
             return Err(error("it would not be read back as it is: a figure is not finite, or the tree is too deep"));
         }
         check_micro_kernels(&self.micro_kernels).map_err(|why| error(&format!("it would not be read back: {why}")))?;
-        write_whole(path, [&text]).map_err(|e| unwritable(path, e))
+        write_whole(path, [&text]).map_err(|e| Error::of_file(path, "cannot be written", e))
     }
 
     /// What is wrong, if anything.
@@ -203,10 +203,6 @@ impl Provenance {
         }
         expected.compiler.map_or(Ok(()), |compiler| same("compiler", self.compiler.as_str(), compiler))
     }
-}
-
-fn unwritable(path: &Path, error: std::io::Error) -> Error {
-    Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(error)
 }
 
 fn same<T: PartialEq + Copy + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {

@@ -161,7 +161,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<()> {
         arguments.check_emulated()?;
     }
     let strategy = arguments.strategy()?;
-    arguments.tuned.iter().try_for_each(|folder| make_folder(folder))?;
+    if let Some(folder) = &arguments.tuned {
+        std::fs::create_dir_all(folder).map_err(|e| Error::of_file(folder, "cannot be made", e))?;
+    }
     let _heartbeat = Heartbeat::start();
     let images = arguments.images.as_ref().map(|folder| Images::open(folder)).transpose()?;
     let seed = arguments.seed.unwrap_or_else(fresh_seed);
@@ -264,9 +266,4 @@ fn outcome(arguments: &Arguments, seed: u64, facts: DeviceFacts, compiler: &Cuda
 /// What a device is at this moment.
 fn describe(device: CudaDevice) -> Result<DeviceFacts> {
     Runner::new(worker_command(Some(device))?, Limits::default()).describe()
-}
-
-fn make_folder(folder: &Path) -> Result<()> {
-    let failed = |e| Error::unavailable(format!("{}: cannot be made", folder.display())).caused_by(e);
-    std::fs::create_dir_all(folder).map_err(failed)
 }

@@ -89,7 +89,8 @@ impl Selection {
         // The default comes first: of equals the first is chosen.
         for device in selection.devices.clone() {
             let default = Blocked::default_for(&selection.program, device);
-            selection.candidates_of(default, device);
+            let default = default.and_then(|blocked| Some(blocked.micro_kernel(&selection.program, device).ok()?.0));
+            selection.candidates_from(default);
         }
         if let Some(config) = config {
             selection.read(config, compiler)?;
@@ -147,13 +148,6 @@ impl Selection {
             }
             Err(miss) => self.misses.push(miss),
         }
-    }
-
-    /// Adds those of parameters that are valid on a device.
-    fn candidates_of(&mut self, all: impl IntoIterator<Item = Blocked>, device: &'static DeviceLimits) {
-        let program = self.program.clone();
-        let valid = all.into_iter().filter_map(|blocked| Some(blocked.micro_kernel(&program, device).ok()?.0));
-        self.candidates_from(valid);
     }
 
     /// Adds those that are valid on any device, and whose trace is not there yet: names follow from it.

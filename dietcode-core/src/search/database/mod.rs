@@ -61,7 +61,7 @@ impl Database {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] if the file cannot be read and written.
     pub fn open(path: &Path) -> Result<Database> {
-        let failed = |e| Error::unavailable(format!("{}: cannot be opened", path.display())).caused_by(e);
+        let failed = |e| Error::of_file(path, "cannot be opened", e);
         let mut database = Database {
             file: Some(SharedFile::open(path).map_err(failed)?),
             records: Vec::new(),
@@ -77,7 +77,7 @@ impl Database {
     /// # Errors
     /// As for [`Database::open`].
     pub fn create(path: &Path) -> Result<Database> {
-        let failed = |e| Error::unavailable(format!("{}: cannot be written", path.display())).caused_by(e);
+        let failed = |e| Error::of_file(path, "cannot be written", e);
         let mut file = SharedFile::open(path).map_err(failed)?;
         file.lock().and_then(|locked| locked.0.set_len(0)).map_err(failed)?;
         Ok(Database { file: Some(file), records: Vec::new(), notices: Vec::new(), pending: 0 })

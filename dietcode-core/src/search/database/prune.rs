@@ -39,7 +39,7 @@ pub fn prune(path: &Path, best: usize) -> Result<Pruned> {
         ));
     }
     let unreadable = |e| Error::input(format!("{}: cannot be read as records", path.display())).caused_by(e);
-    let failed = |e| Error::unavailable(format!("{}: cannot be pruned", path.display())).caused_by(e);
+    let failed = |e| Error::of_file(path, "cannot be pruned", e);
     // A file that is not there is not created here.
     regular(path).and_then(|()| File::open(path)).map_err(unreadable)?;
     // A link stays one: what it leads to is replaced.

@@ -30,7 +30,7 @@ type Lines = Vec<(u64, Vec<u8>)>;
 /// [`crate::ErrorKind::Input`] if a file cannot be read or all hold other lines only, [`crate::ErrorKind::Unavailable`] if the one cannot be
 /// written.
 pub fn unite(paths: &[PathBuf], output: &Path) -> Result<United> {
-    let failed = |e| Error::unavailable(format!("{}: cannot be written", output.display())).caused_by(e);
+    let failed = |e| Error::of_file(output, "cannot be written", e);
     let is_new = !output.exists();
     let mut file = SharedFile::open(output).map_err(failed)?;
     // A link stays one: what it leads to is replaced.
