@@ -15,8 +15,10 @@ pub(crate) const MOST_COPIES: i64 = 1024;
 const MOST_FACTOR: i64 = 1 << 31;
 
 /// A refusal that names the block.
-fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
-    Err(Error::input(format!("schedule of `{}`: {}", schedule.block.name, why.as_ref())))
+macro_rules! refuse {
+    ($schedule:expr, $($why:tt)+) => {
+        Err(Error::input(format!("schedule of `{}`: {}", $schedule.block.name, format_args!($($why)+))))
+    };
 }
 
 /// A split needs a positive factor, two fresh names, and a loop that is still serial. A fused loop is not padded: what
@@ -26,24 +28,27 @@ fn refuse<T>(schedule: &Schedule, why: impl AsRef<str>) -> Result<T> {
 pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, into: [&str; 2]) -> Result<Expr> {
     let l = &schedule.loops[at];
     let known = |name: &Name| schedule.parameters.iter().any(|known| known.name == *name);
-    let size = factor.expression(known).or_else(|why| refuse(schedule, format!("split of `{}`: {why}", l.name)))?;
+    let size = match factor.expression(known) {
+        Ok(size) => size,
+        Err(why) => return refuse!(schedule, "split of `{}`: {why}", l.name),
+    };
     if !(1..=MOST_FACTOR).contains(&schedule.value(&size)) {
-        return refuse(schedule, format!("split of `{}` by {factor}: the factor must be from 1 to 2^31", l.name));
+        return refuse!(schedule, "split of `{}` by {factor}: the factor must be from 1 to 2^31", l.name);
     }
     if tail == Tail::Pad && size.as_int().is_none() {
-        return refuse(schedule, format!("split of `{}` by {factor}: only a constant can be padded", l.name));
+        return refuse!(schedule, "split of `{}` by {factor}: only a constant can be padded", l.name);
     }
     if into[0] == into[1] {
-        return refuse(schedule, format!("split of `{}`: both new loops are called `{}`", l.name, into[0]));
+        return refuse!(schedule, "split of `{}`: both new loops are called `{}`", l.name, into[0]);
     }
     for name in into {
         fresh(schedule, name)?;
     }
     if l.kind != ForKind::Serial {
-        return refuse(schedule, format!("split of `{}`: it is {:?} already", l.name, l.kind));
+        return refuse!(schedule, "split of `{}`: it is {:?} already", l.name, l.kind);
     }
     if tail == Tail::Pad && schedule.roots(&l.name).len() > 1 {
-        return refuse(schedule, format!("split of `{}`: a fused loop can only be clipped", l.name));
+        return refuse!(schedule, "split of `{}`: a fused loop can only be clipped", l.name);
     }
     loops_are_free(schedule)?;
     Ok(size)
@@ -52,13 +57,10 @@ pub(super) fn split(schedule: &Schedule, at: usize, factor: &Size, tail: Tail, i
 /// A parameter has a name of its own, and a value that a factor can have.
 pub(super) fn parameter(schedule: &Schedule, Parameter { name, value }: &Parameter) -> Result<()> {
     if schedule.parameters.len() == MOST_PARAMETERS {
-        return refuse(
-            schedule,
-            format!("parameter `{name}`: there are {MOST_PARAMETERS} already, and no more are possible"),
-        );
+        return refuse!(schedule, "parameter `{name}`: there are {MOST_PARAMETERS} already, and no more are possible");
     }
     if !(1..=MOST_FACTOR).contains(value) {
-        return refuse(schedule, format!("parameter `{name}`: it is {value}; expected a value from 1 to 2^31"));
+        return refuse!(schedule, "parameter `{name}`: it is {value}; expected a value from 1 to 2^31");
     }
     fresh(schedule, name)
 }
@@ -70,7 +72,7 @@ pub(super) fn reorder(schedule: &Schedule, order: &[usize]) -> Result<()> {
         for (&inner, extent) in order[..place].iter().zip(&extents) {
             if extent.uses(&schedule.loops[outer].name) {
                 let (outer, inner) = (&schedule.loops[outer].name, &schedule.loops[inner].name);
-                return refuse(schedule, format!("reorder: the extent of `{inner}` depends on `{outer}`"));
+                return refuse!(schedule, "reorder: the extent of `{inner}` depends on `{outer}`");
             }
         }
     }
@@ -81,7 +83,7 @@ pub(super) fn reorder(schedule: &Schedule, order: &[usize]) -> Result<()> {
 pub(super) fn add_unit_loop(schedule: &Schedule, name: &str) -> Result<()> {
     fresh(schedule, name)?;
     match schedule.loops.first().filter(|l| l.kind != ForKind::Serial) {
-        Some(l) => refuse(schedule, format!("add_unit_loop: the outermost loop `{}` is {:?} already", l.name, l.kind)),
+        Some(l) => refuse!(schedule, "add_unit_loop: the outermost loop `{}` is {:?} already", l.name, l.kind),
         None => loops_are_free(schedule),
     }
 }
@@ -90,13 +92,13 @@ pub(super) fn add_unit_loop(schedule: &Schedule, name: &str) -> Result<()> {
 pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) -> Result<()> {
     let (a, b) = (&schedule.loops[outer], &schedule.loops[inner]);
     if inner != outer + 1 {
-        return refuse(schedule, format!("fuse: `{}` does not stand directly in `{}`", b.name, a.name));
+        return refuse!(schedule, "fuse: `{}` does not stand directly in `{}`", b.name, a.name);
     }
     if schedule.in_loops(&b.extent).uses(&a.name) {
-        return refuse(schedule, format!("fuse: the extent of `{}` depends on `{}`", b.name, a.name));
+        return refuse!(schedule, "fuse: the extent of `{}` depends on `{}`", b.name, a.name);
     }
     if a.role != b.role || a.kind != ForKind::Serial || b.kind != ForKind::Serial {
-        return refuse(schedule, format!("fuse: `{}` and `{}` differ in role or are no longer serial", a.name, b.name));
+        return refuse!(schedule, "fuse: `{}` and `{}` differ in role or are no longer serial", a.name, b.name);
     }
     fresh(schedule, into)?;
     if schedule
@@ -104,7 +106,7 @@ pub(super) fn fuse(schedule: &Schedule, outer: usize, inner: usize, into: &str) 
         .iter()
         .any(|r| matches!(r, Relation::Split { guard: true, inner, .. } if [&a.name, &b.name].contains(&inner)))
     {
-        return refuse(schedule, format!("fuse: `{}` or `{}` hangs over the edge", a.name, b.name));
+        return refuse!(schedule, "fuse: `{}` or `{}` hangs over the edge", a.name, b.name);
     }
     loops_are_free(schedule)
 }
@@ -114,17 +116,17 @@ pub(super) fn rasterize(schedule: &Schedule, name: &str, tile: [i64; 2]) -> Resu
     let l = &schedule.loops[schedule.find(name)?];
     if tile.iter().any(|size| !(1..=1024).contains(size)) {
         let [rows, columns] = tile;
-        return refuse(schedule, format!("rasterize: tiles of {rows} x {columns}; a tile has 1 to 1024 of each"));
+        return refuse!(schedule, "rasterize: tiles of {rows} x {columns}; a tile has 1 to 1024 of each");
     }
     let own = schedule.relations.iter().find_map(|relation| match relation {
         Relation::Fuse { fused, raster, .. } if **fused == *name => Some(raster),
         _ => None,
     });
     match own {
-        None => refuse(schedule, format!("rasterize: `{name}` was not fused of two loops")),
-        Some(Some(_)) => refuse(schedule, format!("rasterize: `{name}` is rasterised already")),
+        None => refuse!(schedule, "rasterize: `{name}` was not fused of two loops"),
+        Some(Some(_)) => refuse!(schedule, "rasterize: `{name}` is rasterised already"),
         Some(None) if l.role == Role::Reduce => {
-            refuse(schedule, format!("rasterize: `{name}` is summed over, which keeps its order"))
+            refuse!(schedule, "rasterize: `{name}` is summed over, which keeps its order")
         }
         Some(None) => Ok(()),
     }
@@ -140,35 +142,36 @@ pub(super) fn kind(schedule: &Schedule, at: usize, kind: ForKind) -> Result<()> 
     let constant = l.extent.as_int();
     match kind {
         ForKind::Serial => Ok(()),
-        ForKind::Parallel if at != 0 => refuse(schedule, format!("parallel: `{}` is not the outermost loop", l.name)),
+        ForKind::Parallel if at != 0 => refuse!(schedule, "parallel: `{}` is not the outermost loop", l.name),
         ForKind::Parallel | ForKind::BlockIdx if l.role == Role::Reduce && constant.is_none() => {
-            refuse(schedule, format!("bind: `{}` is summed over; the grid needs a constant extent of it", l.name))
+            refuse!(schedule, "bind: `{}` is summed over; the grid needs a constant extent of it", l.name)
         }
         ForKind::BlockIdx | ForKind::ThreadIdx if !stands_in_grid(schedule, at, kind) => {
-            refuse(schedule, format!("bind: `{}` stands in a loop that is not bound to the grid", l.name))
+            refuse!(schedule, "bind: `{}` stands in a loop that is not bound to the grid", l.name)
         }
         ForKind::ThreadIdx => threads(schedule, at),
         ForKind::VThread if l.role != Role::Spatial => {
-            refuse(schedule, format!("`{}` is summed over: its iterations depend on each other", l.name))
+            refuse!(schedule, "`{}` is summed over: its iterations depend on each other", l.name)
         }
         ForKind::Parallel | ForKind::BlockIdx => Ok(()),
         ForKind::Vectorized if at + 1 != schedule.loops.len() => {
-            refuse(schedule, format!("vectorize: `{}` is not the innermost loop", l.name))
+            refuse!(schedule, "vectorize: `{}` is not the innermost loop", l.name)
         }
         ForKind::Vectorized if !constant.is_some_and(|lanes| matches!(lanes, 2 | 4 | 8 | 16)) => {
-            refuse(schedule, format!("vectorize: `{}` has {} iterations; vectors have 2, 4, 8 or 16", l.name, l.extent))
+            refuse!(schedule, "vectorize: `{}` has {} iterations; vectors have 2, 4, 8 or 16", l.name, l.extent)
         }
         ForKind::Unrolled | ForKind::VThread => {
             let unrolled = schedule.loops.iter().filter(|l| [ForKind::Unrolled, ForKind::VThread].contains(&l.kind));
             let others = unrolled.filter_map(|l| l.extent.as_int()).fold(1, i64::saturating_mul);
             match constant.map(|extent| extent.saturating_mul(others)) {
                 Some(copies) if copies <= MOST_COPIES => Ok(()),
-                Some(copies) => refuse(
+                Some(copies) => refuse!(
                     schedule,
-                    format!("unroll: with `{}` there would be {copies} copies, more than {MOST_COPIES}", l.name),
+                    "unroll: with `{}` there would be {copies} copies, more than {MOST_COPIES}",
+                    l.name
                 ),
                 None => {
-                    refuse(schedule, format!("unroll: the extent of `{}` is `{}`, not a constant", l.name, l.extent))
+                    refuse!(schedule, "unroll: the extent of `{}` is `{}`, not a constant", l.name, l.extent)
                 }
             }
         }
@@ -189,11 +192,10 @@ fn threads(schedule: &Schedule, at: usize) -> Result<()> {
     let others = others.fold(1, i64::saturating_mul);
     match l.extent.as_int().map(|extent| extent.saturating_mul(others)) {
         Some(all) if all <= MOST_THREADS => Ok(()),
-        Some(all) if others > 1 => refuse(
-            schedule,
-            format!("bind: a block has up to {MOST_THREADS} threads, with `{}` it would have {all}", l.name),
-        ),
-        _ => refuse(schedule, format!("bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent)),
+        Some(all) if others > 1 => {
+            refuse!(schedule, "bind: a block has up to {MOST_THREADS} threads, with `{}` it would have {all}", l.name)
+        }
+        _ => refuse!(schedule, "bind: a block has up to {MOST_THREADS} threads, `{}` has {}", l.name, l.extent),
     }
 }
 
@@ -201,13 +203,13 @@ fn threads(schedule: &Schedule, at: usize) -> Result<()> {
 pub(super) fn cache_read(schedule: &Schedule, buffer: &str) -> Result<()> {
     let reads = schedule.block.update_reads();
     if !reads.iter().any(|(read, _)| &*read.name == buffer && read.scope == Scope::Global) {
-        return refuse(schedule, format!("cache_read: the reduction does not read `{buffer}`"));
+        return refuse!(schedule, "cache_read: the reduction does not read `{buffer}`");
     }
     if schedule.is_prepared(buffer) {
-        return refuse(schedule, format!("cache_read: `{buffer}` is laid out before calls, and read as it lies"));
+        return refuse!(schedule, "cache_read: `{buffer}` is laid out before calls, and read as it lies");
     }
     if schedule.cache_reads.iter().any(|stage| &*stage.buffer == buffer) {
-        return refuse(schedule, format!("cache_read: `{buffer}` is staged already"));
+        return refuse!(schedule, "cache_read: `{buffer}` is staged already");
     }
     Ok(())
 }
@@ -218,14 +220,14 @@ pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
     let packed = |read: &super::CacheRead| read.staging == Staging::Always;
     match pipeline {
         Pipeline::Panels if !schedule.cache_reads.iter().any(packed) => {
-            refuse(schedule, "pipeline: nothing is packed into panels")
+            refuse!(schedule, "pipeline: nothing is packed into panels")
         }
         Pipeline::Panels => Ok(()),
         _ if !schedule.cache_reads.iter().any(shared) => {
-            refuse(schedule, "pipeline: nothing is staged in shared memory")
+            refuse!(schedule, "pipeline: nothing is staged in shared memory")
         }
         Pipeline::Async(stages) if !(2..=8).contains(&stages) => {
-            refuse(schedule, format!("pipeline: {stages} stages; asynchronous copies need 2 to 8"))
+            refuse!(schedule, "pipeline: {stages} stages; asynchronous copies need 2 to 8")
         }
         _ => Ok(()),
     }
@@ -235,12 +237,12 @@ pub(super) fn pipeline(schedule: &Schedule, pipeline: Pipeline) -> Result<()> {
 /// Returns the panel's place.
 pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Result<usize> {
     if !(0..=1024).contains(&pad) {
-        return refuse(schedule, format!("storage_align: `{stage}` padded by {pad}; the padding is from 0 to 1024"));
+        return refuse!(schedule, "storage_align: `{stage}` padded by {pad}; the padding is from 0 to 1024");
     }
     let panel = |read: &super::CacheRead| *read.name == *stage && read.staging == Staging::Always;
     match schedule.cache_reads.iter().position(panel) {
         Some(at) => Ok(at),
-        None => refuse(schedule, format!("storage_align: there is no panel `{stage}`")),
+        None => refuse!(schedule, "storage_align: there is no panel `{stage}`"),
     }
 }
 
@@ -254,11 +256,11 @@ pub(super) fn partition(schedule: &Schedule, name: &str, halvings: i64) -> Resul
     let at = schedule.find(name)?;
     if !(0..=MOST_HALVINGS).contains(&halvings) {
         let why = format!("partition of `{name}` by {halvings} halvings; they are from 0 to {MOST_HALVINGS}");
-        return refuse(schedule, why);
+        return refuse!(schedule, "{why}");
     }
     let l = &schedule.loops[at];
     if l.kind != ForKind::Unrolled || l.role != Role::Spatial || schedule.is_gpu() {
-        return refuse(schedule, format!("partition of `{name}`: it is not an unrolled spatial loop of a CPU"));
+        return refuse!(schedule, "partition of `{name}`: it is not an unrolled spatial loop of a CPU");
     }
     Ok(at)
 }
@@ -270,41 +272,38 @@ const MOST_AHEAD: i64 = 8;
 pub(super) fn prefetch(schedule: &Schedule, buffer: &str, at: &str, ahead: i64) -> Result<()> {
     if !(0..=MOST_AHEAD).contains(&ahead) {
         let why = format!("prefetch of `{buffer}` {ahead} iterations ahead; they are from 0 to {MOST_AHEAD}");
-        return refuse(schedule, why);
+        return refuse!(schedule, "{why}");
     }
     if schedule.is_prepared(buffer) {
-        return refuse(schedule, format!("prefetch of `{buffer}`: it is laid out before the call, in panels"));
+        return refuse!(schedule, "prefetch of `{buffer}`: it is laid out before the call, in panels");
     }
     if schedule.is_of_tasks(at) {
         return match schedule.slices(buffer, at) {
             Some(_) => Ok(()),
-            None => refuse(schedule, format!("prefetch of `{buffer}`: it has no slice for each iteration of `{at}`")),
+            None => refuse!(schedule, "prefetch of `{buffer}`: it has no slice for each iteration of `{at}`"),
         };
     }
     let l = &schedule.loops[schedule.find(at)?];
     if l.kind != ForKind::Serial || schedule.is_gpu() {
-        return refuse(schedule, format!("prefetch of `{buffer}`: `{at}` is not a serial loop of a CPU"));
+        return refuse!(schedule, "prefetch of `{buffer}`: `{at}` is not a serial loop of a CPU");
     }
     let reads = schedule.block.update_reads();
     let moves = |index: &[Expr]| index.iter().any(|e| schedule.unsplit(e).uses(at));
     match reads.iter().any(|(read, index)| &*read.name == buffer && read.scope == Scope::Global && moves(index)) {
         true => Ok(()),
-        false => refuse(schedule, format!("prefetch of `{buffer}`: the sum reads none of it that moves with `{at}`")),
+        false => refuse!(schedule, "prefetch of `{buffer}`: the sum reads none of it that moves with `{at}`"),
     }
 }
 
 /// Registers are those of a GPU's thread, which reads them by vectors.
 pub(super) fn registers(schedule: &Schedule, buffer: &str, vector: i64) -> Result<()> {
     if !schedule.is_gpu() {
-        return refuse(
-            schedule,
-            format!("cache_read: `{buffer}` is to be held by threads, but no loop is bound to them"),
-        );
+        return refuse!(schedule, "cache_read: `{buffer}` is to be held by threads, but no loop is bound to them");
     }
     if ![1, 2, 4, 8, 16].contains(&vector) {
-        return refuse(
+        return refuse!(
             schedule,
-            format!("cache_read: `{buffer}` by vectors of {vector}: a vector has 1, 2, 4, 8 or 16 elements"),
+            "cache_read: `{buffer}` by vectors of {vector}: a vector has 1, 2, 4, 8 or 16 elements"
         );
     }
     Ok(())
@@ -313,18 +312,13 @@ pub(super) fn registers(schedule: &Schedule, buffer: &str, vector: i64) -> Resul
 /// A tile in shared memory is filled by all threads of a block.
 pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -> Result<()> {
     if !schedule.is_gpu() {
-        return refuse(
-            schedule,
-            format!("cache_read: `{buffer}` is to be shared by threads, but no loop is bound to them"),
-        );
+        return refuse!(schedule, "cache_read: `{buffer}` is to be shared by threads, but no loop is bound to them");
     }
     if ![1, 2, 4, 8, 16].contains(&tile.vector) || !(0..=1024).contains(&tile.pad) {
         let SharedTile { vector, pad, .. } = tile;
-        return refuse(
+        return refuse!(
             schedule,
-            format!(
-                "cache_read: `{buffer}` by vectors of {vector}, padded by {pad}: a vector has 1, 2, 4, 8 or 16 elements, the padding up to 1024"
-            ),
+            "cache_read: `{buffer}` by vectors of {vector}, padded by {pad}: a vector has 1, 2, 4, 8 or 16 elements, the padding up to 1024"
         );
     }
     Ok(())
@@ -337,20 +331,17 @@ pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
     match &schedule.block.reduction {
         Some(reduction) if split && combine == Combine::Atomic && reduction.op != ReduceOp::Sum => {
             let op = reduction.op.name();
-            refuse(
-                schedule,
-                format!("rfactor: parts of a {op} meet in a workspace; only those of a sum are added atomically"),
-            )
+            refuse!(schedule, "rfactor: parts of a {op} meet in a workspace; only those of a sum are added atomically")
         }
         Some(_) if split && combine == Combine::Atomic && !schedule.is_gpu() => {
-            refuse(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
+            refuse!(schedule, "rfactor: threads of a CPU add to no memory atomically; their parts meet in a workspace")
         }
-        Some(_) if split && combine == Combine::Atomic && !schedule.block.holds_sum() => refuse(
+        Some(_) if split && combine == Combine::Atomic && !schedule.block.holds_sum() => refuse!(
             schedule,
             "rfactor: what is added atomically must be f32 and hold the sum as it is; others meet in a workspace",
         ),
         Some(_) if split => Ok(()),
-        _ => refuse(schedule, "rfactor: no reduction is bound to the grid"),
+        _ => refuse!(schedule, "rfactor: no reduction is bound to the grid"),
     }
 }
 
@@ -361,7 +352,7 @@ pub(super) fn tensorize(schedule: &Schedule, unit: MatrixUnit) -> Result<()> {
         return Ok(());
     }
     let steps = unit.steps();
-    refuse(schedule, format!("tensorize: the innermost loops must have 2, 2 and {steps} iterations of a thread each"))
+    refuse!(schedule, "tensorize: the innermost loops must have 2, 2 and {steps} iterations of a thread each")
 }
 
 /// An instruction of a CPU replaces the innermost loops: lanes of one spatial axis and steps of one sum's, of constant extents. Both
@@ -403,12 +394,11 @@ pub(super) fn dot(schedule: &Schedule, row: &DotRow) -> Result<usize> {
 pub(super) fn stage_at(schedule: &Schedule, depth: usize, moves: impl Fn(&str) -> bool, what: &str) -> Result<()> {
     match schedule.loops[depth..].iter().find(|l| l.limit.is_none() && moves(&l.name)) {
         None => Ok(()),
-        Some(l) => refuse(
+        Some(l) => refuse!(
             schedule,
-            format!(
-                "compute_at: the extent of `{what}` along `{}` is `{}`, not a constant; split the loop",
-                l.name, l.extent
-            ),
+            "compute_at: the extent of `{what}` along `{}` is `{}`, not a constant; split the loop",
+            l.name,
+            l.extent
         ),
     }
 }
@@ -417,12 +407,11 @@ pub(super) fn stage_at(schedule: &Schedule, depth: usize, moves: impl Fn(&str) -
 pub(super) fn tile_at(schedule: &Schedule, depth: usize) -> Result<()> {
     match schedule.loops[depth..].iter().find(|l| l.role == Role::Spatial && l.extent.as_int().is_none()) {
         None => Ok(()),
-        Some(l) => refuse(
+        Some(l) => refuse!(
             schedule,
-            format!(
-                "compute_at: the tile's extent along `{}` is `{}`, not a constant; split the loop",
-                l.name, l.extent
-            ),
+            "compute_at: the tile's extent along `{}` is `{}`, not a constant; split the loop",
+            l.name,
+            l.extent
         ),
     }
 }
@@ -431,7 +420,7 @@ pub(super) fn tile_at(schedule: &Schedule, depth: usize) -> Result<()> {
 fn loops_are_free(schedule: &Schedule) -> Result<()> {
     let placed = schedule.cache_reads.iter().any(|stage| stage.depth.is_some());
     if placed || schedule.cache_write.as_ref().is_some_and(|tile| tile.depth.is_some()) {
-        return refuse(schedule, "loops are transformed before stages are placed by compute_at");
+        return refuse!(schedule, "loops are transformed before stages are placed by compute_at");
     }
     Ok(())
 }
@@ -439,7 +428,7 @@ fn loops_are_free(schedule: &Schedule) -> Result<()> {
 /// A name that nothing has yet.
 pub(super) fn fresh(schedule: &Schedule, name: &str) -> Result<()> {
     if schedule.is_taken(name) {
-        return refuse(schedule, format!("the name `{name}` is taken"));
+        return refuse!(schedule, "the name `{name}` is taken");
     }
     Ok(())
 }

@@ -135,35 +135,25 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    fn take_as<T>(&mut self, expected: &str, of: impl Fn(&'a Token) -> Option<T>) -> Parsed<T> {
+        let found = self.tokens.first().and_then(of);
+        let found = found.ok_or_else(|| format!("expected {expected}{}", self.found()))?;
+        self.tokens = &self.tokens[1..];
+        Ok(found)
+    }
+
     pub(super) fn word(&mut self) -> Parsed<&'a str> {
-        match self.tokens.first() {
-            Some(Token::Word(word)) => {
-                self.tokens = &self.tokens[1..];
-                Ok(word)
-            }
-            _ => Err(format!("expected a name{}", self.found())),
-        }
+        self.take_as("a name", |token| if let Token::Word(word) = token { Some(&**word) } else { None })
     }
 
     pub(super) fn text(&mut self) -> Parsed<&'a str> {
-        match self.tokens.first() {
-            Some(Token::Text(text)) => {
-                self.tokens = &self.tokens[1..];
-                Ok(text)
-            }
-            _ => Err(format!("expected a text{}", self.found())),
-        }
+        self.take_as("a text", |token| if let Token::Text(text) = token { Some(&**text) } else { None })
     }
 
     /// A number from 0 to 2³¹.
     pub(super) fn length(&mut self) -> Parsed<i64> {
-        match self.tokens.first() {
-            Some(Token::Int(length)) if (0..=1 << 31).contains(length) => {
-                self.tokens = &self.tokens[1..];
-                Ok(*length)
-            }
-            _ => Err(format!("expected a length{}", self.found())),
-        }
+        let length = |token: &Token| if let Token::Int(length) = token { Some(*length) } else { None };
+        self.take_as("a length", |token| length(token).filter(|length| (0..=1 << 31).contains(length)))
     }
 
     /// `(a, b, …)`, of lengths.
