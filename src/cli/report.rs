@@ -293,6 +293,7 @@ impl Report {
 mod tests {
     use dietcode::core::machine::Target;
     use dietcode::core::measure::{Failure, Instance, Sample, SimulatedDevice};
+    use dietcode::core::syntax::{KernelDef, scan};
 
     use super::*;
 
@@ -309,14 +310,15 @@ mod tests {
                 Comparison { threads: *threads, cold: false, standings, peak: Some(*peak) }
             })
             .collect();
-        let def = dietcode::core::syntax::scan(
-            "#[dynamic_kernel] pub fn f(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }",
-        );
-        let def = def.unwrap()[0].parse().unwrap();
-        let device = SimulatedDevice::new(def, Target::Cpu(target()), Box::new(|_, _, _| Ok(1.0)));
+        let device = SimulatedDevice::new(def(), Target::Cpu(target()), Box::new(|_, _, _| Ok(1.0)));
         let mut report = Report::new(&device, Cache::Warm);
         report.set_peaks(comparisons.iter(), |threads| threads.min(2));
         report
+    }
+
+    fn def() -> KernelDef {
+        let nest = "#[dynamic_kernel] pub fn f(x: &[f32; N], y: &mut [f32; N]) { for i in 0..N { y[i] = x[i]; } }";
+        scan(nest).unwrap()[0].parse().unwrap()
     }
 
     fn target() -> CpuTarget {
@@ -362,18 +364,7 @@ mod tests {
 
     /// An instance of so many operations.
     fn workload(flops: f64) -> WorkloadInstance {
-        let (dims, dtypes, scalars) = (Vec::new(), Vec::new(), Vec::new());
-        let instance = Instance {
-            shape: vec![1],
-            dims,
-            dtypes,
-            output: 0,
-            reads_output: false,
-            scalars,
-            multiplies: false,
-            prepared: Vec::new(),
-            flops,
-        };
+        let instance = Instance { flops, ..Instance::of(&def(), &[1]).unwrap() };
         WorkloadInstance { wkl: WklInst::default(), weight: 1.0, instance }
     }
 

@@ -168,8 +168,8 @@ impl Candidate {
     }
 }
 
-/// 0 if one of them is.
-pub(crate) fn geometric_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+/// The geometric mean; 0 if one of them is.
+pub fn geometric_mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     (values.map(f64::ln).sum::<f64>() / count).exp()
 }

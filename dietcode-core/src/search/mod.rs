@@ -43,7 +43,7 @@ mod tuning;
 
 pub use budget::{Budget, Part};
 pub use candidate::Candidate;
-pub(crate) use candidate::geometric_mean;
+pub use candidate::geometric_mean;
 pub use candidates::Candidates;
 pub use database::{
     Database, FORMAT, Filter, Outcome, Pruned, Record, Scanned, Shape, Structure, Target, TargetFilter, United,

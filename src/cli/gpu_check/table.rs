@@ -1,5 +1,7 @@
 //! What a person reads at the end.
 
+use dietcode::core::search::geometric_mean;
+
 use super::result::{Compared, Outcome};
 use crate::cli::table::{gflops, grid};
 
@@ -80,8 +82,8 @@ fn table(comparisons: &[Compared]) -> String {
 
 /// None if one is missing, or there is none.
 fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let logs: Vec<f64> = values.map(|value| value.map(f64::ln)).collect::<Option<_>>()?;
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    let all: Vec<f64> = values.collect::<Option<_>>()?;
+    (!all.is_empty()).then(|| geometric_mean(all.into_iter()))
 }
 
 #[cfg(test)]

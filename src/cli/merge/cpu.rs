@@ -6,6 +6,7 @@ use dietcode::core::cpu_features;
 use dietcode::core::dispatch::{CPU, Measurement, Seen, Tree, Winners, labels, provenance, with_predicted_labels};
 use dietcode::core::machine::{CpuTarget, Target};
 use dietcode::core::measure::Summary;
+use dietcode::core::search::geometric_mean;
 use dietcode::{Error, Result};
 
 use super::sources::Sources;
@@ -86,8 +87,7 @@ impl Model<'_> {
         let threads: Vec<usize> = seen.iter().flat_map(|seen| seen.gflops.keys().copied()).collect();
         let throughput = |name: &str, shape: &[i64]| {
             let Some(at) = names.iter().position(|known| known == name) else { return 0.0 };
-            let logs = threads.iter().map(|threads| self.expected(at, shape, *threads).ln());
-            (logs.sum::<f64>() / threads.len() as f64).exp()
+            geometric_mean(threads.iter().map(|threads| self.expected(at, shape, *threads)))
         };
         let winners: Vec<String> = picks.iter().map(|pick| names[*pick].clone()).collect();
         let instances: Vec<_> = seen.iter().map(|seen| seen.workload.wkl.clone()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dietcode::core::search::{Record, Target};
+use dietcode::core::search::{Record, Target, geometric_mean};
 
 use crate::cli::plot::{Chart, PlotAxis};
 use crate::cli::table::place;
@@ -60,8 +60,7 @@ fn best_so_far(records: &[&Record], threads: usize) -> Vec<(usize, f64)> {
             *entry = figure.max(*entry);
         }
         if best.len() == instances.len() && !instances.is_empty() {
-            let mean = best.values().map(|figure| figure.ln()).sum::<f64>() / best.len() as f64;
-            line.push((trial, mean.exp()));
+            line.push((trial, geometric_mean(best.values().copied())));
         }
     }
     line
