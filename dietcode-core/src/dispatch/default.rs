@@ -1,7 +1,8 @@
-//! What runs where nothing was tuned: a tile that fits most nests, one with vectors across it, one whose lanes share the sum, the tile of a
-//! batch that asks for the next one, the nest as it stands, and which of them serves which shape.
+//! The micro-kernels that serve where nothing was tuned, and the tree that says which of them serves which shape: a tile that fits most nests,
+//! one that packs nothing, one with vectors across the output's neighbours, one whose lanes share the sum, a tile that prefetches the next
+//! iteration of a batch, and the nest as it stands.
 //!
-//! A tile pays where values are used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest
+//! Where rows of a matrix are no longer than a tile is wide, they lie as in a panel, and nothing is packed. A tile pays where values are used again; lanes share a sum where they are not, but lie contiguous along it. Where nothing is summed the nest
 //! stands alone. Elsewhere the cost model predicts all at shapes of all sizes, and a tree is grown that loses as little as possible by its
 //! own figures. Another one has to be clearly ahead of the nest: a nest that was taken wrongly is a little slower, a tile that is nearly
 //! all padding is many times slower.
@@ -11,7 +12,7 @@ use dietcode_syntax::Role;
 use super::Tree;
 use super::sampled::halton;
 use crate::cost_model::cpu::Profile;
-use crate::ir::Program;
+use crate::ir::{Expr, Program};
 use crate::machine::{CpuTarget, Target};
 use crate::sketch::{Lowered, MicroKernel, Tiled};
 
@@ -61,13 +62,48 @@ pub(super) fn default_for(program: &Program, target: &CpuTarget) -> (Vec<Both>, 
         let tree = Tree::Leaf(nest.name());
         return (vec![(nest, lowered)], tree);
     }
-    let tiled = tiled.micro_kernel(program, target).expect("a default tile is valid for its nest");
+    let nest = (nest, lowered);
+    let Some((in_place, rows)) = in_place(program, target) else { return grown(program, target, nest, &tiled, None) };
+    let (mut all, low) = grown(program, target, nest.clone(), &in_place, rows);
+    let Some((at, width)) = rows else { return (all, low) };
+    let (others, high) = grown(program, target, nest, &tiled, None);
+    all.extend(others.into_iter().filter(|(other, _)| !low.leaves().any(|leaf| *leaf == other.name())));
+    (all, Tree::split(&*program.shape_vars[at], width, low, high))
+}
+
+/// The longest value of a shape variable, given by its position.
+type Longest = (usize, i64);
+
+/// The tile that packs nothing, for rows no longer than it is wide: where a shape variable says how long they are, or always.
+fn in_place(program: &Program, target: &CpuTarget) -> Option<(Tiled, Option<Longest>)> {
+    let tiled = Tiled::in_place_for(program, target)?;
+    let block = &program.blocks[0];
+    let vector = block.contiguous()?;
+    let width = *tiled.register_tile.get(&**vector)?;
+    let extent = &block.iters_of(Role::Spatial).find(|iter| iter.name == *vector)?.extent;
+    let rows = match extent.as_int() {
+        Some(extent) => (extent <= width).then_some(None),
+        None => program.shape_vars.iter().position(|var| *extent == Expr::var(var.clone())).map(|at| Some((at, width))),
+    }?;
+    Some((tiled, rows))
+}
+
+/// Those of them that are fastest somewhere, and the tree between their names.
+fn grown(
+    program: &Program,
+    target: &CpuTarget,
+    nest: Both,
+    tiled: &Tiled,
+    longest: Option<Longest>,
+) -> (Vec<Both>, Tree) {
     let [across, streaming] = [Tiled::across_for, Tiled::streaming_for].map(|of| of(program, target));
-    let others = [Some(tiled), across, streaming, Tiled::ahead_for(program, target)];
+    let ahead = tiled.ahead(program, target);
+    let tiled = tiled.micro_kernel(program, target).expect("a default tile is valid for its nest");
+    let others = [Some(tiled), across, streaming, ahead];
     let (others, doubts): (Vec<Both>, Vec<f64>) =
         others.into_iter().zip(DOUBT).filter_map(|(other, doubt)| Some((other?, doubt))).unzip();
-    let (all, doubts) = ([vec![(nest, lowered)], others].concat(), [vec![1.0], doubts].concat());
-    let samples = samples(program, (&all, &doubts), target);
+    let (all, doubts) = ([vec![nest], others].concat(), [vec![1.0], doubts].concat());
+    let samples = samples(program, (&all, &doubts), target, longest);
     let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
     let names: Vec<String> = all.iter().map(|(micro_kernel, _)| micro_kernel.name()).collect();
     let samples: Vec<&Sample> = samples.iter().collect();
@@ -84,7 +120,12 @@ struct Sample {
 }
 
 /// Shapes with logarithms that fill their space evenly.
-fn samples(program: &Program, (all, doubts): (&[Both], &[f64]), target: &CpuTarget) -> Vec<Sample> {
+fn samples(
+    program: &Program,
+    (all, doubts): (&[Both], &[f64]),
+    target: &CpuTarget,
+    longest: Option<Longest>,
+) -> Vec<Sample> {
     let profiles: Vec<Profile<'_>> = all.iter().map(|(_, lowered)| Profile::of(lowered)).collect();
     let cores = [1, usize::try_from(target.cores).unwrap_or(1)];
     let times = |shape: &[i64]| {
@@ -93,7 +134,8 @@ fn samples(program: &Program, (all, doubts): (&[Both], &[f64]), target: &CpuTarg
     };
     let sample = |n: usize| {
         let value = |at: usize| {
-            let value = (LARGEST * halton(n + 1, at).powf(SMALL)).exp2() as i64;
+            let largest = longest.filter(|(var, _)| *var == at).map_or(LARGEST, |(_, most)| (most as f64).log2());
+            let value = (largest * halton(n + 1, at).powf(SMALL)).exp2() as i64;
             if n.is_multiple_of(2) { round(value) } else { value }
         };
         let shape: Vec<i64> = (0..program.shape_vars.len()).map(value).collect();
@@ -230,14 +272,19 @@ mod tests {
     use crate::machine::avx512;
     use crate::testing::{BATCH, DENSE, DEPTHWISE, program};
 
-    /// What runs a shape: the nest, a tile, one with vectors across it, one whose lanes share the sum, or the tile that asks ahead.
+    /// The kind of micro-kernel that serves a shape.
     fn family(nest: &str, shapes: &[&[i64]]) -> Vec<&'static str> {
         let program = program(nest);
         let (micro_kernels, tree) = default_for(&program, &avx512());
         let vars: Vec<String> = program.shape_vars.iter().map(|var| var.to_string()).collect();
-        let streaming = Tiled::streaming_for(&program, &avx512()).map(|(micro_kernel, _)| micro_kernel.name());
-        let across = Tiled::across_for(&program, &avx512()).map(|(micro_kernel, _)| micro_kernel.name());
-        let ahead = Tiled::ahead_for(&program, &avx512()).map(|(micro_kernel, _)| micro_kernel.name());
+        let avx512 = avx512();
+        let named = |both: Option<Both>| both.map(|(micro_kernel, _)| micro_kernel.name());
+        let carried_out = |tiled: &Tiled| tiled.micro_kernel(&program, &avx512).ok();
+        let [streaming, across] = [Tiled::streaming_for, Tiled::across_for].map(|of| named(of(&program, &avx512)));
+        let ahead = named(Tiled::default_for(&program, &avx512).ahead(&program, &avx512));
+        let in_place = Tiled::in_place_for(&program, &avx512);
+        let ahead_in_place = in_place.as_ref().and_then(|tiled| named(tiled.ahead(&program, &avx512)));
+        let in_place = named(in_place.as_ref().and_then(carried_out));
         let pick = |shape: &&[i64]| {
             let name = tree.pick(&vars, shape);
             assert!(micro_kernels.iter().any(|(micro_kernel, _)| micro_kernel.name() == name), "{name}");
@@ -245,6 +292,8 @@ mod tests {
                 _ if streaming.as_deref() == Some(name) => "streaming",
                 _ if across.as_deref() == Some(name) => "across",
                 _ if ahead.as_deref() == Some(name) => "ahead",
+                _ if in_place.as_deref() == Some(name) => "in place",
+                _ if ahead_in_place.as_deref() == Some(name) => "in place, ahead",
                 _ if name.starts_with("nest") => "nest",
                 _ => "tiled",
             }
@@ -309,6 +358,24 @@ mod tests {
     #[test]
     fn tiles_of_a_batch_ask_for_the_next_one() {
         assert_eq!(family(BATCH, &[&[192, 81], &[192, 128], &[2000, 500]]), ["ahead"; 3]);
+    }
+
+    /// Measured, 192 products with a matrix of 5 to 128 rows of 64 in place are 1.2 to 2.4 times as fast as with it packed.
+    #[test]
+    fn short_rows_are_read_where_they_lie() {
+        let nest = "fn batch(x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]) {
+            for b in 0..B { for i in 0..M { for j in 0..N {
+                let mut acc = 0.0; for k in 0..K { acc += x[b][i][k] * w[b][k][j]; } y[b][i][j] = acc;
+            } } } }";
+        let one_head: &[&[i64]] = &[&[4, 5, 5, 64], &[4, 1, 500, 64], &[4, 500, 1, 64]];
+        assert_eq!(family(nest, one_head), ["in place"; 3]);
+        let many: &[&[i64]] = &[&[192, 81, 81, 64], &[192, 128, 128, 64], &[192, 128, 128, 65]];
+        assert_eq!(family(nest, many), ["in place, ahead", "in place, ahead", "ahead"]);
+        // An extent that no call changes.
+        let literal = nest.replace("; N]", "; 64]").replace("0..N", "0..64");
+        assert_eq!(family(&literal, &[&[4, 5, 5], &[192, 128, 128]]), ["in place", "in place, ahead"]);
+        let wide = nest.replace("; N]", "; 80]").replace("0..N", "0..80");
+        assert_eq!(family(&wide, &[&[192, 128, 128]]), ["ahead"]);
     }
 
     #[test]

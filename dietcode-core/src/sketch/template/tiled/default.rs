@@ -46,11 +46,33 @@ impl Tiled {
         across.filter(Tiled::has_narrow_panels).find_map(|tiled| tiled.unless_refused(program, target))
     }
 
-    /// The default of a batch whose blocks ask for what those of the next iteration read and write, which comes from memory where all of them
-    /// together exceed the caches. None without a batch.
-    pub fn ahead_for(program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+    /// The default where the rows that vectors are loaded from are no longer than a tile: they lie as in a panel, and nothing is packed. A tile
+    /// has four vectors of 16 lanes, or two of fewer registers. None where the default packs nothing, where a vector's elements do not adjoin,
+    /// and for nests of three axes and more beside batches.
+    pub fn in_place_for(program: &Program, target: &CpuTarget) -> Option<Tiled> {
+        let full = Tiled::default_for(program, target);
         let reads = Reads::of(program, &program.blocks[0]);
-        Tiled::default_for(program, target).asking_ahead(&reads)?.unless_refused(program, target)
+        let vector = full.vector.clone()?;
+        let adjoins = |packed: &String| reads.is_contiguous(&packed.as_str().into(), &vector.as_str().into());
+        if full.pack.is_empty() || has_many_axes(program) || !full.pack.iter().all(adjoins) {
+            return None;
+        }
+        let vectors = if target.vector_registers >= 32 { 4 } else { 2 };
+        let (mut register_tile, mut block_tile) = (full.register_tile.clone(), full.block_tile.clone());
+        for (axis, size) in &mut register_tile {
+            let is_vector = *axis == vector;
+            *size = if is_vector { vectors * target.vector_bytes / 4 } else { 6 };
+            block_tile.insert(axis.clone(), if is_vector { *size } else { 16 * *size });
+        }
+        let in_place = Tiled { register_tile, block_tile, pack: Vec::new(), ..full };
+        in_place.unless_refused(program, target).is_some().then_some(in_place)
+    }
+
+    /// The same tile, of which blocks ask for what those of a batch's next iteration read and write: it comes from memory where all of the
+    /// batch exceeds the caches. None without a batch.
+    pub fn ahead(&self, program: &Program, target: &CpuTarget) -> Option<(MicroKernel, Lowered)> {
+        let reads = Reads::of(program, &program.blocks[0]);
+        self.asking_ahead(&reads)?.unless_refused(program, target)
     }
 
     /// The same tile, asking ahead along a batch that stands outside and has none.
