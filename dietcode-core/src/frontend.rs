@@ -96,6 +96,7 @@ fn elementwise(of: &Block, what: &str, iters: Vec<IterVar>, epilogue: Expr) -> B
         dtype: DType::F32,
         shape: iters.iter().map(|iter| iter.extent.clone()).collect(),
         scope: Scope::Global,
+        swizzle: 0,
     };
     Block {
         name: format!("{}_{what}", of.name).into(),
@@ -113,6 +114,7 @@ fn buffer(param: &syntax::Param) -> Buffer {
         dtype: param.dtype,
         shape: param.dims.iter().map(Expr::from).collect(),
         scope: Scope::Global,
+        swizzle: 0,
     }
 }
 

@@ -168,7 +168,7 @@ fn parameters_that_no_kernel_can_have_are_refused() {
     }
 }
 
-const SHARED: Staging = Staging::Shared(SharedTile { vector: 1, pad: 0, reduce_outside: false });
+const SHARED: Staging = Staging::Shared(SharedTile { vector: 1, pad: 0, swizzle: 0, reduce_outside: false });
 
 /// Schedules of [`PRODUCT`] whose primitives are legal one by one, and together would race, read outside of a tensor or
 /// compute something else.

@@ -25,6 +25,7 @@ mod occupancy;
 mod property;
 mod rows;
 mod space;
+mod swizzle;
 mod tf32;
 mod traces;
 mod tuned_file;

@@ -7,7 +7,7 @@
 mod banks;
 mod compiled;
 mod main_loops;
-mod oracle;
+pub(crate) mod oracle;
 mod sets;
 mod shapes;
 mod table;

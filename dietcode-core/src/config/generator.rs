@@ -228,10 +228,11 @@ fn read_stages(node: &Node<'_>) -> Result<BTreeMap<String, Stage>> {
 }
 
 fn read_stage(node: &Node<'_>) -> Result<Stage> {
-    let object = node.object(&["vector", "pad", "reduce_outside"])?;
+    let object = node.object(&["vector", "pad", "swizzle", "reduce_outside"])?;
     let mut stage = Stage::default();
     object.read("vector", &mut stage.vector, |node| node.integer(1..=16))?;
     object.read("pad", &mut stage.pad, |node| node.integer(0..=1 << 16))?;
+    object.read("swizzle", &mut stage.swizzle, |node| node.integer(0..=16))?;
     object.read("reduce_outside", &mut stage.reduce_outside, Node::boolean)?;
     Ok(stage)
 }

@@ -18,6 +18,7 @@ mod intrinsic;
 mod printer;
 mod program;
 mod stmt;
+mod swizzle;
 mod verify;
 
 pub use affine::{Affine, affine, coefficient};
@@ -26,4 +27,5 @@ pub use expr::{BinaryOp, CompareOp, DType, Expr, Function, ReduceOp, holds};
 pub use intrinsic::{Intrinsic, Operand, Parts, Run};
 pub use program::{ACC, Block, Buffer, IterVar, Name, Prepared, Program, Reduction, Scope};
 pub use stmt::{ForKind, Region, Stmt};
+pub use swizzle::Swizzle;
 pub use verify::verify;

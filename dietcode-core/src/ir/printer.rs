@@ -94,7 +94,8 @@ impl Display for Buffer {
             Scope::Fragment => "fragment",
             Scope::View => "view",
         };
-        write!(f, "{scope} {}{}", self.name, Brackets(&self.shape))
+        write!(f, "{scope} {}{}", self.name, Brackets(&self.shape))?;
+        if self.swizzle == 0 { Ok(()) } else { write!(f, " swizzled by {}", self.swizzle) }
     }
 }
 

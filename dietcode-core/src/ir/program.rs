@@ -51,6 +51,9 @@ pub struct Buffer {
     pub shape: Vec<Expr>,
     /// Where it lives.
     pub scope: Scope,
+    /// How many neighbours stay together where the rows of a tile in shared memory are swizzled; 0: they lie in their order.
+    /// See [`Swizzle`](super::Swizzle).
+    pub swizzle: i64,
 }
 
 /// Where a buffer lives.

@@ -186,7 +186,7 @@ mod tests {
 
     fn buffer(name: &str, scope: Scope, shape: &[i64]) -> Arc<Buffer> {
         let shape = shape.iter().copied().map(Expr::Int).collect();
-        Arc::new(Buffer { name: name.into(), dtype: DType::F32, shape, scope })
+        Arc::new(Buffer { name: name.into(), dtype: DType::F32, shape, scope, swizzle: 0 })
     }
 
     fn loop_(var: &str, extent: Expr, kind: ForKind, body: Stmt) -> Stmt {

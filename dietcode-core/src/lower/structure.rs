@@ -223,6 +223,10 @@ impl Encoder {
     fn shape(&mut self, buffer: &Buffer) {
         self.bytes.extend([buffer.dtype as u8, buffer.scope as u8]);
         self.list(&buffer.shape, Encoder::expr);
+        if buffer.swizzle > 0 {
+            self.bytes.push(b'z');
+            self.number(buffer.swizzle);
+        }
     }
 
     fn binding(&mut self, name: &Name, inside: impl FnOnce(&mut Encoder)) {

@@ -239,10 +239,11 @@ pub(super) fn storage_align(schedule: &Schedule, stage: &str, pad: i64) -> Resul
     if !(0..=1024).contains(&pad) {
         return refuse!(schedule, "storage_align: `{stage}` padded by {pad}; the padding is from 0 to 1024");
     }
-    let panel = |read: &super::CacheRead| *read.name == *stage && read.staging == Staging::Always;
-    match schedule.cache_reads.iter().position(panel) {
+    let has_rows =
+        |read: &super::CacheRead| *read.name == *stage && matches!(read.staging, Staging::Always | Staging::Shared(_));
+    match schedule.cache_reads.iter().position(has_rows) {
         Some(at) => Ok(at),
-        None => refuse!(schedule, "storage_align: there is no panel `{stage}`"),
+        None => refuse!(schedule, "storage_align: there is no panel and no tile in shared memory `{stage}`"),
     }
 }
 
@@ -319,6 +320,15 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
         return refuse!(
             schedule,
             "cache_read: `{buffer}` by vectors of {vector}, padded by {pad}: a vector has 1, 2, 4, 8 or 16 elements, the padding up to 1024"
+        );
+    }
+    let param = schedule.program.params.iter().find(|param| *param.name == *buffer);
+    let bytes = tile.swizzle.saturating_mul(param.map_or(1, |param| param.dtype.bytes()));
+    if ![0, 16, 32].contains(&bytes) {
+        return refuse!(
+            schedule,
+            "cache_read: `{buffer}` swizzled by {} elements, {bytes} bytes; expected 16 or 32 bytes",
+            tile.swizzle
         );
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The primitive `storage_align`.
 
-use super::{Instruction, Schedule, legality};
+use super::{Instruction, Schedule, Staging, legality};
 use crate::Result;
 
 impl Schedule {
@@ -13,11 +13,18 @@ impl Schedule {
     ///
     /// A panel of one dimension is one run, and stays as it is.
     ///
+    /// Of a tile in shared memory it is what follows each row, in place of what [`Schedule::cache_read`] was told. A tile that is to be
+    /// swizzled is swizzled only where this is 0.
+    ///
     /// # Errors
-    /// There is no such panel, or the padding is not from 0 to 1024 elements.
+    /// There is no such panel or tile, or the padding is not from 0 to 1024 elements.
     pub fn storage_align(&mut self, stage: &str, pad: i64) -> Result<()> {
         let at = legality::storage_align(self, stage, pad)?;
-        self.cache_reads[at].pad = pad;
+        let read = &mut self.cache_reads[at];
+        match &mut read.staging {
+            Staging::Shared(tile) => tile.pad = pad,
+            _ => read.pad = pad,
+        }
         self.record(Instruction::StorageAlign { stage: stage.into(), pad: pad.into() });
         Ok(())
     }

@@ -37,7 +37,6 @@ pub(crate) struct Library(libloading::Library);
 impl Library {
     /// Compiles translation units as one file.
     pub(crate) fn compile<'u>(compiler: &HostCompiler, units: impl Iterator<Item = &'u CudaUnit>) -> Library {
-        let folder = tempfile::tempdir().expect("a temporary folder");
         // Compiled once for all libraries of a run.
         static HEADERS: OnceLock<PathBuf> = OnceLock::new();
         let headers = HEADERS.get_or_init(|| {
@@ -46,9 +45,21 @@ impl Library {
             compiler.precompile(&headers, HOST_HEADERS[0].0);
             headers
         });
-        let source: String = units.map(|unit| &*unit.source).collect();
+        Library::of(compiler, &units.map(|unit| &*unit.source).collect::<String>(), headers)
+    }
+
+    /// Compiles a translation unit such that rows which `ldmatrix` reads at once may not meet in a bank of shared memory.
+    pub(crate) fn without_bank_conflicts(compiler: &HostCompiler, unit: &CudaUnit) -> Library {
+        let headers = tempfile::tempdir().expect("a temporary folder");
+        headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");
+        let source = format!("#define DIETCODE_FORBID_BANK_CONFLICTS\n{}", unit.source);
+        Library::of(compiler, &source, headers.path())
+    }
+
+    fn of(compiler: &HostCompiler, source: &str, headers: &Path) -> Library {
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let [cu, so] = ["cases.cu", "cases.so"].map(|name| folder.path().join(name));
-        fs::write(&cu, &source).expect("the folder can be written");
+        fs::write(&cu, source).expect("the folder can be written");
         let built = compiler.shared_library(&cu, &so, headers).output().expect("the compiler starts");
         assert!(built.status.success(), "{}\n{source}", String::from_utf8_lossy(&built.stderr));
         // SAFETY: the library has no initialisers.

@@ -56,7 +56,7 @@ fn all_keys() {
     let first = generator.get(0).unwrap();
     let Family::Blocked(first) = first else { panic!("{first:?}") };
     assert_eq!((generator.values("thread").unwrap().len(), first.thread["j"]), (2, 16));
-    assert_eq!(first.stage["x"], Stage { vector: 8, pad: 8, reduce_outside: false });
+    assert_eq!(first.stage["x"], Stage { vector: 8, pad: 8, swizzle: 0, reduce_outside: false });
     assert_eq!(first.stage["w"], Stage { reduce_outside: true, ..Stage::default() });
     let units = ["half", "tf32"].map(|unit| Value::Word(unit.into()));
     assert_eq!(generator.values("matrix_unit").unwrap(), [&[Value::None], &units[..]].concat());

@@ -43,7 +43,8 @@ fn parameters(rng: &mut StdRng, block: &Block) -> Parameters {
     };
     for (buffer, _) in block.update_reads() {
         let vector = *[1, 1, 2, 4].choose(rng).expect("widths");
-        let tile = SharedTile { vector, pad: rng.random_range(0..=4), reduce_outside: rng.random_bool(0.5) };
+        let tile =
+            SharedTile { vector, pad: rng.random_range(0..=4), swizzle: 0, reduce_outside: rng.random_bool(0.5) };
         let input = buffer.name.to_string();
         match rng.random_range(0..4) {
             0 => {}

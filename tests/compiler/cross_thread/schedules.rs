@@ -46,7 +46,7 @@ pub(crate) fn sizes(text: &str) -> Sizes {
 
 /// A tile in shared memory, by vectors of so many elements.
 pub(crate) fn shared(vector: i64) -> Staging {
-    Staging::Shared(SharedTile { vector, pad: 0, reduce_outside: false })
+    Staging::Shared(SharedTile { vector, pad: 0, swizzle: 0, reduce_outside: false })
 }
 
 #[derive(Default)]

@@ -51,7 +51,8 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
                 continue;
             }
             let vector = lanes;
-            let stage = Stage { vector, pad: rng.random_range(0..=4), reduce_outside: rng.random_bool(0.5) };
+            let stage =
+                Stage { vector, pad: rng.random_range(0..=4), swizzle: 0, reduce_outside: rng.random_bool(0.5) };
             blocked.stage.insert(buffer.name.to_string(), stage);
         }
         match rng.random_range(0..4) {

@@ -90,7 +90,13 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     if convolution {
         reduce.insert("r".into(), one(&[1, 2]));
     }
-    let mut stage = || Stage { vector: one(&[1, 2, 4, 8]), pad: one(&[0, 8, 8, 1]), reduce_outside: false };
+    let chunk = 16 / factors[0].dtype.bytes();
+    let mut stage = || Stage {
+        vector: one(&[1, 2, 4, 8]),
+        pad: one(&[0, 8, 8, 1]),
+        swizzle: one(&[0, chunk, 2 * chunk]),
+        reduce_outside: false,
+    };
     let stage = factors.iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));

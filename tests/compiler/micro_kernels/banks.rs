@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use dietcode_core::ir::{Buffer, Expr, Scope, Swizzle};
 use dietcode_core::sketch::Stage;
 use dietcode_syntax::Role;
 
@@ -17,21 +18,20 @@ pub(crate) fn conflicts(kernel: &MicroKernel) -> Vec<String> {
         let (row, _) = param.dims.last().and_then(|dim| dim.terms.first()).expect("its rows are as long as a variable");
         let contiguous = loop_of(&kernel.def, row);
         let row = tile(&kernel.blocked, contiguous) + stage.pad;
-        let collides =
-            if bytes == 4 && contiguous.role == Role::Spatial { one_by_one(row) } else { by_rows(row * bytes) };
-        collides.then(|| format!("`{name}` in rows of {row} elements"))
+        let (name, shape) = (name.as_str().into(), vec![Expr::Int(row)]);
+        let swizzle = if stage.pad == 0 { stage.swizzle } else { 0 };
+        let swizzle = Swizzle::of(&Buffer { name, dtype: param.dtype, shape, scope: Scope::Shared, swizzle });
+        let at = |[down, across]: [i64; 2]| (down * row + swizzle.map_or(across, |s| s.at(down, across))) * bytes;
+        let lanes: Vec<i64> = match bytes == 4 && contiguous.role == Role::Spatial {
+            // 32 lanes read an element of 4 bytes each, 8 of each of 4 rows.
+            true => (0..32).map(|lane| at([lane % 4, lane / 4])).collect(),
+            // ldmatrix reads 8 rows of 16 bytes at once.
+            false => (0..8).map(|row| at([row, 0])).collect(),
+        };
+        let width = 128 / lanes.len() as i64;
+        let places: BTreeSet<i64> = lanes.iter().map(|at| at % 128 / width).collect();
+        let collides = places.len() < lanes.len() || lanes.iter().any(|at| at % width != 0);
+        collides.then(|| format!("`{}` in rows of {row} elements", param.name))
     };
     kernel.blocked.stage.iter().filter_map(operand).collect()
-}
-
-/// ldmatrix reads 8 rows of 16 bytes at once.
-fn by_rows(row_bytes: i64) -> bool {
-    let quads: BTreeSet<i64> = (0..8).map(|row| row * row_bytes % 128 / 16).collect();
-    row_bytes % 16 != 0 || quads.len() < 8
-}
-
-/// 32 lanes read an element of 4 bytes each, 8 of each of 4 rows.
-fn one_by_one(row: i64) -> bool {
-    let banks: BTreeSet<i64> = (0..32).map(|lane| (lane % 4 * row + lane / 4) % 32).collect();
-    banks.len() < 32
 }

@@ -94,6 +94,7 @@ pub(crate) fn missing_choices(kernels: &[MicroKernel]) -> Vec<&'static str> {
         ("vectors of 4", stage(&|stage| stage.vector == 4)),
         ("vectors of 8", stage(&|stage| stage.vector == 8)),
         ("rows that are padded", stage(&|stage| stage.pad > 0)),
+        ("rows that are swizzled", stage(&|stage| stage.swizzle > 0)),
         ("rows that are not padded", stage(&|stage| stage.pad == 0)),
         ("the sum outside", stage(&|stage| stage.reduce_outside)),
         ("the tensor as it lies", stage(&|stage| !stage.reduce_outside)),

@@ -237,6 +237,17 @@ __device__ __forceinline__ unsigned dietcode_shared_address(const void *p) {
   return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
+/* The element a + b + c + d behind another. Added one by one to an address, of which no bit is known, terms do not become bits that are
+ * set, and those that no loop changes are added before it. */
+template <class T> __device__ __forceinline__ const T *dietcode_shared_element(const T *from, int a, int b, int c, int d) {
+  unsigned address = dietcode_shared_address(from);
+  address += static_cast<unsigned>(a) * sizeof(T);
+  address += static_cast<unsigned>(b) * sizeof(T);
+  address += static_cast<unsigned>(c) * sizeof(T);
+  address += static_cast<unsigned>(d) * sizeof(T);
+  return static_cast<const T *>(__cvta_shared_to_generic(address));
+}
+
 /* Four matrices of 8 x 8 elements of 16 bits: lanes 8m to 8m + 7 give the addresses of the rows of matrix m. In d[m], lane l
  * gets elements 2 (l % 4) and the next of row l / 4; with TRANS those of column l / 4. The lower is in the low half. */
 template <bool TRANS> __device__ __forceinline__ void dietcode_ldmatrix_x4(unsigned *d, const void *row) {
@@ -360,12 +371,44 @@ __device__ __forceinline__ void dietcode_copy_async(T *to, const T *from, int va
   }
 }
 
+/* ---- Rows of a tile in shared memory whose chunks have changed places. ----
+ *
+ * That of a column lies at (column / CHUNK) ^ (row / ALIKE % GROUPS); all are powers of two. */
+
+/* Where an element lies in its row. */
+template <int CHUNK, int GROUPS, int ALIKE> __device__ __forceinline__ int dietcode_swizzled(int row, int column) {
+  return column ^ static_cast<int>(static_cast<unsigned>(row) / ALIKE % GROUPS * CHUNK);
+}
+
 /* ---- Operands of dietcode_mma in shared memory. ----
  *
- * `corner` is the operand's element (0, 0), `lane` the thread's number in its warp. An operand lies in rows along the steps, or,
- * if TURNED, in rows along its other side; `stride` elements lie between the beginnings of two rows. Eight rows of 16 bytes
- * are one matrix of ldmatrix, which hands them out as the instruction wants them, or transposed. Elements of 32 bits cannot be
- * transposed by it and are loaded one by one. */
+ * `rows` is where the operand's element (0, 0) and the others lie, `lane` the thread's number in its warp. An operand lies in rows along
+ * the steps, or, if TURNED, in rows along its other side. Eight rows of 16 bytes are one matrix of ldmatrix, which hands them out as the
+ * instruction wants them, or transposed. Elements of 32 bits cannot be transposed by it and are loaded one by one. */
+
+/* Rows of which `stride` elements lie between the beginnings of two. */
+template <class T> struct dietcode_rows {
+  using Element = T;
+  const T *corner;
+  int stride;
+
+  __device__ __forceinline__ const T *at(int down, int across) const { return corner + (down * stride + across); }
+};
+
+/* The same of a swizzled tile, APART of whose rows lie from one to the next. The corner's row begins outer + inner elements behind the
+ * tile; `row` is its number, but for those after which the orders repeat, and `column` the corner's, a multiple of how far a matrix goes
+ * across. So a lane's offset is the same for all corners but for an exclusive or with what is the same for all lanes. */
+template <class T, int CHUNK, int GROUPS, int ALIKE, int APART> struct dietcode_swizzled_rows {
+  using Element = T;
+  const T *tile;
+  int outer, inner, row, column, stride;
+
+  __device__ __forceinline__ const T *at(int down, int across) const {
+    const int lane = down * stride + dietcode_swizzled<CHUNK, GROUPS, ALIKE>(row + down * APART, across);
+    const int low = column & (CHUNK * GROUPS - 1);
+    return dietcode_shared_element(tile, outer, inner, column - low, lane ^ low);
+  }
+};
 
 template <class T> struct dietcode_operand {
   static constexpr int STEPS = 16 / static_cast<int>(sizeof(T)); /* of one of its matrices */
@@ -388,50 +431,67 @@ template <int N> __device__ __forceinline__ void dietcode_split_tf32(unsigned *h
 }
 
 /* 16 rows: top left, bottom left, top right, bottom right. */
-template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_a(unsigned *a, const T *corner, int stride, int lane) {
+template <bool TURNED, class Rows>
+__device__ __forceinline__ void dietcode_load_a(unsigned *a, const Rows &rows, int lane) {
+  using T = typename Rows::Element;
   constexpr int STEPS = dietcode_operand<T>::STEPS;
   if constexpr (sizeof(T) == 2) {
     const int down = lane % 8 + lane / 8 % 2 * 8, right = lane / 16 * STEPS;
-    const int rows = lane % 8 + lane / 16 * 8, columns = lane / 8 % 2 * 8;
-    dietcode_ldmatrix_x4<TURNED>(a, corner + (TURNED ? rows * stride + columns : down * stride + right));
+    const int steps = lane % 8 + lane / 16 * 8, columns = lane / 8 % 2 * 8;
+    dietcode_ldmatrix_x4<TURNED>(a, TURNED ? rows.at(steps, columns) : rows.at(down, right));
   } else if constexpr (!TURNED) {
-    dietcode_ldmatrix_x4<false>(a, corner + (lane % 16) * stride + lane / 16 * STEPS);
+    dietcode_ldmatrix_x4<false>(a, rows.at(lane % 16, lane / 16 * STEPS));
   } else {
     DIETCODE_UNROLL
-    for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(corner[(lane % 4 + i / 2 * 4) * stride + lane / 4 + i % 2 * 8]);
+    for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(*rows.at(lane % 4 + i / 2 * 4, lane / 4 + i % 2 * 8));
   }
 }
 
 /* 8 columns: upper half, lower half. */
-template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_b(unsigned *b, const T *corner, int stride, int lane) {
+template <bool TURNED, class Rows>
+__device__ __forceinline__ void dietcode_load_b(unsigned *b, const Rows &rows, int lane) {
+  using T = typename Rows::Element;
   constexpr int STEPS = dietcode_operand<T>::STEPS;
   if constexpr (sizeof(T) == 2) {
-    dietcode_ldmatrix_x2<TURNED>(b, corner + (TURNED ? lane % 16 * stride : lane % 8 * stride + lane / 8 % 2 * STEPS));
+    dietcode_ldmatrix_x2<TURNED>(b, TURNED ? rows.at(lane % 16, 0) : rows.at(lane % 8, lane / 8 % 2 * STEPS));
   } else if constexpr (!TURNED) {
-    dietcode_ldmatrix_x2<false>(b, corner + lane % 8 * stride + lane / 8 % 2 * STEPS);
+    dietcode_ldmatrix_x2<false>(b, rows.at(lane % 8, lane / 8 % 2 * STEPS));
   } else {
     DIETCODE_UNROLL
-    for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(corner[(lane % 4 + i * 4) * stride + lane / 4]);
+    for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(*rows.at(lane % 4 + i * 4, lane / 4));
   }
 }
 
 /* Two neighbours of that kind, whose registers follow each other. */
-template <bool TURNED, class T>
-__device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const T *corner, int stride, int lane) {
+template <bool TURNED, class Rows>
+__device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const Rows &rows, int lane) {
+  using T = typename Rows::Element;
   constexpr int STEPS = dietcode_operand<T>::STEPS;
   if constexpr (sizeof(T) == 2) {
-    const int rows = lane % 8 + lane / 8 % 2 * 8, columns = lane / 16 * 8;
+    const int steps = lane % 8 + lane / 8 % 2 * 8, columns = lane / 16 * 8;
     const int across = lane % 8 + lane / 16 * 8, down = lane / 8 % 2 * STEPS;
-    dietcode_ldmatrix_x4<TURNED>(both, corner + (TURNED ? rows * stride + columns : across * stride + down));
+    dietcode_ldmatrix_x4<TURNED>(both, TURNED ? rows.at(steps, columns) : rows.at(across, down));
   } else if constexpr (!TURNED) {
-    dietcode_ldmatrix_x4<false>(both, corner + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2 * STEPS);
+    dietcode_ldmatrix_x4<false>(both, rows.at(lane % 8 + lane / 16 * 8, lane / 8 % 2 * STEPS));
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i)
-      both[i] = __float_as_uint(corner[(lane % 4 + i % 2 * 4) * stride + lane / 4 + i / 2 * 8]);
+      both[i] = __float_as_uint(*rows.at(lane % 4 + i % 2 * 4, lane / 4 + i / 2 * 8));
   }
+}
+
+/* The same of rows that lie in their order. */
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_a(unsigned *a, const T *corner, int stride, int lane) {
+  dietcode_load_a<TURNED>(a, dietcode_rows<T>{corner, stride}, lane);
+}
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_b(unsigned *b, const T *corner, int stride, int lane) {
+  dietcode_load_b<TURNED>(b, dietcode_rows<T>{corner, stride}, lane);
+}
+template <bool TURNED, class T>
+__device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const T *corner, int stride, int lane) {
+  dietcode_load_b_pair<TURNED>(both, dietcode_rows<T>{corner, stride}, lane);
 }
 
 #endif

@@ -2,7 +2,7 @@
 
 use super::dialect::constant;
 use crate::codegen::printer::{Expressions, element_type};
-use crate::ir::{Buffer, Expr, Intrinsic, Operand, Parts, Scope};
+use crate::ir::{Buffer, Expr, Intrinsic, Operand, Parts, Scope, Swizzle};
 
 /// The statement that carries out an intrinsic.
 pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
@@ -57,7 +57,24 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
                 1 => (false, spatial_stride),
                 _ => (true, reduce_stride),
             };
-            let (high, corner) = (registers(exprs, to, to_index), exprs.element(from, from_index));
+            let high = registers(exprs, to, to_index);
+            let rows = match Swizzle::of(from).zip(from_index.split_last()) {
+                Some((swizzle, (column, rows))) => {
+                    let Swizzle { chunk, groups, rows: alike } = swizzle;
+                    let part = |kept: &dyn Fn(usize) -> bool| {
+                        let zeroed = |(at, e): (usize, &Expr)| if kept(at) { e.clone() } else { Expr::Int(0) };
+                        exprs.text(&exprs.offset(from, &from_index.iter().enumerate().map(zeroed).collect::<Vec<_>>()))
+                    };
+                    let (outer, inner) =
+                        (part(&|at| at == 0 && !rows.is_empty()), part(&|at| (1..rows.len()).contains(&at)));
+                    let row = exprs.text(&exprs.row_in_turn(from, swizzle, from_index));
+                    let apart = stride / from.shape.last().and_then(Expr::as_int).unwrap_or(1);
+                    let (element, column) = (element_type(from.dtype), exprs.text(column));
+                    let kind = format!("dietcode_swizzled_rows<{element}, {chunk}, {groups}, {alike}, {apart}>");
+                    format!("{kind}{{{}, {outer}, {inner}, {row}, {column}, {stride}}}", from.name)
+                }
+                None => format!("&{}, {stride}", exprs.element(from, from_index)),
+            };
             let count = if *operand == Operand::A { 4 } else { 2 * fragments };
             let then = match (parts, to_index.split_first()) {
                 (Parts::HighAndLow, Some((_, own))) => {
@@ -67,7 +84,7 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
                 (Parts::High, _) => format!(" dietcode_round_tf32<{count}>({high});"),
                 _ => String::new(),
             };
-            format!("{function}<{transposed}>({high}, &{corner}, {stride}, dietcode_warp_lane);{then}")
+            format!("{function}<{transposed}>({high}, {rows}, dietcode_warp_lane);{then}")
         }
         Intrinsic::Mma { to, to_index, a, a_index, b, b_index } => {
             let [d, a_text, b_text] =

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::unrolled::Values;
 use super::{Dialect, LINE, write};
 use crate::ir::function::{self, row};
-use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope, affine};
+use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope, Swizzle, affine};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -242,6 +242,16 @@ impl Expressions {
 
     /// Writes an element by its offset.
     pub(crate) fn write_indexed(&self, buffer: &Buffer, index: &[Expr], text: &mut String) {
+        if let Some((swizzle, (column, rows))) = Swizzle::of(buffer).zip(index.split_last()) {
+            let Swizzle { chunk, groups, rows: alike } = swizzle;
+            let row = self.operand(&self.row_in_turn(buffer, swizzle, index));
+            write(text, format_args!("{}[", buffer.name));
+            self.write_offset(buffer, rows, text);
+            write(text, format_args!(" + dietcode_swizzled<{chunk}, {groups}, {alike}>({row}, "));
+            self.write_whole(column, text);
+            text.push_str(")]");
+            return;
+        }
         let anchored =
             self.anchor.as_ref().and_then(|anchor| Some((&anchor.name, self.behind(anchor, buffer, index)?)));
         let (name, index) = match &anchored {
@@ -260,6 +270,26 @@ impl Expressions {
         text.push('[');
         self.write_offset(buffer, index, text);
         text.push(']');
+    }
+
+    /// The row of an element of a swizzled tile, but for multiples of the rows after which the orders of chunks repeat.
+    pub(crate) fn row_in_turn(&self, buffer: &Buffer, swizzle: Swizzle, index: &[Expr]) -> Expr {
+        let period = swizzle.period();
+        let mut row = Expr::Int(0);
+        let mut rows = 1;
+        for (e, extent) in index.iter().zip(&buffer.shape).rev().skip(1) {
+            if rows % period != 0 {
+                let e = self.here(e);
+                let kept = affine(&e).map(|form| {
+                    let terms = form.terms.iter().filter(|(_, c)| c * rows % period != 0);
+                    let sum = terms.map(|(name, c)| Expr::Var(name.as_str().into()).mul(Expr::Int(*c)));
+                    sum.fold(Expr::Int(form.constant.rem_euclid(period)), Expr::add)
+                });
+                row = row.add(kept.unwrap_or_else(|| e.into_owned()).mul(Expr::Int(rows)));
+            }
+            rows *= extent.as_int().unwrap_or(1);
+        }
+        row.as_int().map_or(row, |row| Expr::Int(row.rem_euclid(period)))
     }
 
     /// The index of the row of a tensor that is read, and that from there on, where the row is the last one again behind the edge: compilers

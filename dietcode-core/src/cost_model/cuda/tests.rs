@@ -73,7 +73,7 @@ fn sums_that_change_hands_are_counted_in_each_part() {
 /// Of one tile, once by each unit: three products for one, by what is read once.
 #[test]
 fn three_products_for_one_take_three_times_as_long_and_less_than_threads() {
-    let stage = Stage { vector: 4, pad: 4, reduce_outside: false };
+    let stage = Stage { vector: 4, pad: 4, swizzle: 0, reduce_outside: false };
     let by = |unit| Blocked {
         thread: BTreeMap::from([("i".to_owned(), 2), ("j".to_owned(), 4)]),
         inner: BTreeMap::from([("i".to_owned(), 4), ("j".to_owned(), 4)]),

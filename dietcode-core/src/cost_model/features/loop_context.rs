@@ -202,7 +202,13 @@ mod tests {
     const N: i64 = 128;
 
     fn buffer(name: &str) -> Arc<Buffer> {
-        Arc::new(Buffer { name: name.into(), dtype: DType::F32, shape: vec![Expr::Int(N); 2], scope: Scope::Global })
+        Arc::new(Buffer {
+            name: name.into(),
+            dtype: DType::F32,
+            shape: vec![Expr::Int(N); 2],
+            scope: Scope::Global,
+            swizzle: 0,
+        })
     }
 
     fn nested(loops: &[(&str, i64, ForKind)], body: Stmt) -> Stmt {

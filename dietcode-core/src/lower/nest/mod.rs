@@ -444,6 +444,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
         dtype: DType::F32,
         shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.clone()).collect(),
         scope: Scope::Panel,
+        swizzle: 0,
     };
     Ok(Some(Sums { depth, buffer: Arc::new(buffer), index: index(schedule, &dims) }))
 }
@@ -479,6 +480,7 @@ fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
         dtype: DType::F32,
         shape: schedule.tile_dims(depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
         scope: Scope::Local,
+        swizzle: 0,
     };
     const STACK: i64 = 64 << 10;
     match tile.bytes() {

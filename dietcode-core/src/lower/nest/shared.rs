@@ -98,10 +98,13 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     let relevant = guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)));
     let taken = guard::taken(schedule, &read.index);
     let guards = place.guards(relevant.chain(&taken)).map_err(refuse)?;
-    let target = Buffer { name: read.name.clone(), dtype: source.dtype, shape: Vec::new(), scope: Scope::Shared };
+    let swizzle = if tile.pad == 0 { tile.swizzle } else { 0 };
+    let (name, dtype) = (read.name.clone(), source.dtype);
+    let target = Buffer { name, dtype, shape: Vec::new(), scope: Scope::Shared, swizzle };
     let mut stage =
         SharedStage { depth, target: Arc::new(target), source, read: read.clone(), tile, dims, fixed, guards, threads };
     stage.check_vector().map_err(refuse)?;
+    stage.check_swizzle().map_err(refuse)?;
     let mut shape: Vec<Expr> = stage.layout().iter().map(|dim| Expr::Int(dim.extent)).collect();
     match shape.last_mut() {
         Some(row) => *row = row.clone().add(Expr::Int(tile.pad)),
@@ -122,7 +125,8 @@ pub(crate) fn widest_fetch(schedule: &Schedule, read: &CacheRead, most: i64) -> 
     let elements: i64 = stage.dims.iter().map(|dim| dim.extent).product();
     let mut fits = |lanes: &i64| {
         stage.tile.vector = *lanes;
-        *lanes <= most && elements / lanes >= stage.threads.1 && stage.check_vector().is_ok()
+        let is_legal = stage.check_vector().and_then(|()| stage.check_swizzle()).is_ok();
+        *lanes <= most && elements / lanes >= stage.threads.1 && is_legal
     };
     Ok([16, 8, 4, 2].into_iter().find(|lanes| fits(lanes)).unwrap_or(1))
 }
@@ -173,6 +177,23 @@ impl SharedStage {
         let row = last.extent + self.tile.pad;
         if self.layout().last().is_some_and(|dim| dim.root == last.root) && row % lanes != 0 {
             return Err(format!("vectors of {lanes} do not divide its rows of {row} elements, padding included"));
+        }
+        Ok(())
+    }
+
+    /// What is copied at once stays together, as it lies in a row.
+    fn check_swizzle(&self) -> Result<(), String> {
+        let chunk = self.target.swizzle;
+        let Some(row) = self.layout().last().map(|dim| (dim.root.clone(), dim.extent)).filter(|_| chunk > 0) else {
+            return Ok(());
+        };
+        if row.1 % chunk != 0 {
+            return Err(format!("swizzled by {chunk}: that does not divide its rows of {} elements", row.1));
+        }
+        let along = self.dims.last().is_some_and(|last| last.root == row.0);
+        if self.tile.vector > if along { chunk } else { 1 } {
+            let vector = self.tile.vector;
+            return Err(format!("swizzled by {chunk}: vectors of {vector} elements lie across its rows or are longer"));
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ fn stage(schedule: &Schedule, read: &CacheRead, guards: &[&Guard]) -> Result<Sta
     let pad = if schedule.dot.is_some() && limits.len() < 3 { 0 } else { read.pad };
     Ok(Stage {
         depth,
-        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape: set_apart(limits, pad), scope }),
+        target: Arc::new(Buffer { name: read.name.clone(), dtype, shape: set_apart(limits, pad), scope, swizzle: 0 }),
         window: window.flatten(),
         names,
         extents,
@@ -167,7 +167,7 @@ impl Stage {
             (Staging::Edge, _) => {
                 let edge = |shape: &[Expr]| {
                     let (name, dtype) = (format!("{}_edge", self.target.name).into(), self.target.dtype);
-                    Arc::new(Buffer { name, dtype, shape: shape.to_vec(), scope: Scope::Panel })
+                    Arc::new(Buffer { name, dtype, shape: shape.to_vec(), scope: Scope::Panel, swizzle: 0 })
                 };
                 let (edge, fill) = match &self.window {
                     None => {

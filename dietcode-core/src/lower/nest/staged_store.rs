@@ -61,7 +61,7 @@ impl StagedStore {
         if let Some(row) = shape.last_mut() {
             *row = row.clone().add(Expr::Int(pad));
         }
-        let buffer = Arc::new(Buffer { name, dtype: DType::F32, shape, scope: Scope::Shared });
+        let buffer = Arc::new(Buffer { name, dtype: DType::F32, shape, scope: Scope::Shared, swizzle: 0 });
         Ok(Some(StagedStore { tile, coordinates, buffer, threads }))
     }
 

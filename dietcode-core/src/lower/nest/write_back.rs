@@ -88,7 +88,7 @@ impl GuardedStore {
         let at_lane = vec![Expr::Var(lane.clone())];
         let row = |name: String, dtype| {
             let (name, shape) = (schedule.fresh_name(&name), vec![Expr::Int(lanes)]);
-            Arc::new(Buffer { name, dtype, shape, scope: Scope::Register })
+            Arc::new(Buffer { name, dtype, shape, scope: Scope::Register, swizzle: 0 })
         };
         let out = row(format!("{}_out", self.buffer.name), DType::F32);
         let mut rows: Vec<(Expr, Arc<Buffer>)> = Vec::new();
@@ -167,6 +167,7 @@ pub(crate) fn workspace(schedule: &Schedule) -> (Arc<Buffer>, Vec<Name>) {
         dtype: DType::F32,
         shape: extents.into_iter().chain(spatial).collect(),
         scope: Scope::Global,
+        swizzle: 0,
     };
     (Arc::new(parts), which)
 }

@@ -273,7 +273,13 @@ fn fragment(
 ) -> Arc<Buffer> {
     let new = || {
         let name = schedule.fresh_name(&format!("{}_next", tile.name));
-        Arc::new(Buffer { name, dtype: tile.dtype, shape: vec![steps.clone(), Expr::Int(lanes)], scope: Scope::Local })
+        Arc::new(Buffer {
+            name,
+            dtype: tile.dtype,
+            shape: vec![steps.clone(), Expr::Int(lanes)],
+            scope: Scope::Local,
+            swizzle: 0,
+        })
     };
     registers.get_or_insert_with(new).clone()
 }

@@ -216,7 +216,7 @@ impl Match {
                 .chain([registers])
                 .map(Expr::Int)
                 .collect();
-            let buffer = Buffer { name, dtype: access.buffer.dtype, shape, scope: Scope::Fragment };
+            let buffer = Buffer { name, dtype: access.buffer.dtype, shape, scope: Scope::Fragment, swizzle: 0 };
             (Arc::new(buffer), own, operand, access)
         });
         let products = products.iter().map(|[part_a, part_b]| {

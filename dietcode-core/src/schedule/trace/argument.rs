@@ -37,9 +37,17 @@ pub struct SharedTile {
     pub vector: i64,
     /// Elements that follow each row without being used, so that rows begin in different banks.
     pub pad: i64,
+    /// Neighbours that stay together where the rows that are not padded are swizzled, so that those which are read at once begin in
+    /// different banks: 16 or 32 bytes of them, or 0. See [`crate::ir::Swizzle`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub swizzle: i64,
     /// Which dimension lies contiguous: that of the tensor, or, if this is set, the spatial one, with the summed ones
     /// outside, so that a thread's operands are neighbours.
     pub reduce_outside: bool,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// How the copies into shared memory, or into panels, overlap with the computation.

@@ -249,9 +249,10 @@ impl Display for Staging {
             Staging::Edge => f.write_str("edge"),
             Staging::Registers(1) => f.write_str("registers"),
             Staging::Registers(vector) => write!(f, "registers, vector {vector}"),
-            Staging::Shared(SharedTile { vector, pad, reduce_outside }) => {
+            Staging::Shared(SharedTile { vector, pad, swizzle, reduce_outside }) => {
+                let swizzle = if *swizzle == 0 { String::new() } else { format!(", swizzle {swizzle}") };
                 let layout = if *reduce_outside { ", reduce_outside" } else { "" };
-                write!(f, "shared, vector {vector}, pad {pad}{layout}")
+                write!(f, "shared, vector {vector}, pad {pad}{swizzle}{layout}")
             }
         }
     }

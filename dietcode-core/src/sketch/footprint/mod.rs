@@ -64,7 +64,7 @@ pub(crate) struct Stage {
     pub(crate) staging: Staging,
     pub(crate) read: Read,
     pub(crate) depth: Depth,
-    /// Elements between a panel's runs.
+    /// Elements between a panel's runs, or behind the rows of a tile in shared memory.
     pub(crate) pad: Product,
 }
 
@@ -272,7 +272,7 @@ impl Reader<'_> {
             staging: read.staging,
             read: self.read(&read.buffer, &read.index),
             depth: self.depth(&read.name, read.depth.unwrap_or(self.schedule.loops.len())),
-            pad: self.pad(&read.name),
+            pad: self.pad(read),
         };
         self.schedule.cache_reads.iter().map(of).collect()
     }
@@ -345,13 +345,14 @@ impl Reader<'_> {
         self.said(|instruction| if let Instruction::MinBlocks(blocks) = instruction { Some(blocks) } else { None }, 1)
     }
 
-    fn pad(&self, stage: &str) -> Product {
+    fn pad(&self, read: &CacheRead) -> Product {
+        let own = if let Staging::Shared(tile) = read.staging { tile.pad } else { 0 };
         self.said(
             |instruction| match instruction {
-                Instruction::StorageAlign { stage: of, pad } if **of == *stage => Some(pad),
+                Instruction::StorageAlign { stage, pad } if *stage == read.name => Some(pad),
                 _ => None,
             },
-            0,
+            own,
         )
     }
 

@@ -14,7 +14,7 @@ pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {
     };
     let bytes = |stage: &Stage| match stage.staging {
         Staging::Shared(tile) => {
-            let elements = assignment.shared_elements(stage, tile.pad, tile.reduce_outside);
+            let elements = assignment.shared_elements(stage, assignment.size(&stage.pad), tile.reduce_outside);
             aligned(elements.saturating_mul(stage.read.dtype.bytes()).saturating_mul(stages))
         }
         _ => 0,

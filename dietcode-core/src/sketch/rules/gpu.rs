@@ -168,7 +168,7 @@ pub(super) fn accumulate(partial: &mut PartialSketch, block: &Block, thread: Nam
     partial.instructions.push(Instruction::ComputeAt { stage: tile, at: Place::Loop(thread) });
 }
 
-/// Stages all inputs of the sum in shared memory, filled in the loop `around`.
+/// Stages all inputs of the sum in shared memory, filled in the loop `around`. Rows that may be swizzled are that, or padded.
 pub(super) fn stage(
     partial: &mut PartialSketch,
     block: &Block,
@@ -179,7 +179,17 @@ pub(super) fn stage(
     let mut stages = Vec::new();
     for (at, (buffer, index)) in reads.iter().enumerate() {
         if !reads[..at].iter().any(|(other, _)| other == buffer) {
-            stages.extend(partial.cache_read(block, &buffer.name, Staging::Shared(how(buffer, index))));
+            let tile = how(buffer, index);
+            let own = partial.cache_read(block, &buffer.name, Staging::Shared(tile));
+            if tile.swizzle > 0 {
+                let into = Name::from(format!("{}_pad", buffer.name));
+                let pad = Size(vec![Part::Var(into.clone())]);
+                let (candidates, weights) = (vec![0, tile.pad], vec![1.0, 1.0]);
+                partial.instructions.push(Instruction::SampleCategorical { into, candidates, weights });
+                let align = |stage: &Name| Instruction::StorageAlign { stage: stage.clone(), pad: pad.clone() };
+                partial.instructions.extend(own.iter().map(align));
+            }
+            stages.extend(own);
         }
     }
     let at = |stage| Instruction::ComputeAt { stage, at: Place::Loop(around.clone()) };

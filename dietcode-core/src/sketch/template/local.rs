@@ -122,6 +122,6 @@ impl Local {
             (true, true) => vector,
             (true, false) => 1,
         };
-        (operand.name.clone(), Stage { vector, pad, reduce_outside: true })
+        (operand.name.clone(), Stage { vector, pad, swizzle: 0, reduce_outside: true })
     }
 }

@@ -102,13 +102,20 @@ pub struct Stage {
     pub vector: i64,
     /// Unused elements behind each row.
     pub pad: i64,
+    /// Neighbours that stay together where the rows are swizzled instead: 16 or 32 bytes of them, or 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub swizzle: i64,
     /// Whether the summed dimensions lie outside of the spatial one; else the tile lies as the tensor does.
     pub reduce_outside: bool,
 }
 
+fn is_zero(number: &i64) -> bool {
+    *number == 0
+}
+
 impl Default for Stage {
     fn default() -> Stage {
-        Stage { vector: 1, pad: 0, reduce_outside: false }
+        Stage { vector: 1, pad: 0, swizzle: 0, reduce_outside: false }
     }
 }
 
@@ -379,10 +386,11 @@ impl Value {
 }
 
 impl Stage {
-    /// `4p1r`: vectors of 4, rows padded by 1, reductions outside. It begins with a digit, where a name of letters ends.
+    /// `4p1r`: vectors of 4, rows padded by 1, reductions outside; `8x8`: rows swizzled by 8. It begins with a digit, where a name of letters ends.
     fn suffix(self) -> String {
         let pad = if self.pad == 0 { String::new() } else { format!("p{}", self.pad) };
-        format!("{}{pad}{}", self.vector, if self.reduce_outside { "r" } else { "" })
+        let swizzle = if self.swizzle == 0 { String::new() } else { format!("x{}", self.swizzle) };
+        format!("{}{pad}{swizzle}{}", self.vector, if self.reduce_outside { "r" } else { "" })
     }
 }
 

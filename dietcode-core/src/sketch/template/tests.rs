@@ -105,7 +105,7 @@ fn json_is_read_back() {
 }
 
 fn samples() -> Vec<Family> {
-    let stage = [("a".to_owned(), Stage { vector: 4, pad: 1, reduce_outside: true })].into();
+    let stage = [("a".to_owned(), Stage { vector: 4, pad: 1, swizzle: 0, reduce_outside: true })].into();
     vec![
         Family::Local(local()),
         Family::NonLocal(non_local(Vectorization::Partial)),

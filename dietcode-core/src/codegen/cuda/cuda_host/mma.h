@@ -6,6 +6,13 @@ namespace dietcode_host {
 
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
+/* Whether rows that ldmatrix reads at once and that meet in a bank of shared memory, which costs time but is no mistake, end the launch. */
+#ifdef DIETCODE_FORBID_BANK_CONFLICTS
+constexpr bool FORBID_BANK_CONFLICTS = true;
+#else
+constexpr bool FORBID_BANK_CONFLICTS = false;
+#endif
+
 /* COUNT matrices of 8 x 8 elements of 16 bits; lane 8m + r brings the address of row r of matrix m. */
 template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsigned *d, const void *row) {
   if (lane_of(*block->running) < 8 * COUNT) {
@@ -20,6 +27,9 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
     for (unsigned m = 0; m < COUNT; ++m) {
       unsigned short matrix[8][8];
       for (unsigned r = 0; r < 8; ++r) memcpy(matrix[r], lanes[8 * m + r]->row, 16);
+      unsigned banks = 0;
+      for (unsigned r = 0; r < 8; ++r) banks |= 1u << reinterpret_cast<uintptr_t>(lanes[8 * m + r]->row) % 128 / 16;
+      if (FORBID_BANK_CONFLICTS && banks != 0xff) fail("8 rows of ldmatrix lie in the quads of banks 0x%02x, expected 0xff", banks);
       for (unsigned l = 0; l < 32; ++l) {
         const unsigned g = l / 4, t = l % 4;
         const unsigned low = TRANS ? matrix[2 * t][g] : matrix[g][2 * t];
@@ -83,6 +93,10 @@ inline void require_tf32(unsigned bits) {
 }
 
 }  // namespace dietcode_host
+
+template <class T> const T *dietcode_shared_element(const T *from, int a, int b, int c, int d) {
+  return from + (a + b + c + d);
+}
 
 template <bool TRANS>
 void dietcode_ldmatrix_x4(unsigned *d, const void *row, dietcode_host::Site site = dietcode_host::Site::here()) {

@@ -106,5 +106,5 @@ fn pieces(iter: &IterVar, structure: &Structure, shared: Option<&Name>) -> Vec<P
 /// A tile with the summed dimensions outside.
 fn transposed(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
     let pad = if gpu::lies_along_sum(block, index) { PAD } else { 0 };
-    SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: true }
+    SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, swizzle: 0, reduce_outside: true }
 }

@@ -28,7 +28,7 @@ use crate::sketch::template::operands::{COLUMNS, Operands, ROWS};
 
 /// Bytes of the widest access of a thread.
 const WIDEST: i64 = 16;
-/// Elements behind each row, so that those of a fragment lie in different banks.
+/// Elements behind each row that is not swizzled, so that those of a fragment lie in different banks.
 const PAD: i64 = 8;
 /// The same behind rows of f32 along the sum, which are read whole.
 const PAD_ALONG_SUM: i64 = 4;
@@ -141,11 +141,14 @@ fn tiled(
     partial
 }
 
-/// A tile as the tensor lies.
+/// A tile as the tensor lies, padded or swizzled.
 fn tile(block: &Block, buffer: &Buffer, index: &[Expr]) -> SharedTile {
     let whole = buffer.dtype == DType::F32 && gpu::lies_along_sum(block, index);
     let pad = if whole { PAD_ALONG_SUM } else { PAD };
-    SharedTile { vector: WIDEST / buffer.dtype.bytes(), pad, reduce_outside: false }
+    // Elements of f32 that lie across the sum are loaded one by one, of which each would have an address of its own.
+    let by_rows = buffer.dtype != DType::F32 || whole;
+    let vector = WIDEST / buffer.dtype.bytes();
+    SharedTile { vector, pad, swizzle: if by_rows { vector } else { 0 }, reduce_outside: false }
 }
 
 /// 16 rows are 2 of each of 8 lanes, 8 columns 2 of each of 4; what is neither has a block for each element.

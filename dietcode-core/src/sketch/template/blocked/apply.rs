@@ -12,7 +12,7 @@ use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Combine, Level, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
 use crate::sketch::template::decisions::Decided;
 use crate::sketch::template::parameter::Table;
-use crate::sketch::{Lowered, MicroKernel, grid};
+use crate::sketch::{Lowered, MicroKernel, Stage, grid};
 use crate::{Error, Result};
 
 /// Elements behind the rows of staged sums. Half a warp of a matrix unit has pairs in 4 rows, which are in different banks if they lie
@@ -212,7 +212,8 @@ impl Blocked {
         let around = levels.outer.last().unwrap_or(thread);
         let mut placed = Vec::new();
         for (input, stage) in &self.stage {
-            let tile = SharedTile { vector: stage.vector, pad: stage.pad, reduce_outside: stage.reduce_outside };
+            let Stage { vector, pad, swizzle, reduce_outside } = *stage;
+            let tile = SharedTile { vector, pad, swizzle, reduce_outside };
             placed.extend(schedule.cache_read(input, Staging::Shared(tile))?);
         }
         for (input, lanes) in &self.load {

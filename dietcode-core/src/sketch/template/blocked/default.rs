@@ -74,7 +74,7 @@ fn tiled(block: &Block, contiguous: &Name) -> Vec<Blocked> {
             let last = index.last().and_then(affine);
             let summed = last.is_some_and(|form| reductions.iter().any(|name| form.coefficient(name) != 0));
             let pad = if summed { 4 } else { 0 };
-            Stage { vector: if vector { 4 } else { 1 }, pad, reduce_outside: true }
+            Stage { vector: if vector { 4 } else { 1 }, pad, swizzle: 0, reduce_outside: true }
         };
         reads.iter().map(|(buffer, index)| (buffer.name.to_string(), stage(index))).collect()
     };

@@ -68,7 +68,7 @@ impl Script {
 }
 
 fn buffer(name: &str, shape: Vec<Expr>, dtype: DType, scope: Scope) -> Arc<Buffer> {
-    Arc::new(Buffer { name: name.into(), dtype, shape, scope })
+    Arc::new(Buffer { name: name.into(), dtype, shape, scope, swizzle: 0 })
 }
 
 /// A loop over a thread axis, which stands around the whole kernel.
