@@ -88,7 +88,7 @@ impl Product {
         let y: String = spatial.iter().map(|l| format!("[{l}]")).collect();
         let stored = if dtype == "f32" { "acc".to_owned() } else { format!("{dtype}::from_f32(acc)") };
         let text = format!(
-            "#[dynamic_kernel] fn {}(x: &{}, w: &{}, y: &mut {}) {{ {} let mut acc = 0.0; {} acc += {} * {}; {} y{y} = {stored}; {} }}",
+            "#[dynamic_kernel] fn {}(x: &{}, f: &{}, y: &mut {}) {{ {} let mut acc = 0.0; {} acc += {} * {}; {} y{y} = {stored}; {} }}",
             self.name,
             of(x, extents),
             of(w, extents),
@@ -96,7 +96,7 @@ impl Product {
             open(spatial),
             open(sums),
             element(format!("x{x}")),
-            element(format!("w{w}")),
+            element(format!("f{w}")),
             close(sums),
             close(spatial),
         );
@@ -107,8 +107,7 @@ impl Product {
     /// With `swizzle` or without, and then neither padded.
     fn blocked(&self, def: &KernelDef, swizzled: bool) -> Blocked {
         let unit = if self.name.ends_with("f32") { "tf32" } else { "half" };
-        let text =
-            format!(r#"{{{}, "matrix_unit": "{unit}", "stages": 3, "async": true, "store": 2}}"#, self.tiles);
+        let text = format!(r#"{{{}, "matrix_unit": "{unit}", "stages": 3, "async": true, "store": 2}}"#, self.tiles);
         let mut blocked: Blocked = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
         let vector = if self.name.starts_with("conv") { 1 } else { 16 / def.params[0].dtype.bytes() };
         for (param, swizzle) in def.params.iter().zip(self.swizzles) {

@@ -20,7 +20,10 @@ impl Schedule {
     pub fn cache_read(&mut self, buffer: &str, staging: Staging) -> Result<Vec<Name>> {
         legality::cache_read(self, buffer)?;
         match staging {
-            Staging::Shared(tile) => legality::shared_tile(self, buffer, tile)?,
+            Staging::Shared(tile) => {
+                legality::shared_tile(self, buffer, tile)?;
+                legality::swizzle(self, buffer, tile)?;
+            }
             Staging::Registers(vector) => legality::registers(self, buffer, vector)?,
             Staging::Always | Staging::Edge => {}
         }

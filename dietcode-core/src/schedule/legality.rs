@@ -322,6 +322,11 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
             "cache_read: `{buffer}` by vectors of {vector}, padded by {pad}: a vector has 1, 2, 4, 8 or 16 elements, the padding up to 1024"
         );
     }
+    Ok(())
+}
+
+/// Chunks that change places are as long as what is read at once.
+pub(super) fn swizzle(schedule: &Schedule, buffer: &str, tile: SharedTile) -> Result<()> {
     let param = schedule.program.params.iter().find(|param| *param.name == *buffer);
     let bytes = tile.swizzle.saturating_mul(param.map_or(1, |param| param.dtype.bytes()));
     if ![0, 16, 32].contains(&bytes) {

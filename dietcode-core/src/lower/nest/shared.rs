@@ -10,7 +10,7 @@
 //! Unlike a panel, a tile is a box of iteration variables: which loops a thread runs, and which of them are threads, does
 //! not matter to it. A sliding window (`w + s`) becomes a dimension of its own, as `im2col` would lay it out.
 
-use std::ops::Add;
+use std::ops::{Add, Mul};
 use std::sync::Arc;
 
 use dietcode_syntax::Role;
@@ -105,11 +105,10 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
         SharedStage { depth, target: Arc::new(target), source, read: read.clone(), tile, dims, fixed, guards, threads };
     stage.check_vector().map_err(refuse)?;
     stage.check_swizzle().map_err(refuse)?;
-    let mut shape: Vec<Expr> = stage.layout().iter().map(|dim| Expr::Int(dim.extent)).collect();
-    match shape.last_mut() {
-        Some(row) => *row = row.clone().add(Expr::Int(tile.pad)),
-        None => shape.push(Expr::Int(1)),
-    }
+    let mut shape: Vec<i64> = stage.layout().iter().map(|dim| dim.extent).collect();
+    let row = shape.split_off(stage.rows()).into_iter().product::<i64>();
+    shape.push(if stage.dims.is_empty() { 1 } else { row + tile.pad });
+    let shape = shape.into_iter().map(Expr::Int).collect();
     stage.target = Arc::new(Buffer { shape, ..(*stage.target).clone() });
     Ok(stage)
 }
@@ -209,8 +208,19 @@ impl SharedStage {
     }
 
     fn index(&self, of: impl Fn(&Dim) -> Expr) -> Vec<Expr> {
-        let index: Vec<Expr> = self.layout().into_iter().map(of).collect();
-        if index.is_empty() { vec![Expr::Int(0)] } else { index }
+        let layout = self.layout();
+        let (outer, row) = layout.split_at(self.rows());
+        let within = row.iter().fold(Expr::Int(0), |sum, dim| sum.mul(Expr::Int(dim.extent)).add(of(dim)));
+        outer.iter().map(|dim| of(dim)).chain([within]).collect()
+    }
+
+    /// How many dimensions of the tile count its rows. A row is its last dimension; of a tile that is swizzled, all that follow each other
+    /// and are summed, or none of which is, so that what is read at once are neighbouring rows.
+    fn rows(&self) -> usize {
+        let layout = self.layout();
+        let Some(last) = layout.last() else { return 0 };
+        let joined = layout.iter().rev().take_while(|dim| dim.role == last.role).count();
+        layout.len() - if self.target.swizzle > 0 { joined } else { 1 }
     }
 
     /// The cooperative fetch.
