@@ -186,7 +186,7 @@ fn a_candidate_that_hangs_only_when_called_again_is_found_out() {
     assert!(matches!(failure(&again), Failure::Timeout { .. }));
 }
 
-/// It shares one core with a thread that never rests, so that no sample of it is clean.
+/// It shares one core with a thread that never rests, so that no sample of it is clean. The library stays loaded for that thread.
 #[test]
 fn who_never_has_a_core_for_a_whole_sample_has_no_figure() {
     let mut harness = harness(DENSE);
@@ -194,6 +194,7 @@ fn who_never_has_a_core_for_a_whole_sample_has_no_figure() {
     let body = format!(
         "static int begun; struct timespec start, now; {RIGHT}
          if (!begun++) {{
+             Dl_info library; dladdr(busy, &library); dlopen(library.dli_fname, RTLD_NOW | RTLD_NODELETE);
              cpu_set_t one; CPU_ZERO(&one); CPU_SET(sched_getcpu(), &one); sched_setaffinity(0, sizeof one, &one);
              pthread_t other; pthread_create(&other, NULL, busy, NULL);
          }}
@@ -202,7 +203,7 @@ fn who_never_has_a_core_for_a_whole_sample_has_no_figure() {
          while ((now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < 30000000l);"
     );
     let mut unit = candidate("crowded", &body);
-    let busy = "#define _GNU_SOURCE\n#include <sched.h>\n#include <pthread.h>\n#include <time.h>\n\
+    let busy = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <sched.h>\n#include <pthread.h>\n#include <time.h>\n\
         static void *busy(void *none) { for (;;) __asm__ volatile(\"\"); return none; }\n";
     unit.source.insert_str(0, busy);
     let crowded = Implementation::MicroKernel(harness.build_one(&unit).unwrap());
