@@ -374,6 +374,11 @@ mod tests {
         // An extent that no call changes.
         let literal = nest.replace("; N]", "; 64]").replace("0..N", "0..64");
         assert_eq!(family(&literal, &[&[4, 5, 5], &[192, 128, 128]]), ["in place", "in place, ahead"]);
+        let innermost = "fn batch(x: &[[[f32; B]; K]; M], w: &[[[f32; B]; N]; K], y: &mut [[[f32; B]; N]; M]) {
+            for i in 0..M { for j in 0..N { for b in 0..B {
+                let mut acc = 0.0; for k in 0..K { acc += x[i][k][b] * w[k][j][b]; } y[i][j][b] = acc;
+            } } } }";
+        assert!(Tiled::in_place_for(&program(innermost), &avx512()).is_none());
         let wide = nest.replace("; N]", "; 80]").replace("0..N", "0..80");
         assert_eq!(family(&wide, &[&[192, 128, 128]]), ["ahead"]);
     }

@@ -48,13 +48,17 @@ impl Tiled {
 
     /// The default where the rows that vectors are loaded from are no longer than a tile: they lie as in a panel, and nothing is packed. A tile
     /// has four vectors of 16 lanes, or two of fewer registers. None where the default packs nothing, where a vector's elements do not adjoin,
-    /// and for nests of three axes and more beside batches.
+    /// where a batch lies innermost, with prepared operands, and for nests of three axes and more beside batches.
     pub fn in_place_for(program: &Program, target: &CpuTarget) -> Option<Tiled> {
         let full = Tiled::default_for(program, target);
         let reads = Reads::of(program, &program.blocks[0]);
         let vector = full.vector.clone()?;
         let adjoins = |packed: &String| reads.is_contiguous(&packed.as_str().into(), &vector.as_str().into());
         if full.pack.is_empty() || has_many_axes(program) || !full.pack.iter().all(adjoins) {
+            return None;
+        }
+        // Of a batch that lies innermost a tile has two axes beside it, and rows prepared in panels come by whole ones.
+        if full.register_tile.len() > 2 || !program.prepared.is_empty() {
             return None;
         }
         let vectors = if target.vector_registers >= 32 { 4 } else { 2 };
