@@ -22,9 +22,10 @@ struct Product {
 const SHAPES: &[&[i64]] = &[&[80, 72, 128], &[37, 51, 29]];
 
 /// Rows of 2 to 16 chunks, along the sum and across it.
-const PRODUCTS: [Product; 8] = [
+const PRODUCTS: [Product; 9] = [
     Product { name: "nt_f16", operands: ["[i][k]", "[j][k]"], tiles: SQUARE, swizzles: [8, 8], shapes: SHAPES },
     Product { name: "nn_f16", operands: ["[i][k]", "[k][j]"], tiles: SQUARE, swizzles: [8, 8], shapes: SHAPES },
+    Product { name: "nn_bf16", operands: ["[i][k]", "[k][j]"], tiles: ODD, swizzles: [8, 8], shapes: SHAPES },
     Product { name: "tn_f16", operands: ["[k][i]", "[k][j]"], tiles: WIDE, swizzles: [8, 8], shapes: SHAPES },
     Product { name: "tt_bf16", operands: ["[k][i]", "[j][k]"], tiles: LONG, swizzles: [8, 8], shapes: SHAPES },
     Product {
@@ -46,6 +47,8 @@ const PRODUCTS: [Product; 8] = [
 ];
 
 const SQUARE: &str = r#""thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 32}"#;
+/// The second warp begins amid the chunks that change places.
+const ODD: &str = r#""thread": {"i": 1, "j": 2}, "inner": {"i": 1, "j": 3}, "reduce": {"k": 16}"#;
 const WIDE: &str = r#""thread": {"i": 2, "j": 2}, "inner": {"i": 3, "j": 8}, "reduce": {"k": 16}"#;
 const LONG: &str = r#""thread": {"i": 2, "j": 1}, "inner": {"i": 1, "j": 3}, "reduce": {"k": 64}"#;
 const TF32: &str = r#""thread": {"i": 1, "j": 2}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 16}"#;
