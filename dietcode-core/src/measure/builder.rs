@@ -134,8 +134,10 @@ impl Builder {
         let mut command = self.toolchain.shared_library(&unit.source, &source, &library);
         // What it leaves when it is killed goes with the folder.
         command.env("LC_ALL", "C").env("TMPDIR", self.folder.path());
+        // In a statement of its own: what is locked in an argument stays locked during the call.
+        let limit = adapted(self.limit, &lock(&self.times));
         let start = Instant::now();
-        let compiled = run_compiler(&mut command, adapted(self.limit, &lock(&self.times)));
+        let compiled = run_compiler(&mut command, limit);
         // One that was ended does not raise the limit for the others.
         if !matches!(compiled, Err(Failure::CompileTimeout { .. })) {
             lock(&self.times).push(start.elapsed());
@@ -172,7 +174,39 @@ fn adapted(limit: Duration, times: &[Duration]) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::OpenOptionsExt;
+
     use super::*;
+
+    /// Each of two compilers reads a pipe, which can be opened to be written while it does: both are, before either pipe ends.
+    #[test]
+    fn two_compilers_run_at_once() {
+        let (folder, limit) = (tempfile::tempdir().unwrap(), Duration::from_secs(20));
+        let pipes = ["one", "other"].map(|name| folder.path().join(name));
+        assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
+        let builder = Builder::new(Toolchain::find("native").unwrap(), limit).unwrap();
+        let build = |pipe: &Path| {
+            let source = format!("#include \"{}\"\n", pipe.display());
+            builder.build_one(&TranslationUnit { name: "waits".into(), symbol: "waits".into(), source })
+        };
+        let written = |pipe: &Path| -> File {
+            let start = Instant::now();
+            loop {
+                match File::options().write(true).custom_flags(libc::O_NONBLOCK).open(pipe) {
+                    Ok(file) => return file,
+                    Err(error) => assert!(start.elapsed() < 2 * limit, "{}: {error}", pipe.display()),
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        };
+        let built = std::thread::scope(|scope| {
+            let building = [&pipes[0], &pipes[1]].map(|pipe| scope.spawn(|| build(pipe)));
+            drop([&pipes[0], &pipes[1]].map(|pipe| written(pipe)));
+            building.map(|thread| thread.join().unwrap())
+        });
+        assert!(built.iter().all(Result::is_ok), "{built:?}");
+    }
 
     #[test]
     fn whoever_compiles_long_gets_longer_and_outliers_do_not_count() {
