@@ -193,9 +193,10 @@ pub(crate) fn cargo(args: &str) -> Cargo {
     Cargo { args: Vec::new(), env: Vec::new(), folder: root() }.also(args)
 }
 
-/// A command for all packages, compiled as `lint.toml` says.
+/// A command for all packages, compiled as `lint.toml` says. Features are named without their package: `dietcode-core/candle` would be one of
+/// what build scripts have too, with what they depend on in other features, and candle would be compiled twice.
 fn workspace(command: &str) -> Cargo {
-    let settings = "--config xtask/lint.toml --workspace --features dietcode-core/ndarray,dietcode-core/candle,dietcode-core/results,dietcode/benchmark";
+    let settings = "--config xtask/lint.toml --workspace --features ndarray,candle,results,benchmark";
     cargo(command).also(settings)
 }
 
