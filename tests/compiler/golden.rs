@@ -71,18 +71,15 @@ fn structure(def: &KernelDef, lowered: &Lowered) -> String {
     format!("{}={}", def.name, short(&lowered.hash))
 }
 
-/// The hashes of a micro-kernel in a unit of its own, or that it is refused.
-fn own_unit(def: &KernelDef, micro_kernel: &MicroKernel, target: &Target) -> String {
-    let Ok(lowered) = micro_kernel.lowered(&frontend::program(def), &target.machine()) else {
-        return format!("{}=refused", def.name);
-    };
+/// The hashes of a lowered micro-kernel in a unit of its own.
+fn own_unit(def: &KernelDef, micro_kernel: &MicroKernel, lowered: &Lowered, target: &Target) -> String {
     let source = match target {
         Target::Cpu(_, cpu) => {
-            c::translation_unit(def, &micro_kernel.name(), &lowered, &cpu.march).map(|unit| unit.source)
+            c::translation_unit(def, &micro_kernel.name(), lowered, &cpu.march).map(|unit| unit.source)
         }
-        Target::Cuda(_) => cuda::translation_unit(def, &micro_kernel.name(), &lowered).map(|unit| unit.source),
+        Target::Cuda(_) => cuda::translation_unit(def, &micro_kernel.name(), lowered).map(|unit| unit.source),
     };
-    format!("{} {}", structure(def, &lowered), text(&source.unwrap_or_else(|e| panic!("{e}"))))
+    format!("{} {}", structure(def, lowered), text(&source.unwrap_or_else(|e| panic!("{e}"))))
 }
 
 /// The hashes of a set's configuration with all kernels that it serves.
@@ -102,30 +99,31 @@ fn set_unit(family: &Family, defs: &[KernelDef], target: &Target) -> String {
 /// Makes a line, of the general products if it is a set's.
 type Line = Box<dyn FnOnce(&[KernelDef]) -> String + Send>;
 
-/// The line of a micro-kernel in a unit of its own.
+/// The line of a micro-kernel in a unit of its own, or that it is refused.
 fn own(of: &str, def: &KernelDef, micro_kernel: MicroKernel, target: &Target) -> Line {
-    let (of, def, target) = (of.to_owned(), def.clone(), target.clone());
-    let line = move |_: &[KernelDef]| {
-        format!("{of} {} {} {}", target.name(), micro_kernel.name(), own_unit(&def, &micro_kernel, &target))
-    };
-    Box::new(line)
+    let (name, program, machine) = (micro_kernel.name(), frontend::program(def), target.machine());
+    candidate(of, def, name, target, move || {
+        let lowered = micro_kernel.lowered(&program, &machine)?;
+        Ok((micro_kernel, lowered))
+    })
 }
 
-/// The line of parameters that may be refused.
+/// The line of parameters that may be refused, which are lowered when it is made.
 fn candidate(
     of: &str,
     def: &KernelDef,
-    name: &str,
-    made: dietcode_core::Result<(MicroKernel, Lowered)>,
+    name: String,
     target: &Target,
+    made: impl FnOnce() -> dietcode_core::Result<(MicroKernel, Lowered)> + Send + 'static,
 ) -> Line {
-    match made {
-        Ok((micro_kernel, _)) => own(of, def, micro_kernel, target),
-        Err(_) => {
-            let line = format!("{of} {} {name} {}=refused", target.name(), def.name);
-            Box::new(move |_| line)
-        }
-    }
+    let (of, def, target) = (of.to_owned(), def.clone(), target.clone());
+    Box::new(move |_| {
+        let (name, unit) = match made() {
+            Ok((micro_kernel, lowered)) => (micro_kernel.name(), own_unit(&def, &micro_kernel, &lowered, &target)),
+            Err(_) => (name, format!("{}=refused", def.name)),
+        };
+        format!("{of} {} {name} {unit}", target.name())
+    })
 }
 
 /// The line of the tree between a nest's defaults, by their places.
@@ -189,15 +187,19 @@ fn of_config(of: &str, config: &Config) -> Vec<Line> {
     for target in Target::cpus() {
         let Target::Cpu(_, cpu) = &target else { continue };
         let candidates = config.cpu.candidates_on(&program, cpu).flatten();
-        let made = candidates.map(|tiled| (tiled.name(), tiled.micro_kernel(&program, cpu)));
-        units.extend(made.map(|(name, made)| candidate(of, &def, &name, made, &target)));
+        units.extend(candidates.map(|tiled| {
+            let (program, cpu) = (program.clone(), cpu.clone());
+            candidate(of, &def, tiled.name(), &target, move || tiled.micro_kernel(&program, &cpu))
+        }));
     }
     if let Some(cuda) = &config.cuda {
         for target in cuda.capabilities.iter().map(|capability| Target::gpu(*capability)) {
             let Target::Cuda(device) = &target else { continue };
             let candidates = cuda.candidates_on(&program, device).flatten();
-            let made = candidates.map(|blocked| (blocked.name(), blocked.micro_kernel(&program, device)));
-            units.extend(made.map(|(name, made)| candidate(of, &def, &name, made, &target)));
+            units.extend(candidates.map(|blocked| {
+                let (program, device) = (program.clone(), *device);
+                candidate(of, &def, blocked.name(), &target, move || blocked.micro_kernel(&program, device))
+            }));
         }
     }
     if let Ok(text) = std::fs::read_to_string(golden(&format!("{of}.cpu.tuned.json"))) {
@@ -231,8 +233,9 @@ fn of_set(of: &str, set: &KernelSet) -> Vec<Line> {
         }
         let Target::Cuda(device) = &target else { continue };
         for ((def, program), blocked) in &kernels {
-            let made = blocked.micro_kernel(program, device);
-            units.push(candidate(of, def, &blocked.name(), made, &target));
+            let (name, blocked, program, device) = (blocked.name(), blocked.clone(), program.clone(), *device);
+            let made = move || blocked.micro_kernel(&program, device);
+            units.push(candidate(of, def, name, &target, made));
         }
     }
     units
