@@ -122,9 +122,9 @@ const TESTS_AT_ONCE: usize = 2;
 
 /// All programs of tests: first those that take longest, then the unit tests.
 fn tests(full: bool) -> Result<Vec<Cargo>, String> {
-    // All that run together have more threads than there are cores: some tests wait, for a time limit or for a build that another one has
-    // asked for.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from) / TESTS_AT_ONCE + 1;
+    // All that run together have more threads than there are cores: many tests wait, for a time limit, a build that another one has asked for,
+    // or their turn to measure.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) / TESTS_AT_ONCE + 2;
     let tests = |which: &str| {
         let tests = workspace("test").also(which).with("RUST_TEST_THREADS", &threads.to_string());
         if full { tests.with("DIETCODE_ALL", "1") } else { tests }
