@@ -55,7 +55,7 @@ impl ShapeList {
     /// Reads and checks a list.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Input`](crate::ErrorKind::Input), saying file, line, column, key, what was found and what was
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), saying file, line, column, key, what was found and what was
     /// expected.
     pub fn read(path: impl AsRef<Path>) -> Result<ShapeList> {
         let path = path.as_ref();
@@ -79,7 +79,7 @@ impl ShapeList {
     /// The shapes of a kernel, in the list's order, each once: what several layers share has the first one's name.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Input`](crate::ErrorKind::Input) if no layer is for a function of that name, with those that there are; or if a layer's
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) if no layer is for a function of that name, with those that there are; or if a layer's
     /// shape is none of the kernel's: it has other variables, an index would leave its tensor, or nothing is computed.
     pub fn shapes_of(&self, def: &KernelDef) -> Result<Vec<ListedShape>> {
         let mut shapes: Vec<ListedShape> = Vec::new();
