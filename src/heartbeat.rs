@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use dietcode_core::doing::now_doing;
 use dietcode_core::message::{one_line, printable};
 use dietcode_core::parallel::lock;
-use dietcode_core::{Error, Result};
+use dietcode_core::{Error, ErrorKind, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 
 /// After so long without a line there is one.
@@ -99,6 +100,20 @@ pub fn print(text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Says on standard error what went wrong in a program of this name, and gives its exit status: 0 if nothing did, 2 of bad input, 3 where
+/// something is not available, 4 of a broken invariant, and 1 of checks that do not hold and all else.
+pub fn ended(program: &str, result: Result<()>) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    // The reader may have closed the pipe, as in `2>&1 | head`; the exit status is given in any case.
+    drop(writeln!(std::io::stderr(), "{program}: {error}"));
+    ExitCode::from(match error.kind() {
+        ErrorKind::Input => 2,
+        ErrorKind::Unavailable => 3,
+        ErrorKind::Internal => 4,
+        _ => 1,
+    })
 }
 
 /// What is being done and for how long.

@@ -10,9 +10,9 @@ use dietcode_core::dispatch::today;
 use dietcode_core::measure::cuda::CudaDevice;
 use dietcode_core::measure::{Interrupt, leave, worker};
 use dietcode_core::runtime::set::{Configuration, Set};
-use dietcode_core::{Error, ErrorKind, Result};
+use dietcode_core::{Error, Result};
 
-use crate::heartbeat::{Heartbeat, print};
+use crate::heartbeat::{Heartbeat, ended, print};
 use crate::tuning::{WORKER, worker_command};
 
 use super::arguments::{Arguments, Target};
@@ -56,19 +56,7 @@ pub fn main(program: &Program) -> ExitCode {
             tune(program, &arguments.unwrap_or_else(|error| shown(error).exit()))
         }
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The reader may have closed the pipe; the exit status is given in any case.
-            drop(writeln!(std::io::stderr(), "{}: {error}", program.name));
-            ExitCode::from(match error.kind() {
-                ErrorKind::Input => 2,
-                ErrorKind::Unavailable => 3,
-                ErrorKind::Internal => 4,
-                _ => 1,
-            })
-        }
-    }
+    ended(program.name, result)
 }
 
 fn serve(program: &Program, device: Option<&OsString>) -> Result<()> {
@@ -248,6 +236,8 @@ fn show(arguments: &Arguments, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use dietcode_core::ErrorKind;
+
     use super::*;
 
     #[test]

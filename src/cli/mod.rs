@@ -42,15 +42,13 @@ mod tune;
 mod tune_offline;
 mod usage;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dietcode::benchmark::shown;
 use dietcode::core::measure::cuda::CudaDevice;
 use dietcode::core::measure::worker;
-use dietcode::heartbeat::tell;
-use dietcode::{Error, ErrorKind};
+use dietcode::heartbeat::{ended, tell};
 
 use self::terminal::{counted, print};
 
@@ -155,22 +153,5 @@ pub(crate) fn main() -> ExitCode {
         Command::GpuImages(arguments) => gpu_check::run_images(&arguments),
         Command::Worker { device } => worker::serve(device, std::io::stdin().lock(), std::io::stdout().lock()),
     });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The reader may have closed the pipe, as in `2>&1 | head`; the exit status is given in any case.
-            drop(writeln!(std::io::stderr(), "dietcode: {error}"));
-            ExitCode::from(status(&error))
-        }
-    }
-}
-
-fn status(error: &Error) -> u8 {
-    match error.kind() {
-        ErrorKind::Input => 2,
-        ErrorKind::Unavailable => 3,
-        ErrorKind::Internal => 4,
-        // A candidate that fails is a check that does not hold.
-        _ => 1,
-    }
+    ended("dietcode", result)
 }
