@@ -10,15 +10,14 @@ use crate::lower::lanes::first_or_zero;
 use crate::schedule::{Relation, Schedule};
 use dietcode_syntax::Role;
 use std::ops::{Add, Mul};
-use std::sync::Arc;
 
 /// A statement on elements.
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     /// The loops around it, outermost first.
     pub(super) loops: Vec<Around>,
-    /// The conditions around it, each in parts that hold together, and whether it holds where the statement is carried out.
-    pub(super) conditions: Vec<(Arc<[Condition]>, bool)>,
+    /// The conditions around it, by their places among [`Leaves::conditions`], and whether each holds where the statement is carried out.
+    pub(super) conditions: Vec<(usize, bool)>,
     /// Instructions on each element.
     pub(super) arithmetic: f64,
     /// Whether it adds to what it stores.
@@ -27,6 +26,20 @@ pub(super) struct Leaf {
     pub(super) transposes: Option<usize>,
     /// What it reads and writes; the last one is what it writes.
     pub(super) accesses: Vec<Access>,
+    /// The accesses to different elements in memory, by their places, each with how often these are on their way: what is written goes back,
+    /// too.
+    pub(super) moved: Vec<(usize, f64)>,
+}
+
+impl Leaf {
+    fn moved(accesses: &[Access]) -> Vec<(usize, f64)> {
+        let Some((written, read)) = accesses.split_last() else { return Vec::new() };
+        let same = |a: &Access, b: &Access| a.buffer == b.buffer && a.steps == b.steps;
+        let is_first = |at: &usize| !read[..*at].iter().chain([written]).any(|other| same(&read[*at], other));
+        let read = (0..read.len()).filter(is_first).map(|at| (at, 1.0));
+        let all = [(accesses.len() - 1, 2.0)].into_iter().chain(read);
+        all.filter(|(at, _)| accesses[*at].is_memory()).collect()
+    }
 }
 
 /// The statements of a schedule's loops, and what is evaluated once at a shape for all of them.
@@ -40,6 +53,10 @@ pub(super) struct Leaves {
     pub(super) loops: Vec<(Name, Expr)>,
     /// Each expression that a condition compares with, or is.
     pub(super) values: Vec<Expr>,
+    /// Each condition, in parts that hold together.
+    pub(super) conditions: Vec<Vec<Condition>>,
+    /// The loops that move along an axis (their places), with their steps, which are positive.
+    pub(super) axes: Vec<Vec<(usize, i64)>>,
 }
 
 /// The place of a thing among others, where it is put if it is none of them.
@@ -63,7 +80,7 @@ pub(super) struct Around {
 }
 
 /// A condition around a statement, read once for all shapes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Condition {
     /// The loop that is at one of its places where it holds, if it says `loop == place`.
     pub(super) one_of: [Option<Name>; 2],
@@ -74,25 +91,29 @@ pub(super) struct Condition {
 }
 
 /// `Σ loop · step + constant < bound`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Edge {
-    /// The loops that move along the axis (their positions among those around), with their steps, which are positive.
-    pub(super) moves: Vec<(usize, i64)>,
+    /// The loops and steps, by their place among [`Leaves::axes`].
+    pub(super) axis: usize,
     pub(super) constant: i64,
     /// The bound's place among [`Leaves::values`].
     pub(super) bound: usize,
 }
 
 impl Edge {
-    fn of(condition: &Expr, loops: &[Around], values: &mut Vec<Expr>) -> Option<Edge> {
+    fn of(condition: &Expr, loops: &[Around], found: &mut Leaves) -> Option<Edge> {
         let Expr::Compare(CompareOp::Lt, value, bound) = condition else { return None };
         let form = affine(value)?;
         let position = |(name, step): &(String, i64)| {
-            let at = loops.iter().position(|l| *l.var == **name)?;
-            (*step > 0).then_some((at, *step))
+            let around = loops.iter().find(|l| *l.var == **name)?;
+            (*step > 0).then_some((around.place, *step))
         };
         let moves = form.terms.iter().map(position).collect::<Option<Vec<(usize, i64)>>>()?;
-        (!moves.is_empty()).then(|| Edge { moves, constant: form.constant, bound: place(values, (**bound).clone()) })
+        if moves.is_empty() {
+            return None;
+        }
+        let (axis, bound) = (place(&mut found.axes, moves), place(&mut found.values, (**bound).clone()));
+        Some(Edge { axis, constant: form.constant, bound })
     }
 }
 
@@ -165,7 +186,7 @@ pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Leaves {
 struct Walk<'a> {
     schedule: &'a Schedule,
     loops: Vec<Around>,
-    conditions: Vec<(Arc<[Condition]>, bool)>,
+    conditions: Vec<(usize, bool)>,
     lets: Vec<(&'a Name, &'a Expr)>,
     views: Vec<(&'a Name, &'a Region)>,
     found: Leaves,
@@ -246,14 +267,14 @@ impl<'a> Walk<'a> {
 
     fn under(&mut self, condition: &Expr, holds: bool, stmt: &'a Stmt) {
         // Tiles at edges are others than inside only where they are partitioned.
-        let values = &mut self.found.values;
+        let found = &mut self.found;
         let of = |whole: Expr| {
             let is_partitioned = !self.schedule.partitions.is_empty();
-            let edge = Some(&whole).filter(|_| is_partitioned).and_then(|part| Edge::of(part, &self.loops, values));
-            Condition::of(whole, edge, values)
+            let edge = Some(&whole).filter(|_| is_partitioned).and_then(|part| Edge::of(part, &self.loops, found));
+            Condition::of(whole, edge, &mut found.values)
         };
         let parts = conjuncts(&taken(condition, self.schedule)).into_iter().map(of).collect();
-        self.conditions.push((parts, holds));
+        self.conditions.push((place(&mut self.found.conditions, parts), holds));
         self.stmt(stmt);
         self.conditions.pop();
     }
@@ -325,11 +346,12 @@ impl<'a> Walk<'a> {
             accumulates: false,
             transposes: None,
             accesses: Vec::new(),
+            moved: Vec::new(),
         }
     }
 
     fn add(&mut self, leaf: Leaf) {
-        self.found.all.push(leaf);
+        self.found.all.push(Leaf { moved: Leaf::moved(&leaf.accesses), ..leaf });
     }
 
     /// The steps that an instruction takes of an operand at once: in a panel they are one element.

@@ -17,43 +17,34 @@ impl Work<'_> {
     /// Clocks for what comes from the second-level cache, from the last-level cache, and from memory.
     pub(super) fn waiting(&self, target: &CpuTarget) -> [f64; 3] {
         let caches = [target.l1_bytes, target.l2_bytes, target.l3_bytes];
-        let memory = self.distinct();
-        let touched = |level: usize| memory.iter().map(|(access, _)| self.touched(access, level)).sum::<f64>();
-        let touched: Vec<f64> = (0..self.trips.len()).map(touched).collect();
+        // Of each access what it touches in one iteration of the loops outside of each level.
+        let levels = self.trips.len();
+        let of = |(at, ways): &(usize, f64)| {
+            let access = &self.leaf.accesses[*at];
+            (access, *ways, (0..=levels).map(|level| self.touched(access, level)).collect())
+        };
+        let moved: Vec<(&Access, f64, Vec<f64>)> = self.leaf.moved.iter().map(of).collect();
+        let touched = |level: &usize| moved.iter().map(|(_, _, touched)| touched[*level]).sum::<f64>();
         let mut clocks = [0.0; 3];
         for (((clocks, bytes), bandwidth), filled) in clocks.iter_mut().zip(caches).zip(BANDWIDTH).zip(FILLED) {
             // The outermost level of loops of which one iteration fits.
-            let fits = touched.iter().position(|touched| *touched <= bytes as f64 * filled);
-            let level = fits.unwrap_or(self.trips.len());
-            let brought: f64 = memory.iter().map(|(access, ways)| self.brought(access, level) * ways).sum();
-            *clocks = brought / bandwidth;
+            let level = (0..levels).find(|level| touched(level) <= bytes as f64 * filled).unwrap_or(levels);
+            let brought =
+                |(access, ways, touched): &(&Access, f64, Vec<f64>)| self.brought(access, touched, level) * ways;
+            *clocks = moved.iter().map(brought).sum::<f64>() / bandwidth;
         }
         clocks
     }
 
-    /// The accesses to different elements, each with how often these are on their way: what is written goes back, too.
-    fn distinct(&self) -> Vec<(&Access, f64)> {
-        let Some((written, read)) = self.leaf.accesses.split_last() else { return Vec::new() };
-        let same = |a: &Access, b: &Access| a.buffer == b.buffer && a.steps == b.steps;
-        let mut found: Vec<(&Access, f64)> = vec![(written, 2.0)];
-        for access in read {
-            if !found.iter().any(|(other, _)| same(access, other)) {
-                found.push((access, 1.0));
-            }
-        }
-        found.retain(|(access, _)| access.is_memory());
-        found
-    }
-
     /// Bytes that an access brings into a cache that holds what the loops from `level` on touch. What fits as a whole is there
     /// from the call before.
-    fn brought(&self, access: &Access, level: usize) -> f64 {
+    fn brought(&self, access: &Access, touched: &[f64], level: usize) -> f64 {
         if level == 0 {
             return 0.0;
         }
         let along_rows = matches!(access.motion(level - 1), Motion::Still | Motion::Near(_));
         let from = if along_rows { level - 1 } else { level };
-        self.touched(access, from) * self.trips[..from].iter().product::<f64>()
+        touched[from] * self.trips[..from].iter().product::<f64>()
     }
 
     /// Bytes that an access touches in one iteration of the loops outside of `level`, in whole lines.

@@ -117,11 +117,11 @@ impl Asked {
 
 /// Of a statement: while it is carried out, and those in which the levels behind bring what was asked for meanwhile.
 fn clocks(leaf: &Leaf, trips: &Trips, core: &Core, target: &CpuTarget, asked: &Asked) -> [f64; 2] {
-    let around = trips.around(leaf);
-    let share = trips.share(leaf, &around);
+    let share = trips.share(leaf);
     if share <= 0.0 {
         return [0.0; 2];
     }
+    let around = trips.around(leaf);
     let work = Work { leaf, trips: &around };
     let [second, last, memory] = work.waiting(target);
     let [of_last, of_memory] = asked.arrived;

@@ -7,9 +7,17 @@ use crate::cost_model::count;
 use crate::ir::{Expr, ForKind, Name};
 use crate::schedule::{Relation, Schedule};
 
+/// Where a condition holds.
+enum Held {
+    /// At so many of the places along an axis, before an edge; they count in steps of the innermost loop that moves along it.
+    Before { axis: usize, inside: f64, of: f64 },
+    /// In this share of all iterations.
+    Share(f64),
+}
+
 /// The places of a tile along an axis at which a statement is carried out, of all.
-#[derive(Clone, Copy)]
 struct Places {
+    axis: usize,
     from: f64,
     to: f64,
     of: f64,
@@ -27,8 +35,8 @@ pub(super) struct Trips {
     of: BTreeMap<Name, f64>,
     /// Iterations of [`Leaves::loops`].
     loops: Vec<f64>,
-    /// What [`Leaves::values`] come to.
-    values: Vec<f64>,
+    /// What [`Leaves::conditions`] come to.
+    conditions: Vec<Held>,
 }
 
 impl Trips {
@@ -57,8 +65,11 @@ impl Trips {
             Some(extent) => extent as f64,
             None => of.get(var).copied().unwrap_or_else(|| evaluate(extent)).max(0.0),
         };
-        let loops = leaves.loops.iter().map(iterations).collect();
-        Trips { loops, values: leaves.values.iter().map(evaluate).collect(), of }
+        let loops: Vec<f64> = leaves.loops.iter().map(iterations).collect();
+        let values: Vec<f64> = leaves.values.iter().map(evaluate).collect();
+        let at = Shape { leaves, of: &of, loops: &loops, values: &values };
+        let conditions = leaves.conditions.iter().map(|parts| at.held(parts)).collect();
+        Trips { of, loops, conditions }
     }
 
     /// Iterations of some loops of the schedule together.
@@ -71,41 +82,58 @@ impl Trips {
         leaf.loops.iter().map(|around| self.loops[around.place]).collect()
     }
 
-    /// The share of its iterations, so many of each loop around it, in which a statement is carried out.
-    pub(super) fn share(&self, leaf: &Leaf, around: &[f64]) -> f64 {
-        let mut edges: Vec<(&[(usize, i64)], Places)> = Vec::new();
+    /// The share of its iterations in which a statement is carried out.
+    pub(super) fn share(&self, leaf: &Leaf) -> f64 {
+        let mut along: Vec<Places> = Vec::new();
         let mut others = 1.0;
-        for (parts, holds) in &leaf.conditions {
-            let edge = if let [Condition { edge: Some(edge), .. }] = &**parts { Some(edge) } else { None };
-            match edge.and_then(|edge| Some((edge, self.places(edge, *holds, around)?))) {
-                Some((edge, places)) => match edges.iter_mut().find(|(moves, _)| *moves == edge.moves) {
-                    Some((_, known)) => {
-                        (known.from, known.to) = (known.from.max(places.from), known.to.min(places.to));
+        for (condition, holds) in &leaf.conditions {
+            match self.conditions[*condition] {
+                Held::Share(all) => others *= if *holds { all } else { 1.0 - all },
+                Held::Before { axis, inside, of } => {
+                    let (from, to) = if *holds { (0.0, inside) } else { (inside, of) };
+                    match along.iter_mut().find(|places| places.axis == axis) {
+                        Some(known) => (known.from, known.to) = (known.from.max(from), known.to.min(to)),
+                        None => along.push(Places { axis, from, to, of }),
                     }
-                    None => edges.push((&edge.moves, places)),
-                },
-                None => {
-                    let all: f64 = parts.iter().map(|part| self.holds(part, around)).product();
-                    others *= if *holds { all } else { 1.0 - all };
                 }
             }
         }
-        edges.iter().map(|(_, places)| places.share()).product::<f64>() * others
+        along.iter().map(Places::share).product::<f64>() * others
+    }
+}
+
+/// What conditions are evaluated with.
+struct Shape<'a> {
+    leaves: &'a Leaves,
+    of: &'a BTreeMap<Name, f64>,
+    loops: &'a [f64],
+    /// What [`Leaves::values`] come to.
+    values: &'a [f64],
+}
+
+impl Shape<'_> {
+    fn held(&self, parts: &[Condition]) -> Held {
+        if let [Condition { edge: Some(edge), .. }] = parts
+            && let Some((inside, of)) = self.before(edge)
+        {
+            return Held::Before { axis: edge.axis, inside, of };
+        }
+        Held::Share(parts.iter().map(|part| self.share(part)).product())
     }
 
-    /// The places before an edge, or behind it; they count in steps of the innermost loop that moves along it.
-    fn places(&self, edge: &Edge, before: bool, around: &[f64]) -> Option<Places> {
-        let of: f64 = edge.moves.iter().map(|(at, _)| around[*at]).product();
-        let step = edge.moves.iter().map(|(_, step)| *step).min()?;
+    /// The places before an edge, and all of them; none: there is no whole one.
+    fn before(&self, edge: &Edge) -> Option<(f64, f64)> {
+        let moves = &self.leaves.axes[edge.axis];
+        let of: f64 = moves.iter().map(|(place, _)| self.loops[*place]).product();
+        let step = moves.iter().map(|(_, step)| *step).min()?;
         let inside = ((self.values[edge.bound] - edge.constant as f64) / step as f64).ceil().clamp(0.0, of.max(0.0));
-        let (from, to) = if before { (0.0, inside) } else { (inside, of) };
-        (of >= 1.0).then_some(Places { from, to, of })
+        (of >= 1.0).then_some((inside, of))
     }
 
     /// How often a condition holds. A loop is at one place of all, else everything is taken as in the first block.
-    fn holds(&self, condition: &Condition, around: &[f64]) -> f64 {
-        if let Some(places) = condition.edge.as_ref().and_then(|edge| self.places(edge, true, around)) {
-            return places.share();
+    fn share(&self, condition: &Condition) -> f64 {
+        if let Some((inside, of)) = condition.edge.as_ref().and_then(|edge| self.before(edge)) {
+            return inside / of;
         }
         let one_of = condition.one_of.iter().flatten().find_map(|name| self.of.get(name));
         one_of.map_or(self.values[condition.whole], |places| 1.0 / places.max(1.0))
