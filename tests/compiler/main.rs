@@ -25,6 +25,7 @@ mod occupancy;
 mod property;
 mod rows;
 mod space;
+mod stream_k;
 mod swizzle;
 mod tf32;
 mod traces;

@@ -2,15 +2,6 @@
 
 use crate::ir::function::row;
 use crate::ir::{BinaryOp, Expr, Name, holds};
-use crate::schedule::Schedule;
-
-/// An extent where conditioned sums are taken: those that are not cost nothing, whatever the kernel.
-pub(super) fn taken(e: &Expr, schedule: &Schedule) -> Expr {
-    schedule.program.derived.iter().fold(e.clone(), |e, (name, value)| match value {
-        Expr::Select(_, taken, _) => e.substitute(name, taken),
-        value => e.substitute(name, value),
-    })
-}
 
 /// The value of an integer expression; variables that `value` does not know should be 0, as in the first block.
 pub fn count(e: &Expr, value: &impl Fn(&str) -> f64) -> f64 {

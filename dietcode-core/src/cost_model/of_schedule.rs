@@ -1,7 +1,7 @@
 //! How an instance fits any schedule: grid and padding, read off its loops and splits.
 
 use super::Adaptation;
-use super::loops::{count, taken};
+use super::loops::count;
 use crate::ir::{Expr, ForKind};
 use crate::schedule::{Relation, Schedule};
 
@@ -10,7 +10,7 @@ impl Adaptation {
     /// condition count as taken.
     pub fn of_schedule(schedule: &Schedule, shape: &[i64], units: usize) -> Adaptation {
         let value = |name: &str| schedule.value_at(shape, name).unwrap_or(0) as f64;
-        let extent = |e: &Expr| count(&taken(e, schedule), &value).max(1.0);
+        let extent = |e: &Expr| count(&schedule.program.taken(e), &value).max(1.0);
         let parallel = |kind: ForKind| matches!(kind, ForKind::Parallel | ForKind::BlockIdx);
         let grid: f64 = schedule.loops.iter().filter(|l| parallel(l.kind)).map(|l| extent(&l.extent)).product();
         let padded = |(name, e): (&str, &Expr)| padding(schedule, name, extent(e), &extent);

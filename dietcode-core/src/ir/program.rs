@@ -213,6 +213,14 @@ impl Program {
         self.params.iter().map(handed).collect()
     }
 
+    /// An extent where conditioned sums are taken, in terms of the shape variables.
+    pub(crate) fn taken(&self, e: &Expr) -> Expr {
+        self.derived.iter().fold(e.clone(), |e, (name, value)| match value {
+            Expr::Select(_, taken, _) => e.substitute(name, taken),
+            value => e.substitute(name, value),
+        })
+    }
+
     /// The variables that are known at the start of a call: those of the shape, and what is derived.
     pub fn variables(&self) -> Vec<Name> {
         self.shape_vars.iter().chain(self.derived.iter().map(|(name, _)| name)).cloned().collect()

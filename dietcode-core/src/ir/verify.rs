@@ -22,10 +22,10 @@ pub fn verify(
     vars: &[Name],
     parameters: &[Name],
     params: &[Arc<Buffer>],
-    output: &Arc<Buffer>,
+    written: &[Arc<Buffer>],
 ) -> Result<(), String> {
     let (vars, buffers, loops) = (vars.to_vec(), params.to_vec(), Vec::new());
-    let mut scope = Verifier { vars, parameters, buffers, output, loops, branches: 0 };
+    let mut scope = Verifier { vars, parameters, buffers, written, loops, branches: 0 };
     scope.stmt(body)
 }
 
@@ -33,7 +33,8 @@ struct Verifier<'a> {
     vars: Vec<Name>,
     parameters: &'a [Name],
     buffers: Vec<Arc<Buffer>>,
-    output: &'a Arc<Buffer>,
+    /// Those of the parameters that may be written.
+    written: &'a [Arc<Buffer>],
     /// The kinds of the loops around, outermost first.
     loops: Vec<ForKind>,
     /// How many conditionals stand around.
@@ -107,7 +108,7 @@ impl Verifier<'_> {
     }
 
     fn may_write(&self, buffer: &Arc<Buffer>) -> Result<(), String> {
-        if buffer.scope == Scope::Global && buffer != self.output {
+        if buffer.scope == Scope::Global && !self.written.contains(buffer) {
             return Err(format!("input `{}` is written", buffer.name));
         }
         Ok(())
@@ -248,8 +249,15 @@ mod tests {
             (branch(Stmt::Sync), Stmt::seq([branch(nothing()), Stmt::Sync]), "a barrier"),
         ];
         for (broken, kept, expected) in cases {
-            let verified =
-                |stmt: &Stmt| verify(stmt, &["n".into(), "p".into()], &["p".into()], &[x.clone(), y.clone()], &y);
+            let verified = |stmt: &Stmt| {
+                verify(
+                    stmt,
+                    &["n".into(), "p".into()],
+                    &["p".into()],
+                    &[x.clone(), y.clone()],
+                    std::slice::from_ref(&y),
+                )
+            };
             let why = verified(&broken).expect_err(expected);
             assert!(why.contains(expected), "{why}, expected {expected}\n{broken}");
             assert_eq!(verified(&kept), Ok(()), "{kept}");

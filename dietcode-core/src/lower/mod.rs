@@ -18,7 +18,7 @@ use dietcode_syntax::Role;
 
 pub(crate) use dump::{AFTER, KERNELS, SECTION};
 pub use dump::{DUMP_IR, Dump, dump_folder};
-pub(crate) use nest::{serves_lanes, widest_fetch, workspace};
+pub(crate) use nest::{parts_of_tiles, serves_lanes, widest_fetch, workspace};
 pub(crate) use passes::{MOST_VECTORS, can_be_padded};
 pub use structure::structure_hash;
 
@@ -37,9 +37,11 @@ pub struct LoopNest {
     pub parameters: Vec<i64>,
     /// What is computed once before the loops, of those that occur in them.
     pub derived: Vec<(Name, Expr)>,
+    /// What is expected of variables in the loops that differ from block to block, on the average: for cost models.
+    pub expected: Vec<(Name, Expr)>,
     /// The tensors, in the order of the ABI.
     pub params: Vec<Arc<Buffer>>,
-    /// The tensor that is written; parts of sums go to the workspace instead.
+    /// The tensor that is written; parts of split sums go to the workspace instead, those of streamed tiles there besides.
     pub output: Arc<Buffer>,
     /// Global memory for the parts of split sums, which the caller provides behind the tensors.
     pub workspace: Option<Arc<Buffer>>,
@@ -112,6 +114,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         shape_vars: schedule.program.shape_vars.clone(),
         parameters: schedule.parameters.iter().map(|parameter| parameter.value).collect(),
         derived: derived(schedule, &body),
+        expected: schedule.stream().map(|stream| stream.expected(&|e| schedule.unsplit(e))).unwrap_or_default(),
         params: schedule.program.operands(),
         output,
         workspace,
@@ -154,9 +157,16 @@ struct Writes {
 
 impl Writes {
     fn of(schedule: &Schedule) -> Writes {
-        let workspace = (schedule.rfactor == Some(Combine::Workspace)).then(|| workspace(schedule).0);
-        let output = workspace.clone().unwrap_or_else(|| schedule.block.output.clone());
-        Writes { workspace, output }
+        let own = || schedule.block.output.clone();
+        let stream = schedule.stream().filter(|stream| !stream.meets());
+        match (stream, schedule.rfactor) {
+            (Some(stream), _) => Writes { workspace: Some(parts_of_tiles(schedule, stream).0), output: own() },
+            (None, Some(Combine::Workspace)) => {
+                let parts = workspace(schedule).0;
+                Writes { workspace: Some(parts.clone()), output: parts }
+            }
+            (None, _) => Writes { workspace: None, output: own() },
+        }
     }
 }
 
@@ -173,8 +183,9 @@ fn checked(schedule: &Schedule, pass: &str, body: Stmt) -> Result<Stmt> {
     let program = &schedule.program;
     let Writes { workspace, output } = Writes::of(schedule);
     let names: Vec<Name> = schedule.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-    let buffers: Vec<Arc<Buffer>> = program.operands().into_iter().chain(workspace).collect();
-    match verify(&body, &program.variables(), &names, &buffers, &output) {
+    let buffers: Vec<Arc<Buffer>> = program.operands().into_iter().chain(workspace.clone()).collect();
+    let written: Vec<Arc<Buffer>> = workspace.into_iter().chain([output]).collect();
+    match verify(&body, &program.variables(), &names, &buffers, &written) {
         Ok(()) => Ok(body),
         Err(why) => Err(Error::new(ErrorKind::Internal, format!("after pass `{pass}`: {why}"))),
     }

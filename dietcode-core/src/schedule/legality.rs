@@ -360,6 +360,46 @@ pub(super) fn rfactor(schedule: &Schedule, combine: Combine) -> Result<()> {
     }
 }
 
+/// Tiles are those of the whole grid, and their steps are shared: all of the sum is inside of these. Returns the places of both loops.
+pub(super) fn stream_k(
+    schedule: &Schedule,
+    [tile, step]: [&str; 2],
+    [shares, waves]: [i64; 2],
+    into: [&str; 3],
+) -> Result<[usize; 2]> {
+    let [at, inner] = [schedule.find(tile)?, schedule.find(step)?];
+    if !(1..=MOST_SHARES).contains(&shares) || !(1..=MOST_WAVES).contains(&waves) {
+        let expected = format!("expected 1 to {MOST_SHARES} and 1 to {MOST_WAVES}");
+        return refuse!(schedule, "stream_k: {shares} shares of the last {waves} waves; {expected}");
+    }
+    let grid: Vec<&Loop> = schedule.loops.iter().filter(|l| l.kind.is_grid()).collect();
+    if !schedule.is_gpu() || grid != [&schedule.loops[at]] || grid[0].role != Role::Spatial {
+        return refuse!(schedule, "stream_k: `{tile}` is not the one loop over the tiles of a GPU's grid");
+    }
+    if schedule.thread_loops().any(|l| l.role == Role::Reduce) {
+        return refuse!(schedule, "stream_k: threads share a sum, of whose steps blocks are to have shares");
+    }
+    let l = &schedule.loops[inner];
+    if !l.is_step() || l.kind != ForKind::Serial || !schedule.loops[..inner].iter().all(Loop::is_bound) {
+        return refuse!(
+            schedule,
+            "stream_k: `{step}` is not the outermost loop of a sum, directly inside of the threads"
+        );
+    }
+    for (n, name) in into.iter().enumerate() {
+        fresh(schedule, name)?;
+        if into[..n].contains(name) {
+            return refuse!(schedule, "stream_k: two new loops are called `{name}`");
+        }
+    }
+    loops_are_free(schedule)?;
+    Ok([at, inner])
+}
+
+/// The most blocks that share steps, and the most waves of tiles whose steps they share.
+const MOST_SHARES: i64 = 1 << 16;
+const MOST_WAVES: i64 = 1024;
+
 /// A matrix unit replaces the innermost loops: rows, columns and steps of one instruction, of constant extents.
 pub(super) fn tensorize(schedule: &Schedule, unit: MatrixUnit) -> Result<()> {
     let extents: Vec<Option<i64>> = schedule.loops.iter().rev().take(3).map(|l| l.extent.as_int()).collect();

@@ -24,6 +24,7 @@ mod rfactor;
 mod split;
 mod stage_store;
 mod storage_align;
+mod stream_k;
 mod tensorize;
 mod trace;
 mod vectorize_fetch;
@@ -37,6 +38,7 @@ pub use parameter::Parameter;
 pub(crate) use partition::HALVINGS;
 pub(crate) use prefetch::{AHEAD, Prefetch};
 pub(crate) use stage_store::{StoreRun, StoreTile};
+pub(crate) use stream_k::StreamK;
 pub(crate) use tensorize::{ElementRead, factors};
 pub use trace::{
     Axis, Combine, Factor, Instruction, Level, MatrixUnit, Part, Pipeline, Place, SharedTile, Size, Staging, Tail,
@@ -118,6 +120,8 @@ pub(crate) enum Relation {
         limits: [Option<Expr>; 2],
         raster: Option<[i64; 2]>,
     },
+    /// Tiles and their steps, which blocks have shares of.
+    Stream(StreamK),
 }
 
 /// A staged copy of one read.
@@ -177,6 +181,7 @@ impl Relation {
                 [parent, outer, inner].into_iter().chain(start).collect()
             }
             Relation::Fuse { fused, outer, inner, .. } => vec![fused, outer, inner],
+            Relation::Stream(stream) => stream.names(),
         }
     }
 }
@@ -282,6 +287,7 @@ impl Schedule {
                     _ => None,
                 }
             }
+            Relation::Stream(stream) => stream.became(name, through_lets),
             _ => None,
         })
     }
@@ -295,6 +301,7 @@ impl Schedule {
             Relation::Fuse { fused, outer, inner, .. } if &**fused == name => {
                 Some([self.roots(outer), self.roots(inner)].concat())
             }
+            Relation::Stream(stream) => stream.parent(name).map(|parent| self.roots(parent)),
             _ => None,
         });
         from.unwrap_or_else(|| vec![name.into()])

@@ -203,7 +203,7 @@ fn uses_matrix_unit(nest: &LoopNest) -> bool {
 }
 
 fn uses(nest: &LoopNest, workspace: &Arc<Buffer>) -> bool {
-    nest.output == *workspace || nest.params.contains(workspace)
+    nest.workspace.as_ref() == Some(workspace) || nest.params.contains(workspace)
 }
 
 /// Binds the loops of the grid to the block's number, or, in a persistent kernel, to each number that falls to it.

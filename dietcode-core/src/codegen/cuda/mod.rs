@@ -12,7 +12,7 @@ use super::printer::comment;
 use crate::ir::{Expr, ForKind, Stmt};
 use crate::machine::cuda::ComputeCapability;
 use crate::reference::Arithmetic;
-use crate::schedule::{MatrixUnit, Pipeline, Schedule};
+use crate::schedule::{MatrixUnit, Pipeline, Schedule, StreamK};
 use crate::sketch::Lowered;
 use crate::{Error, Result};
 
@@ -86,10 +86,14 @@ pub(super) fn part(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered) 
             symbol: &symbol,
         };
         source += &kernel::text(nest, &form);
+        let blocks = grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul);
+        let schedule = &schedules[at];
+        let of_shape = |e: &Expr| schedule.program.taken(&schedule.unsplit(e));
+        let counted = |stream: &StreamK| stream.counted(blocks.clone(), &of_shape);
         launches.push(CudaLaunch {
             threads: nest.threads(),
             shared_bytes: nest.scratch_bytes(&nest.parameters),
-            blocks: grid(&nest.body).into_iter().map(|(_, extent)| extent).fold(Expr::Int(1), std::ops::Mul::mul),
+            blocks: schedule.stream().map_or_else(|| blocks.clone(), counted),
             persistent: nest.persistent,
             symbol,
         });

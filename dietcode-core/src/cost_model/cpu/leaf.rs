@@ -1,6 +1,6 @@
 //! What is done in the innermost loops, each statement with the loops around it.
 
-use crate::cost_model::loops::{instructions, taken};
+use crate::cost_model::loops::instructions;
 use crate::ir::{
     Affine, BinaryOp, Buffer, CompareOp, Expr, ForKind, Intrinsic, Name, Region, Run, Scope, Stmt, affine,
 };
@@ -167,7 +167,7 @@ impl Access {
 
 /// All statements on elements of a schedule's loops.
 pub(super) fn leaves(schedule: &Schedule, nest: &LoopNest) -> Leaves {
-    let extents = schedule.block.iters.iter().map(|iter| taken(&iter.extent, schedule)).collect();
+    let extents = schedule.block.iters.iter().map(|iter| schedule.program.taken(&iter.extent)).collect();
     let mut walk = Walk {
         schedule,
         loops: Vec::new(),
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
                 names.iter().zip(extents).for_each(|(name, extent)| self.enter(name, extent, kind));
             }
             None => {
-                let extent = taken(extent, self.schedule);
+                let extent = self.schedule.program.taken(extent);
                 let reduce = self.schedule.loops.iter().any(|l| l.name == *var && l.role == Role::Reduce);
                 let place = place(&mut self.found.loops, (var.clone(), extent.clone()));
                 self.loops.push(Around { place, var: var.clone(), extent, kind, reduce });
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
             let edge = Some(&whole).filter(|_| is_partitioned).and_then(|part| Edge::of(part, &self.loops, found));
             Condition::of(whole, edge, &mut found.values)
         };
-        let parts = conjuncts(&taken(condition, self.schedule)).into_iter().map(of).collect();
+        let parts = conjuncts(&self.schedule.program.taken(condition)).into_iter().map(of).collect();
         self.conditions.push((place(&mut self.found.conditions, parts), holds));
         self.stmt(stmt);
         self.conditions.pop();

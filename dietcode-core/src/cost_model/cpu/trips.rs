@@ -59,6 +59,7 @@ impl Trips {
                     let both = named(outer) * named(inner);
                     of.insert(fused.clone(), both);
                 }
+                Relation::Stream(_) => unreachable!("only blocks of a GPU have shares of steps"),
             }
         }
         let iterations = |(var, extent): &(Name, Expr)| match extent.as_int() {

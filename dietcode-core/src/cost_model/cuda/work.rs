@@ -4,7 +4,7 @@
 //! a kernel is walked once and evaluated at as many shapes as there are.
 
 use super::share::share;
-use crate::cost_model::loops::{count, instructions, moves, taken};
+use crate::cost_model::loops::{count, instructions, moves};
 use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Operand, Scope, Stmt};
 use crate::lower::LoopNest;
 use crate::schedule::Schedule;
@@ -41,7 +41,8 @@ impl Work {
         let mut counter = Counter::default();
         counter.stmt(&nest.body);
         for (times, _) in &mut counter.terms {
-            *times = taken(times, schedule);
+            let expected = |e, (name, value): &(Name, Expr)| Expr::substitute(&e, name, value);
+            *times = schedule.program.taken(&nest.expected.iter().fold(times.clone(), expected));
         }
         Work { terms: counter.terms, registers: (counter.most_registers as u32).div_ceil(4) }
     }

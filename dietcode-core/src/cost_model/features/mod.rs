@@ -59,7 +59,7 @@ fn value(nest: &LoopNest, shape: &[i64], name: &str) -> f64 {
         let known = if at < variables { shape.get(at) } else { nest.parameters.get(at - variables) };
         return known.copied().unwrap_or(0) as f64;
     }
-    match nest.derived.iter().find(|(known, _)| **known == *name) {
+    match nest.derived.iter().chain(&nest.expected).find(|(known, _)| **known == *name) {
         Some((_, Expr::Select(_, taken, _))) => count(taken, &|name: &str| value(nest, shape, name)),
         Some((_, derived)) => count(derived, &|name: &str| value(nest, shape, name)),
         None => 0.0,

@@ -43,14 +43,14 @@ pub(crate) use shared::widest_fetch;
 use stage::Stage;
 use staged_store::StagedStore;
 use unswitch::unswitch;
-pub(crate) use write_back::workspace;
+pub(crate) use write_back::{parts_of_tiles, workspace};
 
 use super::MOST_VECTORS;
 use super::guard::{self, Guard};
 use super::lanes;
 use crate::Result;
 use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
-use crate::schedule::{Loop, Relation, Schedule};
+use crate::schedule::{Loop, Relation, Schedule, StreamK};
 
 /// The guarded loops of a schedule.
 pub(super) fn build(schedule: &Schedule) -> Result<Stmt> {
@@ -182,6 +182,7 @@ impl<'a> Builder<'a> {
         let schedule = self.schedule;
         schedule.relations.iter().fold(body, |body, relation| {
             let of = match relation {
+                Relation::Stream(stream) => return self.shares(stream, bound, body),
                 Relation::Fuse { fused, .. } => fused,
                 Relation::Split { outer, start: Some(_), .. } => outer,
                 Relation::Split { .. } => return body,
@@ -200,16 +201,25 @@ impl<'a> Builder<'a> {
                 Relation::Fuse { fused, outer, inner, extents, raster, .. } => {
                     let fused = schedule.unsplit(&Expr::Var(fused.clone()));
                     let mut extents = extents.each_ref().map(|extent| schedule.unsplit(extent));
-                    if (0..schedule.loops.len())
-                        .any(|at| value.uses(&schedule.loops[at].name) && schedule.runs_at_least_once(at))
-                    {
+                    let steps = schedule.stream().and_then(|stream| stream.innermost(&stream.step));
+                    let runs = |at: usize| {
+                        schedule.runs_at_least_once(at) || steps.is_some_and(|steps| *steps == schedule.loops[at].name)
+                    };
+                    if (0..schedule.loops.len()).any(|at| value.uses(&schedule.loops[at].name) && runs(at)) {
                         // The loop runs although there may be nothing to sum, and nothing is divided by zero.
                         extents = extents.map(|extent| extent.max(Expr::Int(1)));
                     }
                     raster::bind(schedule, &Pair { names: [outer, inner], extents, raster: *raster }, &fused, body)
                 }
+                Relation::Stream(_) => body,
             }
         })
+    }
+
+    /// Binds what is known of shares of the steps of tiles, inside of the last of the loops.
+    fn shares(&self, stream: &StreamK, bound: &[Name], body: Stmt) -> Stmt {
+        let lets = bound.last().map(|last| stream.lets(last, &|e| self.schedule.unsplit(e))).unwrap_or_default();
+        lets.into_iter().rev().fold(body, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) })
     }
 
     /// The leaf of a block without a reduction.
@@ -230,7 +240,8 @@ impl<'a> Builder<'a> {
         let init = self.over_tile(self.store_tile(self.start(reduction)));
         let update = self.update(self.tile_depth, reduction);
         let body = if self.schedule.decomposed { vec![init, update] } else { vec![update] };
-        let write_back = self.write_back(reduction);
+        let part = self.part_of_tile();
+        let write_back = Stmt::seq(part.into_iter().chain([self.write_back(reduction)]));
         let write_back = match &self.cross_thread {
             Some(threads) => threads.meet(reduction, &self.tile_index(), &|leaf| self.over_tile(leaf), write_back),
             None => write_back,
@@ -243,7 +254,8 @@ impl<'a> Builder<'a> {
     /// where the output's guards stand anyway.
     fn start(&self, reduction: &Reduction) -> Expr {
         let shared = self.cross_thread.is_some() || self.schedule.lanes_share_sum();
-        let whole = self.partial().is_none() && self.schedule.rfactor.is_none() && !shared;
+        let parts = self.schedule.rfactor.is_some() || self.schedule.stream().is_some();
+        let whole = self.partial().is_none() && !parts && !shared;
         match reduction.init {
             Expr::Float(value) if whole => Expr::Float(value),
             _ => reduction.identity(),
@@ -311,6 +323,18 @@ impl<'a> Builder<'a> {
             outer.iter().fold(Expr::Int(1), |all, &at| all.and(is(&self.schedule.loops[at].name, value(at))))
         };
         (!outer.is_empty()).then(|| (all(&|_| Expr::Int(0)), all(&|at| self.schedule.iterations(at).sub(Expr::Int(1)))))
+    }
+
+    /// Where a block has only some of a tile's steps, it leaves its sums for another kernel, each thread its own next to those of its
+    /// neighbours.
+    fn part_of_tile(&self) -> Option<Stmt> {
+        let schedule = self.schedule;
+        let stream = schedule.stream()?;
+        let leaves = stream.leaves_part(&|e| schedule.unsplit(e))?;
+        let (buffer, index) = parts_of_tiles(schedule, stream);
+        let value = Expr::Load(self.tile.clone(), self.tile_index());
+        let store = self.over_tile(Stmt::Store { buffer, index, value });
+        Some(Stmt::if_(leaves, store))
     }
 
     /// From the tile to the output: right from the registers of a thread of a GPU, or of vectors along the loop along which the output
@@ -381,8 +405,12 @@ impl<'a> Builder<'a> {
             let epilogue = self.schedule.unsplit(&block.epilogue);
             epilogue.map(&mut |e| matches!(e, Expr::Var(name) if &**name == ACC).then(|| value.clone()))
         };
-        let store =
-            |value: Expr| unswitch(&value, &|value| over(Stmt::if_(self.spatial_guards(), self.store_output(value))));
+        let stream = self.schedule.stream();
+        let writes = stream.map_or(Expr::Int(1), |stream| stream.writes(&|e| self.schedule.unsplit(e)));
+        let store = |value: Expr| {
+            let all = unswitch(&value, &|value| over(Stmt::if_(self.spatial_guards(), self.store_output(value))));
+            Stmt::if_(writes.clone(), all)
+        };
         match self.partial() {
             None if self.start(reduction) == reduction.init => store(finish(sum)),
             None => store(finish(&from_start(self.schedule.unsplit(&reduction.init)))),

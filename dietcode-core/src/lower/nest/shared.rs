@@ -280,6 +280,7 @@ impl Place<'_> {
             Relation::Split { outer, start, .. } => {
                 start.as_ref().is_some_and(|start| **start == *name) && self.is_inside(outer)
             }
+            Relation::Stream(stream) => stream.innermost(name).is_some_and(|inner| self.is_inside(inner)),
         })
     }
 
@@ -304,6 +305,7 @@ impl Place<'_> {
                 let part = [outer, inner].iter().position(|part| &***part == name)?;
                 Some(if self.is_inside(name) { limits[part].as_ref()?.as_int() } else { Some(1) })
             }
+            Relation::Stream(stream) => stream.innermost(name).map(|inner| self.extent_inside(inner)),
             Relation::Split { .. } => None,
         })?
     }

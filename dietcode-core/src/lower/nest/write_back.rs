@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dietcode_syntax::Role;
 
 use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
-use crate::schedule::{Combine, Schedule};
+use crate::schedule::{Combine, Loop, Schedule, StreamK};
 
 /// The spatial loops of a thread's tile around a guarded store; if the schedule says so, a vector of neighbours at a
 /// time:
@@ -154,6 +154,25 @@ pub(super) fn part(schedule: &Schedule, combine: Combine, sum: Expr) -> Stmt {
             Stmt::Store { buffer: parts, index, value: sum }
         }
     }
+}
+
+/// The parts of streamed tiles, of constant size: for each place all sums of a tile, as the threads hold them, so that neighbouring threads
+/// access neighbours; and the index of a thread's sum in its loops.
+pub(crate) fn parts_of_tiles(schedule: &Schedule, stream: &StreamK) -> (Arc<Buffer>, Vec<Expr>) {
+    let (thread, threads) = Loop::number(schedule.thread_loops()).expect("loops over threads are of constant extents");
+    // Loops of one iteration may be there or not.
+    let own = schedule.tile_dims(schedule.tile_depth()).into_iter().map(|at| &schedule.loops[at]);
+    let own = own.filter(|l| l.extent != Expr::Int(1));
+    let (index, extents): (Vec<Expr>, Vec<Expr>) = own.map(|l| (Expr::Var(l.name.clone()), l.extent.clone())).unzip();
+    let around = |outer, inner: Vec<Expr>, last| [vec![outer], inner, vec![last]].concat();
+    let buffer = Buffer {
+        name: schedule.fresh_name(&format!("{}_parts", schedule.block.output.name)),
+        dtype: DType::F32,
+        shape: around(Expr::Int(stream.places()), extents, Expr::Int(threads)),
+        scope: Scope::Global,
+        swizzle: 0,
+    };
+    (Arc::new(buffer), around(stream.place(), index, thread))
 }
 
 /// The parts of a split sum: one tensor of the spatial extents for each iteration of the reductions bound to the grid,

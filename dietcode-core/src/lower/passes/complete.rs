@@ -16,6 +16,7 @@ use crate::{Error, Result};
 pub(super) fn check(schedule: &Schedule) -> Result<()> {
     let checks = [
         parts_of_sums(schedule),
+        shares_of_tiles(schedule),
         sums_of_threads(schedule),
         threads(schedule),
         sums_of_lanes(schedule),
@@ -43,6 +44,16 @@ fn parts_of_sums(schedule: &Schedule) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What a block has of a tile is accumulated for itself, and in one go.
+fn shares_of_tiles(schedule: &Schedule) -> Option<String> {
+    let stream = schedule.stream().filter(|stream| !stream.meets())?;
+    let at = schedule.loops.iter().position(|l| Some(&l.name) == stream.innermost(&stream.tile));
+    let stands = at.is_some_and(|at| schedule.tile_depth() == at + 1);
+    let tile = &stream.tile;
+    (!stands)
+        .then(|| format!("stream_k: sums of a tile `{tile}` stand elsewhere than in the loop over those of a block"))
 }
 
 /// Threads that share a sum meet at barriers, to which all of them come once: with the whole of their parts, and in no loop
@@ -122,7 +133,9 @@ fn prefetches(schedule: &Schedule) -> Option<String> {
 /// Sums change hands on their way to the output where all threads of a block come to barriers with whole sums of their own.
 fn staged_store(schedule: &Schedule) -> Option<String> {
     schedule.store_pad?;
-    let around = schedule.loops[..schedule.tile_depth().min(schedule.loops.len())].iter().find(|l| !l.is_bound());
+    let tiles = schedule.stream().and_then(|stream| stream.innermost(&stream.tile));
+    let mut around = schedule.loops[..schedule.tile_depth().min(schedule.loops.len())].iter();
+    let around = around.find(|l| !l.is_bound() && Some(&l.name) != tiles);
     let why = match (schedule.rfactor, around) {
         _ if schedule.block.reduction.is_none() => "there are no sums to store".to_owned(),
         (Some(Combine::Atomic), _) => "parts of sums are added to the output by the threads that have them".to_owned(),

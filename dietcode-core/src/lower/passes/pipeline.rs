@@ -54,6 +54,8 @@ pub(super) fn pipeline(body: Stmt, schedule: &Schedule) -> Result<Stmt> {
 struct Steps {
     var: Name,
     extent: Expr,
+    /// What is bound in it, the first outermost: of which loops it was fused.
+    lets: Vec<(Name, Expr)>,
     tiles: Vec<Arc<Buffer>>,
     fills: Vec<Stmt>,
     uses: Stmt,
@@ -62,8 +64,12 @@ struct Steps {
 impl Steps {
     fn of(stmt: &Stmt) -> Option<Steps> {
         let Stmt::For { var, extent, kind: ForKind::Serial, body } = stmt else { return None };
-        let mut tiles = Vec::new();
+        let (mut lets, mut tiles) = (Vec::new(), Vec::new());
         let mut inner = &**body;
+        while let Stmt::Let { var, value, body } = inner {
+            lets.push((var.clone(), value.clone()));
+            inner = body;
+        }
         while let Stmt::Allocate { buffer, body } = inner {
             (buffer.scope == Scope::Shared).then(|| tiles.push(buffer.clone()))?;
             inner = body;
@@ -75,7 +81,17 @@ impl Steps {
             return None;
         }
         let (fills, uses) = (stmts[..at].to_vec(), Stmt::seq(stmts[at + 1..].to_vec()));
-        Some(Steps { var: var.clone(), extent: extent.clone(), tiles, fills, uses })
+        Some(Steps { var: var.clone(), extent: extent.clone(), lets, tiles, fills, uses })
+    }
+
+    /// A statement in a step, with what is bound there and used in it.
+    fn at(&self, step: &Expr, stmt: Stmt) -> Stmt {
+        let bind = |body: Stmt, (var, value): &(Name, Expr)| match body.uses(var) {
+            true => Stmt::Let { var: var.clone(), value: value.clone(), body: Box::new(body) },
+            false => body,
+        };
+        let bound = self.lets.iter().rev().fold(stmt, bind);
+        if *step == Expr::Var(self.var.clone()) { bound } else { bound.substitute(&self.var, step) }
     }
 
     /// The tile of a step among `stages` of them.
@@ -86,7 +102,7 @@ impl Steps {
 
     /// The filling of a step.
     fn fill(&self, stmt: &Stmt, stages: i64, step: &Expr) -> Stmt {
-        self.staged(stmt.clone().substitute(&self.var, step), stages, step)
+        self.staged(self.at(step, stmt.clone()), stages, step)
     }
 
     fn allocated(&self, stages: i64, body: Stmt) -> Stmt {
@@ -107,7 +123,7 @@ impl Steps {
             Stmt::Intrinsic(Intrinsic::Wait(stages - 2)),
             Stmt::Sync,
             step(here.clone().add(Expr::Int(stages - 1))),
-            self.staged(self.uses.clone(), stages, &here),
+            self.staged(self.at(&here, self.uses.clone()), stages, &here),
         ]);
         let body = Stmt::for_(self.var.clone(), self.extent.clone(), ForKind::Serial, body);
         // Behind the loop no copy is under way, and the tiles' memory may be used again.
@@ -122,11 +138,11 @@ impl Steps {
         let guarded = |step: &Expr, body: Vec<Stmt>| Stmt::if_(step.clone().lt(self.extent.clone()), Stmt::seq(body));
         let halves: Vec<Halves> = self.fills.iter().map(|fill| Halves::of(fill, schedule)).collect();
         let first = self.fills.iter().map(|fill| self.fill(fill, STAGES, &Expr::Int(0))).collect();
-        let loads = halves.iter().map(|half| half.load.clone().substitute(&self.var, &next)).collect();
+        let loads = halves.iter().map(|half| self.at(&next, half.load.clone())).collect();
         let stores = halves.iter().map(|half| self.fill(&half.store, STAGES, &next)).collect();
         let body = Stmt::seq([
             guarded(&next, loads),
-            self.staged(self.uses.clone(), STAGES, &here),
+            self.staged(self.at(&here, self.uses.clone()), STAGES, &here),
             guarded(&next, stores),
             Stmt::Sync,
         ]);

@@ -117,6 +117,17 @@ pub enum Instruction {
     Tensorize(Unit),
     /// See [`crate::schedule::Schedule::rfactor`].
     Rfactor(Combine),
+    /// See [`crate::schedule::Schedule::stream_k`].
+    StreamK {
+        /// The loop over tiles and the one over their steps.
+        loops: [Name; 2],
+        /// How many blocks share steps.
+        shares: Size,
+        /// How many waves of tiles they share the steps of.
+        waves: Size,
+        /// The new loops: blocks, tiles of a block, steps in one.
+        into: [Name; 3],
+    },
     /// See [`crate::schedule::Schedule::vectorize_store`].
     VectorizeStore(Size),
     /// See [`crate::schedule::Schedule::stage_store`].
@@ -162,6 +173,7 @@ impl Instruction {
             | Instruction::VectorizeFetch { lanes: size, .. }
             | Instruction::MinBlocks(size) => vec![size],
             Instruction::Rasterize { tile, .. } => tile.iter().collect(),
+            Instruction::StreamK { shares, waves, .. } => vec![shares, waves],
             _ => Vec::new(),
         }
     }
@@ -232,6 +244,9 @@ impl Display for Instruction {
             Instruction::Tensorize(Unit::Dot(dot)) => write!(f, "tensorize({})", dot.row().name),
             Instruction::Rfactor(Combine::Workspace) => write!(f, "rfactor(workspace)"),
             Instruction::Rfactor(Combine::Atomic) => write!(f, "rfactor(atomic)"),
+            Instruction::StreamK { loops: [tile, step], shares, waves, into } => {
+                write!(f, "{} = stream_k({tile}, {step}, {shares} shares, {waves} waves)", into.join(", "))
+            }
             Instruction::VectorizeStore(lanes) => write!(f, "vectorize_store({lanes})"),
             Instruction::StageStore(pad) => write!(f, "stage_store({pad})"),
             Instruction::VectorizeFetch { stage, lanes } => write!(f, "vectorize_fetch({stage}, {lanes})"),

@@ -40,6 +40,7 @@ impl Trace {
             Instruction::Fuse { into, .. } | Instruction::AddUnitLoop(into) | Instruction::Parameter { into, .. } => {
                 std::slice::from_ref(into)
             }
+            Instruction::StreamK { into, .. } => into.as_slice(),
             _ => &[],
         });
         match names.find(|name| !is_free(name)) {
@@ -101,6 +102,12 @@ impl Trace {
             Instruction::Pipeline(pipeline) => schedule.pipeline(*pipeline),
             Instruction::Tensorize(unit) => schedule.tensorize(*unit),
             Instruction::Rfactor(combine) => schedule.rfactor(*combine),
+            Instruction::StreamK { loops, shares, waves, into } => schedule.stream_k(
+                loops.each_ref().map(|name| &**name),
+                size(shares)?,
+                size(waves)?,
+                into.each_ref().map(|name| &**name),
+            ),
             Instruction::VectorizeStore(lanes) => schedule.vectorize_store(size(lanes)?),
             Instruction::StageStore(pad) => schedule.stage_store(size(pad)?),
             Instruction::VectorizeFetch { stage, lanes } => schedule.vectorize_fetch(stage, size(lanes)?),

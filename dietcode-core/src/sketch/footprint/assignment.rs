@@ -23,7 +23,11 @@ const ALIGNMENT: i64 = 64;
 
 impl<'a> Assignment<'a> {
     pub(crate) fn new(footprint: &'a Footprint, values: &'a [i64]) -> Assignment<'a> {
-        let made = footprint.chain.iter().map(|link| if matches!(link, Link::Split { .. }) { 2 } else { 1 });
+        let made = footprint.chain.iter().map(|link| match link {
+            Link::Split { .. } => 2,
+            Link::Fuse { .. } => 1,
+            Link::Stream { .. } => 3,
+        });
         let mut iterations = footprint.start.clone();
         iterations.resize(footprint.start.len() + made.sum::<usize>(), 1);
         let mut assignment = Assignment { footprint, values, iterations };
@@ -46,6 +50,7 @@ impl<'a> Assignment<'a> {
             Link::Fuse { outer, inner, fused } => {
                 self.iterations[*fused] = self.iterations[*outer].saturating_mul(self.iterations[*inner]);
             }
+            Link::Stream { step, own } => self.iterations[*own] = self.iterations[*step],
         }
     }
 
@@ -137,6 +142,7 @@ impl<'a> Assignment<'a> {
                     [outer, inner].into_iter().for_each(|part| inside[*part] = self.iterations[*part]);
                 }
                 Link::Fuse { .. } => {}
+                Link::Stream { step, own } => inside[*step] = inside[*own],
             }
         }
         inside

@@ -37,6 +37,8 @@ pub(crate) enum Link {
     Split { parent: usize, outer: usize, inner: usize, factor: Product, clip: bool },
     /// All pairs.
     Fuse { outer: usize, inner: usize, fused: usize },
+    /// A block has as many steps of a tile as there are, at the most.
+    Stream { step: usize, own: usize },
 }
 
 /// A loop of the schedule, outermost first.
@@ -117,6 +119,8 @@ pub(crate) struct Footprint {
     pub(crate) staged_store: Option<StagedStore>,
     /// Blocks that a multiprocessor shall hold.
     pub(crate) min_blocks: Product,
+    /// Places for parts of tiles of whose steps blocks have shares.
+    pub(crate) places: Product,
     /// Whether sums that wait for the next block of a reduction do so in a panel.
     pub(crate) sums_in_panel: bool,
     /// Whether panels hold elements as they are in their tensors.
@@ -144,7 +148,7 @@ impl Footprint {
         let tile = block.reduction.is_some().then(|| reader.tile());
         let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
         let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
-        let staged_store = reader.staged_store();
+        let (staged_store, places) = (reader.staged_store(), reader.places());
         let parts = schedule.matrix_unit.map_or(1, MatrixUnit::parts);
         let lanes_of_register = match &bounds.target {
             Target::Cpu(target) => (target.vector_bytes / 4).max(1),
@@ -168,6 +172,7 @@ impl Footprint {
             store_vectors: 1 + block.final_reads().len() as i64,
             staged_store,
             min_blocks,
+            places,
             sums_in_panel,
             packs_as_is: schedule.dot.is_some(),
             parts,
@@ -195,6 +200,7 @@ fn slots(schedule: &Schedule) -> Vec<Name> {
     let made = schedule.relations.iter().flat_map(|relation| match relation {
         Relation::Split { outer, inner, .. } => vec![outer.clone(), inner.clone()],
         Relation::Fuse { fused, .. } => vec![fused.clone()],
+        Relation::Stream(stream) => stream.loops().into_iter().cloned().collect(),
     });
     schedule.block.iters.iter().map(|iter| iter.name.clone()).chain(made).collect()
 }
@@ -241,6 +247,11 @@ impl Reader<'_> {
             Relation::Fuse { fused, outer, inner, .. } => {
                 let [outer, inner, fused] = [outer, inner, fused].map(|name| self.slot(name));
                 Link::Fuse { outer, inner, fused }
+            }
+            Relation::Stream(stream) => {
+                let own = stream.innermost(&stream.step).expect("a sketch is of the kernel that sums");
+                let [step, own] = [&stream.step, own].map(|name| self.slot(name));
+                Link::Stream { step, own }
             }
         };
         self.schedule.relations.iter().map(link).collect()
@@ -343,6 +354,14 @@ impl Reader<'_> {
 
     fn min_blocks(&self) -> Product {
         self.said(|instruction| if let Instruction::MinBlocks(blocks) = instruction { Some(blocks) } else { None }, 1)
+    }
+
+    fn places(&self) -> Product {
+        let shares = self.said(
+            |instruction| if let Instruction::StreamK { shares, .. } = instruction { Some(shares) } else { None },
+            0,
+        );
+        Product { constant: 2 * shares.constant, ..shares }
     }
 
     fn pad(&self, read: &CacheRead) -> Product {

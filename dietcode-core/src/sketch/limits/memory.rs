@@ -44,6 +44,22 @@ pub(super) fn elements_under_way(assignment: &Assignment<'_>, stage: &Stage, til
     (vectors.saturating_add(threads - 1) / threads).saturating_mul(tile.vector)
 }
 
+/// What a device's second-level cache holds, so that the parts of tiles that blocks leave are there when they meet: less than that of the
+/// devices from 8.0 on that centres of computing have.
+pub(super) const MOST_PARTS: i64 = 32 << 20;
+
+/// Bytes of the places for parts of tiles, each with all sums of one.
+pub(super) fn bound_of_parts(assignment: &Assignment<'_>) -> i64 {
+    let places = assignment.size(&assignment.footprint.places);
+    places.saturating_mul(assignment.accumulators()).saturating_mul(assignment.threads()).saturating_mul(4)
+}
+
+/// The same.
+pub(super) fn parts(kernel: &Kernel<'_>) -> i64 {
+    let parts = kernel.schedule.stream().and(kernel.nest.workspace.as_ref());
+    parts.map_or(0, |parts| parts.bytes().unwrap_or(i64::MAX))
+}
+
 /// Bytes of the copies that a CPU's thread has at the same time, and of the sums that wait.
 pub(super) fn bound_of_panels(assignment: &Assignment<'_>) -> i64 {
     let copies = assignment.footprint.stages.iter().map(|stage| assignment.panel_bytes(stage));
@@ -105,7 +121,7 @@ fn inside(schedule: &Schedule, name: &str, depth: usize) -> i64 {
             let part = [outer, inner].iter().position(|part| &***part == name)?;
             Some(if of(fused) > 1 { limit(schedule, limits[part].as_ref()) } else { 1 })
         }
-        Relation::Split { .. } => None,
+        Relation::Split { .. } | Relation::Stream(_) => None,
     });
     found.unwrap_or(1)
 }

@@ -16,6 +16,7 @@
 //! | `registers of a block`  | cuda   | the same, for all of its threads                | of a block                         |      |
 //! | `vector registers`      | cpu    | of the accumulators that live at once           | all but [`registers::OPERANDS`]    |      |
 //! | `shared memory`         | cuda   | bytes of all tiles that live at once            | of a block whose launch opts in    | yes  |
+//! | `parts of tiles`        | cuda   | bytes of all parts that blocks leave            | [`memory::MOST_PARTS`]             |      |
 //! | `second-level cache`    | cpu    | bytes of all panels that live at once           | of one core                        | yes  |
 //! | `first-level cache`     | cpu    | bytes that one register tile leaves for the next | of one core                       |      |
 //!
@@ -80,7 +81,7 @@ pub(super) struct Kernel<'a> {
 
 /// The table; what is measured in no time stands in front.
 #[rustfmt::skip]
-static LIMITS: [Limit; 16] = [
+static LIMITS: [Limit; 17] = [
     row(("tile", "elements behind the longest extent", DRAWN),
         |_| Some(0), axes::bound_of_tile, axes::tile),
     row(("parts of a sum", "parts", DRAWN),
@@ -124,6 +125,9 @@ static LIMITS: [Limit; 16] = [
     row(("shared memory", "bytes", HARD),
         |target| Some(target.cuda()?.shared_per_block_opt_in.into()),
         memory::bound_of_shared, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
+    row(("parts of tiles", "bytes", DRAWN),
+        |target| target.cuda().map(|_| memory::MOST_PARTS),
+        memory::bound_of_parts, memory::parts),
     row(("second-level cache", "bytes", HARD),
         |target| Some(target.cpu()?.l2_bytes),
         memory::bound_of_panels, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),

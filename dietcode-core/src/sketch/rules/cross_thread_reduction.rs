@@ -43,7 +43,7 @@ impl Rule for CrossThreadReduction {
         if partial.is_tiled() {
             return unmet(TILED);
         }
-        if partial.combine.is_some() {
+        if partial.combine.is_some() || partial.stream {
             return unmet("the blocks of the grid share its sum");
         }
         let Some(axis) = partial.longest(&own) else { return unmet(NO_SUM) };

@@ -161,6 +161,41 @@ pub(super) fn bind(partial: &mut PartialSketch, split: &[Name], blocks: &[Name],
     thread
 }
 
+/// The loop inside of which a thread accumulates, and the one that fills tiles: those over threads and over steps, or, where blocks have shares of
+/// the steps of tiles, those over what a block has of them.
+pub(super) fn stream(partial: &mut PartialSketch, thread: Name, steps: &[Name]) -> [Name; 2] {
+    let last = steps.last().expect("a block that sums").clone();
+    let is_tile = |l: &&SketchLoop| l.kind == ForKind::BlockIdx;
+    let Some(tile) = partial.loops.iter().find(is_tile).map(|l| l.name.clone()).filter(|_| partial.stream) else {
+        return [thread, last];
+    };
+    let step = partial.fuse_all(steps, "step").expect("a block that sums");
+    let shares = i64::from(device(partial).map_or(1, |device| device.multiprocessors));
+    let mut number = |into: &str, candidates: Vec<i64>| {
+        let (into, weights) = (Name::from(into), vec![1.0; candidates.len()]);
+        partial.instructions.push(Instruction::SampleCategorical { into: into.clone(), candidates, weights });
+        Size(vec![Part::Var(into)])
+    };
+    let shares = number(STREAM_SHARES, [1, 2, 4].map(|blocks| blocks * shares).to_vec());
+    let waves = number(STREAM_WAVES, WAVES.to_vec());
+    let into = ["share", "piece"].map(|part| partial.fresh(&format!("{tile}_{part}")));
+    let own = partial.fresh(&format!("{step}_own"));
+    let [share, piece] = into;
+    let into = [share.clone(), piece.clone(), own.clone()];
+    partial.instructions.push(Instruction::StreamK { loops: [tile.clone(), step.clone()], shares, waves, into });
+    let at = partial.loops.iter().position(|l| l.name == step).expect("the loops over steps were fused");
+    let (axis, role) = (partial.loops[0].axis.clone(), Role::Spatial);
+    partial.loops[at].name = own.clone();
+    partial.loops.insert(at, SketchLoop { name: piece.clone(), axis, level: None, role, kind: ForKind::Serial });
+    partial.loops.iter_mut().filter(|l| l.name == tile).for_each(|l| l.name = share.clone());
+    [piece, own]
+}
+
+/// The decisions of a stream: how many blocks have shares, and of how many waves of tiles at the most: the last, the last two, or all.
+pub(in crate::sketch) const STREAM_SHARES: &str = "stream_shares";
+pub(in crate::sketch) const STREAM_WAVES: &str = "stream_waves";
+pub(in crate::sketch) const WAVES: [i64; 3] = [1, 2, 1024];
+
 /// The accumulators of a thread.
 pub(super) fn accumulate(partial: &mut PartialSketch, block: &Block, thread: Name) {
     let tile = partial.fresh(&format!("{}_tile", block.output.name));

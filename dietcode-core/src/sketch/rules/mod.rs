@@ -7,6 +7,7 @@
 //! Source: `ScheduleRule` and `PostOrderApply` of TVM's MetaSchedule (`src/meta_schedule/space_generator/post_order_apply.cc`).
 
 mod add_rfactor;
+mod add_stream_k;
 mod apply_custom_rule;
 mod auto_bind;
 mod auto_inline;
@@ -22,11 +23,13 @@ mod random_compute_location;
 mod structure;
 
 pub use add_rfactor::AddRFactor;
+pub use add_stream_k::AddStreamK;
 pub use apply_custom_rule::ApplyCustomRule;
 pub use auto_bind::AutoBind;
 pub use auto_inline::AutoInline;
 pub use cross_thread_reduction::CrossThreadReduction;
 pub use custom_rules::{CustomRule, CustomRules, CustomSketch, Tf32};
+pub(in crate::sketch) use gpu::{STREAM_SHARES, STREAM_WAVES, WAVES};
 pub use inline_constant_scalars::InlineConstantScalars;
 pub use multi_level_tiling::{MultiLevelTilingCpu, MultiLevelTilingCuda, MultiLevelTilingTensorCore};
 pub use parallelize_vectorize_unroll::ParallelizeVectorizeUnroll;
@@ -84,6 +87,7 @@ pub fn all<'c>(target: &Target, custom: &'c CustomRules) -> Vec<Box<dyn Rule + '
             rules.push(Box::new(RandomComputeLocation));
         }
         Target::Cuda(_) => {
+            rules.push(Box::new(AddStreamK));
             rules.push(Box::new(CrossThreadReduction));
             rules.push(Box::new(MultiLevelTilingTensorCore { of_f32: custom.unit_of_f32() }));
             rules.push(Box::new(MultiLevelTilingCuda(custom.structure(target))));

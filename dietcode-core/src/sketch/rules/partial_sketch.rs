@@ -27,6 +27,8 @@ pub struct PartialSketch {
     pub stages: Vec<SketchStage>,
     /// How parts of the sum meet that tiles of the grid share: asked for by `AddRFactor`, carried out with the tiles.
     pub combine: Option<Combine>,
+    /// Whether blocks of the grid have equal shares of the steps of its tiles: asked for by `AddStreamK`, carried out with the tiles.
+    pub stream: bool,
     /// The structure of its tiles: S for a level of spatial loops, R for one of a sum, the outermost first; none without tiles.
     pub structure: Option<&'static str>,
     /// Whether a user's own rule made the whole of it, so that the others leave its schedule alone.
@@ -72,6 +74,7 @@ impl PartialSketch {
             loops: Vec::new(),
             stages: Vec::new(),
             combine: None,
+            stream: false,
             structure: None,
             custom: false,
             rules: Vec::new(),
@@ -175,6 +178,7 @@ fn made(instruction: &Instruction) -> &[Name] {
     match instruction {
         Instruction::Split { into, .. } => into,
         Instruction::CacheRead { into, .. } => into,
+        Instruction::StreamK { into, .. } => into,
         Instruction::AddUnitLoop(into) | Instruction::Fuse { into, .. } | Instruction::CacheWrite(into) => {
             std::slice::from_ref(into)
         }

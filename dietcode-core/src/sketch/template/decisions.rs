@@ -15,7 +15,7 @@ use crate::ir::{Expr, Name, Program};
 use crate::lower::guards_that_stay;
 use crate::schedule::{AHEAD, Axis, Factor, Instruction, Level, Part, Schedule, Size, Tail, Trace};
 use crate::sketch::refused;
-use crate::sketch::rules::variable;
+use crate::sketch::rules::{STREAM_SHARES, STREAM_WAVES, WAVES, variable};
 
 /// A schedule, and what its numbers are called.
 pub(super) struct Decided {
@@ -97,6 +97,17 @@ impl Decided {
             self.schedule.prefetch(tensor, axis, ahead)?;
             self.called(vec![size.clone()]);
         }
+        Ok(())
+    }
+
+    /// See [`Schedule::stream_k`].
+    pub(super) fn stream_k(&mut self, loops: [&str; 2], shares: i64, waves: i64, into: [&str; 3]) -> Result<()> {
+        let sizes = vec![
+            self.number(STREAM_SHARES.to_owned(), shares, &[]),
+            self.number(STREAM_WAVES.to_owned(), waves, &WAVES),
+        ];
+        self.schedule.stream_k(loops, shares, waves, into)?;
+        self.called(sizes);
         Ok(())
     }
 
@@ -184,6 +195,9 @@ fn with_sizes(instruction: Instruction, sizes: &[Size]) -> Instruction {
         }
         (Instruction::VectorizeStore(_), [lanes]) => Instruction::VectorizeStore(lanes.clone()),
         (Instruction::StageStore(_), [pad]) => Instruction::StageStore(pad.clone()),
+        (Instruction::StreamK { loops, into, .. }, [shares, waves]) => {
+            Instruction::StreamK { loops, shares: shares.clone(), waves: waves.clone(), into }
+        }
         (Instruction::Rasterize { name, .. }, [rows, columns]) => {
             Instruction::Rasterize { name, tile: [rows.clone(), columns.clone()] }
         }

@@ -90,9 +90,9 @@ fn tiled(
     at(Level::Vthread).iter().for_each(|name| partial.set_kind(name, ForKind::VThread));
     let thread =
         gpu::bind(&mut partial, &parts, &blocks, &threads).expect("an axis along which an input is used again");
+    let [thread, around] = gpu::stream(&mut partial, thread, &tiles);
     gpu::accumulate(&mut partial, block, thread);
-    let around = tiles.last().expect("a block that sums");
-    gpu::stage(&mut partial, block, around, |buffer, index| transposed(block, buffer, index));
+    gpu::stage(&mut partial, block, &around, |buffer, index| transposed(block, buffer, index));
     gpu::finish(&mut partial, pipeline, STORE, None);
     partial
 }

@@ -128,9 +128,9 @@ fn tiled(
     gpu::reorder(&mut partial, order);
     fragments.iter().chain([&rows, &columns]).for_each(|name| partial.set_kind(name, ForKind::Unrolled));
     let thread = gpu::bind(&mut partial, &parts, &blocks, &threads).expect("the lanes of a warp");
+    let [thread, around] = gpu::stream(&mut partial, thread, &tiles);
     gpu::accumulate(&mut partial, block, thread);
-    let around = tiles.last().expect("a block that sums");
-    gpu::stage(&mut partial, block, around, |buffer, index| tile(block, buffer, index));
+    gpu::stage(&mut partial, block, &around, |buffer, index| tile(block, buffer, index));
     partial
         .instructions
         .extend((operands.unit != MatrixUnit::Half).then_some(Instruction::Tensorize(operands.unit.into())));

@@ -6,7 +6,7 @@ use dietcode_syntax::Role;
 
 use super::operands::{COLUMNS, Operands, ROWS};
 use super::{Blocked, size};
-use crate::ir::{IterVar, Name, Program};
+use crate::ir::{ForKind, IterVar, Name, Program};
 use crate::machine::Target;
 use crate::machine::cuda::DeviceLimits;
 use crate::schedule::{Combine, Level, Part, Pipeline, Schedule, SharedTile, Staging, Tail};
@@ -87,8 +87,10 @@ impl Blocked {
                 None => format!("`{}` has no loop that blocks and threads could share", block.name),
             }));
         };
+        let [thread, around] = self.stream(&mut decided, &mut levels, thread)?;
+        let schedule = &mut decided.schedule;
         if block.reduction.is_some() {
-            self.stage(schedule, &levels, &thread)?;
+            self.stage(schedule, &thread, &around)?;
         }
         self.pipeline(schedule)?;
         if !levels.split.is_empty() || self.atomic {
@@ -206,10 +208,32 @@ impl Blocked {
         Ok(())
     }
 
+    /// The loop inside of which a thread accumulates, and the one that fills tiles.
+    fn stream(&self, decided: &mut Decided, levels: &mut Levels, thread: Name) -> Result<[Name; 2]> {
+        let around = levels.outer.last().unwrap_or(&thread).clone();
+        match (self.stream, self.waves) {
+            (1, 1) => return Ok([thread, around]),
+            (1, waves) => {
+                return Err(Error::input(format!("waves: {waves} of them, but no blocks share tiles by `stream`")));
+            }
+            _ => {}
+        }
+        let schedule = &mut decided.schedule;
+        let steps = if levels.outer.is_empty() { std::mem::take(&mut levels.steps) } else { levels.outer.clone() };
+        let Some(step) = grid::fuse_all(schedule, &steps, "step")? else {
+            return Err(Error::input("stream: there is no sum whose steps blocks could share"));
+        };
+        let tile = schedule.loops.iter().find(|l| l.kind == ForKind::BlockIdx).map(|l| l.name.clone());
+        let tile = tile.ok_or_else(|| Error::input("stream: there is no loop over tiles"))?;
+        let [share, piece] = ["share", "piece"].map(|part| schedule.fresh_name(&format!("{tile}_{part}")));
+        let own = schedule.fresh_name(&format!("{step}_own"));
+        decided.stream_k([&tile, &step], self.stream, self.waves, [&share, &piece, &own])?;
+        Ok([piece, own])
+    }
+
     /// The accumulators, the tiles in shared memory, and what threads hold in registers.
-    fn stage(&self, schedule: &mut Schedule, levels: &Levels, thread: &Name) -> Result<()> {
+    fn stage(&self, schedule: &mut Schedule, thread: &Name, around: &Name) -> Result<()> {
         let tile = schedule.cache_write()?;
-        let around = levels.outer.last().unwrap_or(thread);
         let mut placed = Vec::new();
         for (input, stage) in &self.stage {
             let Stage { vector, pad, swizzle, reduce_outside } = *stage;

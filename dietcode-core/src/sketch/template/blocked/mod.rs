@@ -76,6 +76,14 @@ template! {
             /// Whether shared sums meet by atomic additions; else in a second kernel, in the same order each time.
             atomic: bool,
         }
+        Parameter::optional("stream", "stream", Kind::Size(MOST)) => {
+            /// Blocks of the grid that have equal shares of the steps of the last tiles; 1: each tile has a block of its own.
+            stream: i64,
+        }
+        Parameter::optional("waves", "waves", Kind::Size(1024)) => {
+            /// How many waves of tiles they share, the last one among them, which may be short.
+            waves: i64,
+        }
         Parameter::optional("persistent", "persistent", Kind::Flag) => {
             /// Whether the grid is as large as the device holds at once, and its blocks go on to further tiles.
             persistent: bool,
