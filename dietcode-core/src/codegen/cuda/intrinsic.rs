@@ -68,7 +68,9 @@ pub(super) fn text(exprs: &Expressions, intrinsic: &Intrinsic) -> String {
                     let (outer, inner) =
                         (part(&|at| at == 0 && !rows.is_empty()), part(&|at| (1..rows.len()).contains(&at)));
                     let row = exprs.text(&exprs.row_in_turn(from, swizzle, from_index));
-                    let apart = stride / from.shape.last().and_then(Expr::as_int).unwrap_or(1);
+                    let columns =
+                        from.shape.last().and_then(Expr::as_int).expect("tiles in shared memory have constant extents");
+                    let apart = stride / columns;
                     let (element, column) = (element_type(from.dtype), exprs.text(column));
                     let kind = format!("dietcode_swizzled_rows<{element}, {chunk}, {groups}, {alike}, {apart}>");
                     format!("{kind}{{{}, {outer}, {inner}, {row}, {column}, {stride}}}", from.name)
