@@ -128,3 +128,27 @@ pub fn gelu_exact(x: &[f32; N], y: &mut [f32; N]) {
         y[i] = x[i] * normal(x[i]);
     }
 }
+
+/// Y = X · Wᵀ, of `f64` elements summed in `f64`.
+#[dynamic_kernel]
+pub fn dense_f64(x: &[[f64; K]; M], w: &[[f64; K]; N], y: &mut [[f64; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            let mut acc = 0.0;
+            for k in 0..K {
+                acc += x[i][k] * w[j][k];
+            }
+            y[i][j] = acc;
+        }
+    }
+}
+
+/// Y\[i\]\[j\] = exp(α · (X\[i\]\[j\] − top\[i\])), whose elements are `f32`: computed in `f64` and rounded once.
+#[dynamic_kernel]
+pub fn scaled_exp_f64(x: &[[f32; N]; M], top: &[f64; M], alpha: f64, y: &mut [[f32; N]; M]) {
+    for i in 0..M {
+        for j in 0..N {
+            y[i][j] = (alpha * (f64::from(x[i][j]) - top[i])).exp() as f32;
+        }
+    }
+}

@@ -31,6 +31,7 @@ pub fn program(def: &KernelDef) -> Program {
 /// y[i] = acc.max(0.0);                   f_store: for i:        y[i] = max(dietcode_sum[i], 0)
 /// ```
 pub fn blocks(def: &KernelDef) -> Program {
+    let computes = def.computes_in();
     let params: Vec<Arc<Buffer>> = def.params.iter().map(|param| Arc::new(buffer(param))).collect();
     let mut iters: Vec<IterVar> = def.loops.iter().map(iter_var).collect();
     let condition = def.reduction.as_ref().and_then(|reduction| reduction.condition.as_ref());
@@ -47,10 +48,10 @@ pub fn blocks(def: &KernelDef) -> Program {
         None => vec![stored],
         Some(syntax::Reduction { op, init, update, .. }) => {
             let [init, update] = [init, update].map(|e| element(e, &params));
-            around_sum(stored, Reduction { op: *op, init, update })
+            around_sum(stored, computes, Reduction { op: *op, init, update })
         }
     };
-    let prepared = def.prepared.iter().map(|prepared| laid_out(prepared, &params[prepared.param])).collect();
+    let prepared = def.prepared.iter().map(|prepared| laid_out(prepared, computes, &params[prepared.param])).collect();
     Program {
         name: def.name.as_str().into(),
         nest: def.to_string().into(),
@@ -63,21 +64,21 @@ pub fn blocks(def: &KernelDef) -> Program {
 }
 
 /// An operand as it lies where a program has prepared it.
-fn laid_out(layout: &syntax::Prepared, tensor: &Arc<Buffer>) -> Prepared {
+fn laid_out(layout: &syntax::Prepared, computes: DType, tensor: &Arc<Buffer>) -> Prepared {
     let extents = |dims: &[usize]| dims.iter().map(|dim| tensor.shape[*dim].clone()).collect::<Vec<Expr>>();
     let panels = tensor.shape[layout.dim].clone().ceil_div(layout.panel);
     let shape = [extents(&layout.outer), vec![panels], extents(&layout.inner), vec![Expr::Int(layout.panel)]].concat();
-    let laid_out = Arc::new(Buffer { shape, dtype: DType::F32, ..(**tensor).clone() });
+    let laid_out = Arc::new(Buffer { shape, dtype: computes, ..(**tensor).clone() });
     Prepared { tensor: tensor.clone(), laid_out, layout: layout.clone() }
 }
 
 /// The three blocks of a sum, from the one that stores.
-fn around_sum(stored: Block, reduction: Reduction) -> Vec<Block> {
+fn around_sum(stored: Block, computes: DType, reduction: Reduction) -> Vec<Block> {
     let spatial: Vec<IterVar> = stored.iters_of(Role::Spatial).cloned().collect();
     let moves = spatial.iter().any(|iter| reduction.init.uses(&iter.name));
     let moving = if moves { spatial.clone() } else { Vec::new() };
-    let start = elementwise(&stored, "start", moving, reduction.init);
-    let mut sum = elementwise(&stored, "sum", spatial.clone(), Expr::var(ACC));
+    let start = elementwise(&stored, "start", computes, moving, reduction.init);
+    let mut sum = elementwise(&stored, "sum", computes, spatial.clone(), Expr::var(ACC));
     let init = Expr::Load(start.output.clone(), start.output_index.clone());
     sum.name = stored.name.clone();
     sum.iters.clone_from(&stored.iters);
@@ -90,10 +91,10 @@ fn around_sum(stored: Block, reduction: Reduction) -> Vec<Block> {
 }
 
 /// A block that makes an intermediate with one element for each value of its variables.
-fn elementwise(of: &Block, what: &str, iters: Vec<IterVar>, epilogue: Expr) -> Block {
+fn elementwise(of: &Block, what: &str, computes: DType, iters: Vec<IterVar>, epilogue: Expr) -> Block {
     let output = Buffer {
         name: format!("dietcode_{what}").into(),
-        dtype: DType::F32,
+        dtype: computes,
         shape: iters.iter().map(|iter| iter.extent.clone()).collect(),
         scope: Scope::Global,
         swizzle: 0,
@@ -156,6 +157,7 @@ fn extent(form: &syntax::Affine) -> Expr {
 
 /// An element expression. Operators on elements are never folded: what the user wrote is what is computed.
 fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
+    let computes = DType::computing(params.iter().map(|param| param.dtype));
     let sub = |e: &syntax::Expr| Arc::new(element(e, params));
     match e {
         syntax::Expr::Acc => Expr::var(ACC),
@@ -163,7 +165,7 @@ fn element(e: &syntax::Expr, params: &[Arc<Buffer>]) -> Expr {
         syntax::Expr::Load { param, index } => {
             Expr::Load(params[*param].clone(), index.iter().map(Expr::from).collect())
         }
-        syntax::Expr::Index(form) => Expr::Cast(DType::F32, Arc::new(Expr::from(form))),
+        syntax::Expr::Index(form) => Expr::Cast(computes, Arc::new(Expr::from(form))),
         syntax::Expr::Binary(op, a, b) => Expr::Binary(binary_op(*op), sub(a), sub(b)),
         syntax::Expr::Call(Function::Powi, args) => match &args[..] {
             [base, syntax::Expr::Literal(n)] => {

@@ -23,7 +23,7 @@ pub struct Instance {
     pub reads_output: bool,
     /// The value of each parameter that is a scalar, if it is given; the others are random.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scalars: Vec<Option<f32>>,
+    pub scalars: Vec<Option<f64>>,
     /// Whether the nest multiplies what it reads, which is near 1 then: a long product of other numbers is nothing or infinite.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multiplies: bool,
@@ -139,12 +139,12 @@ impl Instance {
     /// # Errors
     ///
     /// If the kernel has no such scalar.
-    pub fn with_scalars(mut self, def: &KernelDef, values: &[(&str, f32)]) -> Result<Instance> {
+    pub fn with_scalars(mut self, def: &KernelDef, values: &[(&str, f64)]) -> Result<Instance> {
         self.scalars.resize(def.params.len(), None);
         for (name, value) in values {
             let at = def.params.iter().position(|param| param.name == *name && param.dims.is_empty());
             let at = at.ok_or_else(|| Error::input(format!("`{}` has no scalar `{name}`", def.name)))?;
-            self.scalars[at] = Some(*value);
+            self.scalars[at] = Some(def.params[at].dtype.rounded(*value));
         }
         self.reads_output = reads_output(def, &self.scalars);
         Ok(self)
@@ -250,13 +250,13 @@ pub(crate) fn unflatten(at: usize, dims: &[i64]) -> Vec<i64> {
     strides.iter().zip(dims).map(|(stride, dim)| at as i64 / stride % dim).collect()
 }
 
-fn reads_output(def: &KernelDef, scalars: &[Option<f32>]) -> bool {
+fn reads_output(def: &KernelDef, scalars: &[Option<f64>]) -> bool {
     let reduction = def.reduction.as_ref().map(|r| [&r.init, &r.update]);
     reduction.into_iter().flatten().chain([&def.epilogue]).any(|e| reads(e, def.output, scalars))
 }
 
 /// Whether an expression reads a parameter; of a choice by given scalars, only the side that is taken.
-fn reads(expr: &Expr, param: usize, scalars: &[Option<f32>]) -> bool {
+fn reads(expr: &Expr, param: usize, scalars: &[Option<f64>]) -> bool {
     if let Expr::Select { op, lhs, rhs, then, otherwise } = expr
         && let (Some(lhs), Some(rhs)) = (given(lhs, scalars), given(rhs, scalars))
     {
@@ -267,9 +267,9 @@ fn reads(expr: &Expr, param: usize, scalars: &[Option<f32>]) -> bool {
 }
 
 /// The value of a literal, or of a scalar that is given.
-fn given(expr: &Expr, scalars: &[Option<f32>]) -> Option<f32> {
+fn given(expr: &Expr, scalars: &[Option<f64>]) -> Option<f64> {
     match expr {
-        Expr::Literal(value) => Some(*value as f32),
+        Expr::Literal(value) => Some(*value),
         Expr::Load { param, .. } => scalars.get(*param).copied().flatten(),
         _ => None,
     }

@@ -1,5 +1,5 @@
-//! The oracle in Rust: evaluates a program element by element, in double precision, with a bound of what `f32` may be
-//! off beside every value.
+//! The oracle in Rust: evaluates a program element by element, in double precision, with a bound of what the type that the nest computes
+//! in may be off beside every value.
 //!
 //! Slow and obvious: no schedule, no lowering, no code generation. The rules of the bounds are those of running error
 //! analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3).
@@ -7,7 +7,6 @@
 mod reduce;
 
 use std::collections::BTreeMap;
-use std::ops::{Add, Div, Mul, Sub};
 
 use dietcode_syntax::Role;
 use serde::{Deserialize, Serialize};
@@ -17,10 +16,93 @@ use crate::ir::{ACC, BinaryOp, Block, DType, Expr, Function, IterVar, Name, Prog
 use crate::{Error, Result};
 use reduce::Terms;
 
-/// Unit roundoff of binary32.
-const U: f64 = 1.0 / (1 << 24) as f64;
+/// What the bounds know of a type that nests compute in.
+///
+/// The oracles compute in double precision, whose roundings are nothing beside those of `f32`. A nest that computes in `f64` is held to an
+/// oracle that rounds as often as the nest does, by as much: each is off from the exact value by the bound of u = 2⁻⁵³, and so both are off from
+/// each other by no more than that of 2·u.
+#[derive(Debug)]
+pub(crate) struct Precision {
+    /// The unit roundoff, u = 2 to this power; that of both sides.
+    pub(crate) roundoff: i32,
+    /// Integers up to 2 to this power are numbers of the type.
+    pub(crate) integers: i32,
+    /// The smallest normal number is 2 to this power.
+    pub(crate) normal: i32,
+    /// The smallest number is 2 to this power.
+    pub(crate) smallest: i32,
+    /// What is below 2 to this power is finite, and what it is rounded to.
+    pub(crate) largest: i32,
+    /// How far the ends of where an argument may be are off themselves, relative to it: they are computed in double precision.
+    pub(crate) ends: f64,
+}
 
-/// How an element type of 16 bits rounds what is stored.
+impl Precision {
+    /// That of a type that nests compute in.
+    pub(crate) fn of(computes: DType) -> &'static Precision {
+        match computes {
+            DType::F64 => {
+                const DOUBLE: Precision = Precision {
+                    roundoff: -52,
+                    integers: 53,
+                    normal: -1022,
+                    smallest: -1074,
+                    largest: 1023,
+                    ends: 4.0 * f64::EPSILON,
+                };
+                &DOUBLE
+            }
+            DType::F32 | DType::F16 | DType::BF16 => {
+                const SINGLE: Precision =
+                    Precision { roundoff: -24, integers: 24, normal: -126, smallest: -149, largest: 127, ends: 0.0 };
+                &SINGLE
+            }
+        }
+    }
+
+    fn u(&self) -> f64 {
+        2f64.powi(self.roundoff)
+    }
+
+    /// A rounded result: `value`, of operands that put it off by `inherited`.
+    fn rounded(&self, value: f64, inherited: f64) -> Approx {
+        Approx { value, error: inherited + self.u() * (value.abs() + inherited) }
+    }
+
+    fn add(&self, a: Approx, b: Approx) -> Approx {
+        self.rounded(a.value + b.value, a.error + b.error)
+    }
+
+    fn sub(&self, a: Approx, b: Approx) -> Approx {
+        self.rounded(a.value - b.value, a.error + b.error)
+    }
+
+    fn mul(&self, a: Approx, b: Approx) -> Approx {
+        // What may be anything may be so times what is exact, too.
+        let inherited = match a.error + b.error {
+            f64::INFINITY => f64::INFINITY,
+            _ => a.value.abs() * b.error + b.value.abs() * a.error + a.error * b.error,
+        };
+        self.rounded(a.value * b.value, inherited)
+    }
+
+    fn div(&self, a: Approx, b: Approx) -> Approx {
+        let value = a.value / b.value;
+        let inherited = match a.error + b.error {
+            0.0 => 0.0,
+            _ => (a.error + value.abs() * b.error) / (b.value.abs() - b.error).max(0.0),
+        };
+        self.rounded(value, inherited)
+    }
+
+    /// An argument of a function, up to where both ends are for certain; one that is exact stays so.
+    fn widened(&self, of: Approx) -> Approx {
+        let ends = if of.error == 0.0 { 0.0 } else { self.ends * of.value.abs() };
+        Approx { error: of.error + ends, ..of }
+    }
+}
+
+/// How an element type rounds what is stored.
 pub(crate) struct Rounding {
     /// The largest relative error: u/(1 + u) with the unit roundoff u.
     pub(crate) relative: f64,
@@ -30,10 +112,12 @@ pub(crate) struct Rounding {
     pub(crate) overflow: Option<f64>,
 }
 
-/// The rounding of an element type; none: stored as it is computed.
-pub(crate) fn rounding(dtype: DType) -> Option<Rounding> {
+/// The rounding of an element type in a nest that computes in another one; none: stored as it is computed.
+pub(crate) fn rounding(dtype: DType, computes: DType) -> Option<Rounding> {
     let (significant, smallest, overflow) = match dtype {
-        DType::F32 => return None,
+        same if same == computes => return None,
+        DType::F64 => return None,
+        DType::F32 => (24, -149, None),
         DType::F16 => (11, -24, Some(65536.0)),
         DType::BF16 => (8, -133, None),
     };
@@ -43,9 +127,9 @@ pub(crate) fn rounding(dtype: DType) -> Option<Rounding> {
 
 /// A result as bounds are compared with it: an infinite `f16` as 2¹⁶, where its numbers would go on. The oracles end
 /// there, too, so that infinity is right where the exact value, within its bound, is too large for an `f16`, and only there.
-pub fn comparable(dtype: DType, result: f32) -> f32 {
-    match rounding(dtype).and_then(|rounding| rounding.overflow) {
-        Some(overflow) => result.clamp(-overflow as f32, overflow as f32),
+pub fn comparable(dtype: DType, result: f64) -> f64 {
+    match rounding(dtype, DType::F32).and_then(|rounding| rounding.overflow) {
+        Some(overflow) => result.clamp(-overflow, overflow),
         None => result,
     }
 }
@@ -56,7 +140,7 @@ pub(crate) fn same_special(found: f64, expected: f64) -> bool {
     (found.is_nan() && expected.is_nan()) || found == expected
 }
 
-/// A value and how far `f32` arithmetic may be off.
+/// A value and how far the nest's arithmetic may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Approx {
     /// The value in double precision.
@@ -66,19 +150,14 @@ pub struct Approx {
 }
 
 impl Approx {
-    /// A value that `f32` holds exactly.
+    /// A value that is held exactly.
     pub fn exact(value: f64) -> Approx {
         Approx { value, error: 0.0 }
     }
 
-    /// A rounded result: `value`, of operands that put it off by `inherited`, and `units` half units in the last place.
-    fn rounded(value: f64, inherited: f64, units: f64) -> Approx {
-        Approx { value, error: inherited + units * U * (value.abs() + inherited) }
-    }
-
-    /// The value after it is stored to an element of a type.
-    fn stored(self, dtype: DType) -> Approx {
-        let Some(Rounding { relative, absolute, overflow }) = rounding(dtype) else { return self };
+    /// The value after it is stored to an element of a type, by a nest that computes in another one.
+    fn stored(self, dtype: DType, computes: DType) -> Approx {
+        let Some(Rounding { relative, absolute, overflow }) = rounding(dtype, computes) else { return self };
         let limit = overflow.unwrap_or(f64::INFINITY);
         let [value, low, high] =
             [self.value, self.value - self.error, self.value + self.error].map(|x| x.clamp(-limit, limit));
@@ -87,47 +166,8 @@ impl Approx {
     }
 
     /// Whether a result, made [`comparable`], is within the bound.
-    pub fn admits(self, result: f32) -> bool {
-        let result = f64::from(result);
+    pub fn admits(self, result: f64) -> bool {
         (result - self.value).abs() <= self.error + 2f64.powi(-140) || same_special(result, self.value)
-    }
-}
-
-impl Add for Approx {
-    type Output = Approx;
-    fn add(self, b: Approx) -> Approx {
-        Approx::rounded(self.value + b.value, self.error + b.error, 1.0)
-    }
-}
-
-impl Sub for Approx {
-    type Output = Approx;
-    fn sub(self, b: Approx) -> Approx {
-        Approx::rounded(self.value - b.value, self.error + b.error, 1.0)
-    }
-}
-
-impl Mul for Approx {
-    type Output = Approx;
-    fn mul(self, b: Approx) -> Approx {
-        // What may be anything may be so times what is exact, too.
-        let inherited = match self.error + b.error {
-            f64::INFINITY => f64::INFINITY,
-            _ => self.value.abs() * b.error + b.value.abs() * self.error + self.error * b.error,
-        };
-        Approx::rounded(self.value * b.value, inherited, 1.0)
-    }
-}
-
-impl Div for Approx {
-    type Output = Approx;
-    fn div(self, b: Approx) -> Approx {
-        let value = self.value / b.value;
-        let inherited = match self.error + b.error {
-            0.0 => 0.0,
-            _ => (self.error + value.abs() * b.error) / (b.value.abs() - b.error).max(0.0),
-        };
-        Approx::rounded(value, inherited, 1.0)
     }
 }
 
@@ -135,7 +175,7 @@ impl Div for Approx {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arithmetic {
-    /// That of `f32`.
+    /// That of the type that the nest computes in.
     F32,
     /// That of a matrix unit that multiplies `f16` or `bf16`: products are exact, and sums are truncated to `f32`.
     MatrixUnit,
@@ -178,13 +218,13 @@ impl Arithmetic {
     }
 
     /// How far a sum is off for every number that is added, relative to what is summed.
-    fn of_addition(self) -> f64 {
-        if self == Arithmetic::F32 { U } else { 2.0 * U }
+    fn of_addition(self, precision: &Precision) -> f64 {
+        if self == Arithmetic::F32 { precision.u() } else { 2.0 * precision.u() }
     }
 }
 
-/// A tensor of a run: contiguous, row-major, its elements as `f32` whatever their type. A scalar is one element.
-pub type Tensors = BTreeMap<Name, Vec<f32>>;
+/// A tensor of a run: contiguous, row-major, its elements as `f64` whatever their type. A scalar is one element.
+pub type Tensors = BTreeMap<Name, Vec<f64>>;
 
 /// Every element of the output, row-major over its whole shape; elements that the nest does not write keep what `tensors` holds.
 ///
@@ -194,7 +234,7 @@ pub fn evaluate(program: &Program, shape: &BTreeMap<Name, i64>, tensors: &Tensor
     let block = &program.blocks[0];
     let mut evaluator = Evaluator::new(program, shape, tensors, Arithmetic::F32)?;
     let before = evaluator.tensor(&block.output.name)?;
-    let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(f64::from(*x))).collect();
+    let mut output: Vec<Approx> = before.iter().map(|x| Approx::exact(*x)).collect();
     let spatial: Vec<&IterVar> = block.iters_of(Role::Spatial).collect();
     evaluator.each(&spatial, &mut |evaluator| {
         let (at, value) = evaluator.written(block)?;
@@ -240,6 +280,7 @@ struct Evaluator<'a> {
     vars: BTreeMap<Name, i64>,
     tensors: &'a Tensors,
     arithmetic: Arithmetic,
+    computes: DType,
     acc: Approx,
 }
 
@@ -250,7 +291,8 @@ impl<'a> Evaluator<'a> {
         tensors: &'a Tensors,
         arithmetic: Arithmetic,
     ) -> Result<Evaluator<'a>> {
-        let mut evaluator = Evaluator { vars: shape.clone(), tensors, arithmetic, acc: Approx::exact(0.0) };
+        let (vars, computes, acc) = (shape.clone(), program.computes_in(), Approx::exact(0.0));
+        let mut evaluator = Evaluator { vars, tensors, arithmetic, computes, acc };
         for (name, value) in &program.derived {
             let value = evaluator.int(value)?;
             evaluator.vars.insert(name.clone(), value);
@@ -258,13 +300,17 @@ impl<'a> Evaluator<'a> {
         Ok(evaluator)
     }
 
+    fn precision(&self) -> &'static Precision {
+        Precision::of(self.computes)
+    }
+
     /// The element that is written at the present values of the spatial loops, and what it becomes.
     fn written(&mut self, block: &Block) -> Result<(usize, Approx)> {
         let at = self.offset(&block.output.shape, &block.output_index)?;
-        Ok((at, self.element(block)?.stored(block.output.dtype)))
+        Ok((at, self.element(block)?.stored(block.output.dtype, self.computes)))
     }
 
-    fn tensor(&self, name: &str) -> Result<&'a [f32]> {
+    fn tensor(&self, name: &str) -> Result<&'a [f64]> {
         let tensor = self.tensors.get(name).map(Vec::as_slice);
         tensor.ok_or_else(|| Error::input(format!("no tensor `{name}` was given")))
     }
@@ -288,7 +334,7 @@ impl<'a> Evaluator<'a> {
                 terms.take(evaluator.approx(&reduction.update)?);
                 Ok(())
             })?;
-            self.acc = terms.result(init, self.arithmetic);
+            self.acc = terms.result(init, self.arithmetic, self.precision());
         }
         self.approx(&block.epilogue)
     }
@@ -332,32 +378,31 @@ impl<'a> Evaluator<'a> {
     fn approx(&self, e: &Expr) -> Result<Approx> {
         Ok(match e {
             Expr::Var(name) if &**name == ACC => self.acc,
-            Expr::Float(value) => Approx::exact(f64::from(*value as f32)),
+            Expr::Float(value) => Approx::exact(self.computes.rounded(*value)),
             // The exponent of a power.
             Expr::Int(value) => Approx::exact(*value as f64),
-            // A `float` holds every integer up to 2^24.
             Expr::Cast(_, index) => match self.int(index)? {
-                held @ -0x100_0000..=0x100_0000 => Approx::exact(held as f64),
-                large => Approx::rounded(large as f64, 0.0, 1.0),
+                held if held.unsigned_abs() <= 1 << self.precision().integers => Approx::exact(held as f64),
+                large => self.precision().rounded(large as f64, 0.0),
             },
             Expr::Load(buffer, index) => {
                 let at = self.offset(&buffer.shape, index)?;
                 let element = self.tensor(&buffer.name)?.get(at);
-                Approx::exact(f64::from(*element.ok_or_else(|| out_of_bounds(&buffer.name))?))
+                Approx::exact(*element.ok_or_else(|| out_of_bounds(&buffer.name))?)
             }
             Expr::Binary(op, a, b) => {
-                let (a, b) = (self.approx(a)?, self.approx(b)?);
+                let (a, b, precision) = (self.approx(a)?, self.approx(b)?, self.precision());
                 match op {
-                    BinaryOp::Add => a + b,
-                    BinaryOp::Sub => a - b,
-                    BinaryOp::Mul => a * b,
-                    BinaryOp::Div => a / b,
+                    BinaryOp::Add => precision.add(a, b),
+                    BinaryOp::Sub => precision.sub(a, b),
+                    BinaryOp::Mul => precision.mul(a, b),
+                    BinaryOp::Div => precision.div(a, b),
                     op => return Err(Error::input(format!("`{op}` is not defined on elements"))),
                 }
             }
             Expr::Call(function, args) => {
                 let args = args.iter().map(|arg| self.approx(arg)).collect::<Result<Vec<Approx>>>()?;
-                call(*function, &args)
+                call(*function, &args, self.precision())
             }
             Expr::Select(condition, then, otherwise) => self.select(condition, then, otherwise)?,
             other => return Err(Error::input(format!("`{other}` is not an element expression"))),
@@ -395,22 +440,22 @@ struct Compared {
 }
 
 /// A function's value, and how far its arguments' errors and its own roundings put it off.
-fn call(function: Function, args: &[Approx]) -> Approx {
+fn call(function: Function, args: &[Approx], precision: &Precision) -> Approx {
     let Row { value: f, spread, ulps, .. } = row(function);
     let values: Vec<f64> = args.iter().map(|arg| arg.value).collect();
     let value = f(&values);
     let exact = args.iter().all(|arg| arg.error == 0.0);
     let inherited = match value.is_finite() {
         _ if exact => 0.0,
-        true => inherited(spread, f, value, args),
+        true => inherited(spread, f, value, &args.iter().map(|arg| precision.widened(*arg)).collect::<Vec<_>>()),
         false => f64::INFINITY,
     };
     let powers = function == Function::Powi;
     let roundings = if powers { values[1].abs() } else { 1.0 };
     // A power that is too small on the way to a reciprocal is too small itself.
-    let underflow = if powers { f64::from(f32::MIN_POSITIVE) } else { 0.0 };
+    let underflow = if powers { 2f64.powi(precision.normal) } else { 0.0 };
     // A function that does not round adds nothing, also to what may be anything.
-    let own = match (roundings * ulps * 2.0 * U).exp_m1() {
+    let own = match (roundings * ulps * 2.0 * precision.u()).exp_m1() {
         0.0 => 0.0,
         relative => relative * (value.abs() + inherited),
     };
@@ -445,17 +490,18 @@ mod tests {
 
     #[test]
     fn what_may_be_anything_may_be_so_behind_functions() {
+        let single = Precision::of(DType::F32);
         let anything = Approx { value: 1e39, error: f64::INFINITY };
-        let clamped = call(Function::Clamp, &[anything, Approx::exact(-4.0), Approx::exact(4.0)]);
+        let clamped = call(Function::Clamp, &[anything, Approx::exact(-4.0), Approx::exact(4.0)], single);
         assert_eq!((clamped.value, clamped.error), (4.0, f64::INFINITY));
         for function in [Function::Abs, Function::Sqrt] {
-            assert_eq!(call(function, &[anything]).error, f64::INFINITY, "{function:?}");
+            assert_eq!(call(function, &[anything], single).error, f64::INFINITY, "{function:?}");
         }
-        assert_eq!((anything * Approx::exact(30_000.0)).error, f64::INFINITY);
+        assert_eq!(single.mul(anything, Approx::exact(30_000.0)).error, f64::INFINITY);
     }
 
-    fn admits(exact: f64, dtype: DType, result: f32) -> bool {
-        Approx::exact(exact).stored(dtype).admits(comparable(dtype, result))
+    fn admits(exact: f64, dtype: DType, result: f64) -> bool {
+        Approx::exact(exact).stored(dtype, DType::F32).admits(comparable(dtype, result))
     }
 
     #[test]
@@ -466,15 +512,15 @@ mod tests {
             (65_536.0, 65_504.0, true),
             (-65_536.0, -65_504.0, true),
         ] {
-            let infinite = f32::INFINITY.copysign(number);
+            let infinite = f64::INFINITY.copysign(number);
             assert_eq!(admits(exact, DType::F16, infinite), infinity, "{exact}");
-            assert_eq!(admits(exact, DType::F16, number), exact.abs() < 65_520.0, "{exact}");
-            assert!(!admits(exact, DType::F16, -infinite) && !admits(exact, DType::F16, f32::NAN), "{exact}");
+            assert_eq!(admits(exact, DType::F16, number), f64::abs(exact) < 65_520.0, "{exact}");
+            assert!(!admits(exact, DType::F16, -infinite) && !admits(exact, DType::F16, f64::NAN), "{exact}");
         }
-        let unsure = Approx { value: 65_530.0, error: 100.0 }.stored(DType::F16);
-        assert!(unsure.admits(comparable(DType::F16, f32::INFINITY)) && unsure.admits(65_440.0));
-        assert!(admits(1e10, DType::F16, f32::INFINITY) && !admits(1e10, DType::F16, 65_504.0));
-        assert!(!admits(1e10, DType::BF16, f32::INFINITY));
+        let unsure = Approx { value: 65_530.0, error: 100.0 }.stored(DType::F16, DType::F32);
+        assert!(unsure.admits(comparable(DType::F16, f64::INFINITY)) && unsure.admits(65_440.0));
+        assert!(admits(1e10, DType::F16, f64::INFINITY) && !admits(1e10, DType::F16, 65_504.0));
+        assert!(!admits(1e10, DType::BF16, f64::INFINITY));
     }
 
     #[test]
@@ -483,9 +529,9 @@ mod tests {
             assert!(admits(1.0 + 0.49 * place, dtype, 1.0));
             assert!(!admits(1.0 + 0.52 * place, dtype, 1.0));
         }
-        let smallest = 2f32.powi(-24);
-        assert!(admits(f64::from(0.4 * smallest), DType::F16, 0.0), "it is rounded to nothing");
-        assert!(!admits(f64::from(0.4 * smallest), DType::F16, smallest), "it is not rounded up");
+        let smallest = 2f64.powi(-24);
+        assert!(admits(0.4 * smallest, DType::F16, 0.0), "it is rounded to nothing");
+        assert!(!admits(0.4 * smallest, DType::F16, smallest), "it is not rounded up");
         assert!(!admits(1.0 + 2f64.powi(-30), DType::F32, 1.0), "an f32 is stored as it is");
     }
 
@@ -494,7 +540,7 @@ mod tests {
         let def = dense();
         let program = frontend::program(&def);
         let shape = [("M", 3), ("N", 4), ("K", 5)].map(|(name, value)| (Name::from(name), value)).into();
-        let of = |len: usize| (0..len).map(|at| (at as f32 * 0.37).sin()).collect::<Vec<f32>>();
+        let of = |len: usize| (0..len).map(|at| (at as f64 * 0.37).sin()).collect::<Vec<f64>>();
         let tensors: Tensors = [("x", 15), ("w", 20), ("y", 12)].map(|(name, len)| (Name::from(name), of(len))).into();
         let whole = evaluate(&program, &shape, &tensors).unwrap();
         let iterations = [vec![0, 0], vec![2, 3], vec![1, 2]];

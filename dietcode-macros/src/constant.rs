@@ -20,6 +20,7 @@ pub(crate) fn signature(def: &KernelDef) -> TokenStream {
             DType::F32 => quote!(F32),
             DType::F16 => quote!(F16),
             DType::BF16 => quote!(BF16),
+            DType::F64 => quote!(F64),
         };
         let dims = param.dims.iter().map(|dim| affine(def, dim));
         quote!(#runtime::Param { name: #name, dtype: #runtime::DType::#dtype, dims: &[#(#dims),*], mutable: #mutable })

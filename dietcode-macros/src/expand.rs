@@ -18,7 +18,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         }
     };
     match parse_kernel(args.clone(), &item) {
-        Ok(def) => kernel(&def, &constants(args.clone()), &prepared_names(args), &item),
+        Ok(def) => kernel(&def, &constants(args.clone(), def.computes_in()), &prepared_names(args), &item),
         Err(errors) => skeleton(&errors, &prepared_names(args), &item),
     }
 }

@@ -35,7 +35,7 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// The function then takes tensors, `impl Into<Input<f32>>` and `impl Into<Output<f32>>`, in host memory or on a CUDA device,
-/// and scalars, `f32`, as they are, and returns a `Result`; the module of the same name holds
+/// and scalars, `f32` or `f64`, as they are, and returns a `Result`; the module of the same name holds
 ///
 /// * `dense::reference`, the nest as it stands, run as plain Rust over views of host memory after the same checks,
 /// * `dense::KERNEL`, its name, signature and source hash.
@@ -44,11 +44,12 @@ use proc_macro::TokenStream;
 /// the function stands in must be listed in `build.rs`, or be that of a module of a listed file; the function stands in it as it
 /// is, not written by a macro. `cargo doc` shows parameters, nest and errors behind the function's own documentation.
 ///
-/// **Types.** Tensors are nested arrays of `f32`, `f16` or `bf16`, with extents that are integers, shape variables (any
+/// **Types.** Tensors are nested arrays of `f32`, `f16`, `bf16` or `f64`, with extents that are integers, shape variables (any
 /// name that occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a
 /// dimension of its own: there a call reads its value. A nest computes in `f32`: an element of 16 bits is read as
 /// `f32::from(x[i][k])` and stored, rounded once, as `y[i][j] = f16::from_f32(acc);`. The crate `dietcode-core` exports
-/// both types. A parameter `alpha: f32` is a scalar: an element like any other, and no index or extent.
+/// both types. A nest with a parameter of `f64` computes in `f64`: elements of other types are read as `f64::from(x[i][k])`, and stored,
+/// rounded once, as `v as f32` or `f16::from_f64(v)`. A parameter `alpha: f32`, or `alpha: f64`, is a scalar: an element like any other, and no index or extent.
 ///
 /// **Constants.** The front end sees the function and no items, so a constant beside it is declared:
 ///

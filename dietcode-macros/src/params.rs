@@ -1,6 +1,7 @@
 //! The parameters of a kernel as its Rust functions take them.
 
 use crate::paths;
+use dietcode_syntax::DType;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{FnArg, ItemFn, Pat, Type};
@@ -63,7 +64,7 @@ fn element(ty: &Type) -> Option<Ident> {
         Type::Reference(reference) => element(&reference.elem),
         Type::Array(array) => element(&array.elem),
         Type::Path(path) => {
-            path.path.get_ident().filter(|name| ["f32", "f16", "bf16"].iter().any(|known| name == known)).cloned()
+            path.path.get_ident().filter(|name| DType::ALL.iter().any(|known| *name == known.name())).cloned()
         }
         _ => None,
     }

@@ -2,12 +2,12 @@
 //!
 //! Every token of the nest keeps its span, so an editor still works on it. Four things change: `x[i][k]` becomes
 //! `x[[i as usize, k as usize]]`, which views can be indexed by; loop variables are `i64`, so that an index such as
-//! `i - r + R` means what it says even where a part of it is negative; float literals are `f32`, as they are in the
-//! kernel; declared constants are their values, since the items are not in scope here; and `v.erf()`, which `f32` does not have,
+//! `i - r + R` means what it says even where a part of it is negative; float literals have the type that the nest computes in, as they have
+//! in the kernel; declared constants are their values, since the items are not in scope here; and `v.erf()`, which Rust's floats do not have,
 //! and `v.clamp(a, b)`, which panics, become calls of the runtime's functions.
 
 use crate::{params, paths};
-use dietcode_syntax::{Constant, ConstantValue, KernelDef};
+use dietcode_syntax::{Constant, ConstantValue, DType, KernelDef};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::spanned::Spanned;
@@ -23,7 +23,7 @@ pub(crate) fn reference(def: &KernelDef, constants: &[Constant], item: &ItemFn) 
     let (inputs, views, args) = (params::inputs(&params, params::view), params::views(&params), params::args(&params));
     let shape_vars = def.shape_vars.iter().map(|var| format_ident!("{}", var.name));
     let mut nest = (*item.block).clone();
-    Rewrite { params: &params, constants }.visit_block_mut(&mut nest);
+    Rewrite { params: &params, constants, computes: def.computes_in() }.visit_block_mut(&mut nest);
     let nest = &nest.stmts;
     let doc = format!(
         "The nest of [`{0}`](fn@super::{0}) as it is written, run as plain Rust: the oracle that its micro-kernels are \
@@ -51,6 +51,7 @@ const OWN: [&str; 2] = ["erf", "clamp"];
 struct Rewrite<'a> {
     params: &'a [params::Param],
     constants: &'a [Constant],
+    computes: DType,
 }
 
 impl VisitMut for Rewrite<'_> {
@@ -103,7 +104,7 @@ impl VisitMut for Rewrite<'_> {
 
     fn visit_lit_float_mut(&mut self, literal: &mut LitFloat) {
         let zero = if literal.base10_digits().ends_with('.') { "0" } else { "" };
-        *literal = LitFloat::new(&format!("{}{zero}f32", literal.base10_digits()), literal.span());
+        *literal = LitFloat::new(&format!("{}{zero}{}", literal.base10_digits(), self.computes), literal.span());
     }
 }
 
@@ -114,7 +115,9 @@ impl Rewrite<'_> {
         let constant = self.constants.iter().find(|constant| path.path.is_ident(&constant.name))?;
         let typed = match &constant.value {
             ConstantValue::Integer(value) => format!("{value}i64"),
-            ConstantValue::Float(_, digits) => format!("{}f32", digits.strip_suffix('.').unwrap_or(digits)),
+            ConstantValue::Float(_, digits) => {
+                format!("{}{}", digits.strip_suffix('.').unwrap_or(digits), self.computes)
+            }
         };
         let value: TokenStream = typed.parse().expect("the front end took it for a number");
         Some(parse_quote_spanned!(path.span()=> (#value)))

@@ -46,7 +46,8 @@ impl Problem {
         };
         let def = find(kernel.name())?;
         let shape: Vec<i64> = def.shape_vars.iter().map(|var| arguments.extent(&var.name)).collect();
-        let scalars = [("alpha", arguments.alpha), ("beta", arguments.beta)];
+        let scalars =
+            [("alpha", arguments.alpha), ("beta", arguments.beta)].map(|(name, value)| (name, f64::from(value)));
         let instance = Instance::of(&def, &shape)?.with_scalars(&def, &scalars)?;
         Ok(Problem { kernel, def, instance })
     }

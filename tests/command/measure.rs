@@ -328,7 +328,7 @@ fn general_products_are_measured_at_given_and_at_random_factors() {
         let shape: Vec<i64> = def.shape_vars.iter().map(|v| [3, 5, 7, 11]["BMNK".find(&v.name).unwrap()]).collect();
         let random = Instance::of(&def, &shape).unwrap();
         assert!(random.reads_output);
-        let given = |values: &[(&str, f32)]| random.clone().with_scalars(&def, values).unwrap();
+        let given = |values: &[(&str, f64)]| random.clone().with_scalars(&def, values).unwrap();
         for (instance, reads) in [
             (random.clone(), true),
             (given(&[("alpha", 1.0), ("beta", 0.0)]), false),

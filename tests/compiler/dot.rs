@@ -332,9 +332,9 @@ fn subnormal_operands_count_as_zero() {
     let Ok(both) = both else { return };
     let library = Library::compile(&toolchain, &both);
     // 2⁻¹³⁰ · 2¹⁰⁰, four times.
-    let tensors = vec![vec![f32::from_bits(1 << (149 - 130)); 8], vec![2f32.powi(100); 64], vec![0.0; 32]];
+    let tensors = vec![vec![2f64.powi(-130); 8], vec![2f64.powi(100); 64], vec![0.0; 32]];
     let [by_lanes, by_dot] = [0, 1].map(|n| library.output(&both[n], &tensors, 1));
-    let bits = 2f32.powi(-28).to_bits();
+    let bits = 2f64.powi(-28).to_bits();
     assert!(by_lanes.iter().filter(|found| **found == bits).count() == 32, "{by_lanes:x?}");
     assert!(by_dot.iter().filter(|found| **found == 0).count() == 32, "{by_dot:x?}");
 }

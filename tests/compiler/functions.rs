@@ -152,7 +152,9 @@ fn functions_are_those_of_rust() {
         buffers.extend([bound.as_mut_ptr().cast(), found.as_ptr().cast_mut().cast()]);
         call(&library, &case.oracle, &buffers, len);
         let named = ["a", "b", "c", "y"].map(Name::from).into_iter();
-        let tensors = named.zip(columns.iter().cloned().chain([vec![0.0; len]])).collect();
+        let tensors = named
+            .zip(columns.iter().map(|column| column.iter().copied().map(f64::from).collect()).chain([vec![0.0; len]]))
+            .collect();
         let shape = [(Name::from("N"), len as i64)].into();
         let approx = evaluate(&frontend::program(&case.def), &shape, &tensors).expect("it is in bounds");
 
@@ -168,7 +170,7 @@ fn functions_are_those_of_rust() {
             if expected.is_finite() && approx[at].value.is_finite() {
                 let by_c = (f64::from(found) - value[at]).abs() <= bound[at];
                 assert!(
-                    approx[at].admits(found) && by_c,
+                    approx[at].admits(found.into()) && by_c,
                     "{}: {:?}, {} ± {}",
                     what(),
                     approx[at],
@@ -245,7 +247,9 @@ fn extremes_take_nan_infinities_and_zeros_as_they_say() {
         ];
         call(&library, oracle, &buffers, len);
         let named = ["a", "b", "c", "y"].map(Name::from).into_iter();
-        let tensors = named.zip([&starts, &terms, &starts, &unused].map(Clone::clone)).collect();
+        let tensors = named
+            .zip([&starts, &terms, &starts, &unused].map(|of| of.iter().copied().map(f64::from).collect()))
+            .collect();
         let shape = [(Name::from("N"), len as i64)].into();
         let approx = evaluate(&frontend::program(def), &shape, &tensors).expect("it is in bounds");
         for (at, approx) in approx.iter().enumerate().take(len) {

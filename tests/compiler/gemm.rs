@@ -16,7 +16,7 @@ use crate::common::units;
 use crate::common::{on_cpu, on_gpu};
 
 /// α and β.
-const FACTORS: [(f32, f32); 6] = [(1.0, 0.0), (1.5, -0.5), (0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (-1.0, 1.0)];
+const FACTORS: [(f64, f64); 6] = [(1.0, 0.0), (1.5, -0.5), (0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (-1.0, 1.0)];
 
 /// Batch, rows, columns, sum: ragged, and now and then nothing.
 pub(crate) const SHAPES: [[i64; 4]; 12] = [
@@ -36,7 +36,7 @@ pub(crate) const SHAPES: [[i64; 4]; 12] = [
 
 /// A kernel's shapes with each pair of factors, a third of the pairs at a shape, so that a micro-kernel that treats all shapes
 /// alike sees each pair four times, with rows that follow each other and rows that do not.
-fn instances(def: &KernelDef) -> impl Iterator<Item = (Instance, Vec<Vec<f32>>)> {
+fn instances(def: &KernelDef) -> impl Iterator<Item = (Instance, Vec<Vec<f64>>)> {
     let all = SHAPES
         .iter()
         .enumerate()
@@ -50,7 +50,7 @@ fn instances(def: &KernelDef) -> impl Iterator<Item = (Instance, Vec<Vec<f32>>)>
         let at = |name: &str| def.params.iter().position(|param| param.name == name).expect("a parameter");
         (tensors[at("alpha")][0], tensors[at("beta")][0]) = factors;
         if factors.1 == 0.0 {
-            tensors[at("c")].fill(f32::NAN);
+            tensors[at("c")].fill(f64::NAN);
         }
         (instance, tensors)
     })

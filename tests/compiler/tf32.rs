@@ -97,14 +97,14 @@ fn unit(product: &Product, stage: usize, unit: &str, more: &str) -> CudaUnit {
 
 /// Tensors of which tf32 rounds each element towards zero, by a fourth of its last place at the least. All are from 1 to 2, so that no error
 /// makes up for another.
-fn tensors(instance: &Instance) -> Vec<Vec<f32>> {
+fn tensors(instance: &Instance) -> Vec<Vec<f64>> {
     let mut rng = StdRng::seed_from_u64(instance.seed);
-    let mut element = || 1.0 + (rng.random_range(0..1024) as f32 + rng.random_range(0.25..0.49)) / 1024.0;
+    let mut element = || f64::from(1.0 + (rng.random_range(0..1024) as f32 + rng.random_range(0.25..0.49f32)) / 1024.0);
     instance.tensors().iter().map(|tensor| tensor.iter().map(|_| element()).collect()).collect()
 }
 
 /// Each element of the output within the bounds of an arithmetic, in row-major order.
-fn expected(instance: &Instance, tensors: &[Vec<f32>], arithmetic: Arithmetic) -> Vec<Approx> {
+fn expected(instance: &Instance, tensors: &[Vec<f64>], arithmetic: Arithmetic) -> Vec<Approx> {
     let Instance { def, shape, .. } = instance;
     let named: Tensors = def.params.iter().map(|param| Name::from(&*param.name)).zip(tensors.iter().cloned()).collect();
     let vars = def.shape_vars.iter().map(|var| Name::from(&*var.name));
@@ -120,7 +120,7 @@ fn expected(instance: &Instance, tensors: &[Vec<f32>], arithmetic: Arithmetic) -
 }
 
 /// What a micro-kernel computes at a shape.
-fn computed(library: &Library, unit: &CudaUnit, instance: &Instance, tensors: &[Vec<f32>]) -> Vec<f32> {
+fn computed(library: &Library, unit: &CudaUnit, instance: &Instance, tensors: &[Vec<f64>]) -> Vec<f64> {
     let case = Case { instance: instance.clone(), unit: unit.clone() };
     let mut memory = instance.memory(tensors);
     memory[instance.def.output] = instance.output(tensors);
@@ -159,8 +159,8 @@ fn elements_are_rounded_once_where_they_pass_through_registers_and_results_keep_
             let library = Library::compile(&compiler, filled.iter().chain([&loaded]));
             for instance in instances(product) {
                 let tensors = tensors(&instance);
-                let bits = |unit: &CudaUnit| -> Vec<u32> {
-                    computed(&library, unit, &instance, &tensors).into_iter().map(f32::to_bits).collect()
+                let bits = |unit: &CudaUnit| -> Vec<u64> {
+                    computed(&library, unit, &instance, &tensors).into_iter().map(f64::to_bits).collect()
                 };
                 let before = bits(&loaded);
                 assert!(filled.iter().all(|unit| bits(unit) == before), "{:?} of\n{}", instance.shape, instance.def);

@@ -1,6 +1,7 @@
 //! Every kernel that the crate ships, as a program calls it, against the nest it was made from.
 mod check;
 mod devices;
+mod double;
 mod gemm;
 mod ops;
 mod products;

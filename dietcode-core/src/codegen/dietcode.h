@@ -144,8 +144,10 @@ static inline void dietcode_prefetch(const void *tensor, dietcode_int bytes, die
   for (uintptr_t line = begin & ~(uintptr_t)63; line < end; line += 64) __builtin_prefetch((const void *)line);
 }
 
-static inline float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
-static inline float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
+#define DIETCODE_TAKEN(T, F)                                                       \
+  static inline T dietcode_larger##F(T acc, T x) { return x > acc ? x : acc; }     \
+  static inline T dietcode_smaller##F(T acc, T x) { return x < acc ? x : acc; }
+DIETCODE_TAKEN(float, )
 
 static inline float dietcode_load_f32(float x) { return x; }
 
@@ -153,40 +155,41 @@ static inline float dietcode_load_f32(float x) { return x; }
  * x[2 * i + 1], GCC 12 reads vectors with the conditions of other iterations, and so behind the end of a tensor. */
 #define DIETCODE_SCALAR __asm__ volatile("")
 
-/* A vector of n floats, and the same at any address of a float. The loops over its lanes are one instruction. */
-#define DIETCODE_VECTOR(n)                                                 \
-  typedef float dietcode_f32x##n __attribute__((vector_size(4 * (n))));    \
-  typedef float dietcode_f32x##n##u __attribute__((vector_size(4 * (n)), aligned(4), may_alias)); \
-  static inline dietcode_f32x##n dietcode_load_f32x##n(const float *from) { return *(const dietcode_f32x##n##u *)from; } \
-  static inline dietcode_f32x##n dietcode_larger_f32x##n(dietcode_f32x##n acc, dietcode_f32x##n x) {            \
-    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_larger(acc[lane], x[lane]);                     \
+/* A vector of n numbers of a type, E by its name, and the same at any address of an element; F is how the names of its functions end. The loops
+ * over its lanes are one instruction. */
+#define DIETCODE_VECTOR(T, E, F, n)                                                                             \
+  typedef T dietcode_##E##x##n __attribute__((vector_size(sizeof(T) * (n))));                                   \
+  typedef T dietcode_##E##x##n##u __attribute__((vector_size(sizeof(T) * (n)), aligned(sizeof(T)), may_alias)); \
+  static inline dietcode_##E##x##n dietcode_load_##E##x##n(const T *from) { return *(const dietcode_##E##x##n##u *)from; } \
+  static inline dietcode_##E##x##n dietcode_larger_##E##x##n(dietcode_##E##x##n acc, dietcode_##E##x##n x) {    \
+    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_larger##F(acc[lane], x[lane]);                  \
     return acc;                                                                                                 \
   }                                                                                                             \
-  static inline dietcode_f32x##n dietcode_smaller_f32x##n(dietcode_f32x##n acc, dietcode_f32x##n x) {           \
-    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_smaller(acc[lane], x[lane]);                    \
+  static inline dietcode_##E##x##n dietcode_smaller_##E##x##n(dietcode_##E##x##n acc, dietcode_##E##x##n x) {   \
+    for (int lane = 0; lane < (n); ++lane) acc[lane] = dietcode_smaller##F(acc[lane], x[lane]);                 \
     return acc;                                                                                                 \
   }
-DIETCODE_VECTOR(2)
-DIETCODE_VECTOR(4)
-DIETCODE_VECTOR(8)
-DIETCODE_VECTOR(16)
+DIETCODE_VECTOR(float, f32, , 2)
+DIETCODE_VECTOR(float, f32, , 4)
+DIETCODE_VECTOR(float, f32, , 8)
+DIETCODE_VECTOR(float, f32, , 16)
 
 #define DIETCODE_NOINLINE __attribute__((noinline))
 
 /* The first lanes of a vector, `some` of them or all: the others are not touched in memory, and are 0 in the vector. */
-#define DIETCODE_SOME(n)                                                                                   \
-  static inline void dietcode_store_some_f32x##n(float *to, dietcode_f32x##n x, dietcode_int some) {       \
+#define DIETCODE_SOME(T, E, n)                                                                             \
+  static inline void dietcode_store_some_##E##x##n(T *to, dietcode_##E##x##n x, dietcode_int some) {       \
     for (int lane = 0; lane < (n); ++lane)                                                                 \
       if (lane < some) to[lane] = x[lane];                                                                 \
   }                                                                                                        \
-  static inline dietcode_f32x##n dietcode_load_some_f32x##n(const float *from, dietcode_int some) {        \
-    dietcode_f32x##n x = {0};                                                                              \
+  static inline dietcode_##E##x##n dietcode_load_some_##E##x##n(const T *from, dietcode_int some) {        \
+    dietcode_##E##x##n x = {0};                                                                            \
     for (int lane = 0; lane < (n); ++lane)                                                                 \
       if (lane < some) x[lane] = from[lane];                                                               \
     return x;                                                                                              \
   }
-DIETCODE_SOME(2)
-DIETCODE_SOME(4)
+DIETCODE_SOME(float, f32, 2)
+DIETCODE_SOME(float, f32, 4)
 #ifdef __AVX__
 typedef int32_t dietcode_mask8 __attribute__((vector_size(32)));
 static inline dietcode_mask8 dietcode_mask_8(dietcode_int some) {
@@ -200,7 +203,7 @@ static inline dietcode_f32x8 dietcode_load_some_f32x8(const float *from, dietcod
   return __builtin_ia32_maskloadps256((const void *)from, dietcode_mask_8(some));
 }
 #else
-DIETCODE_SOME(8)
+DIETCODE_SOME(float, f32, 8)
 #endif
 #ifdef __AVX512F__
 static inline uint16_t dietcode_mask_16(dietcode_int some) {
@@ -213,17 +216,13 @@ static inline dietcode_f32x16 dietcode_load_some_f32x16(const float *from, dietc
   return __builtin_ia32_loadups512_mask((const void *)from, (dietcode_f32x16){0}, dietcode_mask_16(some));
 }
 #else
-DIETCODE_SOME(16)
+DIETCODE_SOME(float, f32, 16)
 #endif
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-typedef int32_t dietcode_i32x2 __attribute__((vector_size(8)));
-typedef int32_t dietcode_i32x4 __attribute__((vector_size(16)));
-typedef int32_t dietcode_i32x8 __attribute__((vector_size(32)));
-typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
-#define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shuffle(a, b, (dietcode_i32x##n){__VA_ARGS__})
+#define DIETCODE_SHUFFLE(n, a, b, ...) __builtin_shuffle(a, b, (__typeof__((a) < (b))){__VA_ARGS__})
 #endif
 
 /* A block's rows are registers, at any level of optimisation. */
@@ -233,7 +232,7 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
 #define DIETCODE_EXCHANGE(n, rows, d, low, high)                           \
   DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                          \
     if ((r & (d)) == 0) {                                                  \
-      const dietcode_f32x##n a = rows[r], b = rows[r + (d)];               \
+      const __typeof__(rows[r]) a = rows[r], b = rows[r + (d)];            \
       rows[r] = DIETCODE_SHUFFLE(n, a, b, low);                            \
       rows[r + (d)] = DIETCODE_SHUFFLE(n, a, b, high);                     \
     }                                                                      \
@@ -263,31 +262,32 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
 
 /* to[column * to_stride + lane] = lane < valid ? from[lane * from_stride + column] : 0, n lanes of an element type. Where no lane is
  * valid, nothing is computed of them that is stored, and `to` stays as it is. */
-#define DIETCODE_TRANSPOSE(n, name, element)                                                               \
-  DIETCODE_TRANSPOSE_BY(1, n, name, float, element,                                                        \
+#define DIETCODE_TRANSPOSE(n, name, V, copied, element)                                                    \
+  DIETCODE_TRANSPOSE_BY(1, n, name, V, copied, element,                                                    \
     to[column * to_stride + r] = r < valid ? dietcode_load_##name(from[r * from_stride + column]) : 0)
 
-/* The same of elements that are `by` neighbours each, as many bytes as a float in `to`; `move` does it for a lane of a column. */
-#define DIETCODE_TRANSPOSE_BY(by, n, name, copied, element, move)                                          \
+/* The same of elements that are `by` neighbours each, as many bytes as an element of the vectors V in `to`; `move` does it for a lane of a
+ * column. */
+#define DIETCODE_TRANSPOSE_BY(by, n, name, V, copied, element, move)                                       \
   static inline void dietcode_transpose##n##_##name(copied *restrict to, dietcode_int to_stride,           \
                                                     const element *restrict from, dietcode_int from_stride,\
                                                     dietcode_int valid, dietcode_int columns) {            \
     if (valid <= 0) return;                                                                                \
     dietcode_int column = 0;                                                                               \
     for (; column + (n) <= columns; column += (n)) {                                                       \
-      dietcode_f32x##n rows[n];                                                                            \
+      dietcode_##V##x##n rows[n];                                                                          \
       if (valid == (n)) {                                                                                  \
         DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                      \
           rows[r] = dietcode_load_##name##x##n(from + r * from_stride + (by) * column);                    \
       } else {                                                                                             \
         DIETCODE_UNROLL for (int r = 0; r < (n); ++r) {                                                    \
-          rows[r] = (dietcode_f32x##n){0};                                                                 \
+          rows[r] = (dietcode_##V##x##n){0};                                                               \
           if (r < valid) rows[r] = dietcode_load_##name##x##n(from + r * from_stride + (by) * column);     \
         }                                                                                                  \
       }                                                                                                    \
       DIETCODE_BLOCK##n(rows)                                                                              \
       DIETCODE_UNROLL for (int r = 0; r < (n); ++r)                                                        \
-        *(dietcode_f32x##n##u *)(to + (column + r) * to_stride) = rows[r];                                 \
+        *(dietcode_##V##x##n##u *)(to + (column + r) * to_stride) = rows[r];                               \
     }                                                                                                      \
     for (; column < columns; ++column)                                                                     \
       DIETCODE_UNROLL for (int r = 0; r < (n); ++r) move;                                                  \
@@ -311,9 +311,9 @@ typedef int32_t dietcode_i32x16 __attribute__((vector_size(64)));
                                        from + plane * from_plane + row * from_row, from_stride, valid,     \
                                        columns);                                                           \
   }
-DIETCODE_TRANSPOSE(2, f32, float)
-DIETCODE_TRANSPOSE(4, f32, float)
-DIETCODE_TRANSPOSE(8, f32, float)
-DIETCODE_TRANSPOSE(16, f32, float)
+DIETCODE_TRANSPOSE(2, f32, f32, float, float)
+DIETCODE_TRANSPOSE(4, f32, f32, float, float)
+DIETCODE_TRANSPOSE(8, f32, f32, float, float)
+DIETCODE_TRANSPOSE(16, f32, f32, float, float)
 
 #endif

@@ -110,7 +110,9 @@ DIETCODE_F16_VECTOR(16, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from
 DIETCODE_F16_LANES(16)
 #endif
 
-#define DIETCODE_HALF_TRANSPOSES(n) DIETCODE_TRANSPOSE(n, f16, dietcode_f16) DIETCODE_TRANSPOSE(n, bf16, dietcode_bf16)
+#define DIETCODE_HALF_TRANSPOSES(n)                       \
+  DIETCODE_TRANSPOSE(n, f16, f32, float, dietcode_f16)   \
+  DIETCODE_TRANSPOSE(n, bf16, f32, float, dietcode_bf16)
 DIETCODE_HALF_TRANSPOSES(2)
 DIETCODE_HALF_TRANSPOSES(4)
 DIETCODE_HALF_TRANSPOSES(8)
@@ -123,7 +125,7 @@ static inline dietcode_f32x16 dietcode_load_bf16x2x16(const dietcode_bf16 *from)
   __builtin_memcpy(&pairs, from, sizeof pairs);
   return pairs;
 }
-DIETCODE_TRANSPOSE_BY(2, 16, bf16x2, dietcode_bf16, dietcode_bf16,
+DIETCODE_TRANSPOSE_BY(2, 16, bf16x2, f32, dietcode_bf16, dietcode_bf16,
   for (int step = 0; step < 2; ++step)
     to[column * to_stride + 2 * r + step].bits = r < valid ? from[r * from_stride + 2 * column + step].bits : 0)
 

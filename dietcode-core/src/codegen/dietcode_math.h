@@ -351,40 +351,40 @@ DIETCODE_POW_OF(_f32x4, dietcode_f32x4, dietcode_i32x4, _f64x4, dietcode_f64x4, 
 DIETCODE_POW_OF(_f32x8, dietcode_f32x8, dietcode_i32x8, _f64x8, dietcode_f64x8, dietcode_i64x8)
 DIETCODE_POW_BOTH(_f32x16, dietcode_f32x16, dietcode_f32x8, _f32x8)
 
-/* Lane by lane, which is one instruction each, or a few: what C's library and dietcode.h have of a float. */
-#define DIETCODE_LANES(n, name, ...)                                                             \
-  static inline dietcode_f32x##n dietcode_##name##_f32x##n(dietcode_f32x##n a) {                 \
+/* Lane by lane, which is one instruction each, or a few: what C's library and dietcode.h have of a float, f standing behind their names. */
+#define DIETCODE_LANES(E, n, name, ...)                                                          \
+  static inline dietcode_##E##x##n dietcode_##name##_##E##x##n(dietcode_##E##x##n a) {           \
     for (int lane = 0; lane < (n); ++lane) a[lane] = __VA_ARGS__;                                \
     return a;                                                                                    \
   }
-#define DIETCODE_LANES_OF(n)                                                                     \
-  DIETCODE_LANES(n, fabs, __builtin_fabsf(a[lane]))                                              \
-  DIETCODE_LANES(n, floor, __builtin_floorf(a[lane]))                                            \
-  DIETCODE_LANES(n, ceil, __builtin_ceilf(a[lane]))                                              \
-  DIETCODE_LANES(n, round, __builtin_roundf(a[lane]))                                            \
-  DIETCODE_LANES(n, sqrt, __builtin_sqrtf(a[lane]))                                              \
-  static inline dietcode_f32x##n dietcode_max_f32x##n(dietcode_f32x##n a, dietcode_f32x##n b) {  \
-    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_maxf(a[lane], b[lane]);            \
+#define DIETCODE_LANES_OF(E, f, n)                                                               \
+  DIETCODE_LANES(E, n, fabs, __builtin_fabs##f(a[lane]))                                         \
+  DIETCODE_LANES(E, n, floor, __builtin_floor##f(a[lane]))                                       \
+  DIETCODE_LANES(E, n, ceil, __builtin_ceil##f(a[lane]))                                         \
+  DIETCODE_LANES(E, n, round, __builtin_round##f(a[lane]))                                       \
+  DIETCODE_LANES(E, n, sqrt, __builtin_sqrt##f(a[lane]))                                         \
+  static inline dietcode_##E##x##n dietcode_max_##E##x##n(dietcode_##E##x##n a, dietcode_##E##x##n b) { \
+    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_max##f(a[lane], b[lane]);          \
     return a;                                                                                    \
   }                                                                                              \
-  static inline dietcode_f32x##n dietcode_min_f32x##n(dietcode_f32x##n a, dietcode_f32x##n b) {  \
-    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_minf(a[lane], b[lane]);            \
+  static inline dietcode_##E##x##n dietcode_min_##E##x##n(dietcode_##E##x##n a, dietcode_##E##x##n b) { \
+    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_min##f(a[lane], b[lane]);          \
     return a;                                                                                    \
   }                                                                                              \
-  static inline dietcode_f32x##n dietcode_clamp_f32x##n(dietcode_f32x##n a, dietcode_f32x##n low, dietcode_f32x##n high) { \
-    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_clampf(a[lane], low[lane], high[lane]); \
+  static inline dietcode_##E##x##n dietcode_clamp_##E##x##n(dietcode_##E##x##n a, dietcode_##E##x##n low, dietcode_##E##x##n high) { \
+    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_clamp##f(a[lane], low[lane], high[lane]); \
     return a;                                                                                    \
   }                                                                                              \
-  static inline dietcode_f32x##n dietcode_fma_f32x##n(dietcode_f32x##n a, dietcode_f32x##n b, dietcode_f32x##n c) { \
-    for (int lane = 0; lane < (n); ++lane) a[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);  \
+  static inline dietcode_##E##x##n dietcode_fma_##E##x##n(dietcode_##E##x##n a, dietcode_##E##x##n b, dietcode_##E##x##n c) { \
+    for (int lane = 0; lane < (n); ++lane) a[lane] = __builtin_fma##f(a[lane], b[lane], c[lane]); \
     return a;                                                                                    \
   }                                                                                              \
-  static inline dietcode_f32x##n dietcode_powi_f32x##n(dietcode_f32x##n a, int32_t exponent) {   \
-    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_powif(a[lane], exponent);          \
+  static inline dietcode_##E##x##n dietcode_powi_##E##x##n(dietcode_##E##x##n a, int32_t exponent) { \
+    for (int lane = 0; lane < (n); ++lane) a[lane] = dietcode_powi##f(a[lane], exponent);        \
     return a;                                                                                    \
   }
-DIETCODE_LANES_OF(2)
-DIETCODE_LANES_OF(4)
-DIETCODE_LANES_OF(8)
-DIETCODE_LANES_OF(16)
+DIETCODE_LANES_OF(f32, f, 2)
+DIETCODE_LANES_OF(f32, f, 4)
+DIETCODE_LANES_OF(f32, f, 8)
+DIETCODE_LANES_OF(f32, f, 16)
 #endif

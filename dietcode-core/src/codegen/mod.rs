@@ -20,8 +20,15 @@ pub struct TranslationUnit {
 }
 
 /// The header that every generated C file includes; it is written beside them as `dietcode.h`.
-pub const DIETCODE_H: &str =
-    concat!(include_str!("dietcode.h"), "\n", include_str!("dietcode_half.h"), "\n", include_str!("dietcode_math.h"));
+pub const DIETCODE_H: &str = concat!(
+    include_str!("dietcode.h"),
+    "\n",
+    include_str!("dietcode_half.h"),
+    "\n",
+    include_str!("dietcode_math.h"),
+    "\n",
+    include_str!("dietcode_f64.h")
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,15 +1,15 @@
-//! The oracle in C: the nest in double precision, and beside every value a rigorous bound of what `float` may be off.
+//! The oracle in C: the nest in double precision, and beside every value a rigorous bound of what the type that it computes in may be off.
 //!
 //! Running error analysis (Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed., sections 3.1 and 3.3): an
 //! expression is a pair of value and bound; each operation adds `u·|result|`; a sum of n terms, in any order and
-//! grouping, adds `γₙ·Σ|term|`, a product of n factors `γₙ·Π|factor|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴`, and a maximum
+//! grouping, adds `γₙ·Σ|term|`, a product of n factors `γₙ·Π|factor|`, `γₙ = n·u/(1 − n·u)`, `u = 2⁻²⁴` of `float`, and a maximum
 //! nothing. The rules are those of [`crate::reference`], which tests hold against this. The C library is called by the compiler's names, since a tensor may be called `fabs`.
 //!
 //! Beyond the kernel's own buffers there are two: number `params` is `double bound[]`, number `params + 1` the initial
-//! contents of the output as `const float[]`, whatever its type, read only by nests that read it. The output
+//! contents of the output as `const float[]`, or `const double[]` if the nest computes in that, whatever its type, read only by nests that read it. The output
 //! parameter's own buffer is `double value[]`. These three are contiguous.
 //!
-//! An output of 16 bits adds its own rounding to the bound. Where it overflows, values end as
+//! An output of a narrower type adds its own rounding to the bound. Where it overflows, values end as
 //! [`crate::reference::comparable`] has results end.
 
 use std::fmt::{Display, Write};
@@ -21,8 +21,8 @@ use super::TranslationUnit;
 use super::c::{self, C, include};
 use super::printer::{Expressions, element_type};
 use crate::ir::function::{self, Row, Spread, row};
-use crate::ir::{ACC, BinaryOp, Block, Buffer, Expr, Function, IterVar, Name, Program, ReduceOp};
-use crate::reference::{Rounding, rounding};
+use crate::ir::{ACC, BinaryOp, Block, Buffer, DType, Expr, Function, IterVar, Name, Program, ReduceOp};
+use crate::reference::{Precision, Rounding, rounding};
 
 /// The translation unit of the oracle of a nest and its program; it has one phase.
 pub fn reference(def: &KernelDef, program: &Program) -> TranslationUnit {
@@ -57,6 +57,8 @@ impl Pair {
 struct ReferencePrinter<'a> {
     program: &'a Program,
     block: &'a Block,
+    computes: DType,
+    precision: &'static Precision,
     exprs: Expressions,
     text: String,
     depth: usize,
@@ -69,8 +71,9 @@ impl<'a> ReferencePrinter<'a> {
         let mut taken = program.variables();
         taken.extend(program.params.iter().map(|param| param.name.clone()));
         taken.extend(block.iters.iter().map(|iter| iter.name.clone()));
-        let exprs = Expressions::new(&C, taken);
-        ReferencePrinter { program, block, exprs, text: String::new(), depth: 1, temporaries: 0 }
+        let computes = program.computes_in();
+        let (exprs, precision) = (Expressions::new(&C, computes, taken), Precision::of(computes));
+        ReferencePrinter { program, block, computes, precision, exprs, text: String::new(), depth: 1, temporaries: 0 }
     }
 
     fn line(&mut self, text: impl Display) {
@@ -135,7 +138,8 @@ impl<'a> ReferencePrinter<'a> {
                 let count = self.program.params.len();
                 self.line(format_args!("double *restrict dietcode_value = dietcode_buffers[{n}];"));
                 self.line(format_args!("double *restrict dietcode_bound = dietcode_buffers[{count}];"));
-                self.line(format_args!("const float *restrict {} = dietcode_buffers[{}];", param.name, count + 1));
+                let (name, element) = (&param.name, element_type(self.computes));
+                self.line(format_args!("const {element} *restrict {name} = dietcode_buffers[{}];", count + 1));
                 self.contiguous(param);
             } else {
                 let element = element_type(param.dtype);
@@ -184,9 +188,11 @@ impl<'a> ReferencePrinter<'a> {
         self.line(format_args!("dietcode_bound[{offset}] = {} + 0x1p-140;", result.error()));
     }
 
-    /// A result after it is rounded to an output of 16 bits.
+    /// A result after it is rounded to an output of a narrower type.
     fn stored(&mut self, result: Pair) -> Pair {
-        let Some(Rounding { relative, absolute, overflow }) = rounding(self.block.output.dtype) else { return result };
+        let Some(Rounding { relative, absolute, overflow }) = rounding(self.block.output.dtype, self.computes) else {
+            return result;
+        };
         let (mut value, mut error) = (result.value.clone(), result.error().to_owned());
         if let Some(limit) = overflow {
             let [at, low, high] = [String::new(), format!(" - {error}"), format!(" + {error}")].map(|off| {
@@ -248,7 +254,7 @@ impl<'a> ReferencePrinter<'a> {
 
     /// Terms, their magnitudes and their errors.
     fn sum(&mut self, init: &Pair, terms: &str) -> Pair {
-        self.line(format_args!("const double dietcode_nu = ({terms} + 2) * 0x1p-24;"));
+        self.line(format_args!("const double dietcode_nu = ({terms} + 2) * {};", power(self.precision.roundoff)));
         let init_error = init.error().to_owned();
         Pair {
             value: self.temporary(format_args!("{} + dietcode_sum", init.value)),
@@ -271,11 +277,13 @@ impl<'a> ReferencePrinter<'a> {
     /// subnormal where the whole is not, or beyond all numbers.
     fn product(&mut self, init: &Pair, terms: &str) -> Pair {
         self.multiply(init);
-        self.line(format_args!("const double dietcode_n = {terms} + 2, dietcode_nu = dietcode_n * 0x1p-24;"));
+        let [u, largest, smallest] =
+            [self.precision.roundoff, self.precision.largest, self.precision.smallest].map(power);
+        self.line(format_args!("const double dietcode_n = {terms} + 2, dietcode_nu = dietcode_n * {u};"));
         let value = self.temporary("dietcode_product");
         let error = self.temporary(format_args!(
-            "dietcode_largest < 0x1p127 ? dietcode_most - __builtin_fabs({value}) + dietcode_nu / (1.0 - dietcode_nu) * dietcode_most \
-             + dietcode_n * 0x1p-149 * dietcode_largest : __builtin_inf()"
+            "dietcode_largest < {largest} ? dietcode_most - __builtin_fabs({value}) + dietcode_nu / (1.0 - dietcode_nu) * dietcode_most \
+             + dietcode_n * {smallest} * dietcode_largest : __builtin_inf()"
         ));
         Pair { value, error: Some(error) }
     }
@@ -321,11 +329,11 @@ impl<'a> ReferencePrinter<'a> {
             Expr::Float(value) if value.is_infinite() => {
                 Pair::exact(if *value > 0.0 { "__builtin_inf()" } else { "(-__builtin_inf())" })
             }
-            Expr::Float(value) => Pair::exact(format!("({:?})", f64::from(*value as f32))),
+            Expr::Float(value) => Pair::exact(format!("({:?})", self.computes.rounded(*value))),
             // The exponent of a power.
             Expr::Int(value) => Pair::exact(format!("({value})")),
             Expr::Load(buffer, index) => {
-                // The output's initial contents are floats, whatever its type.
+                // The output's initial contents are of the type that is computed in, whatever its own.
                 let is_output = *buffer == self.block.output;
                 let element = if is_output { self.exprs.element(buffer, index) } else { self.exprs.text(e) };
                 Pair::exact(self.temporary(element))
@@ -333,9 +341,9 @@ impl<'a> ReferencePrinter<'a> {
             Expr::Cast(_, index) => {
                 let index = self.exprs.text(index);
                 let value = self.temporary(index);
-                // A `float` holds every integer up to 2^24.
                 let size = format!("__builtin_fabs({value})");
-                let error = self.temporary(format_args!("{size} <= 0x1p24 ? 0 : 0x1p-24 * {size}"));
+                let [integers, u] = [self.precision.integers, self.precision.roundoff].map(power);
+                let error = self.temporary(format_args!("{size} <= {integers} ? 0 : {u} * {size}"));
                 Pair { value, error: Some(error) }
             }
             Expr::Binary(op, a, b) => {
@@ -364,11 +372,12 @@ impl<'a> ReferencePrinter<'a> {
             }
             _ => format!("{ae} + {be}"),
         };
+        let u = power(self.precision.roundoff);
         let error = match inherited.as_str() {
-            "0.0" => self.temporary(format_args!("0x1p-24 * __builtin_fabs({value})")),
+            "0.0" => self.temporary(format_args!("{u} * __builtin_fabs({value})")),
             _ => {
                 let inherited = self.temporary(inherited);
-                self.temporary(format_args!("{inherited} + 0x1p-24 * (__builtin_fabs({value}) + {inherited})"))
+                self.temporary(format_args!("{inherited} + {u} * (__builtin_fabs({value}) + {inherited})"))
             }
         };
         Pair { value, error: Some(error) }
@@ -381,18 +390,23 @@ impl<'a> ReferencePrinter<'a> {
         let value = self.temporary(format_args!("{f}({})", values.join(", ")));
         let inherited = match args.iter().all(|arg| arg.error.is_none()) {
             true => None,
-            false => Some(self.inherited(spread, &f, &value, args)),
+            false => {
+                let widened: Vec<Pair> = args.iter().map(|arg| self.widened(arg)).collect();
+                Some(self.inherited(spread, &f, &value, &widened))
+            }
         };
         let size = match &inherited {
             Some(inherited) => format!("(__builtin_fabs({value}) + {inherited})"),
             None => format!("__builtin_fabs({value})"),
         };
-        let unit = ulps * 2f64.powi(-23);
+        let unit = ulps * 2f64.powi(self.precision.roundoff + 1);
         let own = match function {
             // A power that is too small on the way to a reciprocal is too small itself.
-            Function::Powi => {
-                Some(format!("__builtin_expm1(__builtin_fabs({}) * {unit:e}) * {size} + 0x1p-126", values[1]))
-            }
+            Function::Powi => Some(format!(
+                "__builtin_expm1(__builtin_fabs({}) * {unit:e}) * {size} + {}",
+                values[1],
+                power(self.precision.normal)
+            )),
             _ if unit == 0.0 => None,
             _ => Some(format!("{:e} * {size}", unit.exp_m1())),
         };
@@ -402,6 +416,16 @@ impl<'a> ReferencePrinter<'a> {
             (inherited, None) => inherited,
         };
         Pair { value, error }
+    }
+
+    /// As in `crate::reference`: an argument up to where both ends are for certain.
+    fn widened(&mut self, of: &Pair) -> Pair {
+        let error = of.error.as_ref().filter(|_| self.precision.ends > 0.0).cloned();
+        let error = error.map(|error| {
+            let ends = format!("{:e} * __builtin_fabs({})", self.precision.ends, of.value);
+            self.temporary(format_args!("{error} > 0 ? {error} + {ends} : 0"))
+        });
+        Pair { value: of.value.clone(), error: error.or_else(|| of.error.clone()) }
     }
 
     /// How far the exact value of a function is off.
@@ -478,6 +502,11 @@ impl<'a> ReferencePrinter<'a> {
         let error = Some(self.temporary(error));
         Pair { value, error }
     }
+}
+
+/// 2 to an integer, as C writes it.
+fn power(exponent: i32) -> String {
+    format!("0x1p{exponent}")
 }
 
 /// What generated C calls a function of `double`.

@@ -25,7 +25,7 @@ pub enum Expr {
     Compare(CompareOp, Arc<Expr>, Arc<Expr>),
     /// `if condition { a } else { b }`; only the chosen side is evaluated.
     Select(Arc<Expr>, Arc<Expr>, Arc<Expr>),
-    /// An element of a buffer, as an `f32` whatever the buffer's type is.
+    /// An element of a buffer, as a number of the type that the program computes in, whatever the buffer's type is.
     Load(Arc<Buffer>, Vec<Expr>),
     /// A conversion from an integer.
     Cast(DType, Arc<Expr>),

@@ -44,9 +44,9 @@ impl Display for Expr {
             }
             Expr::Select(c, a, b) => write!(f, "if {c} {{ {a} }} else {{ {b} }}"),
             Expr::Load(buffer, index) => write!(f, "{}{}", buffer.name, Brackets(index)),
-            Expr::Cast(_, a) => {
+            Expr::Cast(dtype, a) => {
                 operand(f, a, 5)?;
-                f.write_str(" as f32")
+                write!(f, " as {dtype}")
             }
             Expr::Call(function, args) => {
                 let args: Vec<String> = args.iter().map(ToString::to_string).collect();

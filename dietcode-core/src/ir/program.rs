@@ -34,7 +34,7 @@ pub struct Program {
 pub struct Prepared {
     /// The tensor.
     pub tensor: Arc<Buffer>,
-    /// What the code is handed, under the same name: `f32`, dense, `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
+    /// What the code is handed, under the same name: of the type that the program computes in, dense, `[outer dimensions…][⌈extent / panel⌉][inner dimensions…][panel]`.
     pub laid_out: Arc<Buffer>,
     /// How it lies.
     pub layout: dietcode_syntax::Prepared,
@@ -119,7 +119,7 @@ pub struct IterVar {
 pub const ACC: &str = "dietcode_acc";
 
 impl Reduction {
-    /// What a part of it starts with: accumulators hold `f32`.
+    /// What a part of it starts with. It is the same for all types that programs compute in.
     pub fn identity(&self) -> Expr {
         Expr::Float(self.op.identity(DType::F32))
     }
@@ -153,10 +153,10 @@ impl Block {
         self.iters_of(Role::Spatial).map(|iter| &iter.name).find(|name| last.coefficient(name) == 1)
     }
 
-    /// Whether the output is a sum as it is, so that atomic additions may meet in it.
-    pub fn holds_sum(&self) -> bool {
+    /// Whether the output is a sum as it is, of the type that the program computes in, so that atomic additions may meet in it.
+    pub fn holds_sum(&self, computes: DType) -> bool {
         let is_sum = self.reduction.as_ref().is_some_and(|reduction| reduction.op == ReduceOp::Sum);
-        is_sum && self.epilogue == Expr::var(ACC) && self.output.dtype == DType::F32
+        is_sum && self.epilogue == Expr::var(ACC) && self.output.dtype == computes
     }
 
     /// The distinct reads of tensors in the accumulating part, in order of appearance: buffer and index. Scalars are no
@@ -190,6 +190,11 @@ impl Program {
     /// The value of a shape variable at a shape, which has one for each in their order.
     pub fn value_at(&self, shape: &[i64], var: &str) -> Option<i64> {
         shape.get(self.shape_vars.iter().position(|known| **known == *var)?).copied()
+    }
+
+    /// The type that sums, temporaries and tiles of the program have.
+    pub fn computes_in(&self) -> DType {
+        DType::computing(self.params.iter().map(|param| param.dtype))
     }
 
     /// An operand, if it is laid out before calls.

@@ -22,7 +22,7 @@ pub(crate) use nest::{parts_of_tiles, serves_lanes, widest_fetch, workspace};
 pub(crate) use passes::{MOST_VECTORS, can_be_padded};
 pub use structure::structure_hash;
 
-use crate::ir::{Buffer, Expr, ForKind, Name, Stmt, verify};
+use crate::ir::{Buffer, DType, Expr, ForKind, Name, Stmt, verify};
 use crate::schedule::{Combine, Schedule};
 use crate::{Error, ErrorKind, Result};
 
@@ -39,6 +39,8 @@ pub struct LoopNest {
     pub derived: Vec<(Name, Expr)>,
     /// What is expected of variables in the loops that differ from block to block, on the average: for cost models.
     pub expected: Vec<(Name, Expr)>,
+    /// The type that sums, temporaries and tiles have.
+    pub computes: DType,
     /// The tensors, in the order of the ABI.
     pub params: Vec<Arc<Buffer>>,
     /// The tensor that is written; parts of split sums go to the workspace instead, those of streamed tiles there besides.
@@ -115,6 +117,7 @@ pub fn lower_observed(schedule: &Schedule, observe: Observer<'_>) -> Result<Loop
         parameters: schedule.parameters.iter().map(|parameter| parameter.value).collect(),
         derived: derived(schedule, &body),
         expected: schedule.stream().map(|stream| stream.expected(&|e| schedule.unsplit(e))).unwrap_or_default(),
+        computes: schedule.program.computes_in(),
         params: schedule.program.operands(),
         output,
         workspace,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cpu_features;
+use crate::ir::DType;
 
 /// The limits of a CPU and of the instruction set that the compiler may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,11 @@ impl CpuTarget {
     /// Source: AMD's Software Optimization Guide for family 19h (document 57647), of Zen 4.
     pub fn parts(&self) -> i64 {
         if self.model.contains("(family 25,") && self.vector_bytes > 32 { 2 } else { 1 }
+    }
+
+    /// How many elements of a type a vector register holds.
+    pub fn lanes(&self, dtype: DType) -> i64 {
+        self.vector_bytes / dtype.bytes()
     }
 
     /// Whether code may use a feature, as [`crate::cpu_features`] calls it.

@@ -45,7 +45,7 @@ pub struct Comparison {
     pub cold: bool,
     /// In the order of the finalists; without the peak.
     pub standings: Vec<Standing>,
-    /// The peak of fused multiply-adds, in GFLOP/s, measured in the same rounds.
+    /// The peak of fused multiply-adds of the type that the nest computes in, in GFLOP/s, measured in the same rounds.
     pub peak: Option<f64>,
 }
 
@@ -108,7 +108,7 @@ impl Baselines {
             // f32 without tf32 is held to the bounds of f32, so that it is seen to be that. With tf32 it need not round as we do.
             let arithmetic = match dtype {
                 DType::F32 if tf32 => Arithmetic::TruncatedTf32,
-                DType::F32 => Arithmetic::F32,
+                DType::F32 | DType::F64 => Arithmetic::F32,
                 DType::F16 | DType::BF16 => Arithmetic::MatrixUnit,
             };
             finalists.push(finalist(
@@ -116,8 +116,8 @@ impl Baselines {
                 Implementation::CuBlas { gemm: gemm.clone(), tf32, arithmetic },
             ));
         }
-        // What is called of the other libraries multiplies `f32`.
-        if self.naive.is_none() || instance.dtypes.iter().any(|dtype| *dtype != DType::F32) {
+        // What is called of the other libraries multiplies `f32` and `f64`, all of one type.
+        if self.naive.is_none() || !dtype.is_computed_in() || instance.dtypes.iter().any(|other| *other != dtype) {
             return finalists;
         }
         finalists.push(finalist("matrixmultiply", Implementation::Matrixmultiply(gemm.clone())));
@@ -151,7 +151,9 @@ pub fn compare(
     let mut implementations: Vec<Implementation> = finalists.iter().map(|f| f.implementation.clone()).collect();
     implementations.extend(peak.iter().map(|(implementation, _)| implementation.clone()));
     let mut measured = device.measure(instance, implementations, setting, timing)?;
-    let of_peak = |(_, flops): (Implementation, f64)| Some(measured.pop()?.ok()?.gflops(flops).median);
+    // It is that of f32: an instruction has as many multiply-adds as a register has elements.
+    let share = DType::F32.bytes() as f64 / DType::computing(instance.dtypes.iter().copied()).bytes() as f64;
+    let of_peak = |(_, flops): (Implementation, f64)| Some(measured.pop()?.ok()?.gflops(flops * share).median);
     let peak = peak.and_then(of_peak);
     let standing = |(f, outcome): (&Finalist, _)| Standing { name: f.name.clone(), outcome };
     let standings = finalists.iter().zip(measured).map(standing).collect();

@@ -166,7 +166,7 @@ impl Device for CpuHarness {
         timing: Timing,
     ) -> Result<Measured> {
         let mut hasher = DefaultHasher::new();
-        let scalars: Vec<Option<u32>> = instance.scalars.iter().map(|scalar| scalar.map(f32::to_bits)).collect();
+        let scalars: Vec<Option<u64>> = instance.scalars.iter().map(|scalar| scalar.map(f64::to_bits)).collect();
         (&instance.shape, scalars, self.seed).hash(&mut hasher);
         self.runner.measure(&Job {
             instance: instance.clone(),

@@ -94,6 +94,7 @@ fn signature(def: &KernelDef) -> Signature {
             syntax::DType::F32 => DType::F32,
             syntax::DType::F16 => DType::F16,
             syntax::DType::BF16 => DType::BF16,
+            syntax::DType::F64 => DType::F64,
         },
         dims: param.dims.iter().map(affine).collect::<Vec<_>>().leak(),
         mutable: param.mutable,

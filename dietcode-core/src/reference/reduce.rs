@@ -1,6 +1,6 @@
-//! What terms become that are combined in any order and grouping, and how far `f32` may be off.
+//! What terms become that are combined in any order and grouping, and how far that may be off.
 
-use super::{Approx, Arithmetic, U};
+use super::{Approx, Arithmetic, Precision};
 use crate::ir::ReduceOp;
 
 /// The terms of a reduction so far.
@@ -52,10 +52,10 @@ impl Terms {
     }
 
     /// What an accumulator holds that started with `init`.
-    pub(super) fn result(self, init: Approx, arithmetic: Arithmetic) -> Approx {
+    pub(super) fn result(self, init: Approx, arithmetic: Arithmetic, precision: &Precision) -> Approx {
         match self {
             Terms::Sum { value, size, error, count } => {
-                let (factor, addition) = (arithmetic.of_factor(), arithmetic.of_addition());
+                let (factor, addition) = (arithmetic.of_factor(), arithmetic.of_addition(precision));
                 let (parts, of_parts) = arithmetic.of_product();
                 let nu = (parts * count + 2.0) * addition;
                 let inherited = error + init.error + size * factor * (2.0 + factor);
@@ -65,11 +65,11 @@ impl Terms {
             Terms::Prod { value, most, largest, count } => {
                 let (value, most) = (init.value * value, (init.value.abs() + init.error) * most);
                 let largest = largest * (init.value.abs() + init.error).max(1.0);
-                let nu = (count + 2.0) * U;
+                let nu = (count + 2.0) * precision.u();
                 // A product of some of the factors may be subnormal where the whole is not, or beyond all numbers.
-                let underflow = (count + 2.0) * f64::from(f32::from_bits(1)) * largest;
+                let underflow = (count + 2.0) * 2f64.powi(precision.smallest) * largest;
                 let rounding = most - value.abs() + nu / (1.0 - nu) * most + underflow;
-                let error = if largest < f64::from(f32::MAX) / 2.0 { rounding } else { f64::INFINITY };
+                let error = if largest < 2f64.powi(precision.largest) { rounding } else { f64::INFINITY };
                 Approx { value, error }
             }
             Terms::Extreme { op, value, low, high } => {

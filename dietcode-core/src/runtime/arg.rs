@@ -14,7 +14,7 @@ use super::view_mut::TensorMut;
 use crate::{Error, Result};
 
 /// A tensor of a call, made from a [`TensorRef`] (an input) or a [`TensorMut`] (the output), or from a view of device memory;
-/// or a scalar, made from an `f32`, which goes wherever the tensors are.
+/// or a scalar, made from an `f32` or an `f64`, which goes wherever the tensors are.
 pub struct Arg<'a> {
     dtype: DType,
     value: Value,
@@ -30,9 +30,34 @@ pub(super) enum Value {
     /// The address of a tensor's first element, in the argument's memory. It is written through only if that is mutable.
     Tensor(*mut c_void),
     /// The scalar itself.
-    Scalar(f32),
-    /// The address of the first of so many `f32`, a tensor as it was laid out for a parameter of a nest.
+    Scalar(Scalar),
+    /// The address of the first of so many bytes, a tensor as it was laid out for a parameter of a nest.
     Prepared(*mut c_void, usize, Nest),
+}
+
+/// A scalar, of a type that nests compute in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scalar {
+    F32(f32),
+    F64(f64),
+}
+
+impl Scalar {
+    /// Where its bits are: in the value itself.
+    pub(super) fn address(&self) -> *mut c_void {
+        match self {
+            Scalar::F32(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
+            Scalar::F64(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
+        }
+    }
+
+    /// Its value.
+    pub(super) fn value(self) -> f64 {
+        match self {
+            Scalar::F32(scalar) => scalar.into(),
+            Scalar::F64(scalar) => scalar,
+        }
+    }
 }
 
 // SAFETY: it stands for a view of elements that are `Send` and `Sync`, as `Element` demands.
@@ -41,7 +66,7 @@ unsafe impl Send for Arg<'_> {}
 unsafe impl Sync for Arg<'_> {}
 
 impl Arg<'_> {
-    /// The type of its elements; that of a scalar is `f32`.
+    /// The type of its elements, or of the scalar.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -52,7 +77,7 @@ impl Arg<'_> {
     }
 
     /// The scalar, if it is one.
-    pub(super) fn scalar(&self) -> Option<f32> {
+    pub(super) fn scalar(&self) -> Option<Scalar> {
         match self.value {
             Value::Scalar(scalar) => Some(scalar),
             Value::Tensor(_) | Value::Prepared(..) => None,
@@ -97,7 +122,7 @@ impl Arg<'_> {
     pub(crate) fn data(&self) -> *mut c_void {
         match &self.value {
             Value::Tensor(data) | Value::Prepared(data, ..) => *data,
-            Value::Scalar(scalar) => std::ptr::from_ref(scalar).cast_mut().cast(),
+            Value::Scalar(scalar) => scalar.address(),
         }
     }
 
@@ -105,7 +130,7 @@ impl Arg<'_> {
     pub(super) fn addresses(&self) -> Range<usize> {
         match self.value {
             Value::Tensor(data) => data.addr()..data.addr() + self.layout.span() * self.dtype.bytes(),
-            Value::Prepared(data, elements, _) => data.addr()..data.addr() + elements * size_of::<f32>(),
+            Value::Prepared(data, bytes, _) => data.addr()..data.addr() + bytes,
             Value::Scalar(_) => 0..0,
         }
     }
@@ -123,9 +148,14 @@ impl<'a> Arg<'a> {
         Arg { dtype, value: Value::Tensor(data), layout, mutable, memory, lifetime: PhantomData }
     }
 
+    fn of_scalar(dtype: DType, scalar: Scalar) -> Self {
+        let (value, layout, memory) = (Value::Scalar(scalar), Layout::SCALAR, Memory::HOST);
+        Arg { dtype, value, layout, mutable: false, memory, lifetime: PhantomData }
+    }
+
     /// A tensor that was laid out for a parameter, of an element type and a layout before that.
-    pub(super) fn prepared(dtype: DType, data: &'a [f32], layout: Layout, nest: Nest) -> Self {
-        let value = Value::Prepared(data.as_ptr().cast_mut().cast(), data.len(), nest);
+    pub(super) fn prepared<T>(dtype: DType, data: &'a [T], layout: Layout, nest: Nest) -> Self {
+        let value = Value::Prepared(data.as_ptr().cast_mut().cast(), size_of_val(data), nest);
         Arg { dtype, value, layout, mutable: false, memory: Memory::HOST, lifetime: PhantomData }
     }
 
@@ -137,7 +167,7 @@ impl<'a> Arg<'a> {
     /// A tensor like this one, whose elements are at other places in host memory.
     pub(super) fn elsewhere(&self, data: *mut c_void) -> Arg<'static> {
         let value = match self.value {
-            Value::Prepared(_, elements, nest) => Value::Prepared(data, elements, nest),
+            Value::Prepared(_, bytes, nest) => Value::Prepared(data, bytes, nest),
             Value::Tensor(_) | Value::Scalar(_) => Value::Tensor(data),
         };
         let memory = Memory::HOST;
@@ -184,9 +214,24 @@ impl<'a, T: Element> TryFrom<Arg<'a>> for TensorMut<'a, T> {
 impl TryFrom<Arg<'_>> for f32 {
     type Error = Error;
 
-    /// The scalar, if it is one.
+    /// The scalar, if it is one of that type.
     fn try_from(arg: Arg<'_>) -> Result<f32> {
-        arg.scalar().ok_or_else(|| Error::input(format!("{arg:?} is no scalar")))
+        match arg.scalar() {
+            Some(Scalar::F32(scalar)) => Ok(scalar),
+            _ => Err(Error::input(format!("{arg:?} is no scalar of f32"))),
+        }
+    }
+}
+
+impl TryFrom<Arg<'_>> for f64 {
+    type Error = Error;
+
+    /// The scalar, if it is one of that type.
+    fn try_from(arg: Arg<'_>) -> Result<f64> {
+        match arg.scalar() {
+            Some(Scalar::F64(scalar)) => Ok(scalar),
+            _ => Err(Error::input(format!("{arg:?} is no scalar of f64"))),
+        }
     }
 }
 
@@ -231,15 +276,22 @@ impl<'a, T: Element> From<TensorMut<'a, T>> for Arg<'a> {
 
 impl From<f32> for Arg<'_> {
     fn from(scalar: f32) -> Self {
-        let (value, layout, memory) = (Value::Scalar(scalar), Layout::SCALAR, Memory::HOST);
-        Arg { dtype: DType::F32, value, layout, mutable: false, memory, lifetime: PhantomData }
+        Arg::of_scalar(DType::F32, Scalar::F32(scalar))
+    }
+}
+
+impl From<f64> for Arg<'_> {
+    fn from(scalar: f64) -> Self {
+        Arg::of_scalar(DType::F64, Scalar::F64(scalar))
     }
 }
 
 impl fmt::Debug for Arg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Value::Scalar(scalar) = self.value {
-            return write!(f, "Arg {{ scalar: {scalar:?} }}");
+        match self.value {
+            Value::Scalar(Scalar::F32(scalar)) => return write!(f, "Arg {{ scalar: {scalar:?} }}"),
+            Value::Scalar(Scalar::F64(scalar)) => return write!(f, "Arg {{ scalar: {scalar:?} }}"),
+            Value::Tensor(_) | Value::Prepared(..) => {}
         }
         let (shape, strides) = (self.shape(), self.strides());
         write!(f, "Arg {{ dtype: {}, shape: {shape:?}, strides: {strides:?}, mutable: {} }}", self.dtype, self.mutable)

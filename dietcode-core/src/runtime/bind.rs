@@ -150,8 +150,14 @@ impl Signature {
     fn other_kind(&self, param: &Param, arg: &Arg<'_>) -> Error {
         let name = param.name;
         self.error(&match arg.is_scalar() {
-            true => format!("`{name}` must be a tensor of {} dimensions, but is a scalar, an f32", param.dims.len()),
-            false => format!("`{name}` must be a scalar, an f32, but is a tensor of shape {:?}", arg.shape()),
+            true => format!(
+                "`{name}` must be a tensor of {} dimensions, but is a scalar, an {}",
+                param.dims.len(),
+                arg.dtype()
+            ),
+            false => {
+                format!("`{name}` must be a scalar, an {}, but is a tensor of shape {:?}", param.dtype, arg.shape())
+            }
         })
     }
 

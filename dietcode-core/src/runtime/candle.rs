@@ -66,6 +66,12 @@ impl Fixed for f32 {
     }
 }
 
+impl Fixed for f64 {
+    fn arg(&self) -> Arg<'_> {
+        Arg::from(*self)
+    }
+}
+
 impl<T: Element> Fixed for Prepared<T> {
     fn arg(&self) -> Arg<'_> {
         Arg::from(self)
@@ -139,13 +145,14 @@ impl<const N: usize> CustomOp<N> {
         };
         // Candle multiplies extents, and elements by their size, without a check.
         let elements = layout::Layout::row_major(&dims)?.shape().iter().product::<usize>();
-        if elements > isize::MAX as usize / size_of::<f32>() {
+        if elements > isize::MAX as usize / size_of::<f64>() {
             return Err(signature.error(&format!("an output of shape {dims:?} is too large for memory")).into());
         }
         let shape = Shape::from(dims);
         let dtype = match signature.output().map(|output| signature.params[output].dtype) {
             Some(DType::F16) => candle_core::DType::F16,
             Some(DType::BF16) => candle_core::DType::BF16,
+            Some(DType::F64) => candle_core::DType::F64,
             Some(DType::F32) | None => candle_core::DType::F32,
         };
         let mut result = inputs[0].0.device().zeros_impl(&shape, dtype)?;
@@ -254,6 +261,7 @@ impl Storage for CpuStorage {
             CpuStorage::F32(data) => arg(data, start, layout),
             CpuStorage::F16(data) => arg(data, start, layout),
             CpuStorage::BF16(data) => arg(data, start, layout),
+            CpuStorage::F64(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }
@@ -268,6 +276,7 @@ impl Storage for CpuStorage {
             CpuStorage::F32(data) => arg(data, start, layout),
             CpuStorage::F16(data) => arg(data, start, layout),
             CpuStorage::BF16(data) => arg(data, start, layout),
+            CpuStorage::F64(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }

@@ -13,6 +13,8 @@ pub enum DType {
     F16,
     /// The upper half of a binary32: 8 significant bits, the range of [`DType::F32`].
     BF16,
+    /// IEEE 754 binary64.
+    F64,
 }
 
 impl DType {
@@ -21,6 +23,7 @@ impl DType {
         match self {
             DType::F32 => 4,
             DType::F16 | DType::BF16 => 2,
+            DType::F64 => 8,
         }
     }
 }
@@ -32,6 +35,7 @@ impl fmt::Display for DType {
             DType::F32 => "f32",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
+            DType::F64 => "f64",
         })
     }
 }
@@ -54,6 +58,10 @@ impl Element for bf16 {
     const DTYPE: DType = DType::BF16;
 }
 
+impl Element for f64 {
+    const DTYPE: DType = DType::F64;
+}
+
 mod sealed {
     #[cfg(not(feature = "cuda"))]
     pub trait Sealed {}
@@ -61,6 +69,7 @@ mod sealed {
     #[cfg(feature = "cuda")]
     pub trait Sealed: cudarc::driver::DeviceRepr {}
     impl Sealed for f32 {}
+    impl Sealed for f64 {}
     impl Sealed for half::f16 {}
     impl Sealed for half::bf16 {}
 }

@@ -25,6 +25,8 @@ use crate::{Error, ErrorKind, Result};
 pub enum Operand {
     /// A scalar.
     Scalar(f32),
+    /// A scalar of 64 bits.
+    Double(f64),
     /// A tensor in host memory.
     Tensor {
         /// Its first element.
@@ -169,6 +171,7 @@ impl Operand {
     unsafe fn arg<'a>(self, param: &Param) -> Result<Arg<'a>> {
         match self {
             Operand::Scalar(scalar) => Ok(Arg::from(scalar)),
+            Operand::Double(scalar) => Ok(Arg::from(scalar)),
             // SAFETY: as the caller vouches.
             Operand::Tensor { data, shape, strides } => unsafe {
                 let layout = layout(param, shape, strides)?;

@@ -103,11 +103,14 @@ impl OrtKernel for Node {
         let mut args = Vec::with_capacity(signature.params.len());
         for param in signature.params.iter().filter(|param| !param.mutable) {
             let arg = match param.is_scalar() {
+                // Attributes of ONNX are f32.
+                true if param.dtype == DType::F64 => scalars.next().map(|scalar| Ok(Arg::from(f64::from(*scalar)))),
                 true => scalars.next().map(|scalar| Ok(Arg::from(*scalar))),
                 false => tensors.next().map(|tensor| match param.dtype {
                     DType::F32 => input::<f32>(tensor),
                     DType::F16 => input::<f16>(tensor),
                     DType::BF16 => input::<bf16>(tensor),
+                    DType::F64 => input::<f64>(tensor),
                 }),
             };
             args.push(arg.ok_or_else(|| signature.error(&format!("the node has no input `{}`", param.name)))??);
@@ -121,6 +124,7 @@ impl OrtKernel for Node {
             DType::F32 => output::<f32>(&mut made, &extents)?,
             DType::F16 => output::<f16>(&mut made, &extents)?,
             DType::BF16 => output::<bf16>(&mut made, &extents)?,
+            DType::F64 => output::<f64>(&mut made, &extents)?,
         };
         args.insert(self.output, arg);
         Ok(self.kernel.call(&mut args)?)
@@ -147,6 +151,7 @@ fn of(dtype: DType) -> TensorElementType {
         DType::F32 => TensorElementType::Float32,
         DType::F16 => TensorElementType::Float16,
         DType::BF16 => TensorElementType::Bfloat16,
+        DType::F64 => TensorElementType::Float64,
     }
 }
 

@@ -1,14 +1,14 @@
 //! Operands that are laid out once, before calls: `let w = dense::prepare_w(&w)?;`.
 //!
 //! How one lies follows from the nest alone (`dietcode_syntax::Prepared`), so that every micro-kernel of a kernel, on every CPU, reads it
-//! as it is. It holds `f32` whatever the elements are, as panels do that are packed in a call.
+//! as it is. It holds numbers of the type that the nest computes in, whatever the elements are, as panels do that are packed in a call.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use super::aligned::AlignedBuffer;
 use super::arg::Arg;
-use super::element::Element;
+use super::element::{DType, Element};
 use super::layout::Layout;
 use super::signature::Signature;
 use super::view::TensorRef;
@@ -32,11 +32,17 @@ pub struct PreparedLayout<'a> {
 /// An operand of one kernel, a copy of a tensor, in the layout that this kernel reads. The module of the kernel makes it, by a function
 /// `prepare_…` for each operand that its attribute lists as `prepared(…)`.
 pub struct Prepared<T> {
-    data: AlignedBuffer<f32>,
+    data: Panels,
     /// The tensor's.
     layout: Layout,
     nest: Nest,
     elements: PhantomData<T>,
+}
+
+/// Numbers of the type that a nest computes in.
+enum Panels {
+    F32(AlignedBuffer<f32>),
+    F64(AlignedBuffer<f64>),
 }
 
 /// The parameter that an operand was prepared for.
@@ -48,7 +54,7 @@ pub(super) struct Nest {
     pub(super) param: usize,
 }
 
-impl<T: Element + Into<f32>> Prepared<T> {
+impl<T: Element + Into<f64>> Prepared<T> {
     /// Copies a tensor for a parameter of a kernel.
     ///
     /// # Errors
@@ -69,10 +75,19 @@ impl<T: Element + Into<f32>> Prepared<T> {
         let elements = prepared.elements(strided.shape()).ok_or_else(|| {
             Error::unavailable(format!("{name}: a tensor of shape {:?} is too large to be prepared", strided.shape()))
         })?;
-        let mut data = AlignedBuffer::filled(elements, 0.0f32)?;
         let first = tensor.as_ptr();
         // SAFETY: `fill` asks for elements of the tensor, by its own strides.
-        prepared.fill(strided.shape(), strided.strides(), |at| unsafe { *first.add(at) }.into(), &mut data);
+        let element = |at: usize| -> f64 { unsafe { *first.add(at) }.into() };
+        let (shape, strides) = (strided.shape(), strided.strides());
+        let data = if signature.computes_in() == DType::F64 {
+            let mut data = AlignedBuffer::filled(elements, 0.0f64)?;
+            prepared.fill(shape, strides, element, &mut data);
+            Panels::F64(data)
+        } else {
+            let mut data = AlignedBuffer::filled(elements, 0.0f32)?;
+            prepared.fill(shape, strides, |at| element(at) as f32, &mut data);
+            Panels::F32(data)
+        };
         let nest = Nest { source_hash: signature.source_hash, param };
         Ok(Prepared { data, layout: Layout::row_major(strided.shape())?, nest, elements: PhantomData })
     }
@@ -86,7 +101,10 @@ impl<T> Prepared<T> {
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.data)
+        match &self.data {
+            Panels::F32(data) => size_of_val(&**data),
+            Panels::F64(data) => size_of_val(&**data),
+        }
     }
 }
 
@@ -98,7 +116,11 @@ impl<T> fmt::Debug for Prepared<T> {
 
 impl<'a, T: Element> From<&'a Prepared<T>> for Arg<'a> {
     fn from(prepared: &'a Prepared<T>) -> Self {
-        Arg::prepared(T::DTYPE, &prepared.data, prepared.layout, prepared.nest)
+        let Prepared { data, layout, nest, .. } = prepared;
+        match data {
+            Panels::F32(data) => Arg::prepared(T::DTYPE, data, *layout, *nest),
+            Panels::F64(data) => Arg::prepared(T::DTYPE, data, *layout, *nest),
+        }
     }
 }
 
@@ -112,7 +134,13 @@ impl PreparedLayout<'_> {
 
     /// Fills `target`, which has [`PreparedLayout::elements`]; `element` is asked for the element of the tensor that lies so many behind
     /// its first.
-    pub fn fill(&self, shape: &[usize], strides: &[usize], element: impl Fn(usize) -> f32, target: &mut [f32]) {
+    pub fn fill<T: Copy + Default>(
+        &self,
+        shape: &[usize],
+        strides: &[usize],
+        element: impl Fn(usize) -> T,
+        target: &mut [T],
+    ) {
         // Of no elements, the other extents may be as large as they like.
         if target.is_empty() {
             return;
@@ -130,7 +158,7 @@ impl PreparedLayout<'_> {
                     let (filled, behind) = panel.split_at_mut(whole);
                     let lane = |lane: usize| element(outer + (first + lane) * stride + inner);
                     filled.iter_mut().enumerate().for_each(|(at, place)| *place = lane(at));
-                    behind.fill(0.0);
+                    behind.fill(T::default());
                 }
             }
         }
@@ -182,7 +210,7 @@ mod tests {
         let layout = PreparedLayout { param: 0, dim: 1, outer: &[0], inner: &[2], panel: 16 };
         for shape in [[1 << 40, 0, 1], [1 << 40, 1, 0], [0, 1 << 40, 1 << 10]] {
             assert_eq!(layout.elements(&shape), Some(0));
-            layout.fill(&shape, &[1, 1, 1], |_| unreachable!("there is no element"), &mut []);
+            layout.fill(&shape, &[1, 1, 1], |_| unreachable!("there is no element"), &mut [0.0f32; 0]);
         }
     }
 }

@@ -33,6 +33,11 @@ pub struct Signature {
 }
 
 impl Signature {
+    /// The type that sums, temporaries and prepared operands of the kernel have: `f64` if a parameter is such, else `f32`.
+    pub fn computes_in(&self) -> DType {
+        if self.params.iter().any(|param| param.dtype == DType::F64) { DType::F64 } else { DType::F32 }
+    }
+
     /// Which parameter the kernel writes.
     pub(super) fn output(&self) -> Option<usize> {
         self.params.iter().position(|param| param.mutable)
@@ -57,7 +62,7 @@ pub struct Param {
     pub name: &'static str,
     /// The type of its elements.
     pub dtype: DType,
-    /// Its extents, outermost first; a scalar has none, and is an `f32`.
+    /// Its extents, outermost first; a scalar has none.
     pub dims: &'static [Affine],
     /// Whether the kernel writes it.
     pub mutable: bool,

@@ -316,10 +316,10 @@ impl Schedule {
         padded.flatten().collect()
     }
 
-    /// The elements of panels of a tensor: sums are in `f32`, and so are copies of what is summed, unless an instruction takes the
-    /// elements as they are.
+    /// The elements of panels of a tensor: copies of what is summed have the type of sums, unless an instruction takes the elements as
+    /// they are.
     pub(crate) fn panel_dtype(&self, of: DType) -> DType {
-        if self.dot.is_some() { of } else { DType::F32 }
+        if self.dot.is_some() { of } else { self.program.computes_in() }
     }
 
     /// Whether an operand was laid out before the call.

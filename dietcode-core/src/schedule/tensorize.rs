@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Instruction, Schedule, Unit, legality};
 use crate::Result;
-use crate::ir::{BinaryOp, Block, Buffer, DotRow, Expr, ForKind, Reduction};
+use crate::ir::{BinaryOp, Block, Buffer, DType, DotRow, Expr, ForKind, Reduction};
 
 impl Schedule {
     /// Lets a matrix unit of a GPU carry out the three innermost loops, or an instruction of a CPU the two innermost; TVM's and Exo's
@@ -59,8 +59,16 @@ pub(crate) type ElementRead<'b> = (&'b Arc<Buffer>, &'b [Expr]);
 ///
 /// # Errors
 /// What the block lacks.
-pub(crate) fn factors<'b>(block: &'b Block, row: &DotRow, lanes: &str) -> Result<[ElementRead<'b>; 2], String> {
+pub(crate) fn factors<'b>(
+    block: &'b Block,
+    computes: DType,
+    row: &DotRow,
+    lanes: &str,
+) -> Result<[ElementRead<'b>; 2], String> {
     let name = row.name;
+    if computes != row.accumulator {
+        return Err(format!("`{}` is summed in {computes}, and {name} adds in {}", block.name, row.accumulator));
+    }
     let Some(Expr::Binary(BinaryOp::Mul, a, b)) = block.reduction.as_ref().and_then(Reduction::summed) else {
         return Err(format!("`{}` sums no products of two elements, which {name} does", block.name));
     };

@@ -2,7 +2,7 @@
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, Dot, IterVar, Name, Program};
+use crate::ir::{Block, DType, Dot, IterVar, Name, Program};
 use crate::lower::can_be_padded;
 use crate::lower::lanes::is_contiguous;
 use crate::machine::CpuTarget;
@@ -24,8 +24,9 @@ impl Products {
     /// Those of a block with vectors along an axis, on a CPU. The steps are those of an axis of which none is half empty, and along
     /// which the factor lies contiguous that need not be packed, as far as there is one.
     pub(super) fn of(program: &Program, block: &Block, target: &CpuTarget, lanes: &Name) -> Option<Products> {
-        let dot = of_block(block, lanes).ok().filter(|dot| target.has(dot.row().feature))?;
-        let [of_lanes, of_all] = factors(block, dot.row(), lanes).ok()?;
+        let computes = program.computes_in();
+        let dot = of_block(block, computes, lanes).ok().filter(|dot| target.has(dot.row().feature))?;
+        let [of_lanes, of_all] = factors(block, computes, dot.row(), lanes).ok()?;
         let is_prepared = |factor: &ElementRead<'_>| program.prepared(&factor.0.name).is_some();
         let moves = |factor: &ElementRead<'_>, name: &Name| factor.1.iter().any(|e| e.uses(name));
         let both = |iter: &&IterVar| moves(&of_lanes, &iter.name) && moves(&of_all, &iter.name);
@@ -44,8 +45,8 @@ impl Products {
 ///
 /// # Errors
 /// What the block lacks for the last one.
-pub(super) fn of_block(block: &Block, lanes: &str) -> Result<Dot, String> {
-    let fits = |dot: Dot| factors(block, dot.row(), lanes).map(|_| dot);
+pub(super) fn of_block(block: &Block, computes: DType, lanes: &str) -> Result<Dot, String> {
+    let fits = |dot: Dot| factors(block, computes, dot.row(), lanes).map(|_| dot);
     let [first, others @ ..] = Dot::ALL;
     others.into_iter().fold(fits(first), |found, dot| found.or_else(|_| fits(dot)))
 }

@@ -105,7 +105,7 @@ fn negative_extents_and_indices_out_of_bounds_are_errors() {
     const FEW: SignatureLoop =
         SignatureLoop { name: "i", extent: Affine { terms: &[(0, 1)], constant: -9 }, reduce: false };
     let shorter = Kernel { signature: Signature { loops: &[FEW], ..fake::WINDOW.signature }, ..fake::WINDOW };
-    let (x, f, mut y) = ([0.0; 8], [0.0; 2], [0.0; 6]);
+    let (x, f, mut y) = ([0.0f32; 8], [0.0f32; 2], [0.0f32; 6]);
     let [x, f] = [TensorRef::new(&x, &[8]).unwrap(), TensorRef::new(&f, &[2]).unwrap()];
     let refused = shorter.bind(&[x.into(), f.into(), TensorMut::new(&mut y, &[6]).unwrap().into()]);
     assert_eq!(

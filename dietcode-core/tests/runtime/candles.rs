@@ -222,7 +222,7 @@ fn a_shape_that_follows_from_no_input_is_given() {
 
 #[test]
 fn scalars_are_held_by_the_operation_and_outputs_written_in_place() {
-    let op = || CustomOp::new(&BLENDED).with("alpha", 2.0)?.with("beta", 10.0);
+    let op = || CustomOp::new(&BLENDED).with("alpha", 2.0f32)?.with("beta", 10.0f32);
     let x = integers((5, 3));
     assert_eq!(values(&x.apply_op1(op().unwrap()).unwrap()), values(&(&x * 2.0).unwrap()));
 
@@ -234,10 +234,10 @@ fn scalars_are_held_by_the_operation_and_outputs_written_in_place() {
     assert_eq!(values(&y.contiguous().unwrap()), values(&expected));
     assert_eq!(values(&whole.narrow(1, 5, 3).unwrap().contiguous().unwrap()), beside);
 
-    let of = |name: &str| CustomOp::<1>::new(&BLENDED).with(name, 1.0).err().map(|error| error.to_string());
+    let of = |name: &str| CustomOp::<1>::new(&BLENDED).with(name, 1.0f32).err().map(|error| error.to_string());
     let none = |name: &str| Some(format!("blend: there is no input `{name}`; its inputs are `alpha`, `x`, `beta`"));
     assert_eq!([of("gamma"), of("y")], ["gamma", "y"].map(none));
-    let error = said(x.apply_op1(CustomOp::new(&BLENDED).with("x", 1.0).unwrap().with("beta", 1.0).unwrap()));
+    let error = said(x.apply_op1(CustomOp::new(&BLENDED).with("x", 1.0f32).unwrap().with("beta", 1.0f32).unwrap()));
     assert_eq!(error, "blend: `alpha` must be a scalar, an f32, but is a tensor of shape [5, 3]");
 }
 

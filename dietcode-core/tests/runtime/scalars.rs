@@ -109,15 +109,15 @@ fn a_scalar_and_a_tensor_are_not_the_same() {
     let (x, mut y) = tensors();
     let one = Tensor::from_slice(&[1.0_f32], &[]).unwrap();
     assert_eq!(
-        error(&mut [one.view().into(), x.view().into(), 1.0.into(), y.view_mut().into()]),
+        error(&mut [one.view().into(), x.view().into(), 1.0f32.into(), y.view_mut().into()]),
         "blend: `alpha` must be a scalar, an f32, but is a tensor of shape []"
     );
     assert_eq!(
-        error(&mut [1.0.into(), 1.0.into(), 1.0.into(), y.view_mut().into()]),
+        error(&mut [1.0f32.into(), 1.0f32.into(), 1.0f32.into(), y.view_mut().into()]),
         "blend: `x` must be a tensor of 2 dimensions, but is a scalar, an f32"
     );
     assert_eq!(
-        error(&mut [1.0.into(), x.view().into(), 1.0.into(), 1.0.into()]),
+        error(&mut [1.0f32.into(), x.view().into(), 1.0f32.into(), 1.0f32.into()]),
         "blend: `y` must be a tensor of 2 dimensions, but is a scalar, an f32"
     );
     assert_eq!(
@@ -127,8 +127,20 @@ fn a_scalar_and_a_tensor_are_not_the_same() {
 }
 
 #[test]
+fn a_scalar_has_one_of_two_types() {
+    let (single, double) = (|| Arg::from(0.1f32), || Arg::from(0.1f64));
+    assert_eq!((single().dtype(), double().dtype()), (DType::F32, DType::F64));
+    assert_eq!((f32::try_from(single()).unwrap(), f64::try_from(double()).unwrap()), (0.1, 0.1));
+    assert_eq!(f32::try_from(double()).unwrap_err().to_string(), "Arg { scalar: 0.1 } is no scalar of f32");
+    assert!(f64::try_from(single()).is_err());
+    let (x, mut y) = (Tensor::<f32>::zeros(&[2, 3]).unwrap(), Tensor::<f32>::zeros(&[2, 3]).unwrap());
+    let mut args = [double(), x.view().into(), Arg::from(1.0f32), y.view_mut().into()];
+    assert_eq!(error(&mut args), "blend: the elements of `alpha` must be f32, but are f64");
+}
+
+#[test]
 fn a_scalar_prints_as_what_it_is() {
-    let scalar = Arg::from(1.5);
+    let scalar = Arg::from(1.5f32);
     assert_eq!(format!("{scalar:?}"), "Arg { scalar: 1.5 }");
     assert!(scalar.is_scalar() && scalar.shape().is_empty() && !scalar.is_mutable());
 }
@@ -182,7 +194,7 @@ mod device {
         let (x, y) = tensors();
         let device = Device::cuda_host();
         let (x, mut y) = (CudaTensor::upload(&device, &x).unwrap(), CudaTensor::upload(&device, &y).unwrap());
-        let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), Output::from(&mut y).into()];
+        let args = &mut [2.0f32.into(), Input::from(&x).into(), 0.5f32.into(), Output::from(&mut y).into()];
         BLENDED.call(args).unwrap();
         assert_eq!(y.download().unwrap().as_slice(), expected(2.0, 0.5));
     }
@@ -191,7 +203,7 @@ mod device {
     fn a_scalar_has_no_place_that_an_error_could_name() {
         let (x, mut y) = tensors();
         let x = CudaTensor::upload(&Device::cuda_host(), &x).unwrap();
-        let args = &mut [2.0.into(), Input::from(&x).into(), 0.5.into(), y.view_mut().into()];
+        let args = &mut [2.0f32.into(), Input::from(&x).into(), 0.5f32.into(), y.view_mut().into()];
         assert_eq!(
             BLENDED.call(args).unwrap_err().to_string(),
             "blend: its tensors must be in one place, but `x` is on cuda-host, `y` is in host memory; copy them to one device"

@@ -1,5 +1,6 @@
 //! The arguments of `#[dynamic_kernel(…)]`.
 
+use crate::DType;
 use crate::constant::{self, Constant};
 use crate::error::{Errors, Problem};
 use crate::prepared;
@@ -20,18 +21,18 @@ pub(crate) struct Arguments {
     pub(crate) prepared: Vec<Ident>,
 }
 
-/// The constants that the arguments of a kernel declare; those that are in error are left out.
-pub fn constants(args: TokenStream) -> Vec<Constant> {
-    parse(args, &mut Errors::default()).constants
+/// The constants that the arguments of a kernel declare, which computes in a type; those that are in error are left out.
+pub fn constants(args: TokenStream, computes: DType) -> Vec<Constant> {
+    parse(args, computes, &mut Errors::default()).constants
 }
 
 /// The names of the operands that the arguments of a kernel list as prepared.
 pub fn prepared_names(args: TokenStream) -> Vec<Ident> {
-    parse(args, &mut Errors::default()).prepared
+    parse(args, DType::F32, &mut Errors::default()).prepared
 }
 
-/// Reads the arguments as far as they make sense.
-pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
+/// Reads the arguments as far as they make sense; floats are of the type that the nest computes in.
+pub(crate) fn parse(args: TokenStream, computes: DType, errors: &mut Errors) -> Arguments {
     let written = args.clone();
     let mut arguments = Arguments::default();
     let metas = match Punctuated::<Meta, Token![,]>::parse_terminated.parse2(args) {
@@ -48,7 +49,7 @@ pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Arguments {
         {
             constants += 1;
             match constants {
-                1 => constant::parse(&list.tokens, &mut arguments.constants, errors),
+                1 => constant::parse(&list.tokens, computes, &mut arguments.constants, errors),
                 _ => errors.push(meta, Problem::ConstantsTwice),
             }
             continue;

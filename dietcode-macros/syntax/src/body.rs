@@ -13,7 +13,7 @@
 //! without an update all loops index the output.
 
 use crate::affine::affine;
-use crate::element::negate;
+use crate::element::{is_type, negate};
 use crate::error::{Errors, Problem};
 use crate::helper::Helper;
 use crate::nest::{Assign, For, If, Let, Stmt};
@@ -22,7 +22,7 @@ use crate::reduction::Term;
 use crate::scope::{Accumulator, Iterations, Meaning, OpenLoop, Output, Scope, converted, path, plain, subscripts};
 use crate::signature::Signature;
 use crate::text::{text, whole};
-use crate::{Affine, BinaryOp, Condition, Expr, LoopDef, MAX_COEFFICIENT, Param, Reduction, Role};
+use crate::{Affine, BinaryOp, Condition, DType, Expr, LoopDef, MAX_COEFFICIENT, Param, Reduction, Role};
 use proc_macro2::Ident;
 use syn::BinOp;
 
@@ -152,7 +152,7 @@ impl<'e> Walk<'_, 'e> {
     /// `let mut acc = init;`
     fn accumulator(&mut self, local: &Let<'_>) {
         let value = match self.scope.holds_index(local) {
-            Some(true) => self.scope.fail(local.name, mutable_index(local)),
+            Some(true) => self.scope.fail(local.name, mutable_index(local, self.scope.signature.computes)),
             Some(false) => self.scope.value(local.value),
             None => None,
         };
@@ -183,25 +183,39 @@ impl<'e> Walk<'_, 'e> {
     /// The output may be added to only if that rounds as the sum itself does.
     fn check_in_place(&mut self, assign: &Assign<'_>) -> Option<()> {
         let output = self.output();
-        if !output.dtype.is_half() {
+        if output.dtype == self.scope.signature.computes {
             return Some(());
         }
         let (name, dtype) = (output.name.clone(), output.dtype.to_string());
-        self.scope.fail(assign.target, Problem::HalfUpdate { name, dtype })
+        let written = self.rounded(output.dtype);
+        self.scope.fail(assign.target, Problem::NarrowUpdate { name, dtype, written })
     }
 
-    /// The value that is stored; to a half tensor, what `f16::from_f32` stands around.
+    /// How a nest writes that a value is rounded to a type.
+    fn rounded(&self, dtype: DType) -> String {
+        match dtype.is_half() {
+            true => format!("{dtype}::from_{}(…)", self.scope.signature.computes),
+            false => format!("(…) as {dtype}"),
+        }
+    }
+
+    /// The value that is stored; to a tensor of a narrower type, what `f16::from_f32` stands around, or `as f32` behind.
     fn stored_value<'v>(&mut self, target: Target, value: &'v syn::Expr) -> Option<&'v syn::Expr> {
         let output = match target {
             Target::Output => self.output(),
             Target::Accumulator(_) => return Some(value),
         };
-        if !output.dtype.is_half() {
+        let (dtype, computes) = (output.dtype, self.scope.signature.computes);
+        if dtype == computes {
             return Some(value);
         }
-        let inner = converted(value, output.dtype.name(), "from_f32");
-        let (name, dtype) = (output.name.clone(), output.dtype.to_string());
-        inner.or_else(|| self.scope.fail(value, Problem::HalfStore { found: text(value), name, dtype }))
+        let inner = match plain(value) {
+            syn::Expr::Cast(cast) if !dtype.is_half() && is_type(&cast.ty, dtype) => Some(&*cast.expr),
+            _ => converted(value, dtype.name(), &format!("from_{computes}")).filter(|_| dtype.is_half()),
+        };
+        let (name, found, written) = (output.name.clone(), text(value), self.rounded(dtype));
+        let problem = Problem::NarrowStore { found, name, dtype: dtype.to_string(), written };
+        inner.or_else(|| self.scope.fail(value, problem))
     }
 
     /// The parameter that is written; a store was resolved to it.
@@ -295,7 +309,10 @@ impl<'e> Walk<'_, 'e> {
 
     /// An assignment under reduction loops: it has to be a reduction, and the only one.
     fn update(&mut self, target: Target, assign: &Assign<'e>) {
-        let Some(term) = Term::of(assign).or_else(|| self.no_reduction(target, assign)) else { return };
+        let Some(term) = Term::of(assign, self.scope.signature.computes).or_else(|| self.no_reduction(target, assign))
+        else {
+            return;
+        };
         let update = self.scope.value(term.value).map(|value| if term.negative { negate(value) } else { value });
         let init = self.held(target).take();
         *self.held(target) = Some(Expr::Acc);
@@ -384,7 +401,7 @@ fn loops(open: Vec<OpenLoop>) -> Vec<LoopDef> {
 }
 
 /// A `let mut` of an integer was meant as a float, or is an index.
-fn mutable_index(local: &Let<'_>) -> Problem {
+fn mutable_index(local: &Let<'_>, computes: DType) -> Problem {
     let (name, found) = (local.name.to_string(), text(local.value));
     let literal = match plain(local.value) {
         syn::Expr::Unary(unary) => plain(&unary.expr),
@@ -399,7 +416,7 @@ fn mutable_index(local: &Let<'_>) -> Problem {
                 syn::Lit::Float(float) => float.base10_digits().to_string(),
                 _ => "0.0".to_string(),
             };
-            let written = if ty.is_empty() { "" } else { ": f32" };
+            let written = if ty.is_empty() { String::new() } else { format!(": {computes}") };
             let written = format!("let mut {name}{written} = {sign}{float}");
             Problem::IntegerAccumulator { found: format!("let mut {name}{ty} = {found}"), written }
         }

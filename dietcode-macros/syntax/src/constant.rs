@@ -6,7 +6,7 @@
 use crate::affine::affine;
 use crate::error::{Errors, Problem};
 use crate::text::text;
-use crate::{Affine, MAX_COEFFICIENT, name};
+use crate::{Affine, DType, MAX_COEFFICIENT, name};
 use proc_macro2::{Ident, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
@@ -26,7 +26,7 @@ pub struct Constant {
 pub enum ConstantValue {
     /// An integer, for extents and indices.
     Integer(i64),
-    /// An `f32`, for elements, and how it is written, without a suffix.
+    /// A number of the type that the nest computes in, for elements, and how it is written, without a suffix.
     Float(f64, String),
 }
 
@@ -35,7 +35,7 @@ impl ConstantValue {
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             ConstantValue::Integer(_) => "a constant, an integer",
-            ConstantValue::Float(..) => "a constant, an `f32`",
+            ConstantValue::Float(..) => "a constant, a float",
         }
     }
 }
@@ -55,7 +55,7 @@ impl Constant {
 }
 
 /// What stands in the parentheses of `consts(…)`; those that are wrong are reported and left out.
-pub(crate) fn parse(declared: &TokenStream, constants: &mut Vec<Constant>, errors: &mut Errors) {
+pub(crate) fn parse(declared: &TokenStream, computes: DType, constants: &mut Vec<Constant>, errors: &mut Errors) {
     let Ok(pairs) = Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(declared.clone()) else {
         return errors.push(declared, Problem::ConstantForm { found: text(declared) });
     };
@@ -70,21 +70,22 @@ pub(crate) fn parse(declared: &TokenStream, constants: &mut Vec<Constant>, error
             continue;
         }
         name::check_constant(ident, errors);
-        match value(&pair.value, constants) {
+        match value(&pair.value, computes, constants) {
             Some(value) => constants.push(Constant { name: ident.clone(), value }),
             None => {
                 let (found, most) = (text(&pair.value), MAX_COEFFICIENT.to_string());
-                errors.push(&pair.value, Problem::ConstantValue { name, found, most });
+                errors
+                    .push(&pair.value, Problem::ConstantValue { name, found, most, computes_in: computes.to_string() });
             }
         }
     }
 }
 
 /// A float literal, or integers and the constants before, added, subtracted and multiplied.
-fn value(expr: &Expr, before: &[Constant]) -> Option<ConstantValue> {
-    if let Some(literal) = float(expr, "") {
-        let value = literal.parse::<f32>().ok().filter(|value| value.is_finite())?;
-        return Some(ConstantValue::Float(f64::from(value), literal));
+fn value(expr: &Expr, computes: DType, before: &[Constant]) -> Option<ConstantValue> {
+    if let Some(literal) = float(expr, computes, "") {
+        let value = computes.read(&literal).filter(|value| value.is_finite())?;
+        return Some(ConstantValue::Float(value, literal));
     }
     let mut resolve = |used: &Ident, _: &mut Errors| match &before.iter().find(|c| c.name == *used)?.value {
         ConstantValue::Integer(value) => Some(Affine::constant(*value)),
@@ -94,21 +95,23 @@ fn value(expr: &Expr, before: &[Constant]) -> Option<ConstantValue> {
     (0..=MAX_COEFFICIENT).contains(&value).then_some(ConstantValue::Integer(value))
 }
 
-/// A float literal with its sign and without its suffix, if that is `f32` or nothing.
-fn float(expr: &Expr, sign: &str) -> Option<String> {
+/// A float literal with its sign and without its suffix, if that is the type that the nest computes in or nothing.
+fn float(expr: &Expr, computes: DType, sign: &str) -> Option<String> {
     match expr {
-        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) && sign.is_empty() => float(&unary.expr, "-"),
-        Expr::Paren(inner) => float(&inner.expr, sign),
-        Expr::Group(inner) => float(&inner.expr, sign),
-        Expr::Lit(ExprLit { lit: Lit::Float(float), .. }) => digits(sign, float.base10_digits(), float.suffix()),
-        Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) if integer.suffix() == "f32" => {
-            digits(sign, integer.base10_digits(), "f32")
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) && sign.is_empty() => float(&unary.expr, computes, "-"),
+        Expr::Paren(inner) => float(&inner.expr, computes, sign),
+        Expr::Group(inner) => float(&inner.expr, computes, sign),
+        Expr::Lit(ExprLit { lit: Lit::Float(float), .. }) => {
+            digits(sign, float.base10_digits()).filter(|_| [computes.name(), ""].contains(&float.suffix()))
+        }
+        Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) if integer.suffix() == computes.name() => {
+            digits(sign, integer.base10_digits())
         }
         _ => None,
     }
 }
 
-fn digits(sign: &str, digits: &str, suffix: &str) -> Option<String> {
+fn digits(sign: &str, digits: &str) -> Option<String> {
     let zero = if digits.contains(['.', 'e', 'E']) { "" } else { ".0" };
-    matches!(suffix, "" | "f32").then(|| format!("{sign}{digits}{zero}"))
+    Some(format!("{sign}{digits}{zero}"))
 }

@@ -56,6 +56,11 @@ impl KernelDef {
         shape.get(self.shape_vars.iter().position(|known| known.name == var)?).copied()
     }
 
+    /// The type that sums, temporaries and scalars of the nest have.
+    pub fn computes_in(&self) -> DType {
+        DType::computing(self.params.iter().map(|param| param.dtype))
+    }
+
     /// Every expression of elements: those of the sum, and the value that is stored.
     pub fn values(&self) -> impl Iterator<Item = &Expr> {
         let sum = self.reduction.iter().flat_map(|sum| [&sum.init, &sum.update]);
@@ -71,7 +76,7 @@ pub struct Param {
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// Extents, outermost first, affine in the shape variables; a scalar has none, and is an `f32`.
+    /// Extents, outermost first, affine in the shape variables; a scalar has none.
     pub dims: Vec<Affine>,
     /// Whether it is the `&mut` parameter.
     pub mutable: bool,
@@ -93,11 +98,13 @@ pub enum DType {
     F16,
     /// The upper half of a binary32.
     BF16,
+    /// IEEE 754 binary64.
+    F64,
 }
 
 impl DType {
     /// All of them.
-    pub const ALL: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+    pub const ALL: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
 
     /// The name of the Rust type.
     pub const fn name(self) -> &'static str {
@@ -105,6 +112,7 @@ impl DType {
             DType::F32 => "f32",
             DType::F16 => "f16",
             DType::BF16 => "bf16",
+            DType::F64 => "f64",
         }
     }
 
@@ -113,10 +121,38 @@ impl DType {
         match self {
             DType::F32 => 4,
             DType::F16 | DType::BF16 => 2,
+            DType::F64 => 8,
         }
     }
 
-    /// Whether an element is read by `f32::from` and rounded when it is stored.
+    /// The type that a nest with parameters of these types computes in: one that holds all of their values, and at least `f32`.
+    pub fn computing(types: impl IntoIterator<Item = DType>) -> DType {
+        if types.into_iter().any(|dtype| dtype == DType::F64) { DType::F64 } else { DType::F32 }
+    }
+
+    /// Whether nests compute in it.
+    pub const fn is_computed_in(self) -> bool {
+        !self.is_half()
+    }
+
+    /// The number that a decimal is nearest to, of a type that nests compute in: it is read as that type at once, as rustc does, since a
+    /// detour would round twice.
+    pub fn read(self, digits: &str) -> Option<f64> {
+        match self {
+            DType::F64 => digits.parse().ok(),
+            DType::F32 | DType::F16 | DType::BF16 => digits.parse::<f32>().ok().map(f64::from),
+        }
+    }
+
+    /// A value as a number of a type that nests compute in.
+    pub const fn rounded(self, value: f64) -> f64 {
+        match self {
+            DType::F64 => value,
+            DType::F32 | DType::F16 | DType::BF16 => value as f32 as f64,
+        }
+    }
+
+    /// Whether it has 16 bits: nothing is computed in it.
     pub const fn is_half(self) -> bool {
         matches!(self, DType::F16 | DType::BF16)
     }
@@ -187,21 +223,22 @@ pub struct Affine {
     pub constant: i64,
 }
 
-/// A scalar expression; its values are `f32`. What is stored to a half tensor is rounded once, to nearest even.
+/// A scalar expression; its values are of the type that the nest computes in ([`KernelDef::computes_in`]). What is stored to a tensor of a
+/// narrower type is rounded once, to nearest even.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// The accumulator (in an epilogue only).
     Acc,
     /// A literal.
     Literal(f64),
-    /// An element of a parameter, as an `f32`, or a scalar parameter.
+    /// An element of a parameter, widened exactly, or a scalar parameter.
     Load {
         /// Index into `KernelDef::params`.
         param: usize,
         /// One entry per dimension; none for a scalar.
         index: Vec<Affine>,
     },
-    /// An integer expression of loop and shape variables, cast to the element type (`i as f32`).
+    /// An integer expression of loop and shape variables, cast to the type that the nest computes in (`i as f32`).
     Index(Affine),
     /// `a op b`.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),

@@ -54,9 +54,14 @@ impl KernelDef {
         }
         let output = Load { name: &self.params[self.output].name, index: &self.output_index };
         let value = self.show(&self.epilogue, &acc);
+        let computes = self.computes_in();
         match self.params[self.output].dtype {
-            DType::F32 => writeln!(f, "{pad}{output} = {value};")?,
-            half => writeln!(f, "{pad}{output} = {half}::from_f32({value});")?,
+            same if same == computes => writeln!(f, "{pad}{output} = {value};")?,
+            half if half.is_half() => writeln!(f, "{pad}{output} = {half}::from_{computes}({value});")?,
+            narrow => {
+                let value = Shown { tightness: Tightness::Negation, ..value };
+                writeln!(f, "{pad}{output} = {value} as {narrow};")?;
+            }
         }
         close(f, 1, spatial().count())
     }
@@ -92,7 +97,7 @@ impl KernelDef {
     }
 
     fn show<'a>(&'a self, expr: &'a Expr, acc: &'a str) -> Shown<'a> {
-        Shown { params: &self.params, acc, expr, tightness: Tightness::Loose }
+        Shown { params: &self.params, computes: self.computes_in(), acc, expr, tightness: Tightness::Loose }
     }
 }
 
@@ -153,6 +158,7 @@ enum Tightness {
 
 struct Shown<'a> {
     params: &'a [Param],
+    computes: DType,
     acc: &'a str,
     expr: &'a Expr,
     tightness: Tightness,
@@ -166,14 +172,15 @@ impl Shown<'_> {
     fn bare(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.expr {
             Expr::Acc => f.write_str(self.acc),
-            Expr::Literal(value) => literal(f, *value),
+            Expr::Literal(value) => literal(f, self.computes, *value),
             Expr::Load { param, index } => {
                 let Param { name, dtype, .. } = &self.params[*param];
                 let load = Load { name, index };
-                if dtype.is_half() { write!(f, "f32::from({load})") } else { write!(f, "{load}") }
+                let computes = self.computes;
+                if *dtype == computes { write!(f, "{load}") } else { write!(f, "{computes}::from({load})") }
             }
-            Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as f32"),
-            Expr::Index(index) => write!(f, "({index}) as f32"),
+            Expr::Index(index) if index.as_var().is_some() => write!(f, "{index} as {}", self.computes),
+            Expr::Index(index) => write!(f, "({index}) as {}", self.computes),
             Expr::Binary(op, lhs, rhs) => {
                 let (left, right) = op.tightness();
                 write!(f, "{} {op} {}", self.at(lhs, left), self.at(rhs, right))
@@ -227,13 +234,17 @@ impl Display for Shown<'_> {
     }
 }
 
-/// The shortest decimal that reads back as the same number; elements are `f32`, and print as such.
-fn literal(f: &mut Formatter<'_>, value: f64) -> fmt::Result {
+/// The shortest decimal that reads back as the same number of the type that the nest computes in.
+fn literal(f: &mut Formatter<'_>, computes: DType, value: f64) -> fmt::Result {
     let narrow = value as f32;
     if value.is_infinite() {
-        return write!(f, "f32::{}INFINITY", if value > 0.0 { "" } else { "NEG_" });
+        return write!(f, "{computes}::{}INFINITY", if value > 0.0 { "" } else { "NEG_" });
     }
-    if f64::from(narrow) == value { write!(f, "{narrow:?}") } else { write!(f, "{value:?}") }
+    match computes {
+        DType::F64 => write!(f, "{value:?}"),
+        _ if f64::from(narrow) == value => write!(f, "{narrow:?}"),
+        _ => write!(f, "{value:?}"),
+    }
 }
 
 impl BinaryOp {

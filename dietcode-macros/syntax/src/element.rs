@@ -25,14 +25,14 @@ pub(crate) fn arithmetic(op: &BinOp) -> Option<BinaryOp> {
     })
 }
 
-/// The constants of `f32` that a nest knows. One that is NaN would be equal to no other, and two equal nests not the same.
-const FLOATS: [(&str, f32); 6] = [
-    ("INFINITY", f32::INFINITY),
-    ("NEG_INFINITY", f32::NEG_INFINITY),
-    ("MAX", f32::MAX),
-    ("MIN", f32::MIN),
-    ("MIN_POSITIVE", f32::MIN_POSITIVE),
-    ("EPSILON", f32::EPSILON),
+/// The constants of `f32`, and of `f64`, that a nest knows. One that is NaN would be equal to no other, and two equal nests not the same.
+const FLOATS: [(&str, f32, f64); 6] = [
+    ("INFINITY", f32::INFINITY, f64::INFINITY),
+    ("NEG_INFINITY", f32::NEG_INFINITY, f64::NEG_INFINITY),
+    ("MAX", f32::MAX, f64::MAX),
+    ("MIN", f32::MIN, f64::MIN),
+    ("MIN_POSITIVE", f32::MIN_POSITIVE, f64::MIN_POSITIVE),
+    ("EPSILON", f32::EPSILON, f64::EPSILON),
 ];
 
 fn comparison(op: &BinOp) -> Option<CompareOp> {
@@ -80,7 +80,8 @@ impl Scope<'_> {
             syn::Expr::Cast(cast) => self.cast(cast, depth),
             syn::Expr::If(branches) => self.select(branches, depth),
             syn::Expr::Call(call) => self.call_by_name(expr, call, depth),
-            syn::Expr::Path(_) if associated(expr).is_some() => self.float_constant(associated(expr)?, expr),
+            syn::Expr::Path(_) if self.associated(expr).is_some() => self.float_constant(self.associated(expr)?, expr),
+            syn::Expr::Path(_) if associated(expr, self.other_type()).is_some() => self.other_float(expr),
             syn::Expr::Path(other) if other.qself.is_none() => {
                 let name = other.path.segments.last()?.ident.to_string();
                 self.fail(expr, Problem::UnknownConstant { found: text(expr), name })
@@ -113,20 +114,24 @@ impl Scope<'_> {
     }
 
     fn literal(&mut self, literal: &Lit) -> Option<Expr> {
+        let computes = self.signature.computes;
         let (digits, suffix) = match literal {
             Lit::Float(float) => (float.base10_digits(), float.suffix()),
-            Lit::Int(integer) if integer.suffix() == "f32" => (integer.base10_digits(), "f32"),
+            Lit::Int(integer) if integer.suffix() == computes.name() => (integer.base10_digits(), integer.suffix()),
             Lit::Int(integer) => return self.fail(integer, integer_literal(integer)),
             other => return self.fail(other, Problem::OtherLiteral { found: text(other) }),
         };
-        if !matches!(suffix, "" | "f32") {
-            return self.fail(literal, Problem::FloatLiteral { found: text(literal) });
+        let (found, computes_in) = (text(literal), computes.to_string());
+        if !suffix.is_empty() && suffix != computes.name() {
+            return self.fail(literal, Problem::FloatLiteral { found, computes_in });
         }
-        // Read as `f32` at once, as rustc does: a detour over `f64` would round twice.
-        match digits.parse::<f32>() {
-            Ok(value) if value.is_finite() => Some(Expr::Literal(f64::from(value))),
-            Ok(_) => self.fail(literal, Problem::FloatRange { found: text(literal) }),
-            Err(_) => self.fail(literal, Problem::FloatLiteral { found: text(literal) }),
+        match computes.read(digits) {
+            Some(value) if value.is_finite() => Some(Expr::Literal(value)),
+            Some(_) => {
+                let most = if computes == DType::F64 { format!("{:e}", f64::MAX) } else { format!("{:e}", f32::MAX) };
+                self.fail(literal, Problem::FloatRange { found, computes_in, most })
+            }
+            None => self.fail(literal, Problem::FloatLiteral { found, computes_in }),
         }
     }
 
@@ -134,7 +139,7 @@ impl Scope<'_> {
         let name = ident.to_string();
         let value = match self.meaning(ident) {
             Meaning::Element(value) => value,
-            Meaning::Scalar(param) => Expr::Load { param, index: Vec::new() },
+            Meaning::Scalar(param) => return self.scalar(param, ident, None),
             Meaning::Accumulator(at) if self.accumulators[at].home == self.depth => {
                 self.accumulators[at].value.clone()?
             }
@@ -142,7 +147,8 @@ impl Scope<'_> {
             Meaning::Tensor(_) => return self.fail(ident, Problem::WholeTensor { name }),
             Meaning::Constant(Constant { value: ConstantValue::Float(value, _), .. }) => Expr::Literal(value),
             Meaning::Constant(_) | Meaning::ShapeVar | Meaning::LoopVar(_) | Meaning::Index(_) => {
-                return self.fail(ident, Problem::IndexAsElement { name });
+                let computes_in = self.signature.computes.to_string();
+                return self.fail(ident, Problem::IndexAsElement { name, computes_in });
             }
             Meaning::Helper(_) => return self.fail(ident, Problem::HelperAsValue { name }),
             Meaning::Broken => return None,
@@ -157,21 +163,71 @@ impl Scope<'_> {
         Some(value)
     }
 
-    /// `f32::from` of an element of a half tensor is its load; every other function stands in the kernel's body.
+    /// `f32::from` of an element of a narrower type is its load; every other function stands in the kernel's body.
     fn call_by_name(&mut self, expr: &syn::Expr, call: &ExprCall, depth: usize) -> Option<Expr> {
-        match converted(expr, "f32", "from") {
+        let computes = self.signature.computes.name();
+        let narrowing = ["from_f32", "from_f64"];
+        let is_narrowing = |dtype: &DType| narrowing.iter().any(|name| converted(expr, dtype.name(), name).is_some());
+        match converted(expr, computes, "from") {
             Some(element) if matches!(plain(element), syn::Expr::Index(_)) => self.load(element, Some(expr)),
-            Some(other) => self.fail(expr, Problem::Widening { found: text(other) }),
-            None if DType::ALL.iter().any(|dtype| converted(expr, dtype.name(), "from_f32").is_some()) => {
-                self.fail(expr, Problem::Narrowing { found: text(expr) })
+            Some(other) => match path(other).and_then(|name| lookup(&self.names, name)) {
+                Some(Meaning::Scalar(param)) => self.scalar(*param, other, Some(expr)),
+                _ => self.fail(expr, self.widening(other)),
+            },
+            None if DType::ALL.iter().any(is_narrowing) => self.fail(expr, Problem::Narrowing { found: text(expr) }),
+            None if self.associated(&call.func).is_some_and(|name| name == "max" || name == "min") => {
+                self.call(call, self.associated(&call.func)?, &call.args.iter().collect::<Vec<_>>(), depth)
             }
-            None if associated(&call.func).is_some_and(|name| name == "max" || name == "min") => {
-                self.call(call, associated(&call.func)?, &call.args.iter().collect::<Vec<_>>(), depth)
-            }
+            None if associated(&call.func, self.other_type()).is_some() => self.other_float(&call.func),
             None => match path(&call.func).and_then(|name| self.helper(name)) {
                 Some(helper) => self.inline(call, helper, depth),
-                None => self.fail(expr, Problem::FreeCall { found: text(&call.func), methods: Function::list() }),
+                None => {
+                    let (found, methods) = (text(&call.func), Function::list());
+                    self.fail(expr, Problem::FreeCall { found, methods, computes_in: computes.to_string() })
+                }
             },
+        }
+    }
+
+    /// A name of the type that the nest computes in: `f32::max`.
+    fn associated<'e>(&self, expr: &'e syn::Expr) -> Option<&'e Ident> {
+        associated(expr, self.signature.computes)
+    }
+
+    /// The type that other nests compute in.
+    fn other_type(&self) -> DType {
+        if self.signature.computes == DType::F64 { DType::F32 } else { DType::F64 }
+    }
+
+    /// Reports a name of that type.
+    fn other_float<T>(&mut self, expr: &syn::Expr) -> Option<T> {
+        let computes_in = self.signature.computes.to_string();
+        self.fail(expr, Problem::OtherFloat { found: text(expr), computes_in })
+    }
+
+    /// What to say of `f32::from` around something that has no narrower type.
+    fn widening(&self, found: &dyn ToTokens) -> Problem {
+        let (found, computes_in) = (text(found), self.signature.computes.to_string());
+        let narrower = if self.signature.computes == DType::F64 { "`f32`, `f16` or `bf16`" } else { "`f16` or `bf16`" };
+        Problem::Widening { found, computes_in, narrower: narrower.to_string() }
+    }
+
+    /// A scalar parameter; `converted` is the `f64::from` around it.
+    fn scalar(&mut self, param: usize, at: &dyn ToTokens, converted: Option<&syn::Expr>) -> Option<Expr> {
+        self.check_type(param, at, converted)?;
+        Some(Expr::Load { param, index: Vec::new() })
+    }
+
+    /// An element of another type than the nest computes in is converted, and no other.
+    fn check_type(&mut self, param: usize, at: &dyn ToTokens, converted: Option<&syn::Expr>) -> Option<()> {
+        let (dtype, computes) = (self.signature.params[param].dtype, self.signature.computes);
+        match (dtype == computes, converted) {
+            (false, None) => {
+                let (found, computes_in) = (text(at), computes.to_string());
+                self.fail(at, Problem::NarrowElement { found, dtype: dtype.to_string(), computes_in })
+            }
+            (true, Some(whole)) => self.fail(whole, self.widening(&at)),
+            _ => Some(()),
         }
     }
 
@@ -179,13 +235,7 @@ impl Scope<'_> {
     fn load(&mut self, expr: &syn::Expr, converted: Option<&syn::Expr>) -> Option<Expr> {
         let (param, index) = self.element(expr)?;
         let dtype = self.signature.params[param].dtype;
-        match (dtype.is_half(), converted) {
-            (true, None) => {
-                return self.fail(expr, Problem::HalfElement { found: text(expr), dtype: dtype.to_string() });
-            }
-            (false, Some(whole)) => return self.fail(whole, Problem::Widening { found: text(expr) }),
-            _ => {}
-        }
+        self.check_type(param, expr, converted)?;
         let Some(output) = self.output.as_ref().filter(|output| output.param == param) else {
             self.reads.push((param, index.clone()));
             return Some(Expr::Load { param, index });
@@ -201,9 +251,10 @@ impl Scope<'_> {
         if self.open_reduction().is_some() {
             return self.fail(expr, Problem::OutputInUpdate);
         }
-        if dtype.is_half() && value.as_ref().is_some_and(|value| *value != Expr::Load { param, index }) {
+        if dtype != self.signature.computes && value.as_ref().is_some_and(|value| *value != Expr::Load { param, index })
+        {
             let name = self.signature.params[param].name.clone();
-            return self.fail(expr, Problem::HalfReadBack { name, dtype: dtype.to_string() });
+            return self.fail(expr, Problem::ReadBack { name, dtype: dtype.to_string() });
         }
         self.put_in_place(expr, value?, 0)
     }
@@ -251,11 +302,14 @@ impl Scope<'_> {
 
     /// `f32::NEG_INFINITY` and its like.
     fn float_constant(&mut self, name: &Ident, expr: &syn::Expr) -> Option<Expr> {
-        match FLOATS.iter().find(|(known, _)| name == known) {
-            Some((_, value)) => Some(Expr::Literal(f64::from(*value))),
+        let computes = self.signature.computes;
+        match FLOATS.iter().find(|(known, ..)| name == known) {
+            Some((.., value)) if computes == DType::F64 => Some(Expr::Literal(*value)),
+            Some((_, value, _)) => Some(Expr::Literal(f64::from(*value))),
             None => {
-                let constants = FLOATS.map(|(known, _)| format!("`f32::{known}`")).join(", ");
-                self.fail(expr, Problem::FloatConstant { found: text(expr), constants })
+                let constants = FLOATS.map(|(known, ..)| format!("`{computes}::{known}`")).join(", ");
+                let computes_in = computes.to_string();
+                self.fail(expr, Problem::FloatConstant { found: text(expr), constants, computes_in })
             }
         }
     }
@@ -283,15 +337,17 @@ impl Scope<'_> {
     }
 
     fn cast(&mut self, cast: &ExprCast, depth: usize) -> Option<Expr> {
-        if !matches!(&*cast.ty, Type::Path(path) if path.path.is_ident("f32")) {
-            return self.fail(&cast.ty, Problem::CastType { found: text(&cast.ty) });
+        let computes = self.signature.computes;
+        if !is_type(&cast.ty, computes) {
+            let computes_in = computes.to_string();
+            return self.fail(&cast.ty, Problem::CastType { found: text(&cast.ty), computes_in });
         }
         if !self.is_index(&cast.expr) {
             return self.value_at(&cast.expr, depth);
         }
         let index = self.index(&cast.expr)?;
         Some(match index.as_constant() {
-            Some(value) => Expr::Literal(f64::from(value as f32)),
+            Some(value) => Expr::Literal(computes.rounded(value as f64)),
             None => Expr::Index(index),
         })
     }
@@ -301,7 +357,9 @@ impl Scope<'_> {
         match plain(expr) {
             syn::Expr::Unary(unary) => self.is_index(&unary.expr),
             syn::Expr::Binary(binary) => self.is_index(&binary.left) && self.is_index(&binary.right),
-            syn::Expr::Lit(literal) => matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != "f32"),
+            syn::Expr::Lit(literal) => {
+                matches!(&literal.lit, Lit::Int(integer) if integer.suffix() != self.signature.computes.name())
+            }
             _ => path(expr).is_some_and(|ident| self.names_an_index(ident)),
         }
     }
@@ -350,7 +408,9 @@ impl Scope<'_> {
             sides.into_iter().find(|side| !is_integer(side)).filter(|_| sides.iter().all(|side| self.is_index(side)));
         if let Some(compared) = compared {
             let name = text(compared);
-            let written = if path(compared).is_some() { format!("{name} as f32") } else { format!("({name}) as f32") };
+            let computes = self.signature.computes;
+            let operand = if path(compared).is_some() { name } else { format!("({name})") };
+            let written = format!("{operand} as {computes}");
             return self.fail(condition, Problem::IndexCompared { found: text(condition), written });
         }
         let lhs = self.value_at(&binary.left, depth);
@@ -404,11 +464,19 @@ impl Scope<'_> {
     pub(crate) fn holds_index(&mut self, local: &Let<'_>) -> Option<bool> {
         match local.ty {
             None => Some(self.is_index(local.value)),
-            Some(Type::Path(ty)) if ty.path.is_ident("f32") => Some(false),
+            Some(ty) if is_type(ty, self.signature.computes) => Some(false),
             Some(Type::Path(ty)) if ty.path.is_ident("usize") => Some(true),
-            Some(other) => self.fail(other, Problem::LetType { found: text(other) }),
+            Some(other) => {
+                let computes_in = self.signature.computes.to_string();
+                self.fail(other, Problem::LetType { found: text(other), computes_in })
+            }
         }
     }
+}
+
+/// Whether a type is that of some elements.
+pub(crate) fn is_type(ty: &Type, dtype: DType) -> bool {
+    matches!(ty, Type::Path(path) if path.path.is_ident(dtype.name()))
 }
 
 /// What to say of a `return`.

@@ -99,9 +99,9 @@ problems! {
     ConstantsTwice "`consts(…)` is given twice; declare all constants in one, such as `consts(K = 768, EPS = 1e-5)`";
     ConstantForm(found) "found `{found}`; a constant is declared by name and value, such as `consts(K = 768, EPS = 1e-5)`";
     ConstantTwice(name) "the constant `{name}` is declared twice; declare it once";
-    ConstantValue(name, found, most)
+    ConstantValue(name, found, most, computes_in)
         "found `{found}` as the constant `{name}`; it is an integer from 0 to {most}, such as `768`, for extents and indices, \
-         or a float within `f32`, such as `1e-5`, for elements";
+         or a float within `{computes_in}`, such as `1e-5`, for elements";
     UnusedConstant(name) "the constant `{name}` is never used; remove it from `consts(…)`";
     PreparedListTwice "`prepared(…)` is given twice; list all operands in one, such as `prepared(w, v)`";
     PreparedForm(found) "found `{found}`; operands that are laid out before calls are listed by their names, such as `prepared(w)`";
@@ -138,16 +138,16 @@ problems! {
     NotAnArray(found) "found the type `{found}`; a tensor is a nested array with its extents, such as `[[f32; K]; M]`";
     Slice "found a slice; write its extent after a semicolon, such as `[f32; N]`";
     ScalarType(found)
-        "found the type `{found}`; a scalar parameter is an `f32`, and a tensor is borrowed: `&[[f32; K]; M]`";
+        "found the type `{found}`; a scalar parameter is an `f32` or an `f64`, and a tensor is borrowed: `&[[f32; K]; M]`";
     ScalarInteger(found)
-        "found the type `{found}`; a scalar parameter is an `f32`: an extent is a shape variable, which the type of a tensor names, \
+        "found the type `{found}`; a scalar parameter is an `f32` or an `f64`: an extent is a shape variable, which the type of a tensor names, \
          `&[[f32; K]; M]`, or a constant, `consts(K = 768)`";
     ScalarByReference(found)
-        "found the type `{found}`; a scalar parameter is taken by value, as `f32`, and a tensor has extents: `&[f32; N]`";
+        "found the type `{found}`; a scalar parameter is taken by value, as `f32` or `f64`, and a tensor has extents: `&[f32; N]`";
     ScalarOutput(found)
         "found the type `{found}`; a scalar parameter is never written, and the output has extents, such as `&mut [f32; 1]`";
     UnusedScalar(name) "the scalar parameter `{name}` is never used; remove it, or compute with it";
-    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16` or `bf16`";
+    ElementType(found) "found the element type `{found}`; the elements of a tensor are `f32`, `f16`, `bf16` or `f64`";
     Lifetime(found) "found the lifetime `{found}`; a kernel's parameters carry none: remove it";
     Rank(found, most) "found an array of {found} dimensions; at most {most} are supported";
     ExtentNotPositive(found) "the extent is {found}; an extent is at least 1";
@@ -170,8 +170,8 @@ problems! {
     Unknown(name)
         "unknown name `{name}`; a nest knows its parameters, shape variables, loop variables, `let`s and declared constants, \
          nothing outside";
-    FloatConstant(found, constants)
-        "found the constant `{found}`; of those that `f32` has, a nest knows {constants}: declare others by a name of their own, \
+    FloatConstant(found, constants, computes_in)
+        "found the constant `{found}`; of those that `{computes_in}` has, a nest knows {constants}: declare others by a name of their own, \
          `#[dynamic_kernel(consts(…))]`";
     UnknownConstant(found, name)
         "unknown name `{found}`; a nest knows nothing outside: if it is a constant, declare it, \
@@ -179,9 +179,10 @@ problems! {
 
     // Functions inside the kernel's body.
     HelperQualifier(found) "found `{found}`; a function inside a kernel is a plain `fn` without generics: remove it";
-    HelperType(found) "found the type `{found}`; a function inside a kernel takes `f32`s, and returns one";
-    HelperReturn(name)
-        "`{name}` returns nothing; a function inside a kernel returns an element: `fn {name}(v: f32) -> f32 {{ … }}`";
+    HelperType(found, computes_in)
+        "found the type `{found}`; a function inside this kernel takes `{computes_in}`s, and returns one";
+    HelperReturn(name, computes_in)
+        "`{name}` returns nothing; a function inside a kernel returns an element: `fn {name}(v: {computes_in}) -> {computes_in} {{ … }}`";
     HelperPlace "found a function inside a loop or branch; put it at the top of the kernel's body";
     HelperArguments(name, found, expected) "wrong number of arguments: found {found}; `{name}` takes {expected}";
     HelperAsValue(name) "`{name}` is a function; call it to have an element: `{name}(…)`";
@@ -233,7 +234,7 @@ problems! {
     LetPattern(found) "found the pattern `{found}`; a `let` binds a plain name";
     LetWithoutValue(name) "`{name}` has no value; write `let {name} = …;`";
     LetElse "found `let … else`; a `let` binds a plain name to a value";
-    LetType(found) "found the type `{found}`; a `let` is an `f32` (an element) or a `usize` (an index)";
+    LetType(found, computes_in) "found the type `{found}`; a `let` is an `{computes_in}` (an element) or a `usize` (an index)";
     MutableIndex(name, found)
         "`{name}` is a mutable index, and only accumulators are mutable; write `let {name} = {found};`, and what it would become \
          as another `let`";
@@ -277,8 +278,8 @@ problems! {
 
     // Expressions.
     Expression(found) "found {found}; an element is made of loads, literals, `+ - * /`, `if … else`, casts and methods";
-    FreeCall(found, methods)
-        "found a call of `{found}`; a nest calls functions that stand in the kernel's body, `fn name(v: f32) -> f32 {{ … }}`, \
+    FreeCall(found, methods, computes_in)
+        "found a call of `{found}`; a nest calls functions that stand in the kernel's body, `fn name(v: {computes_in}) -> {computes_in} {{ … }}`, \
          and methods: {methods}";
     Method(name, methods) "unknown method `{name}`; a nest may call {methods}";
     MethodArguments(name, found, expected) "wrong number of arguments: found {found}; `.{name}()` takes {expected}";
@@ -296,12 +297,12 @@ problems! {
     BranchReturn(value) "found a `return`; a block has the value at its end: write `{value}`, without `return` and semicolon";
     BranchValue "found no value at the end of the block; end it with an expression without a semicolon";
     IntegerLiteral(found) "found the integer `{found}`; an element is a float: write `{found}.0`";
-    FloatLiteral(found) "found the literal `{found}`; a literal is a decimal number, with `f32` after it or nothing";
-    FloatRange(found) "the literal `{found}` does not fit into an f32; the largest is 3.4028235e38";
+    FloatLiteral(found, computes_in) "found the literal `{found}`; a literal is a decimal number, with `{computes_in}` after it or nothing";
+    FloatRange(found, computes_in, most) "the literal `{found}` does not fit into an {computes_in}; the largest is {most}";
     OtherLiteral(found) "found the literal `{found}`; an element is a float such as `1.5`";
-    CastType(found) "found a cast to `{found}`; elements and indices are cast to `f32`, and an index needs no cast";
+    CastType(found, computes_in) "found a cast to `{found}`; elements and indices are cast to `{computes_in}`, and an index needs no cast";
     WholeTensor(name) "the tensor `{name}` is used as a whole; index it down to an element";
-    IndexAsElement(name) "`{name}` is an index; write `{name} as f32` to use it as an element";
+    IndexAsElement(name, computes_in) "`{name}` is an index; write `{name} as {computes_in}` to use it as an element";
     NotATensor(name, kind) "`{name}` is indexed, but it is {kind}; only tensors are";
     IndexedExpression(found) "`{found}` is indexed; only tensors are";
     WrongRank(name, found, rank) "wrong number of indices: found {found}; `{name}` has rank {rank}, one index per dimension";
@@ -313,16 +314,20 @@ problems! {
     AccumulatorInLoop(name)
         "`{name}` is `let mut` and is read inside a loop below its `let`; read it after that loop, or make it a plain `let`";
 
-    // Elements of 16 bits.
-    HalfElement(found, dtype) "`{found}` is an `{dtype}`, and a nest computes in `f32`; read it as `f32::from({found})`";
-    Widening(found) "found `f32::from({found})`; it converts an element of an `f16` or `bf16` tensor, and nothing else";
-    HalfStore(found, name, dtype)
-        "found the value `{found}`, but the elements of `{name}` are `{dtype}`; store `{dtype}::from_f32(…)`";
+    // Elements of a narrower type than the nest computes in.
+    NarrowElement(found, dtype, computes_in)
+        "`{found}` is an `{dtype}`, and this nest computes in `{computes_in}`; read it as `{computes_in}::from({found})`";
+    Widening(found, computes_in, narrower)
+        "found `{computes_in}::from({found})`; it converts an element of an {narrower} tensor, and nothing else";
+    OtherFloat(found, computes_in)
+        "found `{found}`, but this nest computes in `{computes_in}`; a nest computes in `f64` if a parameter is an `f64`, and in `f32` if none is";
+    NarrowStore(found, name, dtype, written)
+        "found the value `{found}`, but the elements of `{name}` are `{dtype}`; store `{written}`";
     Narrowing(found) "found `{found}` here; a nest rounds only the whole value that it stores to an output of that type";
-    HalfUpdate(name, dtype)
+    NarrowUpdate(name, dtype, written)
         "`{name}` is changed in place, but its elements are `{dtype}`, so that each step would round; \
-         compute in a `let mut` and store `{dtype}::from_f32` of it once";
-    HalfReadBack(name, dtype)
+         compute in a `let mut` and store `{written}` once";
+    ReadBack(name, dtype)
         "`{name}` is read after it was stored, but its elements are `{dtype}`, so that the value would be rounded twice; \
          keep it in a `let`";
 

@@ -4,11 +4,12 @@
 //! function is checked once by itself, so that what is wrong with it is said once, whether or not it is called; and its calls
 //! then have nothing left to say but that they are too many.
 
-use crate::Expr;
+use crate::element::is_type;
 use crate::error::{Errors, Problem};
 use crate::nest::plain_name;
 use crate::scope::{Meaning, Scope, lookup};
 use crate::text::text;
+use crate::{DType, Expr};
 use proc_macro2::Ident;
 use syn::{Block, ExprCall, FnArg, Item, ItemFn, ReturnType, Stmt, Type, Visibility};
 
@@ -40,15 +41,15 @@ pub(crate) fn is_helper(stmt: &Stmt) -> bool {
 }
 
 /// The functions at the top of a kernel's body.
-pub(crate) fn parse<'a>(body: &'a Block, errors: &mut Errors) -> Vec<Helper<'a>> {
+pub(crate) fn parse<'a>(body: &'a Block, computes: DType, errors: &mut Errors) -> Vec<Helper<'a>> {
     let functions = body.stmts.iter().filter_map(|stmt| match stmt {
         Stmt::Item(Item::Fn(function)) => Some(function),
         _ => None,
     });
-    functions.map(|function| helper(function, errors)).collect()
+    functions.map(|function| helper(function, computes, errors)).collect()
 }
 
-fn helper<'a>(function: &'a ItemFn, errors: &mut Errors) -> Helper<'a> {
+fn helper<'a>(function: &'a ItemFn, computes: DType, errors: &mut Errors) -> Helper<'a> {
     let sig = &function.sig;
     qualifiers(function, errors);
     let mut params: Vec<(&Ident, bool)> = Vec::new();
@@ -64,11 +65,14 @@ fn helper<'a>(function: &'a ItemFn, errors: &mut Errors) -> Helper<'a> {
         if params.iter().any(|(other, _)| *other == name) {
             errors.push(name, Problem::ParameterTwice { name: name.to_string() });
         }
-        params.push((name, is_element(ty, errors)));
+        params.push((name, is_element(ty, computes, errors)));
     }
     match &sig.output {
-        ReturnType::Type(_, ty) => drop(is_element(ty, errors)),
-        ReturnType::Default => errors.push(&sig.ident, Problem::HelperReturn { name: sig.ident.to_string() }),
+        ReturnType::Type(_, ty) => drop(is_element(ty, computes, errors)),
+        ReturnType::Default => {
+            let (name, computes_in) = (sig.ident.to_string(), computes.to_string());
+            errors.push(&sig.ident, Problem::HelperReturn { name, computes_in });
+        }
     }
     // A body says nothing as long as it has names that are not known.
     let state = if params.len() == sig.inputs.len() { State::Unknown } else { State::Broken };
@@ -81,11 +85,11 @@ fn parameter(input: &FnArg) -> Option<(&Ident, &Type)> {
     plain_name(&typed.pat).filter(|(_, mutable)| !mutable).map(|(name, _)| (name, &*typed.ty))
 }
 
-/// Reports a type that is not `f32`.
-fn is_element(ty: &Type, errors: &mut Errors) -> bool {
-    let is_element = matches!(ty, Type::Path(path) if path.path.is_ident("f32"));
+/// Reports a type that is not what the nest computes in.
+fn is_element(ty: &Type, computes: DType, errors: &mut Errors) -> bool {
+    let is_element = is_type(ty, computes);
     if !is_element {
-        errors.push(ty, Problem::HelperType { found: text(ty) });
+        errors.push(ty, Problem::HelperType { found: text(ty), computes_in: computes.to_string() });
     }
     is_element
 }

@@ -52,4 +52,4 @@ pub use parse::{is_dynamic_kernel, parse_function, parse_kernel};
 pub use prepared::Prepared;
 pub use reduce::ReduceOp;
 pub use scan::{Annotated, Module, Step, scan, scan_with_modules};
-pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS};
+pub use signature::{MAX_PARAMS, MAX_RANK, MAX_SHAPE_VARS, computes_in};

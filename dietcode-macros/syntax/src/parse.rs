@@ -12,11 +12,12 @@ use syn::{Attribute, Item, ItemFn, Signature};
 /// Everything that is wrong with the function, each at its own tokens, in source order.
 pub fn parse_kernel(args: TokenStream, item: &ItemFn) -> Result<KernelDef, Errors> {
     let mut errors = Errors::default();
-    let attribute::Arguments { config, constants, prepared } = attribute::parse(args.clone(), &mut errors);
+    let attribute::Arguments { config, constants, prepared } =
+        attribute::parse(args.clone(), signature::computes_in(&item.sig), &mut errors);
     check_attributes(&item.attrs, &mut errors);
     let signature = signature::parse(&item.sig, &constants, &mut errors);
     let stmts = nest::parse(&item.block, &mut errors);
-    let helpers = helper::parse(&item.block, &mut errors);
+    let helpers = helper::parse(&item.block, signature.computes, &mut errors);
     let body = body::walk(&stmts, helpers, &item.sig.ident, &signature, &mut errors);
     let def = body.zip(signature.output).map(|(body, output)| {
         let def = KernelDef {

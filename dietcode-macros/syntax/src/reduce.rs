@@ -35,7 +35,7 @@ impl ReduceOp {
     /// The element that changes nothing: the result of no terms, and what a part of a reduction starts with.
     pub const fn identity(self, dtype: DType) -> f64 {
         // All of them have infinities.
-        let (DType::F32 | DType::F16 | DType::BF16) = dtype;
+        let (DType::F32 | DType::F16 | DType::BF16 | DType::F64) = dtype;
         match self {
             ReduceOp::Sum => 0.0,
             ReduceOp::Prod => 1.0,

@@ -11,7 +11,7 @@ use crate::element::arithmetic;
 use crate::nest::Assign;
 use crate::reduce::Form;
 use crate::scope::{associated, plain};
-use crate::{BinaryOp, Function, ReduceOp};
+use crate::{BinaryOp, DType, Function, ReduceOp};
 use syn::{BinOp, Block, Expr, ExprIf};
 
 /// What an assignment combines its target with.
@@ -25,7 +25,7 @@ pub(crate) struct Term<'e> {
 
 impl<'e> Term<'e> {
     /// None: the assignment is no reduction of its target.
-    pub(crate) fn of(assign: &Assign<'e>) -> Option<Term<'e>> {
+    pub(crate) fn of(assign: &Assign<'e>, computes: DType) -> Option<Term<'e>> {
         let other = |a: &'e Expr, b: &'e Expr| match (same(a, assign.target), same(b, assign.target)) {
             (true, _) => Some(b),
             (_, true) => Some(a),
@@ -45,7 +45,7 @@ impl<'e> Term<'e> {
                 (Form::Method(function), false, other(&call.receiver, call.args.first()?)?)
             }
             (None, Expr::Call(call)) => {
-                let function = Function::method(&associated(&call.func)?.to_string())?;
+                let function = Function::method(&associated(&call.func, computes)?.to_string())?;
                 let (a, b) = (call.args.first()?, call.args.get(1)?);
                 (Form::Method(function), false, other(a, b)?)
             }

@@ -7,7 +7,7 @@ use crate::nest::{For, Range};
 use crate::signature::Signature;
 use crate::text::text;
 use crate::triangle::Triangle;
-use crate::{Affine, Constant, ConstantValue, Expr, MAX_COEFFICIENT, name};
+use crate::{Affine, Constant, ConstantValue, DType, Expr, MAX_COEFFICIENT, name};
 use proc_macro2::Ident;
 use syn::ExprCall;
 
@@ -329,9 +329,9 @@ pub(crate) fn converted<'a>(expr: &'a syn::Expr, ty: &str, function: &str) -> Op
     call.args.first().filter(|_| named && call.args.len() == 1)
 }
 
-/// The name of what belongs to `f32`: `f32::max`, `f32::INFINITY`.
-pub(crate) fn associated(expr: &syn::Expr) -> Option<&Ident> {
-    item_of(expr, "f32")
+/// The name of what belongs to a type: `f32::max`, `f32::INFINITY`.
+pub(crate) fn associated(expr: &syn::Expr, dtype: DType) -> Option<&Ident> {
+    item_of(expr, dtype.name())
 }
 
 /// The last of a path's two names, if the first is that of a type.

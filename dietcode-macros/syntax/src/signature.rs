@@ -1,6 +1,7 @@
 //! The function's head: qualifiers, parameters and the shape variables that their types name.
 
 use crate::affine::affine;
+use crate::element::is_type;
 use crate::error::{Errors, Problem};
 use crate::scope::plain;
 use crate::text::text;
@@ -18,7 +19,6 @@ pub const MAX_PARAMS: usize = 16;
 pub const MAX_SHAPE_VARS: usize = 16;
 
 /// What the head says.
-#[derive(Default)]
 pub(crate) struct Signature {
     pub(crate) params: Vec<Param>,
     pub(crate) shape_vars: Vec<ShapeVar>,
@@ -27,6 +27,8 @@ pub(crate) struct Signature {
     pub(crate) output: Option<usize>,
     /// What the attribute declares.
     pub(crate) constants: Vec<Constant>,
+    /// The type that sums, temporaries and constants of the nest have.
+    pub(crate) computes: DType,
 }
 
 impl Signature {
@@ -40,7 +42,14 @@ impl Signature {
 pub(crate) fn parse(sig: &syn::Signature, constants: &[Constant], errors: &mut Errors) -> Signature {
     name::check(&sig.ident, errors);
     qualifiers(sig, errors);
-    let mut signature = Signature { constants: constants.to_vec(), ..Signature::default() };
+    let mut signature = Signature {
+        params: Vec::new(),
+        shape_vars: Vec::new(),
+        broken: Vec::new(),
+        output: None,
+        constants: constants.to_vec(),
+        computes: computes_in(sig),
+    };
     let mut used = Vec::new();
     for input in &sig.inputs {
         parameter(input, &mut signature, &mut used, errors);
@@ -53,6 +62,24 @@ pub(crate) fn parse(sig: &syn::Signature, constants: &[Constant], errors: &mut E
     check_shape_vars(&mut signature, &used, errors);
     check_counts(sig, &signature, errors);
     signature
+}
+
+/// The type that a nest of a function with this head computes in.
+pub fn computes_in(sig: &syn::Signature) -> DType {
+    let element = |input: &FnArg| match input {
+        FnArg::Typed(typed) => element_type(&typed.ty),
+        FnArg::Receiver(_) => None,
+    };
+    DType::computing(sig.inputs.iter().filter_map(element))
+}
+
+/// The element type of a tensor, or of a scalar.
+fn element_type(ty: &Type) -> Option<DType> {
+    match ty {
+        Type::Reference(reference) => element_type(&reference.elem),
+        Type::Array(array) => element_type(&array.elem),
+        ty => DType::ALL.into_iter().find(|dtype| is_type(ty, *dtype)),
+    }
 }
 
 fn qualifiers(sig: &syn::Signature, errors: &mut Errors) {
@@ -119,7 +146,9 @@ fn parameter(input: &FnArg, signature: &mut Signature, used: &mut Vec<Ident>, er
 fn parameter_type(ty: &Type, extents: &mut Extents<'_>, errors: &mut Errors) -> Option<(DType, Vec<Affine>)> {
     let problem = match ty {
         Type::Reference(reference) => return tensor(reference, extents, errors),
-        Type::Path(path) if path.path.is_ident(DType::F32.name()) => return Some((DType::F32, Vec::new())),
+        Type::Path(_) if element_type(ty).is_some_and(DType::is_computed_in) => {
+            return element_type(ty).map(|dtype| (dtype, Vec::new()));
+        }
         Type::Path(_) if is_integer(ty) => Problem::ScalarInteger { found: text(ty) },
         Type::Path(_) => Problem::ScalarType { found: text(ty) },
         _ => Problem::NotAReference { found: text(ty) },
@@ -139,10 +168,7 @@ fn tensor(reference: &TypeReference, extents: &mut Extents<'_>, errors: &mut Err
         dims.push(extents.read(&array.len, errors));
         element = &array.elem;
     }
-    let dtype = match element {
-        Type::Path(path) => DType::ALL.into_iter().find(|dtype| path.path.is_ident(dtype.name())),
-        _ => None,
-    };
+    let dtype = element_type(element).filter(|_| matches!(element, Type::Path(_)));
     if dtype.is_some() && dims.is_empty() {
         let found = text(reference);
         errors.push(

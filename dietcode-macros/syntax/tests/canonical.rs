@@ -327,3 +327,30 @@ fn constants_of_f32_are_literals_that_read_back() {
     assert!(print.contains("b[i].max(-3.4028235e38).min(3.4028235e38)"), "{print}");
     assert!(print.contains("f32::INFINITY.max(f32::NEG_INFINITY) * 1.1920929e-7"), "{print}");
 }
+
+/// A nest with a parameter of `f64` computes in it: literals keep their bits, and all other elements are converted.
+#[test]
+fn a_nest_of_f64_reads_back() {
+    let def = def("#[dynamic_kernel(consts(EPS = 1e-300, ONE = 1f64))]
+         fn f(x: &[[f64; K]; M], w: &[f32; K], h: &[bf16; K], by: f32, alpha: f64, y: &mut [f32; M]) {
+             fn twice(v: f64) -> f64 { v + 2f64 * v }
+             for i in 0..M {
+                 let mut acc: f64 = 0.1;
+                 for k in 0..K {
+                     let wide: f64 = f64::from(w[k]) * f64::from(h[k]);
+                     acc += x[i][k] * twice(wide);
+                 }
+                 y[i] = (f64::max(acc, f64::MIN_POSITIVE) * alpha + f64::from(by) + EPS + ONE + i as f64) as f32;
+             }
+         }");
+    let print = def.to_string();
+    for part in [
+        "let mut acc = 0.1;",
+        "f64::from(w[k]) * f64::from(h[k])",
+        "acc.max(2.2250738585072014e-308) * alpha + f64::from(by) + 1e-300 + 1.0 + (i as f64)) as f32;",
+    ] {
+        assert!(print.contains(part), "{part} in {print}");
+    }
+    let rounded = dietcode_syntax::DType::F64;
+    assert_eq!((def.computes_in(), def.params[3].dtype.name(), rounded.read("0.1")), (rounded, "f32", Some(0.1)));
+}

@@ -77,7 +77,8 @@ fn they_stand_beside_the_config_in_any_order() {
 fn values_are_literals_and_integers_made_of_those_before() {
     let args =
         "consts(H = 12, K = (H * 64) - 0x10, Z = 0, A = 1., B = -2.5e-3, C = 3f32, D = 0.1f32, E = 1_000, F = -0.0)";
-    let found: Vec<ConstantValue> = constants(args.parse().unwrap()).into_iter().map(|c| c.value).collect();
+    let found: Vec<ConstantValue> =
+        constants(args.parse().unwrap(), dietcode_syntax::DType::F32).into_iter().map(|c| c.value).collect();
     let float = |value: f32, text: &str| ConstantValue::Float(f64::from(value), text.to_string());
     let integer = ConstantValue::Integer;
     assert_eq!(

@@ -94,7 +94,7 @@ fn what_a_function_cannot_be_is_said_once() {
         ("fn g<T>(v: f32) -> f32 { v }", "g(s)", "found `<…>`; a function inside a kernel is a plain `fn`"),
         ("const fn g(v: f32) -> f32 { v }", "g(s)", "found `const`; a function inside"),
         ("pub fn g(v: f32) -> f32 { v }", "g(s)", "found `pub`; a function inside"),
-        ("fn g(v: f64) -> f32 { v }", "g(s)", "found the type `f64`; a function inside a kernel takes `f32`s"),
+        ("fn g(v: f64) -> f32 { v }", "g(s)", "found the type `f64`; a function inside this kernel takes `f32`s"),
         ("fn g(v: &[f32; M]) -> f32 { v[0] }", "g(x)", "found the type `&[f32; M]`; a function inside"),
         ("fn g(v: f32) -> f64 { v }", "g(s)", "found the type `f64`; a function inside"),
         (

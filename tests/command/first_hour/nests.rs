@@ -95,7 +95,7 @@ impl Case<'_> {
             let bits: Vec<u32> = line.split(' ').skip(1).map(|bits| bits.parse().unwrap()).collect();
             assert_eq!(bits.len(), expected.len(), "{}", self.def.name);
             for (at, (found, expected)) in bits.into_iter().map(f32::from_bits).zip(&expected).enumerate() {
-                let found = comparable(self.def.params[self.def.output].dtype, found);
+                let found = comparable(self.def.params[self.def.output].dtype, found.into());
                 let place = format!("the {side} of `{}` at {:?}, element {at}", self.def.name, self.shape);
                 assert!(expected.admits(found), "{place}: found {found}, expected {expected:?}");
             }
@@ -106,11 +106,13 @@ impl Case<'_> {
         let tensor = |(at, param): (usize, &Param)| {
             let count = usize::try_from(self.dims(param).iter().product::<i64>()).unwrap();
             let element = |n: usize| match param.dtype {
-                DType::F32 => number(n, at),
-                DType::F16 => f16::from_f32(number(n, at)).to_f32(),
-                DType::BF16 => bf16::from_f32(number(n, at)).to_f32(),
+                DType::F32 => number(n, at).into(),
+                DType::F64 => f64::from(number(n, at)),
+                DType::F16 => f16::from_f32(number(n, at)).to_f64(),
+                DType::BF16 => bf16::from_f32(number(n, at)).to_f64(),
             };
-            let values = if param.is_scalar() { vec![self.scalar] } else { (0..count).map(element).collect() };
+            let values =
+                if param.is_scalar() { vec![f64::from(self.scalar)] } else { (0..count).map(element).collect() };
             (Name::from(&*param.name), values)
         };
         let tensors: Tensors = self.def.params.iter().enumerate().map(tensor).collect();

@@ -78,15 +78,15 @@ impl Array {
         let mut elements = match param.dtype {
             DType::F32 => Elements::F32(vec![BETWEEN; len]),
             DType::F16 => Elements::F16(vec![f16::from_f32(BETWEEN); len]),
-            DType::BF16 => unreachable!("the example has none"),
+            DType::BF16 | DType::F64 => unreachable!("the example has none"),
         };
         let mut value = || if param.mutable { f32::NAN } else { random.random_range(-1.0..1.0) };
         places.iter().for_each(|at| elements.set(*at, value()));
         Array { elements, shape, strides, places }
     }
 
-    fn values(&self) -> Vec<f32> {
-        self.places.iter().map(|at| self.elements.get(*at)).collect()
+    fn values(&self) -> Vec<f64> {
+        self.places.iter().map(|at| self.elements.get(*at).into()).collect()
     }
 
     /// As C takes it; the strides of one without gaps may be left out.
@@ -118,7 +118,7 @@ fn check(library: &Library, def: &KernelDef, random: &mut StdRng) {
         .collect();
     let mut named: Tensors =
         tensors.zip(&arrays).map(|(param, array)| (Name::from(&*param.name), array.values())).collect();
-    named.insert(Name::from("scale"), vec![scale]);
+    named.insert(Name::from("scale"), vec![f64::from(scale)]);
     let expected = reference::evaluate(&frontend::program(def), &shape, &named).unwrap();
 
     let threads = random.random_range(0..5);

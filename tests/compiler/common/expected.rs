@@ -10,7 +10,7 @@ use crate::common::instance::Instance;
 
 impl Instance {
     /// Every element of the output, with its bound.
-    pub(crate) fn expected(&self, tensors: &[Vec<f32>]) -> Vec<Approx> {
+    pub(crate) fn expected(&self, tensors: &[Vec<f64>]) -> Vec<Approx> {
         let names = self.def.params.iter().map(|param| Name::from(&*param.name));
         let named: Tensors = names.zip(tensors.iter().cloned()).collect();
         let vars = self.def.shape_vars.iter().map(|var| Name::from(&*var.name));

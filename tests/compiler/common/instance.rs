@@ -12,7 +12,7 @@ use crate::common::memory::{Memory, rounded};
 /// Elements before and after every tensor: those of the output must keep their bits, those of inputs are NaN.
 pub(crate) const GUARD: usize = 64;
 /// A number of every type.
-pub(crate) const CANARY: f32 = 1280.0;
+pub(crate) const CANARY: f64 = 1280.0;
 
 /// A nest with values of its shape variables.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ impl Instance {
     }
 
     /// A tensor in memory: its elements where its strides say, the given value everywhere else.
-    fn spread(&self, param: usize, elements: &[f32], elsewhere: f32) -> Memory {
+    fn spread(&self, param: usize, elements: &[f64], elsewhere: f64) -> Memory {
         let places = self.places(param);
         let len = places.last().unwrap_or(&0) + 1 + GUARD;
         let mut memory = Memory::filled(self.def.params[param].dtype, len, elsewhere);
@@ -66,18 +66,23 @@ impl Instance {
 
     /// Fresh random tensors, the output's old contents among them. Half of the scalars are 0 or 1. Factors are near 1 in size, and
     /// where an extreme is taken, some elements are NaN, infinite or the other zero.
-    pub(crate) fn tensors(&self) -> Vec<Vec<f32>> {
+    pub(crate) fn tensors(&self) -> Vec<Vec<f64>> {
         let mut rng = StdRng::seed_from_u64(self.seed ^ 0x5eed);
-        let mut tensor = |(n, param): (usize, &Param)| -> Vec<f32> {
+        let mut tensor = |(n, param): (usize, &Param)| -> Vec<f64> {
             if param.dims.is_empty() && rng.random_bool(0.5) {
                 return vec![if rng.random_bool(0.5) { 0.0 } else { 1.0 }];
             }
             let elements = 0..self.dims(n).iter().product();
-            let number = |x: f32| if self.coarse { rounded(DType::BF16, x) } else { x };
+            let number = |x: f64| if self.coarse { rounded(DType::BF16, x) } else { x };
             let op = self.def.reduction.as_ref().map(|reduction| reduction.op);
-            let special = [f32::NAN, -0.0, f32::NEG_INFINITY, f32::INFINITY];
+            let special = [f64::NAN, -0.0, f64::NEG_INFINITY, f64::INFINITY];
             let special = &special[..if takes_elements(&self.def) { 4 } else { 2 }];
-            let mut element = || match (op, rng.random_range(-1.0..1.0f32)) {
+            // As many bits as the type has, and as it always was of the others.
+            let of_type = |rng: &mut StdRng, dtype: DType| match dtype {
+                DType::F64 => rng.random_range(-1.0..1.0f64),
+                _ => rng.random_range(-1.0..1.0f32).into(),
+            };
+            let mut element = || match (op, of_type(&mut rng, param.dtype)) {
                 (Some(ReduceOp::Prod), x) => x.signum() * (1.0 + 0.05 * x),
                 (Some(ReduceOp::Max | ReduceOp::Min), x) => match rng.random_bool(0.06) {
                     true => special[rng.random_range(0..special.len())],
@@ -91,11 +96,11 @@ impl Instance {
     }
 
     /// The tensors in memory, with NaN around them; those of a sum that is not taken are not even there.
-    pub(crate) fn memory(&self, tensors: &[Vec<f32>]) -> Vec<Memory> {
+    pub(crate) fn memory(&self, tensors: &[Vec<f64>]) -> Vec<Memory> {
         let unread = self.unread(tensors);
-        let memory = |(param, elements): (usize, &Vec<f32>)| match unread.contains(&param) {
+        let memory = |(param, elements): (usize, &Vec<f64>)| match unread.contains(&param) {
             true => Memory::unmapped(self.def.params[param].dtype),
-            false => self.spread(param, elements, f32::NAN),
+            false => self.spread(param, elements, f64::NAN),
         };
         tensors.iter().enumerate().map(memory).collect()
     }
@@ -109,21 +114,21 @@ impl Instance {
             if tensor.is_unmapped() {
                 continue;
             }
-            let mut laid_out = vec![f32::NAN; layout.elements(&dims).expect("it fits memory")];
+            let mut laid_out = vec![f64::NAN; layout.elements(&dims).expect("it fits memory")];
             layout.fill(&dims, &self.strides(*param), |at| tensor.get(GUARD + at), &mut laid_out);
-            let mut prepared = Memory::filled(DType::F32, laid_out.len() + 2 * GUARD, f32::NAN);
+            let mut prepared = Memory::filled(self.def.computes_in(), laid_out.len() + 2 * GUARD, f64::NAN);
             laid_out.into_iter().enumerate().for_each(|(at, element)| prepared.set(GUARD + at, element));
             memory[*param] = prepared;
         }
     }
 
     /// The tensors that are read for the sum alone, if its condition does not hold.
-    fn unread(&self, tensors: &[Vec<f32>]) -> Vec<usize> {
+    fn unread(&self, tensors: &[Vec<f64>]) -> Vec<usize> {
         let Some(reduction) = &self.def.reduction else { return Vec::new() };
         let Some(Condition { op, lhs, rhs }) = &reduction.condition else { return Vec::new() };
         let value = |e: &Expr| match e {
             Expr::Load { param, .. } => tensors[*param][0],
-            Expr::Literal(value) => *value as f32,
+            Expr::Literal(value) => *value,
             other => panic!("{other:?} is no side of a condition"),
         };
         if holds(*op, &value(lhs), &value(rhs)) {
@@ -137,9 +142,9 @@ impl Instance {
     }
 
     /// The output before a call: poisoned, unless the nest reads it, or leaves a part of it as it is.
-    pub(crate) fn output(&self, tensors: &[Vec<f32>]) -> Memory {
+    pub(crate) fn output(&self, tensors: &[Vec<f64>]) -> Memory {
         let before = &tensors[self.def.output];
-        let poison = vec![f32::NAN; before.len()];
+        let poison = vec![f64::NAN; before.len()];
         self.spread(
             self.def.output,
             if reads_output(&self.def) || !writes_all(&self.def) { before } else { &poison },
@@ -148,7 +153,7 @@ impl Instance {
     }
 
     /// The elements of a tensor in memory, in row-major order.
-    pub(crate) fn elements(&self, param: usize, memory: &Memory) -> Vec<f32> {
+    pub(crate) fn elements(&self, param: usize, memory: &Memory) -> Vec<f64> {
         self.places(param).into_iter().map(|place| memory.get(place)).collect()
     }
 

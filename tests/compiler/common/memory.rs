@@ -1,11 +1,11 @@
-//! A tensor's memory: elements of any type, read and written as `f32`.
+//! A tensor's memory: elements of any type, read and written as `f64`.
 
 use std::ffi::c_void;
 
 use dietcode_syntax::DType;
 use half::{bf16, f16};
 
-/// Elements in a row; two of 16 bits share a word, the first in its low half, as they lie on a little-endian machine.
+/// Elements in a row; two of 16 bits share a word, the first in its low half, and one of 64 has two, as they lie on a little-endian machine.
 pub(crate) struct Memory {
     dtype: DType,
     words: Vec<u32>,
@@ -13,32 +13,38 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) fn filled(dtype: DType, len: usize, value: f32) -> Memory {
-        let mut memory = Memory { dtype, words: vec![0; len], len };
+    pub(crate) fn filled(dtype: DType, len: usize, value: f64) -> Memory {
+        let words = vec![0; len * (dtype.bytes() as usize).div_ceil(4)];
+        let mut memory = Memory { dtype, words, len };
         (0..len).for_each(|at| memory.set(at, value));
         memory
     }
 
-    pub(crate) fn get(&self, at: usize) -> f32 {
+    pub(crate) fn get(&self, at: usize) -> f64 {
         let half = |at: usize| (self.words[at / 2] >> (16 * (at % 2))) as u16;
         match self.dtype {
-            DType::F32 => f32::from_bits(self.words[at]),
-            DType::F16 => f16::from_bits(half(at)).to_f32(),
-            DType::BF16 => bf16::from_bits(half(at)).to_f32(),
+            DType::F32 => f32::from_bits(self.words[at]).into(),
+            DType::F16 => f16::from_bits(half(at)).to_f64(),
+            DType::BF16 => bf16::from_bits(half(at)).to_f64(),
+            DType::F64 => f64::from_bits(u64::from(self.words[2 * at]) | u64::from(self.words[2 * at + 1]) << 32),
         }
     }
 
-    pub(crate) fn set(&mut self, at: usize, value: f32) {
+    pub(crate) fn set(&mut self, at: usize, value: f64) {
         let bits = match self.dtype {
-            DType::F32 => return self.words[at] = value.to_bits(),
-            DType::F16 => f16::from_f32(value).to_bits(),
-            DType::BF16 => bf16::from_f32(value).to_bits(),
+            DType::F32 => return self.words[at] = (value as f32).to_bits(),
+            DType::F64 => {
+                let bits = value.to_bits();
+                return self.words[2 * at..2 * at + 2].copy_from_slice(&[bits as u32, (bits >> 32) as u32]);
+            }
+            DType::F16 => f16::from_f64(value).to_bits(),
+            DType::BF16 => bf16::from_f64(value).to_bits(),
         };
         let shift = 16 * (at % 2);
         self.words[at / 2] = self.words[at / 2] & !(0xffff << shift) | u32::from(bits) << shift;
     }
 
-    pub(crate) fn values(&self) -> impl Iterator<Item = f32> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
         (0..self.len).map(|at| self.get(at))
     }
 
@@ -64,6 +70,6 @@ impl Memory {
 }
 
 /// The nearest number of a type.
-pub(crate) fn rounded(dtype: DType, value: f32) -> f32 {
+pub(crate) fn rounded(dtype: DType, value: f64) -> f64 {
     Memory::filled(dtype, 1, value).get(0)
 }

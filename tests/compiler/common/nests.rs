@@ -1,5 +1,5 @@
 //! Random nests: 1 to 3 spatial loops, 0 to 2 reductions by any operator, extents up to 70, primes among them, seldom an empty one. Some have
-//! scalars, sums under a condition or over a triangle, or read the element that they write. Half of them are all `f32`, the others have any
+//! scalars, sums under a condition or over a triangle, or read the element that they write. Half of them are all `f32`, an eighth all `f64`, the others have any
 //! element type anywhere.
 
 use dietcode_syntax::{
@@ -58,6 +58,9 @@ pub(crate) fn random(rng: &mut StdRng, name: &str) -> KernelDef {
     if rng.random_bool(0.5) {
         let tensors = def.params.iter_mut().filter(|param| !param.dims.is_empty());
         tensors.for_each(|param| param.dtype = *DType::ALL.choose(rng).expect("there are types"));
+    } else if StdRng::seed_from_u64(def.source_hash()).random_bool(0.25) {
+        // What this draws leaves all others as they are.
+        def.params.iter_mut().for_each(|param| param.dtype = DType::F64);
     }
     triangle(def)
 }

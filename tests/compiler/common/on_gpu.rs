@@ -84,7 +84,7 @@ impl Library {
     }
 
     /// Runs a case on tensors and compares every element of the output.
-    pub(crate) fn check(&self, case: &Case, tensors: &[Vec<f32>], expected: &[Approx]) {
+    pub(crate) fn check(&self, case: &Case, tensors: &[Vec<f64>], expected: &[Approx]) {
         let instance = &case.instance;
         let mut memory = instance.memory(tensors);
         memory[instance.def.output] = instance.output(tensors);

@@ -36,7 +36,7 @@ fn check_one(library: &Library, def: &KernelDef, unit: &CudaUnit, shape: &[i64],
         let mut memory = case.instance.memory(&tensors);
         memory[def.output] = case.instance.output(&tensors);
         library.run(&case, &mut memory);
-        memory[def.output].values().skip(GUARD).map(f32::to_bits).collect::<Vec<u32>>()
+        memory[def.output].values().skip(GUARD).map(f64::to_bits).collect::<Vec<u64>>()
     };
     assert_eq!(bits(), bits(), "other bits the second time: shape {shape:?}\n{}", unit.source);
 }

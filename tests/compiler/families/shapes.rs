@@ -6,7 +6,7 @@ use dietcode_syntax::KernelDef;
 use crate::common::instance::Instance;
 
 /// α and β, one pair after the other.
-const FACTORS: [(f32, f32); 5] = [(1.5, -0.5), (1.0, 0.0), (-1.0, 1.0), (0.0, 2.0), (0.5, 0.25)];
+const FACTORS: [(f64, f64); 5] = [(1.5, -0.5), (1.0, 0.0), (-1.0, 1.0), (0.0, 2.0), (0.5, 0.25)];
 
 /// Elements between the rows of the tensors, likewise.
 const GAPS: [usize; 4] = [0, 3, 4, 0];
@@ -50,7 +50,7 @@ impl Tiles {
 }
 
 /// A nest at each of the shapes, with a batch of 1 and of 7, and its tensors.
-pub(crate) fn instances(def: &KernelDef, tiles: &Tiles) -> impl Iterator<Item = (Instance, Vec<Vec<f32>>)> {
+pub(crate) fn instances(def: &KernelDef, tiles: &Tiles) -> impl Iterator<Item = (Instance, Vec<Vec<f64>>)> {
     let shapes =
         tiles.shapes().into_iter().enumerate().flat_map(|(n, shape)| [(2 * n, 1, shape), (2 * n + 1, 7, shape)]);
     shapes.map(|(n, batch, [m, columns, k])| {
@@ -68,7 +68,7 @@ pub(crate) fn instances(def: &KernelDef, tiles: &Tiles) -> impl Iterator<Item = 
         let (alpha, beta) = FACTORS[n % FACTORS.len()];
         (tensors[at("alpha")][0], tensors[at("beta")][0]) = (alpha, beta);
         if beta == 0.0 {
-            tensors[at("c")].fill(f32::NAN);
+            tensors[at("c")].fill(f64::NAN);
         }
         (instance, tensors)
     })

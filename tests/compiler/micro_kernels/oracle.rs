@@ -37,10 +37,10 @@ impl Oracles {
     /// parts each, three are summed, and what is lacking is as if both operands were rounded by 2⁻²². All
     /// are in proportion to the sum of the terms' sizes, which is the output for the tensors' absolute values; the
     /// rounding of an output of 16 bits makes them at most 2⁻⁸ larger, and so do the sizes of the parts' products.
-    pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f32>], unit: Option<MatrixUnit>) -> Vec<Approx> {
+    pub(crate) fn expected(&self, instance: &Instance, tensors: &[Vec<f64>], unit: Option<MatrixUnit>) -> Vec<Approx> {
         let mut expected = self.evaluate(instance, tensors);
         let Some(unit) = unit else { return expected };
-        let absolute: Vec<Vec<f32>> = tensors.iter().map(|t| t.iter().map(|x| x.abs()).collect()).collect();
+        let absolute: Vec<Vec<f64>> = tensors.iter().map(|t| t.iter().map(|x| x.abs()).collect()).collect();
         let (operand, products) = match unit {
             MatrixUnit::Half => (0.0, 1.0),
             MatrixUnit::Tf32 => (2f64.powi(-11), 1.0),
@@ -54,7 +54,7 @@ impl Oracles {
         expected
     }
 
-    fn evaluate(&self, instance: &Instance, tensors: &[Vec<f32>]) -> Vec<Approx> {
+    fn evaluate(&self, instance: &Instance, tensors: &[Vec<f64>]) -> Vec<Approx> {
         let unit = &self.units[&instance.def.name];
         let before = &tensors[instance.def.output];
         let [mut value, mut bound] = [vec![f64::NAN; before.len()], vec![f64::NAN; before.len()]];
@@ -62,7 +62,8 @@ impl Oracles {
         let mut buffers: Vec<*mut c_void> = memory.iter_mut().map(|m| m.pointer(GUARD)).collect();
         buffers[instance.def.output] = value.as_mut_ptr().cast();
         buffers.push(bound.as_mut_ptr().cast());
-        buffers.push(before.as_ptr().cast_mut().cast());
+        let mut initial: Vec<f32> = before.iter().map(|x| *x as f32).collect();
+        buffers.push(initial.as_mut_ptr().cast());
         let strides = (0..instance.def.params.len()).flat_map(|param| instance.strides(param));
         let strides: Vec<i64> = strides.map(|stride| stride as i64).collect();
         // SAFETY: the buffers are as large as the unit's nest says.

@@ -5,7 +5,6 @@ use std::fmt;
 
 use dietcode_core::machine::cuda::Mix;
 use dietcode_core::schedule::MatrixUnit;
-use dietcode_syntax::DType;
 
 use super::compiled::Built;
 use super::sets::MicroKernel;
@@ -34,11 +33,7 @@ impl Table {
             Some(MatrixUnit::Tf32) => "tensor core, tf32",
             Some(MatrixUnit::Tf32x3) => "tensor core, 3tf32",
         };
-        let dtype = match kernel.def.params[kernel.def.output].dtype {
-            DType::F32 => "f32",
-            DType::F16 => "f16",
-            DType::BF16 => "bf16",
-        };
+        let dtype = kernel.def.params[kernel.def.output].dtype.name();
         for device in &kernel.capabilities {
             let row = self.0.entry((device.to_string(), kind, dtype)).or_default();
             row.micro_kernels += 1;

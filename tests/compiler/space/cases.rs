@@ -13,8 +13,9 @@ use rand::seq::IndexedRandom;
 
 use crate::common::shipped;
 
-/// Dense layers and batched products, a convolution, sums of rows, elementwise kernels, and a product for matrix units.
-const KERNELS: [&str; 10] = [
+/// Dense layers and batched products, a convolution, sums of rows, elementwise kernels, products for matrix units, and kernels that compute
+/// in `f64`.
+const KERNELS: [&str; 12] = [
     "dense",
     "dense_prepared",
     "dense_bias_relu",
@@ -25,6 +26,8 @@ const KERNELS: [&str; 10] = [
     "gelu",
     "matmul_nt_f16",
     "matmul_nn_bf16",
+    "dense_f64",
+    "scaled_exp_f64",
 ];
 
 /// The names of the targets: this CPU, one with 16 vector registers of 32 bytes, and three devices.

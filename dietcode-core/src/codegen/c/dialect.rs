@@ -17,9 +17,12 @@ impl Dialect for C {
         "dietcode_int"
     }
 
-    fn library_function(&self, name: function::Name) -> String {
-        let owner = if matches!(name, function::Name::Inline(_)) { "dietcode" } else { "__builtin" };
-        format!("{owner}_{}f", name.text())
+    fn library_function(&self, name: function::Name, computes: DType) -> String {
+        match (name, computes) {
+            (name, DType::F64) => format!("__builtin_{}", name.text()),
+            (function::Name::Inline(name), _) => format!("dietcode_{name}f"),
+            (name, _) => format!("__builtin_{}f", name.text()),
+        }
     }
 
     /// The constants of its index, without the lane, are part of the variable's name.
@@ -52,9 +55,11 @@ impl Dialect for C {
             // A copy of an element has its bits.
             return format!("({}){{{}.bits}}", element_type(dtype), printer.exprs.element(from, index));
         }
-        let value = printer.exprs.text(value);
+        let (value, widened) = (printer.exprs.text(value), printer.exprs.widens(dtype));
         match dtype {
-            DType::F32 => value,
+            DType::F32 if widened => format!("(float)({value})"),
+            DType::F32 | DType::F64 => value,
+            half if widened => format!("dietcode_round_{half}(dietcode_odd({value}))"),
             half => format!("dietcode_round_{half}({value})"),
         }
     }
@@ -101,7 +106,9 @@ impl Dialect for C {
                 let stride = exprs.text(&exprs.strides(from)[*from_dim]);
                 let (valid, columns) = (exprs.text(valid), exprs.text(columns));
                 let elements = if *neighbours == 1 { String::new() } else { format!("x{neighbours}") };
-                let (name, in_runs) = (from.dtype, if runs.is_empty() { "" } else { "_runs" });
+                let in_runs = if runs.is_empty() { "" } else { "_runs" };
+                let widened = exprs.widens(from.dtype) && to.dtype != from.dtype;
+                let name = format!("{}{}", from.dtype, if widened { "_f64" } else { "" });
                 // From the innermost on; what is missing is one run.
                 let missing = Run { extent: Expr::Int(1), to_dim: 0, from_dim: 0 };
                 let given = runs.iter().rev().chain(std::iter::repeat(&missing));
@@ -154,6 +161,7 @@ fn registers(printer: &mut Printer<'_>, buffer: &Arc<Buffer>, body: &Stmt) {
         places = places.iter().flat_map(|at| (0..extent).map(|i| [at.clone(), vec![Expr::Int(i)]].concat())).collect();
     }
     let names: Vec<String> = places.iter().map(|at| printer.exprs.element(buffer, at)).collect();
-    let kind = lanes.map_or("float".to_owned(), |lanes| format!("dietcode_f32x{lanes}"));
+    let kind =
+        lanes.map_or(element_type(buffer.dtype).to_owned(), |lanes| format!("dietcode_{}x{lanes}", buffer.dtype));
     printer.line(format_args!("{kind} {};", names.join(", ")));
 }

@@ -15,7 +15,7 @@ fn shape_variables(nest: &LoopNest) -> String {
 
 /// A function of the shape.
 fn count(nest: &LoopNest, symbol: &str, value: &Expr) -> String {
-    let value = Expressions::new(&C, Vec::new()).text(value);
+    let value = Expressions::new(&C, nest.computes, Vec::new()).text(value);
     let variables = shape_variables(nest);
     format!("static int64_t {symbol}(const int64_t *dietcode_shape) {{\n{variables}  return {value};\n}}\n\n")
 }

@@ -5,7 +5,7 @@ mod function;
 mod row;
 mod vector;
 
-use dietcode_syntax::{Expr, Function, KernelDef, mangle};
+use dietcode_syntax::{DType, Expr, Function, KernelDef, mangle};
 
 pub(super) use dialect::C;
 use dialect::GPU_ONLY;
@@ -75,13 +75,17 @@ fn unit_with(def: &KernelDef, [name, stem]: [&str; 2], lowered: &Lowered, includ
 
 /// What makes the types and functions known that the C file of some kernels uses.
 pub(super) fn include<'a>(defs: impl IntoIterator<Item = &'a KernelDef>) -> String {
-    let (mut half, mut math) = (false, false);
+    let (mut half, mut double, mut math) = (false, false, false);
     for def in defs {
         half |= def.params.iter().any(|param| param.dtype.is_half());
+        double |= def.computes_in() == DType::F64;
         math |= def.values().any(|value| value.any(&needs_functions));
     }
     let define = |wanted, name| if wanted { format!("#define {name}\n") } else { String::new() };
-    define(half, "DIETCODE_HALF") + &define(math, "DIETCODE_MATH") + "#include \"dietcode.h\""
+    define(half, "DIETCODE_HALF")
+        + &define(double, "DIETCODE_F64")
+        + &define(math, "DIETCODE_MATH")
+        + "#include \"dietcode.h\""
 }
 
 /// Whether it is a function, or a choice that each element of a vector makes for itself.

@@ -67,10 +67,10 @@ fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> St
     let some = condition.map(|condition| lanes_in(condition, lane));
     let mut vector = Vector { exprs, lane, lanes, some: some.as_ref(), text: &mut line };
     if let Some(some) = &some {
-        vector.write(format_args!("dietcode_store_some_f32x{lanes}(&"));
+        vector.write(format_args!("dietcode_store_some_{}x{lanes}(&", buffer.dtype));
         vector.first_lane(buffer, index);
         vector.push(", ");
-        vector.all_lanes(value);
+        vector.narrowed(buffer.dtype, |vector| vector.all_lanes(value));
         vector.push(", ");
         vector.exprs.write_whole(some, vector.text);
         vector.push(");");
@@ -80,12 +80,16 @@ fn store(exprs: &Expressions, (lane, extent): (&Name, &Expr), body: &Stmt) -> St
         vector.write(format_args!("dietcode_store_{}x{lanes}(&", buffer.dtype));
         vector.first_lane(buffer, index);
         vector.push(", ");
-        vector.all_lanes(value);
+        vector.narrowed(buffer.dtype, |vector| vector.all_lanes(value));
         vector.push(");");
         return line;
     }
     vector.lanes(buffer, index, true);
     match value {
+        value if exprs.widens(buffer.dtype) => {
+            vector.push(" = ");
+            vector.narrowed(buffer.dtype, |vector| vector.all_lanes(value));
+        }
         Expr::Binary(BinaryOp::Add, sum, term) if matches!(&**sum, Expr::Load(b, i) if b == buffer && i == index) => {
             vector.push(" += ");
             vector.lanewise(term);
@@ -131,16 +135,16 @@ impl Vector<'_> {
     fn all_lanes(&mut self, e: &Expr) {
         self.lanewise(e);
         if !e.uses(self.lane) {
-            let lanes = self.lanes;
-            self.write(format_args!(" - (dietcode_f32x{lanes}){{0}}"));
+            let (computes, lanes) = (self.exprs.computes, self.lanes);
+            self.write(format_args!(" - (dietcode_{computes}x{lanes}){{0}}"));
         }
     }
 
     /// All lanes as a vector of the one type that both sides of a choice have; of vectors in memory, arithmetic keeps their alignment.
     fn one_type(&mut self, e: &Expr) {
-        let (open, lanes) = (e.uses(self.lane), self.lanes);
+        let (open, computes, lanes) = (e.uses(self.lane), self.exprs.computes, self.lanes);
         if open {
-            self.write(format_args!("(dietcode_f32x{lanes})("));
+            self.write(format_args!("(dietcode_{computes}x{lanes})("));
         }
         self.all_lanes(e);
         self.push(if open { ")" } else { "" });
@@ -155,23 +159,59 @@ impl Vector<'_> {
         if let (false, Some(some)) = (store, self.some) {
             return self.load_some(buffer, index, some);
         }
-        match (store, buffer.dtype) {
-            (true, _) => self.write(format_args!("*(dietcode_f32x{lanes}u *)&")),
-            (false, DType::F32) => self.write(format_args!("*(const dietcode_f32x{lanes}u *)&")),
-            (false, half) => self.write(format_args!("dietcode_load_{half}x{lanes}(&")),
+        if store {
+            self.write(format_args!("*(dietcode_{}x{lanes}u *)&", buffer.dtype));
+            return self.first_lane(buffer, index);
         }
-        self.first_lane(buffer, index);
-        self.push(if !store && buffer.dtype.is_half() { ")" } else { "" });
+        self.widened(buffer.dtype, |vector| {
+            let half = buffer.dtype.is_half();
+            match half {
+                true => vector.write(format_args!("dietcode_load_{}x{lanes}(&", buffer.dtype)),
+                false => vector.write(format_args!("*(const dietcode_{}x{lanes}u *)&", buffer.dtype)),
+            }
+            vector.first_lane(buffer, index);
+            vector.push(if half { ")" } else { "" });
+        });
     }
 
     /// The first of the neighbours along the lane, and 0 in the others.
     fn load_some(&mut self, buffer: &Arc<Buffer>, index: &[Expr], some: &Expr) {
         let lanes = self.lanes;
-        self.write(format_args!("dietcode_load_some_f32x{lanes}(&"));
-        self.first_lane(buffer, index);
-        self.push(", ");
-        self.exprs.write_whole(some, self.text);
-        self.push(")");
+        self.widened(buffer.dtype, |vector| {
+            vector.write(format_args!("dietcode_load_some_{}x{lanes}(&", buffer.dtype));
+            vector.first_lane(buffer, index);
+            vector.push(", ");
+            vector.exprs.write_whole(some, vector.text);
+            vector.push(")");
+        });
+    }
+
+    /// Vectors that were loaded from elements of a type as vectors of what is computed in.
+    fn widened(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
+        let (widens, lanes) = (self.exprs.widens(dtype), self.lanes);
+        self.push(if widens { "__builtin_convertvector(" } else { "" });
+        write(self);
+        if widens {
+            self.write(format_args!(", dietcode_f64x{lanes})"));
+        }
+    }
+
+    /// Vectors of what is computed in as they are stored to elements of a type; the last step to one of 16 bits is the store's.
+    fn narrowed(&mut self, dtype: DType, write: impl FnOnce(&mut Self)) {
+        let lanes = self.lanes;
+        match (self.exprs.widens(dtype), dtype.is_half()) {
+            (false, _) => write(self),
+            (true, true) => {
+                self.write(format_args!("dietcode_odd_f64x{lanes}("));
+                write(self);
+                self.push(")");
+            }
+            (true, false) => {
+                self.push("__builtin_convertvector(");
+                write(self);
+                self.write(format_args!(", dietcode_f32x{lanes})"));
+            }
+        }
     }
 
     /// The element in memory that is the first of a vector along the lane.
@@ -188,8 +228,8 @@ impl Vector<'_> {
             uniform if !uniform.uses(self.lane) => self.exprs.write_operand(uniform, self.text),
             Expr::Load(buffer, index) if self.is_contiguous(buffer, index) => self.lanes(buffer, index, false),
             Expr::Load(..) | Expr::Cast(..) => {
-                let lanes = self.lanes;
-                self.write(format_args!("(dietcode_f32x{lanes}){{"));
+                let (computes, lanes) = (self.exprs.computes, self.lanes);
+                self.write(format_args!("(dietcode_{computes}x{lanes}){{"));
                 for n in 0..lanes {
                     self.push(if n == 0 { "" } else { ", " });
                     self.exprs.write_operand(&e.substitute(self.lane, &Expr::Int(n)), self.text);
@@ -216,10 +256,10 @@ impl Vector<'_> {
                 self.push(")");
             }
             Expr::Select(condition, then, otherwise) => {
-                let (Expr::Compare(op, a, b), lanes) = (&**condition, self.lanes) else {
+                let (Expr::Compare(op, a, b), computes, lanes) = (&**condition, self.exprs.computes, self.lanes) else {
                     unreachable!("the front end makes only comparisons into conditions: {condition}")
                 };
-                self.write(format_args!("dietcode_pick_f32x{lanes}("));
+                self.write(format_args!("dietcode_pick_{computes}x{lanes}("));
                 self.lanewise_operand(a);
                 self.write(format_args!(" {op} "));
                 self.lanewise_operand(b);
@@ -240,8 +280,8 @@ impl Vector<'_> {
 
     /// A function of vectors; an integer stays what it is.
     fn call<'e>(&mut self, name: &str, args: impl IntoIterator<Item = &'e Expr>) {
-        let lanes = self.lanes;
-        self.write(format_args!("{name}_f32x{lanes}"));
+        let (computes, lanes) = (self.exprs.computes, self.lanes);
+        self.write(format_args!("{name}_{computes}x{lanes}"));
         for (n, arg) in args.into_iter().enumerate() {
             self.push(if n == 0 { "(" } else { ", " });
             match arg {

@@ -18,8 +18,8 @@ impl Dialect for Cuda {
     }
 
     /// That of the global scope: a tensor may be called `expf`.
-    fn library_function(&self, name: function::Name) -> String {
-        format!("::{}f", name.text())
+    fn library_function(&self, name: function::Name, computes: DType) -> String {
+        format!("::{}{}", name.text(), if computes == DType::F64 { "" } else { "f" })
     }
 
     /// The compiler finds the constant indices of an array, and keeps it in registers.
@@ -57,14 +57,14 @@ impl Dialect for Cuda {
             Expr::Load(buffer, index) if buffer.dtype == dtype => Some(exprs.element(buffer, index)),
             _ => None,
         };
-        let element = element_type(dtype);
         let kept = match value {
-            _ if dtype == DType::F32 => Some(exprs.text(value)),
+            _ if dtype == exprs.computes => Some(exprs.text(value)),
+            value if dtype == DType::F32 => same(value).or_else(|| Some(format!("(float)({})", exprs.text(value)))),
             Expr::Select(condition, then, otherwise) if matches!(**otherwise, Expr::Float(_)) => same(then)
                 .map(|then| format!("{} ? {then} : {}", exprs.operand(condition), constant(exprs, dtype, otherwise))),
             value => same(value),
         };
-        kept.unwrap_or_else(|| format!("dietcode_round<{element}>({})", exprs.text(value)))
+        kept.unwrap_or_else(|| rounded(exprs, dtype, value))
     }
 
     fn declare(&self, printer: &mut Printer<'_>, buffer: &Arc<Buffer>, _: &Stmt) {
@@ -97,7 +97,17 @@ pub(super) fn constant(exprs: &Expressions, dtype: DType, value: &Expr) -> Strin
     let element = element_type(dtype);
     match value {
         Expr::Float(0.0) => format!("{element}{{}}"),
-        value => format!("dietcode_round<{element}>({})", exprs.text(value)),
+        value if dtype == DType::F64 => exprs.text(value),
+        value => rounded(exprs, dtype, value),
+    }
+}
+
+/// A value that is rounded once to an element of another type.
+fn rounded(exprs: &Expressions, dtype: DType, value: &Expr) -> String {
+    let (element, value) = (element_type(dtype), exprs.text(value));
+    match exprs.widens(dtype) && dtype.is_half() {
+        true => format!("dietcode_round<{element}>(dietcode_odd({value}))"),
+        false => format!("dietcode_round<{element}>({value})"),
     }
 }
 

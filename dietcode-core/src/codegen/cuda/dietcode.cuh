@@ -3,7 +3,7 @@
  * Under nvcc and NVRTC every function is one or a few PTX instructions. No header of the toolkit is included, so that NVRTC
  * needs no include path. Under a C++ compiler the same names are carried out on a CPU (target `cuda-host`): cuda_host/.
  *
- * Elements are float, dietcode_f16 or dietcode_bf16; arithmetic is in float. PTX is as in the "PTX ISA" manual, whose names of
+ * Elements are float, dietcode_f16, dietcode_bf16 or double; arithmetic is in float, or, where one is a double, in double. PTX is as in the "PTX ISA" manual, whose names of
  * instructions stand at their functions.
  */
 #ifndef DIETCODE_CUH
@@ -69,13 +69,31 @@ __device__ __forceinline__ float dietcode_powif(float a, int n) {
   return n < 0 ? 1 / power : power;
 }
 
+/* The same of double. */
+__device__ __forceinline__ double dietcode_max(double a, double b) { return fmax(a, b); }
+__device__ __forceinline__ double dietcode_min(double a, double b) { return fmin(a, b); }
+__device__ __forceinline__ double dietcode_clamp(double a, double low, double high) {
+  const double raised = a < low ? low : a;
+  return raised > high ? high : raised;
+}
+__device__ __forceinline__ double dietcode_powi(double a, int n) {
+  double power = 1;
+  for (unsigned left = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n); left != 0; left /= 2, a *= a)
+    if (left % 2 == 1) power *= a;
+  return n < 0 ? 1 / power : power;
+}
+
 #define DIETCODE_INFINITY __int_as_float(0x7f800000)
 
 /* How a maximum and a minimum take a term x: one that is NaN is passed over, and an accumulator that is NaN stays. */
 __device__ __forceinline__ float dietcode_larger(float acc, float x) { return x > acc ? x : acc; }
 __device__ __forceinline__ float dietcode_smaller(float acc, float x) { return x < acc ? x : acc; }
 
+__device__ __forceinline__ double dietcode_larger_f64(double acc, double x) { return x > acc ? x : acc; }
+__device__ __forceinline__ double dietcode_smaller_f64(double acc, double x) { return x < acc ? x : acc; }
+
 __device__ __forceinline__ void dietcode_atomic_add(float *to, float x) { atomicAdd(to, x); }
+__device__ __forceinline__ void dietcode_atomic_add(double *to, double x) { atomicAdd(to, x); }
 
 /* Whether an address is a multiple of `bytes`, a power of two. */
 __device__ __forceinline__ bool dietcode_is_aligned(const void *p, int bytes) {
@@ -136,6 +154,20 @@ __device__ unsigned dietcode_tf32(float x) = delete;
 __device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
 __device__ __forceinline__ void dietcode_require_whole(int, int) {}
 #endif
+
+/* The float beside a number, towards zero, of which the last bit is set if it is not the number itself: rounded to fewer bits, it becomes what
+ * the number becomes that is rounded once (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", IEEE Transactions on Computers
+ * 57(4), 2008). */
+__device__ __forceinline__ float dietcode_odd(double x) {
+  const float cut = __double2float_rz(x);
+  return cut != x ? __uint_as_float(__float_as_uint(cut) | 1u) : cut;
+}
+
+/* What is computed as an element: rounded once. */
+template <class T> __device__ __forceinline__ T dietcode_narrowed(float x) { return dietcode_round<T>(x); }
+template <class T> __device__ __forceinline__ T dietcode_narrowed(double x) { return dietcode_round<T>(dietcode_odd(x)); }
+template <> __device__ __forceinline__ float dietcode_narrowed<float>(double x) { return static_cast<float>(x); }
+template <> __device__ __forceinline__ double dietcode_narrowed<double>(double x) { return x; }
 
 /* ---- Copies of neighbouring elements. ---- */
 
@@ -214,11 +246,11 @@ __device__ __forceinline__ void dietcode_copy(T *to, int to_step, const T *from,
 
 /* Rounds LANES values to T and stores the first `valid` of them; by one vector access if `to` is aligned to LANES *
  * sizeof(T) bytes and all are valid. */
-template <class T, int LANES>
-__device__ __forceinline__ void dietcode_store(T *to, const float (&from)[LANES], int valid, bool aligned) {
+template <class T, int LANES, class From>
+__device__ __forceinline__ void dietcode_store(T *to, const From (&from)[LANES], int valid, bool aligned) {
   dietcode_lanes<T, LANES> all;
   DIETCODE_UNROLL
-  for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = dietcode_round<T>(from[lane]);
+  for (int lane = 0; lane < LANES; ++lane) all.lane[lane] = dietcode_narrowed<T>(from[lane]);
   if (aligned && valid >= LANES) {
     all.store(to);
   } else {

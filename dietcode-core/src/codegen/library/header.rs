@@ -165,5 +165,6 @@ fn element(dtype: DType) -> (&'static str, &'static str) {
         DType::F32 => ("float", ""),
         DType::F16 => ("uint16_t", ", the bits of IEEE 754 binary16"),
         DType::BF16 => ("uint16_t", ", the upper half of the bits of a float"),
+        DType::F64 => ("double", ""),
     }
 }

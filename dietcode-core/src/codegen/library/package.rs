@@ -1,5 +1,7 @@
 //! The sources of the package that makes a library.
 
+use dietcode_syntax::DType;
+
 use super::{Arguments, CANDIDATE, CANDIDATE_NAME, Exported, Library, MESSAGE, VERSION, arguments};
 
 /// What stands in front of the kernels.
@@ -65,11 +67,12 @@ mod candidates {{
     fn function(&self, Exported { def, .. }: &Exported) -> String {
         let (arguments, threads, candidate) = arguments(def);
         let (mut inputs, mut operands) = (String::new(), String::new());
-        for Arguments { data, layout } in &arguments {
+        for (Arguments { data, layout }, param) in arguments.iter().zip(&def.params) {
             match layout {
                 None => {
-                    inputs += &format!("    {data}: f32,\n");
-                    operands += &format!("        Operand::Scalar({data}),\n");
+                    let kind = if param.dtype == DType::F64 { "Double" } else { "Scalar" };
+                    inputs += &format!("    {data}: {},\n", param.dtype);
+                    operands += &format!("        Operand::{kind}({data}),\n");
                 }
                 Some((shape, strides)) => {
                     inputs +=

@@ -6,9 +6,9 @@ use std::ops::{Add, Mul};
 use std::sync::Arc;
 
 use super::unrolled::Values;
-use super::{Dialect, LINE, write};
+use super::{Dialect, LINE, element_type, write};
 use crate::ir::function::{self, row};
-use crate::ir::{ACC, BinaryOp, Buffer, Expr, Name, Region, Scope, Swizzle, affine};
+use crate::ir::{ACC, BinaryOp, Buffer, DType, Expr, Name, Region, Scope, Swizzle, affine};
 
 /// How tightly a piece of text binds, as in C; larger is tighter.
 const TERNARY: u8 = 1;
@@ -22,6 +22,8 @@ const PRIMARY: u8 = 7;
 /// unrolled loops around.
 pub(crate) struct Expressions {
     dialect: &'static dyn Dialect,
+    /// The type that elements are computed in.
+    pub(crate) computes: DType,
     strides: BTreeMap<Name, Vec<Expr>>,
     taken: Vec<Name>,
     pub(super) values: Values,
@@ -48,9 +50,10 @@ fn summands(e: &Expr) -> Vec<&Expr> {
 
 impl Expressions {
     /// Starts with the names that the kernel uses itself.
-    pub(crate) fn new(dialect: &'static dyn Dialect, taken: Vec<Name>) -> Expressions {
+    pub(crate) fn new(dialect: &'static dyn Dialect, computes: DType, taken: Vec<Name>) -> Expressions {
         Expressions {
             dialect,
+            computes,
             strides: BTreeMap::new(),
             taken,
             values: Values::default(),
@@ -164,7 +167,7 @@ impl Expressions {
         match e {
             Expr::Int(value) if *value < 0 => write(text, format_args!("({value})")),
             Expr::Int(value) => write(text, format_args!("{value}")),
-            Expr::Float(value) => text.push_str(&float(*value)),
+            Expr::Float(value) => text.push_str(&float(self.computes, *value)),
             Expr::Var(name) if &**name == ACC => text.push_str("dietcode_acc"),
             Expr::Var(name) => text.push_str(name),
             Expr::Binary(op, a, b) => self.write_binary(*op, a, b, text),
@@ -179,13 +182,14 @@ impl Expressions {
                     self.write(e, AND, text);
                 }
             }
-            Expr::Load(buffer, index) if buffer.dtype.is_half() => {
-                text.push_str("dietcode_load(");
+            Expr::Load(buffer, index) => {
+                // What `float` and `double` make together is a `double`, but not what two `float`s make.
+                text.push_str(if self.widens(buffer.dtype) { "(double)" } else { "" });
+                text.push_str(if buffer.dtype.is_half() { "dietcode_load(" } else { "" });
                 self.write_element(buffer, index, text);
-                text.push(')');
+                text.push_str(if buffer.dtype.is_half() { ")" } else { "" });
             }
-            Expr::Load(buffer, index) => self.write_element(buffer, index, text),
-            Expr::Cast(_, a) => self.write_call("(float)", &[a], text),
+            Expr::Cast(dtype, a) => self.write_call(&format!("({})", element_type(*dtype)), &[a], text),
             Expr::Call(function, args) => {
                 let args: Vec<&Expr> = args.iter().collect();
                 self.write_call(&self.float_name(row(*function).name), &args, text);
@@ -197,8 +201,9 @@ impl Expressions {
     fn write_binary(&self, op: BinaryOp, a: &Expr, b: &Expr, text: &mut String) {
         let sign = match op {
             BinaryOp::Min | BinaryOp::Max => {
-                let name = if a.is_element() || b.is_element() { taken(op) } else { integer(op) };
-                return self.write_call(name, &[a, b], text);
+                let is_element = a.is_element() || b.is_element();
+                let name = if is_element { self.scalar_name(taken(op)) } else { integer(op).to_owned() };
+                return self.write_call(&name, &[a, b], text);
             }
             BinaryOp::Add => " + ",
             BinaryOp::Sub => " - ",
@@ -221,13 +226,24 @@ impl Expressions {
         text.push(')');
     }
 
-    /// What a function of `float` is called.
+    /// What a function of the type that is computed in is called.
     fn float_name(&self, name: function::Name) -> String {
+        let f = if self.computes == DType::F64 { "" } else { "f" };
         match name {
             function::Name::Sign(sign) => sign.into(),
-            function::Name::Own(name) => format!("dietcode_{name}f"),
-            library => self.dialect.library_function(library),
+            function::Name::Own(name) => format!("dietcode_{name}{f}"),
+            library => self.dialect.library_function(library, self.computes),
         }
+    }
+
+    /// The name of a function of `dietcode.h` and `dietcode.cuh` that takes `float`s, or of that which takes what is computed in.
+    fn scalar_name(&self, name: &str) -> String {
+        if self.computes == DType::F64 { format!("{name}_f64") } else { name.to_owned() }
+    }
+
+    /// Whether elements of a type are narrower than what a `float` or what was loaded as such is computed with.
+    pub(crate) fn widens(&self, dtype: DType) -> bool {
+        self.computes == DType::F64 && dtype != DType::F64
     }
 
     /// Writes an element of a buffer in memory.
@@ -377,9 +393,12 @@ fn row_major(shape: &[Expr], dim: usize) -> Expr {
     shape[dim + 1..].iter().cloned().fold(Expr::Int(1), Expr::mul)
 }
 
-/// A literal of `float` that reads back as the same bits.
-fn float(value: f64) -> String {
-    let size = value.abs() as f32;
-    let text = if size.is_infinite() { "DIETCODE_INFINITY".to_owned() } else { format!("{size:?}f") };
+/// A literal of a type that is computed in, which reads back as the same bits.
+fn float(computes: DType, value: f64) -> String {
+    let text = match (computes, value.abs()) {
+        (_, size) if computes.rounded(size).is_infinite() => "DIETCODE_INFINITY".to_owned(),
+        (DType::F64, size) => format!("{size:?}"),
+        (_, size) => format!("{:?}f", size as f32),
+    };
     if value.is_sign_negative() { format!("(-{text})") } else { text }
 }

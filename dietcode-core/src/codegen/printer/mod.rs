@@ -29,8 +29,8 @@ pub(crate) trait Dialect {
     /// The type of loop variables, indices and extents.
     fn index_type(&self) -> &'static str;
 
-    /// What a function that the C library has is called for `float`.
-    fn library_function(&self, name: function::Name) -> String;
+    /// What a function that the C library has is called for a type that is computed in.
+    fn library_function(&self, name: function::Name, computes: DType) -> String;
 
     /// Writes an element of a tile in a thread's registers.
     fn write_register(&self, exprs: &Expressions, tile: &Buffer, index: &[Expr], text: &mut String);
@@ -60,6 +60,7 @@ pub(crate) fn element_type(dtype: DType) -> &'static str {
         DType::F32 => "float",
         DType::F16 => "dietcode_f16",
         DType::BF16 => "dietcode_bf16",
+        DType::F64 => "double",
     }
 }
 

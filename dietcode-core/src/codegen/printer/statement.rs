@@ -40,7 +40,7 @@ impl<'a> Printer<'a> {
             Stmt::Allocate { buffer, .. } | Stmt::View { view: buffer, .. } => taken.push(buffer.name.clone()),
             _ => {}
         });
-        let exprs = Expressions::new(dialect, taken);
+        let exprs = Expressions::new(dialect, nest.computes, taken);
         let (text, loops, conditions) = (String::new(), Vec::new(), Vec::new());
         Printer { text, exprs, nest, loops, conditions, dialect, depth: 1 }
     }

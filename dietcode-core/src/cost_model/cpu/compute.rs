@@ -93,7 +93,8 @@ impl Work<'_> {
         let scalar = Lanes { along: None, count: 1.0, registers: 1.0, times: 1.0, of_compiler: false };
         let mut loops = self.leaf.loops.iter().enumerate().take(self.leaf.loops.len() - self.unrolled());
         let Some((at, last)) = loops.next_back() else { return scalar };
-        let widest = target.vector_bytes as f64 / 4.0;
+        let widest =
+            target.vector_bytes as f64 / self.leaf.accesses.iter().map(|access| access.bytes).fold(4.0, f64::max);
         let contiguous = |access: &Access| matches!(access.motion(at), Motion::Still | Motion::Near(1.0));
         if last.kind == ForKind::Vectorized {
             let count = self.trips[at].max(1.0);

@@ -11,6 +11,8 @@ use crate::machine::cuda::DeviceLimits;
 pub(super) struct Machine {
     /// Fused multiply-adds of f32 that a multiprocessor completes in a clock.
     pub(super) fma: f64,
+    /// The same of f64: the rows "64-bit floating-point add, multiply, multiply-add".
+    pub(super) double: f64,
     /// The same of its matrix units, on f16 or bf16.
     pub(super) half: f64,
     /// The same on tf32.
@@ -53,20 +55,21 @@ pub(super) const SCHEDULERS: f64 = 4.0;
 
 impl Machine {
     pub(super) fn of(device: &DeviceLimits) -> Machine {
-        let machine = |fma, half, tf32, gigahertz, gigabytes| Machine {
+        let machine = |fma, double, half, tf32, gigahertz, gigabytes| Machine {
             fma,
+            double,
             half,
             tf32,
             clock: gigahertz * 1e9,
             memory: gigabytes * 1e9,
         };
         match (device.capability.major, device.capability.minor) {
-            (..=7, _) => machine(64.0, 512.0, 64.0, 1.59, 320.0),
-            (8, 0) => machine(64.0, 1024.0, 512.0, 1.41, 1555.0),
-            (8, ..=6) => machine(128.0, 512.0, 256.0, 1.74, 696.0),
-            (8, _) => machine(128.0, 512.0, 256.0, 2.52, 864.0),
-            (9, _) => machine(128.0, 1024.0, 512.0, 1.83, 3350.0),
-            (10.., _) => machine(128.0, 1024.0, 512.0, 1.85, 8000.0),
+            (..=7, _) => machine(64.0, 2.0, 512.0, 64.0, 1.59, 320.0),
+            (8, 0) => machine(64.0, 32.0, 1024.0, 512.0, 1.41, 1555.0),
+            (8, ..=6) => machine(128.0, 2.0, 512.0, 256.0, 1.74, 696.0),
+            (8, _) => machine(128.0, 2.0, 512.0, 256.0, 2.52, 864.0),
+            (9, _) => machine(128.0, 64.0, 1024.0, 512.0, 1.83, 3350.0),
+            (10.., _) => machine(128.0, 64.0, 1024.0, 512.0, 1.85, 8000.0),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use self::launch_report::LaunchReport;
 pub use self::work::{Counts, Work};
 use super::{Adaptation, count};
 use crate::codegen::cuda::CudaLaunch;
-use crate::ir::{Expr, ForKind};
+use crate::ir::{DType, Expr, ForKind};
 use crate::lower::LoopNest;
 use crate::machine::cuda::{DeviceLimits, KernelReport, Resources, blocks_per_sm};
 use crate::schedule::Schedule;
@@ -129,7 +129,14 @@ impl Profile {
         let seconds = self.kernels.iter().zip(of).map(|(kernel, resources)| {
             let (counts, grid) = (kernel.work.at(&value), count(&kernel.blocks, &value));
             let issue = kernel.issue(&counts);
-            LAUNCH + seconds(device, (&counts, issue), grid, resources, self.schedule.pipeline.is_some())
+            LAUNCH
+                + seconds(
+                    device,
+                    (&counts, issue, self.schedule.program.computes_in()),
+                    grid,
+                    resources,
+                    self.schedule.pipeline.is_some(),
+                )
         });
         let adaptation = Adaptation::of_schedule(&self.schedule, shape, device.multiprocessors as usize);
         Prediction {
@@ -174,10 +181,10 @@ fn reported<'r>(
     reports.iter().find(|r| r.capability == device.capability && r.symbol == *symbol)
 }
 
-/// One launch, without what it takes to launch it, whose threads execute `issue` instructions in a block.
+/// One launch, without what it takes to launch it, whose threads execute `issue` instructions in a block, of a nest that computes in a type.
 fn seconds(
     device: &DeviceLimits,
-    (counts, issue): (&Counts, f64),
+    (counts, issue, computes): (&Counts, f64, DType),
     grid: f64,
     resources: &Resources,
     overlapped: bool,
@@ -187,7 +194,8 @@ fn seconds(
         return f64::INFINITY;
     }
     let machine = Machine::of(device);
-    let arithmetic = counts.arithmetic / machine.fma + counts.half / machine.half + counts.tf32 / machine.tf32;
+    let fma = if computes == DType::F64 { machine.double } else { machine.fma };
+    let arithmetic = counts.arithmetic / fma + counts.half / machine.half + counts.tf32 / machine.tf32;
     let busy = arithmetic.max(issue / ISSUE).max(counts.shared_bytes / SHARED);
     let global = counts.global_bytes / GLOBAL;
     // A block of few warps leaves schedulers idle while it is alone.

@@ -15,7 +15,7 @@ use std::ops::Sub;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Block, DType, Expr, ForKind, Name, Reduction, Scope, affine};
+use crate::ir::{Block, Expr, ForKind, Name, Reduction, Scope, affine};
 use crate::lower::guard::Guard;
 use crate::lower::passes::is_padded_by;
 use crate::schedule::Schedule;
@@ -83,5 +83,5 @@ fn lies_along(read: &Expr, axis: &Name) -> bool {
     let Expr::Load(buffer, index) = read else { return false };
     let Some((last, outer)) = index.split_last() else { return false };
     let is_alone = affine(last).is_some_and(|form| form.terms == [(axis.to_string(), 1)]);
-    buffer.dtype == DType::F32 && is_alone && outer.iter().all(|e| !e.uses(axis))
+    buffer.dtype.is_computed_in() && is_alone && outer.iter().all(|e| !e.uses(axis))
 }

@@ -49,7 +49,7 @@ use super::MOST_VECTORS;
 use super::guard::{self, Guard};
 use super::lanes;
 use crate::Result;
-use crate::ir::{ACC, Buffer, CompareOp, DType, Expr, ForKind, Name, Reduction, Scope, Stmt};
+use crate::ir::{ACC, Buffer, CompareOp, Expr, ForKind, Name, Reduction, Scope, Stmt};
 use crate::schedule::{Loop, Relation, Schedule, StreamK};
 
 /// The guarded loops of a schedule.
@@ -449,14 +449,14 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Partial sums wait in the output, unless it cannot hold them: in one of 16 bits they would be rounded at each step, and one
+/// Partial sums wait in the output, unless it cannot hold them: in one of a narrower type they would be rounded at each step, and one
 /// that the epilogue reads must still hold what it held before. There they get a panel.
 fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     let output = &schedule.block.output;
     let outermost = schedule.loops[..tile_depth].iter().position(Loop::is_step);
-    let why = match (output.dtype.is_half(), reads(&schedule.block.epilogue, output)) {
-        (true, _) => "has elements of 16 bits",
-        (_, true) => "is read by the epilogue",
+    let why = match (output.dtype != schedule.program.computes_in(), reads(&schedule.block.epilogue, output)) {
+        (true, _) => format!("has elements of {} bits", 8 * output.dtype.bytes()),
+        (_, true) => "is read by the epilogue".to_owned(),
         _ => return Ok(None),
     };
     let Some(depth) = outermost else { return Ok(None) };
@@ -469,7 +469,7 @@ fn sums(schedule: &Schedule, tile_depth: usize) -> Result<Option<Sums>> {
     }
     let buffer = Buffer {
         name: schedule.fresh_name(&format!("{}_sums", output.name)),
-        dtype: DType::F32,
+        dtype: schedule.program.computes_in(),
         shape: dims.iter().filter_map(|&at| schedule.loops[at].limit.clone()).collect(),
         scope: Scope::Panel,
         swizzle: 0,
@@ -505,7 +505,7 @@ fn tile_buffer(schedule: &Schedule, depth: usize) -> Result<Arc<Buffer>> {
     let name = schedule.cache_write.as_ref().map(|tile| tile.name.clone());
     let tile = Buffer {
         name: name.unwrap_or_else(|| schedule.fresh_name(&format!("{}_tile", output.name))),
-        dtype: DType::F32,
+        dtype: schedule.program.computes_in(),
         shape: schedule.tile_dims(depth).iter().map(|&at| schedule.loops[at].extent.clone()).collect(),
         scope: Scope::Local,
         swizzle: 0,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::Builder;
 use super::cooperative::Cooperative;
 use super::write_back::GuardedStore;
-use crate::ir::{Buffer, DType, Expr, Name, Reduction, Scope, Stmt, affine};
+use crate::ir::{Buffer, Expr, Name, Reduction, Scope, Stmt, affine};
 use crate::lower::guard::Guard;
 use crate::schedule::{Loop, Schedule, StoreRun, StoreTile};
 use crate::{Error, Result};
@@ -61,7 +61,8 @@ impl StagedStore {
         if let Some(row) = shape.last_mut() {
             *row = row.clone().add(Expr::Int(pad));
         }
-        let buffer = Arc::new(Buffer { name, dtype: DType::F32, shape, scope: Scope::Shared, swizzle: 0 });
+        let buffer =
+            Arc::new(Buffer { name, dtype: schedule.program.computes_in(), shape, scope: Scope::Shared, swizzle: 0 });
         Ok(Some(StagedStore { tile, coordinates, buffer, threads }))
     }
 

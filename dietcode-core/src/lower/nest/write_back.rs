@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dietcode_syntax::Role;
 
-use crate::ir::{Buffer, DType, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
+use crate::ir::{Buffer, Expr, ForKind, Intrinsic, Name, Scope, Stmt, affine};
 use crate::schedule::{Combine, Loop, Schedule, StreamK};
 
 /// The spatial loops of a thread's tile around a guarded store; if the schedule says so, a vector of neighbours at a
@@ -90,7 +90,7 @@ impl GuardedStore {
             let (name, shape) = (schedule.fresh_name(&name), vec![Expr::Int(lanes)]);
             Arc::new(Buffer { name, dtype, shape, scope: Scope::Register, swizzle: 0 })
         };
-        let out = row(format!("{}_out", self.buffer.name), DType::F32);
+        let out = row(format!("{}_out", self.buffer.name), schedule.program.computes_in());
         let mut rows: Vec<(Expr, Arc<Buffer>)> = Vec::new();
         let value = self.value.map(&mut |e| match e {
             Expr::Load(buffer, index) if buffer.scope == Scope::Global && lies_along(index, name, lanes) => {
@@ -167,7 +167,7 @@ pub(crate) fn parts_of_tiles(schedule: &Schedule, stream: &StreamK) -> (Arc<Buff
     let around = |outer, inner: Vec<Expr>, last| [vec![outer], inner, vec![last]].concat();
     let buffer = Buffer {
         name: schedule.fresh_name(&format!("{}_parts", schedule.block.output.name)),
-        dtype: DType::F32,
+        dtype: schedule.program.computes_in(),
         shape: around(Expr::Int(stream.places()), extents, Expr::Int(threads)),
         scope: Scope::Global,
         swizzle: 0,
@@ -183,7 +183,7 @@ pub(crate) fn workspace(schedule: &Schedule) -> (Arc<Buffer>, Vec<Name>) {
     let spatial = schedule.block.iters_of(Role::Spatial).map(|iter| iter.extent.clone());
     let parts = Buffer {
         name: schedule.fresh_name(&format!("{}_parts", schedule.block.output.name)),
-        dtype: DType::F32,
+        dtype: schedule.program.computes_in(),
         shape: extents.into_iter().chain(spatial).collect(),
         scope: Scope::Global,
         swizzle: 0,

@@ -188,7 +188,7 @@ impl Match {
             (Operand::B, Operand::A) => (y.0, x.0),
             _ => return Err("one operand must move along the rows of the instruction, one along its columns".into()),
         };
-        if !unit.takes(a.buffer.dtype) || a.buffer.dtype != b.buffer.dtype {
+        if !unit.takes(a.buffer.dtype, tile.dtype) || a.buffer.dtype != b.buffer.dtype {
             let (a, b) = (a.buffer.dtype, b.buffer.dtype);
             return Err(format!("{unit:?} does not multiply {a} and {b}"));
         }
@@ -234,7 +234,6 @@ impl Match {
         let body = Stmt::seq(loads.into_iter().chain(products));
         let body =
             [a.0, b.0].into_iter().rev().fold(body, |body, buffer| Stmt::Allocate { buffer, body: Box::new(body) });
-        debug_assert!(self.unit.takes(self.a.buffer.dtype));
         match self.steps {
             Some((var, extent, kind)) => Stmt::for_(var, extent, kind, body),
             None => body,

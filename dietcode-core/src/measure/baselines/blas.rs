@@ -5,6 +5,8 @@
 //! | OpenBLAS | `cblas_sgemm`, `openblas_*`; wheels prefix `scipy_`, 64-bit suffixes `64_` |
 //! | BLIS     | `cblas_sgemm`, `bli_*`                                                     |
 //! | MKL      | `cblas_sgemm`, `MKL_*`                                                     |
+//!
+//! Beside `sgemm` stands `dgemm`, for products of `f64`.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::copies::Copies;
+use super::copies::{self, Copies};
 use super::{Gemm, Matrix};
 use crate::measure::Failure;
 
@@ -40,22 +42,23 @@ pub struct BlasLibrary {
 
 /// A loaded BLAS.
 pub struct Blas {
-    sgemm: Sgemm,
+    single: Routine<f32>,
+    double: Option<Routine<f64>>,
     /// Of matrices as no BLAS takes them.
-    copies: RefCell<Copies>,
+    copies: (RefCell<Copies<f32>>, RefCell<Copies<f64>>),
     _library: libloading::Library,
 }
 
-/// `cblas_sgemm` with the library's width of integers.
-enum Sgemm {
-    Int(CblasSgemm<c_int>),
-    Long(CblasSgemm<i64>),
+/// `cblas_sgemm`, or `cblas_dgemm`, with the library's width of integers.
+enum Routine<T> {
+    Int(CblasGemm<c_int, T>),
+    Long(CblasGemm<i64, T>),
 }
 
 #[rustfmt::skip]
-type CblasSgemm<I> = unsafe extern "C" fn(
+type CblasGemm<I, T> = unsafe extern "C" fn(
     order: c_int, trans_a: c_int, trans_b: c_int, m: I, n: I, k: I,
-    alpha: f32, a: *const f32, lda: I, b: *const f32, ldb: I, beta: f32, c: *mut f32, ldc: I,
+    alpha: T, a: *const T, lda: I, b: *const T, ldb: I, beta: T, c: *mut T, ldc: I,
 );
 
 const ROW_MAJOR: c_int = 101;
@@ -67,7 +70,7 @@ impl BlasLibrary {
     /// asks.
     pub(in crate::measure) fn probe(library: &Path) -> Option<BlasLibrary> {
         let loaded = open(library).ok()?;
-        find_sgemm(&loaded)?;
+        find::<f32>(&loaded, "sgemm")?;
         let file = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Some(BlasLibrary { library: library.to_owned(), name: own_name(&loaded).unwrap_or(file) })
     }
@@ -78,9 +81,10 @@ impl Blas {
     pub(in crate::measure) fn load(library: &BlasLibrary, threads: usize) -> Result<Blas, Failure> {
         let loaded = open(&library.library).map_err(|e| Failure::Load { message: e.to_string() })?;
         let missing = || Failure::Load { message: format!("{} has no cblas_sgemm", library.library.display()) };
-        let sgemm = find_sgemm(&loaded).ok_or_else(missing)?;
+        let single = find(&loaded, "sgemm").ok_or_else(missing)?;
+        let double = find(&loaded, "dgemm");
         set_threads(&loaded, threads);
-        Ok(Blas { sgemm, copies: RefCell::default(), _library: loaded })
+        Ok(Blas { single, double, copies: <_>::default(), _library: loaded })
     }
 
     /// Carries out a product: on copies of the matrices where [`Gemm::blas_can`] does not hold.
@@ -91,17 +95,31 @@ impl Blas {
     /// process's memory.
     pub(in crate::measure) unsafe fn run(&self, gemm: &Gemm, buffers: &[*mut c_void]) {
         // SAFETY: as the caller vouches.
-        let factors = unsafe { [gemm.alpha.value(buffers), gemm.beta.value(buffers)] };
+        unsafe {
+            match &self.double {
+                Some(double) if gemm.double => double.run(&mut self.copies.1.borrow_mut(), gemm, buffers),
+                // Without a result, the call is found to compute nothing.
+                None if gemm.double => {}
+                _ => self.single.run(&mut self.copies.0.borrow_mut(), gemm, buffers),
+            }
+        }
+    }
+}
+
+impl<T: Copy + Default + PartialEq + From<u8>> Routine<T> {
+    /// As [`Blas::run`].
+    unsafe fn run(&self, copies: &mut Copies<T>, gemm: &Gemm, buffers: &[*mut c_void]) {
+        // SAFETY: as the caller vouches.
+        let factors: [T; 2] = unsafe { [gemm.alpha.value(buffers), gemm.beta.value(buffers)] };
         if let Some(call) = Call::of(gemm) {
             // SAFETY: as above.
             return unsafe { self.multiply(gemm, &call, factors, buffers) };
         }
-        let dense = Copies::gemm(gemm);
+        let dense = copies::dense(gemm);
         let Some(call) = Call::of(&dense) else { return };
-        let mut copies = self.copies.borrow_mut();
         // SAFETY: as above; the copies are the tensors of the dense product.
         unsafe {
-            let own = copies.fill(gemm, factors[1] != 0.0, buffers);
+            let own = copies.fill(gemm, factors[1] != T::from(0), buffers);
             self.multiply(&dense, &call, factors, &own);
             copies.write_back(gemm, buffers);
         }
@@ -111,22 +129,22 @@ impl Blas {
     ///
     /// # Safety
     ///
-    /// As `Blas::run`; the call was made of the product.
-    unsafe fn multiply(&self, gemm: &Gemm, call: &Call, [alpha, beta]: [f32; 2], buffers: &[*mut c_void]) {
+    /// As [`Blas::run`]; the call was made of the product.
+    unsafe fn multiply(&self, gemm: &Gemm, call: &Call, [alpha, beta]: [T; 2], buffers: &[*mut c_void]) {
         gemm.for_each_product(|a, b, c| {
             let (a, b) = if call.swapped { (b, a) } else { (a, b) };
             let at = |param: usize, offset: i64| {
                 // SAFETY: the matcher computed the offset from an index inside the tensor.
-                unsafe { buffers[param].cast::<f32>().offset(offset as isize) }
+                unsafe { buffers[param].cast::<T>().offset(offset as isize) }
             };
             let (a, b, c) = (at(call.a.param, a), at(call.b.param, b), at(gemm.c.param, c));
             let (ta, tb) = (call.a.transpose, call.b.transpose);
             let [m, n, k, lda, ldb, ldc] = [call.m, call.n, gemm.k, call.a.leading, call.b.leading, call.ldc];
             // SAFETY: as the caller vouches; the leading dimensions are those of the tensors.
             unsafe {
-                match self.sgemm {
-                    Sgemm::Long(f) => f(ROW_MAJOR, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
-                    Sgemm::Int(f) => {
+                match self {
+                    Routine::Long(f) => f(ROW_MAJOR, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
+                    Routine::Int(f) => {
                         let [m, n, k, lda, ldb, ldc] = [m, n, k, lda, ldb, ldc].map(|i| i as c_int);
                         f(ROW_MAJOR, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
                     }
@@ -148,7 +166,7 @@ impl Gemm {
 
     /// Whether `sgemm` takes copies of the matrices, see `Blas::run`.
     pub fn blas_can_on_copies(&self) -> bool {
-        Copies::gemm(self).blas_can()
+        copies::dense(self).blas_can()
     }
 }
 
@@ -207,14 +225,22 @@ fn open(library: &Path) -> Result<libloading::Library, libloading::Error> {
     unsafe { libloading::Library::new(library) }
 }
 
-fn find_sgemm(library: &libloading::Library) -> Option<Sgemm> {
+/// A product's function, `sgemm` or `dgemm`, of elements of that type.
+fn find<T>(library: &libloading::Library, routine: &str) -> Option<Routine<T>>
+where
+    CblasGemm<c_int, T>: Copy,
+    CblasGemm<i64, T>: Copy,
+{
+    let names = |names: &[(&str, &str)]| {
+        names.iter().map(|(before, after)| format!("{before}{routine}{after}")).collect::<Vec<String>>()
+    };
     // SAFETY: all libraries of the table above give these names to this function.
     unsafe {
-        let int = ["cblas_sgemm", "scipy_cblas_sgemm"]
+        let int = names(&[("cblas_", ""), ("scipy_cblas_", "")])
             .iter()
-            .find_map(|n| library.get(n.as_bytes()).ok().map(|f| Sgemm::Int(*f)));
-        let long = ["cblas_sgemm64_", "scipy_cblas_sgemm64_", "cblas_sgemm_64"];
-        int.or_else(|| long.iter().find_map(|n| library.get(n.as_bytes()).ok().map(|f| Sgemm::Long(*f))))
+            .find_map(|n| library.get(n.as_bytes()).ok().map(|f| Routine::Int(*f)));
+        let long = names(&[("cblas_", "64_"), ("scipy_cblas_", "64_"), ("cblas_", "_64")]);
+        int.or_else(|| long.iter().find_map(|n| library.get(n.as_bytes()).ok().map(|f| Routine::Long(*f))))
     }
 }
 
@@ -269,7 +295,18 @@ mod tests {
     }
 
     fn gemm(a: Matrix, b: Matrix, c: Matrix) -> Gemm {
-        Gemm { m: 5, n: 7, k: 11, a, b, c, alpha: Coefficient::One, beta: Coefficient::Zero, batch: vec![] }
+        Gemm {
+            m: 5,
+            n: 7,
+            k: 11,
+            a,
+            b,
+            c,
+            alpha: Coefficient::One,
+            beta: Coefficient::Zero,
+            batch: vec![],
+            double: false,
+        }
     }
 
     #[test]
@@ -295,13 +332,14 @@ mod tests {
         let interleaved = |param, cols: i64| Matrix { param, offset: 0, row: cols * batch, col: batch };
         let [a, b, c] = [interleaved(0, k), interleaved(1, n), interleaved(2, n)];
         let batches = vec![Batch { extent: batch, a: 1, b: 1, c: 1 }];
-        let gemm = Gemm { m, n, k, a, b, c, alpha: Coefficient::One, beta: Coefficient::One, batch: batches };
-        assert!(!gemm.blas_can() && Copies::gemm(&gemm).blas_can());
+        let (alpha, beta, double) = (Coefficient::One, Coefficient::One, false);
+        let gemm = Gemm { m, n, k, a, b, c, alpha, beta, batch: batches, double };
+        assert!(!gemm.blas_can() && copies::dense(&gemm).blas_can());
         let mut tensors =
             [m * k, k * n, m * n].map(|matrix| (0..matrix * batch).map(|at| at as f32).collect::<Vec<_>>());
         let before = tensors.clone();
         let buffers = tensors.each_mut().map(|tensor| tensor.as_mut_ptr().cast::<c_void>());
-        let mut copies = Copies::default();
+        let mut copies = Copies::<f32>::default();
         // SAFETY: the tensors are as large as the product says.
         let own = unsafe { copies.fill(&gemm, true, &buffers) };
         for (copy, (before, size)) in own.iter().zip(before.iter().zip([m * k, k * n, m * n])) {

@@ -7,7 +7,7 @@ use super::{Batch, Gemm, Matrix};
 
 /// The matrices of a batch, one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct Copies([Vec<f32>; 3]);
+pub(super) struct Copies<T>([Vec<T>; 3]);
 
 /// One of the three tensors of a product: the first elements of its matrices, and how they lie.
 struct Tensor {
@@ -17,15 +17,15 @@ struct Tensor {
     cols: usize,
 }
 
-impl Copies {
-    /// The same products on the copies, which are the parameters 0, 1 and 2.
-    pub(super) fn gemm(gemm: &Gemm) -> Gemm {
-        let Gemm { m, n, k, alpha, beta, .. } = *gemm;
-        let dense = |param, cols| Matrix { param, offset: 0, row: cols, col: 1 };
-        let batch = Batch { extent: starts(gemm)[0].len() as i64, a: m * k, b: k * n, c: m * n };
-        Gemm { m, n, k, a: dense(0, k), b: dense(1, n), c: dense(2, n), alpha, beta, batch: vec![batch] }
-    }
+/// The same products on copies, which are the parameters 0, 1 and 2.
+pub(super) fn dense(gemm: &Gemm) -> Gemm {
+    let Gemm { m, n, k, alpha, beta, double, .. } = *gemm;
+    let dense = |param, cols| Matrix { param, offset: 0, row: cols, col: 1 };
+    let batch = Batch { extent: starts(gemm)[0].len() as i64, a: m * k, b: k * n, c: m * n };
+    Gemm { m, n, k, a: dense(0, k), b: dense(1, n), c: dense(2, n), alpha, beta, batch: vec![batch], double }
+}
 
+impl<T: Copy + Default> Copies<T> {
     /// Copies the factors, and of the result what is added to; gives the pointers of the copies.
     ///
     /// # Safety
@@ -33,8 +33,8 @@ impl Copies {
     /// `buffers` has one tensor per parameter of the nest that `gemm` was made from, at the same instance.
     pub(super) unsafe fn fill(&mut self, gemm: &Gemm, reads_result: bool, buffers: &[*mut c_void]) -> [*mut c_void; 3] {
         for (n, (copy, tensor)) in self.0.iter_mut().zip(tensors(gemm)).enumerate() {
-            let data = buffers[tensor.matrix.param].cast::<f32>();
-            copy.resize(tensor.starts.len() * tensor.rows * tensor.cols, 0.0);
+            let data = buffers[tensor.matrix.param].cast::<T>();
+            copy.resize(tensor.starts.len() * tensor.rows * tensor.cols, T::default());
             if n < 2 || reads_result {
                 // SAFETY: the matcher made offsets and strides from those of the tensors.
                 tensor.each(|to, from| copy[to] = unsafe { *data.offset(from) });
@@ -50,7 +50,7 @@ impl Copies {
     /// As [`Copies::fill`].
     pub(super) unsafe fn write_back(&self, gemm: &Gemm, buffers: &[*mut c_void]) {
         let [_, _, result] = tensors(gemm);
-        let data = buffers[result.matrix.param].cast::<f32>();
+        let data = buffers[result.matrix.param].cast::<T>();
         // SAFETY: as above.
         result.each(|from, to| unsafe { *data.offset(to) = self.0[2][from] });
     }

@@ -13,7 +13,7 @@ mod coefficients;
 
 use std::ffi::c_void;
 
-use dietcode_syntax::{Affine, BinaryOp, Expr, KernelDef, ReduceOp, Role};
+use dietcode_syntax::{Affine, BinaryOp, DType, Expr, KernelDef, ReduceOp, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::instance::contiguous;
@@ -40,6 +40,9 @@ pub struct Gemm {
     pub beta: Coefficient,
     /// Outer loops over products.
     pub batch: Vec<Batch>,
+    /// Whether elements and factors are `f64`.
+    #[serde(default)]
+    pub double: bool,
 }
 
 /// A factor of a whole product.
@@ -50,7 +53,7 @@ pub enum Coefficient {
     Zero,
     /// 1
     One,
-    /// The value of the parameter of this number, an `f32`.
+    /// The value of the parameter of this number.
     Param(usize),
 }
 
@@ -59,13 +62,13 @@ impl Coefficient {
     ///
     /// # Safety
     ///
-    /// `buffers` has a pointer per parameter of the nest; those of scalars are to an `f32` in this process's memory.
-    pub(in crate::measure) unsafe fn value(self, buffers: &[*mut c_void]) -> f32 {
+    /// `buffers` has a pointer per parameter of the nest; those of scalars are to a `T` in this process's memory.
+    pub(in crate::measure) unsafe fn value<T: Copy + From<u8>>(self, buffers: &[*mut c_void]) -> T {
         match self {
-            Coefficient::Zero => 0.0,
-            Coefficient::One => 1.0,
+            Coefficient::Zero => T::from(0),
+            Coefficient::One => T::from(1),
             // SAFETY: as the caller vouches.
-            Coefficient::Param(param) => unsafe { *buffers[param].cast::<f32>() },
+            Coefficient::Param(param) => unsafe { *buffers[param].cast::<T>() },
         }
     }
 }
@@ -101,7 +104,12 @@ impl Gemm {
     pub fn of(def: &KernelDef, instance: &Instance) -> Option<Gemm> {
         // The libraries' products that are called have one element type.
         let mut tensors = def.params.iter().filter(|param| !param.dims.is_empty());
-        if tensors.any(|param| param.dtype != def.params[def.output].dtype) {
+        let dtype = def.params[def.output].dtype;
+        if tensors.any(|param| param.dtype != dtype) {
+            return None;
+        }
+        // Factors have the type that is computed in.
+        if def.computes_in() == DType::F64 && dtype != DType::F64 {
             return None;
         }
         let reduction = def.reduction.as_ref().filter(|reduction| reduction.op == ReduceOp::Sum)?;
@@ -113,7 +121,8 @@ impl Gemm {
         if a.param == c.param || b.param == c.param {
             return None;
         }
-        Some(Loops::classify(&context, &a, &b, &c)?.gemm(&a, &b, &c, [alpha, beta]))
+        let product = Loops::classify(&context, &a, &b, &c)?.gemm(&a, &b, &c, [alpha, beta]);
+        Some(Gemm { double: dtype == DType::F64, ..product })
     }
 
     /// Calls `product` with the first elements of `a`, `b` and `c` of each product of the batch.
@@ -222,6 +231,7 @@ impl Loops {
             alpha,
             beta,
             batch: self.batch,
+            double: false,
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(
 
 impl Expectation {
     /// Compares an output, of which so many elements are poison still.
-    fn compare(&self, found: &[f32], poison: usize, arithmetic: Arithmetic, dims: &[i64]) -> Result<f64, Failure> {
+    fn compare(&self, found: &[f64], poison: usize, arithmetic: Arithmetic, dims: &[i64]) -> Result<f64, Failure> {
         let bounds = self.bounds.iter().find(|(of, _)| *of == arithmetic).map(|(_, bounds)| bounds);
         let Some(bounds) = bounds else {
             return Err(Failure::Load { message: "no bounds were computed for its arithmetic".into() });
@@ -48,7 +48,7 @@ impl Expectation {
         let (mut deviation, mut largest) = (0.0f64, f64::MIN_POSITIVE);
         let (mut wrong, mut first) = (0, None);
         for ((at, value), bound) in self.at.iter().zip(&self.values).zip(bounds) {
-            let found = f64::from(found[*at]);
+            let found = found[*at];
             let off = (found - value).abs();
             if value.is_finite() {
                 largest = largest.max(value.abs());
@@ -103,21 +103,21 @@ mod tests {
     #[test]
     fn what_is_not_a_number_must_be_none() {
         let special = Expectation { values: vec![f64::NAN, f64::INFINITY], ..expected() };
-        let compare = |found: [f32; 4], poison| special.compare(&found, poison, Arithmetic::F32, &[2, 2]);
-        assert_eq!(compare([f32::NAN, 0.0, 0.0, f32::INFINITY], 0), Ok(0.0));
-        assert!(matches!(compare([0.0, 0.0, 0.0, f32::INFINITY], 0), Err(Failure::Wrong { .. })));
-        assert!(matches!(compare([f32::NAN, 0.0, 0.0, f32::NAN], 0), Err(Failure::Wrong { .. })));
-        assert_eq!(compare([f32::NAN, 0.0, 0.0, f32::INFINITY], 1), Err(Failure::Unwritten { elements: 1 }));
+        let compare = |found: [f64; 4], poison| special.compare(&found, poison, Arithmetic::F32, &[2, 2]);
+        assert_eq!(compare([f64::NAN, 0.0, 0.0, f64::INFINITY], 0), Ok(0.0));
+        assert!(matches!(compare([0.0, 0.0, 0.0, f64::INFINITY], 0), Err(Failure::Wrong { .. })));
+        assert!(matches!(compare([f64::NAN, 0.0, 0.0, f64::NAN], 0), Err(Failure::Wrong { .. })));
+        assert_eq!(compare([f64::NAN, 0.0, 0.0, f64::INFINITY], 1), Err(Failure::Unwritten { elements: 1 }));
     }
 
     #[test]
     fn poison_that_was_left_is_told_wherever_it_is() {
-        let found = [1.0, 0.0, f32::NAN, -2.0];
+        let found = [1.0, 0.0, f64::NAN, -2.0];
         assert_eq!(expected().compare(&found, 1, Arithmetic::F32, &[2, 2]), Err(Failure::Unwritten { elements: 1 }));
         // The nest leaves two elements alone.
         let part = Expectation { written: 2, ..expected() };
         assert!(part.compare(&found, 2, Arithmetic::F32, &[2, 2]).is_ok());
-        let found = [f32::NAN, 0.0, 0.0, -2.0];
+        let found = [f64::NAN, 0.0, 0.0, -2.0];
         assert!(matches!(expected().compare(&found, 1, Arithmetic::F32, &[2, 2]), Err(Failure::Wrong { .. })));
     }
 }

@@ -48,9 +48,10 @@ type GemmStridedBatchedEx = unsafe extern "C" fn(
     batch: c_int, compute: c_int, algorithm: c_int,
 ) -> c_int;
 
-/// `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_32F_FAST_TF32`, `CUBLAS_GEMM_DEFAULT`.
+/// `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_32F_FAST_TF32`, `CUBLAS_COMPUTE_64F`, `CUBLAS_GEMM_DEFAULT`.
 const COMPUTE_F32: c_int = 68;
 const COMPUTE_TF32: c_int = 77;
+const COMPUTE_F64: c_int = 70;
 const ALGORITHM: c_int = -1;
 
 /// `CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION`.
@@ -100,15 +101,27 @@ impl CuBlas {
             DType::F32 => 0,
             DType::F16 => 2,
             DType::BF16 => 14,
+            DType::F64 => 1,
         };
         let [a, b, c] = operands;
         let at = |operand: Operand| data[operand.param].wrapping_byte_add((operand.offset * dtype.bytes()) as usize);
         let [ta, tb] = transposed.map(c_int::from);
-        let compute = if tf32 { COMPUTE_TF32 } else { COMPUTE_F32 };
-        // SAFETY: scalars are in this process's memory, as the caller vouches.
-        let factors = unsafe { [alpha.value(data), beta.value(data)] };
-        let (alpha, beta) = ((&raw const factors[0]).cast(), (&raw const factors[1]).cast());
-        // SAFETY: as the caller vouches; the library reads the two factors, which are of f32 as its arithmetic is, at once.
+        let compute = match dtype {
+            DType::F64 => COMPUTE_F64,
+            _ if tf32 => COMPUTE_TF32,
+            _ => COMPUTE_F32,
+        };
+        let (single, double): ([f32; 2], [f64; 2]) = match dtype {
+            // SAFETY: scalars of a product of f64 are such.
+            DType::F64 => ([0.0; 2], unsafe { [alpha.value(data), beta.value(data)] }),
+            // SAFETY: and of all others f32.
+            DType::F32 | DType::F16 | DType::BF16 => (unsafe { [alpha.value(data), beta.value(data)] }, [0.0; 2]),
+        };
+        let [alpha, beta]: [*const c_void; 2] = match dtype {
+            DType::F64 => [0, 1].map(|at| (&raw const double[at]).cast()),
+            DType::F32 | DType::F16 | DType::BF16 => [0, 1].map(|at| (&raw const single[at]).cast()),
+        };
+        // SAFETY: as the caller vouches; the library reads the two factors, which are of its arithmetic's type, at once.
         let status = unsafe {
             (self.functions.gemm)(
                 self.handle,

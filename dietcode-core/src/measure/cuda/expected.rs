@@ -84,9 +84,10 @@ fn inputs(def: &KernelDef, instance: &Instance, seed: u64) -> Tensors {
     let tensor = |param: usize| {
         let elements = inputs::elements(instance, seed, param).take(instance.elements(param));
         match instance.dtypes[param] {
-            DType::F32 => elements.collect(),
-            DType::F16 => elements.map(|x| f16::from_f32(x).to_f32()).collect(),
-            DType::BF16 => elements.map(|x| bf16::from_f32(x).to_f32()).collect::<Vec<f32>>(),
+            DType::F64 => elements.collect(),
+            DType::F32 => elements.map(|x| f64::from(x as f32)).collect(),
+            DType::F16 => elements.map(|x| f16::from_f64(x).to_f64()).collect(),
+            DType::BF16 => elements.map(|x| bf16::from_f64(x).to_f64()).collect::<Vec<f64>>(),
         }
     };
     (0..def.params.len()).map(|param| (Name::from(&*def.params[param].name), tensor(param))).collect()

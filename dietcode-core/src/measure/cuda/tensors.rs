@@ -24,8 +24,8 @@ trait Number: Element + PartialEq {
     const POISON: Self;
     /// What lies beside outputs.
     const CANARY: Self;
-    fn of(value: f32) -> Self;
-    fn value(self) -> f32;
+    fn of(value: f64) -> Self;
+    fn value(self) -> f64;
     fn is(self, other: Self) -> bool;
 }
 
@@ -35,10 +35,10 @@ macro_rules! number {
             const NAN: Self = <$type>::NAN;
             const POISON: Self = <$type>::from_bits($bits);
             const CANARY: Self = <$type>::from_bits($canary);
-            fn of(value: f32) -> Self {
+            fn of(value: f64) -> Self {
                 $of(value)
             }
-            fn value(self) -> f32 {
+            fn value(self) -> f64 {
                 $value(self)
             }
             fn is(self, other: Self) -> bool {
@@ -48,9 +48,10 @@ macro_rules! number {
     };
 }
 
-number!(f32, 0x7fd1_e7c0, 0x449a_5000, |value| value, |value| value);
-number!(f16, 0x7ed1, 0x64d2, f16::from_f32, f16::to_f32);
-number!(bf16, 0x7fd1, 0x449a, bf16::from_f32, bf16::to_f32);
+number!(f32, 0x7fd1_e7c0, 0x449a_5000, |value| value as f32, f64::from);
+number!(f64, 0x7ffa_3cf8_7ffa_3cf8, 0x4093_4a00_0000_0000, |value| value, |value| value);
+number!(f16, 0x7ed1, 0x64d2, f16::from_f64, f16::to_f64);
+number!(bf16, 0x7fd1, 0x449a, bf16::from_f64, bf16::to_f64);
 
 /// A tensor of one element type.
 struct Memory<T> {
@@ -64,6 +65,7 @@ enum AnyMemory {
     F32(Memory<f32>),
     F16(Memory<f16>),
     BF16(Memory<bf16>),
+    F64(Memory<f64>),
 }
 
 macro_rules! each {
@@ -72,13 +74,14 @@ macro_rules! each {
             AnyMemory::F32($name) => $body,
             AnyMemory::F16($name) => $body,
             AnyMemory::BF16($name) => $body,
+            AnyMemory::F64($name) => $body,
         }
     };
 }
 
 /// What is passed for a parameter.
 enum Argument {
-    Scalar(f32),
+    Scalar(DType, f64),
     Tensor(Box<AnyMemory>),
 }
 
@@ -98,7 +101,7 @@ impl Tensors {
         let input = |param: usize| {
             let mut values = elements(instance, seed, param);
             if instance.dims[param].is_empty() {
-                return Ok(Argument::Scalar(values.next().unwrap_or_default()));
+                return Ok(Argument::Scalar(instance.dtypes[param], values.next().unwrap_or_default()));
             }
             let mut tensor = memory(param)?;
             each!(&mut tensor, memory => memory.fill(Number::NAN, values.map(Number::of)))?;
@@ -133,7 +136,7 @@ impl Tensors {
     }
 
     /// The output's elements in row-major order, and how many of them are poison; or who wrote beside it.
-    pub(super) fn read_output(&self) -> Result<Result<(Vec<f32>, usize), Failure>> {
+    pub(super) fn read_output(&self) -> Result<Result<(Vec<f64>, usize), Failure>> {
         let param = self.instance.output;
         let bytes = |element: usize| element as i64 * self.instance.dtypes[param].bytes();
         each!(&self.output, memory => {
@@ -161,7 +164,7 @@ impl Tensors {
     pub(super) fn footprint(&self) -> usize {
         let tensors = self.inputs.iter().filter_map(|input| match input {
             Argument::Tensor(tensor) => Some(&**tensor),
-            Argument::Scalar(_) => None,
+            Argument::Scalar(..) => None,
         });
         let bytes = |tensor: &AnyMemory| each!(tensor, memory => memory.bytes());
         tensors.chain([&self.output]).map(bytes).sum()
@@ -171,7 +174,8 @@ impl Tensors {
 impl Argument {
     fn arg(&mut self) -> Result<Arg<'_>> {
         match self {
-            Argument::Scalar(value) => Ok(Arg::from(*value)),
+            Argument::Scalar(DType::F64, value) => Ok(Arg::from(*value)),
+            Argument::Scalar(_, value) => Ok(Arg::from(*value as f32)),
             Argument::Tensor(tensor) => each!(&mut **tensor, memory => memory.arg(false)),
         }
     }
@@ -184,6 +188,7 @@ impl AnyMemory {
             DType::F32 => AnyMemory::F32(Memory::new(device, dims, gap)?),
             DType::F16 => AnyMemory::F16(Memory::new(device, dims, gap)?),
             DType::BF16 => AnyMemory::BF16(Memory::new(device, dims, gap)?),
+            DType::F64 => AnyMemory::F64(Memory::new(device, dims, gap)?),
         })
     }
 }

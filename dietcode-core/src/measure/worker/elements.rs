@@ -1,4 +1,4 @@
-//! The elements of a tensor, whatever their type, as `f32`.
+//! The elements of a tensor, whatever their type, as `f64`.
 
 use std::borrow::Cow;
 
@@ -10,6 +10,7 @@ pub(super) enum Elements<'a> {
     F32(&'a mut [f32]),
     F16(&'a mut [f16]),
     BF16(&'a mut [bf16]),
+    F64(&'a mut [f64]),
 }
 
 impl<'a> Elements<'a> {
@@ -25,28 +26,31 @@ impl<'a> Elements<'a> {
                 DType::F32 => Elements::F32(std::slice::from_raw_parts_mut(data.cast(), len)),
                 DType::F16 => Elements::F16(std::slice::from_raw_parts_mut(data.cast(), len)),
                 DType::BF16 => Elements::BF16(std::slice::from_raw_parts_mut(data.cast(), len)),
+                DType::F64 => Elements::F64(std::slice::from_raw_parts_mut(data.cast(), len)),
             }
         }
     }
 
     /// Replaces them, each rounded to the type.
-    pub(super) fn store(self, values: impl IntoIterator<Item = f32>) {
-        fn fill<T>(elements: &mut [T], values: impl IntoIterator<Item = f32>, round: fn(f32) -> T) {
+    pub(super) fn store(self, values: impl IntoIterator<Item = f64>) {
+        fn fill<T>(elements: &mut [T], values: impl IntoIterator<Item = f64>, round: fn(f64) -> T) {
             elements.iter_mut().zip(values).for_each(|(element, value)| *element = round(value));
         }
         match self {
-            Elements::F32(elements) => fill(elements, values, |value| value),
-            Elements::F16(elements) => fill(elements, values, f16::from_f32),
-            Elements::BF16(elements) => fill(elements, values, bf16::from_f32),
+            Elements::F32(elements) => fill(elements, values, |value| value as f32),
+            Elements::F16(elements) => fill(elements, values, f16::from_f64),
+            Elements::BF16(elements) => fill(elements, values, bf16::from_f64),
+            Elements::F64(elements) => fill(elements, values, |value| value),
         }
     }
 
     /// Their values.
-    pub(super) fn values(self) -> Cow<'a, [f32]> {
+    pub(super) fn values(self) -> Cow<'a, [f64]> {
         match self {
-            Elements::F32(elements) => Cow::Borrowed(elements),
-            Elements::F16(elements) => elements.iter().copied().map(f32::from).collect(),
-            Elements::BF16(elements) => elements.iter().copied().map(f32::from).collect(),
+            Elements::F64(elements) => Cow::Borrowed(elements),
+            Elements::F32(elements) => elements.iter().copied().map(f64::from).collect(),
+            Elements::F16(elements) => elements.iter().copied().map(f64::from).collect(),
+            Elements::BF16(elements) => elements.iter().copied().map(f64::from).collect(),
         }
     }
 }

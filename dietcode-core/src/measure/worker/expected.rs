@@ -1,4 +1,4 @@
-//! What the output must be: the reference's values, each with the bound within which f32 arithmetic has to end.
+//! What the output must be: the reference's values, each with the bound within which the nest's arithmetic has to end.
 
 use std::ffi::c_void;
 use std::fs;
@@ -44,13 +44,13 @@ impl Expected {
     }
 
     /// Compares every element that is `compared`, of which there must be one; gives a sample that was not timed.
-    pub(super) fn compare(&self, found: &[f32], compared: impl Fn(usize) -> bool) -> Result<Sample, Failure> {
+    pub(super) fn compare(&self, found: &[f64], compared: impl Fn(usize) -> bool) -> Result<Sample, Failure> {
         let (values, bounds) = self.numbers.split_at(self.numbers.len() / 2);
         let (mut deviation, mut largest, mut wrong, mut first) = (0.0f64, 0.0f64, 0, None);
         let (mut any, mut nearest) = (found.is_empty(), None);
         for (at, found) in found.iter().enumerate().filter(|(at, _)| compared(*at)) {
             any = true;
-            let found = f64::from(comparable(self.dtype, *found));
+            let found = comparable(self.dtype, *found);
             let off = (found - values[at]).abs();
             if off.is_finite() {
                 deviation = deviation.max(off);
@@ -103,16 +103,22 @@ fn compute(oracle: &Unit, job: &Job, tensors: &Tensors, elements: usize) -> Resu
     let (values, bounds) = numbers.split_at_mut(elements);
     if let Some(initial) = &tensors.initial {
         // What the nest does not write stays as it was.
-        values.iter_mut().zip(&**initial).for_each(|(value, initial)| *value = f64::from(*initial));
+        values.iter_mut().zip(&**initial).for_each(|(value, initial)| *value = *initial);
         bounds.fill(0.0);
     }
     let mut buffers = tensors.pointers();
     buffers[instance.output] = values.as_mut_ptr().cast();
     buffers.push(bounds.as_mut_ptr().cast());
     // The oracle reads both sides of a choice, and takes one.
-    let unread = if tensors.initial.is_none() { vec![f32::NAN; elements] } else { Vec::new() };
-    let initial = tensors.initial.as_ref().unwrap_or(&unread);
-    buffers.push(initial.as_ptr().cast_mut().cast::<c_void>());
+    let mut initial = tensors.initial.clone().unwrap_or_else(|| vec![f64::NAN; elements]);
+    let mut narrow: Vec<f32> = Vec::new();
+    buffers.push(match DType::computing(instance.dtypes.iter().copied()) {
+        DType::F64 => initial.as_mut_ptr().cast::<c_void>(),
+        DType::F32 | DType::F16 | DType::BF16 => {
+            narrow.extend(initial.iter().map(|value| *value as f32));
+            narrow.as_mut_ptr().cast()
+        }
+    });
     // SAFETY: the buffers are as `codegen::c::reference` declares them; the reference is trusted.
     unsafe { library.launch(ALL, &buffers, &instance.strides(), &instance.shape, *threads)? };
     match numbers[elements..].iter().position(|bound| bound.is_nan()) {
@@ -151,18 +157,18 @@ mod tests {
 
     #[test]
     fn every_element_is_compared_with_its_own_bound() {
-        let sample = expected().compare(&[1.0, 2.0625, -4.03125, f32::INFINITY], |_| true).unwrap();
+        let sample = expected().compare(&[1.0, 2.0625, -4.03125, f64::INFINITY], |_| true).unwrap();
         assert_eq!(sample.nearest, Some(Nearest { error: 0.0625, bound: 0.1 }));
         assert_eq!(sample.rel_err, 0.0625 / 4.0);
-        let failure = expected().compare(&[1.0, 2.0, -4.2, f32::INFINITY], |_| true).unwrap_err();
+        let failure = expected().compare(&[1.0, 2.0, -4.2, f64::INFINITY], |_| true).unwrap_err();
         assert!(matches!(failure, Failure::Wrong { ref index, elements: 1, .. } if *index == [1, 0]), "{failure:?}");
     }
 
     #[test]
     fn poison_that_was_left_is_wrong() {
-        let failure = expected().compare(&[1.0, f32::NAN, f32::NAN, f32::INFINITY], |_| true).unwrap_err();
+        let failure = expected().compare(&[1.0, f64::NAN, f64::NAN, f64::INFINITY], |_| true).unwrap_err();
         assert!(matches!(failure, Failure::Wrong { ref index, elements: 2, .. } if *index == [0, 1]), "{failure:?}");
-        let failure = expected().compare(&[f32::NAN; 4], |_| false).unwrap_err();
+        let failure = expected().compare(&[f64::NAN; 4], |_| false).unwrap_err();
         assert!(matches!(failure, Failure::Wrong { elements: 4, .. }), "{failure:?}");
     }
 }

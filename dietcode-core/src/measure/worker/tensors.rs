@@ -23,7 +23,7 @@ pub(super) struct Tensors {
     /// As the kernel's signature says.
     pub(super) strides: Vec<i64>,
     /// What an output that is read holds before each call that is checked.
-    pub(super) initial: Option<Vec<f32>>,
+    pub(super) initial: Option<Vec<f64>>,
     output: usize,
     output_dtype: DType,
     output_elements: usize,
@@ -72,12 +72,12 @@ impl Tensors {
     }
 
     /// What is in the output now.
-    pub(super) fn output(&mut self) -> Cow<'_, [f32]> {
+    pub(super) fn output(&mut self) -> Cow<'_, [f64]> {
         self.elements().values()
     }
 
     /// Whether an element of the output is still what [`Tensors::poison`] put there.
-    pub(super) fn is_untouched(&self, at: usize, found: f32) -> bool {
+    pub(super) fn is_untouched(&self, at: usize, found: f64) -> bool {
         self.initial.as_ref().map_or(found.is_nan(), |initial| initial[at].to_bits() == found.to_bits())
     }
 
@@ -93,7 +93,7 @@ impl Tensors {
                 self.elements().store(initial.iter().copied());
                 self.initial = Some(initial);
             }
-            None => self.elements().store(repeat(f32::NAN)),
+            None => self.elements().store(repeat(f64::NAN)),
         }
     }
 
@@ -138,10 +138,12 @@ fn laid_out(instance: &Instance, tensor: &Guarded, of: &Prepared) -> Result<Guar
     let shape: Vec<usize> = instance.dims[param].iter().map(|extent| *extent as usize).collect();
     let strides: Vec<usize> = (0..shape.len()).map(|dim| shape[dim + 1..].iter().product()).collect();
     let elements = layout.elements(&shape).ok_or_else(|| Error::input("a prepared operand is too large"))?;
-    let memory = Guarded::input(elements * size_of::<f32>())?;
+    let computes = DType::computing(instance.dtypes.iter().copied());
+    let mut laid_out = vec![0.0; elements];
+    layout.fill(&shape, &strides, |at| plain[at], &mut laid_out);
+    let memory = Guarded::input(elements * computes.bytes() as usize)?;
     // SAFETY: that many elements fit, and a multiple of their size before a page's end is aligned.
-    let target = unsafe { std::slice::from_raw_parts_mut(memory.data().cast::<f32>(), elements) };
-    layout.fill(&shape, &strides, |at| plain[at], target);
+    unsafe { Elements::at(memory.data(), computes, elements) }.store(laid_out);
     memory.freeze();
     Ok(memory)
 }

@@ -20,6 +20,7 @@ impl Storage for CudaStorage {
             CudaStorageSlice::F32(data) => arg(data, start, layout),
             CudaStorageSlice::F16(data) => arg(data, start, layout),
             CudaStorageSlice::BF16(data) => arg(data, start, layout),
+            CudaStorageSlice::F64(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }
@@ -33,6 +34,7 @@ impl Storage for CudaStorage {
             CudaStorageSlice::F32(data) => arg(data, start, layout),
             CudaStorageSlice::F16(data) => arg(data, start, layout),
             CudaStorageSlice::BF16(data) => arg(data, start, layout),
+            CudaStorageSlice::F64(data) => arg(data, start, layout),
             _ => Ok(None),
         }
     }

@@ -10,7 +10,7 @@ use super::key::Key;
 use super::params::Params;
 use super::tunable_op::TunableOp;
 use crate::runtime::aligned::AlignedBuffer;
-use crate::runtime::arg::Arg;
+use crate::runtime::arg::{Arg, Scalar};
 use crate::runtime::element::DType;
 use crate::runtime::kernel::{Kernel, TableSource};
 use crate::runtime::set::Set;
@@ -219,7 +219,7 @@ fn name_of(micro_kernel: &abi::MicroKernel) -> String {
 impl Params for Kernels {
     type Call<'a> = KernelCall<'a>;
     type Proxy = KernelProxy;
-    type Output = Vec<f32>;
+    type Output = Vec<f64>;
 
     fn key(call: &KernelCall<'_>, key: &mut Key) -> Result<()> {
         let signature = &call.kernel.signature;
@@ -231,7 +231,7 @@ impl Params for Kernels {
             match arg.scalar() {
                 None => Tensor::of(arg).add_to(param.name, key),
                 Some(scalar) => {
-                    let (class, shown) = class_of(scalar);
+                    let (class, shown) = class_of(scalar.value());
                     key.add_as(param.name, class, |text| *text += shown);
                 }
             }
@@ -253,10 +253,10 @@ impl Params for Kernels {
         let (mut buffers, mut args, mut output) = (Vec::new(), Vec::new(), None);
         for (seed, arg) in call.args.iter().enumerate() {
             if let Some(scalar) = arg.scalar() {
-                args.push(Arg::from(stand_in(scalar)));
+                args.push(stand_in(scalar));
                 continue;
             }
-            let mut buffer = Buffer::like(arg, seed)?;
+            let mut buffer = Buffer::like(arg, call.kernel.signature.computes_in(), seed)?;
             args.push(arg.elsewhere(buffer.first_element()));
             if arg.is_mutable() {
                 output = Some((buffers.len(), buffer.bytes_mut().to_vec()));
@@ -284,13 +284,13 @@ impl Params for Kernels {
         KernelCall::bound(proxy.kernel, &mut proxy.args, proxy.shape)
     }
 
-    fn output(proxy: &mut KernelProxy) -> Result<Vec<f32>> {
+    fn output(proxy: &mut KernelProxy) -> Result<Vec<f64>> {
         let mut values = Vec::new();
         let output = &mut proxy.buffers[proxy.output];
         let too_large = |e| Error::unavailable("there is no memory for a copy of the output").caused_by(e);
         values.try_reserve_exact(proxy.initial.len() / output.dtype.bytes()).map_err(too_large)?;
         values.extend(output.values());
-        if values.iter().any(|value: &f32| !value.is_finite()) {
+        if values.iter().any(|value: &f64| !value.is_finite()) {
             return Err(Error::unavailable(
                 "the default's results are not finite, and nothing can be compared with them",
             ));
@@ -298,20 +298,24 @@ impl Params for Kernels {
         Ok(values)
     }
 
-    fn compare(proxy: &mut KernelProxy, expected: &Vec<f32>) -> Result<(), String> {
+    fn compare(proxy: &mut KernelProxy, expected: &Vec<f64>) -> Result<(), String> {
         let output = &mut proxy.buffers[proxy.output];
-        let finite = expected.iter().map(|value| f64::from(value.abs())).filter(|value| value.is_finite());
+        let finite = expected.iter().map(|value| value.abs()).filter(|value| value.is_finite());
         let largest = finite.fold(0.0, f64::max);
-        let n = proxy.roundings * f64::from(f32::EPSILON) / 2.0;
+        let computes = proxy.kernel.signature.computes_in();
+        let epsilon = if computes == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() };
+        let n = proxy.roundings * epsilon / 2.0;
         let stored = match output.dtype {
-            DType::F32 => 0.0,
+            same if same == computes => 0.0,
+            DType::F64 => 0.0,
+            DType::F32 => 1.0 / (1 << 24) as f64,
             DType::F16 => 1.0 / (1 << 11) as f64,
             DType::BF16 => 1.0 / (1 << 8) as f64,
         };
         let bound = 2.0 * (n / (1.0 - n) + stored) * largest + f64::from(f32::MIN_POSITIVE);
         for (at, (found, expected)) in output.values().zip(expected).enumerate() {
             let is_same = found == *expected || found.is_nan() && expected.is_nan();
-            let is_within = is_same || (f64::from(found) - f64::from(*expected)).abs() <= bound;
+            let is_within = is_same || (found - *expected).abs() <= bound;
             if !is_within {
                 return Err(format!(
                     "the element {at} places behind the first is {found}, the default computes {expected}; they may differ by {bound:.1e}"
@@ -374,7 +378,7 @@ impl Tensor {
 
 /// What a key has of a scalar: a nest may leave out what is multiplied by 0, a candidate a product by 1, and what a maximum is taken of
 /// depends on the sign.
-fn class_of(scalar: f32) -> (u64, &'static str) {
+fn class_of(scalar: f64) -> (u64, &'static str) {
     match scalar {
         0.0 => (0, "0"),
         1.0 => (1, "1"),
@@ -384,11 +388,15 @@ fn class_of(scalar: f32) -> (u64, &'static str) {
 }
 
 /// A scalar of the same class for trials.
-fn stand_in(scalar: f32) -> f32 {
-    match class_of(scalar).0 {
-        0 | 1 => scalar,
+fn stand_in(scalar: Scalar) -> Arg<'static> {
+    let value = match class_of(scalar.value()).0 {
+        0 | 1 => scalar.value(),
         2 => -0.75,
         _ => 0.75,
+    };
+    match scalar {
+        Scalar::F32(_) => Arg::from(value as f32),
+        Scalar::F64(_) => Arg::from(value),
     }
 }
 
@@ -402,9 +410,9 @@ struct Buffer {
 
 impl Buffer {
     /// Elements with the layout and the alignment of others.
-    fn like(arg: &Arg<'_>, seed: usize) -> Result<Buffer> {
-        // What was laid out before the call holds `f32` whatever its elements were.
-        let dtype = if arg.prepared_for().is_some() { DType::F32 } else { arg.dtype() };
+    fn like(arg: &Arg<'_>, computes: DType, seed: usize) -> Result<Buffer> {
+        // What was laid out before the call holds what the nest computes in, whatever its elements were.
+        let dtype = if arg.prepared_for().is_some() { computes } else { arg.dtype() };
         let first = arg.data().addr() % LINE;
         let mut buffer = Buffer { dtype, memory: AlignedBuffer::filled(first + arg.addresses().len(), 0)?, first };
         let mut state = seed as u64;
@@ -416,6 +424,7 @@ impl Buffer {
                 DType::F32 => element.copy_from_slice(&value.to_ne_bytes()),
                 DType::F16 => element.copy_from_slice(&f16::from_f32(value).to_ne_bytes()),
                 DType::BF16 => element.copy_from_slice(&bf16::from_f32(value).to_ne_bytes()),
+                DType::F64 => element.copy_from_slice(&f64::from(value).to_ne_bytes()),
             }
         }
         Ok(buffer)
@@ -439,12 +448,13 @@ impl Buffer {
         &mut self.memory[self.first..]
     }
 
-    fn values(&self) -> impl Iterator<Item = f32> {
+    fn values(&self) -> impl Iterator<Item = f64> {
         let dtype = self.dtype;
         self.memory[self.first..].chunks_exact(dtype.bytes()).map(move |bytes| match (dtype, bytes) {
-            (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]),
-            (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f32(),
-            (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f32(),
+            (DType::F32, &[a, b, c, d]) => f32::from_ne_bytes([a, b, c, d]).into(),
+            (DType::F64, &[a, b, c, d, e, f, g, h]) => f64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+            (DType::F16, &[a, b]) => f16::from_ne_bytes([a, b]).to_f64(),
+            (DType::BF16, &[a, b]) => bf16::from_ne_bytes([a, b]).to_f64(),
             _ => unreachable!("a chunk has the bytes of an element"),
         })
     }

@@ -8,6 +8,7 @@ use super::tuning;
 use crate::runtime::aligned::AlignedBuffer;
 use crate::runtime::arg::Arg;
 use crate::runtime::cuda::memory::Memory;
+use crate::runtime::element::DType;
 use crate::runtime::layout::Layout;
 use crate::runtime::signature::Param;
 use crate::runtime::threads::with_threads;
@@ -106,6 +107,7 @@ impl Operand {
 
     fn arg(&mut self, param: &Param) -> Result<Arg<'_>> {
         Ok(match self {
+            Operand::Scalar(value) if param.dtype == DType::F64 => Arg::from(f64::from(*value)),
             Operand::Scalar(value) => Arg::from(*value),
             Operand::Tensor { memory, first, layout } => {
                 layout.check_holds((memory.len() - *first) / param.dtype.bytes())?;

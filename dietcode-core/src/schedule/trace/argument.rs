@@ -125,8 +125,12 @@ impl MatrixUnit {
         if self == MatrixUnit::Tf32x3 { 2 } else { 1 }
     }
 
-    /// Whether it takes operands of this type.
-    pub fn takes(self, dtype: DType) -> bool {
-        (self == MatrixUnit::Half) != (dtype == DType::F32)
+    /// Whether it takes operands of this type where another one is computed in: all of them add in `f32`.
+    pub fn takes(self, dtype: DType, computes: DType) -> bool {
+        let operand = match self {
+            MatrixUnit::Half => dtype.is_half(),
+            MatrixUnit::Tf32 | MatrixUnit::Tf32x3 => dtype == DType::F32,
+        };
+        operand && computes == DType::F32
     }
 }

@@ -189,7 +189,7 @@ impl<'a> Assignment<'a> {
 
     /// Bytes of an element in a panel.
     pub(crate) fn panel_element(&self, read: &Read) -> i64 {
-        if self.footprint.packs_as_is { read.dtype.bytes() } else { 4 }
+        if self.footprint.packs_as_is { read.dtype.bytes() } else { self.footprint.computes.bytes() }
     }
 
     /// Bytes of sums that wait in a panel for the next block of a reduction.
@@ -198,7 +198,7 @@ impl<'a> Assignment<'a> {
         let waits = |at: &usize| loops[*at].role == Role::Reduce && !loops[*at].kind.is_grid();
         let Some(depth) = (0..self.tile_depth()).find(waits).filter(|_| self.footprint.sums_in_panel) else { return 0 };
         let spatial = loops.iter().skip(depth).filter(|l| l.role == Role::Spatial);
-        aligned(spatial.fold(4, |bytes, l| bytes.saturating_mul(self.iterations[l.slot])))
+        aligned(spatial.fold(self.footprint.computes.bytes(), |bytes, l| bytes.saturating_mul(self.iterations[l.slot])))
     }
 
     /// Bytes of a tensor that a register tile reads in place: distinct elements, so that a sliding window counts once.

@@ -109,6 +109,8 @@ pub(crate) struct Footprint {
     /// How long each spatial axis becomes, 1 where that is not known, and how much of it is a block's.
     pub(crate) grid: Vec<(i64, Product)>,
     pub(crate) pipeline: Option<Pipeline>,
+    /// The type that is computed in.
+    pub(crate) computes: DType,
     /// How many accumulators a register holds.
     pub(crate) lanes_of_register: i64,
     /// How many neighbours a thread stores at once.
@@ -146,12 +148,13 @@ impl Footprint {
         let (start, chain) = (reader.start(), reader.chain());
         let (loops, stages, reads) = (reader.loops(), reader.stages(), reader.reads());
         let tile = block.reduction.is_some().then(|| reader.tile());
-        let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(block));
+        let (pipeline, sums_in_panel) = (schedule.pipeline, sums_wait_in_panel(program, block));
         let (store_lanes, min_blocks, grid) = (reader.store_lanes(), reader.min_blocks(), reader.grid(bounds));
         let (staged_store, places) = (reader.staged_store(), reader.places());
         let parts = schedule.matrix_unit.map_or(1, MatrixUnit::parts);
+        let computes = program.computes_in();
         let lanes_of_register = match &bounds.target {
-            Target::Cpu(target) => (target.vector_bytes / 4).max(1),
+            Target::Cpu(target) => target.lanes(computes).max(1),
             Target::Cuda(_) => 1,
         };
         let sketch = Trace::new(sketch.instructions.clone());
@@ -167,6 +170,7 @@ impl Footprint {
             tile,
             grid,
             pipeline,
+            computes,
             lanes_of_register,
             store_lanes,
             store_vectors: 1 + block.final_reads().len() as i64,
@@ -206,10 +210,10 @@ fn slots(schedule: &Schedule) -> Vec<Name> {
 }
 
 /// Whether the output cannot hold sums that wait: its elements are too short, or the epilogue reads what it held before.
-fn sums_wait_in_panel(block: &Block) -> bool {
+fn sums_wait_in_panel(program: &Program, block: &Block) -> bool {
     let mut read = false;
     block.epilogue.visit(&mut |e| read |= matches!(e, Expr::Load(buffer, _) if *buffer == block.output));
-    read || block.output.dtype.is_half()
+    read || block.output.dtype != program.computes_in()
 }
 
 struct Reader<'a> {
@@ -377,7 +381,10 @@ impl Reader<'_> {
 
     fn read(&self, buffer: &Name, index: &[Expr]) -> Read {
         let params = &self.schedule.program.params;
-        let dtype = params.iter().find(|param| param.name == *buffer).map_or(DType::F32, |param| param.dtype);
+        let dtype = params
+            .iter()
+            .find(|param| param.name == *buffer)
+            .map_or_else(|| self.schedule.program.computes_in(), |param| param.dtype);
         let moves = self.schedule.block.iters.iter().filter(|iter| index.iter().any(|e| e.uses(&iter.name)));
         let mut iters: Vec<_> = moves.collect();
         iters.sort_by_key(|iter| (index.iter().rposition(|e| e.uses(&iter.name)), iter.role == Role::Spatial));

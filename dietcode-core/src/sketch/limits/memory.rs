@@ -24,7 +24,7 @@ pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {
         assignment.footprint.stages.iter().filter(of_tile).map(bytes).fold(0, i64::saturating_add)
     };
     // The tiles that are filled while a thread sums are gone when the sums are stored.
-    let while_storing = aligned(assignment.staged_elements().saturating_mul(4));
+    let while_storing = aligned(assignment.staged_elements().saturating_mul(assignment.footprint.computes.bytes()));
     sum(false).saturating_add(sum(true).max(while_storing)).saturating_add(meeting_bytes(assignment))
 }
 
@@ -32,7 +32,12 @@ pub(super) fn bound_of_shared(assignment: &Assignment<'_>) -> i64 {
 fn meeting_bytes(assignment: &Assignment<'_>) -> i64 {
     match assignment.threads_of_a_sum() {
         1 => 0,
-        _ => aligned(assignment.accumulators().saturating_mul(assignment.threads()).saturating_mul(4)),
+        _ => aligned(
+            assignment
+                .accumulators()
+                .saturating_mul(assignment.threads())
+                .saturating_mul(assignment.footprint.computes.bytes()),
+        ),
     }
 }
 
@@ -51,7 +56,8 @@ pub(super) const MOST_PARTS: i64 = 32 << 20;
 /// Bytes of the places for parts of tiles, each with all sums of one.
 pub(super) fn bound_of_parts(assignment: &Assignment<'_>) -> i64 {
     let places = assignment.size(&assignment.footprint.places);
-    places.saturating_mul(assignment.accumulators()).saturating_mul(assignment.threads()).saturating_mul(4)
+    let bytes = assignment.footprint.computes.bytes();
+    places.saturating_mul(assignment.accumulators()).saturating_mul(assignment.threads()).saturating_mul(bytes)
 }
 
 /// The same.

@@ -45,7 +45,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::footprint::Assignment;
-use crate::ir::{ForKind, Name};
+use crate::ir::{DType, ForKind, Name};
 use crate::lower::LoopNest;
 use crate::machine::Target;
 use crate::schedule::{Schedule, Trace};
@@ -58,8 +58,8 @@ pub(super) struct Limit {
     unit: &'static str,
     /// Whether no kernel may be over it; else draws keep to it.
     pub(super) hard: bool,
-    /// The most of it; none: the target has no such limit.
-    allowed: fn(&Target) -> Option<i64>,
+    /// The most of it where a type is computed in; none: the target has no such limit.
+    allowed: fn(&Target, DType) -> Option<i64>,
     /// At least what is found of a kernel with these values.
     #[cfg_attr(not(feature = "tuner"), expect(dead_code, reason = "only draws ask before anything is lowered"))]
     bound: fn(&Assignment<'_>) -> i64,
@@ -83,62 +83,62 @@ pub(super) struct Kernel<'a> {
 #[rustfmt::skip]
 static LIMITS: [Limit; 17] = [
     row(("tile", "elements behind the longest extent", DRAWN),
-        |_| Some(0), axes::bound_of_tile, axes::tile),
+        |_, _| Some(0), axes::bound_of_tile, axes::tile),
     row(("parts of a sum", "parts", DRAWN),
-        |target| Some(match target {
+        |target, _| Some(match target {
             Target::Cpu(target) => target.cores.max(1) * axes::PARTS_OF_CORE,
             Target::Cuda(device) => device.multiprocessors.into(),
         }), axes::bound_of_parts, axes::parts),
     row(("overhang", "elements behind the end", HARD),
-        |target| target.cuda().map(|_| axes::MOST_OVERHANG), axes::bound_of_overhang, axes::overhang),
+        |target, _| target.cuda().map(|_| axes::MOST_OVERHANG), axes::bound_of_overhang, axes::overhang),
     row(("grid", "blocks", HARD),
-        |target| Some(target.cuda()?.grid[0].into()), axes::bound_of_grid, axes::grid),
+        |target, _| Some(target.cuda()?.grid[0].into()), axes::bound_of_grid, axes::grid),
     row(("lanes", "lanes of a vector", DRAWN),
-        |target| Some((target.cpu()?.vector_bytes / 4).max(2)),
+        |target, computes| Some(target.cpu()?.lanes(computes).max(2)),
         |assignment| assignment.of_kinds(&[ForKind::Vectorized]), |kernel| loops::of_kinds(kernel, &[ForKind::Vectorized])),
     row(("copies", "copies of the innermost statement", DRAWN),
-        |target| Some(loops::most_copies(target)),
+        |target, _| Some(loops::most_copies(target)),
         |assignment| assignment.of_kinds(&loops::COPIED), |kernel| loops::of_kinds(kernel, &loops::COPIED)),
     row(("vthreads", "parts of a thread", DRAWN),
-        |target| target.cuda().map(|_| loops::MOST_VTHREADS),
+        |target, _| target.cuda().map(|_| loops::MOST_VTHREADS),
         |assignment| assignment.of_kinds(&[ForKind::VThread]), |kernel| loops::of_kinds(kernel, &[ForKind::VThread])),
     row(("innermost factor", "iterations", DRAWN),
-        |target| target.cuda().map(|_| loops::MOST_INNERMOST),
+        |target, _| target.cuda().map(|_| loops::MOST_INNERMOST),
         |assignment| assignment.longest(ForKind::Unrolled), |kernel| loops::longest(kernel, ForKind::Unrolled)),
     row(("threads", "threads", HARD),
-        |target| Some(target.cuda()?.threads_per_block.into()),
+        |target, _| Some(target.cuda()?.threads_per_block.into()),
         |assignment| assignment.threads(), |kernel| kernel.nest.threads()),
     row(("threads of a multiprocessor", "threads of blocks that it shall hold", HARD),
-        |target| Some(target.cuda()?.threads_per_sm.into()),
+        |target, _| Some(target.cuda()?.threads_per_sm.into()),
         |assignment| assignment.size(&assignment.footprint.min_blocks).saturating_mul(assignment.threads()),
         |kernel| kernel.nest.min_blocks.saturating_mul(kernel.nest.threads())),
     row(("registers of a thread", "registers", HARD),
-        |target| Some(target.cuda()?.registers_per_thread.into()),
+        |target, _| Some(target.cuda()?.registers_per_thread.into()),
         registers::bound_of_thread, registers::of_thread),
     row(("registers of a block", "registers", DRAWN),
-        |target| Some(target.cuda()?.registers_per_block.into()),
+        |target, _| Some(target.cuda()?.registers_per_block.into()),
         |assignment| registers::bound_of_thread(assignment).saturating_mul(assignment.threads()),
         |kernel| registers::of_thread(kernel).saturating_mul(kernel.nest.threads())),
     row(("vector registers", "registers", DRAWN),
-        |target| Some((target.cpu()?.vector_registers - registers::OPERANDS).max(1)),
+        |target, _| Some((target.cpu()?.vector_registers - registers::OPERANDS).max(1)),
         registers::bound_of_vectors, registers::of_vectors),
     row(("shared memory", "bytes", HARD),
-        |target| Some(target.cuda()?.shared_per_block_opt_in.into()),
+        |target, _| Some(target.cuda()?.shared_per_block_opt_in.into()),
         memory::bound_of_shared, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
     row(("parts of tiles", "bytes", DRAWN),
-        |target| target.cuda().map(|_| memory::MOST_PARTS),
+        |target, _| target.cuda().map(|_| memory::MOST_PARTS),
         memory::bound_of_parts, memory::parts),
     row(("second-level cache", "bytes", HARD),
-        |target| Some(target.cpu()?.l2_bytes),
+        |target, _| Some(target.cpu()?.l2_bytes),
         memory::bound_of_panels, |kernel| kernel.nest.scratch_bytes(&kernel.nest.parameters)),
     row(("first-level cache", "bytes", DRAWN),
-        |target| Some(target.cpu()?.l1_bytes),
+        |target, _| Some(target.cpu()?.l1_bytes),
         memory::bound_of_strips, memory::strips),
 ];
 
-/// The rows of a target that it limits, with what it allows.
-pub(super) fn limits(target: &Target) -> impl Iterator<Item = (&'static Limit, i64)> {
-    LIMITS.iter().filter_map(|limit| Some((limit, (limit.allowed)(target)?)))
+/// The rows of a target that it limits, with what it allows where a type is computed in.
+pub(super) fn limits(target: &Target, computes: DType) -> impl Iterator<Item = (&'static Limit, i64)> {
+    LIMITS.iter().filter_map(move |limit| Some((limit, (limit.allowed)(target, computes)?)))
 }
 
 /// Refuses a kernel that is over one of some limits, or takes what the target has no instruction for.
@@ -148,7 +148,7 @@ pub(super) fn limits(target: &Target) -> impl Iterator<Item = (&'static Limit, i
 pub(super) fn verify(kernel: &Kernel<'_>, of: impl Fn(&Limit) -> bool) -> Result<()> {
     let name = &kernel.schedule.block.name;
     instructions::check(kernel.schedule, kernel.target)?;
-    let over = limits(kernel.target).filter(|(limit, _)| of(limit));
+    let over = limits(kernel.target, kernel.nest.computes).filter(|(limit, _)| of(limit));
     let over: Vec<String> = over.filter_map(|(limit, allowed)| limit.over((limit.found)(kernel), allowed)).collect();
     match over.is_empty() {
         true => Ok(()),
@@ -180,8 +180,8 @@ pub(super) struct Bound {
 
 /// Those of a target.
 #[cfg(feature = "tuner")]
-pub(super) fn bounds(target: &Target) -> Vec<Bound> {
-    limits(target).map(|(limit, allowed)| Bound { limit, of: limit.bound, allowed }).collect()
+pub(super) fn bounds(target: &Target, computes: DType) -> Vec<Bound> {
+    limits(target, computes).map(|(limit, allowed)| Bound { limit, of: limit.bound, allowed }).collect()
 }
 
 const HARD: bool = true;
@@ -189,7 +189,7 @@ const DRAWN: bool = false;
 
 const fn row(
     (name, unit, hard): (&'static str, &'static str, bool),
-    allowed: fn(&Target) -> Option<i64>,
+    allowed: fn(&Target, DType) -> Option<i64>,
     bound: fn(&Assignment<'_>) -> i64,
     found: fn(&Kernel<'_>) -> i64,
 ) -> Limit {

@@ -29,7 +29,7 @@ pub(super) fn of_vectors(kernel: &Kernel<'_>) -> i64 {
     let Some(target) = kernel.target.cpu() else { return 0 };
     let lanes = kernel.schedule.loops.iter().find(|l| l.kind == ForKind::Vectorized).and_then(|l| l.extent.as_int());
     let lanes = lanes.unwrap_or(1);
-    let of_vector = (lanes * 4 + target.vector_bytes - 1) / target.vector_bytes;
+    let of_vector = (lanes * kernel.nest.computes.bytes() + target.vector_bytes - 1) / target.vector_bytes;
     most_alive(&kernel.nest.body, &|buffer| {
         let elements = buffer.shape.iter().filter_map(Expr::as_int).fold(1, i64::saturating_mul);
         let vectors = elements / lanes;
@@ -49,16 +49,16 @@ pub(super) fn bound_of_thread(assignment: &Assignment<'_>) -> i64 {
             elements.into_iter().fold(stage.read.dtype.bytes(), i64::saturating_mul) / 4
         }
         Staging::Shared(tile) if footprint.pipeline == Some(Pipeline::Registers) => {
-            elements_under_way(assignment, stage, tile)
+            elements_under_way(assignment, stage, tile).saturating_mul((stage.read.dtype.bytes() / 4).max(1))
         }
         _ => 0,
     });
-    let registers = FRAGMENT * footprint.parts;
+    let (registers, of_element) = (FRAGMENT * footprint.parts, footprint.computes.bytes() / 4);
     let fragments = footprint.of_level(Level::Fragment).map(|var| assignment.values[var].saturating_mul(registers));
     let computing = operands.chain(fragments).fold(0, i64::saturating_add);
     let storing = assignment.size(&footprint.store_lanes).saturating_mul(footprint.store_vectors);
-    let beside = computing.max(storing);
-    assignment.accumulators().saturating_add(OTHER).saturating_add(beside)
+    let beside = computing.max(storing.saturating_mul(of_element));
+    assignment.accumulators().saturating_mul(of_element).saturating_add(OTHER).saturating_add(beside)
 }
 
 /// The same of its arrays.

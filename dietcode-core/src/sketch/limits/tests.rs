@@ -49,7 +49,7 @@ fn measured(space: &Space, sampler: &Sampler<'_>, trace: &Trace) -> Vec<Measured
     let kernel = lowered.kernels(&bounds.target, &bounds.extents).nth(lowered.main()).expect("it is one of them");
     let rows = |bound: &dyn Fn(usize) -> i64| {
         let rows = LIMITS.iter().enumerate().filter_map(|(row, limit)| {
-            let allowed = (limit.allowed)(&bounds.target)?;
+            let allowed = (limit.allowed)(&bounds.target, space.program.computes_in())?;
             Some(Measured { row, bound: bound(row), found: (limit.found)(&kernel), allowed })
         });
         rows.collect()

@@ -49,5 +49,5 @@ fn has_operands(schedule: &Schedule) -> bool {
         let mut stages = schedule.cache_reads.iter();
         stages.any(|read| read.buffer == buffer.name && matches!(read.staging, Staging::Shared(_)))
     };
-    a.dtype == b.dtype && MatrixUnit::Half.takes(a.dtype) && shared(a) && shared(b)
+    a.dtype == b.dtype && MatrixUnit::Half.takes(a.dtype, schedule.program.computes_in()) && shared(a) && shared(b)
 }

@@ -52,7 +52,7 @@ impl Bounded {
 
     fn read(space: &Space, sketch: &Trace) -> Result<Bounded> {
         let footprint = Footprint::of(&space.program, &space.bounds, sketch)?;
-        let bounds = bounds(&space.bounds.target);
+        let bounds = bounds(&space.bounds.target, space.program.computes_in());
         let values: Vec<i64> = footprint.vars.iter().map(|var| var.least()).collect();
         let start = PartialAssignment { decided: vec![false; values.len()], values };
         let mut bounded = Bounded { footprint, bounds, start };

@@ -212,8 +212,9 @@ fn measures_are_what_lowering_comes_to() {
                 let applied = space.apply(&trace).expect("it lowers");
                 let values = bounded.values(&trace).expect("all is decided");
                 let of_memory = ["second-level cache", "shared memory"];
-                let bound =
-                    bounds(&space.bounds.target).into_iter().find(|bound| of_memory.contains(&bound.limit.name));
+                let bound = bounds(&space.bounds.target, space.program.computes_in())
+                    .into_iter()
+                    .find(|bound| of_memory.contains(&bound.limit.name));
                 let assignment = Assignment::new(&bounded.footprint, &values);
                 let measured = (bound.expect("it is limited").of)(&assignment);
                 let found = applied.nests[0].scratch_bytes(&[]);

@@ -30,7 +30,7 @@ fn a_kernel_is_computed_by_any_of_its_candidates_and_only_by_those_that_can() {
     let op = dense(&fake::GOOD);
     let names: Vec<&str> = op.candidates().collect();
     assert_eq!(names, ["<dispatcher>", "good", "from_the_future", "greedy", "<nest>"]);
-    let (x, w, mut y) = (vec![0.5; 6 * 7], vec![2.0; 5 * 7], vec![f32::NAN; 6 * 5]);
+    let (x, w, mut y) = (vec![0.5f32; 6 * 7], vec![2.0f32; 5 * 7], vec![f32::NAN; 6 * 5]);
     let mut call = || {
         let (x, w) = (TensorRef::new(&x, &[6, 7]).unwrap(), TensorRef::new(&w, &[5, 7]).unwrap());
         let y = TensorMut::new(&mut y, &[6, 5]).unwrap();
@@ -57,7 +57,7 @@ fn a_candidate_that_leaves_out_a_term_or_an_element_of_a_kernel_is_wrong() {
     let magnitude: Nest = |call| layer(call, 0, f32::abs);
     for nest in [without_a_term, nothing, magnitude] {
         let op = KernelOp::new(&fake::GOOD, nest);
-        let (x, w, mut y) = (vec![0.5; 6 * 70], vec![2.0; 5 * 70], vec![f32::NAN; 6 * 5]);
+        let (x, w, mut y) = (vec![0.5f32; 6 * 70], vec![2.0f32; 5 * 70], vec![f32::NAN; 6 * 5]);
         let (x, w) = (TensorRef::new(&x, &[6, 70]).unwrap(), TensorRef::new(&w, &[5, 70]).unwrap());
         let y = TensorMut::new(&mut y, &[6, 5]).unwrap();
         tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), y.into()])).unwrap();
@@ -134,7 +134,7 @@ fn a_set_adds_the_configurations_that_serve_the_kernel() {
 #[test]
 fn a_hit_allocates_nothing() {
     let op = dense(&fake::GOOD);
-    let (x, w, mut y) = ([0.5; 6], [2.0; 6], [0.0; 4]);
+    let (x, w, mut y) = ([0.5f32; 6], [2.0f32; 6], [0.0f32; 4]);
     let mut call = || {
         let (x, w) = (TensorRef::new(&x, &[2, 3]).unwrap(), TensorRef::new(&w, &[2, 3]).unwrap());
         let y = TensorMut::new(&mut y, &[2, 2]).unwrap();
@@ -153,7 +153,7 @@ fn a_hit_allocates_nothing() {
 fn empty_outputs_are_the_defaults_and_sums_of_nothing_are_tuned() {
     let op = dense(&fake::GOOD);
     let call = |m: usize, k: usize| {
-        let (x, w, mut y) = (vec![0.5; m * k], vec![2.0; k], vec![f32::NAN; m]);
+        let (x, w, mut y) = (vec![0.5f32; m * k], vec![2.0f32; k], vec![f32::NAN; m]);
         let (x, w) = (TensorRef::new(&x, &[m, k]).unwrap(), TensorRef::new(&w, &[1, k]).unwrap());
         let view = TensorMut::new(&mut y, &[m, 1]).unwrap();
         tuning::scope(true, || op.call_args(&mut [x.into(), w.into(), view.into()])).unwrap();

@@ -15,6 +15,12 @@ inline float __uint_as_float(unsigned bits) {
 inline int __float_as_int(float x) { return static_cast<int>(__float_as_uint(x)); }
 inline float __int_as_float(int bits) { return __uint_as_float(static_cast<unsigned>(bits)); }
 
+/* Towards zero. */
+inline float __double2float_rz(double x) {
+  const float near = static_cast<float>(x);
+  return fabs(static_cast<double>(near)) > fabs(x) ? __uint_as_float(__float_as_uint(near) - 1) : near;
+}
+
 inline float dietcode_load(float x) { return x; }
 inline float dietcode_load(dietcode_bf16 x) { return __uint_as_float(static_cast<unsigned>(x.bits) << 16); }
 inline float dietcode_load(dietcode_f16 x) {

@@ -40,8 +40,8 @@ _READ_ONLY = 1
 # Memory that DLPack calls the CPU's, or that a driver has pinned there.
 _HOST = (1, 3)
 # Element types: as typestr, as DLPack's code and bits.
-_TYPES = {"f32": ("<f4", (2, 32)), "f16": ("<f2", (2, 16)), "bf16": ("<V2", (4, 16))}
-_SIZES = {"f32": 4, "f16": 2, "bf16": 2}
+_TYPES = {"f32": ("<f4", (2, 32)), "f16": ("<f2", (2, 16)), "bf16": ("<V2", (4, 16)), "f64": ("<f8", (2, 64))}
+_SIZES = {"f32": 4, "f16": 2, "bf16": 2, "f64": 8}
 _NOT_WRITABLE = "is the output, but cannot be written"
 
 _pointer, _is_called = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_IsValid
@@ -111,7 +111,7 @@ def call(kernel, parameters, operands, threads, candidate=None):
     for (name, element, rank, is_written), operand in zip(parameters, operands):
         try:
             if rank == 0:
-                arguments.append(ctypes.c_float(operand))
+                arguments.append((ctypes.c_double if element == "f64" else ctypes.c_float)(operand))
                 continue
             if hasattr(operand, "__array_interface__"):
                 address, shape, strides = _by_interface(operand, element, is_written)

@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 SEED = int(os.environ.get("DIETCODE_SEED", random.getrandbits(32)))
-_UNITS = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}
+_UNITS = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8, "f64": 0.0}
 
 
 class _Bf16:
@@ -36,7 +36,7 @@ class _Bf16:
 
 
 def _array(values, element):
-    return {"f32": values.copy, "f16": lambda: values.astype(np.float16), "bf16": lambda: _Bf16(values)}[element]()
+    return {"f32": values.copy, "f64": lambda: values.astype(np.float64), "f16": lambda: values.astype(np.float16), "bf16": lambda: _Bf16(values)}[element]()
 
 
 def _operands(kernel, values, turned=False):

@@ -50,7 +50,7 @@ impl Params {
         self.args.iter().for_each(|arg| {
             pointers.push(match arg {
                 Value::Tensor(address) | Value::Prepared(address, ..) => pointer(address),
-                Value::Scalar(scalar) => pointer(scalar),
+                Value::Scalar(scalar) => scalar.address(),
             });
         });
         self.workspace.iter().for_each(|workspace| pointers.push(pointer(workspace)));

@@ -87,8 +87,9 @@ impl MultiLevelTilingTensorCore {
     fn operands(&self, partial: &PartialSketch, block: &Block) -> Option<Operands> {
         let longest = partial.longest(block);
         let units = std::iter::once(MatrixUnit::Half).chain(self.of_f32);
-        let mut operands =
-            units.filter_map(|unit| Operands::of(block, unit, |name| Some(name) == longest.as_ref()).ok());
+        let mut operands = units.filter_map(|unit| {
+            Operands::of(block, partial.program.computes_in(), unit, |name| Some(name) == longest.as_ref()).ok()
+        });
         operands.find(|operands| has_rows(block, operands))
     }
 }

@@ -66,7 +66,7 @@ impl Blocked {
 
     fn decided(&self, program: &Program) -> Result<Decided> {
         let block = &program.blocks[0];
-        let operands = self.operands(block).map_err(Error::input)?;
+        let operands = self.operands(block, program.computes_in()).map_err(Error::input)?;
         if operands.is_some() && !self.vthread.is_empty() {
             return Err(Error::input("vthread: a matrix unit has none"));
         }

@@ -3,7 +3,7 @@
 use dietcode_syntax::Role;
 
 use super::Blocked;
-use crate::ir::{BinaryOp, Block, Expr, Name, Reduction};
+use crate::ir::{BinaryOp, Block, DType, Expr, Name, Reduction};
 use crate::schedule::MatrixUnit;
 
 /// The loops that a matrix unit takes pieces of: 16 rows, 8 columns, `steps` steps.
@@ -23,10 +23,10 @@ impl Blocked {
     ///
     /// # Errors
     /// A sentence that says what of a matrix product the nest lacks.
-    pub(super) fn operands(&self, block: &Block) -> Result<Option<Operands>, String> {
+    pub(super) fn operands(&self, block: &Block, computes: DType) -> Result<Option<Operands>, String> {
         let Some(unit) = self.matrix_unit else { return Ok(None) };
         let holds = |name: &Name| self.reduce.get(&**name).is_some_and(|tile| tile % unit.steps() == 0);
-        Operands::of(block, unit, holds).map(Some)
+        Operands::of(block, computes, unit, holds).map(Some)
     }
 }
 
@@ -38,6 +38,7 @@ impl Operands {
     /// A sentence that says what of a matrix product the nest lacks.
     pub(in crate::sketch) fn of(
         block: &Block,
+        computes: DType,
         unit: MatrixUnit,
         holds: impl Fn(&Name) -> bool,
     ) -> Result<Operands, String> {
@@ -48,8 +49,12 @@ impl Operands {
         let (Expr::Load(a, a_index), Expr::Load(b, b_index)) = (&**a, &**b) else {
             return Err("matrix_unit: the factors are not elements of tensors as they stand".into());
         };
-        if let Some(other) = [a, b].into_iter().find(|buffer| !unit.takes(buffer.dtype)) {
-            return Err(format!("matrix_unit: `{}` is {}, which {unit:?} does not multiply", other.name, other.dtype));
+        if let Some(other) = [a, b].into_iter().find(|buffer| !unit.takes(buffer.dtype, computes)) {
+            let (name, dtype) = (&other.name, other.dtype);
+            return Err(match computes {
+                DType::F64 => format!("matrix_unit: sums are in f64, and {unit:?} adds in f32"),
+                _ => format!("matrix_unit: `{name}` is {dtype}, which {unit:?} does not multiply"),
+            });
         }
         if a.dtype != b.dtype {
             return Err(format!("matrix_unit: `{}` is {} and `{}` is {}", a.name, a.dtype, b.name, b.dtype));

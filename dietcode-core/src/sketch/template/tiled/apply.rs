@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::ir::{Block, Dot, IterVar, Name, Program};
+use crate::ir::{Block, DType, Dot, IterVar, Name, Program};
 use crate::lower::serves_lanes;
 use crate::machine::{CpuTarget, Target};
 use crate::schedule::{HALVINGS, Level, Part, Pipeline, Schedule, Staging, Tail, Trace};
@@ -45,12 +45,12 @@ impl Tiled {
     }
 
     /// Lanes of the vectors: those that are asked for, else as many as the registers hold and divide the tile.
-    pub fn lanes(&self, target: &CpuTarget) -> i64 {
+    pub fn lanes(&self, computes: DType, target: &CpuTarget) -> i64 {
         if let Some(lanes) = self.lanes {
             return lanes;
         }
         let Some(size) = self.vector.as_ref().map(|name| self.register_size(name)) else { return 1 };
-        [16, 8, 4, 2].into_iter().find(|lanes| lanes * 4 <= target.vector_bytes && size % lanes == 0).unwrap_or(1)
+        [16, 8, 4, 2].into_iter().find(|lanes| *lanes <= target.lanes(computes) && size % lanes == 0).unwrap_or(1)
     }
 
     /// The micro-kernel that the parameters stand for, carried out.
@@ -92,7 +92,7 @@ impl Tiled {
         if self.lanes.is_some() && self.vector.is_none() {
             return Err(Error::input("lanes: no loop is that of vectors"));
         }
-        let dot = self.dot(block)?;
+        let dot = self.dot(block, program.computes_in())?;
         let mut decided = Decided::new(program);
         let mut spatial = Vec::new();
         let mut reduce = Vec::new();
@@ -124,14 +124,14 @@ impl Tiled {
     }
 
     /// The instruction that takes several steps of the sum at once, if one is to.
-    fn dot(&self, block: &Block) -> Result<Option<Dot>> {
+    fn dot(&self, block: &Block, computes: DType) -> Result<Option<Dot>> {
         let Some(step) = &self.tensorize else { return Ok(None) };
         let why = match &self.vector {
             None => "tensorize: no loop is that of vectors".to_owned(),
             Some(_) if !block.iters_of(Role::Reduce).any(|iter| *iter.name == **step) => {
                 format!("tensorize: `{step}` is not summed over")
             }
-            Some(vector) => match of_block(block, vector) {
+            Some(vector) => match of_block(block, computes, vector) {
                 Ok(dot) => return Ok(Some(dot)),
                 Err(why) => format!("tensorize: {why}"),
             },
@@ -140,8 +140,8 @@ impl Tiled {
     }
 
     /// The lanes of the vectors along a loop.
-    fn fitting_lanes(&self, name: &str, target: &CpuTarget) -> Result<i64> {
-        let (size, lanes) = (self.register_size(name), self.lanes(target));
+    fn fitting_lanes(&self, name: &str, computes: DType, target: &CpuTarget) -> Result<i64> {
+        let (size, lanes) = (self.register_size(name), self.lanes(computes, target));
         match self.lanes {
             None if lanes == 1 => Err(Error::input(format!(
                 "register_tile: `{name}` is {size}; the vector loop's must be a multiple of 2"
@@ -157,7 +157,8 @@ impl Tiled {
     /// would have one iteration is not made.
     fn split(&self, decided: &mut Decided, iter: &IterVar, dot: Option<Dot>, target: &CpuTarget) -> Result<Levels> {
         let name = &iter.name;
-        let lanes = if self.vector.as_deref() == Some(name) { self.fitting_lanes(name, target)? } else { 1 };
+        let computes = decided.schedule.program.computes_in();
+        let lanes = if self.vector.as_deref() == Some(name) { self.fitting_lanes(name, computes, target)? } else { 1 };
         let taken = dot.filter(|_| self.tensorize.as_deref() == Some(name)).map_or(1, |dot| dot.row().steps);
         let size = self.register_size(name).max(taken);
         if size % taken != 0 {

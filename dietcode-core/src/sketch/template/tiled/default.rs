@@ -65,7 +65,7 @@ impl Tiled {
         let (mut register_tile, mut block_tile) = (full.register_tile.clone(), full.block_tile.clone());
         for (axis, size) in &mut register_tile {
             let is_vector = *axis == vector;
-            *size = if is_vector { vectors * target.vector_bytes / 4 } else { 6 };
+            *size = if is_vector { vectors * target.lanes(program.computes_in()) } else { 6 };
             block_tile.insert(axis.clone(), if is_vector { *size } else { 16 * *size });
         }
         let in_place = Tiled { register_tile, block_tile, pack: Vec::new(), ..full };
@@ -109,7 +109,7 @@ fn streaming(program: &Program, target: &CpuTarget) -> Option<Tiled> {
     if program.reads_prepared_along(block, sum) {
         return None;
     }
-    let lanes = target.vector_bytes / 4;
+    let lanes = target.lanes(program.computes_in());
     let columns = block.contiguous()?.clone();
     let rows = block.iters_of(Role::Spatial).map(|iter| &iter.name).filter(|name| **name != columns).last();
     let (down, across) = match rows {
@@ -137,7 +137,7 @@ fn has_many_axes(program: &Program) -> bool {
 /// Register tile, blocks and panels from how the block reads its inputs.
 fn full_tile(program: &Program, target: &CpuTarget) -> Tiled {
     let block = &program.blocks[0];
-    let lanes = target.vector_bytes / 4;
+    let lanes = target.lanes(program.computes_in());
     let Some(vector) = block.contiguous().cloned() else { return Tiled::default() };
     let reads: Vec<Vec<Affine>> = block.update_reads().iter().filter_map(|(_, index)| forms(index)).collect();
     let moves = |index: &[Affine], name: &str| index.iter().any(|form| form.coefficient(name) != 0);

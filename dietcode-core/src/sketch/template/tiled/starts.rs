@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use dietcode_syntax::Role;
 
 use super::Tiled;
-use crate::ir::{IterVar, Name, Program};
+use crate::ir::{DType, IterVar, Name, Program};
 use crate::machine::CpuTarget;
 use crate::sketch::reads::Reads;
 
@@ -71,10 +71,12 @@ impl Tiled {
         }
         let reads = Reads::of(program, block);
         let contiguous = block.contiguous();
-        let of_lanes = |lanes| Nest { iters: &block.iters, reads: &reads, target, extents, contiguous, lanes };
+        let computes = program.computes_in();
+        let of_lanes =
+            |lanes| Nest { iters: &block.iters, reads: &reads, target, computes, extents, contiguous, lanes };
         let mut starts: Vec<(usize, Tiled)> = Vec::new();
         // A vector that is carried out in parts leaves less idle at an edge where it has fewer of them.
-        let widest = target.vector_bytes / 4;
+        let widest = target.lanes(computes);
         for nest in (0..target.parts()).map(|halvings| of_lanes(widest >> halvings)) {
             for vector in reads.vectors().into_iter().flatten() {
                 let tiles = nest.register_tiles(&vector);
@@ -111,6 +113,8 @@ struct Nest<'a> {
     iters: &'a [IterVar],
     reads: &'a Reads<'a>,
     target: &'a CpuTarget,
+    /// The type that is computed in.
+    computes: DType,
     extents: &'a BTreeMap<Name, Vec<i64>>,
     /// Along which the output's neighbours are.
     contiguous: Option<&'a Name>,
@@ -225,10 +229,11 @@ impl Nest<'_> {
     /// Blocks with a register tile: panels in the second level, for many rows or for some; and panels of one tile's width.
     fn blocks(&self, tile: &Sizes, vector: &Name) -> Vec<BTreeMap<String, i64>> {
         let width = tile.get(vector).copied().unwrap_or(1) * self.lanes;
+        let bytes = self.computes.bytes();
         let of_step: i64 =
-            4 * (width + tile.iter().filter(|(axis, _)| *axis != vector).map(|(_, size)| size).sum::<i64>());
+            bytes * (width + tile.iter().filter(|(axis, _)| *axis != vector).map(|(_, size)| size).sum::<i64>());
         let steps = (self.target.l1_bytes / 2 / of_step).clamp(STEPS.0, STEPS.1);
-        let panel = self.target.l2_bytes / 2 / (4 * steps);
+        let panel = self.target.l2_bytes / 2 / (bytes * steps);
         let block = |steps: i64, across: i64, down: &dyn Fn(&Name) -> i64| {
             let mut block: BTreeMap<String, i64> = self.steps(steps);
             block.insert(vector.to_string(), self.whole_tiles(vector, width, across));
@@ -242,9 +247,9 @@ impl Nest<'_> {
         // and panels are large enough to pay with some rows.
         let scattered = self.contiguous != Some(vector);
         let down = |axis: &Name| if scattered && self.contiguous != Some(axis) { SOME } else { MANY };
-        let (bytes, most) =
+        let (room, most) =
             if scattered { (self.target.l2_bytes / 4, SCATTERED) } else { (self.target.l1_bytes / 4 * 3, STEPS.1) };
-        let narrow = block((bytes / (4 * width)).clamp(STEPS.0, most), width, &down);
+        let narrow = block((room / (bytes * width)).clamp(STEPS.0, most), width, &down);
         let all = [block(steps, panel, &|_| MANY), narrow, block(steps, panel, &|_| SOME)];
         let mut blocks: Vec<BTreeMap<String, i64>> = Vec::new();
         for block in all {
@@ -282,7 +287,7 @@ impl Nest<'_> {
         let mut pack: Vec<String> = packed.iter().map(|tensor| tensor.to_string()).collect();
         pack.sort();
         let register_tile = tile.iter().map(size).collect();
-        let lanes = Some(self.lanes).filter(|lanes| *lanes < self.target.vector_bytes / 4);
+        let lanes = Some(self.lanes).filter(|lanes| *lanes < self.target.lanes(self.computes));
         let vector = Some(vector.to_string());
         Tiled { vector, lanes, register_tile, block_tile, pack, partition, ..Tiled::default() }
     }
