@@ -11,6 +11,7 @@ mod cuda_property;
 mod cuda_space;
 mod documents;
 mod dot;
+mod double;
 mod dumps;
 mod families;
 mod family_conditions;
