@@ -29,6 +29,57 @@ explore.call = wrong
 explore.main(['scores'])
 ";
 
+/// A nest that computes in `f64`, and has a scalar of it.
+const WIDE: &str = "#[dynamic_kernel]
+pub fn weighted(alpha: f64, x: &[[f64; K]; M], w: &[f32; K], y: &mut [f64; M]) {
+    for i in 0..M {
+        let mut acc = 0.0;
+        for k in 0..K {
+            acc += x[i][k] * f64::from(w[k]);
+        }
+        y[i] = alpha * acc;
+    }
+}
+";
+
+/// Integers beyond 2²⁴, of which each sum is exact, times a number that `f32` would round.
+const CALL_WIDE: &str = "
+import numpy as np
+import wide
+
+x, w = np.arange(5 * 67).reshape(5, 67) * 16777217.0, np.arange(67, dtype=np.float32) % 5 - 2
+y = np.full(5, np.nan)
+wide.weighted(0.1, x, w, y)
+assert (y == 0.1 * (x @ w.astype(float))).all(), y
+try:
+    wide.weighted(0.1, x.astype(np.float32), w, y)
+except ValueError as error:
+    print(error)
+import wide.explore
+wide.explore.main(['weighted'])
+";
+
+#[test]
+fn a_library_takes_double() {
+    let place = Place::new();
+    let config = r#"{ "kernel": { "source": "wide.rs", "function": "weighted" }, "shape": { "M": "M", "K": 67 }, "wkl_insts": [{ "M": 9 }] }"#;
+    fs::write(place.path("wide.rs"), WIDE).unwrap();
+    fs::write(place.path("wide.json"), config).unwrap();
+    fs::write(place.path("call_wide.py"), CALL_WIDE).unwrap();
+    place.follow("dietcode build-lib wide.json -o ../wide --name wide --python");
+    let header = fs::read_to_string(place.path("../wide/wide.h")).unwrap();
+    for part in [
+        "\nint wide_weighted(\n    double alpha,\n    const double *x, ",
+        "\n    double *y, ",
+        " *   double x[M][K]: a tensor of rank 2",
+    ] {
+        assert!(header.contains(part), "{part}: {header}");
+    }
+    let said = place.follow("PYTHONPATH=../wide/python python3 call_wide.py");
+    assert!(said.contains("weighted: `x` must have elements of f64, but has <f4"), "{said}");
+    assert!(said.contains("<dispatcher>") && !said.contains("wrong"), "{said}");
+}
+
 #[test]
 fn the_readme_is_followed_from_c_and_from_python() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();

@@ -294,6 +294,31 @@ fn elements_of_16_bits_are_checked_within_the_bound_of_their_type() {
     }
 }
 
+/// A sum in `float` is outside of the bound; BLAS is `dgemm`.
+#[test]
+fn elements_of_64_bits_are_checked_within_the_bound_of_theirs() {
+    let mut harness = harness(&DENSE.replace("[[f32", "[[f64"));
+    let instance = instance(harness.def());
+    let units = [("right", RIGHT.replace("float", "double")), ("single", RIGHT.to_owned())];
+    let units = units.map(|(name, body)| candidate_of("double", name, &body));
+    let built = units.map(|unit| Implementation::MicroKernel(harness.build_one(&unit).unwrap())).to_vec();
+    let outcomes = harness.measure(&instance, built, 1, TIMING).unwrap();
+    assert!(passed(&outcomes[0]) && matches!(outcomes[1], Err(Failure::Wrong { .. })), "{outcomes:?}");
+    let blas = harness.find_blas(LIBRARY_NAMES.iter().map(Into::into)).unwrap();
+    let baselines = Baselines::new(&harness, blas).unwrap();
+    let finalists = baselines.finalists(harness.def(), &instance);
+    assert_eq!(finalists.len(), if baselines.blas().is_some() { 3 } else { 2 });
+    let comparison = compare(&mut harness, &instance, &finalists, 1, TIMING).unwrap();
+    assert!(comparison.standings.iter().all(|s| passed(&s.outcome)), "{comparison:?}");
+    // Neither library has a product of elements of two types.
+    let mixed = def(&DENSE
+        .replace("w: &[[f32", "w: &[[f64")
+        .replace("x[i][k]", "f64::from(x[i][k])")
+        .replace("= acc;", "= acc as f32;"));
+    let names: Vec<String> = baselines.finalists(&mixed, &self::instance(&mixed)).into_iter().map(|f| f.name).collect();
+    assert_eq!(names, ["naive"]);
+}
+
 #[test]
 fn the_baselines_compute_what_the_nest_says() {
     let mut harness = harness(DENSE);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A node `dietcode.dense` of a model then calls the kernel of that name: its inputs are the kernel's tensors but the output, in the order of the
-//! parameters, its attributes the kernel's scalars, by name, and its output is the node's. Tensors are in host memory, dense, and of the
+//! parameters, its attributes, which are floats, the kernel's scalars, by name, and its output is the node's. Tensors are in host memory, dense, and of the
 //! kernel's element types; nothing is copied. The output's shape follows from the inputs', at each run, and it is zeros before the kernel
 //! writes it. What is wrong with a call is the error of any call of the kernel, as ONNX Runtime's. What is laid out before calls is no tensor of
 //! a model's, so that kernels with prepared operands are refused.
@@ -103,7 +103,7 @@ impl OrtKernel for Node {
         let mut args = Vec::with_capacity(signature.params.len());
         for param in signature.params.iter().filter(|param| !param.mutable) {
             let arg = match param.is_scalar() {
-                // Attributes of ONNX are f32.
+                // ONNX has no attributes of f64.
                 true if param.dtype == DType::F64 => scalars.next().map(|scalar| Ok(Arg::from(f64::from(*scalar)))),
                 true => scalars.next().map(|scalar| Ok(Arg::from(*scalar))),
                 false => tensors.next().map(|tensor| match param.dtype {

@@ -1,6 +1,7 @@
 //! Kernels as candle's custom operations.
 
 use std::ffi::c_void;
+use std::ops::{BitXor, Shl};
 use std::slice;
 
 use candle_core::{D, DType as CandleDType, Device, Shape, Tensor, Var};
@@ -17,7 +18,7 @@ const N: Affine = Affine { terms: &[(1, 1)], constant: 0 };
 
 /// `y[i][j] = -x[i][j]`, of elements of 16 bits.
 const fn negation(name: &'static str, params: &'static [Param]) -> Kernel {
-    static ROW: MicroKernel = fake::row(c"rows", &[Phase { grid: fake::rows, run: negate }]);
+    static ROW: MicroKernel = fake::row(c"rows", &[Phase { grid: fake::rows, run: negate::<u16> }]);
     static TABLE: Table = Table::new(&[&ROW]);
     static LINKED: TableSource = TableSource::Linked(&TABLE);
     static NO_CUDA: CudaTableSource = CudaTableSource::Skipped("its config has no CUDA target");
@@ -44,13 +45,20 @@ static HALVES: Kernel =
     negation("halves", &[param("x", DType::F16, &[M, N], false), param("y", DType::F16, &[M, N], true)]);
 static BFLOATS: Kernel =
     negation("bfloats", &[param("x", DType::BF16, &[M, N], false), param("y", DType::BF16, &[M, N], true)]);
+static DOUBLES: Kernel = {
+    static ROW: MicroKernel = fake::row(c"rows", &[Phase { grid: fake::rows, run: negate::<u64> }]);
+    static TABLE: Table = Table::new(&[&ROW]);
+    static LINKED: TableSource = TableSource::Linked(&TABLE);
+    let of = negation("doubles", &[param("x", DType::F64, &[M, N], false), param("y", DType::F64, &[M, N], true)]);
+    Kernel { table: &LINKED, ..of }
+};
 /// Its input says nothing of M. It is never carried out.
 static REPEATED: Kernel = Kernel {
     table: GOOD.table,
     ..negation("repeated", &[param("x", DType::F32, &[N], false), param("y", DType::F32, &[M, N], true)])
 };
 
-unsafe extern "C" fn negate(
+unsafe extern "C" fn negate<T: Copy + From<u8> + Shl<usize, Output = T> + BitXor<Output = T>>(
     buffers: *const *mut c_void,
     strides: *const i64,
     shape: *const i64,
@@ -60,11 +68,11 @@ unsafe extern "C" fn negate(
 ) {
     // SAFETY: the launch hands over what the signature of `negation` says.
     unsafe {
-        let [x, y] = [0, 1].map(|p| (*buffers.add(p)).cast::<u16>());
+        let [x, y] = [0, 1].map(|p| (*buffers.add(p)).cast::<T>());
         let strides = slice::from_raw_parts(strides, 4);
         for i in begin..end {
             for j in 0..*shape.add(1) {
-                let sign = 1 << 15;
+                let sign = T::from(1) << (8 * size_of::<T>() - 1);
                 *y.offset((i * strides[2] + j) as isize) = *x.offset((i * strides[0] + j) as isize) ^ sign;
             }
         }
@@ -148,6 +156,17 @@ fn elements_of_16_bits_are_taken() {
             assert_eq!((y.dtype(), y.dims()), (dtype, x.dims()));
             assert_eq!(values(&y), values(&x.neg().unwrap().contiguous().unwrap()));
         }
+    }
+}
+
+#[test]
+fn elements_of_64_bits_are_taken_and_keep_their_bits() {
+    let x = ((integers((6, 5)).to_dtype(CandleDType::F64).unwrap() * 0.1).unwrap() + 9_007_199_254.1).unwrap();
+    for x in [x.clone(), x.narrow(1, 1, 3).unwrap(), x.narrow(0, 2, 3).unwrap()] {
+        let y = x.apply_op1(CustomOp::new(&DOUBLES)).unwrap();
+        assert_eq!((y.dtype(), y.dims()), (CandleDType::F64, x.dims()));
+        let bits = |of: &Tensor| of.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+        assert_eq!(bits(&y), bits(&x.neg().unwrap().contiguous().unwrap()));
     }
 }
 

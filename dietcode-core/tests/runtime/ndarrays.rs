@@ -1,6 +1,6 @@
 //! Views of ndarray's arrays.
 
-use dietcode_core::runtime::{TensorMut, TensorRef};
+use dietcode_core::runtime::{Arg, DType, TensorMut, TensorRef};
 use ndarray::{Array, Array2, s};
 
 #[test]
@@ -12,6 +12,9 @@ fn row_major_views_are_borrowed() {
     assert_eq!((rows.shape(), rows.strides(), rows[[1, 1]]), (&[2, 2][..], &[12, 1][..], 22.0));
     TensorMut::try_from(x.slice_mut(s![1.., ..])).unwrap()[[0, 0]] = -1.0;
     assert_eq!(x[[1, 0]], -1.0);
+    let x = Array2::from_shape_fn((4, 6), |(i, j)| 0.1 * (10 * i + j) as f64);
+    let arg = Arg::from(TensorRef::try_from(x.slice(s![1.., ..])).unwrap());
+    assert_eq!((arg.dtype(), TensorRef::<f64>::try_from(arg).unwrap()[[1, 3]]), (DType::F64, 0.1 * 23.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Operands that are laid out before calls.
 
-use dietcode_core::runtime::{Arg, Kernel, Prepared, PreparedLayout, Signature, Tensor};
+use dietcode_core::runtime::{Arg, DType, Kernel, Param, Prepared, PreparedLayout, Signature, Tensor};
 use dietcode_core::{Error, ErrorKind};
 
 use crate::fake::{DENSE, GOOD};
@@ -33,6 +33,17 @@ fn only_what_was_laid_out_for_a_parameter_is_taken() {
     assert!(unasked.contains("`w` is taken as a tensor, but was laid out for a kernel that lists it"), "{unasked}");
     let other = refusal(Signature { source_hash: 2, ..SIGNATURE }, (&prepared).into());
     assert!(other.contains("`w` was laid out for another parameter, or for another version of the nest"), "{other}");
+}
+
+#[test]
+fn an_operand_of_a_nest_that_computes_in_f64_holds_f64() {
+    const fn of(dtype: DType, param: usize) -> Param {
+        Param { dtype, ..DENSE.params[param] }
+    }
+    const WIDE: Signature =
+        Signature { params: &[of(DType::F32, 0), of(DType::F32, 1), of(DType::F64, 2)], ..SIGNATURE };
+    let w = Tensor::from_fn(&[5, 3], |at| at as f32).unwrap();
+    assert_eq!(Prepared::new(&WIDE, 1, w.view()).unwrap().bytes(), 16 * 3 * 8);
 }
 
 #[test]

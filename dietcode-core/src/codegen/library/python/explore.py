@@ -21,7 +21,8 @@ import time
 import numpy as np
 
 SEED = int(os.environ.get("DIETCODE_SEED", random.getrandbits(32)))
-_UNITS = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8, "f64": 0.0}
+# What each type rounds by at most.
+_ROUNDOFF = {"f64": 2.0**-53, "f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 
 
 class _Bf16:
@@ -36,7 +37,13 @@ class _Bf16:
 
 
 def _array(values, element):
-    return {"f32": values.copy, "f64": lambda: values.astype(np.float64), "f16": lambda: values.astype(np.float16), "bf16": lambda: _Bf16(values)}[element]()
+    of = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+    return _Bf16(values.astype(np.float32)) if element == "bf16" else values.astype(of[element])
+
+
+def _computes(parameters):
+    """The type of sums."""
+    return "f64" if any(element == "f64" for _, element, _, _ in parameters) else "f32"
 
 
 def _operands(kernel, values, turned=False):
@@ -58,14 +65,21 @@ def _computed(kernel, values, candidate, turned):
 def _case(kernel, at):
     """What the parameters hold at a shape, and what the nest computes of it, also with the signs turned."""
     drawn, nest = np.random.default_rng([SEED, at]), len(candidates(kernel)) - 1
-    values = [((128 + drawn.integers(0, 128, dims)) / 256).astype(np.float32) for dims in KERNELS[kernel][2][at][1]]
+
+    def tensor(element, dims):
+        # Numbers of 64 bits have all of them, so that one that was narrowed on the way shows.
+        return drawn.uniform(0.5, 1, dims) if element == "f64" else (128 + drawn.integers(0, 128, dims)) / 256
+
+    parameters, _, shapes = KERNELS[kernel]
+    values = [tensor(element, dims) for (_, element, _, _), dims in zip(parameters, shapes[at][1])]
     return values, [_computed(kernel, values, nest, turned) for turned in (False, True)]
 
 
 def deviation(kernel, at, candidate):
     """The largest error of a candidate at a shape, and its bound, of the two checks that with the larger share."""
     parameters, output, shapes = KERNELS[kernel]
-    n = shapes[at][3] * 2.0**-24
+    computes, stored = _computes(parameters), parameters[output][1]
+    n = shapes[at][3] * _ROUNDOFF[computes]
     if n >= 0.5:
         raise ValueError(f"{kernel} at {shapes[at][0]}: results of {shapes[at][3]} roundings cannot be compared")
     (values, both), found = _case(kernel, at), []
@@ -75,7 +89,8 @@ def deviation(kernel, at, candidate):
         with np.errstate(invalid="ignore"):
             error = np.where(same, 0.0, np.abs(computed - expected)).max()
         largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
-        bound = 2 * (n / (1 - n) + _UNITS[parameters[output][1]]) * largest + float(np.finfo(np.float32).tiny)
+        rounding = 0.0 if stored == computes else _ROUNDOFF[stored]
+        bound = 2 * (n / (1 - n) + rounding) * largest + float(np.finfo(np.float32).tiny)
         found.append((error, bound))
     # An error that is no number is more than any bound.
     return max(found, key=lambda of: np.inf if np.isnan(of[0]) else of[0] / of[1])
