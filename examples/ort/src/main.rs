@@ -40,6 +40,7 @@ fn main() -> Result<()> {
     println!("{right} of {} images that are in no mean are classified right", labels.len() - KNOWN);
     assert!(right * 10 >= (labels.len() - KNOWN) * 8, "by chance it would be a tenth");
     check_halves(&sessions)?;
+    check_doubles(&sessions)?;
 
     let Err(refused) = run(&mut ours, &new[..7 * 63], 63) else { panic!("images of 63 pixels are classified") };
     assert!(refused.to_string().contains("dense: dimension 1 of `w` is 64, but must be K = 63"), "{refused}");
@@ -51,7 +52,7 @@ fn main() -> Result<()> {
 
 /// The domain `dietcode`.
 fn kernels() -> Result<OperatorDomain> {
-    domain([&ops::dense::KERNEL, &ops::twice::KERNEL])
+    domain([&ops::dense::KERNEL, &ops::twice::KERNEL, &ops::times::KERNEL])
 }
 
 /// Elements of 16 bits, of which none are there, too.
@@ -72,6 +73,25 @@ fn check_halves(sessions: &Sessions) -> Result<()> {
         let doubled: Vec<f32> = outputs["y"].try_extract_tensor::<f16>()?.1.iter().copied().map(f32::from).collect();
         assert_eq!(doubled, x.iter().map(|x| 2.0 * x).collect::<Vec<f32>>());
     }
+    Ok(())
+}
+
+/// Elements of 64 bits, and a factor of as many that an attribute holds.
+fn check_doubles(sessions: &Sessions) -> Result<()> {
+    let model = Model {
+        operator: "times",
+        domain: "dietcode",
+        floats: &[("alpha", -0.5)],
+        integers: &[],
+        constants: &[],
+        elements: Elements::F64,
+        rank: 1,
+    };
+    let x = vec![0.1, 9_007_199_254_740_991.0, -1e-300];
+    let mut session = sessions.of(&model)?;
+    let outputs = session.run(ort::inputs![Tensor::from_array(([x.len()], x.clone()))?])?;
+    let expected: Vec<f64> = x.iter().map(|x| -0.5 * x).collect();
+    assert_eq!(outputs["y"].try_extract_tensor::<f64>()?.1, expected);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ pub const ONNX: &str = "";
 pub enum Elements {
     F32 = 1,
     F16 = 10,
+    F64 = 11,
 }
 
 /// A model whose only node is an operator of a domain, from `x` and constants to `y`.

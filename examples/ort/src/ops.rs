@@ -16,6 +16,14 @@ pub fn dense(alpha: f32, x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: 
     }
 }
 
+/// α times what it is, in elements of 64 bits.
+#[dynamic_kernel]
+pub fn times(alpha: f64, x: &[f64; N], y: &mut [f64; N]) {
+    for i in 0..N {
+        y[i] = alpha * x[i];
+    }
+}
+
 /// Twice what it is, in elements of 16 bits.
 #[dynamic_kernel]
 pub fn twice(x: &[f16; N], y: &mut [f16; N]) {

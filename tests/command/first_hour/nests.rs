@@ -40,8 +40,8 @@ pub(crate) fn program(cases: &[Case<'_>]) -> String {
     }
     format!(
         "mod numbers;\nmod ops;\nuse dietcode_core::runtime::{{Element, Tensor}};\nuse dietcode_core::{{Error, bf16, f16}};\nuse numbers::number;\n\n\
-         fn show<T: Copy>(y: &[T]) where f32: From<T> {{\n    \
-         let bits: Vec<String> = y.iter().map(|y| f32::from(*y).to_bits().to_string()).collect();\n    \
+         fn show<T: Copy>(y: &[T]) where f64: From<T> {{\n    \
+         let bits: Vec<String> = y.iter().map(|y| f64::from(*y).to_bits().to_string()).collect();\n    \
          println!(\"= {{}}\", bits.join(\" \"));\n}}\n\nfn main() -> Result<(), Error> {{\n{calls}    Ok(())\n}}\n"
     )
 }
@@ -53,6 +53,7 @@ impl Case<'_> {
             let dims: Vec<String> = self.dims(param).iter().map(i64::to_string).collect();
             let element = match param.dtype {
                 DType::F32 => "".to_owned(),
+                DType::F64 => "f64::from".to_owned(),
                 half => format!("{}::from_f32", half.name()),
             };
             let value = format!(
@@ -61,7 +62,7 @@ impl Case<'_> {
                 format_args!("number(at, {at})")
             );
             match param.is_scalar() {
-                true => format!("        let {} = {:?}f32;\n", param.name, self.scalar),
+                true => format!("        let {} = {:?}{};\n", param.name, self.scalar, param.dtype),
                 false => format!("        let {}{} = {value};\n", if param.mutable { "mut " } else { "" }, param.name),
             }
         };
@@ -92,10 +93,10 @@ impl Case<'_> {
     pub(crate) fn check(&self, kernel: &str, nest: &str) {
         let expected = self.expected();
         for (side, line) in [("kernel", kernel), ("nest", nest)] {
-            let bits: Vec<u32> = line.split(' ').skip(1).map(|bits| bits.parse().unwrap()).collect();
+            let bits: Vec<u64> = line.split(' ').skip(1).map(|bits| bits.parse().unwrap()).collect();
             assert_eq!(bits.len(), expected.len(), "{}", self.def.name);
-            for (at, (found, expected)) in bits.into_iter().map(f32::from_bits).zip(&expected).enumerate() {
-                let found = comparable(self.def.params[self.def.output].dtype, found.into());
+            for (at, (found, expected)) in bits.into_iter().map(f64::from_bits).zip(&expected).enumerate() {
+                let found = comparable(self.def.params[self.def.output].dtype, found);
                 let place = format!("the {side} of `{}` at {:?}, element {at}", self.def.name, self.shape);
                 assert!(expected.admits(found), "{place}: found {found}, expected {expected:?}");
             }
