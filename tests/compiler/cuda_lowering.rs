@@ -57,10 +57,13 @@ fn around(schedule: &Schedule, pass: &str) -> [String; 2] {
 
 /// Compares prints with the file of that name.
 fn expect(name: &str, pass: &str, [before, after]: &[String; 2]) {
+    expect_text(name, &format!("before {pass}\n\n{before}\nafter {pass}\n\n{after}"));
+}
+
+fn expect_text(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/compiler/cuda_lowering").join(name);
-    let found = format!("before {pass}\n\n{before}\nafter {pass}\n\n{after}");
     if std::env::var_os("DIETCODE_BLESS").is_some() {
-        std::fs::write(&path, &found).expect("the expected print can be written");
+        std::fs::write(&path, found).expect("the expected print can be written");
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert_eq!(found, expected, "{} differs; DIETCODE_BLESS=1 writes it anew", path.display());
@@ -266,6 +269,29 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
     assert!(error.contains("what is added atomically must be f32 and hold the sum as it is"), "{error}");
 }
 
+/// Shares of the steps of tiles: which steps a block has of which tiles is computed once for each tile, and what it does not sum whole is left for
+/// the second kernel, which adds parts in the order of their steps.
+#[test]
+fn parts_of_tiles_meet_in_the_order_of_their_steps() {
+    let dense = kernel(
+        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
+             for i in 0..M { for j in 0..N {
+                 let mut acc = 0.0;
+                 for k in 0..K { acc += x[i][k] * w[j][k]; }
+                 y[i][j] = (acc + b[j]).max(0.0);
+             } }
+         }",
+    );
+    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "stream": 108, "waves": 2,
+        "stage": {"x": {}, "w": {}}}"#;
+    let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
+    let kernels = blocked.micro_kernel(&frontend::program(&dense), device()).expect("a valid schedule").1.schedules;
+    let [main, second] = kernels.as_slice() else { panic!("{} kernels, expected two", kernels.len()) };
+    let [main, second] = [main, second].map(|schedule| lower(schedule).unwrap().body.to_string());
+    expect_text("dense_stream_k.txt", &format!("main\n\n{main}\nsecond\n\n{second}"));
+    assert!(!second.contains("x[") && !second.contains("w["), "{second}");
+}
+
 /// Every refusal names the key and the numbers.
 #[test]
 fn what_is_not_valid_is_told() {
@@ -301,6 +327,13 @@ fn what_is_not_valid_is_told() {
             "cache_read: `x` is staged already",
         ),
         (&dense, r#"{"thread": {"i": 8}, "atomic": true}"#, "rfactor: no reduction is bound to the grid"),
+        (&dense, r#"{"thread": {"i": 8}, "waves": 2}"#, "waves: 2 of them, but no blocks share tiles by `stream`"),
+        (&copy, r#"{"thread": {"i": 8}, "stream": 4}"#, "stream: there is no sum whose steps blocks could share"),
+        (
+            &dense,
+            r#"{"thread": {"i": 8}, "split": {"k": 2}, "stream": 4}"#,
+            "is not the one loop over the tiles of a GPU's grid",
+        ),
         (
             &dense,
             r#"{"thread": {"i": 8}, "reduce": {"k": 4096}, "split": {"k": 512}}"#,

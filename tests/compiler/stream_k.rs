@@ -126,6 +126,36 @@ fn extremes() {
     );
 }
 
+/// Blocks of a persistent grid come in another order: results are the same bit for bit.
+#[test]
+fn bits_depend_on_no_order_of_blocks() {
+    let def = kernel(
+        "#[dynamic_kernel] fn dense(x: &[[f32; K]; M], w: &[[f32; K]; N], y: &mut [[f32; N]; M]) {
+            for i in 0..M { for j in 0..N {
+                let mut acc = 0.0;
+                for k in 0..K { acc += x[i][k] * w[j][k]; }
+                y[i][j] = acc;
+            } }
+        }",
+    );
+    let compiler = HostCompiler::find().expect("a C++ compiler");
+    let units = [false, true].map(|persistent| {
+        let parameters =
+            r#"{"thread": {"i": 4, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 4}, "stream": 7, "waves": 2"#;
+        unit(&def, &format!(r#"{parameters}, "stage": {{"x": {{}}, "w": {{}}}}, "persistent": {persistent}}}"#))
+    });
+    for shape in [[40, 65, 37], [16, 32, 200], [9, 100, 61]] {
+        let bits = units.each_ref().map(|unit| {
+            let instance = Instance { seed: 3, def: def.clone(), shape: shape.to_vec(), gap: 0, coarse: false };
+            let case = Case { instance, unit: unit.clone() };
+            let mut memory = case.instance.memory(&case.instance.tensors());
+            Library::compile(&compiler, [unit].into_iter()).run(&case, &mut memory);
+            memory[def.output].values().map(f64::to_bits).collect::<Vec<_>>()
+        });
+        assert_eq!(bits[0], bits[1], "{shape:?}");
+    }
+}
+
 /// The tiles and steps of a schedule that is nothing but loops over them: `T` tiles of one element, `K` steps.
 fn bare(shares: i64, waves: i64) -> Schedule {
     let def = kernel(

@@ -115,6 +115,9 @@ impl Library {
         args.extend(strides.iter_mut().map(|stride| std::ptr::from_mut(stride).cast::<c_void>()));
         args.extend(shape.iter_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>()));
         case.unit.launches.iter().for_each(|launch| self.launch(case, launch, &mut args));
+        let behind = &workspace[workspace.len() - GUARD..];
+        let is_kept = behind.iter().all(|value| value.to_bits() == f32::NAN.to_bits());
+        assert!(is_kept, "written behind the workspace: {}", describe(case));
     }
 }
 

@@ -42,6 +42,8 @@ fn draw(rng: &mut StdRng, block: &Block) -> Blocked {
         let name = reduce.choose(rng).expect("a reduction");
         blocked.split = BTreeMap::from([(name.to_string(), rng.random_range(2..=4))]);
         blocked.atomic = rng.random_bool(0.4);
+    } else if !reduce.is_empty() && rng.random_bool(0.25) {
+        (blocked.stream, blocked.waves) = (rng.random_range(2..=9), *[1, 2, 1024].choose(rng).expect("waves"));
     }
     if staged {
         for (buffer, _) in block.update_reads() {

@@ -102,6 +102,8 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
     let stages = one(&[1, 2, 3, 4]);
     let asynchronous = stages > 2 || (stages == 2 && rng.random_bool(0.5));
     let split = if rng.random_bool(0.2) { BTreeMap::from([(step.to_owned(), 2)]) } else { BTreeMap::new() };
+    let streamed = split.is_empty() && rng.random_bool(0.25);
+    let [stream, waves] = if streamed { [rng.random_range(2..=9), rng.random_range(1..=2)] } else { [1, 1] };
     let stage_store = rng.random_bool(0.5);
     let widths: &[i64] = if stage_store { &[1, 2, 4, 8] } else { &[1, 2] };
     let store = *widths.choose(rng).expect("widths");
@@ -114,6 +116,8 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         stages,
         asynchronous,
         split,
+        stream,
+        waves,
         persistent: rng.random_bool(0.2),
         store,
         stage_store,

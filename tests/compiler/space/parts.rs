@@ -1,5 +1,5 @@
-//! Sums that tiles of the grid share: where `AddRFactor` applies on a CPU and on a GPU, and where it does not; and that draws of the
-//! CPU's sketches equal the reference.
+//! Sums that tiles of the grid share: where `AddRFactor` applies on a CPU and on a GPU, and where it does not, the same of `AddStreamK`; and that
+//! draws of the CPU's sketches equal the reference.
 
 use dietcode_core::machine::Target;
 use dietcode_core::sketch::rules::{CustomRules, PartialSketch};
@@ -20,17 +20,21 @@ fn space(def: &KernelDef, target: Target, instance: &[i64]) -> Space {
     Space::generate(def, target, &[instance.to_vec()], &custom).unwrap_or_else(|e| panic!("{}: {e}", def.name))
 }
 
-/// Why the rule makes no sketches of a nest at a shape, as `dietcode explain --sketches` says it.
-fn unmet(name: &str, target: &Target, shape: &[i64]) -> Option<String> {
+/// Why a rule makes no sketches of a nest at a shape, as `dietcode explain --sketches` says it.
+fn unmet_by(rule: &str, name: &str, target: &Target, shape: &[i64]) -> Option<String> {
     let (def, custom) = (nest(name), CustomRules::default());
     let bounds = space(&def, target.clone(), shape).bounds;
     let made = partial_sketches(&def, bounds.clone(), &custom).expect("there are sketches");
-    let by_it = |partial: &PartialSketch| partial.rules.contains(&"AddRFactor");
+    let by_it = |partial: &PartialSketch| partial.rules.contains(&rule);
     assert!(made.iter().any(|partial| !by_it(partial)), "the others stay");
     let all = rules_without_effect(&def, bounds, &custom).expect("there are sketches");
-    let why = all.into_iter().rfind(|one| one.rule == "AddRFactor").map(|one| one.why);
+    let why = all.into_iter().rfind(|one| one.rule == rule).map(|one| one.why);
     assert_eq!(why.is_none(), made.iter().any(by_it), "{name} at {shape:?}: {why:?}");
     why
+}
+
+fn unmet(name: &str, target: &Target, shape: &[i64]) -> Option<String> {
+    unmet_by("AddRFactor", name, target, shape)
 }
 
 #[test]
@@ -75,6 +79,33 @@ fn blocks_of_a_gpu_share_sums_that_leave_multiprocessors_free() {
     because("row_sum", &[1, 127], "over `j`, has 127 terms, and a part has at least 64");
     because("row_sum", &[fills, 128], "1024 for each of 108 multiprocessors are enough");
     because("total", &[1 << 20], "it sums everything, which the threads of one block share");
+}
+
+#[test]
+fn blocks_share_steps_where_a_wave_of_tiles_matters() {
+    let target = cases::target("sm_80");
+    let rows = 8 * i64::from(target.cuda().expect("a device").multiprocessors);
+    let unmet = |name: &str, shape: &[i64]| unmet_by("AddStreamK", name, &target, shape);
+    // The shape variables of `distances` are M, K, N, those of `channels_last` N, C, F.
+    for (name, shape) in [
+        ("distances", [128, 128, 128]),
+        ("distances", [128 * rows - 1, 128, 128]),
+        ("least_difference", [128, 4096, 128]),
+        ("channels_last", [64, 128, 64]),
+    ] {
+        assert_eq!(unmet(name, &shape), None, "{name} at {shape:?}");
+    }
+    let because = |name: &str, shape: &[i64], why: &str| {
+        let found = unmet(name, shape);
+        assert!(
+            found.as_ref().is_some_and(|found| found.contains(why)),
+            "{name} at {shape:?}: {found:?}, expected {why}"
+        );
+    };
+    because("distances", &[128, 127, 128], "over `k`, has 127 terms, fewer than 128");
+    because("distances", &[128 * rows, 128, 128], "8 waves of 16384 for each multiprocessor are enough");
+    because("row_sum", &[128, 1024], "it sums nothing that is read again for another output");
+    because("filled", &[1024], "it sums nothing");
 }
 
 /// Sums over everything, of rows and of columns, by several operators, with and without vectors along them.

@@ -153,6 +153,44 @@ fn overlapping_and_sharing_sums_help_where_they_should() {
     assert!(seconds(&split) < seconds(&plain) / 4.0);
 }
 
+/// 109 tiles on 108 multiprocessors take two waves, as whole tiles, and one if their steps are shared; with 216 there is nothing to share but
+/// the cost of the second kernel.
+#[test]
+fn shares_of_steps_fill_the_last_wave() {
+    let plain = Blocked { stages: 2, ..square(16, 8) };
+    let streamed = Blocked { stream: 108, waves: 2, ..plain.clone() };
+    let [long, even] = [109, 216].map(|tiles| shape(128 * tiles, 128, 1 << 15));
+    let [whole, shared] = [&plain, &streamed].map(|blocked| predict(blocked, long));
+    assert_eq!((whole.blocks, whole.waves, shared.blocks, shared.waves), (109, 2, 108, 1));
+    assert!(shared.seconds < 0.6 * whole.seconds, "{} {}", shared.seconds, whole.seconds);
+    let [whole, shared] = [&plain, &streamed].map(|blocked| predict(blocked, even).seconds);
+    assert!(whole < shared && shared < 1.1 * whole, "{shared} {whole}");
+    // A sum of one step is not worth a second launch.
+    let [whole, shared] = [&plain, &streamed].map(|blocked| predict(blocked, shape(128 * 109, 128, 8)).seconds);
+    assert!(whole < shared, "{shared} {whole}");
+}
+
+/// What all blocks do together is what all tiles take, however their steps are shared.
+#[test]
+fn shares_of_steps_are_all_steps() {
+    let plain = square(16, 4);
+    for (shares, waves, tiles) in [(108, 1, 130), (108, 2, 109), (216, 2, 500), (108, 1024, 7), (108, 1024, 400)] {
+        let value = |name: &str| match name {
+            "M" => 64.0 * f64::from(tiles),
+            "N" => 64.0,
+            _ => 8192.0,
+        };
+        let arithmetic = |blocked: &Blocked| {
+            let kernel = &profile(blocked).kernels[0];
+            count(&kernel.blocks, &value) * kernel.work.at(&value).arithmetic
+        };
+        let streamed = Blocked { stream: shares, waves, ..plain.clone() };
+        let [whole, shared] = [&plain, &streamed].map(arithmetic);
+        let off = shared / whole;
+        assert!((0.97..1.03).contains(&off), "{shares} shares of {waves} waves of {tiles} tiles: {off}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_takes_forever() {
     let profile = profile(&square(16, 8));

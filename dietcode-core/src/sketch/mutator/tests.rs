@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::{Move, compute_location, crossover, parallel, thread_binding, tile_size, unroll};
+use super::{Move, choice, compute_location, crossover, parallel, thread_binding, tile_size, unroll};
 use crate::ir::Name;
 use crate::machine::Target;
 use crate::machine::avx512;
@@ -52,6 +52,13 @@ fn changed(bounded: &Bounded, values: &[i64], moves: &[Move]) -> BTreeSet<Name> 
 
 fn names(all: &[&str]) -> BTreeSet<Name> {
     all.iter().map(|name| Name::from(*name)).collect()
+}
+
+#[test]
+fn shares_of_steps_and_their_waves_are_choices() {
+    let (bounded, values) = drawn(&space(DENSE, gpu()), "stream_shares");
+    let changed = changed(&bounded, &values, &choice::moves(&bounded.footprint, &values));
+    assert!(names(&["stream_shares", "stream_waves"]).is_subset(&changed), "{changed:?}");
 }
 
 #[test]

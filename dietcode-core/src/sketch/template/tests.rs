@@ -161,6 +161,8 @@ fn names_of_schedules_are_readable() {
     let half = r#"{"thread": {"i": 2}, "reduce": {"k": 32}, "matrix_unit": "half", "stages": 3, "async": true,
         "split": {"k": 4}, "atomic": true, "persistent": true, "min_blocks": 2}"#;
     assert_eq!(blocked(half), "blocked_t_i2_k_k32_half_stages3_z_k4_min2_async_atomic_persistent");
+    let streamed = r#"{"thread": {"i": 8}, "reduce": {"k": 8}, "stream": 108, "waves": 2}"#;
+    assert_eq!(blocked(streamed), "blocked_t_i8_k_k8_stream108_waves2");
     assert_eq!((tiled("{}"), blocked("{}")), ("tiled".to_owned(), "blocked".to_owned()));
 }
 
