@@ -352,6 +352,11 @@ fn what_is_not_valid_is_told() {
             r#"{"thread": {"i": 2}, "reduce": {"k": 16}, "load": {"x": 1, "w": 1}, "matrix_unit": "half"}"#,
             "is not staged in shared memory",
         ),
+        (
+            &half,
+            r#"{"thread": {"i": 8}, "reduce": {"k": 32}, "stage": {"x": {"pad": 8, "swizzle": 8}, "w": {}}}"#,
+            "cache_read: `x` padded by 8 and swizzled by 8: its rows are one or the other",
+        ),
         (&dense, r#"{"thread": {"i": 8}, "stage": {"y": {}}}"#, "stage: `y` is not an input"),
         (
             &dense,

@@ -1,5 +1,5 @@
-//! Swizzled tiles in shared memory: rows that `ldmatrix` reads at once lie in different banks, which the emulator is asked to watch, and
-//! results are those of the reference, at shapes that the tiles do not divide.
+//! Swizzled tiles in shared memory: rows that `ldmatrix` reads at once, and elements that lanes load one by one, lie in different banks, which the
+//! emulator is asked to watch, and results are those of the reference, at shapes that the tiles do not divide.
 
 use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
 use dietcode_core::sketch::{Blocked, Stage};
@@ -145,11 +145,8 @@ fn rows_of_a_matrix_lie_in_different_banks_and_results_are_right() {
     }
 }
 
-/// What the emulator says of rows that meet in a bank; else the test before could not fail.
-#[test]
-#[should_panic(expected = "8 rows of ldmatrix lie in the quads of banks")]
-fn rows_that_lie_one_behind_the_other_meet_in_a_bank() {
-    let product = &PRODUCTS[0];
+/// Carries out a product whose rows lie one behind the other.
+fn unswizzled(product: &Product) {
     let def = product.def();
     let device = DeviceLimits::of("sm_80".parse().expect("a device")).expect("a known one");
     let blocked = product.blocked(&def, false);
@@ -160,4 +157,18 @@ fn rows_that_lie_one_behind_the_other_meet_in_a_bank() {
     let tensors = case.instance.tensors();
     let expected = Oracles::compile(std::iter::once(&def)).expected(&case.instance, &tensors, blocked.matrix_unit);
     library.check(&case, &tensors, &expected);
+}
+
+/// What the emulator says of rows that meet in a bank; else the test before could not fail.
+#[test]
+#[should_panic(expected = "8 rows of ldmatrix lie in the quads of banks")]
+fn rows_that_lie_one_behind_the_other_meet_in_a_bank() {
+    unswizzled(&PRODUCTS[0]);
+}
+
+/// The same of elements of f32 that lie across the sum.
+#[test]
+#[should_panic(expected = "32 elements lie in the banks")]
+fn elements_of_rows_that_lie_one_behind_the_other_meet_in_a_bank() {
+    unswizzled(PRODUCTS.iter().find(|product| product.name == "tn_f32").expect("it is there"));
 }

@@ -325,7 +325,7 @@ pub(super) fn shared_tile(schedule: &Schedule, buffer: &str, tile: SharedTile) -
     Ok(())
 }
 
-/// Chunks that change places are as long as what is read at once.
+/// Rows are padded or swizzled, and chunks that change places are as long as what is read at once.
 pub(super) fn swizzle(schedule: &Schedule, buffer: &str, tile: SharedTile) -> Result<()> {
     let param = schedule.program.params.iter().find(|param| *param.name == *buffer);
     let bytes = tile.swizzle.saturating_mul(param.map_or(1, |param| param.dtype.bytes()));
@@ -334,6 +334,13 @@ pub(super) fn swizzle(schedule: &Schedule, buffer: &str, tile: SharedTile) -> Re
             schedule,
             "cache_read: `{buffer}` swizzled by {} elements, {bytes} bytes; expected 16 or 32 bytes",
             tile.swizzle
+        );
+    }
+    if tile.swizzle > 0 && tile.pad > 0 {
+        let SharedTile { pad, swizzle, .. } = tile;
+        return refuse!(
+            schedule,
+            "cache_read: `{buffer}` padded by {pad} and swizzled by {swizzle}: its rows are one or the other"
         );
     }
     Ok(())

@@ -13,8 +13,8 @@ impl Schedule {
     ///
     /// A panel of one dimension is one run, and stays as it is.
     ///
-    /// Of a tile in shared memory it is what follows each row, in place of what [`Schedule::cache_read`] was told. A tile that is to be
-    /// swizzled is swizzled only where this is 0.
+    /// Of a tile in shared memory it is what follows each row, in place of what [`Schedule::cache_read`] was told: unless it is 0, also in place
+    /// of a swizzle.
     ///
     /// # Errors
     /// There is no such panel or tile, or the padding is not from 0 to 1024 elements.
@@ -22,7 +22,12 @@ impl Schedule {
         let at = legality::storage_align(self, stage, pad)?;
         let read = &mut self.cache_reads[at];
         match &mut read.staging {
-            Staging::Shared(tile) => tile.pad = pad,
+            Staging::Shared(tile) => {
+                tile.pad = pad;
+                if pad > 0 {
+                    tile.swizzle = 0;
+                }
+            }
             _ => read.pad = pad,
         }
         self.record(Instruction::StorageAlign { stage: stage.into(), pad: pad.into() });

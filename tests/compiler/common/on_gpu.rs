@@ -48,7 +48,8 @@ impl Library {
         Library::of(compiler, &units.map(|unit| &*unit.source).collect::<String>(), headers)
     }
 
-    /// Compiles a translation unit such that rows which `ldmatrix` reads at once may not meet in a bank of shared memory.
+    /// Compiles a translation unit such that what is read at once for a matrix instruction, rows by `ldmatrix` or an element by each lane, may
+    /// not meet in a bank of shared memory.
     pub(crate) fn without_bank_conflicts(compiler: &HostCompiler, unit: &CudaUnit) -> Library {
         let headers = tempfile::tempdir().expect("a temporary folder");
         headers::write(headers.path(), HOST_HEADERS).expect("the folder can be written");

@@ -92,11 +92,10 @@ pub(crate) fn blocked(rng: &mut StdRng, def: &KernelDef) -> Blocked {
         reduce.insert("r".into(), one(&[1, 2]));
     }
     let chunk = 16 / factors[0].dtype.bytes();
-    let mut stage = || Stage {
-        vector: one(&[1, 2, 4, 8]),
-        pad: one(&[0, 8, 8, 1]),
-        swizzle: one(&[0, chunk, 2 * chunk]),
-        reduce_outside: false,
+    let mut stage = || {
+        let (vector, swizzle) = (one(&[1, 2, 4, 8]), one(&[0, chunk, 2 * chunk]));
+        let pad = if swizzle > 0 { 0 } else { one(&[0, 8, 8, 1]) };
+        Stage { vector, pad, swizzle, reduce_outside: false }
     };
     let stage = factors.iter().map(|param| (param.name.clone(), stage())).collect();
     let stages = one(&[1, 2, 3, 4]);

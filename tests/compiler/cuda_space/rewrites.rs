@@ -79,7 +79,7 @@ fn tensors_of_f32_are_rounded_with_leave_only() {
     {
         let single = space_of_tf32(&kernel("matmul_nt"), device("sm_80"), tf32);
         let text = primitives(&single, &smallest(&sketch(&single, "i_warp")));
-        assert!(text.contains(primitive) && text.contains("shared, vector 4, pad 4"), "{text}");
+        assert!(text.contains(primitive) && text.contains("shared, vector 4, pad 0, swizzle 4"), "{text}");
         let half = kernel("matmul_nt_f16");
         assert_eq!(space_of_tf32(&half, device("sm_80"), tf32).sketches, space(&half, device("sm_80")).sketches);
         let old = space_of_tf32(&kernel("matmul_nt"), device("sm_75"), tf32);

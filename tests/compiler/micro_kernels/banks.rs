@@ -19,8 +19,8 @@ pub(crate) fn conflicts(kernel: &MicroKernel) -> Vec<String> {
         let contiguous = loop_of(&kernel.def, row);
         let row = tile(&kernel.blocked, contiguous) + stage.pad;
         let (name, shape) = (name.as_str().into(), vec![Expr::Int(row)]);
-        let swizzle = if stage.pad == 0 { stage.swizzle } else { 0 };
-        let swizzle = Swizzle::of(&Buffer { name, dtype: param.dtype, shape, scope: Scope::Shared, swizzle });
+        let buffer = Buffer { name, dtype: param.dtype, shape, scope: Scope::Shared, swizzle: stage.swizzle };
+        let swizzle = Swizzle::of(&buffer);
         let at = |[down, across]: [i64; 2]| (down * row + swizzle.map_or(across, |s| s.at(down, across))) * bytes;
         let lanes: Vec<i64> = match bytes == 4 && contiguous.role == Role::Spatial {
             // 32 lanes read an element of 4 bytes each, 8 of each of 4 rows.

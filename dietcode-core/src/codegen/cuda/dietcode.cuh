@@ -153,6 +153,10 @@ __device__ unsigned dietcode_tf32(float x) = delete;
 /* A misaligned vector access is an error of the device itself, and what a kernel says of its copies is checked by the emulator. */
 __device__ __forceinline__ void dietcode_require_aligned(const void *, int) {}
 __device__ __forceinline__ void dietcode_require_whole(int, int) {}
+__device__ __forceinline__ void dietcode_require_disjoint(int, int) {}
+
+/* An element of 4 bytes that each lane of a warp loads for itself. */
+template <class T> __device__ __forceinline__ T dietcode_lane_element(const T *p) { return *p; }
 #endif
 
 /* The float beside a number, towards zero, of which the last bit is set if it is not the number itself: rounded to fewer bits, it becomes what
@@ -438,6 +442,7 @@ template <class T, int CHUNK, int GROUPS, int ALIKE, int APART> struct dietcode_
   __device__ __forceinline__ const T *at(int down, int across) const {
     const int lane = down * stride + dietcode_swizzled<CHUNK, GROUPS, ALIKE>(row + down * APART, across);
     const int low = column & (CHUNK * GROUPS - 1);
+    dietcode_require_disjoint(low, down * stride | across);
     return dietcode_shared_element(tile, outer, inner, column - low, lane ^ low);
   }
 };
@@ -475,7 +480,8 @@ __device__ __forceinline__ void dietcode_load_a(unsigned *a, const Rows &rows, i
     dietcode_ldmatrix_x4<false>(a, rows.at(lane % 16, lane / 16 * STEPS));
   } else {
     DIETCODE_UNROLL
-    for (int i = 0; i < 4; ++i) a[i] = __float_as_uint(*rows.at(lane % 4 + i / 2 * 4, lane / 4 + i % 2 * 8));
+    for (int i = 0; i < 4; ++i)
+      a[i] = __float_as_uint(dietcode_lane_element(rows.at(lane % 4 + i / 2 * 4, lane / 4 + i % 2 * 8)));
   }
 }
 
@@ -490,7 +496,7 @@ __device__ __forceinline__ void dietcode_load_b(unsigned *b, const Rows &rows, i
     dietcode_ldmatrix_x2<false>(b, rows.at(lane % 8, lane / 8 % 2 * STEPS));
   } else {
     DIETCODE_UNROLL
-    for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(*rows.at(lane % 4 + i * 4, lane / 4));
+    for (int i = 0; i < 2; ++i) b[i] = __float_as_uint(dietcode_lane_element(rows.at(lane % 4 + i * 4, lane / 4)));
   }
 }
 
@@ -508,7 +514,7 @@ __device__ __forceinline__ void dietcode_load_b_pair(unsigned *both, const Rows 
   } else {
     DIETCODE_UNROLL
     for (int i = 0; i < 4; ++i)
-      both[i] = __float_as_uint(*rows.at(lane % 4 + i % 2 * 4, lane / 4 + i / 2 * 8));
+      both[i] = __float_as_uint(dietcode_lane_element(rows.at(lane % 4 + i % 2 * 4, lane / 4 + i / 2 * 8)));
   }
 }
 

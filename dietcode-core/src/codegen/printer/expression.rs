@@ -303,7 +303,7 @@ impl Expressions {
                 });
                 row = row.add(kept.unwrap_or_else(|| e.into_owned()).mul(Expr::Int(rows)));
             }
-            rows *= extent.as_int().unwrap_or(1);
+            rows *= extent.as_int().expect("tiles in shared memory have constant extents");
         }
         row.as_int().map_or(row, |row| Expr::Int(row.rem_euclid(period)))
     }

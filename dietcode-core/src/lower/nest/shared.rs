@@ -98,9 +98,8 @@ fn stage(schedule: &Schedule, read: &CacheRead, tile: SharedTile, guards: &[Guar
     let relevant = guards.iter().filter(|g| read.index.iter().any(|e| e.uses(&g.root)));
     let taken = guard::taken(schedule, &read.index);
     let guards = place.guards(relevant.chain(&taken)).map_err(refuse)?;
-    let swizzle = if tile.pad == 0 { tile.swizzle } else { 0 };
     let (name, dtype) = (read.name.clone(), source.dtype);
-    let target = Buffer { name, dtype, shape: Vec::new(), scope: Scope::Shared, swizzle };
+    let target = Buffer { name, dtype, shape: Vec::new(), scope: Scope::Shared, swizzle: tile.swizzle };
     let mut stage =
         SharedStage { depth, target: Arc::new(target), source, read: read.clone(), tile, dims, fixed, guards, threads };
     stage.check_vector().map_err(refuse)?;

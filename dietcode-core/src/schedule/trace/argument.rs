@@ -37,8 +37,8 @@ pub struct SharedTile {
     pub vector: i64,
     /// Elements that follow each row without being used, so that rows begin in different banks.
     pub pad: i64,
-    /// Neighbours that stay together where the rows that are not padded are swizzled, so that those which are read at once begin in
-    /// different banks: 16 or 32 bytes of them, or 0. See [`crate::ir::Swizzle`].
+    /// Neighbours that stay together where the rows are swizzled instead, so that those which are read at once begin in different banks: 16 or
+    /// 32 bytes of them, or 0. See [`crate::ir::Swizzle`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub swizzle: i64,
     /// Which dimension lies contiguous: that of the tensor, or, if this is set, the spatial one, with the summed ones

@@ -215,7 +215,8 @@ pub(super) fn stage(
     for (at, (buffer, index)) in reads.iter().enumerate() {
         if !reads[..at].iter().any(|(other, _)| other == buffer) {
             let tile = how(buffer, index);
-            let own = partial.cache_read(block, &buffer.name, Staging::Shared(tile));
+            let pad = if tile.swizzle > 0 { 0 } else { tile.pad };
+            let own = partial.cache_read(block, &buffer.name, Staging::Shared(SharedTile { pad, ..tile }));
             if tile.swizzle > 0 {
                 let into = Name::from(format!("{}_pad", buffer.name));
                 let pad = Size(vec![Part::Var(into.clone())]);

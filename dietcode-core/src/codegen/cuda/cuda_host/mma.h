@@ -6,7 +6,8 @@ namespace dietcode_host {
 
 constexpr unsigned WHOLE_WARP = 0xffffffffu;
 
-/* Whether rows that ldmatrix reads at once and that meet in a bank of shared memory, which costs time but is no mistake, end the launch. */
+/* Whether what is read at once for a matrix instruction, rows by ldmatrix or an element by each lane, and meets in a bank of shared memory, which
+ * costs time but is no mistake, ends the launch. */
 #ifdef DIETCODE_FORBID_BANK_CONFLICTS
 constexpr bool FORBID_BANK_CONFLICTS = true;
 #else
@@ -37,6 +38,15 @@ template <bool TRANS, int COUNT> void ldmatrix(const char *name, Site site, unsi
         lanes[l]->d[m] = low | high << 16;
       }
     }
+  });
+}
+
+/* 32 lanes load an element of 4 bytes each. */
+inline void require_banks_apart(Site site, const void *element) {
+  meet("dietcode_lane_element", site, WHOLE_WARP, element, [](const void **const(&lanes)[32]) {
+    unsigned banks = 0;
+    for (const void **lane : lanes) banks |= 1u << reinterpret_cast<uintptr_t>(*lane) / 4 % 32;
+    if (banks != WHOLE_WARP) fail("32 elements lie in the banks 0x%08x, expected 0xffffffff", banks);
   });
 }
 
@@ -93,6 +103,17 @@ inline void require_tf32(unsigned bits) {
 }
 
 }  // namespace dietcode_host
+
+/* Bits of which an exclusive or is to be the sum. */
+inline void dietcode_require_disjoint(int a, int b) {
+  if ((a & b) != 0) dietcode_host::fail("0x%x and 0x%x have bits in common", static_cast<unsigned>(a), static_cast<unsigned>(b));
+}
+
+template <class T> T dietcode_lane_element(const T *p, dietcode_host::Site site = dietcode_host::Site::here()) {
+  static_assert(sizeof(T) == 4, "banks have 4 bytes");
+  if (dietcode_host::FORBID_BANK_CONFLICTS) dietcode_host::require_banks_apart(site, p);
+  return *p;
+}
 
 template <class T> const T *dietcode_shared_element(const T *from, int a, int b, int c, int d) {
   return from + (a + b + c + d);
