@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use dietcode_core::codegen::cuda::CudaUnit;
+use dietcode_core::codegen::cuda::headers::DEVICE_HEADERS;
 use dietcode_core::frontend;
 use dietcode_core::ir::{Expr, Name, Stmt};
-use dietcode_core::machine::cuda::{DeviceLimits, HostCompiler};
+use dietcode_core::machine::cuda::{ComputeCapability, DeviceLimits, HostCompiler, Nvcc};
 use dietcode_core::schedule::{Schedule, Tail, Trace};
 use dietcode_core::sketch::{Blocked, Lowered};
 use dietcode_syntax::KernelDef;
@@ -153,6 +154,39 @@ fn bits_depend_on_no_order_of_blocks() {
             memory[def.output].values().map(f64::to_bits).collect::<Vec<_>>()
         });
         assert_eq!(bits[0], bits[1], "{shape:?}");
+    }
+}
+
+/// nvcc takes both kernels of large tiles by threads and by matrix units, without a spill.
+#[test]
+fn devices_take_large_tiles() {
+    let nvcc = Nvcc::find().expect("`cargo xtask toolkit` installs nvcc");
+    let devices: Vec<ComputeCapability> = ["sm_80", "sm_90"].map(|name| name.parse().expect("a capability")).into();
+    let threads = r#""thread": {"i": 16, "j": 16}, "inner": {"i": 8, "j": 8}, "reduce": {"k": 8}, "stages": 2, "store": 4,
+        "stage": {"x": {"vector": 4, "pad": 4, "reduce_outside": true}, "w": {"vector": 4, "pad": 4, "reduce_outside": true}}"#;
+    let warps = r#""thread": {"i": 2, "j": 2}, "inner": {"i": 4, "j": 8}, "reduce": {"k": 32}, "matrix_unit": "half",
+        "stage": {"x": {"vector": 8, "swizzle": 8}, "w": {"vector": 8, "swizzle": 8}}, "stages": 4, "async": true, "store": 8,
+        "stage_store": true"#;
+    for (dtype, [open, close], parameters) in [("f32", ["", ""], threads), ("f16", ["f32::from(", ")"], warps)] {
+        let def = kernel(&format!(
+            "#[dynamic_kernel] fn dense(x: &[[{dtype}; K]; M], w: &[[{dtype}; K]; N], y: &mut [[f32; N]; M]) {{
+                for i in 0..M {{ for j in 0..N {{
+                    let mut acc = 0.0;
+                    for k in 0..K {{ acc += {open}x[i][k]{close} * {open}w[j][k]{close}; }}
+                    y[i][j] = acc;
+                }} }}
+            }}"
+        ));
+        for shares in ["", r#", "stream": 108, "waves": 2"#] {
+            let unit = unit(&def, &format!("{{{parameters}{shares}}}"));
+            let compiled = nvcc.compile(&unit.source, &devices, DEVICE_HEADERS);
+            let compiled = compiled.unwrap_or_else(|e| panic!("{e}\n{}", unit.source));
+            assert_eq!(compiled.report.len(), devices.len() * unit.launches.len());
+            for report in &compiled.report {
+                println!("{dtype}{shares} on {}: {} registers", report.capability, report.registers);
+                assert!(!report.spills() && report.stack_frame == 0, "{report:?}\n{}", unit.source);
+            }
+        }
     }
 }
 
