@@ -158,6 +158,21 @@ fn vectors_of_any_width_compute_what_the_nest_says() {
     }
 }
 
+/// Where vectors and panels do not fit each other, lanes are loaded one by one in a loop.
+#[test]
+fn tiles_of_prepared_operands_consist_of_vectors() {
+    for bytes in [16, 32, 64] {
+        let (plain, target) = (kernel(ROWS[0].source), with_vectors(bytes));
+        let prepared = vec![Prepared::of(&plain, 1).expect("a weight")];
+        let def = KernelDef { prepared, ..plain };
+        let tiled = Tiled::default_for(&frontend::program(&def), &target);
+        let unit = units::tiled(&def, &tiled, &target).unwrap_or_else(|e| panic!("{e}"));
+        let loads = unit.source.lines().filter(|line| line.contains("y_tile") && line.contains("k_1"));
+        let (vectors, others): (Vec<&str>, Vec<&str>) = loads.partition(|line| line.contains("*(const dietcode_f64x"));
+        assert!(others.is_empty() && !vectors.is_empty(), "{bytes} bytes: {others:?}\n{}", unit.source);
+    }
+}
+
 #[test]
 fn a_gpu_computes_what_the_nest_says() {
     let compiler = HostCompiler::find().expect("a C++ compiler");

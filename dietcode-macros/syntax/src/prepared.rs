@@ -7,8 +7,9 @@
 //! w[j][k], j in 0..N, k in 0..K     →     w[⌈N / 16⌉][K][16]          element (j, k) at [j / 16][k][j % 16], zeros behind N
 //! ```
 //!
-//! The layout follows from the nest alone, so that it is the same for every micro-kernel and every CPU: one dimension is cut into panels,
-//! those that move with the output stand outside of them, those that are summed over inside.
+//! Of a nest that computes in `f64`, panels are 8 wide, as many as fill a vector. The layout follows from the nest alone, so that it is the same for
+//! every micro-kernel and every CPU: one dimension is cut into panels, those that move with the output stand outside of them, those that are summed
+//! over inside.
 
 use crate::error::{Errors, Problem};
 use crate::text::text;
@@ -18,8 +19,8 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{MetaList, Token};
 
-/// The width of panels whose axis is the one along which the output is contiguous: the lanes of the widest vectors, or of some shorter ones.
-const LANES: i64 = 16;
+/// Bytes of the width of panels whose axis is the one along which the output is contiguous: those of the widest vector, or of some shorter ones.
+const VECTOR: i64 = 64;
 
 /// The width of other panels, whose elements are used one by one: rows of a register tile.
 const ROWS: i64 = 8;
@@ -111,7 +112,7 @@ fn layout(def: &KernelDef, param: usize) -> Result<Prepared, Unfit> {
     let (axis, dim) = chosen.filter_map(|axis| Some((axis, along(axis)?))).next().ok_or(Unfit::NoAxis)?;
     let with_output = |dim: &usize| spatial().any(|axis| reads.iter().any(|index| index[*dim].coefficient(axis) != 0));
     let (outer, inner) = (0..dims).filter(|other| *other != dim).partition(with_output);
-    let panel = if contiguous == Some(axis) { LANES } else { ROWS };
+    let panel = if contiguous == Some(axis) { VECTOR / def.computes_in().bytes() } else { ROWS };
     Ok(Prepared { param, axis: axis.to_owned(), dim, outer, inner, panel })
 }
 

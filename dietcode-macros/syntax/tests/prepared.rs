@@ -21,6 +21,7 @@ fn layout(param: usize, axis: &str, dim: usize, [outer, inner]: [&[usize]; 2], p
 fn panels_lie_along_the_output_and_hold_the_sum() {
     let batched = "x: &[[[f32; K]; M]; B], w: &[[[f32; N]; K]; B], y: &mut [[[f32; N]; M]; B]";
     let product = "for b in 0..B { for i in 0..M { for j in 0..N { for k in 0..K { y[b][i][j] += x[b][i][k] * w[b][k][j]; } } } }";
+    let wide = DENSE[0].replace("f32", "f64");
     let convolution = "x: &[[f32; W + S - 1]; C], w: &[[[f32; S]; C]; O], y: &mut [[f32; W]; O]";
     let window =
         "for o in 0..O { for j in 0..W { for c in 0..C { for s in 0..S { y[o][j] += x[c][j + s] * w[o][c][s]; } } } }";
@@ -30,6 +31,8 @@ fn panels_lie_along_the_output_and_hold_the_sum() {
         ("x", DENSE, vec![layout(0, "i", 0, [&[], &[1]], 8)]),
         ("w, x", DENSE, vec![layout(0, "i", 0, [&[], &[1]], 8), layout(1, "j", 0, [&[], &[1]], 16)]),
         ("w", [batched, product], vec![layout(1, "j", 2, [&[0], &[1]], 16)]),
+        // A vector has half as many elements of f64.
+        ("w", [&wide, DENSE[1]], vec![layout(1, "j", 0, [&[], &[1]], 8)]),
         ("w", [convolution, window], vec![layout(1, "o", 0, [&[], &[1, 2]], 8)]),
     ] {
         let def = parse(list, params, body).unwrap_or_else(|errors| panic!("{errors}\nin {body}"));
