@@ -60,6 +60,11 @@ impl Precision {
         }
     }
 
+    /// What results may be off that are rounded where numbers are too small for their relative error: 2 to this power, 512 times the smallest number.
+    pub(crate) fn floor(&self) -> i32 {
+        self.smallest + 9
+    }
+
     fn u(&self) -> f64 {
         2f64.powi(self.roundoff)
     }
@@ -165,9 +170,10 @@ impl Approx {
         Approx { value, error: error + relative * (value.abs() + error) + absolute }
     }
 
-    /// Whether a result, made [`comparable`], is within the bound.
-    pub fn admits(self, result: f64) -> bool {
-        (result - self.value).abs() <= self.error + 2f64.powi(-140) || same_special(result, self.value)
+    /// Whether a result of a nest that computes in a type, made [`comparable`], is within the bound.
+    pub fn admits(self, computes: DType, result: f64) -> bool {
+        let floor = 2f64.powi(Precision::of(computes).floor());
+        (result - self.value).abs() <= self.error + floor || same_special(result, self.value)
     }
 }
 
@@ -501,7 +507,7 @@ mod tests {
     }
 
     fn admits(exact: f64, dtype: DType, result: f64) -> bool {
-        Approx::exact(exact).stored(dtype, DType::F32).admits(comparable(dtype, result))
+        Approx::exact(exact).stored(dtype, DType::F32).admits(DType::F32, comparable(dtype, result))
     }
 
     #[test]
@@ -518,7 +524,9 @@ mod tests {
             assert!(!admits(exact, DType::F16, -infinite) && !admits(exact, DType::F16, f64::NAN), "{exact}");
         }
         let unsure = Approx { value: 65_530.0, error: 100.0 }.stored(DType::F16, DType::F32);
-        assert!(unsure.admits(comparable(DType::F16, f64::INFINITY)) && unsure.admits(65_440.0));
+        assert!(
+            unsure.admits(DType::F32, comparable(DType::F16, f64::INFINITY)) && unsure.admits(DType::F32, 65_440.0)
+        );
         assert!(admits(1e10, DType::F16, f64::INFINITY) && !admits(1e10, DType::F16, 65_504.0));
         assert!(!admits(1e10, DType::BF16, f64::INFINITY));
     }
@@ -533,6 +541,11 @@ mod tests {
         assert!(admits(0.4 * smallest, DType::F16, 0.0), "it is rounded to nothing");
         assert!(!admits(0.4 * smallest, DType::F16, smallest), "it is not rounded up");
         assert!(!admits(1.0 + 2f64.powi(-30), DType::F32, 1.0), "an f32 is stored as it is");
+        let tiny = Approx::exact(1e-100);
+        assert!(
+            tiny.admits(DType::F32, 0.0) && !tiny.admits(DType::F64, 0.0),
+            "an f64 is far from its smallest number"
+        );
     }
 
     #[test]

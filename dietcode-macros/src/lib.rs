@@ -46,10 +46,10 @@ use proc_macro::TokenStream;
 ///
 /// **Types.** Tensors are nested arrays of `f32`, `f16`, `bf16` or `f64`, with extents that are integers, shape variables (any
 /// name that occurs in a type) or affine in shape variables; exactly one is `&mut`. Each shape variable is, somewhere, a
-/// dimension of its own: there a call reads its value. A nest computes in `f32`: an element of 16 bits is read as
-/// `f32::from(x[i][k])` and stored, rounded once, as `y[i][j] = f16::from_f32(acc);`. The crate `dietcode-core` exports
-/// both types. A nest with a parameter of `f64` computes in `f64`: elements of other types are read as `f64::from(x[i][k])`, and stored,
-/// rounded once, as `v as f32` or `f16::from_f64(v)`. A parameter `alpha: f32`, or `alpha: f64`, is a scalar: an element like any other, and no index or extent.
+/// dimension of its own: there a call reads its value. A nest without a parameter of `f64` computes in `f32`: an element of 16 bits is read
+/// as `f32::from(x[i][k])` and stored, rounded once, as `y[i][j] = f16::from_f32(acc);`. One with such a parameter computes in `f64`: elements of
+/// other types are read as `f64::from(x[i][k])`, and stored, rounded once, as `v as f32` or `f16::from_f64(v)`. The crate `dietcode-core` exports
+/// the types of 16 bits. A parameter `alpha: f32`, or `alpha: f64`, is a scalar: an element like any other, and no index or extent.
 ///
 /// **Constants.** The front end sees the function and no items, so a constant beside it is declared:
 ///

@@ -9,7 +9,7 @@ use std::ffi::c_void;
 
 use dietcode_core::codegen::TranslationUnit;
 use dietcode_core::frontend;
-use dietcode_core::ir::Name;
+use dietcode_core::ir::{DType, Name};
 use dietcode_core::machine::{CpuTarget, Toolchain};
 use dietcode_core::reference::evaluate;
 use dietcode_core::runtime::function::{clamp, erf};
@@ -170,7 +170,7 @@ fn functions_are_those_of_rust() {
             if expected.is_finite() && approx[at].value.is_finite() {
                 let by_c = (f64::from(found) - value[at]).abs() <= bound[at];
                 assert!(
-                    approx[at].admits(found.into()) && by_c,
+                    approx[at].admits(DType::F32, found.into()) && by_c,
                     "{}: {:?}, {} ± {}",
                     what(),
                     approx[at],

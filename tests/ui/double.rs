@@ -41,7 +41,7 @@ fn in_place(x: &[[f64; K]; M], y: &mut [f32; M]) {
 #[dynamic_kernel]
 fn single(x: &[f32; M], y: &mut [f32; M]) {
     for i in 0..M {
-        y[i] = x[i].max(f64::NEG_INFINITY) + f64::max(x[i], 1.0) + f64::from(x[i]);
+        y[i] = x[i].max(f64::NEG_INFINITY) + f64::max(x[i], 1.0) + f64::from(x[i]) + 1f64;
     }
 }
 

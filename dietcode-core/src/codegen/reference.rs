@@ -185,7 +185,7 @@ impl<'a> ReferencePrinter<'a> {
         let offset = self.exprs.text(&offset);
         let result = self.stored(result);
         self.line(format_args!("dietcode_value[{offset}] = {};", result.value));
-        self.line(format_args!("dietcode_bound[{offset}] = {} + 0x1p-140;", result.error()));
+        self.line(format_args!("dietcode_bound[{offset}] = {} + {};", result.error(), power(self.precision.floor())));
     }
 
     /// A result after it is rounded to an output of a narrower type.

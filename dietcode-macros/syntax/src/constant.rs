@@ -101,17 +101,17 @@ fn float(expr: &Expr, computes: DType, sign: &str) -> Option<String> {
         Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) && sign.is_empty() => float(&unary.expr, computes, "-"),
         Expr::Paren(inner) => float(&inner.expr, computes, sign),
         Expr::Group(inner) => float(&inner.expr, computes, sign),
-        Expr::Lit(ExprLit { lit: Lit::Float(float), .. }) => {
-            digits(sign, float.base10_digits()).filter(|_| [computes.name(), ""].contains(&float.suffix()))
+        Expr::Lit(ExprLit { lit: Lit::Float(float), .. }) if [computes.name(), ""].contains(&float.suffix()) => {
+            Some(digits(sign, float.base10_digits()))
         }
         Expr::Lit(ExprLit { lit: Lit::Int(integer), .. }) if integer.suffix() == computes.name() => {
-            digits(sign, integer.base10_digits())
+            Some(digits(sign, integer.base10_digits()))
         }
         _ => None,
     }
 }
 
-fn digits(sign: &str, digits: &str) -> Option<String> {
+fn digits(sign: &str, digits: &str) -> String {
     let zero = if digits.contains(['.', 'e', 'E']) { "" } else { ".0" };
-    Some(format!("{sign}{digits}{zero}"))
+    format!("{sign}{digits}{zero}")
 }

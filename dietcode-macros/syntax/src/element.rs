@@ -117,7 +117,9 @@ impl Scope<'_> {
         let computes = self.signature.computes;
         let (digits, suffix) = match literal {
             Lit::Float(float) => (float.base10_digits(), float.suffix()),
-            Lit::Int(integer) if integer.suffix() == computes.name() => (integer.base10_digits(), integer.suffix()),
+            Lit::Int(integer) if [DType::F32, DType::F64].iter().any(|dtype| integer.suffix() == dtype.name()) => {
+                (integer.base10_digits(), integer.suffix())
+            }
             Lit::Int(integer) => return self.fail(integer, integer_literal(integer)),
             other => return self.fail(other, Problem::OtherLiteral { found: text(other) }),
         };

@@ -90,7 +90,7 @@ def deviation(kernel, at, candidate):
             error = np.where(same, 0.0, np.abs(computed - expected)).max()
         largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
         rounding = 0.0 if stored == computes else _ROUNDOFF[stored]
-        bound = 2 * (n / (1 - n) + rounding) * largest + float(np.finfo(np.float32).tiny)
+        bound = 2 * (n / (1 - n) + rounding) * largest + float(np.finfo(np.float64 if stored == "f64" else np.float32).tiny)
         found.append((error, bound))
     # An error that is no number is more than any bound.
     return max(found, key=lambda of: np.inf if np.isnan(of[0]) else of[0] / of[1])

@@ -216,6 +216,9 @@ impl Blocked {
             (1, waves) => {
                 return Err(Error::input(format!("waves: {waves} of them, but no blocks share tiles by `stream`")));
             }
+            _ if !self.split.is_empty() || self.atomic => {
+                return Err(Error::input("stream: blocks share sums by `split`, too; expected one of both"));
+            }
             _ => {}
         }
         let schedule = &mut decided.schedule;
