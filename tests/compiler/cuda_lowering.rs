@@ -244,9 +244,8 @@ fn sums_change_hands_only_where_predicates_can_follow() {
     assert!(error.contains("< 3` cuts through it; its inner splits must divide it"), "{error}");
 }
 
-/// Split sums: parts go to a workspace without an epilogue, and a second kernel adds them; or to the output, atomically.
-#[test]
-fn parts_of_sums_meet_in_a_workspace_or_atomically() {
+/// A dense layer with an epilogue, and a schedule for it, whose blocks share sums as `how` says.
+fn shared_sum(how: &str) -> (KernelDef, Blocked) {
     let dense = kernel(
         "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
              for i in 0..M { for j in 0..N {
@@ -256,12 +255,23 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
              } }
          }",
     );
-    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "split": {"k": 4},
-        "stage": {"x": {}, "w": {}}}"#;
-    let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    let kernels = blocked.micro_kernel(&frontend::program(&dense), device()).expect("a valid schedule").1.schedules;
+    let tiles =
+        r#""thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "stage": {"x": {}, "w": {}}"#;
+    (dense, serde_json::from_str(&format!("{{{tiles}, {how}}}")).expect("parameters"))
+}
+
+/// The loops of its two kernels.
+fn printed(def: &KernelDef, blocked: &Blocked) -> [String; 2] {
+    let kernels = blocked.micro_kernel(&frontend::program(def), device()).expect("a valid schedule").1.schedules;
     let [main, second] = kernels.as_slice() else { panic!("{} kernels, expected two", kernels.len()) };
-    let [main, second] = [main, second].map(|schedule| lower(schedule).unwrap().body.to_string());
+    [main, second].map(|schedule| lower(schedule).unwrap().body.to_string())
+}
+
+/// Split sums: parts go to a workspace without an epilogue, and a second kernel adds them; or to the output, atomically.
+#[test]
+fn parts_of_sums_meet_in_a_workspace_or_atomically() {
+    let (dense, blocked) = shared_sum(r#""split": {"k": 4}"#);
+    let [main, second] = printed(&dense, &blocked);
     assert!(main.contains("y_parts[k_s][") && !main.contains("b["), "{main}");
     assert!(second.contains("max(y_tile + b[") && second.contains("for k_s in 0..4"), "{second}");
     let atomic = Blocked { atomic: true, ..blocked };
@@ -273,21 +283,8 @@ fn parts_of_sums_meet_in_a_workspace_or_atomically() {
 /// the second kernel, which adds parts in the order of their steps.
 #[test]
 fn parts_of_tiles_meet_in_the_order_of_their_steps() {
-    let dense = kernel(
-        "#[dynamic_kernel] fn f(x: &[[f32; K]; M], w: &[[f32; K]; N], b: &[f32; N], y: &mut [[f32; N]; M]) {
-             for i in 0..M { for j in 0..N {
-                 let mut acc = 0.0;
-                 for k in 0..K { acc += x[i][k] * w[j][k]; }
-                 y[i][j] = (acc + b[j]).max(0.0);
-             } }
-         }",
-    );
-    let parameters = r#"{"thread": {"i": 8, "j": 8}, "inner": {"i": 2, "j": 2}, "reduce": {"k": 8}, "stream": 108, "waves": 2,
-        "stage": {"x": {}, "w": {}}}"#;
-    let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-    let kernels = blocked.micro_kernel(&frontend::program(&dense), device()).expect("a valid schedule").1.schedules;
-    let [main, second] = kernels.as_slice() else { panic!("{} kernels, expected two", kernels.len()) };
-    let [main, second] = [main, second].map(|schedule| lower(schedule).unwrap().body.to_string());
+    let (dense, blocked) = shared_sum(r#""stream": 108, "waves": 2"#);
+    let [main, second] = printed(&dense, &blocked);
     expect_text("dense_stream_k.txt", &format!("main\n\n{main}\nsecond\n\n{second}"));
     assert!(!second.contains("x[") && !second.contains("w["), "{second}");
 }
@@ -332,8 +329,9 @@ fn what_is_not_valid_is_told() {
         (
             &dense,
             r#"{"thread": {"i": 8}, "split": {"k": 2}, "stream": 4}"#,
-            "is not the one loop over the tiles of a GPU's grid",
+            "stream: blocks share sums by `split`, too",
         ),
+        (&dense, r#"{"thread": {"i": 8}, "atomic": true, "stream": 4}"#, "stream: blocks share sums by `split`, too"),
         (
             &dense,
             r#"{"thread": {"i": 8}, "reduce": {"k": 4096}, "split": {"k": 512}}"#,

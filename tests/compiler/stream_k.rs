@@ -367,16 +367,6 @@ fn what_cannot_be_shared_is_refused() {
     outside.stream_k(["i_b", "k_0"], 4, 1, into).expect("it is legal");
     let tile = outside.cache_write().expect("there is none");
     outside.compute_at(&tile, Some("i_t")).expect_err("the tiles of a block are no constant");
-    let device = || DeviceLimits::of("sm_80".parse().expect("a capability")).expect("it is known");
-    for (parameters, expected) in [
-        (r#"{"thread": {"i": 32}, "waves": 2}"#, "waves: 2 of them, but no blocks share tiles by `stream`"),
-        (r#"{"thread": {"i": 32}, "stream": 4, "split": {"k": 2}}"#, "stream: blocks share sums by `split`, too"),
-        (r#"{"thread": {"i": 32}, "stream": 4, "atomic": true}"#, "stream: blocks share sums by `split`, too"),
-    ] {
-        let blocked: Blocked = serde_json::from_str(parameters).expect("parameters");
-        let error = units::blocked(&def, &blocked, device()).expect_err(expected).to_string();
-        assert!(error.contains(expected), "{error}");
-    }
 }
 
 /// The grid of a stream is that of its shares and of the tiles that stay whole, and not one that a device could launch where no integer of it
